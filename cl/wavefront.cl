@@ -1,0 +1,163 @@
+// CUDAlign's two-level wavefront (Sandes & de Melo, PPoPP 2010; thesis 2011) over one tile, in two
+// forms that share the strip's body.
+//
+// bus: two parities of (H, F^) rows, `stride` ints each; strip s reads parity s & 1 and writes the
+// other, so that its input stays unmodified until nobody walks it again.
+// state: per group (two-phase: per strip mod B) the lanes between two portions, the vertical bus.
+// record: per group (score, row, column) of its best cell; known: the best score of all groups.
+
+typedef struct {
+  __global const uchar *query, *target;
+  __global const int *left_h, *left_x;
+  __global int *right_h, *right_x, *bus;
+  int n, stride, strips, tap_lane, tap_r, target_pad, extend;
+} tile_t;
+
+INLINE outlet_t outlet(const tile_t *t, int strip)
+{
+  __global int *row = t->bus + (size_t)(~strip & 1) * 2 * t->stride;
+  outlet_t out = {row, row + t->stride, T - 1, R - 1};
+  if (strip == t->strips - 1) {
+    out.lane = t->tap_lane;
+    out.r = t->tap_r;
+  }
+  return out;
+}
+
+INLINE walk_t walk_of(const tile_t *t, int strip, gap_t gap, score_t score, __local int *scratch)
+{
+  walk_t w;
+  w.query = t->query;
+  w.target = t->target;
+  w.left_h = t->left_h;
+  w.left_x = t->left_x;
+  w.right_h = t->right_h;
+  w.right_x = t->right_x;
+  w.top_h = t->bus + (size_t)(strip & 1) * 2 * t->stride;
+  w.top_x = w.top_h + t->stride;
+  w.out = outlet(t, strip);
+  w.out_before = w.out;
+  w.n = t->n;
+  w.enter = strip < t->strips ? strip : -1;
+  w.leave = -1;
+  w.leave_at = 0;
+  w.target_pad = t->target_pad;
+  w.extend = t->extend;
+  w.dirs = 0;
+  w.gap = gap;
+  w.score = score;
+  w.scratch = scratch;
+  return w;
+}
+
+// Only the last strip's bottom row can be another than the last lane's last.
+INLINE bool tapped(const walk_t *w) { return w->out.lane != T - 1 || w->out.r != R - 1; }
+
+#define TILE_ARGS \
+  __global const uchar *restrict query, __global const uchar *restrict target, \
+  __global const int *restrict left_h, __global const int *restrict left_x, \
+  __global int *restrict right_h, __global int *restrict right_x, __global int *bus, \
+  int n, int stride, int strips, int tap_lane, int tap_r, int query_pad, int target_pad, \
+  int gap_open, int gap_extend, __global int *state, __global int *record, volatile __global int *known
+#define TILE_INIT \
+  {query, target, left_h, left_x, right_h, right_x, bus, n, stride, strips, tap_lane, tap_r, target_pad, gap_extend}
+#define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+
+#if TICKETED
+
+INLINE int next_ticket(__local int *scratch, volatile __global int *ticket)
+{
+  int mine = 0;
+  if (LEADER) mine = atomic_inc(ticket);
+  return lanes_share(scratch, mine);
+}
+
+// Ticketed form: one launch; each group takes the next strip and waits until the strip above is
+// far enough.  It cannot deadlock even where groups run one after another, because the strip above
+// always holds an earlier ticket.  Strips are drained: T steps more than columns.
+__kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ticket, volatile __global int *progress,
+                                            int chunk, __global int *dirs, SCORE_ARGS)
+{
+  LANES_LOCAL(scratch);
+  const tile_t tile = TILE_INIT;
+  const gap_t gap = {lv_all(gap_open), lv_all(gap_extend)};
+  const score_t scores = SCORE_INIT;
+  best_t best = best_load(record + 4 * get_group_id(0));
+  __global int *mine = state + (size_t)get_group_id(0) * STATE_WORDS * T;
+
+  for (int strip = next_ticket(scratch, ticket); strip < strips; strip = next_ticket(scratch, ticket)) {
+    walk_t w = walk_of(&tile, strip, gap, scores, scratch);
+    w.leave = strip;
+    w.leave_at = n;
+#if DIRS
+    w.dirs = dirs + (size_t)strip * (n + T) * DIR_WORDS * T;
+#endif
+    strip_t s;
+    strip_clear(&s, query_pad, target_pad);
+    strip_store(&s, mine);
+    const bool tap = tapped(&w);
+
+    for (int from = 0; from < n + T;) {
+      int to = min(from + chunk, n + T);
+      bool careful = true;
+      if (from < T) to = min(T, n + T);
+      else if (from < n) {
+        to = min(to, n);
+        careful = tap;
+      }
+      if (strip > 0) {
+        if (LEADER)
+          while (progress[strip - 1] < min(to, n)) {}
+        DEVICE_FENCE();
+        lanes_sync();
+      }
+      walk_portion(mine, &w, from, to, careful, known, &best);
+      lanes_sync();
+      DEVICE_FENCE();
+      if (LEADER) progress[strip] = to - (T - 1);
+      from = to;
+    }
+  }
+  best_store(record + 4 * get_group_id(0), best);
+}
+
+#else
+
+// Two-phase form: a launch computes the blocks of one external diagonal, block c of strip
+// diagonal - c.  The short phase (phase 0) does the first T columns of each block, where the
+// block to its left has delegated cells; the long phase the others.  What the last block of strip
+// s owes is done by the first block of strip s + blocks, whose lanes it becomes.
+__kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_block, int blocks, int phase,
+                                             SCORE_ARGS)
+{
+  LANES_LOCAL(scratch);
+  const tile_t tile = TILE_INIT;
+  const gap_t gap = {lv_all(gap_open), lv_all(gap_extend)};
+  const score_t scores = SCORE_INIT;
+  const int block = first_block + get_group_id(0), strip = diagonal - block;
+  const int start = (int)((long)block * n / blocks), end = (int)((long)(block + 1) * n / blocks);
+  walk_t w = walk_of(&tile, strip, gap, scores, scratch);
+  const bool drains = block == 0 && strip >= blocks && phase == 0;
+  if (drains) {
+    w.leave = strip - blocks;
+    w.out_before = outlet(&tile, strip - blocks);
+  }
+
+  __global int *mine = state + (size_t)(strip % blocks) * STATE_WORDS * T;
+  if (block == 0 && phase == 0) {
+    strip_t s;
+    if (drains) {
+      strip_load(&s, mine);
+      s.column += n;  // the old strip's lanes, in the new strip's steps
+    } else strip_clear(&s, query_pad, target_pad);
+    strip_store(&s, mine);
+  }
+  __global int *my_record = record + 4 * block;
+  best_t best = best_load(my_record);
+  const int from = phase ? start + T : start, to = phase ? end : start + T;
+  const bool careful = tapped(&w) || (block == 0 && phase == 0);
+  walk_portion(mine, &w, from, to, careful, known, &best);
+  best_store(my_record, best);
+}
+
+#endif

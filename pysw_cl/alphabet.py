@@ -1,0 +1,64 @@
+"""Alphabets: which letters exist, what is folded, and tables that map bytes to codes.
+
+Letters are ASCII bytes.  Case is folded unless an alphabet has both cases of some letter, and in
+a nucleotide alphabet U and T are one letter unless it lists both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Letters = NDArray[np.uint8]
+Table = NDArray[np.uint8]
+
+#: Marks a byte that is not a letter of the alphabet in an encoding table.
+NO_CODE = 255
+#: The four nucleotides; U is T.
+NUCLEOTIDES = "ACGT"
+#: The IUPAC letters for more than one nucleotide.
+AMBIGUITY = "RYSWKMBDHVN"
+#: What stands for a gap in aligned sequences; never a letter here.
+GAPS = "-."
+#: The most letters that a substitution matrix may have.
+MAX_LETTERS = 32
+
+
+def folds_case(letters: str) -> bool:
+    """Whether case is folded: no letter of the alphabet is there in both cases."""
+    return not any(c.swapcase() != c and c.swapcase() in letters for c in letters)
+
+
+def is_nucleotide(letters: str) -> bool:
+    """Whether this is a nucleotide alphabet: A, C, G, T or U, and IUPAC ambiguity letters only."""
+    found = set(letters.upper().replace("U", "T"))
+    return set(NUCLEOTIDES) <= found <= set(NUCLEOTIDES + AMBIGUITY)
+
+
+def spellings(letters: str) -> list[tuple[str, int]]:
+    """Every accepted spelling with the index of its letter in ``letters``."""
+    fold = folds_case(letters)
+    found = [(c, k) for k, c in enumerate(letters)]
+    if is_nucleotide(letters):
+        twins = {"T": "U", "t": "u", "U": "T", "u": "t"}
+        found += [(twins[c], k) for c, k in found if c in twins and twins[c] not in letters]
+    if fold:
+        found += [(c.swapcase(), k) for c, k in found if c.swapcase() != c]
+    return found
+
+
+def encoding_table(letters: str, codes: Iterable[int]) -> Table:
+    """The table (uint8, 256 entries) that maps every spelling of ``letters[k]`` to ``codes[k]``
+    and every other byte to NO_CODE."""
+    by_letter = list(codes)
+    table = np.full(256, NO_CODE, np.uint8)
+    for spelling, k in spellings(letters):
+        table[ord(spelling)] = by_letter[k]
+    return table
+
+
+def show_byte(byte: int) -> str:
+    """A byte as a message shows it: its letter if it can be printed, else its number."""
+    return repr(chr(byte)) if 32 < byte < 127 else f"byte {byte}"

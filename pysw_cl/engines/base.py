@@ -1,0 +1,82 @@
+"""The tile contract: what every engine does, and the sweep that is built on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..scoring import Scoring
+from ..tile import Codes, Edge, Hit
+
+
+@dataclass(frozen=True)
+class TileJob:
+    """One tile: codes and edges in.
+
+    ``query`` (m codes) and ``target`` (n codes), m, n >= 1; ``corner`` is H(0, 0); ``top`` has n
+    cells (H, F^), ``left`` m cells (H, E^).  ``floor`` is 0 (local: H is never below it) or None.
+    ``best``: look for the best cell (its score must be at least ``threshold`` and, with a floor,
+    above the floor).  ``count``: how many best cells.  ``bottom``: the bottom edge is needed.
+    ``directions``: keep what a backward walk needs.
+    """
+
+    query: Codes
+    target: Codes
+    scoring: Scoring
+    floor: int | None
+    corner: int
+    top: Edge
+    left: Edge
+    best: bool = False
+    threshold: int | None = None
+    count: int = 1
+    bottom: bool = True
+    directions: bool = False
+
+
+class Directions(Protocol):
+    """A tile's moves, kept for a backward walk by the canonical rule."""
+
+    def walk(self, row: int, column: int, state: int) -> Walk:
+        """Walk back from cell (row, column), numbered from 1, until the path leaves the tile or
+        ends.  ``state``: 0 at H, 1 the cell was reached by a gap that consumes target and leaves
+        it to the right (E^), 2 by a gap that consumes query and leaves it downwards (F^)."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Where a backward walk got to: ``moves`` (uint8, last move of the path first; 0 diagonal,
+    1 consumes target, 2 consumes query), the next cell (row or column 0 when the path left the
+    tile), its state, and whether the path ended there (H at the floor)."""
+
+    moves: NDArray[np.uint8]
+    row: int
+    column: int
+    state: int
+    ended: bool
+
+
+@dataclass(frozen=True)
+class TileResult:
+    """What a tile gives: edges out, the best cells (row-major first among equals, at most
+    ``count``), cells computed by lane set ("engine/lanes/bits" -> cells), launches made."""
+
+    bottom: Edge | None
+    right: Edge
+    hits: tuple[Hit, ...] = ()
+    cells: dict[str, int] = field(default_factory=dict)
+    launches: int = 0
+    directions: Directions | None = None
+
+
+class Engine(Protocol):
+    """An engine computes tiles exactly; how is its private matter."""
+
+    name: str
+    row_quantum: int
+
+    def tile(self, job: TileJob) -> TileResult:
+        """Compute one tile."""

@@ -1,0 +1,264 @@
+"""The reference engine: the recurrences as they are defined, in NumPy, checked by hand.
+
+Everything that runs on a device is compared with this module, so it shares nothing with it: three
+full matrices H, E and F of 64-bit integers, filled one anti-diagonal after the other, with no
+change of variables and no bounded precision.  It needs 32 bytes a cell and is meant for tests
+and small pairs.
+
+The method: affine gaps in three matrices are Gotoh's (1982, J Mol Biol 162, 705-708).  A path is
+walked back through the three matrices, not through H alone, because a walk that forgets
+whether it is inside a gap can mix a gap it opens with one it extends (Altschul & Erickson 1986,
+Bull Math Biol 48, 603-616).  A gap of one sequence may follow directly on a gap of the other, and
+a border cell can open a gap of either, so the gap scores on a border start from
+H - gap_open and nothing less (Flouri et al. 2015, bioRxiv 031500).  Where several paths have the
+best score the one that scikit-bio's ``pair_align`` gives is taken.
+
+A gap of k letters costs ``gap_open + k * gap_extend``, both given as positive numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..scoring import Scoring
+from ..tile import REACH, Codes, Edge, Hit
+from .base import TileJob, TileResult, Walk
+
+Matrix = NDArray[np.int64]
+
+#: What a walk is doing: at H, in a gap that consumes target (E), in one that consumes query (F).
+AT_H, IN_E, IN_F = 0, 1, 2
+#: What a path does: aligns two letters, consumes a target letter, consumes a query letter.
+DIAGONAL, TARGET, QUERY = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """H, E and F of one comparison, int64, each (m + 1) x (n + 1) with the border in row 0 and
+    column 0.  On the border E and F hold what an edge holds: max(E, H - gap_open) in column 0 of
+    E, max(F, H - gap_open) in row 0 of F; the other two borders of E and F are never read."""
+
+    h: Matrix
+    e: Matrix
+    f: Matrix
+    gap_open: int
+    floor: int | None
+
+    def opened(self, gap: Matrix, row: int | slice, column: int | slice) -> Matrix:
+        """max(gap, H - gap_open) there: the E^ or F^ of an edge."""
+        return np.maximum(gap[row, column], self.h[row, column] - self.gap_open)
+
+
+def fill(
+    query: Codes,
+    target: Codes,
+    scoring: Scoring,
+    floor: int | None,
+    corner: int,
+    top: tuple[Matrix, Matrix],
+    left: tuple[Matrix, Matrix],
+) -> Matrices:
+    """Fill H, E and F from a corner H, a top border (H, F^) and a left border (H, E^).
+
+    ``query`` has m >= 1 codes, ``target`` n >= 1; ``top`` is two arrays of n, ``left`` of m.
+    """
+    m, n = len(query), len(target)
+    opening, extension = scoring.gap_open, scoring.gap_extend
+    h, e, f, s = (np.zeros((m + 1, n + 1), np.int64) for _ in range(4))
+    h[0, 0] = corner
+    h[0, 1:], f[0, 1:] = top
+    h[1:, 0], e[1:, 0] = left
+    s[1:, 1:] = scoring.matrix[np.ix_(query, target)]
+
+    flat_h, flat_e, flat_f, flat_s = h.ravel(), e.ravel(), f.ravel(), s.ravel()
+    to_left, to_top, to_diagonal = 1, n + 1, n + 2  # distances in a flattened matrix
+    for diagonal in range(2, m + n + 1):  # cells (i, j) with i + j == diagonal, n apart when flat
+        first = max(1, diagonal - n) * n + diagonal
+        last = min(m, diagonal - 1) * n + diagonal
+
+        def at(flat: Matrix, back: int, first: int = first, last: int = last) -> Matrix:
+            return flat[first - back : last - back + 1 : n]
+
+        gap_e = np.maximum(at(flat_e, to_left), at(flat_h, to_left) - opening) - extension
+        gap_f = np.maximum(at(flat_f, to_top), at(flat_h, to_top) - opening) - extension
+        best = np.maximum(at(flat_h, to_diagonal) + at(flat_s, 0), np.maximum(gap_e, gap_f))
+        if floor is not None:
+            best = np.maximum(best, floor)
+        at(flat_e, 0)[:], at(flat_f, 0)[:], at(flat_h, 0)[:] = gap_e, gap_f, best
+    return Matrices(h, e, f, opening, floor)
+
+
+@dataclass(frozen=True)
+class ReferenceDirections:
+    """Backward walks over the full matrices, by the canonical rule (scikit-bio's)."""
+
+    matrices: Matrices
+
+    def walk(self, row: int, column: int, state: int) -> Walk:
+        """Walk back from cell (row, column), as :class:`pysw_cl.engines.base.Directions` says.
+
+        At H a local path ends where H is at the floor; else F is taken if it explains H, else E,
+        else the diagonal.  A walk that has taken a gap step to the cell before is "in the gap"
+        there: if the gap's score at that cell is at least H - gap_open the gap goes on, else the
+        walk is at H.  With ``gap_open`` 0 a gap has no state, so every cell is met at H.
+        """
+        h, e, f = self.matrices.h, self.matrices.e, self.matrices.f
+        opening, floor = self.matrices.gap_open, self.matrices.floor
+        moves: list[int] = []
+        ended = False
+        while row > 0 and column > 0:
+            here = h[row, column]
+            gap = {AT_H: None, IN_E: e, IN_F: f}[state]
+            if gap is None or opening == 0 or gap[row, column] < here - opening:
+                state = AT_H
+            if state == AT_H:
+                if floor is not None and here == floor:
+                    ended = True
+                    break
+                if f[row, column] == here:
+                    state = IN_F
+                elif e[row, column] == here:
+                    state = IN_E
+            if state == IN_F:
+                moves.append(QUERY)
+                row -= 1
+            elif state == IN_E:
+                moves.append(TARGET)
+                column -= 1
+            else:
+                moves.append(DIAGONAL)
+                row, column = row - 1, column - 1
+        if opening == 0:
+            state = AT_H
+        return Walk(np.array(moves, np.uint8), row, column, state, ended)
+
+
+def _hits(matrices: Matrices, job: TileJob) -> tuple[Hit, ...]:
+    """The tile's best cells, by falling score and then in row-major order."""
+    h = matrices.h[1:, 1:]
+    wanted = h >= REACH if job.floor is None else h > job.floor
+    if job.threshold is not None:
+        wanted &= h >= job.threshold
+    rows, columns = np.nonzero(wanted)  # in row-major order, which a stable sort keeps
+    order = np.argsort(-h[rows, columns], kind="stable")[: job.count]
+    return tuple(
+        Hit(int(h[row, column]), int(row) + 1, int(column) + 1)
+        for row, column in zip(rows[order], columns[order], strict=True)
+    )
+
+
+def _edge(h: Matrix, x: Matrix) -> Edge:
+    return Edge(h.astype(np.int32), x.astype(np.int32))
+
+
+class ReferenceEngine:
+    """An engine that computes a tile straight from the definition, on the host."""
+
+    name = "reference"
+    row_quantum = 1
+
+    def tile(self, job: TileJob) -> TileResult:
+        """Compute one tile; see :class:`pysw_cl.engines.base.TileJob`.
+
+        Source: Gotoh (1982), with the borders of Flouri et al. (2015).
+        """
+        top, left = (
+            (edge.h.astype(np.int64), edge.x.astype(np.int64)) for edge in (job.top, job.left)
+        )
+        matrices = fill(job.query, job.target, job.scoring, job.floor, job.corner, top, left)
+        inner = slice(1, None)
+        bottom = _edge(matrices.h[-1, 1:], matrices.opened(matrices.f, -1, inner))
+        right = _edge(matrices.h[1:, -1], matrices.opened(matrices.e, inner, -1))
+        if job.floor is None:
+            bottom, right = bottom.restored(), right.restored()
+        return TileResult(
+            bottom=bottom if job.bottom else None,
+            right=right,
+            hits=_hits(matrices, job) if job.best else (),
+            cells={"reference/numpy/64": len(job.query) * len(job.target)},
+            directions=ReferenceDirections(matrices) if job.directions else None,
+        )
+
+
+@dataclass(frozen=True)
+class ReferenceAlignment:
+    """One optimal alignment: coordinates are 0-based and half-open, ``moves`` (uint8, first move
+    first; 0 diagonal, 1 consumes target, 2 consumes query) cover exactly those letters."""
+
+    score: int
+    query_start: int
+    query_end: int
+    target_start: int
+    target_end: int
+    moves: NDArray[np.uint8]
+    matrices: Matrices
+
+
+def _border(length: int, free: bool, scoring: Scoring) -> tuple[Matrix, Matrix]:
+    """A border of the whole matrix: free, or one gap from the corner."""
+    gap = np.arange(1, length + 1, dtype=np.int64) * scoring.gap_extend + scoring.gap_open
+    h = np.zeros(length, np.int64) if free else -gap
+    return h, h - scoring.gap_open
+
+
+def _end(h: Matrix, local: bool, trail_query: bool, trail_target: bool) -> tuple[int, int]:
+    """The cell where the path ends: the first best in row-major order of those allowed."""
+    m, n = h.shape[0] - 1, h.shape[1] - 1
+    if local:
+        cells = [(i, j) for i, j in np.argwhere(h == h.max())[:1]]
+    else:
+        cells = [(i, n) for i in range(m)] if trail_target else []
+        cells += [(m, j) for j in range(n)] if trail_query else []
+        cells.append((m, n))
+    row, column = max(cells, key=lambda cell: h[cell])  # max keeps the first of equals
+    return int(row), int(column)
+
+
+def align_reference(
+    query: Codes,
+    target: Codes,
+    scoring: Scoring,
+    mode: str,
+    free_ends: tuple[bool, bool, bool, bool] = (False, False, False, False),
+) -> ReferenceAlignment:
+    """Align two code arrays (m, n >= 1) and give the canonical optimal path.
+
+    ``mode`` is "local" or "global".  ``free_ends`` (global only) are scikit-bio's: whether the
+    leading gap in the query, the trailing gap in the query, the leading gap in the target and the
+    trailing gap in the target are free.  A gap in the query consumes target letters, so the first
+    makes row 0 free and the second lets the path end anywhere in the last row, border included.
+    Free terminal gaps are not part of the alignment, penalised ones are.  A local comparison that
+    finds nothing above 0 gives an empty alignment with all coordinates 0.
+
+    Source: Gotoh (1982), Altschul & Erickson (1986), Flouri et al. (2015); see the module.
+    """
+    if mode not in ("local", "global"):
+        raise InputError(f"mode {mode!r} is not known: use 'local' or 'global'")
+    local = mode == "local"
+    lead_query, trail_query, lead_target, trail_target = free_ends
+    top = _border(len(target), local or lead_query, scoring)
+    left = _border(len(query), local or lead_target, scoring)
+    matrices = fill(query, target, scoring, 0 if local else None, 0, top, left)
+    row, column = query_end, target_end = _end(matrices.h, local, trail_query, trail_target)
+    walk = ReferenceDirections(matrices).walk(row, column, AT_H)
+    moves = walk.moves.tolist()
+    row, column = walk.row, walk.column
+    if not local and row == 0 and not lead_query:
+        moves += [TARGET] * column
+        column = 0
+    if not local and column == 0 and not lead_target:
+        moves += [QUERY] * row
+        row = 0
+    return ReferenceAlignment(
+        score=int(matrices.h[query_end, target_end]),
+        query_start=row,
+        query_end=query_end,
+        target_start=column,
+        target_end=target_end,
+        moves=np.array(moves[::-1], np.uint8),
+        matrices=matrices,
+    )

@@ -1,0 +1,237 @@
+"""The OpenCL wavefront engine: CUDAlign's two-level wavefront over one tile.
+
+Method: Sandes & de Melo, PPoPP 2010 and thesis 2011 (external diagonals, cells delegation, short
+and long phase, horizontal and vertical bus); the ticketed form is described in docs/algorithm.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InternalError
+from ..grid import Grid, fit
+from ..opencl.buffers import Buffers
+from ..opencl.device import Runtime
+from ..opencl.program import BoundKernel, KernelSpec
+from ..plan import Plan
+from ..scoring import Scoring
+from ..tile import NEG, REACH, Edge, Hit
+from .base import TileJob, TileResult, Walk
+
+_TILE = (
+    "query target left_h left_x right_h right_x bus n:int stride:int strips:int tap_lane:int "
+    "tap_r:int query_pad:int target_pad:int gap_open:int gap_extend:int state record known"
+)
+_FORM = {
+    "ticketed": "ticket progress chunk:int dirs",
+    "two-phase": "diagonal:int first_block:int blocks:int phase:int",
+}
+_SCORE = {"match": "match:int mismatch:int", "matrix": "matrix wide:int"}
+_NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
+
+
+def kernel_spec(form: str, lanes: str, score: str) -> KernelSpec:
+    """The wavefront kernel of a form ("ticketed", "two-phase"), lane set and score file."""
+    files = (
+        "base.clh",
+        f"lanes/{lanes}.clh",
+        f"score/{score}.clh",
+        "recurrence.clh",
+        "strip.clh",
+        "best.clh",
+        "wavefront.cl",
+    )
+    return KernelSpec(_NAME[form], files, tuple(f"{_TILE} {_FORM[form]} {_SCORE[score]}".split()))
+
+
+TRACE = KernelSpec(
+    "trace",
+    ("base.clh", "trace.cl"),
+    tuple("dirs n:int row:int column:int state:int linear:int moves result".split()),
+)
+
+
+def _score_arguments(scoring: Scoring, buffers: Buffers) -> tuple[str, int, int, dict[str, Any]]:
+    """(score file, padding code of the query, of the target, kernel arguments).
+
+    Padding must never raise a score.  Compare-and-select gives it the mismatch score, which is
+    fine up to 0; otherwise the table gets a row and a column of its own.
+    """
+    pair = scoring.match_mismatch
+    if pair is not None and pair[1] <= 0:
+        return "match", 254, 253, {"match": pair[0], "mismatch": pair[1]}
+    q, t = scoring.matrix.shape
+    # a substitution this bad is never better than two gaps: it is worth no more than the floor
+    bad = min(0, scoring.lowest) - 2 * (scoring.gap_open + scoring.gap_extend) - 1
+    table = np.full((q + 1, t + 1), bad, np.int32)
+    table[:q, :t] = scoring.matrix
+    return "matrix", q, t, {"matrix": buffers.of(table.ravel()), "wide": t + 1}
+
+
+class DeviceDirections:
+    """A tile's moves in device memory (4 bits a cell); walked there by one work-item."""
+
+    def __init__(self, engine: WavefrontEngine, buffers: Buffers, dirs: Any, job: TileJob):
+        self._engine, self._buffers, self._dirs = engine, buffers, dirs
+        self._m, self._n = len(job.query), len(job.target)
+        self._linear = int(job.scoring.gap_open == 0)
+
+    def walk(self, row: int, column: int, state: int) -> Walk:
+        """See :class:`pysw_cl.engines.base.Directions`."""
+        if not (0 < row <= self._m and 0 < column <= self._n):
+            raise InternalError(f"walk from ({row}, {column}) outside {self._m} x {self._n}")
+        engine = self._engine
+        with Buffers(engine.runtime) as buffers:
+            moves, result = buffers.empty(row + column), buffers.empty(20)
+            defines = {"T": engine.plan.T, "R": engine.plan.alpha}
+            kernel = BoundKernel(engine.runtime, TRACE, defines)
+            kernel.bind(dirs=self._dirs, n=self._n, row=row, column=column, state=state)
+            kernel.bind(linear=self._linear, moves=moves, result=result).launch(1, 1)
+            row, column, state, ended, made = (int(v) for v in buffers.read(result, 5))
+            return Walk(buffers.read(moves, made, dtype=np.uint8), row, column, state, bool(ended))
+
+    def release(self) -> None:
+        """Free the device memory."""
+        self._buffers.free()
+
+
+class WavefrontEngine:
+    """Computes tiles on one OpenCL device according to a plan."""
+
+    name = "wavefront"
+
+    def __init__(self, runtime: Runtime, plan: Plan) -> None:
+        self.runtime = runtime
+        self.plan = plan
+        self.row_quantum = plan.T * plan.alpha
+        self.peak_bytes = 0
+
+    def tile(self, job: TileJob) -> TileResult:
+        """Compute one tile; see :class:`pysw_cl.engines.base.TileJob`."""
+        plan = self.plan
+        m, n = len(job.query), len(job.target)
+        form = "ticketed" if job.directions else plan.form
+        grid = fit(m, n, plan.B, plan.T, plan.alpha, form)
+        buffers = Buffers(self.runtime)
+        try:
+            return self._run(job, grid, buffers)
+        except BaseException:
+            buffers.free()
+            raise
+
+    def _run(self, job: TileJob, grid: Grid, buffers: Buffers) -> TileResult:
+        plan, scoring = self.plan, job.scoring
+        m, n, rows = grid.m, grid.n, grid.padded_rows
+        score, query_pad, target_pad, score_arguments = _score_arguments(scoring, buffers)
+        codes = np.full(rows, query_pad, np.uint8)
+        codes[:m] = job.query
+        left_h, left_x = _left(job, m, rows)
+        stride = n + 2 * plan.T
+        bus = np.full((4, stride), NEG, np.int32)
+        bus[0, :n], bus[1, :n] = job.top.h, job.top.x
+        lowest = REACH if job.floor is None else 1
+        threshold = lowest if job.threshold is None else max(lowest, job.threshold)
+        record = np.full((grid.B, 4), NEG, np.int32)
+
+        right_h, right_x = buffers.empty(4 * rows), buffers.empty(4 * rows)
+        bus_buffer, record_buffer = buffers.of(bus), buffers.of(record)
+        defines = {
+            "T": plan.T,
+            "R": plan.alpha,
+            "LOCAL": int(job.floor is not None),
+            "BEST": int(job.best),
+            "DIRS": int(job.directions),
+            "TICKETED": int(grid.form == "ticketed"),
+        }
+        kernel = BoundKernel(self.runtime, kernel_spec(grid.form, plan.lanes, score), defines)
+        tap_lane, tap_r = grid.tap if job.bottom else (plan.T - 1, plan.alpha - 1)
+        kernel.bind(
+            query=buffers.of(codes),
+            target=buffers.of(job.target),
+            left_h=buffers.of(left_h),
+            left_x=buffers.of(left_x),
+            right_h=right_h,
+            right_x=right_x,
+            bus=bus_buffer,
+            n=n,
+            stride=stride,
+            strips=grid.strips,
+            tap_lane=tap_lane,
+            tap_r=tap_r,
+            query_pad=query_pad,
+            target_pad=target_pad,
+            gap_open=scoring.gap_open,
+            gap_extend=scoring.gap_extend,
+            state=buffers.empty(4 * grid.B * (3 * plan.alpha + 5) * plan.T),
+            record=record_buffer,
+            known=buffers.of(np.array([threshold], np.int32)),
+            **score_arguments,
+        )
+        group = plan.T if plan.lanes == "scalar32" else 1
+        if grid.form == "ticketed":
+            dirs, launches = self._ticketed(kernel, grid, buffers, group, job.directions)
+        else:
+            dirs, launches = None, self._two_phase(kernel, grid, group)
+
+        right = Edge(buffers.read(right_h, m), buffers.read(right_x, m))
+        bottom = None
+        if job.bottom:
+            at = 2 * stride * (grid.strips & 1)
+            bottom = Edge(buffers.read(bus_buffer, n, at), buffers.read(bus_buffer, n, at + stride))
+        hits = _hits(buffers.read(record_buffer, record.size).reshape(record.shape), threshold)
+        if job.floor is None:
+            right = right.restored()
+            bottom = bottom.restored() if bottom is not None else None
+        self.peak_bytes = max(self.peak_bytes, buffers.bytes)
+        directions = None
+        if job.directions:
+            directions = DeviceDirections(self, buffers, dirs, job)
+        else:
+            buffers.free()
+        cells = {f"wavefront/{plan.lanes}/32": m * n}
+        return TileResult(bottom, right, hits if job.best else (), cells, launches, directions)
+
+    def _ticketed(
+        self, kernel: BoundKernel, grid: Grid, buffers: Buffers, group: int, directions: bool
+    ) -> tuple[Any, int]:
+        words = -(-grid.alpha // 8) * grid.T * (grid.n + grid.T) * grid.strips
+        dirs = buffers.empty(4 * words if directions else 4)
+        kernel.bind(
+            ticket=buffers.of(np.zeros(1, np.int32)),
+            progress=buffers.of(np.full(grid.strips, -grid.T, np.int32)),
+            chunk=self.plan.chunk,
+            dirs=dirs,
+        ).launch(grid.B, group)
+        return dirs, 1
+
+    def _two_phase(self, kernel: BoundKernel, grid: Grid, group: int) -> int:
+        kernel.bind(blocks=grid.B)
+        launches = 0
+        for launch in grid.launches():
+            kernel.bind(diagonal=launch.diagonal, phase=launch.phase, first_block=launch.first)
+            kernel.launch(launch.count, group)
+            launches += 1
+            if launches % 64 == 0:
+                self.runtime.queue.flush()
+        return launches
+
+
+def _left(job: TileJob, m: int, rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The left edge with the corner in front and padded below.  With padding rows, H(m, 0) must
+    not become their diagonal: nothing else reads it."""
+    left_h = np.full(rows + 1, NEG, np.int32)
+    left_x = np.full(rows, NEG, np.int32)
+    left_h[0] = job.corner
+    left_h[1 : m + 1] = job.left.h
+    left_x[:m] = job.left.x
+    if m < rows:
+        left_h[m] = NEG
+    return left_h, left_x
+
+
+def _hits(record: NDArray[np.int32], threshold: int) -> tuple[Hit, ...]:
+    found = [Hit(int(r[0]), int(r[1]), int(r[2])) for r in record if r[0] >= threshold]
+    return (min(found),) if found else ()

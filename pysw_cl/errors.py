@@ -1,0 +1,43 @@
+"""The package's own exceptions: each message says what was wrong, where, and what to do."""
+
+from __future__ import annotations
+
+
+class PyswError(Exception):
+    """Base class of everything this package raises on purpose."""
+
+
+class InputError(PyswError, ValueError):
+    """A sequence, file, scoring or option that cannot be used as given."""
+
+
+class SequenceError(InputError):
+    """A sequence with a letter outside the alphabet, an empty one, or one that is not text."""
+
+
+class ScoringError(InputError):
+    """A substitution matrix or gap cost that cannot be used."""
+
+
+class FormatError(InputError):
+    """A file that is missing, damaged or not in the format that was asked for."""
+
+
+class RangeError(InputError):
+    """A pair whose score could leave the proven integer range."""
+
+
+class PlanError(InputError):
+    """B, T, alpha or an engine that the device cannot run."""
+
+
+class DeviceError(PyswError, RuntimeError):
+    """No usable device, or a device that failed or ran out of memory."""
+
+
+class Cancelled(PyswError):
+    """The caller's progress callback asked for the run to stop."""
+
+
+class InternalError(PyswError, AssertionError):
+    """A result that failed its own check: a bug in this package, never a wrong answer."""

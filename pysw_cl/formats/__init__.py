@@ -1,0 +1,1 @@
+"""Text formats of results: `paf` (a line per alignment) and `pair` (aligned text)."""

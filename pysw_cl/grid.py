@@ -1,0 +1,105 @@
+"""Geometry of the two-level wavefront: strips, blocks, external diagonals, the minimum size.
+
+The kernels, the wavefront engine and the counting engine all follow this one description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .errors import PlanError
+
+SHORT, LONG = 0, 1
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One two-phase launch: blocks ``first .. first + count - 1`` of an external diagonal."""
+
+    diagonal: int
+    phase: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How m rows and n columns are cut: strips of ``T * alpha`` rows, ``B`` blocks a strip.
+
+    ``form`` is "two-phase" (blocks of an external diagonal per launch, delegation from strip s
+    to strip s + B) or "ticketed" (one launch, B groups that each take the next strip and drain
+    it).
+    """
+
+    m: int
+    n: int
+    B: int
+    T: int
+    alpha: int
+    form: str
+
+    def __post_init__(self) -> None:
+        if min(self.m, self.n, self.B, self.T, self.alpha) < 1:
+            raise PlanError(f"B, T and alpha must be at least 1, not {self.B}, {self.T}, {self.alpha}")
+        if self.form == "two-phase" and self.n < 2 * self.B * self.T:
+            raise PlanError(
+                f"two phases need n >= 2 B T: {self.n} columns, B = {self.B}, T = {self.T}"
+            )
+
+    @property
+    def strip_rows(self) -> int:
+        """Rows of one strip."""
+        return self.T * self.alpha
+
+    @property
+    def strips(self) -> int:
+        """Strips, the last one padded with rows that match nothing."""
+        return -(-self.m // self.strip_rows)
+
+    @property
+    def padded_rows(self) -> int:
+        """Rows including the padding."""
+        return self.strips * self.strip_rows
+
+    @property
+    def tap(self) -> tuple[int, int]:
+        """(lane, row inside the lane) of row m in the last strip."""
+        last = (self.m - 1) % self.strip_rows
+        return last // self.alpha, last % self.alpha
+
+    def block_columns(self, block: int) -> tuple[int, int]:
+        """Steps [start, end) of a block; lane l is l columns behind them."""
+        return block * self.n // self.B, (block + 1) * self.n // self.B
+
+    def launches(self) -> Iterator[Launch]:
+        """The two-phase launches in order.  External diagonal d holds block c of strip d - c;
+        block 0 also does what the last block of strip d - B owes, so it runs B diagonals longer,
+        in the short phase."""
+        strips, B = self.strips, self.B
+        for d in range(strips + B):
+            first = max(0, d - strips + 1)
+            count = min(B - 1, d) - first + 1
+            drains = d >= strips and d >= B and d - B < strips
+            if drains:
+                yield Launch(d, SHORT, 0, 1)
+            if count > 0:
+                yield Launch(d, SHORT, first, count)
+                yield Launch(d, LONG, first, count)
+
+
+def fit(m: int, n: int, B: int, T: int, alpha: int, form: str) -> Grid:
+    """The grid for m x n cells nearest to the wishes: the minimum-size rule.
+
+    Two phases need n >= 2 B T (the thesis's rule; for B = 1 it says n >= T, but with two launches
+    the short phase needs its T columns and the long one the rest): B shrinks first.  A target
+    shorter than 2 T runs as drained strips of one group, which needs no other group to make
+    progress.  T is a property of the built kernel and never shrinks here.
+    """
+    if form == "two-phase":
+        B = min(B, n // (2 * T))
+        if B < 1:
+            return Grid(m, n, 1, T, alpha, "ticketed")
+    else:
+        B = max(1, min(B, -(-m // (T * alpha))))
+    return Grid(m, n, B, T, alpha, form)

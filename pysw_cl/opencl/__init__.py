@@ -1,0 +1,1 @@
+"""Everything that knows OpenCL: device choice, quirks, program build and cache, buffers."""

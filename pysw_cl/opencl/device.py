@@ -1,0 +1,211 @@
+"""Device choice: what is there, what is usable and why not, and what ``device=`` means."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DeviceError
+from .quirks import advice
+
+if TYPE_CHECKING:
+    import pyopencl as cl
+
+INSTALL_HINT = 'no OpenCL device found; for the CPU: pip install "pysw-cl[pocl]"'
+_KINDS = ((4, "gpu"), (8, "accelerator"), (2, "cpu"))  # in the order that "auto" prefers
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """One OpenCL device: ``index`` is "platform:device", ``kind`` "gpu", "accelerator", "cpu" or
+    "other", memory in bytes, ``reason`` says why it is not ``usable``."""
+
+    index: str
+    platform: str
+    name: str
+    kind: str
+    compute_units: int
+    global_memory: int
+    driver: str
+    usable: bool
+    reason: str
+    lanes: str
+    form: str
+
+    def __str__(self) -> str:
+        state = "" if self.usable else f"  not usable: {self.reason}"
+        return (
+            f"{self.index}  {self.kind:<4} {self.name} [{self.platform}], "
+            f"{self.compute_units} units, {self.global_memory / 2**30:.1f} GiB{state}"
+        )
+
+
+def _platforms() -> list[Any]:
+    import pyopencl as cl
+
+    try:
+        return list(cl.get_platforms())
+    except cl.Error:  # the loader's "no platform" is an error of its own
+        return []
+
+
+def _kind(device: Any) -> str:
+    return next((name for bit, name in _KINDS if device.type & bit), "other")
+
+
+def _describe(platform: Any, device: Any, index: str) -> DeviceInfo:
+    said, rows = advice(platform.name, device)
+    reason = "; ".join(quirk.why for quirk in rows if quirk.then.get("usable") is False)
+    return DeviceInfo(
+        index=index,
+        platform=platform.name.strip(),
+        name=device.name.strip(),
+        kind=_kind(device),
+        compute_units=int(device.max_compute_units),
+        global_memory=int(device.global_mem_size),
+        driver=device.driver_version.strip(),
+        usable=bool(said["usable"]),
+        reason=reason,
+        lanes=said["lanes"],
+        form=said["form"],
+    )
+
+
+def _scan() -> Iterator[tuple[Any, DeviceInfo]]:
+    import pyopencl as cl
+
+    for p, platform in enumerate(_platforms()):
+        try:
+            found = platform.get_devices()
+        except cl.Error:  # CL_DEVICE_NOT_FOUND: a platform without devices
+            continue
+        for d, device in enumerate(found):
+            yield device, _describe(platform, device, f"{p}:{d}")
+
+
+def devices() -> list[DeviceInfo]:
+    """All OpenCL devices of this machine, with the reason for each that cannot be used."""
+    return [info for _, info in _scan()]
+
+
+def _preference(info: DeviceInfo) -> tuple[int, int]:
+    kinds = [name for _, name in _KINDS]
+    rank = kinds.index(info.kind) if info.kind in kinds else len(kinds)
+    return rank, -info.compute_units
+
+
+def _matches(text: str, info: DeviceInfo) -> bool:
+    """PyOpenCL's notation: "platform", "platform:device", each an index or a part of a name."""
+    platform_part, _, device_part = text.partition(":")
+    platform_index, device_index = info.index.split(":")
+
+    def fits(part: str, index: str, name: str) -> bool:
+        part = part.strip()
+        return part == index if part.isdigit() else part.lower() in name.lower()
+
+    if ":" in text or text.strip().isdigit():
+        return fits(platform_part, platform_index, info.platform) and (
+            not device_part or fits(device_part, device_index, info.name)
+        )
+    return fits(text, platform_index, info.platform) or fits(text, device_index, info.name)
+
+
+def _choose(text: str) -> tuple[Any, DeviceInfo]:
+    found = list(_scan())
+    if not found:
+        raise DeviceError(INSTALL_HINT)
+    usable = sorted((pair for pair in found if pair[1].usable), key=lambda p: _preference(p[1]))
+    wanted, source = text.strip(), "device"
+    if wanted.lower() == "auto":
+        for variable in ("PYSW_CL_DEVICE", "PYOPENCL_CTX"):
+            if os.environ.get(variable, "").strip():
+                wanted, source = os.environ[variable].strip(), variable
+                break
+    if wanted.lower() == "auto":
+        matching = usable
+    elif wanted.lower() in ("cpu", "gpu", "accelerator"):
+        matching = [pair for pair in usable if pair[1].kind == wanted.lower()]
+    else:
+        matching = [pair for pair in usable if _matches(wanted, pair[1])]
+    if not matching:
+        listed = "; ".join(str(info) for _, info in found)
+        raise DeviceError(f"{source}={wanted!r} matches no usable device; there are: {listed}")
+    return matching[0]
+
+
+class Runtime:
+    """One device with its context and program cache; threads may share it (a queue each)."""
+
+    def __init__(self, device: Any, info: DeviceInfo, context: Any = None, queue: Any = None):
+        import pyopencl as cl
+
+        self.device = device
+        self.info = info
+        self.context: cl.Context = context if context is not None else cl.Context([device])
+        self.programs: dict[tuple[str, str], Any] = {}
+        self.lock = threading.Lock()
+        self._given = queue
+        self._local = threading.local()
+
+    @property
+    def queue(self) -> cl.CommandQueue:
+        """This thread's in-order queue (the caller's own where one was given)."""
+        import pyopencl as cl
+
+        if self._given is not None:
+            return self._given
+        if not hasattr(self._local, "queue"):
+            self._local.queue = cl.CommandQueue(self.context, self.device)
+        return self._local.queue
+
+
+_runtimes: dict[Any, Runtime] = {}
+_runtimes_lock = threading.Lock()
+
+
+def _info_of(device: Any) -> DeviceInfo:
+    for other, info in _scan():
+        if other == device:
+            return info
+    return _describe(device.platform, device, "given")
+
+
+def get_runtime(device: Any = "auto") -> Runtime:
+    """The runtime for ``device``: "auto", "cpu", "gpu", "platform:device" (indices or parts of
+    names), or a pyopencl Device, Context (its first device) or CommandQueue.
+
+    Raises DeviceError when nothing fits or the device cannot be used.
+    """
+    try:
+        import pyopencl as cl
+    except ImportError as error:
+        raise DeviceError(f"pyopencl does not load ({error}); {INSTALL_HINT}") from None
+
+    context = queue = None
+    if isinstance(device, Runtime):
+        return device
+    if isinstance(device, str):
+        chosen, info = _choose(device)
+    else:
+        if isinstance(device, cl.CommandQueue):
+            queue, context, chosen = device, device.context, device.device
+        elif isinstance(device, cl.Context):
+            context, chosen = device, device.devices[0]
+        elif isinstance(device, cl.Device):
+            chosen = device
+        else:
+            raise DeviceError(
+                f"device must be a string or a pyopencl Device, Context or CommandQueue, "
+                f"not {type(device).__name__}"
+            )
+        info = _info_of(chosen)
+        if not info.usable:
+            raise DeviceError(f"{info.name} cannot be used: {info.reason}")
+    key = (chosen.int_ptr, context.int_ptr if context else 0, queue.int_ptr if queue else 0)
+    with _runtimes_lock:
+        if key not in _runtimes:
+            _runtimes[key] = Runtime(chosen, info, context, queue)
+        return _runtimes[key]

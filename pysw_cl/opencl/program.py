@@ -1,0 +1,92 @@
+"""Kernels: joined sources, builds cached by their identity, arguments bound by name."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._kernels import kernel_source
+from ..errors import DeviceError, InternalError
+from .device import Runtime
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """A kernel's name, the files it is joined from and its arguments in order: "name" for a
+    buffer, "name:int" for a 32-bit integer."""
+
+    name: str
+    files: tuple[str, ...]
+    arguments: tuple[str, ...]
+
+
+def joined_source(files: tuple[str, ...]) -> str:
+    """The text of ``files`` (names under cl/) one after the other; its digest is what a program
+    cache or a profile is keyed by."""
+    return "\n".join(f"// ---- {name}\n{kernel_source(name)}" for name in files)
+
+
+def _options(defines: Mapping[str, int]) -> str:
+    return " ".join(["-cl-std=CL1.2", *(f"-D{k}={v}" for k, v in sorted(defines.items()))])
+
+
+def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any:
+    """The built program that holds ``spec``, from this process's cache where it has one.
+
+    The key is the joined source text and the options, per runtime (device, driver and context);
+    PyOpenCL and the driver keep binaries on disk by source, options, device and driver version.
+    """
+    import pyopencl as cl
+
+    source, options = joined_source(spec.files), _options(defines)
+    key = (hashlib.sha256(source.encode()).hexdigest(), options)
+    with runtime.lock:
+        if key not in runtime.programs:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", cl.CompilerWarning)
+                try:
+                    program = cl.Program(runtime.context, source).build(
+                        options=options, devices=[runtime.device]
+                    )
+                except cl.Error as error:
+                    raise DeviceError(
+                        f"{runtime.info.name} does not build {spec.name} with {options}: {error}"
+                    ) from None
+            runtime.programs[key] = program
+        return runtime.programs[key]
+
+
+class BoundKernel:
+    """A kernel object of one thread, its arguments bound by name."""
+
+    def __init__(self, runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]):
+        import pyopencl as cl
+
+        self._kernel = cl.Kernel(build(runtime, spec, defines), spec.name)
+        self._runtime = runtime
+        self._place = {a.partition(":")[0]: i for i, a in enumerate(spec.arguments)}
+        self._integer = {a[:-4] for a in spec.arguments if a.endswith(":int")}
+        if self._kernel.num_args != len(spec.arguments):
+            raise InternalError(f"{spec.name} has {self._kernel.num_args} arguments")
+
+    def bind(self, **values: Any) -> BoundKernel:
+        """Set arguments; an unknown name is an internal error."""
+        for name, value in values.items():
+            if name not in self._place:
+                raise InternalError(f"no kernel argument is called {name}")
+            given = np.int32(value) if name in self._integer else value
+            self._kernel.set_arg(self._place[name], given)
+        return self
+
+    def launch(self, groups: int, group_size: int) -> Any:
+        """Enqueue ``groups`` work-groups; returns the event."""
+        import pyopencl as cl
+
+        return cl.enqueue_nd_range_kernel(
+            self._runtime.queue, self._kernel, (groups * group_size,), (group_size,)
+        )

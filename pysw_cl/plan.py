@@ -1,0 +1,106 @@
+"""Plans: the frozen choice of engine, device, B, T, alpha and tile size for one job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from .errors import PlanError
+
+if TYPE_CHECKING:
+    from .opencl.device import Runtime
+
+LANE_SETS = {"vector32": (1, 2, 4, 8, 16), "scalar32": tuple(2**k for k in range(11))}
+FORMS = ("ticketed", "two-phase")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a job runs on; prints as one line.
+
+    ``B`` work-groups in flight (blocks of an external diagonal, or strips walked at once),
+    ``T`` lanes of ``alpha`` rows each, ``chunk`` columns between two progress reports of a
+    ticketed strip, tiles of at most ``tile_cells`` cells, tiles with stored moves of at most
+    ``walk_cells`` cells.
+    """
+
+    engine: str = "wavefront"
+    device: str = ""
+    lanes: str = "vector32"
+    form: str = "ticketed"
+    B: int = 2
+    T: int = 16
+    alpha: int = 8
+    chunk: int = 1024
+    tile_cells: int = 1 << 33
+    walk_cells: int = 1 << 24
+
+    def __str__(self) -> str:
+        return (
+            f"{self.engine} on {self.device or 'the host'}: {self.lanes} lanes, {self.form}, "
+            f"B={self.B} T={self.T} alpha={self.alpha}"
+        )
+
+
+def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
+    for name in ("B", "T", "alpha", "chunk", "tile_cells", "walk_cells"):
+        value = getattr(plan, name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise PlanError(f"plan: {name} must be a whole number of at least 1, not {value!r}")
+    if plan.engine == "reference":
+        return plan
+    if plan.engine != "wavefront":
+        raise PlanError(f"plan: engine {plan.engine!r} does not exist; there are wavefront, reference")
+    if plan.form not in FORMS:
+        raise PlanError(f"plan: form {plan.form!r} does not exist; there are {', '.join(FORMS)}")
+    if plan.lanes not in LANE_SETS:
+        raise PlanError(
+            f"plan: lanes {plan.lanes!r} do not exist; there are {', '.join(LANE_SETS)}"
+        )
+    if plan.T not in LANE_SETS[plan.lanes]:
+        raise PlanError(f"plan: {plan.lanes} runs T in {LANE_SETS[plan.lanes]}, not {plan.T}")
+    if plan.alpha > 64:
+        raise PlanError(f"plan: alpha is at most 64 (rows kept in registers), not {plan.alpha}")
+    if runtime is not None and plan.lanes == "scalar32":
+        most = int(runtime.device.max_work_group_size)
+        if most < plan.T:
+            raise PlanError(
+                f"plan: {runtime.info.name} runs at most {most} work-items a group, T is {plan.T}"
+            )
+        local = 24 * plan.T
+        if int(runtime.device.local_mem_size) < local:
+            raise PlanError(f"plan: T={plan.T} needs {local} bytes of local memory")
+    return plan
+
+
+def default_plan(runtime: Runtime) -> Plan:
+    """The plan without tuning: what the device kind does well (docs/algorithm.md, Plans)."""
+    info = runtime.info
+    plan = Plan(device=info.name, lanes=info.lanes, form=info.form)
+    if info.lanes == "vector32":
+        return replace(plan, B=info.compute_units)
+    T = 128
+    while int(runtime.device.max_work_group_size) < T:
+        T //= 2
+    return replace(
+        plan, T=T, alpha=8, B=8 * info.compute_units, chunk=512, tile_cells=1 << 38
+    )
+
+
+def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None = None) -> Plan:
+    """The default plan with ``wishes`` (a Plan, or a mapping of its fields) put in.
+
+    Raises PlanError for a name or value that does not exist or that the device cannot run.
+    """
+    if isinstance(wishes, Plan):
+        return _checked(wishes, runtime)
+    wishes = dict(wishes or {})
+    known = {f.name for f in fields(Plan)}
+    unknown = sorted(set(wishes) - known)
+    if unknown:
+        raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")
+    base = default_plan(runtime) if runtime is not None else Plan(engine="reference")
+    if "lanes" in wishes and wishes["lanes"] != base.lanes and "T" not in wishes:
+        wishes["T"] = min(base.T, 16)
+    return _checked(replace(base, **wishes), runtime)

@@ -1,0 +1,59 @@
+"""The proof, made before a run starts, that every value of a comparison fits 32 bits."""
+
+from __future__ import annotations
+
+from .errors import RangeError
+from .scoring import Scoring
+from .tile import NEG, REACH
+
+#: A local score stays below this: 2**26 are left for what an engine adds on the way.
+LOCAL_LIMIT = 2**31 - 2**26
+
+
+def check_range(scoring: Scoring, m: int, n: int, mode: str) -> None:
+    """Raise RangeError if a comparison of m query with n target letters could leave the proven
+    range; ``mode`` is "local" or "global" (with or without free ends).
+
+    Local: a path gains at most ``highest`` on each of at most min(m, n) diagonal steps and never
+    falls below the floor, so 0 <= H <= min(m, n) * highest, which must be below 2**31 - 2**26.
+    E, F and the edges' X lie at most ``gap_open + gap_extend`` below an H.
+
+    Global, also with free ends, which only raise values towards 0.  Let o = gap_open,
+    e = gap_extend, and let a gap of length k cost o + k * e.
+
+    1. Every cell (i, j) is reached by one gap of i and one of j letters, so
+       H >= -(2 o + (i + j) e); mismatches only add choices.  X >= H - o, the next gap score is
+       X - e, and the diagonal candidate is H plus a substitution score.  So every value formed
+       from a reachable cell is at least -(3 o + (m + n + 1) e + max(0, -lowest)); this must stay
+       above REACH, below which a cell counts as unreachable.
+    2. H <= min(m, n) * max(0, highest), as in the local case.  An unreachable cell holds the
+       sentinel NEG at every edge and gains at most as much inside a tile of any size.  With
+       min(m, n) * max(0, highest) < REACH - NEG = 2**29 it stays below REACH, and so below
+       every reachable value: it can never win, and edges can restore it.
+    3. An unreachable cell is at most one gap below a sentinel on the nearer edge, so it sinks by
+       at most 3 o + (min(m, n) + 1) e + max(0, -lowest); below 2**29, it stays above -2**31.
+    """
+    steps = min(m, n)
+    gain = steps * max(0, scoring.highest)
+    slack = 3 * scoring.gap_open + scoring.gap_extend + max(0, -scoring.lowest)
+    if mode == "local":
+        _require(scoring, m, n, mode, "score up to", gain, LOCAL_LIMIT)
+        return
+    fall = slack + (m + n) * scoring.gap_extend
+    sunk = slack + steps * scoring.gap_extend
+    _require(scoring, m, n, mode, "score up to", gain, REACH - NEG)
+    _require(scoring, m, n, mode, "score down to minus", fall, -REACH)
+    _require(scoring, m, n, mode, "lose in gaps up to", sunk, NEG + 2**31)
+
+
+def _require(
+    scoring: Scoring, m: int, n: int, mode: str, what: str, found: int, limit: int
+) -> None:
+    if found < limit:
+        return
+    scaled = " (scores are counted in halves)" if scoring.scale == 2 else ""
+    raise RangeError(
+        f"a {mode} comparison of {m:,} x {n:,} letters could {what} {found:,}, and 32-bit cells "
+        f"are proven only below {limit:,}{scaled}; use smaller scores and gap costs, or shorter "
+        "sequences"
+    )

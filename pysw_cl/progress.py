@@ -1,0 +1,63 @@
+"""A progress bar of one line for a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+_WIDTH = 30
+
+
+def duration(seconds: float) -> str:
+    """A time span as ``m:ss`` or ``h:mm:ss``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class ProgressBar:
+    """A progress callback that draws cells done, GCUPS and the time left on ``stream``.
+
+    Nothing is drawn before ``delay`` seconds have passed, so a short run leaves no trace; after
+    that the line is drawn again at most every ``interval`` seconds.  ``clear`` wipes it.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        delay: float = 0.5,
+        interval: float = 0.1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stream = stream
+        self._interval = interval
+        self._clock = clock
+        self._start = clock()
+        self._next = self._start + delay
+        self._drawn = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        now = self._clock()
+        if now < self._next or total <= 0:
+            return
+        self._next = now + self._interval
+        share = min(1.0, done / total)
+        rate = done / (now - self._start)
+        left = f"{duration((total - done) / rate)} left" if rate > 0 else ""
+        filled = int(share * _WIDTH)
+        bar = "#" * filled + "." * (_WIDTH - filled)
+        self._draw(f"[{bar}] {share:6.1%} {rate / 1e9:8.2f} GCUPS  {left}".rstrip())
+
+    def clear(self) -> None:
+        """Wipe the line, if one was drawn."""
+        if self._drawn:
+            self._stream.write("\r" + " " * self._drawn + "\r")
+            self._stream.flush()
+            self._drawn = 0
+
+    def _draw(self, line: str) -> None:
+        self._stream.write("\r" + line.ljust(self._drawn))
+        self._stream.flush()
+        self._drawn = max(self._drawn, len(line))

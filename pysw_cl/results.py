@@ -1,0 +1,250 @@
+"""Results: an alignment with its path, and what the run cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .alphabet import Letters
+from .errors import InputError, InternalError
+from .scoring import Scoring
+from .sequences import Sequence
+
+Moves = NDArray[np.uint8]
+
+#: The moves of a path: a letter of each, one that consumes target, one that consumes query.
+DIAGONAL, TARGET, QUERY = 0, 1, 2
+
+_MATCH, _MISMATCH, _INSERTION, _DELETION = b"=XID"
+_MOVE_TO_OP = np.array([_MISMATCH, _DELETION, _INSERTION], np.uint8)
+_OP_TO_MOVE = np.zeros(256, np.uint8)
+_OP_TO_MOVE[_DELETION] = TARGET
+_OP_TO_MOVE[_INSERTION] = QUERY
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """A path as runs of equal operations: ``ops`` (uint8, ASCII of '=', 'X', 'I', 'D') and
+    ``lengths`` (int64).
+
+    '=' and 'X' consume a letter of both sequences, 'I' consumes query, 'D' consumes target, as in
+    SAM.  Iterating gives (op, length) pairs.
+    """
+
+    ops: NDArray[np.uint8]
+    lengths: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ops)
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return zip(self.ops.tobytes().decode("ascii"), self.lengths.tolist(), strict=True)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Runs):
+            return NotImplemented
+        return np.array_equal(self.ops, other.ops) and np.array_equal(self.lengths, other.lengths)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def cigar(self) -> str:
+        """The runs as a CIGAR string."""
+        return "".join(f"{length}{op}" for op, length in self)
+
+    def count(self, ops: str) -> int:
+        """How many columns of the alignment have one of ``ops``."""
+        return int(self.lengths[np.isin(self.ops, list(ops.encode("ascii")))].sum())
+
+    def gaps(self) -> int:
+        """How many gaps there are, whatever their lengths."""
+        return int(np.isin(self.ops, [_INSERTION, _DELETION]).sum())
+
+    def columns(self) -> NDArray[np.uint8]:
+        """One operation (ASCII) for every column of the alignment."""
+        return np.repeat(self.ops, self.lengths)
+
+
+def runs_from_moves(moves: Moves, query: Letters, target: Letters, scoring: Scoring) -> Runs:
+    """The runs of a path.
+
+    ``moves`` (uint8, first move first): 0 diagonal, 1 consumes target, 2 consumes query.
+    ``query`` and ``target`` are the letters (uint8) that the path consumes, no more.  Letters
+    match where ``scoring.match_tables()`` says so.  Raises InternalError if the path does not
+    consume exactly these letters.
+    """
+    if len(moves) and moves.max() > QUERY:
+        raise InternalError(f"a path has a move {int(moves.max())}")
+    query_on, target_on = _on_diagonal(moves, query, target)
+    query_ids, target_ids = scoring.match_tables()
+    ops = _MOVE_TO_OP[moves]
+    equal = query_ids[query_on] == target_ids[target_on]
+    ops[moves == DIAGONAL] = np.where(equal, np.uint8(_MATCH), np.uint8(_MISMATCH))
+    starts = np.flatnonzero(np.concatenate(([len(ops) > 0], ops[1:] != ops[:-1])))
+    lengths = np.diff(starts, append=len(ops)).astype(np.int64)
+    return Runs(ops[starts], lengths)
+
+
+def _on_diagonal(moves: Moves, query: Letters, target: Letters) -> tuple[Letters, Letters]:
+    """The letters that stand opposite each other, pair by pair."""
+    diagonal = moves == DIAGONAL
+    query_moves, target_moves = diagonal[moves != TARGET], diagonal[moves != QUERY]
+    if len(query_moves) != len(query) or len(target_moves) != len(target):
+        raise InternalError(
+            f"a path consumes {len(query_moves)} x {len(target_moves)} letters of a region of "
+            f"{len(query)} x {len(target)}"
+        )
+    return query[query_moves], target[target_moves]
+
+
+@dataclass
+class Stats:
+    """What a run cost.
+
+    ``cells``: cells computed by "engine/lanes/bits"; cells computed again for the path count
+    again.  ``launches``: kernel launches.  ``seconds``: wall time.  ``device_bytes`` and
+    ``host_bytes``: largest memory held at once, 0 if not counted.  ``pruned``: cells skipped
+    because no best path could run through them.
+    """
+
+    cells: dict[str, int] = field(default_factory=dict)
+    launches: int = 0
+    seconds: float = 0.0
+    device_bytes: int = 0
+    host_bytes: int = 0
+    pruned: int = 0
+
+    def add_cells(self, cells: dict[str, int]) -> None:
+        """Add the cells of one tile."""
+        for kind, count in cells.items():
+            self.cells[kind] = self.cells.get(kind, 0) + count
+
+    @property
+    def total_cells(self) -> int:
+        """All cells computed."""
+        return sum(self.cells.values())
+
+    @property
+    def gcups(self) -> float:
+        """Computed cells per second, in units of 10**9; 0 without a time."""
+        return self.total_cells / self.seconds / 1e9 if self.seconds > 0 else 0.0
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in self.cells.items()) or "none"
+        parts = [
+            f"{self.seconds:.3f} s, {self.gcups:.2f} GCUPS",
+            f"{self.total_cells:,} cells ({kinds})",
+            f"{self.launches:,} launches",
+        ]
+        if self.pruned:
+            parts.append(f"{self.pruned:,} cells pruned")
+        for name, size in (("device", self.device_bytes), ("host", self.host_bytes)):
+            if size:
+                parts.append(f"{size / 2**20:.1f} MiB on the {name}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Alignment:
+    """The best alignment of a query and a target, or as much of it as was asked for.
+
+    ``score`` is exact: an int, or a float when the scoring has halves.  Coordinates are 0-based
+    and half-open; the starts are None for output "ends" and "score", the ends for "score", and
+    ``runs`` is None unless the output is "path".  ``runs`` covers the aligned region only; gaps
+    at free ends lie outside it.  ``query`` and ``target`` are whole `Sequence` objects, ``plan``
+    is what the run was planned as, and ``stats`` what it cost.
+
+    A gap of length k costs ``gap_open + k * gap_extend``.  ``print`` shows the pairwise text.
+    """
+
+    score: int | float
+    mode: str
+    query: Sequence
+    target: Sequence
+    scoring: Scoring
+    query_start: int | None = None
+    query_end: int | None = None
+    target_start: int | None = None
+    target_end: int | None = None
+    runs: Runs | None = None
+    plan: Any = None
+    stats: Stats = field(default_factory=Stats)
+
+    @property
+    def cigar(self) -> str | None:
+        """The path in SAM's extended CIGAR ('=', 'X', 'I', 'D'; I consumes query), or None."""
+        return None if self.runs is None else self.runs.cigar
+
+    @property
+    def matches(self) -> int | None:
+        """How many columns hold two letters that match ('='), or None without a path."""
+        return None if self.runs is None else self.runs.count("=")
+
+    @property
+    def columns(self) -> int | None:
+        """How many columns the alignment has, gaps included, or None without a path."""
+        return None if self.runs is None else int(self.runs.lengths.sum())
+
+    @property
+    def identity(self) -> float | None:
+        """``matches`` divided by ``columns`` (BLAST's identity, gaps included), between 0 and 1;
+        0.0 for an alignment without columns, None without a path."""
+        if self.runs is None:
+            return None
+        return self.runs.count("=") / max(1, int(self.runs.lengths.sum()))
+
+    def region(self) -> tuple[Letters, Letters]:
+        """The letters of the aligned region of both sequences; needs the path's starts."""
+        return (
+            self.query.letters[self.query_start : self.query_end],
+            self.target.letters[self.target_start : self.target_end],
+        )
+
+    def pair_scores(self) -> NDArray[np.int32]:
+        """The substitution score, times ``scoring.scale``, of every '=' and 'X' column in turn.
+
+        Raises InputError without a path and InternalError if path and coordinates disagree.
+        """
+        if self.runs is None:
+            raise InputError("there is no path to score; align with output='path'")
+        query_on, target_on = _on_diagonal(_OP_TO_MOVE[self.runs.columns()], *self.region())
+        scoring = self.scoring
+        return scoring.matrix[scoring.encode_query(query_on), scoring.encode_target(target_on)]
+
+    def rescore(self) -> int | float:
+        """The score recomputed from the path, the letters and the scoring alone.
+
+        Equal to ``score`` for every alignment.  Raises InputError without a path and
+        InternalError if path and coordinates disagree.
+        """
+        total = int(self.pair_scores().sum(dtype=np.int64))
+        scoring = self.scoring
+        if self.runs is not None:
+            total -= self.runs.gaps() * scoring.gap_open
+            total -= self.runs.count("ID") * scoring.gap_extend
+        return unscale(total, scoring)
+
+    def __repr__(self) -> str:
+        query = _span("query", self.query, self.query_start, self.query_end)
+        target = _span("target", self.target, self.target_start, self.target_end)
+        path = "" if self.runs is None else f" identity={self.identity:.4f} runs={len(self.runs)}"
+        return f"<Alignment {self.mode} score={self.score} {query} {target}{path}>"
+
+    def __str__(self) -> str:
+        from .formats import pair
+
+        return pair.text(self)
+
+
+def unscale(score: int, scoring: Scoring) -> int | float:
+    """The real score of an integer one: itself, or its half as a float where scores have halves."""
+    return score if scoring.scale == 1 else score / scoring.scale
+
+
+def _span(what: str, sequence: Sequence, start: int | None, end: int | None) -> str:
+    shown = "" if end is None else f"[{'?' if start is None else start}:{end}]"
+    return f"{what}{shown} of {len(sequence)}"

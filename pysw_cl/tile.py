@@ -1,0 +1,251 @@
+"""Tiles: rectangles of the dynamic-programming matrix that meet only at their edges.
+
+A tile is the one thing that the host, a second device or another machine needs to know about:
+codes in, two edges in, two edges and a best out.  This module holds the vocabulary; what an
+engine must do with it is in :mod:`pysw_cl.engines.base`.
+
+Cells are counted from 1: cell (i, j) ends after i query and j target letters, so row i and
+column j of a hit are half-open end coordinates.  An edge keeps two 32-bit integers a cell, H and
+X, where X is F^ = max(F, H - gap_open) on a row (top, bottom) and E^ = max(E, H - gap_open) on a
+column (left, right); the next cell's gap score is X - gap_extend.  X always lies within
+[H - gap_open, H], so an edge holds no infinities and is the same for every engine.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InternalError
+
+Codes = NDArray[np.uint8]
+Ints = NDArray[np.int32]
+
+#: The one sentinel for an unreachable H (and X); restored at every edge.
+NEG = -(3 << 29)
+#: An H below this is unreachable, whatever it has drifted to inside a tile.
+REACH = -(1 << 30)
+
+
+@dataclass(frozen=True)
+class View:
+    """A read-only range of a code array, possibly reversed or complemented.
+
+    ``codes`` is uint8; the view covers ``[start, stop)`` of it, read backwards when ``reverse``,
+    each code mapped through ``table`` (uint8, 256 entries) when given.
+    """
+
+    codes: Codes
+    start: int = 0
+    stop: int | None = None
+    reverse: bool = False
+    table: Codes | None = None
+
+    def __len__(self) -> int:
+        stop = len(self.codes) if self.stop is None else self.stop
+        return stop - self.start
+
+    def read(self, start: int, stop: int) -> Codes:
+        """Codes ``[start, stop)`` of the view as a contiguous uint8 array."""
+        if self.reverse:
+            last = self.start + len(self)
+            part = self.codes[last - stop : last - start][::-1]
+        else:
+            part = self.codes[self.start + start : self.start + stop]
+        if self.table is not None:
+            part = self.table[part]
+        return np.ascontiguousarray(part)
+
+    def slice(self, start: int, stop: int) -> View:
+        """The view of ``[start, stop)`` of this view."""
+        if self.reverse:
+            last = self.start + len(self)
+            return View(self.codes, last - stop, last - start, True, self.table)
+        return View(self.codes, self.start + start, self.start + stop, False, self.table)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A run of edge cells: ``h`` and ``x``, int32 arrays of one length."""
+
+    h: Ints
+    x: Ints
+
+    def __len__(self) -> int:
+        return len(self.h)
+
+    def restored(self) -> Edge:
+        """The edge with every unreachable cell set to the sentinel again."""
+        lost = self.h < REACH
+        if not lost.any():
+            return self
+        return Edge(np.where(lost, np.int32(NEG), self.h), np.where(lost, np.int32(NEG), self.x))
+
+
+class Source(Protocol):
+    """Where a top or left edge comes from: an array, a formula, a file, another device."""
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop`` of the edge; blocks until they are there."""
+
+
+class Sink(Protocol):
+    """Where a bottom or right edge goes to; segments arrive in order."""
+
+    def write(self, start: int, edge: Edge) -> None:
+        """Take the cells that follow the first ``start`` ones."""
+
+
+@dataclass(frozen=True)
+class Border:
+    """The matrix's own border: free (all zero) or the cost of one gap from the corner."""
+
+    free: bool
+    gap_open: int
+    gap_extend: int
+
+    def read(self, start: int, stop: int) -> Edge:
+        if self.free:
+            h = np.zeros(stop - start, np.int32)
+        else:
+            steps = np.arange(start + 1, stop + 1, dtype=np.int64)
+            h = (-self.gap_open - self.gap_extend * steps).astype(np.int32)
+        return Edge(h, (h - np.int32(self.gap_open)).astype(np.int32))
+
+
+class EdgeArray:
+    """An edge in memory: a sink while it is written, a source afterwards."""
+
+    def __init__(self, length: int) -> None:
+        self.h: Ints = np.full(length, NEG, np.int32)
+        self.x: Ints = np.full(length, NEG, np.int32)
+
+    @classmethod
+    def of(cls, edge: Edge) -> EdgeArray:
+        """An array source that holds a copy of ``edge``."""
+        array = cls(len(edge))
+        array.write(0, edge)
+        return array
+
+    def __len__(self) -> int:
+        return len(self.h)
+
+    def write(self, start: int, edge: Edge) -> None:
+        self.h[start : start + len(edge)] = edge.h
+        self.x[start : start + len(edge)] = edge.x
+
+    def read(self, start: int, stop: int) -> Edge:
+        return Edge(self.h[start:stop], self.x[start:stop])
+
+
+class EdgePipe:
+    """An edge that streams from one thread to another: ``read`` waits for what it needs.
+
+    ``close`` with an error wakes a waiting reader and raises that error there.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._array = EdgeArray(length)
+        self._done = 0
+        self._error: BaseException | None = None
+        self._changed = threading.Condition()
+
+    def write(self, start: int, edge: Edge) -> None:
+        with self._changed:
+            if start != self._done:
+                raise InternalError(f"edge segment at {start} arrived out of order")
+            self._array.write(start, edge)
+            self._done = start + len(edge)
+            self._changed.notify_all()
+
+    def close(self, error: BaseException) -> None:
+        with self._changed:
+            self._error = error
+            self._changed.notify_all()
+
+    def read(self, start: int, stop: int) -> Edge:
+        with self._changed:
+            self._changed.wait_for(lambda: self._done >= stop or self._error is not None)
+            if self._done < stop:
+                assert self._error is not None
+                raise self._error
+            return self._array.read(start, stop)
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The edges of one sweep: sources above and to the left, sinks below and to the right.
+
+    ``rows`` and ``columns`` map a row (column) number to a sink for that special row (column);
+    the number counts cells, so row i holds the cells (i, 1) .. (i, n).
+    """
+
+    corner: int
+    top: Source
+    left: Source
+    bottom: Sink | None = None
+    right: Sink | None = None
+    rows: Mapping[int, Sink] = field(default_factory=dict)
+    columns: Mapping[int, Sink] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, order=True)
+class Hit:
+    """A cell of interest; sorts by falling score, then row-major."""
+
+    sort_key: tuple[int, int, int] = field(init=False, repr=False, compare=True)
+    score: int = field(compare=False)
+    row: int = field(compare=False)
+    column: int = field(compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sort_key", (-self.score, self.row, self.column))
+
+
+@dataclass(frozen=True)
+class Want:
+    """Where the best cell is looked for: "none", "all", "last_row", "last_column", "border"
+    (last row and last column) or "corner"; ``count`` best cells that score ``threshold`` or more
+    (None: no threshold)."""
+
+    where: str = "none"
+    count: int = 1
+    threshold: int | None = None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What allows pruning: the best score known so far with its cell (in the tile's own row and
+    column numbers; they may lie outside it), the highest substitution score, and how many rows
+    and columns of the whole matrix follow the tile."""
+
+    score: int
+    row: int
+    column: int
+    match: int
+    rows_left: int = 0
+    columns_left: int = 0
+
+
+@dataclass(frozen=True)
+class Goal:
+    """An opposite edge to be met on ``side`` ("bottom" or "right") and the score to meet: cell k
+    is an optimal crossing by H where h[k] + opposite.h[k] == score, and inside a gap where
+    x[k] + opposite.x[k] + gap_open == score."""
+
+    side: str
+    opposite: Source
+    score: int
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may end a sweep early or let it skip cells."""
+
+    bound: Bound | None = None
+    goal: Goal | None = None

@@ -1,0 +1,176 @@
+"""What many tests need: scorings made by hand, pairs biased towards trouble, re-scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike, NDArray
+
+from pysw_cl.scoring import NO_CODE, Scoring
+from pysw_cl.tile import Codes
+
+#: Code k stands for letter k; the nucleotides come first.
+LETTERS = "ACGTRNDQEHILKMFPSWYVBZXU"
+
+FreeEnds = tuple[bool, bool, bool, bool]
+ALL_FREE_ENDS: list[FreeEnds] = [
+    (bool(k & 8), bool(k & 4), bool(k & 2), bool(k & 1)) for k in range(16)
+]
+
+
+def make_scoring(
+    matrix: ArrayLike, gap_open: int, gap_extend: int, letters: str | None = None
+) -> Scoring:
+    """A scoring from a square integer matrix; code k is letter k of ``letters`` on both sides."""
+    scores = np.array(matrix, np.int32)
+    letters = LETTERS[: len(scores)] if letters is None else letters
+    assert scores.shape == (len(letters), len(letters))
+    encoding = np.full(256, NO_CODE, np.uint8)
+    encoding[np.frombuffer(letters.encode(), np.uint8)] = np.arange(len(letters))
+    same = np.eye(len(scores), dtype=bool)
+    equal, other = set(scores[same].tolist()), set(scores[~same].tolist())
+    simple = len(equal) == 1 and len(other) <= 1
+    match = int(scores[0, 0])
+    return Scoring(
+        matrix=scores,
+        match_mismatch=(match, other.pop() if other else match) if simple else None,
+        gap_open=gap_open,
+        gap_extend=gap_extend,
+        letters=letters,
+        query_encoding=encoding,
+        target_encoding=encoding,
+    )
+
+
+def match_scoring(
+    match: int, mismatch: int, gap_open: int, gap_extend: int, letters: str = "ACGT"
+) -> Scoring:
+    """A scoring with one score for equal letters and one for all others."""
+    size = len(letters)
+    matrix = np.full((size, size), mismatch)
+    np.fill_diagonal(matrix, match)
+    return make_scoring(matrix, gap_open, gap_extend, letters)
+
+
+def encode(text: str, scoring: Scoring) -> Codes:
+    """The codes of a text whose letters all belong to the alphabet."""
+    codes: Codes = scoring.query_encoding[np.frombuffer(text.encode(), np.uint8)]
+    assert (codes != NO_CODE).all(), f"a letter of {text!r} is not in {scoring.letters!r}"
+    return codes
+
+
+def decode(codes: Codes, scoring: Scoring) -> str:
+    """The text of a code array."""
+    return "".join(scoring.letters[code] for code in codes)
+
+
+def rescore(
+    query: Codes, target: Codes, scoring: Scoring, moves: Sequence[int] | NDArray[np.uint8]
+) -> int:
+    """The score of a path that consumes both code arrays whole (no end is free)."""
+    row = column = score = 0
+    for move, run in groupby(int(move) for move in moves):
+        length = len(list(run))
+        if move == 0:
+            pairs = zip(query[row : row + length], target[column : column + length], strict=True)
+            score += sum(int(scoring.matrix[a, b]) for a, b in pairs)
+        else:
+            score -= scoring.gap_open + length * scoring.gap_extend
+        row += 0 if move == 1 else length
+        column += 0 if move == 2 else length
+    assert (row, column) == (len(query), len(target)), "the path does not fit the letters"
+    return score
+
+
+def random_codes(rng: np.random.Generator, length: int, size: int) -> Codes:
+    """Random codes; often few letters, long runs or a short repeated unit, which make ties."""
+    kind = rng.integers(4)
+    if kind == 0:  # tandem repeat
+        unit = rng.integers(0, size, rng.integers(1, 7))
+        return np.resize(unit, length).astype(np.uint8)
+    if kind == 1:  # runs of one letter
+        runs = np.repeat(rng.integers(0, size, length), rng.integers(1, 12, length))
+        return runs[:length].astype(np.uint8)
+    used = min(size, 2) if kind == 2 else size
+    return rng.integers(0, used, length).astype(np.uint8)
+
+
+def mutated(rng: np.random.Generator, codes: Codes, length: int, size: int) -> Codes:
+    """A relative of ``codes`` with exactly ``length`` letters: substitutions, some long gaps."""
+    parts = []
+    position = int(rng.integers(0, 4))
+    while position < len(codes):
+        stop = position + int(rng.integers(1, 40))
+        parts.append(codes[position:stop])
+        gap = int(rng.integers(1, 30)) if rng.random() < 0.3 else int(rng.integers(0, 3))
+        if rng.random() < 0.5:
+            parts.append(random_codes(rng, gap, size))
+            gap = 0
+        position = stop + gap
+    together = np.concatenate([*parts, random_codes(rng, length, size)])[:length]
+    changed = rng.random(length) < rng.choice([0.0, 0.05, 0.2])
+    return np.where(changed, rng.integers(0, size, length), together).astype(np.uint8)
+
+
+def random_pair(
+    rng: np.random.Generator, size: int, query_length: int, target_length: int
+) -> tuple[Codes, Codes]:
+    """A query and a target over ``size`` letters: related, repetitive or unrelated."""
+    query = random_codes(rng, query_length, size)
+    if rng.random() < 0.6:
+        return query, mutated(rng, query, target_length, size)
+    return query, random_codes(rng, target_length, size)
+
+
+def random_scoring(rng: np.random.Generator, size: int, linear: bool | None = None) -> Scoring:
+    """A scoring over ``size`` letters with small numbers (many ties): match/mismatch or a matrix,
+    not always symmetric; no opening cost, no extension cost, extension above opening included."""
+    if rng.random() < 0.5:
+        matrix = np.full((size, size), -int(rng.integers(0, 5)))
+        np.fill_diagonal(matrix, int(rng.integers(1, 6)))
+    else:
+        matrix = rng.integers(-6, 5, (size, size))
+        np.fill_diagonal(matrix, rng.integers(0, 8, size))
+        if rng.random() < 0.5:
+            matrix = np.minimum(matrix, matrix.T)
+    if linear is None:
+        linear = bool(rng.random() < 0.25)
+    gap_open = 0 if linear else int(rng.integers(1, 10))
+    return make_scoring(matrix, gap_open, int(rng.integers(0, 6)))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One comparison: two code arrays and a scoring over them."""
+
+    query: Codes
+    target: Codes
+    scoring: Scoring
+
+
+def random_case(rng: np.random.Generator, longest: int = 60, linear: bool | None = None) -> Case:
+    """A random case with lengths from 1 to ``longest`` and 2 to 24 letters (mostly few)."""
+    size = int(rng.choice([2, 3, 4, 4, 4, 20, 24]))
+    lengths = [int(length) for length in rng.integers(1, longest + 1, 2)]
+    query, target = random_pair(rng, size, lengths[0], lengths[1])
+    return Case(query, target, random_scoring(rng, size, linear))
+
+
+@st.composite
+def cases(draw: st.DrawFn, longest: int = 300) -> Case:
+    """Cases for hypothesis: short ones letter by letter, which shrink well, and longer ones from
+    a seed with lengths up to ``longest``."""
+    size = draw(st.integers(2, 24))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    scoring = random_scoring(rng, size)
+    if draw(st.booleans()):
+        text = st.lists(st.integers(0, size - 1), min_size=1, max_size=min(longest, 24))
+        query, target = (np.array(draw(text), np.uint8) for _ in range(2))
+    else:
+        lengths = draw(st.tuples(st.integers(1, longest), st.integers(1, longest)))
+        query, target = random_pair(rng, size, *lengths)
+    return Case(query, target, scoring)

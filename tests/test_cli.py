@@ -1,0 +1,402 @@
+"""The command line: what it prints, where, and its exit codes."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import pysw_cl
+from pysw_cl import cli
+from pysw_cl.errors import InternalError
+from pysw_cl.progress import ProgressBar
+
+A = "ACGTTACGATTGCA"
+B = "ACGTACGATAGCA"
+
+
+def fasta(path: Path, *records: tuple[str, str]) -> str:
+    path.write_text("".join(f">{name}\n{letters}\n" for name, letters in records))
+    return str(path)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[str, str]:
+    return fasta(tmp_path / "a.fa", ("a", A)), fasta(tmp_path / "b.fa", ("b", B))
+
+
+def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    code = cli.main(argv)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def fails(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    """Run, expect exit code 1 and nothing but one line on stderr; return that line."""
+    code, out, err = run(capsys, *argv)
+    assert (code, out) == (1, "")
+    assert err.startswith("pysw-cl: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    return err
+
+
+def process(*argv: str, **kwargs: object) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "pysw_cl", *argv]
+    return subprocess.run(command, capture_output=True, timeout=120, **kwargs)  # type: ignore[call-overload]
+
+
+# Help, version, usage
+
+
+def test_help_needs_neither_numpy_nor_opencl() -> None:
+    code = (
+        "import sys; from pysw_cl.cli import main; assert main(['--help']) == 0; "
+        "sys.exit(bool({'numpy', 'pyopencl'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"usage: pysw-cl")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version") == (0, f"pysw-cl {pysw_cl.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["alien"],
+        ["align"],
+        ["align", "only_one"],
+        ["align", "a", "b", "--mode", "semi"],
+        ["align", "a", "b", "--output", "all"],
+        ["align", "a", "b", "--outfmt", "sam"],
+        ["align", "a", "b", "--match", "one"],
+        ["align", "a", "b", "--free-ends", "1,0,1"],
+        ["align", "a", "b", "--free-ends", "maybe"],
+        ["align", "a", "b", "--plan", "B"],
+        ["align", "a", "b", "--plan", "B=1,B=2"],
+        ["align", "a", "b", "--matrix", "BLOSUM62", "--match", "2"],
+        ["align", "a", "b", "--alien"],
+        ["align", "-", "-"],
+    ],
+)
+def test_wrong_usage(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
+    code, out, err = run(capsys, *options)
+    assert (code, out) == (2, "")
+    assert err.startswith("usage: pysw-cl")
+
+
+# Results
+
+
+def test_paf(capsys: pytest.CaptureFixture[str], pair: tuple[str, str]) -> None:
+    code, out, err = run(capsys, "align", *pair)
+    assert (code, err) == (0, "")
+    result = pysw_cl.align(A, B)
+    fields = out.rstrip("\n").split("\t")
+    assert out.count("\n") == 1
+    assert fields[:4] == ["a", str(len(A)), str(result.query_start), str(result.query_end)]
+    assert fields[4:9] == ["+", "b", str(len(B)), str(result.target_start), str(result.target_end)]
+    assert f"AS:i:{result.score}" in fields
+    assert f"cg:Z:{result.cigar}" in fields
+
+
+@pytest.mark.parametrize("output", ["score", "ends", "path"])
+@pytest.mark.parametrize("outfmt", ["paf", "pair"])
+def test_every_output(
+    capsys: pytest.CaptureFixture[str], pair: tuple[str, str], output: str, outfmt: str
+) -> None:
+    code, out, err = run(capsys, "align", *pair, "--output", output, "--outfmt", outfmt)
+    assert (code, err) == (0, "")
+    assert str(pysw_cl.align(A, B, output="score").score) in out
+    assert ("\t" in out) == (outfmt == "paf")
+
+
+def test_same_result_from_gzip_windows_and_lower_case(
+    capsys: pytest.CaptureFixture[str], pair: tuple[str, str], tmp_path: Path
+) -> None:
+    expected = run(capsys, "align", *pair)
+    packed, windows, lower = (tmp_path / name for name in ("a.fa.gz", "w.fa", "l.fa"))
+    packed.write_bytes(gzip.compress(f">a\n{A}\n".encode()))
+    windows.write_bytes(f">a\r\n{A[:5]}\r\n{A[5:]}\r\n".encode())
+    lower.write_text(f">a\n{A.lower()}\n")
+    for path in (packed, windows, lower):
+        assert run(capsys, "align", str(path), pair[1]) == expected
+
+
+@pytest.mark.parametrize("keep", [0, 1 << 20])
+def test_every_query_with_every_target(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: int
+) -> None:
+    monkeypatch.setattr(cli, "KEEP_LETTERS", keep)
+    queries = fasta(tmp_path / "q.fa", ("q1", A), ("q2", B), ("q3", A[2:]))
+    targets = fasta(tmp_path / "t.fa", ("t1", B), ("t2", A))
+    code, out, _ = run(capsys, "align", queries, targets, "--output", "score")
+    assert code == 0
+    names = [(line.split("\t")[0], line.split("\t")[5]) for line in out.splitlines()]
+    assert names == [(q, t) for q in ("q1", "q2", "q3") for t in ("t1", "t2")]
+
+
+def test_standard_input_on_either_side(pair: tuple[str, str], tmp_path: Path) -> None:
+    many = fasta(tmp_path / "many.fa", ("x", A), ("y", B))
+    expected = process("align", many, many)
+    assert expected.returncode == 0, expected.stderr
+    assert expected.stdout.count(b"\n") == 4
+    text = Path(many).read_bytes()
+    for argv in (("-", many), (many, "-")):
+        done = process("align", *argv, input=text)
+        assert (done.returncode, done.stdout, done.stderr) == (0, expected.stdout, b"")
+    done = process("align", many, "-", input=gzip.compress(text))
+    assert (done.returncode, done.stdout) == (0, expected.stdout)
+
+
+def test_options_reach_align(
+    capsys: pytest.CaptureFixture[str], pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, seen = pysw_cl.align, []
+
+    def spy(a: object, b: object, **options: object) -> object:
+        seen.append(options)
+        return real(A, B)
+
+    monkeypatch.setattr(pysw_cl, "align", spy)
+    assert cli.main(["align", *pair]) == 0
+    options = (
+        "--mode global --free-ends 1,0,false,true --match 2 --mismatch -5 --gap-open 0.5 "
+        "--gap-extend 0 --wildcard N --device 0:0 --output ends --plan B=4,T=8,form=ticketed"
+    )
+    assert cli.main(["align", *pair, *options.split()]) == 0
+    assert cli.main(["align", *pair, "--matrix", "BLOSUM62", "--free-ends", "1"]) == 0
+    assert seen[0] == {
+        "mode": "local",
+        "free_ends": False,
+        "sub_score": (1, -3),
+        "gap_cost": (3, 2),
+        "output": "path",
+        "wildcard": None,
+        "device": "auto",
+        "plan": None,
+        "progress": None,
+    }
+    assert seen[1] == {
+        "mode": "global",
+        "free_ends": (True, False, False, True),
+        "sub_score": (2, -5),
+        "gap_cost": (0.5, 0),
+        "output": "ends",
+        "wildcard": "N",
+        "device": "0:0",
+        "plan": {"B": 4, "T": 8, "form": "ticketed"},
+        "progress": None,
+    }
+    assert seen[2]["sub_score"] == "BLOSUM62"
+    assert seen[2]["free_ends"] is True
+    capsys.readouterr()
+
+
+# Bad input
+
+
+def test_missing_file(capsys: pytest.CaptureFixture[str], pair: tuple[str, str]) -> None:
+    assert "no_such.fa" in fails(capsys, "align", "no_such.fa", pair[1])
+    assert "no_such.fa" in fails(capsys, "align", pair[0], "no_such.fa")
+
+
+def test_folder_in_place_of_a_file(
+    capsys: pytest.CaptureFixture[str], pair: tuple[str, str], tmp_path: Path
+) -> None:
+    assert str(tmp_path) in fails(capsys, "align", pair[0], str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n\n",
+        b"no header here\nACGT\n",
+        b">empty\n>b\nACGT\n",
+        b">a\n",
+        b">a\nAC\xc3\xa9GT\n",
+        gzip.compress(b">a\n" + b"ACGT" * 100)[:-9],
+        b"\x1f\x8bnot gzip at all",
+    ],
+)
+def test_damaged_file(
+    capsys: pytest.CaptureFixture[str], pair: tuple[str, str], tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "bad.fa"
+    path.write_bytes(content)
+    fails(capsys, "align", str(path), pair[1])
+    fails(capsys, "align", pair[0], str(path))
+
+
+def test_letter_outside_the_alphabet(
+    capsys: pytest.CaptureFixture[str], pair: tuple[str, str], tmp_path: Path
+) -> None:
+    bad = fasta(tmp_path / "bad.fa", ("fine", A), ("odd", "ACG!T"))
+    code, out, err = run(capsys, "align", pair[0], bad)
+    assert code == 1
+    assert out.startswith("a\t")  # what came before is not lost
+    assert out.count("\n") == err.count("\n") == 1
+    assert "odd" in err
+    assert "'!'" in err
+    assert "position 4" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (["--gap-open", "-1"], "-1"),
+        (["--gap-extend", "-2"], "-2"),
+        (["--gap-open", "nan"], "nan"),
+        (["--match", "inf"], "inf"),
+        (["--matrix", "BLOSUM63"], "BLOSUM63"),
+        (["--wildcard", "NN"], "NN"),
+        (["--device", "abacus"], "abacus"),
+        (["--device", "99:0"], "99"),
+        (["--plan", "B=0"], "B"),
+        (["--plan", "T=100000000"], "T"),
+        (["--plan", "alpha=-1"], "alpha"),
+        (["--plan", "engine=steam"], "steam"),
+        (["--plan", "colour=red"], "colour"),
+    ],
+)
+def test_bad_option_value(
+    capsys: pytest.CaptureFixture[str], pair: tuple[str, str], options: list[str], word: str
+) -> None:
+    assert word in fails(capsys, "align", *pair, *options)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (MemoryError(), 1, "out of memory"),
+        (KeyError("lost"), 1, "please report"),
+        (InternalError("two\nlines"), 1, "please report"),
+        (OSError(28, "No space left on device"), 1, "No space left"),
+        (ImportError("no OpenCL library"), 1, "no OpenCL library"),
+    ],
+)
+def test_errors_take_one_line(
+    capsys: pytest.CaptureFixture[str],
+    pair: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    words: str,
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(pysw_cl, "align", broken)
+    got, out, err = run(capsys, "align", *pair)
+    assert (got, out) == (code, "")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_reader_that_goes_away(tmp_path: Path) -> None:
+    many = fasta(tmp_path / "many.fa", *((f"s{i}", A) for i in range(30)))
+    command = [sys.executable, "-m", "pysw_cl", "align", many, many, "--output", "score"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.close()
+        assert child.stderr.read() == b""
+        assert child.wait(60) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_full_disk(pair: tuple[str, str]) -> None:
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-m", "pysw_cl", "align", *pair],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert done.stderr == b"pysw-cl: No space left on device\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+def test_closed_streams(pair: tuple[str, str]) -> None:
+    command = shlex.join([sys.executable, "-m", "pysw_cl", "align", *pair])
+    assert subprocess.run(f"{command} >&- 2>&-", shell=True, timeout=60).returncode == 0
+
+
+# Devices and demo
+
+
+def test_devices(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "devices")
+    assert (code, err) == (0, "")
+    head, *rows = out.splitlines()
+    assert head.split() == ["device", "kind", "units", "name", "platform", "usable"]
+    assert len(rows) == len(pysw_cl.devices())
+
+
+def test_devices_says_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = SimpleNamespace(
+        index="0:0",
+        kind="gpu",
+        compute_units=1,
+        name="Odd",
+        platform="P",
+        usable=False,
+        reason="too old",
+    )
+    monkeypatch.setattr(pysw_cl, "devices", lambda: [broken])
+    code, out, err = run(capsys, "devices")
+    assert code == 1
+    assert "no: too old" in out
+    assert 'pip install "pysw-cl[pocl]"' in err
+    monkeypatch.setattr(pysw_cl, "devices", list)
+    assert "pysw-cl[pocl]" in fails(capsys, "devices")
+
+
+def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "demo")
+    assert (code, err) == (0, "")
+    fields = dict(line[2:].split(": ", 1) for line in out.splitlines() if line.startswith("# "))
+    assert fields["score"].strip() == "10642"
+    assert fields["coordinates"].strip() == "query [576, 16569), target [0, 15989)"
+    assert fields["identity"].strip().startswith("14673/")
+    assert fields["time"].endswith("GCUPS")
+    assert "plan" in fields
+    assert "GTTTATGTAGCTTACC" in out
+
+
+def test_progress_only_on_a_terminal(
+    pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, seen = pysw_cl.align, []
+
+    def spy(a: object, b: object, **options: object) -> object:
+        seen.append(options["progress"])
+        return real(A, B)
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(pysw_cl, "align", spy)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert cli.main(["align", *pair]) == 0
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert cli.main(["align", *pair]) == 0
+    assert isinstance(seen[0], ProgressBar)
+    assert seen[1] is None

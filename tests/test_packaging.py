@@ -1,0 +1,64 @@
+"""The package finds what ships with it, and its metadata says what is true."""
+
+from __future__ import annotations
+
+import configparser
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import pysw_cl
+from pysw_cl._kernels import kernel_source, shipped
+from pysw_cl.errors import InternalError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_version() -> None:
+    assert f"## {pysw_cl.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    try:
+        installed = metadata.version("pysw-cl")
+    except metadata.PackageNotFoundError:
+        pytest.skip("runs from a source tree that is not installed")
+    assert installed == pysw_cl.__version__
+
+
+def test_every_kernel_source_is_found() -> None:
+    names = [
+        path.relative_to(ROOT / "cl").as_posix()
+        for path in (ROOT / "cl").rglob("*")
+        if path.suffix in {".cl", ".clh"}
+    ]
+    assert "recurrence.clh" in names
+    for name in names:
+        assert kernel_source(name) == (ROOT / "cl" / name).read_text(encoding="ascii")
+
+
+def test_examples_are_found() -> None:
+    for name in ("NC_012920.1.fasta", "GU112745.1.fasta"):
+        assert shipped("examples", name).read_text().startswith(f">{name[:-6]} ")
+
+
+def test_missing_file_is_named() -> None:
+    with pytest.raises(InternalError, match="cl/no_such\\.cl"):
+        kernel_source("no_such.cl")
+
+
+def test_package_is_marked_as_typed() -> None:
+    assert (Path(pysw_cl.__file__).parent / "py.typed").is_file()
+
+
+def test_every_package_and_kernel_folder_is_listed() -> None:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    listed = set(config["options"]["packages"].split())
+    folders = {path.parent for path in (ROOT / "pysw_cl").rglob("*.py")}
+    there = {".".join(folder.relative_to(ROOT).parts) for folder in folders}
+    assert listed == there | {"pysw_cl.cl", "pysw_cl.examples"}
+    for folder in folders:
+        assert (folder / "__init__.py").is_file()
+    data = config["options.package_data"]["pysw_cl.cl"].replace(",", " ").split()
+    for path in (ROOT / "cl").rglob("*.cl*"):
+        pattern = path.relative_to(ROOT / "cl").with_name("*" + path.suffix).as_posix()
+        assert pattern in data

@@ -1,0 +1,36 @@
+"""The progress bar, on a clock of its own."""
+
+from __future__ import annotations
+
+import io
+
+from pysw_cl.progress import ProgressBar, duration
+
+
+def test_progress_bar() -> None:
+    now, stream = [0.0], io.StringIO()
+    bar = ProgressBar(stream, clock=lambda: now[0])
+    now[0] = 0.4
+    bar(10**9, 4 * 10**9)
+    bar.clear()
+    assert stream.getvalue() == ""  # a short run shows nothing
+    now[0] = 1.0
+    bar(10**9, 4 * 10**9)
+    bar(2 * 10**9, 4 * 10**9)  # too soon after the last one
+    drawn = stream.getvalue()
+    assert drawn == "\r[#######.......................]  25.0%     1.00 GCUPS  0:03 left"
+    now[0] = 2.0
+    bar(4 * 10**9, 4 * 10**9)
+    assert stream.getvalue().endswith("100.0%     2.00 GCUPS  0:00 left")
+    bar.clear()
+    assert stream.getvalue().endswith("\r" + " " * (len(drawn) - 1) + "\r")
+
+
+def test_duration() -> None:
+    assert [duration(s) for s in (0, 59.6, 61, 3599, 3725)] == [
+        "0:00",
+        "1:00",
+        "1:01",
+        "59:59",
+        "1:02:05",
+    ]

@@ -1,0 +1,250 @@
+"""Published examples by value, for every way this package has to align a pair.
+
+Each aligner takes (query, target, scoring, mode, free_ends), the sequences as text, and gives an
+object with ``score``, ``query_start``, ``query_end``, ``target_start``, ``target_end`` and
+``moves`` (first move first).  A new engine joins by one line in ``ALIGNERS``.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from Bio import Align
+from helpers import FreeEnds, encode, make_scoring, match_scoring, rescore
+from numpy.typing import NDArray
+
+from pysw_cl.engines.reference import ReferenceAlignment, align_reference
+from pysw_cl.scoring import Scoring
+
+Aligner = Callable[[str, str, Scoring, str, FreeEnds], Any]
+
+PENALISED: FreeEnds = (False, False, False, False)
+FREE: FreeEnds = (True, True, True, True)
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason="the shared data folder beside the repository is absent"
+)
+
+
+def reference(
+    query: str, target: str, scoring: Scoring, mode: str, free_ends: FreeEnds
+) -> ReferenceAlignment:
+    return align_reference(
+        encode(query, scoring), encode(target, scoring), scoring, mode, free_ends
+    )
+
+
+ALIGNERS = [pytest.param(reference, id="reference")]
+
+every_aligner = pytest.mark.parametrize("align", ALIGNERS)
+
+
+def check_rescored(found: Any, query: str, target: str, scoring: Scoring) -> None:
+    """The path consumes what the coordinates say and scores what was said."""
+    part_q = encode(query[found.query_start : found.query_end], scoring)
+    part_t = encode(target[found.target_start : found.target_end], scoring)
+    assert rescore(part_q, part_t, scoring, found.moves) == found.score
+
+
+def cigar(moves: NDArray[np.uint8]) -> str:
+    """SAM's letters, M for both kinds of diagonal: I consumes query, D consumes target."""
+    return "".join(f"{len(list(run))}{'MDI'[move]}" for move, run in groupby(moves.tolist()))
+
+
+# --- SSCA#1: the worked pair of Khajeh-Saeed, Poole & Perot (2010) -------------------------------
+
+SSCA1_QUERY, SSCA1_TARGET = "AAUGCCAUUGCCGG", "CAGCCUCGCUUAG"
+SSCA1 = match_scoring(5, -3, gap_open=8, gap_extend=1, letters="ACGU")
+
+#: H of the pair, one row a query letter, one column a target letter.
+SSCA1_TABLE = """
+    0  5  0  0  0  0  0  0  0  0  0  5  0
+    0  5  2  0  0  0  0  0  0  0  0  5  2
+    0  0  2  0  0  5  0  0  0  5  5  0  2
+    0  0  5  0  0  0  2  5  0  0  2  2  5
+    5  0  0 10  5  0  5  0 10  1  0  0  0
+    5  2  0  5 15  6  5  4  5  7  1  0  0
+    0 10  1  0  6 12  3  2  1  2  4  6  0
+    0  1  7  0  5 11  9  1  0  6  7  1  3
+    0  0  0  4  4 10  8  6  0  5 11  4  1
+    0  0  5  0  3  1  7 13  4  3  2  8  9
+    5  0  0 10  5  0  6  4 18  9  8  7  6
+    5  2  0  5 15  6  5  4  9 15  6  5  4
+    0  2  7  0  6 12  3 10  8  6 12  3 10
+    0  0  7  4  5  3  9  8  7  5  3  9  8
+"""
+
+
+def by_definition(query: str, target: str, scoring: Scoring) -> list[list[int]]:
+    """Smith & Waterman's own recurrence: every gap length tried at every cell."""
+    h = [[0] * (len(target) + 1) for _ in range(len(query) + 1)]
+
+    def cost(length: int) -> int:
+        return scoring.gap_open + length * scoring.gap_extend
+
+    for i, a in enumerate(encode(query, scoring).tolist(), 1):
+        for j, b in enumerate(encode(target, scoring).tolist(), 1):
+            h[i][j] = max(
+                0,
+                h[i - 1][j - 1] + int(scoring.matrix[a, b]),
+                *(h[i - k][j] - cost(k) for k in range(1, i + 1)),
+                *(h[i][j - k] - cost(k) for k in range(1, j + 1)),
+            )
+    return [row[1:] for row in h[1:]]
+
+
+def test_ssca1_table() -> None:
+    table = [[int(x) for x in line.split()] for line in SSCA1_TABLE.strip().splitlines()]
+    assert by_definition(SSCA1_QUERY, SSCA1_TARGET, SSCA1) == table
+    found = reference(SSCA1_QUERY, SSCA1_TARGET, SSCA1, "local", PENALISED)
+    assert found.matrices.h[1:, 1:].tolist() == table
+
+
+@every_aligner
+def test_ssca1_best(align: Aligner) -> None:
+    found = align(SSCA1_QUERY, SSCA1_TARGET, SSCA1, "local", PENALISED)
+    ends = found.query_start, found.query_end, found.target_start, found.target_end
+    assert (found.score, ends) == (18, (3, 11, 2, 9))
+    assert cigar(found.moves) == "3M1I4M"
+    check_rescored(found, SSCA1_QUERY, SSCA1_TARGET, SSCA1)
+
+
+# --- The worked pair of the CUDAlign thesis (Sandes 2011) ----------------------------------------
+
+THESIS_QUERY, THESIS_TARGET = "AGTTCCGGAGG", "ACTTCCAGA"
+
+
+@every_aligner
+@pytest.mark.parametrize(
+    ("match", "mismatch", "mode", "score", "end"),
+    [
+        (1, -2, "global", -7, (11, 9)),
+        (1, -2, "local", 4, (6, 6)),
+        (2, -1, "local", 12, (9, 9)),
+    ],
+)
+def test_thesis_pair(
+    align: Aligner, match: int, mismatch: int, mode: str, score: int, end: tuple[int, int]
+) -> None:
+    scoring = match_scoring(match, mismatch, gap_open=0, gap_extend=5)
+    found = align(THESIS_QUERY, THESIS_TARGET, scoring, mode, PENALISED)
+    assert (found.score, (found.query_end, found.target_end)) == (score, end)
+    check_rescored(found, THESIS_QUERY, THESIS_TARGET, scoring)
+
+
+# --- scikit-bio's documentation ------------------------------------------------------------------
+
+
+def blosum62() -> Scoring:
+    """BLOSUM62 with opening 11, extension 1; U and O become the matrix's ``*``."""
+    biopython: Any = Align  # it has no types
+    matrix = biopython.substitution_matrices.load("BLOSUM62")
+    return make_scoring(np.array(matrix), 11, 1, letters="".join(matrix.alphabet))
+
+
+@every_aligner
+def test_scikit_bio_overlap(align: Aligner) -> None:
+    query = "ACTACCAGATTACTTACGGATCAGGTACTTGCCAACAA"
+    target = "CGAAACTACTAGATTACGGATCTTACTTTCCAGCAAGG"
+    found = align(query, target, match_scoring(1, -1, 0, 2), "global", FREE)
+    ends = found.query_start, found.query_end, found.target_start, found.target_end
+    assert (found.score, ends) == (12, (0, 38, 4, 36))
+    assert cigar(found.moves) == "13M4I6M2I13M"
+
+
+@every_aligner
+def test_scikit_bio_protein(align: Aligner) -> None:
+    found = align("MKRTLKGHFVQWC", "MQMLKTHYAQTRN", blosum62(), "local", PENALISED)
+    ends = found.query_start, found.query_end, found.target_start, found.target_end
+    assert (found.score, ends, cigar(found.moves)) == (23, (4, 11, 3, 10), "7M")
+
+
+@every_aligner
+def test_scikit_bio_nucleotide(align: Aligner) -> None:
+    found = align("GATCGTC", "ATCGCTC", match_scoring(2, -3, 5, 2), "global", FREE)
+    assert (found.score, cigar(found.moves)) == (5, "4M1D2M")
+
+
+# --- WFA2-lib's expected values ------------------------------------------------------------------
+
+
+@cache
+def wfa2_pairs() -> list[tuple[str, str]]:
+    lines = (DATA / "expected/wfa2lib/wfa.utest.seq").read_text().split()
+    return [(query[1:], target[1:]) for query, target in zip(lines[::2], lines[1::2], strict=True)]
+
+
+@needs_data
+@every_aligner
+@pytest.mark.parametrize(
+    ("name", "match", "mismatch", "gap_open", "gap_extend"),
+    [
+        ("affine", 0, -4, 6, 2),
+        ("affine.p0", 0, -1, 2, 1),
+        ("affine.p1", 0, -3, 1, 4),
+        ("affine.p2", 0, -5, 3, 2),
+        ("affine.p3", 5, -1, 2, 1),
+        ("affine.p4", 2, -3, 1, 4),
+        ("affine.p5", 3, -5, 3, 2),
+    ],
+)
+def test_wfa2_scores(
+    align: Aligner, name: str, match: int, mismatch: int, gap_open: int, gap_extend: int
+) -> None:
+    lines = (DATA / f"expected/wfa2lib/test.{name}.alg").read_text().splitlines()
+    scoring = match_scoring(match, mismatch, gap_open, gap_extend, letters="ACGTN")
+    checked = 0
+    for (query, target), line in zip(wfa2_pairs(), lines, strict=True):
+        if max(len(query), len(target)) > 200 or checked == 40:
+            continue
+        checked += 1
+        found = align(query, target, scoring, "global", PENALISED)
+        assert found.score == int(line.split("\t")[0]), (query, target)
+        check_rescored(found, query, target, scoring)
+    assert checked >= 30
+
+
+# --- parasail 1.3.4's protein scores -------------------------------------------------------------
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, gzipped or not."""
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+
+
+def read_fasta(path: Path) -> Iterator[tuple[str, str]]:
+    """(accession, letters) of each record."""
+    for record in read_text(path).split(">")[1:]:
+        head, _, letters = record.partition("\n")
+        yield head.split()[0], letters.replace("\n", "").upper()
+
+
+@needs_data
+@every_aligner
+def test_parasail_protein_scores(align: Aligner) -> None:
+    """The shortest proteins and those with U or O, against the two shortest queries."""
+    scoring = blosum62()
+    unusual = str.maketrans("UO", "**")
+    queries = dict(read_fasta(DATA / "protein/queries_cudasw20.fasta"))
+    database = dict(read_fasta(DATA / "protein/swissprot201401_small.fasta.gz"))
+    table = read_text(DATA / "expected/parasail_protein_small_b62_first12_ext1.tsv.gz")
+    (_, *names), *rows = (line.split("\t") for line in table.splitlines())
+    expected = {row[0]: row[1:] for row in rows}
+    by_length = sorted(database, key=lambda name: (len(database[name]), name))
+    chosen = by_length[:30] + [x for x in by_length if set(database[x]) & set("UO")][:5]
+    for query_name in sorted(queries, key=lambda name: len(queries[name]))[:2]:
+        query = queries[query_name].translate(unusual)
+        for name in chosen:
+            target = database[name].translate(unusual)
+            found = align(query, target, scoring, "local", PENALISED)
+            score = int(expected[name][names.index(query_name)])
+            assert found.score == score, (query_name, name)
