@@ -45,6 +45,9 @@ class Directions(Protocol):
         ends.  ``state``: 0 at H, 1 the cell was reached by a gap that consumes target and leaves
         it to the right (E^), 2 by a gap that consumes query and leaves it downwards (F^)."""
 
+    def release(self) -> None:
+        """Free what the moves are kept in."""
+
 
 @dataclass(frozen=True)
 class Walk:

@@ -98,6 +98,9 @@ class ReferenceDirections:
 
     matrices: Matrices
 
+    def release(self) -> None:
+        """Nothing to free."""
+
     def walk(self, row: int, column: int, state: int) -> Walk:
         """Walk back from cell (row, column), as :class:`pysw_cl.engines.base.Directions` says.
 

@@ -1,0 +1,69 @@
+"""A comparison in terms of tiles: which border, which floor, where the best cell is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import InputError
+from ..scoring import Scoring
+from ..tile import Border, Edges, View, Want
+
+MODES = ("local", "global")
+
+
+@dataclass(frozen=True)
+class FreeEnds:
+    """Which terminal gaps cost nothing, in scikit-bio's order: leading and trailing gaps of the
+    query (which consume target), leading and trailing gaps of the target."""
+
+    lead_query: bool = False
+    trail_query: bool = False
+    lead_target: bool = False
+    trail_target: bool = False
+
+    @classmethod
+    def of(cls, value: object) -> FreeEnds:
+        """From one boolean (all four), two (query, target) or four."""
+        flags = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+        if len(flags) not in (1, 2, 4) or any(f not in (True, False) for f in flags):
+            raise InputError(f"free_ends takes one, two or four booleans, not {value!r}")
+        if len(flags) == 1:
+            flags *= 4
+        elif len(flags) == 2:
+            flags = (flags[0], flags[0], flags[1], flags[1])
+        return cls(*(bool(f) for f in flags))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Query rows against target columns, as codes, with how a path may begin and end."""
+
+    query: View
+    target: View
+    scoring: Scoring
+    mode: str
+    free: FreeEnds
+
+    @property
+    def floor(self) -> int | None:
+        """0 for local alignment: H is never below it."""
+        return 0 if self.mode == "local" else None
+
+    def _border(self, free: bool) -> Border:
+        scoring = self.scoring
+        return Border(free or self.mode == "local", scoring.gap_open, scoring.gap_extend)
+
+    @property
+    def edges(self) -> Edges:
+        """The matrix's own borders."""
+        return Edges(0, self._border(self.free.lead_query), self._border(self.free.lead_target))
+
+    @property
+    def want(self) -> Want:
+        """Where the best cell is looked for."""
+        if self.mode == "local":
+            return Want("all")
+        rows, columns = self.free.trail_query, self.free.trail_target
+        if rows and columns:
+            return Want("border")
+        return Want("last_row" if rows else "last_column" if columns else "corner")

@@ -1,0 +1,293 @@
+"""The sweep: a rectangle of any size, cut into tiles, with streaming edges.
+
+This is the tile contract as drivers see it (docs/algorithm.md, Tiles).  It is written once, over
+the one thing an engine does, :meth:`Engine.tile`; so special rows, pruning, meeting an opposite
+edge, progress and cancellation are the same for every engine.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import isqrt
+
+import numpy as np
+
+from ..scoring import Scoring
+from ..tile import NEG, REACH, Bound, Edge, EdgeArray, Edges, Goal, Hit, Limits, View, Want
+from .base import Engine, TileJob, TileResult
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Area:
+    """Rows ``[row, row_end)`` and columns ``[column, column_end)`` of a sweep, counted from 0."""
+
+    row: int
+    row_end: int
+    column: int
+    column_end: int
+
+    @property
+    def cells(self) -> int:
+        """Cells inside."""
+        return (self.row_end - self.row) * (self.column_end - self.column)
+
+
+@dataclass
+class SweepResult:
+    """What a sweep found: the best cells, the areas skipped, the crossings of a goal's edge as
+    (index along the edge, "H" or "gap"), and what it cost."""
+
+    hits: list[Hit] = field(default_factory=list)
+    pruned: list[Area] = field(default_factory=list)
+    crossings: list[tuple[int, str]] = field(default_factory=list)
+    cells: dict[str, int] = field(default_factory=dict)
+    launches: int = 0
+
+
+def cuts(length: int, step: int, quantum: int, forced: Iterator[int] | tuple[int, ...] = ()) -> list[int]:
+    """Where ``[0, length)`` is cut: at every forced place, and between them in even pieces of at
+    most about ``step``, whole multiples of ``quantum`` where possible."""
+    places = sorted({0, length, *(f for f in forced if 0 < f < length)})
+    out = [0]
+    for start, end in zip(places, places[1:], strict=False):
+        pieces = -(-(end - start) // max(step, quantum))
+        size = -(-(end - start) // pieces)
+        size = -(-size // quantum) * quantum
+        out += [*range(start + size, end, size), end]
+    return out
+
+
+def tile_shape(m: int, n: int, cells: int) -> tuple[int, int]:
+    """Rows and columns of tiles of at most ``cells`` cells: squares where the matrix allows."""
+    side = max(1, isqrt(cells))
+    rows = min(m, side)
+    columns = max(1, min(n, cells // rows))
+    return max(1, min(m, cells // columns)), columns
+
+
+def sweep(
+    engine: Engine,
+    query: View,
+    target: View,
+    scoring: Scoring,
+    floor: int | None,
+    edges: Edges,
+    want: Want | None = None,
+    limits: Limits | None = None,
+    *,
+    shape: tuple[int, int] | None = None,
+    progress: Progress | None = None,
+) -> SweepResult:
+    """Compute the rectangle of ``query`` (m codes) x ``target`` (n codes).
+
+    ``floor`` is 0 (local) or None.  Edges stream: tiles are done in bands from top to bottom, each
+    from left to right; a source is read when a tile needs it and a sink written when it is there.
+    ``shape``: rows and columns of a tile (default: one tile).  ``progress(done, total)`` is called
+    with cells after every tile; an exception that it raises ends the sweep.
+    """
+    return _Sweep(engine, query, target, scoring, floor, edges, want or Want(), limits or Limits()).run(
+        shape, progress
+    )
+
+
+@dataclass
+class _Sweep:
+    engine: Engine
+    query: View
+    target: View
+    scoring: Scoring
+    floor: int | None
+    edges: Edges
+    want: Want
+    limits: Limits
+
+    def run(self, shape: tuple[int, int] | None, progress: Progress | None) -> SweepResult:
+        m, n = len(self.query), len(self.target)
+        rows, columns = shape or (m, n)
+        row_cuts = cuts(m, rows, self.engine.row_quantum, tuple(self.edges.rows))
+        column_cuts = cuts(n, columns, 1, tuple(self.edges.columns))
+        self.result, self.m, self.n = SweepResult(), m, n
+        band_above = EdgeArray(n if len(row_cuts) > 2 else 0)
+        done, corner_below = 0, self.edges.corner
+        for row, row_end in zip(row_cuts, row_cuts[1:], strict=False):
+            left = self.edges.left.read(row, row_end)
+            corner, corner_below = corner_below, int(left.h[-1])
+            for column, column_end in zip(column_cuts, column_cuts[1:], strict=False):
+                area = Area(row, row_end, column, column_end)
+                top = (band_above if row else self.edges.top).read(column, column_end)
+                next_corner = int(top.h[-1])
+                bottom, left = self._tile(area, corner, top, left)
+                if bottom is not None and row_end < m:
+                    band_above.write(column, bottom)
+                corner = next_corner
+                done += area.cells
+                if progress is not None:
+                    progress(done, m * n)
+        return self.result
+
+    def _tile(self, area: Area, corner: int, top: Edge, left: Edge) -> tuple[Edge | None, Edge]:
+        """One tile, its sinks served; gives its bottom and right edges."""
+        if self._hopeless(area, corner, top, left):
+            done = self._skipped(area)
+            self.result.pruned.append(area)
+        else:
+            done = self.engine.tile(self._job(area, corner, top, left))
+        result = self.result
+        result.launches += done.launches
+        for kind, count in done.cells.items():
+            result.cells[kind] = result.cells.get(kind, 0) + count
+        self._keep(Hit(h.score, area.row + h.row, area.column + h.column) for h in done.hits)
+        self._serve(area, done)
+        return done.bottom, done.right
+
+    def _job(self, area: Area, corner: int, top: Edge, left: Edge) -> TileJob:
+        last = area.row_end == self.m
+        below = self.edges.bottom is not None or self.m in self.edges.rows
+        wanted = self.want.where in ("last_row", "border") or self._goal("bottom") is not None
+        return TileJob(
+            query=self.query.read(area.row, area.row_end),
+            target=self.target.read(area.column, area.column_end),
+            scoring=self.scoring,
+            floor=self.floor,
+            corner=corner,
+            top=top,
+            left=left,
+            best=self.want.where == "all",
+            threshold=self._threshold(),
+            count=self.want.count,
+            bottom=not last or below or wanted,
+        )
+
+    def _threshold(self) -> int | None:
+        """Score that a cell must reach to matter: the caller's, or the k-th best so far."""
+        if len(self.result.hits) >= self.want.count:
+            return self.result.hits[-1].score
+        return self.want.threshold
+
+    def _keep(self, hits: Iterator[Hit]) -> None:
+        least = self.want.threshold
+        found = [h for h in hits if least is None or h.score >= least]
+        if found:
+            self.result.hits = sorted([*self.result.hits, *found])[: self.want.count]
+
+    def _serve(self, area: Area, done: TileResult) -> None:
+        edges, bottom, right = self.edges, done.bottom, done.right
+        if area.column_end in edges.columns:
+            edges.columns[area.column_end].write(area.row, right)
+        if bottom is not None and area.row_end in edges.rows:
+            edges.rows[area.row_end].write(area.column, bottom)
+        where = self.want.where
+        if area.column_end == self.n:
+            if edges.right is not None:
+                edges.right.write(area.row, right)
+            if where in ("last_column", "border"):
+                self._keep(self._edge_hits(right, lambda k: (area.row + k + 1, self.n)))
+            if where == "corner" and area.row_end == self.m:
+                self._keep(iter((Hit(int(right.h[-1]), self.m, self.n),)))
+            self._meet("right", area.row, right)
+        if area.row_end == self.m and bottom is not None:
+            if edges.bottom is not None:
+                edges.bottom.write(area.column, bottom)
+            if where in ("last_row", "border"):
+                inner = len(bottom) - int(where == "border" and area.column_end == self.n)
+                part = Edge(bottom.h[:inner], bottom.x[:inner])
+                self._keep(self._edge_hits(part, lambda k: (self.m, area.column + k + 1)))
+            self._meet("bottom", area.column, bottom)
+
+    def _edge_hits(self, edge: Edge, cell: Callable[[int], tuple[int, int]]) -> Iterator[Hit]:
+        order = np.argsort(-edge.h.astype(np.int64), kind="stable")[: self.want.count]
+        return (Hit(int(edge.h[k]), *cell(int(k))) for k in order if edge.h[k] >= REACH)
+
+    def _goal(self, side: str) -> Goal | None:
+        goal = self.limits.goal
+        return goal if goal is not None and goal.side == side else None
+
+    def _meet(self, side: str, start: int, edge: Edge) -> None:
+        goal = self._goal(side)
+        if goal is None:
+            return
+        other = goal.opposite.read(start, start + len(edge))
+        through_h = edge.h.astype(np.int64) + other.h == goal.score
+        through_gap = edge.x.astype(np.int64) + other.x + self.scoring.gap_open == goal.score
+        self.result.crossings += [(start + int(k) + 1, "H") for k in np.flatnonzero(through_h)]
+        self.result.crossings += [(start + int(k) + 1, "gap") for k in np.flatnonzero(through_gap)]
+
+    def _hopeless(self, area: Area, corner: int, top: Edge, left: Edge) -> bool:
+        """Block pruning (Sandes & de Melo, CUDAlign 2.1), ties included: no path through this
+        area can beat the best cell known, nor equal it at an earlier cell."""
+        bound = self.limits.bound
+        if bound is None or self.want.where != "all" or self.want.count != 1:
+            return False
+        best = self._best_known(bound)
+        start = max(corner, int(top.h.max()), int(left.h.max()))
+        if self.floor is not None:
+            start = max(start, self.floor)
+        rows_left = self.m - area.row + bound.rows_left
+        columns_left = self.n - area.column + bound.columns_left
+        reach = start + min(rows_left, columns_left) * max(bound.match, 0)
+        if reach < best.score:
+            return True
+        return reach == best.score and (area.row + 1, area.column + 1) > (best.row, best.column)
+
+    def _best_known(self, bound: Bound) -> Hit:
+        given = Hit(bound.score, bound.row, bound.column)
+        return min([given, *self.result.hits])
+
+    def _skipped(self, area: Area) -> TileResult:
+        def edge(length: int) -> Edge:
+            if self.floor is None:
+                lost = np.full(length, NEG, np.int32)
+                return Edge(lost, lost)
+            h = np.full(length, self.floor, np.int32)
+            return Edge(h, (h - np.int32(self.scoring.gap_open)).astype(np.int32))
+
+        return TileResult(edge(area.column_end - area.column), edge(area.row_end - area.row))
+
+
+@dataclass
+class SavedGrid:
+    """Special rows and columns of a sweep, kept in memory: where a tile inside it can start."""
+
+    edges: Edges
+    rows: dict[int, EdgeArray]
+    columns: dict[int, EdgeArray]
+
+    @classmethod
+    def over(cls, edges: Edges, m: int, n: int, row_places: list[int], column_places: list[int]) -> SavedGrid:
+        """A grid to be filled by a sweep of m x n cells with ``saving()`` as its edges."""
+        rows = {place: EdgeArray(n) for place in row_places if 0 < place < m}
+        columns = {place: EdgeArray(m) for place in column_places if 0 < place < n}
+        return cls(edges, rows, columns)
+
+    def saving(self) -> Edges:
+        """The sweep's edges, with this grid as sinks."""
+        e = self.edges
+        return Edges(e.corner, e.top, e.left, e.bottom, e.right, self.rows, self.columns)
+
+    def start(self, row: int, column: int) -> tuple[int, int]:
+        """The grid's corner (row, column) from which cell (row, column), from 1, is computed."""
+        row_places, column_places = [0, *sorted(self.rows)], [0, *sorted(self.columns)]
+        return (
+            row_places[bisect_right(row_places, row - 1) - 1],
+            column_places[bisect_right(column_places, column - 1) - 1],
+        )
+
+    def edges_of(self, area: Area) -> Edges:
+        """Edges of an area whose upper left corner lies on the grid."""
+        top = self.rows[area.row] if area.row else self.edges.top
+        left = self.columns[area.column] if area.column else self.edges.left
+        if area.column:
+            corner = int(top.read(area.column - 1, area.column).h[0])
+        elif area.row:
+            corner = int(left.read(area.row - 1, area.row).h[0])
+        else:
+            corner = self.edges.corner
+        return Edges(
+            corner,
+            EdgeArray.of(top.read(area.column, area.column_end)),
+            EdgeArray.of(left.read(area.row, area.row_end)),
+        )
