@@ -145,6 +145,7 @@ class WavefrontEngine:
             "BEST": int(job.best),
             "DIRS": int(job.directions),
             "TICKETED": int(grid.form == "ticketed"),
+            "STEPS": self.runtime.advice["steps"] if plan.lanes == "scalar32" else 2,
         }
         kernel = BoundKernel(self.runtime, kernel_spec(grid.form, plan.lanes, score), defines)
         tap_lane, tap_r = grid.tap if job.bottom else (plan.T - 1, plan.alpha - 1)

@@ -145,6 +145,7 @@ class Runtime:
         self.device = device
         self.info = info
         self.context: cl.Context = context if context is not None else cl.Context([device])
+        self.advice, _ = advice(info.platform, device)
         self.programs: dict[tuple[str, str], Any] = {}
         self.lock = threading.Lock()
         self._given = queue

@@ -52,6 +52,14 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://github.com/jrprice/Oclgrind",
     ),
     Quirk(
+        "pocl-barriers",
+        lambda platform, device: "Portable Computing Language" in platform and _is_cpu(device),
+        {"steps": 1},
+        "PoCL compiles the code between barriers once per copy: an unrolled main loop of work-item "
+        "lanes takes twice as long to build",
+        "https://portablecl.org/docs/html/",
+    ),
+    Quirk(
         "cpu-vectors",
         lambda platform, device: _is_cpu(device),
         {"lanes": "vector32", "form": "ticketed"},
@@ -68,10 +76,15 @@ QUIRKS: tuple[Quirk, ...] = (
 )
 
 
+#: What holds where no row says otherwise: lane set, wavefront form, columns a turn of the main loop
+#: of work-item lanes.
+DEFAULTS: dict[str, Any] = {"usable": True, "lanes": "scalar32", "form": "two-phase", "steps": 2}
+
+
 def advice(platform_name: str, device: Any) -> tuple[dict[str, Any], list[Quirk]]:
     """What the table says about a device (earlier rows win), and the rows that apply."""
     rows = [quirk for quirk in QUIRKS if quirk.applies(platform_name, device)]
-    merged: dict[str, Any] = {"usable": True, "lanes": "scalar32", "form": "two-phase"}
+    merged: dict[str, Any] = dict(DEFAULTS)
     for quirk in reversed(rows):
         merged.update(quirk.then)
     return merged, rows
