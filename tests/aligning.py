@@ -1,0 +1,156 @@
+"""``pysw_cl.align`` as the tests of it use it: plans that cut small pairs up, and one check."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from helpers import Case, FreeEnds, decode, encode
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import pysw_cl
+from pysw_cl.drivers import traceback
+from pysw_cl.engines.reference import align_reference
+from pysw_cl.opencl.device import get_runtime
+from pysw_cl.scoring import Scoring
+
+NO_FREE_ENDS: FreeEnds = (False, False, False, False)
+MOVE_OF_OP = {"=": 0, "X": 0, "D": 1, "I": 2}
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The part of a plan that kernels are built for: few of them, because building takes long."""
+
+    lanes: str
+    T: int
+    alpha: int
+    form: str
+
+    def __str__(self) -> str:
+        return f"{self.lanes}-{self.T}x{self.alpha}-{self.form}"
+
+    def plan(self, **settings: Any) -> dict[str, Any]:
+        """A plan for ``align``; a few work-groups and short portions unless told otherwise."""
+        return {**vars(self), "B": 3, "chunk": 5, **settings}
+
+
+#: One strip is 8 rows, so that a small pair has many; with both forms.
+SMALL = [Kernels("vector32", 4, 2, form) for form in ("ticketed", "two-phase")]
+#: What a CPU gets by default.
+USUAL = Kernels("vector32", 16, 8, "ticketed")
+#: One lane of one row; an odd number of rows; more rows a lane than one word of moves holds.
+ODD = [
+    Kernels("vector32", 1, 1, "two-phase"),
+    Kernels("vector32", 2, 3, "ticketed"),
+    Kernels("vector32", 8, 9, "two-phase"),
+]
+SCALAR = [Kernels("scalar32", 4, 2, form) for form in ("ticketed", "two-phase")]
+ALL = [*SMALL, USUAL, *ODD, *SCALAR]
+
+
+@cache
+def _kind() -> str:
+    return get_runtime("auto").info.kind
+
+
+def needs_lanes(kernels: Kernels) -> None:
+    """Skip a test whose lanes the device at hand does not have."""
+    if kernels.lanes == "vector32" and _kind() != "cpu":
+        pytest.skip(f"vector32 lanes are for CPUs, and this device is a {_kind()}")
+
+
+def cuts(cells: int = 600) -> st.SearchStrategy[dict[str, Any]]:
+    """The part of a plan that needs no other kernels: where things are cut, tiles of ``cells``
+    cells or more.  "grid" is (pieces, side) of the traceback's saved grid."""
+    return st.fixed_dictionaries(
+        {
+            "B": st.sampled_from([1, 2, 3, 7]),
+            "chunk": st.sampled_from([1, 5, 1024]),
+            "tile_cells": st.sampled_from([cells, 8 * cells, 1 << 33]),
+            "walk_cells": st.sampled_from([64, 2000, 1 << 24]),
+            "grid": st.sampled_from([(16, 2048), (3, 8), (16, 30)]),
+        }
+    )
+
+
+def small_grid(pieces: int, side: int) -> AbstractContextManager[Any]:
+    """Saved grids of at most ``pieces`` pieces a side, none shorter than ``side``."""
+    return mock.patch.multiple(traceback, MOST_PIECES=pieces, LEAST_SIDE=side)
+
+
+def sub_score(scoring: Scoring) -> tuple[NDArray[np.int32], str]:
+    """A scoring of ``helpers`` as ``align`` takes it."""
+    return scoring.matrix, scoring.letters
+
+
+def align_case(case: Case, mode: str, free_ends: FreeEnds, **options: Any) -> pysw_cl.Alignment:
+    """``align`` on a case's letters."""
+    scoring = case.scoring
+    affine = (scoring.gap_open, scoring.gap_extend)
+    return pysw_cl.align(
+        decode(case.query, scoring),
+        decode(case.target, scoring),
+        mode=mode,
+        free_ends=free_ends,
+        sub_score=sub_score(scoring),
+        gap_cost=affine if scoring.gap_open else scoring.gap_extend,
+        **options,
+    )
+
+
+def moves(found: pysw_cl.Alignment) -> NDArray[np.uint8]:
+    """The moves of a path: 0 diagonal, 1 consumes target, 2 consumes query."""
+    assert found.runs is not None
+    parts = [np.full(length, MOVE_OF_OP[op], np.uint8) for op, length in found.runs]
+    return np.concatenate(parts) if parts else np.zeros(0, np.uint8)
+
+
+def ends(found: Any) -> tuple[Any, ...]:
+    """(query start and end, target start and end)."""
+    return found.query_start, found.query_end, found.target_start, found.target_end
+
+
+def check(case: Case, mode: str, free_ends: FreeEnds, kernels: Kernels, **settings: Any) -> Any:
+    """Score, ends and path, letter for letter, are those of the reference, and the engine, lanes
+    and width that this means are the ones that ran."""
+    grid = settings.pop("grid", (16, 2048))
+    prune = settings.pop("prune", True)
+    with small_grid(*grid):
+        found = align_case(
+            case, mode, free_ends, prune=prune, plan=kernels.plan(**settings), device="auto"
+        )
+    expected = align_reference(case.query, case.target, case.scoring, mode, free_ends)
+    scoring = case.scoring
+    what = (
+        f"{mode} {free_ends} {kernels} {settings} {grid=} {prune=} "
+        f"query={decode(case.query, scoring)} target={decode(case.target, scoring)} "
+        f"gaps={scoring.gap_open},{scoring.gap_extend} matrix={scoring.matrix.tolist()}"
+    )
+    assert found.score == expected.score, what
+    assert ends(found) == ends(expected), what
+    assert moves(found).tolist() == expected.moves.tolist(), what
+    assert found.rescore() == expected.score, what
+    ran_here(found, kernels)
+    return found
+
+
+def ran_here(found: pysw_cl.Alignment, kernels: Kernels) -> None:
+    """Every cell was computed by the wavefront with these lanes in 32 bits."""
+    kinds = set(found.stats.cells)
+    assert kinds == {f"wavefront/{kernels.lanes}/32"}, kinds
+    plan = found.plan
+    used = Kernels(plan.lanes, plan.T, plan.alpha, plan.form)
+    assert (plan.engine, used) == ("wavefront", kernels)
+    assert found.stats.launches > 0
+
+
+def case_of(query: str, target: str, scoring: Scoring) -> Case:
+    """A case from text."""
+    return Case(encode(query, scoring), encode(target, scoring), scoring)

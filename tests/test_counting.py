@@ -1,0 +1,297 @@
+"""The wavefront's schedule, cell by cell: what the counting engine sees of it.
+
+The engine raises by itself where a lane uses a cell that it does not need, where the bus is read
+before it is written, where two groups of a launch touch the same bus cell, and where the groups
+of a ticketed launch wait for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from helpers import match_scoring
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pysw_cl.drivers.problem import FreeEnds, Problem
+from pysw_cl.drivers.score import find_end
+from pysw_cl.drivers.traceback import walk_back
+from pysw_cl.engines.base import TileJob, TileResult
+from pysw_cl.engines.counting import ORDERS, CountingEngine, TileCount
+from pysw_cl.engines.sweep import SavedGrid, sweep
+from pysw_cl.errors import InternalError, PlanError
+from pysw_cl.grid import LONG, SHORT, Grid, Launch, fit
+from pysw_cl.plan import Plan
+from pysw_cl.tile import Edge, EdgeArray, Edges, View
+
+SCORING = match_scoring(1, -1, 1, 1)
+#: (m, n, B, T, alpha): what is at a limit of some kind.
+SHAPES = [
+    pytest.param(1, 1, 3, 4, 2, id="one cell"),
+    pytest.param(1, 50, 3, 4, 2, id="one row"),
+    pytest.param(50, 1, 3, 4, 2, id="one column"),
+    pytest.param(40, 3, 2, 4, 2, id="fewer columns than lanes"),
+    pytest.param(70, 15, 2, 16, 2, id="fewer columns than lanes, many strips"),
+    pytest.param(40, 7, 1, 4, 2, id="just too few columns for two phases"),
+    pytest.param(40, 8, 1, 4, 2, id="exactly two phases, one block"),
+    pytest.param(40, 24, 3, 4, 2, id="exactly two phases, three blocks"),
+    pytest.param(40, 25, 3, 4, 2, id="one column more"),
+    pytest.param(80, 40, 5, 4, 2, id="whole strips"),
+    pytest.param(81, 40, 5, 4, 2, id="one row in the last strip"),
+    pytest.param(79, 40, 5, 4, 2, id="one row of padding"),
+    pytest.param(74, 41, 5, 4, 2, id="tap in the middle of a lane"),
+    pytest.param(20, 60, 5, 4, 3, id="fewer strips than blocks"),
+    pytest.param(90, 33, 2, 1, 3, id="one lane"),
+    pytest.param(30, 20, 2, 4, 1, id="one row a lane"),
+    pytest.param(200, 40, 1, 16, 2, id="a chain through all strips"),
+]
+FORMS = ("two-phase", "ticketed")
+
+
+def plan(B: int, T: int, alpha: int, form: str, chunk: int = 5) -> Plan:
+    return Plan(engine="counting", form=form, B=B, T=T, alpha=alpha, chunk=chunk)
+
+
+def counting_edges(m: int, n: int) -> Edges:
+    """Borders with H(i, j) = i + j, and X that tells the place along the edge."""
+
+    def border(length: int) -> EdgeArray:
+        places = np.arange(1, length + 1, dtype=np.int32)
+        return EdgeArray.of(Edge(places, -places))
+
+    return Edges(0, border(n), border(m), EdgeArray(n), EdgeArray(m))
+
+
+def view(length: int) -> View:
+    return View(np.zeros(length, np.uint8))
+
+
+def count(engine: CountingEngine, m: int, n: int, bottom: bool = True) -> TileCount:
+    edges = counting_edges(m, n)
+    query, target = view(m).read(0, m), view(n).read(0, n)
+    sides = edges.top.read(0, n), edges.left.read(0, m)
+    result = engine.tile(TileJob(query, target, SCORING, None, 0, *sides, bottom=bottom))
+    assert (result.bottom is not None) == bottom
+    assert list(result.cells.values()) == [m * n]
+    return engine.counts[-1]
+
+
+def check(seen: TileCount) -> None:
+    """Once each, written before read, and busy lanes wherever the grid promises them."""
+    grid = seen.grid
+    assert seen.cells.shape == (grid.m, grid.n)
+    assert (seen.cells == 1).all()
+
+    inner = slice(1, grid.strips)
+    written, read = seen.written[inner], seen.read[inner]
+    assert (written >= 0).all()
+    assert (read >= 0).all()
+    if grid.form == "two-phase":
+        later = read[..., 0] > written[..., 0]
+        same_group = (read[..., :2] == written[..., :2]).all(axis=-1)
+        assert (later | (same_group & (read[..., 2] > written[..., 2]))).all()
+    assert (seen.written[0] == -1).all()  # the host's
+    assert (seen.written[-1] >= 0).all()  # the bottom edge
+    assert (seen.read[-1] == -1).all()
+
+    assert sum(int(chain.sum()) for chain in seen.busy) == grid.strips * grid.T * grid.n
+    if grid.n >= grid.T:
+        for chain in seen.busy:
+            assert (chain[grid.T - 1 : len(chain) - grid.T + 1] == grid.T).all()
+            ramp = np.arange(1, grid.T)
+            assert np.array_equal(chain[: grid.T - 1], ramp)
+            assert np.array_equal(chain[len(chain) - grid.T + 1 :], ramp[::-1])
+
+
+@pytest.mark.parametrize(("m", "n", "B", "T", "alpha"), SHAPES)
+@pytest.mark.parametrize("form", FORMS)
+def test_every_cell_once_in_good_order(
+    m: int, n: int, B: int, T: int, alpha: int, form: str
+) -> None:
+    engine = CountingEngine(plan(B, T, alpha, form), again=True)
+    seen = count(engine, m, n)
+    check(seen)
+    assert seen.grid.form == (form if n >= 2 * T else "ticketed")
+    check(count(engine, m, n, bottom=False))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.integers(1, 80), st.integers(1, 80), st.integers(1, 6), st.integers(1, 8),
+    st.integers(1, 4), st.integers(1, 12), st.sampled_from(FORMS), st.booleans(),
+)  # fmt: skip
+def test_every_cell_once_at_random(
+    m: int, n: int, B: int, T: int, alpha: int, chunk: int, form: str, again: bool
+) -> None:
+    check(count(CountingEngine(plan(B, T, alpha, form, chunk), again=again), m, n))
+
+
+def test_delegation_leaves_no_lane_idle_inside_a_chain() -> None:
+    """Two-phase: one ramp up and one down for a whole chain.  Ticketed: one for each strip."""
+    m, n, B, T, alpha = 96, 30, 3, 4, 2
+    chains = count(CountingEngine(plan(B, T, alpha, "two-phase")), m, n).busy
+    assert [len(chain) for chain in chains] == [4 * n + T - 1] * B
+    assert [int((chain < T).sum()) for chain in chains] == [2 * (T - 1)] * B
+    strips = count(CountingEngine(plan(B, T, alpha, "ticketed")), m, n).busy
+    assert [len(strip) for strip in strips] == [n + T - 1] * 12
+
+
+def test_what_a_block_owes_is_done_in_the_next_short_phase() -> None:
+    """The last T - 1 columns of strip s come from block 0 of strip s + B, one diagonal later."""
+    m, n, B, T, alpha = 80, 50, 3, 4, 2
+    seen = count(CountingEngine(plan(B, T, alpha, "two-phase")), m, n)
+    launches = list(seen.grid.launches())
+    for strip in range(seen.grid.strips):
+        for column in range(n):
+            number, group, step = seen.written[strip + 1, column].tolist()
+            launch = launches[number]
+            assert launch.first <= group < launch.first + launch.count
+            if column < n - (T - 1):
+                assert launch.diagonal - group == strip
+                start, _ = seen.grid.block_columns(group)
+                assert launch.phase == (SHORT if step < start + T else LONG)
+            else:
+                assert (launch.diagonal - B, group, launch.phase) == (strip, 0, SHORT)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_ticketed_groups_in_any_order(order: str, chunk: int) -> None:
+    for seed in range(3 if order == "random" else 1):
+        engine = CountingEngine(plan(4, 4, 2, "ticketed", chunk), order=order, seed=seed)
+        check(count(engine, 75, 37))
+        check(count(engine, 41, 3))  # each strip waits for the whole strip above
+    groups = {int(g) for g in engine.counts[0].written[1:, 0, 1]}
+    assert groups == ({0} if order == "one_by_one" else groups)
+    if order == "random":
+        assert len(groups) > 1
+
+
+def test_minimum_size() -> None:
+    """B shrinks to n / 2 T; below 2 T columns there is one drained strip at a time."""
+    for n in range(1, 60):
+        grid = fit(100, n, 5, 4, 2, "two-phase")
+        if n < 8:
+            assert (grid.form, grid.B) == ("ticketed", 1)
+        else:
+            assert (grid.form, grid.B) == ("two-phase", min(5, n // 8))
+        assert (grid.T, grid.alpha) == (4, 2)
+        if grid.form == "two-phase":
+            widths = [end - start for start, end in map(grid.block_columns, range(grid.B))]
+            assert sum(widths) == n
+            assert min(widths) >= 8
+    assert fit(17, 3, 5, 4, 2, "ticketed").B == 3  # no more groups than strips
+    with pytest.raises(PlanError, match="n >= 2 B T"):
+        Grid(100, 23, 3, 4, 2, "two-phase")
+    with pytest.raises(PlanError, match="at least 1"):
+        Grid(100, 23, 3, 0, 2, "ticketed")
+
+
+def test_last_row_is_tapped_where_it_is() -> None:
+    for m in range(1, 30):
+        grid = fit(m, 40, 2, 4, 2, "two-phase")
+        lane, r = grid.tap
+        assert (grid.strips - 1) * grid.strip_rows + lane * grid.alpha + r + 1 == m
+
+
+def _swapped(grid: Grid) -> Iterator[Launch]:
+    launches = list(Grid.launches(grid))
+    launches[6], launches[7] = launches[7], launches[6]
+    return iter(launches)
+
+
+BROKEN = {
+    "a short phase after its long one": _swapped,
+    "no drain at the end": lambda grid: (x for x in Grid.launches(grid) if x.diagonal < 10),
+    "no long phase": lambda grid: (x for x in Grid.launches(grid) if x.phase == SHORT),
+    "both phases twice": lambda grid: (x for x in Grid.launches(grid) for _ in range(2)),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_schedule_is_noticed(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = list(Grid(80, 50, 3, 4, 2, "two-phase").launches())
+
+    def launches(grid: Grid) -> Iterator[Launch]:
+        with monkeypatch.context() as original:
+            original.setattr(Grid, "launches", lambda _: iter(good))
+            return iter(list(BROKEN[how](grid)))
+
+    monkeypatch.setattr(Grid, "launches", launches)
+    with pytest.raises(InternalError):
+        count(CountingEngine(plan(3, 4, 2, "two-phase")), 80, 50)
+
+
+def test_blocks_that_are_too_narrow_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What n >= 2 B T is for: in narrower blocks a long phase meets columns still owed."""
+    monkeypatch.setattr(Grid, "__post_init__", lambda grid: None)
+    monkeypatch.setattr(
+        "pysw_cl.engines.counting.fit",
+        lambda m, n, B, T, alpha, form: Grid(m, n, B, T, alpha, form),
+    )
+    check(count(CountingEngine(plan(3, 4, 2, "two-phase")), 80, 24))
+    with pytest.raises(InternalError):
+        count(CountingEngine(plan(3, 4, 2, "two-phase")), 80, 11)
+
+
+class Watched(CountingEngine):
+    """A counting engine that checks that its tiles' corners and edges fit together."""
+
+    def tile(self, job: TileJob) -> TileResult:
+        assert job.corner == job.top.h[0] - 1 == job.left.h[0] - 1
+        assert (np.diff(job.top.h) == 1).all()
+        assert (np.diff(job.left.h) == 1).all()
+        return super().tile(job)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("shape", [(1000, 1000), (16, 20), (8, 7), (30, 64), (1, 1000)])
+def test_sweep_of_many_tiles(form: str, shape: tuple[int, int]) -> None:
+    """Edges that start as H(i, j) = i + j end as that, special rows and columns included."""
+    m, n = 45, 61
+    engine = Watched(plan(2, 4, 2, form))
+    edges = counting_edges(m, n)
+    rows = {i: EdgeArray(n) for i in (1, 17, 32, m)}
+    columns = {j: EdgeArray(m) for j in (2, 3, 60, n)}
+    edges = Edges(0, edges.top, edges.left, edges.bottom, edges.right, rows, columns)
+    ticks: list[tuple[int, int]] = []
+    result = sweep(
+        engine, view(m), view(n), SCORING, None, edges,
+        shape=shape, progress=lambda *tick: ticks.append(tick),
+    )  # fmt: skip
+    assert sum(result.cells.values()) == m * n
+    assert sum(int(seen.cells.sum()) for seen in engine.counts) == m * n
+    for seen in engine.counts:
+        check(seen)
+    assert ticks[-1] == (m * n, m * n)
+    along, down = np.arange(1, n + 1), np.arange(1, m + 1)
+    for i, sink in [*rows.items(), (m, edges.bottom)]:
+        assert isinstance(sink, EdgeArray)
+        assert np.array_equal(sink.h, along + i)
+        assert np.array_equal(sink.x, -along)
+    for j, sink in [*columns.items(), (n, edges.right)]:
+        assert isinstance(sink, EdgeArray)
+        assert np.array_equal(sink.h, down + j)
+        assert np.array_equal(sink.x, -down)
+
+
+@pytest.mark.parametrize("mode", ["local", "global"])
+def test_drivers_over_an_engine_that_only_counts(mode: str) -> None:
+    """A score costs m n cells; a path computes little more than the grid cells it runs through."""
+    m, n = 150, 170
+    engine = CountingEngine(plan(2, 4, 2, "two-phase"))
+    problem = Problem(view(m), view(n), SCORING, mode, FreeEnds())
+    _, result = find_end(engine, problem, prune=False, shape=(64, 64))
+    assert sum(result.cells.values()) == m * n
+
+    grid = SavedGrid.over(problem.edges, m, n, list(range(0, m, 32)), list(range(0, n, 32)))
+    end, result = find_end(engine, problem, edges=grid.saving(), prune=False)
+    assert sum(result.cells.values()) == m * n
+    end = type(end)(0, m, n)
+    path = walk_back(engine, problem, grid, end, walk_cells=2000)
+    assert len(path.forward()) == (m if mode == "local" else n)
+    assert sum(path.cells.values()) < m * n // 2
+    for seen in engine.counts:
+        check(seen)
