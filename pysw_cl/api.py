@@ -109,15 +109,15 @@ def align(
     if path is not None and result.rescore() != score:
         raise InternalError(
             f"the path scores {result.rescore()}, not {score}; please report this with both "
-            f"sequences, {mode=}, {free_ends=}, {scoring.gap_open=}, {scoring.gap_extend=}, {chosen}"
+            f"sequences, {mode=}, {free_ends=}, {sub_score=}, {gap_cost=} and {chosen}"
         )
     return result
 
 
 def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Engine, Plan]:
     """The engine that a plan asks for, on a device."""
-    name = plan.engine if isinstance(plan, Plan) else (plan or {}).get("engine", "wavefront")
-    if name == "reference":
+    given = plan.get("engine") if isinstance(plan, Mapping) else getattr(plan, "engine", None)
+    if given == "reference":
         return ReferenceEngine(), make_plan(None, plan)
     from .engines.wavefront import WavefrontEngine
     from .opencl.device import get_runtime
@@ -141,7 +141,7 @@ def _search(
     shape, grid, edges = tile_shape(m, n, plan.tile_cells), None, problem.edges
     if want_path:
         quantum = engine.row_quantum
-        grid = SavedGrid.over(edges, m, n, grid_places(m, quantum), grid_places(n, 1))
+        grid = SavedGrid.over(edges, grid_places(m, quantum), grid_places(n, 1))
         edges = grid.saving()
     end, swept = find_end(engine, problem, edges=edges, shape=shape, prune=prune, progress=progress)
     stats.add_cells(swept.cells)

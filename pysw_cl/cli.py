@@ -13,7 +13,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -286,7 +286,7 @@ def _devices(args: argparse.Namespace) -> int:
     return _fail('no usable OpenCL device; pip install "pysw-cl[pocl]" adds one for the CPU')
 
 
-def _print_table(rows: list[tuple[str, ...]]) -> None:
+def _print_table(rows: Collection[tuple[str, ...]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))

@@ -41,7 +41,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         if min(self.m, self.n, self.B, self.T, self.alpha) < 1:
-            raise PlanError(f"B, T and alpha must be at least 1, not {self.B}, {self.T}, {self.alpha}")
+            raise PlanError(f"B, T, alpha must be at least 1, not {self.B}, {self.T}, {self.alpha}")
         if self.form == "two-phase" and self.n < 2 * self.B * self.T:
             raise PlanError(
                 f"two phases need n >= 2 B T: {self.n} columns, B = {self.B}, T = {self.T}"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LANE_SETS = {"vector32": (1, 2, 4, 8, 16), "scalar32": tuple(2**k for k in range(11))}
 FORMS = ("ticketed", "two-phase")
+MOST_CHUNK = 1 << 24  #: kernels add it to a column number in 32 bits
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,17 @@ def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
         value = getattr(plan, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise PlanError(f"plan: {name} must be a whole number of at least 1, not {value!r}")
+    if plan.chunk > MOST_CHUNK:
+        raise PlanError(f"plan: chunk is at most {MOST_CHUNK}, not {plan.chunk}")
     if plan.engine == "reference":
         return plan
     if plan.engine != "wavefront":
-        raise PlanError(f"plan: engine {plan.engine!r} does not exist; there are wavefront, reference")
+        raise PlanError(
+            f"plan: engine {plan.engine!r} does not exist, only wavefront and reference"
+        )
     if plan.form not in FORMS:
         raise PlanError(f"plan: form {plan.form!r} does not exist; there are {', '.join(FORMS)}")
-    if plan.lanes not in LANE_SETS:
+    if plan.lanes not in tuple(LANE_SETS):
         raise PlanError(
             f"plan: lanes {plan.lanes!r} do not exist; there are {', '.join(LANE_SETS)}"
         )
@@ -62,6 +67,11 @@ def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
         raise PlanError(f"plan: {plan.lanes} runs T in {LANE_SETS[plan.lanes]}, not {plan.T}")
     if plan.alpha > 64:
         raise PlanError(f"plan: alpha is at most 64 (rows kept in registers), not {plan.alpha}")
+    if runtime is not None and plan.lanes in runtime.advice["no_lanes"]:
+        raise PlanError(
+            f"plan: {plan.lanes} lanes are not for {runtime.info.name} [{runtime.info.platform}]: "
+            f"{runtime.why('no_lanes')}"
+        )
     if runtime is not None and plan.lanes == "scalar32":
         most = int(runtime.device.max_work_group_size)
         if most < plan.T:
@@ -83,9 +93,7 @@ def default_plan(runtime: Runtime) -> Plan:
     T = 128
     while int(runtime.device.max_work_group_size) < T:
         T //= 2
-    return replace(
-        plan, T=T, alpha=8, B=8 * info.compute_units, chunk=512, tile_cells=1 << 38
-    )
+    return replace(plan, T=T, alpha=8, B=8 * info.compute_units, chunk=512, tile_cells=1 << 38)
 
 
 def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None = None) -> Plan:
@@ -95,9 +103,11 @@ def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None =
     """
     if isinstance(wishes, Plan):
         return _checked(wishes, runtime)
+    if wishes is not None and not isinstance(wishes, Mapping):
+        raise PlanError(f"plan must be a Plan or a mapping of its fields, not {wishes!r}")
     wishes = dict(wishes or {})
     known = {f.name for f in fields(Plan)}
-    unknown = sorted(set(wishes) - known)
+    unknown = sorted(map(str, set(wishes) - known))
     if unknown:
         raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")
     base = default_plan(runtime) if runtime is not None else Plan(engine="reference")

@@ -106,16 +106,14 @@ class Stats:
     """What a run cost.
 
     ``cells``: cells computed by "engine/lanes/bits"; cells computed again for the path count
-    again.  ``launches``: kernel launches.  ``seconds``: wall time.  ``device_bytes`` and
-    ``host_bytes``: largest memory held at once, 0 if not counted.  ``pruned``: cells skipped
-    because no best path could run through them.
+    again.  ``launches``: kernel launches.  ``seconds``: wall time.  ``device_bytes``: most device
+    memory held at once.  ``pruned``: cells skipped because no best path could run through them.
     """
 
     cells: dict[str, int] = field(default_factory=dict)
     launches: int = 0
     seconds: float = 0.0
     device_bytes: int = 0
-    host_bytes: int = 0
     pruned: int = 0
 
     def add_cells(self, cells: dict[str, int]) -> None:
@@ -142,9 +140,8 @@ class Stats:
         ]
         if self.pruned:
             parts.append(f"{self.pruned:,} cells pruned")
-        for name, size in (("device", self.device_bytes), ("host", self.host_bytes)):
-            if size:
-                parts.append(f"{size / 2**20:.1f} MiB on the {name}")
+        if self.device_bytes:
+            parts.append(f"{self.device_bytes / 2**20:.1f} MiB on the device")
         return "; ".join(parts)
 
 

@@ -51,7 +51,7 @@ def on(*choice: Kernels) -> Any:
 
 
 def differential(examples: int, longest: int) -> Callable[[Test], Test]:
-    """Hypothesis' settings and cases for a test of (kernels, case, mode, free ends, cuts, prune)."""
+    """A test of (kernels, case, mode, free_ends, cut, prune) with cases from hypothesis."""
 
     def decorate(test: Test) -> Test:
         given_cases = given(

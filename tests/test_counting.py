@@ -7,7 +7,7 @@ of a ticketed launch wait for ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -196,30 +196,18 @@ def test_last_row_is_tapped_where_it_is() -> None:
         assert (grid.strips - 1) * grid.strip_rows + lane * grid.alpha + r + 1 == m
 
 
-def _swapped(grid: Grid) -> Iterator[Launch]:
-    launches = list(Grid.launches(grid))
-    launches[6], launches[7] = launches[7], launches[6]
-    return iter(launches)
-
-
-BROKEN = {
-    "a short phase after its long one": _swapped,
-    "no drain at the end": lambda grid: (x for x in Grid.launches(grid) if x.diagonal < 10),
-    "no long phase": lambda grid: (x for x in Grid.launches(grid) if x.phase == SHORT),
-    "both phases twice": lambda grid: (x for x in Grid.launches(grid) for _ in range(2)),
+BROKEN: dict[str, Callable[[list[Launch]], list[Launch]]] = {
+    "a short phase after its long one": lambda x: [*x[:6], x[7], x[6], *x[8:]],
+    "no drain at the end": lambda x: [launch for launch in x if launch.diagonal < 10],
+    "no long phase": lambda x: [launch for launch in x if launch.phase == SHORT],
+    "each launch twice": lambda x: [launch for launch in x for _ in range(2)],
 }
 
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_broken_schedule_is_noticed(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    good = list(Grid(80, 50, 3, 4, 2, "two-phase").launches())
-
-    def launches(grid: Grid) -> Iterator[Launch]:
-        with monkeypatch.context() as original:
-            original.setattr(Grid, "launches", lambda _: iter(good))
-            return iter(list(BROKEN[how](grid)))
-
-    monkeypatch.setattr(Grid, "launches", launches)
+    broken = BROKEN[how](list(Grid(80, 50, 3, 4, 2, "two-phase").launches()))
+    monkeypatch.setattr(Grid, "launches", lambda grid: iter(broken))
     with pytest.raises(InternalError):
         count(CountingEngine(plan(3, 4, 2, "two-phase")), 80, 50)
 
@@ -286,7 +274,7 @@ def test_drivers_over_an_engine_that_only_counts(mode: str) -> None:
     _, result = find_end(engine, problem, prune=False, shape=(64, 64))
     assert sum(result.cells.values()) == m * n
 
-    grid = SavedGrid.over(problem.edges, m, n, list(range(0, m, 32)), list(range(0, n, 32)))
+    grid = SavedGrid.over(problem.edges, [*range(0, m, 32), m], [*range(0, n, 32), n])
     end, result = find_end(engine, problem, edges=grid.saving(), prune=False)
     assert sum(result.cells.values()) == m * n
     end = type(end)(0, m, n)

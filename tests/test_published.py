@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -16,10 +17,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from aligning import align_case, case_of, ends, moves
 from Bio import Align
 from helpers import FreeEnds, encode, make_scoring, match_scoring, rescore
 from numpy.typing import NDArray
 
+import pysw_cl
 from pysw_cl.engines.reference import ReferenceAlignment, align_reference
 from pysw_cl.scoring import Scoring
 
@@ -42,7 +45,26 @@ def reference(
     )
 
 
-ALIGNERS = [pytest.param(reference, id="reference")]
+@dataclass(frozen=True)
+class Found:
+    """A result of ``align`` in this file's terms."""
+
+    score: int | float
+    query_start: int
+    query_end: int
+    target_start: int
+    target_end: int
+    moves: NDArray[np.uint8]
+
+
+def device(query: str, target: str, scoring: Scoring, mode: str, free_ends: FreeEnds) -> Found:
+    """``align`` with the plan that the device gets by default."""
+    found = align_case(case_of(query, target, scoring), mode, free_ends)
+    assert {kind.split("/")[0] for kind in found.stats.cells} == {"wavefront"}
+    return Found(found.score, *ends(found), moves(found))
+
+
+ALIGNERS = [pytest.param(reference, id="reference"), pytest.param(device, id="device")]
 
 every_aligner = pytest.mark.parametrize("align", ALIGNERS)
 
@@ -248,3 +270,46 @@ def test_parasail_protein_scores(align: Aligner) -> None:
             found = align(query, target, scoring, "local", PENALISED)
             score = int(expected[name][names.index(query_name)])
             assert found.score == score, (query_name, name)
+
+
+# --- EMBOSS on human hemoglobin ------------------------------------------------------------------
+
+#: Subunits alpha (P69905) and beta (P68871).
+HBA = """
+    MVLSPADKTNVKAAWGKVGAHAGEYGAEALERMFLSFPTTKTYFPHFDLSHGSAQVKGHGKKVADALTNAVAHVDDMPNALSALSDLHAH
+    KLRVDPVNFKLLSHCLLVTLAAHLPAEFTPAVHASLDKFLASVSTVLTSKYR
+"""
+HBB = """
+    MVHLTPEEKSAVTALWGKVNVDEVGGEALGRLLVVYPWTQRFFESFGDLSTPDAVMGNPKVKAHGKKVLGAFSDGLAHLDNLKGTFATLS
+    ELHCDKLHVDPENFRLLGNVLVCVLAHHFGKEFTPPVQAAYQKVVAGVANALAHKYH
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "free_ends", "score"), [("local", False, 293.5), ("global", True, 292.5)]
+)
+def test_emboss_hemoglobin(mode: str, free_ends: bool, score: float) -> None:
+    """water and needle with their gap open 10.0, extend 0.5: ours is 9.5, 0.5."""
+    alpha, beta = ("".join(text.split()) for text in (HBA, HBB))
+    found = pysw_cl.align(
+        alpha, beta, mode=mode, free_ends=free_ends, sub_score="BLOSUM62", gap_cost=(9.5, 0.5)
+    )
+    assert (found.score, found.rescore()) == (score, score)
+    assert {kind.split("/")[0] for kind in found.stats.cells} == {"wavefront"}
+
+
+# --- CUDAlign's first pair: human herpesviruses 6B and 4 -----------------------------------------
+
+
+@needs_data
+def test_herpesviruses() -> None:
+    """162 kb x 172 kb; the published end counts letters from 1, which is our half-open end."""
+    query, target = (
+        next(iter(read_fasta(DATA / f"dna/{name}.fasta")))[1]
+        for name in ("NC_000898.1", "NC_007605.1")
+    )
+    assert (len(query), len(target)) == (162114, 171823)
+    found = pysw_cl.align(query, target, sub_score=(1, -3), gap_cost=(3, 2))
+    assert (found.score, found.rescore()) == (18, 18)
+    assert (found.query_end, found.target_end) == (41058, 44353)
+    assert found.stats.total_cells + found.stats.pruned >= len(query) * len(target)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..errors import InputError
 from ..scoring import Scoring
 from ..tile import Border, Edges, View, Want
@@ -24,7 +26,7 @@ class FreeEnds:
     @classmethod
     def of(cls, value: object) -> FreeEnds:
         """From one boolean (all four), two (query, target) or four."""
-        flags = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+        flags = tuple(value) if isinstance(value, (tuple, list, np.ndarray)) else (value,)
         if len(flags) not in (1, 2, 4) or any(f not in (True, False) for f in flags):
             raise InputError(f"free_ends takes one, two or four booleans, not {value!r}")
         if len(flags) == 1:

@@ -158,7 +158,7 @@ def _finer_grid(
     columns = grid_places(n, 1)
     if len(rows) == 2 and len(columns) == 2:
         rows, columns = cuts(m, -(-m // 2), 1), cuts(n, -(-n // 2), 1)
-    grid = SavedGrid.over(edges, m, n, rows, columns)
+    grid = SavedGrid.over(edges, rows, columns)
     result = sweep(
         engine,
         problem.query.slice(cell.row, cell.row_end),

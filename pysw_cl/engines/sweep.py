@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import isqrt
 
 import numpy as np
@@ -19,6 +20,9 @@ from ..tile import NEG, REACH, Bound, Edge, EdgeArray, Edges, Goal, Hit, Limits,
 from .base import Engine, TileJob, TileResult
 
 Progress = Callable[[int, int], None]
+
+#: Longest side of a tile: its edges are held on the device, 16 bytes a cell.
+LONGEST_SIDE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,12 @@ class SweepResult:
     launches: int = 0
 
 
-def cuts(length: int, step: int, quantum: int, forced: Iterator[int] | tuple[int, ...] = ()) -> list[int]:
+def cuts(length: int, step: int, quantum: int, forced: tuple[int, ...] = ()) -> list[int]:
     """Where ``[0, length)`` is cut: at every forced place, and between them in even pieces of at
     most about ``step``, whole multiples of ``quantum`` where possible."""
     places = sorted({0, length, *(f for f in forced if 0 < f < length)})
     out = [0]
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in pairwise(places):
         pieces = -(-(end - start) // max(step, quantum))
         size = -(-(end - start) // pieces)
         size = -(-size // quantum) * quantum
@@ -63,10 +67,9 @@ def cuts(length: int, step: int, quantum: int, forced: Iterator[int] | tuple[int
 
 def tile_shape(m: int, n: int, cells: int) -> tuple[int, int]:
     """Rows and columns of tiles of at most ``cells`` cells: squares where the matrix allows."""
-    side = max(1, isqrt(cells))
-    rows = min(m, side)
-    columns = max(1, min(n, cells // rows))
-    return max(1, min(m, cells // columns)), columns
+    rows = min(m, max(1, isqrt(cells)))
+    columns = max(1, min(n, cells // rows, LONGEST_SIDE))
+    return max(1, min(m, cells // columns, LONGEST_SIDE)), columns
 
 
 def sweep(
@@ -89,9 +92,9 @@ def sweep(
     ``shape``: rows and columns of a tile (default: one tile).  ``progress(done, total)`` is called
     with cells after every tile; an exception that it raises ends the sweep.
     """
-    return _Sweep(engine, query, target, scoring, floor, edges, want or Want(), limits or Limits()).run(
-        shape, progress
-    )
+    want, limits = want or Want(), limits or Limits()
+    job = _Sweep(engine, query, target, scoring, floor, edges, want, limits)
+    return job.run(shape, progress)
 
 
 @dataclass
@@ -113,10 +116,10 @@ class _Sweep:
         self.result, self.m, self.n = SweepResult(), m, n
         band_above = EdgeArray(n if len(row_cuts) > 2 else 0)
         done, corner_below = 0, self.edges.corner
-        for row, row_end in zip(row_cuts, row_cuts[1:], strict=False):
+        for row, row_end in pairwise(row_cuts):
             left = self.edges.left.read(row, row_end)
             corner, corner_below = corner_below, int(left.h[-1])
-            for column, column_end in zip(column_cuts, column_cuts[1:], strict=False):
+            for column, column_end in pairwise(column_cuts):
                 area = Area(row, row_end, column, column_end)
                 top = (band_above if row else self.edges.top).read(column, column_end)
                 next_corner = int(top.h[-1])
@@ -257,11 +260,14 @@ class SavedGrid:
     columns: dict[int, EdgeArray]
 
     @classmethod
-    def over(cls, edges: Edges, m: int, n: int, row_places: list[int], column_places: list[int]) -> SavedGrid:
-        """A grid to be filled by a sweep of m x n cells with ``saving()`` as its edges."""
-        rows = {place: EdgeArray(n) for place in row_places if 0 < place < m}
-        columns = {place: EdgeArray(m) for place in column_places if 0 < place < n}
-        return cls(edges, rows, columns)
+    def over(cls, edges: Edges, rows: list[int], columns: list[int]) -> SavedGrid:
+        """A grid to be filled by a sweep with ``saving()`` as its edges; ``rows`` and ``columns``
+        are cuts, from 0 to the sides' lengths."""
+        return cls(
+            edges,
+            {row: EdgeArray(columns[-1]) for row in rows[1:-1]},
+            {column: EdgeArray(rows[-1]) for column in columns[1:-1]},
+        )
 
     def saving(self) -> Edges:
         """The sweep's edges, with this grid as sinks."""

@@ -35,10 +35,12 @@ class Buffers:
         import pyopencl as cl
 
         self.bytes += size
-        limit = int(self._runtime.device.global_mem_size)
+        device = self._runtime.device
+        limit, piece = int(device.global_mem_size), int(device.max_mem_alloc_size)
         needed = DeviceError(
             f"{self._runtime.info.name} ran out of memory: {self.bytes / 2**20:,.1f} MiB needed, "
-            f"{limit / 2**20:,.1f} MiB there; smaller tiles need less"
+            f"{limit / 2**20:,.1f} MiB there, {piece / 2**20:,.1f} MiB in one piece; smaller tiles "
+            "need less (plan: tile_cells, walk_cells)"
         )
         if self.bytes > limit:
             raise needed
@@ -47,7 +49,7 @@ class Buffers:
                 buffer = cl.Buffer(self._runtime.context, flags, hostbuf=host)
             else:
                 buffer = cl.Buffer(self._runtime.context, flags, size)
-        except (cl.MemoryError, cl.RuntimeError):
+        except cl.Error:  # INVALID_BUFFER_SIZE (more than one allocation may have) included
             raise needed from None
         self._held.append(buffer)
         return buffer
@@ -71,7 +73,9 @@ class Buffers:
 
         out = np.empty(count, dtype)
         if count:
-            cl.enqueue_copy(
-                self._runtime.queue, out, buffer, src_offset=offset * out.itemsize
-            ).wait()
+            start = offset * out.itemsize
+            try:
+                cl.enqueue_copy(self._runtime.queue, out, buffer, src_offset=start).wait()
+            except cl.Error as error:  # what went wrong in a kernel often shows here
+                raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
         return out

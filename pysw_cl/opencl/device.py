@@ -145,14 +145,18 @@ class Runtime:
         self.device = device
         self.info = info
         self.context: cl.Context = context if context is not None else cl.Context([device])
-        self.advice, _ = advice(info.platform, device)
+        self.advice, self._quirks = advice(info.platform, device)
         self.programs: dict[tuple[str, str], Any] = {}
         self.lock = threading.Lock()
         self._given = queue
         self._local = threading.local()
 
+    def why(self, key: str) -> str:
+        """The reasons that the quirk table gives for ``advice[key]``."""
+        return "; ".join(quirk.why for quirk in self._quirks if key in quirk.then)
+
     @property
-    def queue(self) -> cl.CommandQueue:
+    def queue(self) -> Any:
         """This thread's in-order queue (the caller's own where one was given)."""
         import pyopencl as cl
 
@@ -192,7 +196,10 @@ def get_runtime(device: Any = "auto") -> Runtime:
         chosen, info = _choose(device)
     else:
         if isinstance(device, cl.CommandQueue):
-            queue, context, chosen = device, device.context, device.device
+            context, chosen = device.context, device.device
+            out_of_order = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
+            # launches follow each other: an out-of-order queue lends its context and device
+            queue = None if device.properties & out_of_order else device
         elif isinstance(device, cl.Context):
             context, chosen = device, device.devices[0]
         elif isinstance(device, cl.Device):

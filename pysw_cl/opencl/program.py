@@ -87,6 +87,10 @@ class BoundKernel:
         """Enqueue ``groups`` work-groups; returns the event."""
         import pyopencl as cl
 
-        return cl.enqueue_nd_range_kernel(
-            self._runtime.queue, self._kernel, (groups * group_size,), (group_size,)
-        )
+        try:
+            return cl.enqueue_nd_range_kernel(
+                self._runtime.queue, self._kernel, (groups * group_size,), (group_size,)
+            )
+        except cl.Error as error:  # some drivers find out here that memory or registers lack
+            name = self._kernel.function_name
+            raise DeviceError(f"{self._runtime.info.name} does not run {name}: {error}") from None

@@ -60,6 +60,16 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://portablecl.org/docs/html/",
     ),
     Quirk(
+        "pocl-assertion",
+        lambda platform, device: (
+            "Portable Computing Language" in platform and "PoCL 3." not in device.platform.version
+        ),
+        {"no_lanes": ("scalar32",)},
+        "PoCL 5.0 ends the whole process with an assertion (region_entry_barrier) when it builds "
+        "work-item lanes; 3.0 builds them right, other versions are not tried",
+        "https://github.com/pocl/pocl/issues",
+    ),
+    Quirk(
         "cpu-vectors",
         lambda platform, device: _is_cpu(device),
         {"lanes": "vector32", "form": "ticketed"},
@@ -77,8 +87,14 @@ QUIRKS: tuple[Quirk, ...] = (
 
 
 #: What holds where no row says otherwise: lane set, wavefront form, columns a turn of the main loop
-#: of work-item lanes.
-DEFAULTS: dict[str, Any] = {"usable": True, "lanes": "scalar32", "form": "two-phase", "steps": 2}
+#: of work-item lanes, lane sets that must not be used.
+DEFAULTS: dict[str, Any] = {
+    "usable": True,
+    "lanes": "scalar32",
+    "form": "two-phase",
+    "steps": 2,
+    "no_lanes": (),
+}
 
 
 def advice(platform_name: str, device: Any) -> tuple[dict[str, Any], list[Quirk]]:

@@ -1,0 +1,154 @@
+"""What the suites of the tile contract share: every engine, tiles, and what must come out."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import random_pair
+
+from pysw_cl.engines.base import Engine, TileJob, TileResult
+from pysw_cl.engines.reference import Matrices, ReferenceEngine, fill
+from pysw_cl.engines.sweep import SweepResult, sweep
+from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.opencl.device import get_runtime
+from pysw_cl.plan import make_plan
+from pysw_cl.scoring import Scoring
+from pysw_cl.tile import NEG, Codes, Edge, EdgeArray, Edges, Hit, Limits, Source, View, Want
+
+_SMALL = {"T": 4, "alpha": 2, "chunk": 7}
+_VECTOR, _SCALAR = {"lanes": "vector32", **_SMALL}, {"lanes": "scalar32", **_SMALL}
+#: Plans of the wavefront engine; those of one T and alpha share their kernels.
+PLANS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "ticketed": {**_VECTOR, "form": "ticketed", "B": 3},
+    "one-lane": {**_VECTOR, "form": "ticketed", "B": 2, "T": 1, "alpha": 3, "chunk": 1},
+    **{f"two-phase-{B}": {**_VECTOR, "form": "two-phase", "B": B} for B in (1, 2, 3, 4, 5)},
+    "scalar-ticketed": {**_SCALAR, "form": "ticketed", "B": 3},
+    "scalar-two-phase": {**_SCALAR, "form": "two-phase", "B": 2},
+}
+ENGINES = ["reference", *PLANS]
+
+every_engine = pytest.mark.parametrize("name", ENGINES)
+
+
+@cache
+def make_engine(name: str) -> Engine:
+    """The engine of one of ENGINES, on a CPU device."""
+    if name == "reference":
+        return ReferenceEngine()
+    runtime = get_runtime("cpu")
+    return WavefrontEngine(runtime, make_plan(runtime, PLANS[name]))
+
+
+def lane_set(name: str) -> str:
+    """Under which key the engine counts its cells."""
+    if name == "reference":
+        return "reference/numpy/64"
+    return f"wavefront/{PLANS[name].get('lanes', 'vector32')}/32"
+
+
+def frozen(edge: Edge) -> Edge:
+    """The edge, read-only: an engine that writes into what it was given fails."""
+    edge.h.setflags(write=False)
+    edge.x.setflags(write=False)
+    return edge
+
+
+def random_edge(
+    rng: np.random.Generator, length: int, opening: int, local: bool, base: int
+) -> Edge:
+    """Any H near ``base`` (not below 0 where local), any X within [H - gap_open, H]."""
+    h = base + np.cumsum(rng.integers(-4, 5, length))
+    if local:
+        h = np.maximum(h, 0)
+    x = h - rng.integers(0, opening + 1, length)
+    return frozen(Edge(h.astype(np.int32), x.astype(np.int32)))
+
+
+def random_job(
+    rng: np.random.Generator,
+    m: int,
+    n: int,
+    scoring: Scoring,
+    local: bool,
+    base: int = 0,
+    **more: Any,
+) -> TileJob:
+    """A tile somewhere inside a matrix, with edges that hold anything that they may."""
+    query, target = random_pair(rng, min(scoring.matrix.shape), m, n)
+    opening = scoring.gap_open
+    corner = max(0, base) if local else base
+    top, left = (random_edge(rng, k, opening, local, base) for k in (n, m))
+    return TileJob(query, target, scoring, 0 if local else None, corner, top, left, **more)
+
+
+def assert_edge(found: Edge | None, wanted: Edge | None, opening: int) -> None:
+    """Equal to the last cell, and a well-formed edge."""
+    if wanted is None or found is None:
+        assert found is wanted
+        return
+    assert found.h.dtype == found.x.dtype == np.int32
+    np.testing.assert_array_equal(found.h, wanted.h)
+    np.testing.assert_array_equal(found.x, wanted.x)
+    within = (found.x <= found.h) & (found.x >= found.h.astype(np.int64) - opening)
+    lost = (found.h == NEG) & (found.x == NEG)
+    assert (within | lost).all()
+
+
+def assert_tile(found: TileResult, wanted: TileResult, opening: int) -> None:
+    """Same edges and hits."""
+    assert_edge(found.right, wanted.right, opening)
+    assert_edge(found.bottom, wanted.bottom, opening)
+    assert found.hits == wanted.hits
+    assert [hit.score for hit in found.hits] == [hit.score for hit in wanted.hits]
+
+
+def full_matrices(
+    query: Codes, target: Codes, scoring: Scoring, floor: int | None, edges: Edges
+) -> Matrices:
+    """H, E and F of the whole rectangle, from the definition."""
+    top, left = edges.top.read(0, len(target)), edges.left.read(0, len(query))
+    sides = [(e.h.astype(np.int64), e.x.astype(np.int64)) for e in (top, left)]
+    return fill(query, target, scoring, floor, edges.corner, *sides)
+
+
+def row_of(full: Matrices, row: int) -> Edge:
+    """The edge along a row of the whole rectangle."""
+    x = full.opened(full.f, row, slice(1, None))
+    return Edge(full.h[row, 1:].astype(np.int32), x.astype(np.int32))
+
+
+def column_of(full: Matrices, column: int) -> Edge:
+    """The edge along a column of the whole rectangle."""
+    x = full.opened(full.e, slice(1, None), column)
+    return Edge(full.h[1:, column].astype(np.int32), x.astype(np.int32))
+
+
+def run_sweep(
+    name: str,
+    query: Codes | View,
+    target: Codes | View,
+    scoring: Scoring,
+    floor: int | None,
+    corner: int,
+    top: Source,
+    left: Source,
+    want: Want | None = None,
+    limits: Limits | None = None,
+    **more: Any,
+) -> tuple[SweepResult, Edge, Edge]:
+    """A sweep that keeps its bottom and right edge."""
+    q, t = (part if isinstance(part, View) else View(part) for part in (query, target))
+    bottom, right = EdgeArray(len(t)), EdgeArray(len(q))
+    sinks = {key: more.pop(key) for key in ("rows", "columns") if key in more}
+    edges = Edges(corner, top, left, bottom, right, **sinks)
+    result = sweep(make_engine(name), q, t, scoring, floor, edges, want, limits, **more)
+    return result, bottom.read(0, len(t)), right.read(0, len(q))
+
+
+def places(hits: list[Hit] | tuple[Hit, ...]) -> list[tuple[int, int, int]]:
+    """Hits as plain numbers: score, row, column."""
+    return [(hit.score, hit.row, hit.column) for hit in hits]

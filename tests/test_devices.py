@@ -1,0 +1,375 @@
+"""Which device is chosen and what is known about it; programs, their cache and their arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from aligning import NO_FREE_ENDS, align_case, ends, moves
+from helpers import random_case
+
+import pysw_cl
+from pysw_cl._kernels import shipped
+from pysw_cl.engines.reference import align_reference
+from pysw_cl.engines.wavefront import TRACE, kernel_spec
+from pysw_cl.errors import DeviceError, InternalError
+from pysw_cl.opencl import device as device_module
+from pysw_cl.opencl import program
+from pysw_cl.opencl.device import Runtime, get_runtime
+from pysw_cl.opencl.quirks import QUIRKS, advice
+from pysw_cl.plan import FORMS, LANE_SETS
+
+CPU, GPU, ACCELERATOR, CUSTOM = 2, 4, 8, 16
+A, B = "ACGTTACGATTGCA", "ACGTACGATAGCA"
+
+
+def fake(kind: int, name: str, units: int = 4, **has: Any) -> SimpleNamespace:
+    """What the choice of a device looks at."""
+    return SimpleNamespace(
+        **{
+            "type": kind,
+            "name": name,
+            "max_compute_units": units,
+            "max_work_group_size": 256,
+            "global_mem_size": 1 << 30,
+            "driver_version": "1.0",
+            "compiler_available": True,
+            "available": True,
+            "endian_little": True,
+            "int_ptr": id(name),
+            **has,
+        }
+    )
+
+
+def fake_platform(name: str, *devices: Any) -> SimpleNamespace:
+    def get_devices() -> list[Any]:
+        if not devices:
+            raise cl.RuntimeError("clGetDeviceIDs failed: DEVICE_NOT_FOUND")
+        return list(devices)
+
+    platform = SimpleNamespace(name=name, get_devices=get_devices)
+    for device in devices:
+        device.platform = platform
+    return platform
+
+
+Machine = Callable[..., None]
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Makes PyOpenCL find these platforms, no environment variable, and no earlier runtime."""
+    for variable in ("PYSW_CL_DEVICE", "PYOPENCL_CTX"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(cl, "Context", lambda devices: SimpleNamespace(devices=devices))
+
+    def make(*platforms: Any) -> None:
+        monkeypatch.setattr(device_module, "_runtimes", {})
+        monkeypatch.setattr(cl, "get_platforms", lambda: list(platforms))
+
+    return make
+
+
+def chosen(text: str) -> str:
+    return get_runtime(text).info.index
+
+
+# What "device" means, on machines made up
+
+
+def test_auto_prefers_kind_then_compute_units(machine: Machine) -> None:
+    empty, cpus = fake_platform("Empty"), fake_platform("CPUs", fake(CPU, "big", 128))
+    small, large = fake(GPU, "small", 8), fake(GPU, "large", 60)
+    accelerator = fake(ACCELERATOR, "fpga", 1)
+    machine(empty, cpus, fake_platform("Others", accelerator, small), fake_platform("L", large))
+    assert [chosen(text) for text in ("auto", "AUTO", "gpu", "cpu", "accelerator")] == [
+        "3:0", "3:0", "3:0", "1:0", "2:0",
+    ]  # fmt: skip
+    machine(cpus, fake_platform("Others", accelerator))
+    assert chosen("auto") == "1:0"
+    machine(fake_platform("Odd", fake(CUSTOM, "odd", 99)), cpus)
+    assert chosen("auto") == "1:0"
+    with pytest.raises(DeviceError, match="device='gpu' matches no usable device"):
+        get_runtime("gpu")
+
+
+def test_indices_and_parts_of_names(machine: Machine) -> None:
+    machine(
+        fake_platform("Portable Computing Language", fake(CPU, "pthread-some CPU 3000")),
+        fake_platform("NVIDIA CUDA", fake(GPU, "H200", 132), fake(GPU, "T4", 40)),
+    )
+    for text, index in {
+        "0": "0:0", "1": "1:0", "1:1": "1:1", " 1 : 1 ": "1:1", "1:": "1:0",
+        "nvidia": "1:0", "T4": "1:1", "cuda:t4": "1:1", "portable": "0:0", "some cpu": "0:0",
+        "nvidia:1": "1:1", "1:h2": "1:0", "pthread": "0:0",
+    }.items():  # fmt: skip
+        assert chosen(text) == index, text
+    for text in ("2", "0:1", "amd", "nvidia:portable", "t4:nvidia", "1:0:0", "3000:0"):
+        with pytest.raises(DeviceError) as caught:
+            get_runtime(text)
+        assert all(name in str(caught.value) for name in (text, "H200", "T4", "some CPU"))
+
+
+def test_the_environment_decides_about_auto(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine(
+        fake_platform("P", fake(CPU, "first"), fake(CPU, "second")),
+        fake_platform("Q", fake(GPU, "third")),
+    )
+    monkeypatch.setenv("PYOPENCL_CTX", "0:1")
+    assert (chosen("auto"), chosen("gpu"), chosen("first")) == ("0:1", "1:0", "0:0")
+    monkeypatch.setenv("PYSW_CL_DEVICE", "first")
+    assert chosen("auto") == "0:0"
+    monkeypatch.setenv("PYSW_CL_DEVICE", "cpu")
+    assert chosen("auto") == "0:0"
+    monkeypatch.setenv("PYSW_CL_DEVICE", "auto")
+    assert chosen("auto") == "1:0"
+    for nothing in ("", "  "):
+        monkeypatch.setenv("PYSW_CL_DEVICE", nothing)
+        assert chosen("auto") == "0:1"
+
+
+def test_a_device_that_cannot_be_used(machine: Machine) -> None:
+    """It is listed with the reason, passed over by "auto", and refused when asked for."""
+    dumb = fake(GPU, "dumb", 99, compiler_available=False)
+    machine(fake_platform("P", dumb, fake(CPU, "good"), fake(CPU, "odd", endian_little=False)))
+    listed = pysw_cl.devices()
+    assert [info.usable for info in listed] == [False, True, False]
+    assert "no online compiler" in listed[0].reason and "not usable" in str(listed[0])
+    assert "little-endian" in listed[2].reason and listed[1].reason == ""
+    assert chosen("auto") == "0:1"
+    with pytest.raises(DeviceError, match=r"'dumb' matches no usable device.*no online compiler"):
+        get_runtime("dumb")
+    machine(fake_platform("P", dumb))
+    with pytest.raises(DeviceError, match="no online compiler"):
+        get_runtime("auto")
+
+
+def test_platforms_without_devices_only(machine: Machine) -> None:
+    machine(fake_platform("Empty"), fake_platform("Empty too"))
+    assert pysw_cl.devices() == []
+    with pytest.raises(DeviceError, match="pip install"):
+        get_runtime("auto")
+
+
+@pytest.mark.parametrize(
+    ("platform", "device", "lanes", "form"),
+    [
+        ("Portable Computing Language", fake(CPU, "pthread"), "vector32", "ticketed"),
+        ("Intel(R) OpenCL", fake(CPU, "Xeon"), "vector32", "ticketed"),
+        ("NVIDIA CUDA", fake(GPU, "H200"), "scalar32", "ticketed"),
+        ("AMD Accelerated Parallel Processing", fake(GPU, "gfx90a"), "scalar32", "two-phase"),
+        ("rusticl", fake(CPU, "llvmpipe (LLVM 15)"), "scalar32", "two-phase"),
+        ("Oclgrind", fake(CPU, "Oclgrind Simulator"), "scalar32", "two-phase"),
+    ],
+)
+def test_quirks_decide_lanes_and_form(platform: str, device: Any, lanes: str, form: str) -> None:
+    said, rows = advice(platform, device)
+    assert (said["usable"], said["lanes"], said["form"]) == (True, lanes, form)
+    assert all(quirk in QUIRKS for quirk in rows)
+
+
+def test_quirk_table() -> None:
+    """One row a quirk, each explained, none of which trips over any device."""
+    names = [quirk.name for quirk in QUIRKS]
+    assert len(names) == len(set(names))
+    everything = set(advice("", fake(CUSTOM, ""))[0])
+    for quirk in QUIRKS:
+        assert quirk.name and quirk.why and quirk.link.startswith("https://"), quirk.name
+        assert quirk.then and set(quirk.then) <= everything, quirk.name
+        assert quirk.then.get("lanes", "scalar32") in LANE_SETS
+        assert quirk.then.get("form", "ticketed") in FORMS
+        for kind in (CPU, GPU, ACCELERATOR, CUSTOM, CPU | 1):
+            assert quirk.applies("", fake(kind, "")) in (True, False)
+        for platform in cl.get_platforms():
+            for device in platform.get_devices():
+                assert quirk.applies(platform.name, device) in (True, False)
+
+
+# What "device" means, on this machine
+
+
+def test_listed_devices() -> None:
+    for info in pysw_cl.devices():
+        assert info.compute_units > 0 and info.global_memory > 0 and info.driver
+        assert info.index in str(info) and info.name in str(info)
+        if info.usable:
+            assert get_runtime(info.index).info == info
+
+
+def test_pyopencl_objects() -> None:
+    """A Device, a Context and a CommandQueue name the device; the last two are used themselves."""
+    usual = get_runtime("auto")
+    assert get_runtime(usual) is usual and get_runtime(usual.device) is usual
+    context = cl.Context([usual.device])
+    queue = cl.CommandQueue(context)
+    assert get_runtime(context).context == context
+    assert get_runtime(queue).queue == queue and get_runtime(queue).context == context
+    for given in (usual.device, context, queue):
+        found = pysw_cl.align(A, B, device=given)
+        assert (found.score, found.plan.device) == (6, usual.info.name)
+        assert get_runtime(given) is get_runtime(given)
+
+
+def test_an_out_of_order_queue_is_not_used_itself() -> None:
+    """Launches depend on the ones before them."""
+    usual = get_runtime("auto")
+    disorder = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
+    try:
+        given = cl.CommandQueue(usual.context, usual.device, properties=disorder)
+    except cl.Error:
+        pytest.skip("the device has no out-of-order queues")
+    used = get_runtime(given).queue
+    assert used != given and used.context == given.context and not used.properties & disorder
+    assert pysw_cl.align(A, B, device=given).score == 6
+
+
+def test_threads_share_a_device() -> None:
+    """Eight threads at once, each with a queue and kernels of its own, all results right."""
+    runtime = Runtime(get_runtime("auto").device, get_runtime("auto").info)
+    rng = np.random.default_rng(61)
+    cases = [random_case(rng, 150) for _ in range(48)]
+    queues = set()
+
+    def work(k: int) -> tuple[Any, ...]:
+        mode = ("local", "global")[k % 2]
+        found = align_case(cases[k], mode, NO_FREE_ENDS, device=runtime, plan={"walk_cells": 4000})
+        queues.add(runtime.queue.int_ptr)
+        return found.score, ends(found), moves(found).tolist()
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(work, range(len(cases))))
+    for k, (case, found) in enumerate(zip(cases, results, strict=True)):
+        mode = ("local", "global")[k % 2]
+        expected = align_reference(case.query, case.target, case.scoring, mode)
+        assert found == (expected.score, ends(expected), expected.moves.tolist())
+    assert len(queues) > 1
+
+
+# Programs
+
+
+def test_a_changed_source_is_never_served_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result follows the text of the kernels, there and back."""
+    original = program.kernel_source
+
+    def doubled(name: str) -> str:
+        return original(name).replace("s.match, s.mismatch)", "2 * s.match, s.mismatch)")
+
+    def score() -> float:
+        return pysw_cl.align("AAAA", "AAAA", output="score").score
+
+    spec, defines = kernel_spec("ticketed", "scalar32", "match"), {"T": 1, "R": 1}
+    runtime = get_runtime("auto")
+    before = program.build(runtime, spec, defines)
+    assert score() == 4 and program.build(runtime, spec, defines) is before
+    with monkeypatch.context() as patch:
+        patch.setattr(program, "kernel_source", doubled)
+        assert program.build(runtime, spec, defines) is not before
+        assert score() == 8
+    assert score() == 4 and program.build(runtime, spec, defines) is before
+
+
+def test_options_and_contexts_have_programs_of_their_own() -> None:
+    spec = kernel_spec("two-phase", "scalar32", "match")
+    runtime = get_runtime("auto")
+    other = Runtime(runtime.device, runtime.info)
+    defines = {"T": 1, "R": 1, "TICKETED": 0}
+    one = program.build(runtime, spec, defines)
+    assert program.build(runtime, spec, dict(reversed(defines.items()))) is one
+    assert program.build(runtime, spec, {**defines, "R": 2}) is not one
+    elsewhere = program.build(other, spec, defines)
+    assert elsewhere is not one and elsewhere.context == other.context
+
+
+SPECS = [
+    (kernel_spec(form, lanes, score), {"TICKETED": int(form == "ticketed"), "T": 2, "R": 2})
+    for form in FORMS
+    for lanes in LANE_SETS
+    for score in ("match", "matrix")
+] + [(TRACE, {"T": 2, "R": 2})]
+
+
+@pytest.mark.parametrize(
+    ("spec", "defines"), SPECS, ids=lambda x: "-".join(x.files[1:3]) if hasattr(x, "files") else ""
+)
+def test_argument_descriptors(spec: program.KernelSpec, defines: dict[str, int]) -> None:
+    """Names, order and kinds are those of the kernel itself."""
+    runtime = get_runtime("auto")
+    if any("vector32" in name for name in spec.files) and runtime.info.kind != "cpu":
+        pytest.skip("vector32 lanes are for CPUs")
+    options = ["-cl-std=CL1.2", "-cl-kernel-arg-info", *(f"-D{k}={v}" for k, v in defines.items())]
+    source = program.joined_source(spec.files)
+    kernel = cl.Kernel(cl.Program(runtime.context, source).build(options), spec.name)
+    info = cl.kernel_arg_info
+    real = []
+    for k in range(kernel.num_args):
+        name, kind = (kernel.get_arg_info(k, what) for what in (info.NAME, info.TYPE_NAME))
+        assert kind == "int" or kind.endswith("*"), (name, kind)
+        real.append(f"{name}:int" if kind == "int" else name)
+    assert tuple(real) == spec.arguments
+
+
+def test_arguments_are_bound_by_name() -> None:
+    runtime = get_runtime("auto")
+    kernel = program.BoundKernel(runtime, TRACE, {"T": 2, "R": 2})
+    with pytest.raises(InternalError, match="no kernel argument is called rows"):
+        kernel.bind(rows=5)
+    short = program.KernelSpec(TRACE.name, TRACE.files, TRACE.arguments[:-1])
+    with pytest.raises(InternalError, match="has 8 arguments"):
+        program.BoundKernel(runtime, short, {"T": 2, "R": 2})
+
+
+# Lane sets
+
+
+LANES = Path(shipped("cl", "base.clh")).parent / "lanes"
+COMMENT = re.compile(r"//.*")
+
+
+def names_of(text: str) -> dict[str, str]:
+    """What a lanes header defines: each function with its signature, each type and macro."""
+    found = {
+        name: f"{result.strip()} ({', '.join(part.strip() for part in arguments.split(','))})"
+        for result, name, arguments in re.findall(r"INLINE ([^(]*?)(\w+)\(([^)]*)\)", text)
+    }
+    found |= dict.fromkeys(re.findall(r"#define (\w+)", text), "macro")
+    for line in re.findall(r"typedef ([^;]*);", text):
+        bare = re.sub(r"__attribute__\s*\(\(.*\)\)", "", line)
+        found[bare.split()[-1]] = "type"
+    return found
+
+
+def test_every_lane_set_has_the_same_names() -> None:
+    """Whatever code outside ``lanes/`` uses is in each header, functions with one signature."""
+    headers = {path.stem: COMMENT.sub("", path.read_text()) for path in LANES.glob("*.clh")}
+    assert set(headers) == set(LANE_SETS)
+    others = [path for path in LANES.parent.rglob("*.cl*") if path.parent != LANES]
+    outside = " ".join(COMMENT.sub("", path.read_text()) for path in others)
+    used = set(re.findall(r"\w+", outside))
+    exported = {
+        lanes: {name: kind for name, kind in names_of(text).items() if name in used}
+        for lanes, text in headers.items()
+    }
+    first = exported["scalar32"]
+    assert {"GROUP", "LEADER", "lv", "lm", "lv_max", "lanes_pass", "lanes_sync"} <= set(first)
+    for lanes, names in exported.items():
+        assert names == first, lanes
+
+
+def test_lane_names_are_found_only_under_lanes() -> None:
+    """No shared file defines a lane's name again."""
+    lanes = set().union(*(names_of(path.read_text()) for path in LANES.glob("*.clh")))
+    for path in LANES.parent.rglob("*.cl*"):
+        if path.parent != LANES:
+            again = lanes & set(names_of(path.read_text()))
+            assert not again, (path.name, again)
