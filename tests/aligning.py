@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 from unittest import mock
 
@@ -55,15 +54,14 @@ SCALAR = [Kernels("scalar32", 4, 2, form) for form in ("ticketed", "two-phase")]
 ALL = [*SMALL, USUAL, *ODD, *SCALAR]
 
 
-@cache
-def _kind() -> str:
-    return get_runtime("auto").info.kind
-
-
-def needs_lanes(kernels: Kernels) -> None:
-    """Skip a test whose lanes the device at hand does not have."""
-    if kernels.lanes == "vector32" and _kind() != "cpu":
-        pytest.skip(f"vector32 lanes are for CPUs, and this device is a {_kind()}")
+def needs_lanes(kernels: Kernels | str) -> None:
+    """Skip a test whose lanes the device at hand does not run."""
+    lanes = kernels if isinstance(kernels, str) else kernels.lanes
+    runtime = get_runtime("auto")
+    if lanes == "vector32" and runtime.info.kind != "cpu":
+        pytest.skip(f"vector32 lanes are for CPUs, and {runtime.info.name} is none")
+    if lanes in runtime.advice["no_lanes"]:
+        pytest.skip(f"{lanes} lanes: {runtime.why('no_lanes')}")
 
 
 def cuts(cells: int = 600) -> st.SearchStrategy[dict[str, Any]]:

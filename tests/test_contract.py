@@ -100,8 +100,8 @@ def test_corner_is_given(name: str) -> None:
             name, codes, codes, SCORING, None, corner, EdgeArray.of(edge), EdgeArray.of(edge)
         )
         assert found.hits == []
-        best = corner + 20 * 2 if corner >= 0 else -50 + 19 * 2
-        assert bottom.h[-1] == right.h[-1] == max(best, -50 + 19 * 2 - OPENING - 1)
+        beside_it = -50 + 19 * 2 - OPENING - 1  # a diagonal from an edge and one gap letter
+        assert bottom.h[-1] == right.h[-1] == max(corner + 20 * 2, beside_it)
 
 
 @every_engine
@@ -323,23 +323,15 @@ def brute_hits(
     return [(-score, i, j) for score, i, j in sorted(found)[:count]]
 
 
-@every_engine
-@both_floors
-@pytest.mark.parametrize("where", ["none", "all", "last_row", "last_column", "border", "corner"])
-@pytest.mark.parametrize("count", [1, 5])
-def test_want(name: str, local: bool, where: str, count: int) -> None:
-    """The best cells by score, then row-major, in one tile and in many; thresholds count as met."""
-    if where == "all" and count > 1 and name != "reference":
-        pytest.skip("the wavefront finds one best cell a tile")
-    rng = np.random.default_rng(10)
-    for _ in range(3):
-        m, n = (int(v) for v in rng.integers(1, 60, 2))
-        job = random_job(rng, m, n, SCORING, local, base=3)
-        top, left = EdgeArray.of(job.top), EdgeArray.of(job.left)
-        full = full_matrices(
-            job.query, job.target, SCORING, job.floor, Edges(job.corner, top, left)
-        )
-        best = int(full.h[1:, 1:].max())
+def check_want(name: str, local: bool, where: str, counts: tuple[int, ...], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m, n = (int(v) for v in rng.integers(1, 60, 2))
+    job = random_job(rng, m, n, SCORING, local, base=3)
+    top, left = EdgeArray.of(job.top), EdgeArray.of(job.left)
+    edges = Edges(job.corner, top, left)
+    full = full_matrices(job.query, job.target, SCORING, job.floor, edges)
+    best = int(full.h[1:, 1:].max())
+    for count in counts:
         for threshold in (None, best + 1, best, best - 3):
             wanted = brute_hits(full.h, where, count, threshold, job.floor)
             for shape in (None, (16, 9)):
@@ -348,6 +340,29 @@ def test_want(name: str, local: bool, where: str, count: int) -> None:
                     Want(where, count, threshold), shape=shape,
                 )  # fmt: skip
                 assert places(result.hits) == wanted
+
+
+@every_engine
+@both_floors
+@pytest.mark.parametrize("where", ["none", "last_row", "last_column", "border", "corner"])
+def test_best_on_an_edge(name: str, local: bool, where: str) -> None:
+    """The best by score, then row-major, in one tile and in many; thresholds count when met."""
+    check_want(name, local, where, (1, 5), seed=10)
+
+
+@every_engine
+@both_floors
+def test_best_of_all_cells(name: str, local: bool) -> None:
+    for seed in range(4):
+        check_want(name, local, "all", (1,), seed)
+
+
+@every_engine
+@both_floors
+def test_several_best_of_all_cells(name: str, local: bool) -> None:
+    if name != "reference":
+        pytest.skip("the wavefront finds one best cell a tile")
+    check_want(name, local, "all", (2, 5, 100), seed=11)
 
 
 # --- walks ---------------------------------------------------------------------------------------

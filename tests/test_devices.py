@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
-from aligning import NO_FREE_ENDS, align_case, ends, moves
+from aligning import NO_FREE_ENDS, align_case, ends, moves, needs_lanes
 from helpers import random_case
 
 import pysw_cl
 from pysw_cl._kernels import shipped
 from pysw_cl.engines.reference import align_reference
 from pysw_cl.engines.wavefront import TRACE, kernel_spec
-from pysw_cl.errors import DeviceError, InternalError
+from pysw_cl.errors import DeviceError, InternalError, PlanError
 from pysw_cl.opencl import device as device_module
 from pysw_cl.opencl import program
 from pysw_cl.opencl.device import Runtime, get_runtime
@@ -44,6 +44,7 @@ def fake(kind: int, name: str, units: int = 4, **has: Any) -> SimpleNamespace:
             "available": True,
             "endian_little": True,
             "int_ptr": id(name),
+            "platform": SimpleNamespace(version="OpenCL 1.2"),
             **has,
         }
     )
@@ -55,7 +56,7 @@ def fake_platform(name: str, *devices: Any) -> SimpleNamespace:
             raise cl.RuntimeError("clGetDeviceIDs failed: DEVICE_NOT_FOUND")
         return list(devices)
 
-    platform = SimpleNamespace(name=name, get_devices=get_devices)
+    platform = SimpleNamespace(name=name, version="OpenCL 1.2", get_devices=get_devices)
     for device in devices:
         device.platform = platform
     return platform
@@ -268,8 +269,8 @@ def test_a_changed_source_is_never_served_stale(monkeypatch: pytest.MonkeyPatch)
     def score() -> float:
         return pysw_cl.align("AAAA", "AAAA", output="score").score
 
-    spec, defines = kernel_spec("ticketed", "scalar32", "match"), {"T": 1, "R": 1}
     runtime = get_runtime("auto")
+    spec, defines = kernel_spec("ticketed", runtime.info.lanes, "match"), {"T": 1, "R": 1}
     before = program.build(runtime, spec, defines)
     assert score() == 4 and program.build(runtime, spec, defines) is before
     with monkeypatch.context() as patch:
@@ -280,8 +281,8 @@ def test_a_changed_source_is_never_served_stale(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_options_and_contexts_have_programs_of_their_own() -> None:
-    spec = kernel_spec("two-phase", "scalar32", "match")
     runtime = get_runtime("auto")
+    spec = kernel_spec("two-phase", runtime.info.lanes, "match")
     other = Runtime(runtime.device, runtime.info)
     defines = {"T": 1, "R": 1, "TICKETED": 0}
     one = program.build(runtime, spec, defines)
@@ -305,8 +306,9 @@ SPECS = [
 def test_argument_descriptors(spec: program.KernelSpec, defines: dict[str, int]) -> None:
     """Names, order and kinds are those of the kernel itself."""
     runtime = get_runtime("auto")
-    if any("vector32" in name for name in spec.files) and runtime.info.kind != "cpu":
-        pytest.skip("vector32 lanes are for CPUs")
+    for lanes in LANE_SETS:
+        if f"lanes/{lanes}.clh" in spec.files:
+            needs_lanes(lanes)
     options = ["-cl-std=CL1.2", "-cl-kernel-arg-info", *(f"-D{k}={v}" for k, v in defines.items())]
     source = program.joined_source(spec.files)
     kernel = cl.Kernel(cl.Program(runtime.context, source).build(options), spec.name)
@@ -373,3 +375,17 @@ def test_lane_names_are_found_only_under_lanes() -> None:
         if path.parent != LANES:
             again = lanes & set(names_of(path.read_text()))
             assert not again, (path.name, again)
+
+
+def test_lanes_that_a_device_must_not_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that asks for them is refused with the quirk's reason, before anything is built."""
+    _, rows = advice(
+        "Portable Computing Language",
+        fake(CPU, "pthread", platform=SimpleNamespace(version="OpenCL 3.0 PoCL 5.0")),
+    )
+    (row,) = [quirk for quirk in rows if "no_lanes" in quirk.then]
+    assert row.then["no_lanes"] == ("scalar32",)
+    runtime = get_runtime("auto")
+    monkeypatch.setattr(runtime, "advice", {**runtime.advice, "no_lanes": ("scalar32",)})
+    with pytest.raises(PlanError, match="scalar32"):
+        pysw_cl.align(A, B, plan={"lanes": "scalar32"})

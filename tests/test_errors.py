@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
+from aligning import needs_lanes
 
 import pysw_cl
 from pysw_cl.errors import (
@@ -215,6 +216,7 @@ class Smaller:
 
 
 def test_more_lanes_than_the_device_runs(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_lanes("scalar32")
     plan = {"lanes": "scalar32", "T": 512}
     monkeypatch.setattr(runtime, "device", Smaller(runtime.device, max_work_group_size=256))
     fails(PlanError, runtime.info.name, "at most 256 work-items", "T is 512", plan=plan)
