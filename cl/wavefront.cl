@@ -4,13 +4,15 @@
 // bus: two parities of (H, F^) rows, `stride` ints each; strip s reads parity s & 1 and writes the
 // other, so that its input stays unmodified until nobody walks it again.
 // state: per group (two-phase: per strip mod B) the lanes between two portions, the vertical bus.
-// record: per group (score, row, column) of its best cell; known: the best score of all groups.
+// record: per group (score, row, column) of its best cell; known: the best score of all groups (or,
+// where cells are collected, the least score that counts); hits, capacity: cells collected.
 
 typedef struct {
   __global const uchar *query, *target;
   __global const int *left_h, *left_x;
   __global int *right_h, *right_x, *bus;
-  int n, stride, strips, tap_lane, tap_r, target_pad, extend;
+  int n, stride, strips, tap_lane, tap_r, target_pad, extend, capacity;
+  __global int *hits;
 } tile_t;
 
 INLINE outlet_t outlet(const tile_t *t, int strip)
@@ -44,6 +46,8 @@ INLINE walk_t walk_of(const tile_t *t, int strip, gap_t gap, score_t score, __lo
   w.target_pad = t->target_pad;
   w.extend = t->extend;
   w.dirs = 0;
+  w.hits = t->hits;
+  w.capacity = t->capacity;
   w.gap = gap;
   w.score = score;
   w.scratch = scratch;
@@ -58,9 +62,11 @@ INLINE bool tapped(const walk_t *w) { return w->out.lane != T - 1 || w->out.r !=
   __global const int *restrict left_h, __global const int *restrict left_x, \
   __global int *restrict right_h, __global int *restrict right_x, __global int *bus, \
   int n, int stride, int strips, int tap_lane, int tap_r, int query_pad, int target_pad, \
-  int gap_open, int gap_extend, __global int *state, __global int *record, volatile __global int *known
+  int gap_open, int gap_extend, __global int *state, __global int *record, volatile __global int *known, \
+  __global int *hits, int capacity
 #define TILE_INIT \
-  {query, target, left_h, left_x, right_h, right_x, bus, n, stride, strips, tap_lane, tap_r, target_pad, gap_extend}
+  {query, target, left_h, left_x, right_h, right_x, bus, n, stride, strips, tap_lane, tap_r, target_pad, gap_extend, \
+   capacity, hits}
 #define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 
 #if TICKETED

@@ -6,6 +6,7 @@ and long phase, horizontal and vertical bus); the ticketed form is described in 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,13 @@ from ..scoring import Scoring
 from ..tile import NEG, REACH, Edge, Hit
 from .base import TileJob, TileResult, Walk
 
+#: Cells that a tile collects at least room for when several best ones are wanted.
+LEAST_HITS = 1 << 14
+
 _TILE = (
     "query target left_h left_x right_h right_x bus n:int stride:int strips:int tap_lane:int "
-    "tap_r:int query_pad:int target_pad:int gap_open:int gap_extend:int state record known"
+    "tap_r:int query_pad:int target_pad:int gap_open:int gap_extend:int state record known "
+    "hits capacity:int"
 )
 _FORM = {
     "ticketed": "ticket progress chunk:int dirs",
@@ -117,12 +122,34 @@ class WavefrontEngine:
         grid = fit(m, n, plan.B, plan.T, plan.alpha, form)
         buffers = Buffers(self.runtime)
         try:
-            return self._run(job, grid, buffers)
+            if job.best and job.count > 1:
+                return self._collect(job, grid, buffers)
+            return self._run(job, grid, buffers)[0]
         except BaseException:
             buffers.free()
             raise
 
-    def _run(self, job: TileJob, grid: Grid, buffers: Buffers) -> TileResult:
+    def _collect(self, job: TileJob, grid: Grid, buffers: Buffers) -> TileResult:
+        """The ``count`` best cells.  All cells of at least a threshold are collected; where they
+        are too many, the threshold rises to the count-th best of those that were kept, which is
+        sound because so many reach it, or the list grows when that is no rise."""
+        least, capacity = job.threshold, max(4 * job.count, LEAST_HITS)
+        launches, runs = 0, 1
+        while True:
+            done, found = self._run(replace(job, threshold=least), grid, buffers, capacity)
+            launches += done.launches
+            hits = tuple(sorted(done.hits)[: job.count])
+            if found <= capacity:
+                cells = {kind: count * runs for kind, count in done.cells.items()}
+                return replace(done, hits=hits, launches=launches, cells=cells)
+            rises = len(hits) == job.count and (least is None or hits[-1].score > least)
+            least = hits[-1].score if rises else least
+            capacity = capacity if rises else found
+            runs += 1
+
+    def _run(
+        self, job: TileJob, grid: Grid, buffers: Buffers, capacity: int = 0
+    ) -> tuple[TileResult, int]:
         plan, scoring = self.plan, job.scoring
         m, n, rows = grid.m, grid.n, grid.padded_rows
         score, query_pad, target_pad, score_arguments = _score_arguments(scoring, buffers)
@@ -136,13 +163,14 @@ class WavefrontEngine:
         threshold = lowest if job.threshold is None else max(lowest, job.threshold)
         record = np.full((grid.B, 4), NEG, np.int32)
 
+        hits = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
         right_h, right_x = buffers.empty(4 * rows), buffers.empty(4 * rows)
         bus_buffer, record_buffer = buffers.of(bus), buffers.of(record)
         defines = {
             "T": plan.T,
             "R": plan.alpha,
             "LOCAL": int(job.floor is not None),
-            "BEST": int(job.best),
+            "BEST": 2 if capacity else int(job.best),
             "DIRS": int(job.directions),
             "TICKETED": int(grid.form == "ticketed"),
             "STEPS": self.runtime.advice["steps"] if plan.lanes == "scalar32" else 2,
@@ -169,6 +197,8 @@ class WavefrontEngine:
             state=buffers.empty(4 * grid.B * (3 * plan.alpha + 5) * plan.T),
             record=record_buffer,
             known=buffers.of(np.array([threshold], np.int32)),
+            hits=hits,
+            capacity=capacity,
             **score_arguments,
         )
         group = plan.T if plan.lanes == "scalar32" else 1
@@ -182,7 +212,15 @@ class WavefrontEngine:
         if job.bottom:
             at = 2 * stride * (grid.strips & 1)
             bottom = Edge(buffers.read(bus_buffer, n, at), buffers.read(bus_buffer, n, at + stride))
-        hits = _hits(buffers.read(record_buffer, record.size).reshape(record.shape), threshold)
+        found = 0
+        if capacity:
+            found = int(buffers.read(hits, 1)[0])
+            cells_found = buffers.read(hits, 3 * min(found, capacity), 1).reshape(-1, 3)
+        else:
+            cells_found = buffers.read(record_buffer, record.size).reshape(record.shape)
+        best = _hits(cells_found, threshold, m) if job.best else ()
+        if not capacity:
+            best = tuple(sorted(best)[:1])
         if job.floor is None:
             right = right.restored()
             bottom = bottom.restored() if bottom is not None else None
@@ -193,7 +231,7 @@ class WavefrontEngine:
         else:
             buffers.free()
         cells = {f"wavefront/{plan.lanes}/32": m * n}
-        return TileResult(bottom, right, hits if job.best else (), cells, launches, directions)
+        return TileResult(bottom, right, best, cells, launches, directions), found
 
     def _ticketed(
         self, kernel: BoundKernel, grid: Grid, buffers: Buffers, group: int, directions: bool
@@ -233,6 +271,6 @@ def _left(job: TileJob, m: int, rows: int) -> tuple[NDArray[np.int32], NDArray[n
     return left_h, left_x
 
 
-def _hits(record: NDArray[np.int32], threshold: int) -> tuple[Hit, ...]:
-    found = [Hit(int(r[0]), int(r[1]), int(r[2])) for r in record if r[0] >= threshold]
-    return (min(found),) if found else ()
+def _hits(cells: NDArray[np.int32], threshold: int, m: int) -> tuple[Hit, ...]:
+    """(score, row, column) of real cells as hits; a group without a hit recorded no score."""
+    return tuple(Hit(*map(int, c[:3])) for c in cells if c[0] >= threshold and c[1] <= m)

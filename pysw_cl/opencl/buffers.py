@@ -30,6 +30,7 @@ class Buffers:
         for buffer in self._held:
             buffer.release()
         self._held.clear()
+        self.bytes = 0
 
     def _make(self, size: int, flags: int, host: NDArray[Any] | None) -> Any:
         import pyopencl as cl
