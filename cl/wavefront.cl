@@ -113,7 +113,7 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
       }
       if (strip > 0) {
         if (LEADER)
-          while (progress[strip - 1] < min(to, n)) {}
+          for (int spins = 1; progress[strip - 1] < min(to, n); spins++) wait_a_little(spins);
         DEVICE_FENCE();
         lanes_sync();
       }
