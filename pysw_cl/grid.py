@@ -91,12 +91,14 @@ class Grid:
 def fit(m: int, n: int, B: int, T: int, alpha: int, form: str) -> Grid:
     """The grid for m x n cells nearest to the wishes: the minimum-size rule.
 
-    Two phases need n >= 2 B T (the thesis's rule; for B = 1 it says n >= T, but with two launches
-    the short phase needs its T columns and the long one the rest): B shrinks first.  A target
-    shorter than 2 T runs as drained strips of one group, which needs no other group to make
-    progress.  T is a property of the built kernel and never shrinks here.
+    Two phases need n >= 2 B T (the thesis's rule, which asks only n >= T for B = 1; but with two
+    launches a diagonal the short phase takes T columns and lane 0 of the next strip needs the
+    last lane's): T is halved until one block fits, then B shrinks.  A single column, and any
+    target in the ticketed form, runs as drained strips.
     """
     if form == "two-phase":
+        while T > 1 and n < 2 * T:
+            T //= 2
         B = min(B, n // (2 * T))
         if B < 1:
             return Grid(m, n, 1, T, alpha, "ticketed")

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .errors import PlanError
 
 if TYPE_CHECKING:
@@ -102,10 +104,14 @@ def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None =
     Raises PlanError for a name or value that does not exist or that the device cannot run.
     """
     if isinstance(wishes, Plan):
-        return _checked(wishes, runtime)
+        named = wishes if runtime is None else replace(wishes, device=runtime.info.name)
+        return _checked(named, runtime)
     if wishes is not None and not isinstance(wishes, Mapping):
         raise PlanError(f"plan must be a Plan or a mapping of its fields, not {wishes!r}")
-    wishes = dict(wishes or {})
+    wishes = {
+        name: int(value) if isinstance(value, np.integer) else value
+        for name, value in (wishes or {}).items()
+    }
     known = {f.name for f in fields(Plan)}
     unknown = sorted(map(str, set(wishes) - known))
     if unknown:

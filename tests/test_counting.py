@@ -170,18 +170,19 @@ def test_ticketed_groups_in_any_order(order: str, chunk: int) -> None:
 
 
 def test_minimum_size() -> None:
-    """B shrinks to n / 2 T; below 2 T columns there is one drained strip at a time."""
+    """T is halved until 2 T columns are there, B shrinks to n / 2 T; one column is drained."""
     for n in range(1, 60):
         grid = fit(100, n, 5, 4, 2, "two-phase")
-        if n < 8:
-            assert (grid.form, grid.B) == ("ticketed", 1)
+        if n < 2:
+            assert (grid.form, grid.B, grid.T) == ("ticketed", 1, 1)
         else:
-            assert (grid.form, grid.B) == ("two-phase", min(5, n // 8))
-        assert (grid.T, grid.alpha) == (4, 2)
+            T = 4 if n >= 8 else 2 if n >= 4 else 1
+            assert (grid.form, grid.B, grid.T) == ("two-phase", min(5, n // (2 * T)), T)
+        assert grid.alpha == 2
         if grid.form == "two-phase":
             widths = [end - start for start, end in map(grid.block_columns, range(grid.B))]
             assert sum(widths) == n
-            assert min(widths) >= 8
+            assert min(widths) >= 2 * grid.T
     assert fit(17, 3, 5, 4, 2, "ticketed").B == 3  # no more groups than strips
     with pytest.raises(PlanError, match="n >= 2 B T"):
         Grid(100, 23, 3, 4, 2, "two-phase")

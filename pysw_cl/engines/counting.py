@@ -380,7 +380,7 @@ class CountingEngine:
         plan, m, n = self.plan, len(job.query), len(job.target)
         form = "ticketed" if job.directions else plan.form
         grid = fit(m, n, plan.B, plan.T, plan.alpha, form)
-        tile = _Tile(grid, grid.tap if job.bottom else (plan.T - 1, plan.alpha - 1))
+        tile = _Tile(grid, grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1))
         if grid.form == "ticketed":
             launches = _Ticketed(tile, plan.chunk, self.order, self.again, self._rng).run()
         else:

@@ -156,7 +156,7 @@ class WavefrontEngine:
         codes = np.full(rows, query_pad, np.uint8)
         codes[:m] = job.query
         left_h, left_x = _left(job, m, rows)
-        stride = n + 2 * plan.T
+        stride = n + 2 * grid.T
         bus = np.full((4, stride), NEG, np.int32)
         bus[0, :n], bus[1, :n] = job.top.h, job.top.x
         lowest = REACH if job.floor is None else 1
@@ -167,8 +167,8 @@ class WavefrontEngine:
         right_h, right_x = buffers.empty(4 * rows), buffers.empty(4 * rows)
         bus_buffer, record_buffer = buffers.of(bus), buffers.of(record)
         defines = {
-            "T": plan.T,
-            "R": plan.alpha,
+            "T": grid.T,
+            "R": grid.alpha,
             "LOCAL": int(job.floor is not None),
             "BEST": 2 if capacity else int(job.best),
             "DIRS": int(job.directions),
@@ -176,7 +176,7 @@ class WavefrontEngine:
             "STEPS": self.runtime.advice["steps"] if plan.lanes == "scalar32" else 2,
         }
         kernel = BoundKernel(self.runtime, kernel_spec(grid.form, plan.lanes, score), defines)
-        tap_lane, tap_r = grid.tap if job.bottom else (plan.T - 1, plan.alpha - 1)
+        tap_lane, tap_r = grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1)
         kernel.bind(
             query=buffers.of(codes),
             target=buffers.of(job.target),
@@ -194,14 +194,14 @@ class WavefrontEngine:
             target_pad=target_pad,
             gap_open=scoring.gap_open,
             gap_extend=scoring.gap_extend,
-            state=buffers.empty(4 * grid.B * (3 * plan.alpha + 5) * plan.T),
+            state=buffers.empty(4 * grid.B * (3 * grid.alpha + 5) * grid.T),
             record=record_buffer,
             known=buffers.of(np.array([threshold], np.int32)),
             hits=hits,
             capacity=capacity,
             **score_arguments,
         )
-        group = plan.T if plan.lanes == "scalar32" else 1
+        group = grid.T if plan.lanes == "scalar32" else 1
         if grid.form == "ticketed":
             dirs, launches = self._ticketed(kernel, grid, buffers, group, job.directions)
         else:
