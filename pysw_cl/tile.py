@@ -79,6 +79,10 @@ class Edge:
     def __len__(self) -> int:
         return len(self.h)
 
+    def last(self) -> Edge:
+        """The last cell alone."""
+        return Edge(self.h[-1:], self.x[-1:])
+
     def restored(self) -> Edge:
         """The edge with every unreachable cell set to the sentinel again."""
         lost = self.h < REACH

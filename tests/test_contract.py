@@ -29,6 +29,7 @@ from contract_engines import (
 )
 from helpers import match_scoring, random_pair, random_scoring
 
+from pysw_cl.engines import wavefront
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.sweep import sweep
 from pysw_cl.errors import InternalError
@@ -360,9 +361,14 @@ def test_best_of_all_cells(name: str, local: bool) -> None:
 @every_engine
 @both_floors
 def test_several_best_of_all_cells(name: str, local: bool) -> None:
-    if name != "reference":
-        pytest.skip("the wavefront finds one best cell a tile")
     check_want(name, local, "all", (2, 5, 100), seed=11)
+
+
+def test_more_equal_cells_than_the_list_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threshold rises, or the list grows where it cannot, until the k best are known."""
+    monkeypatch.setattr(wavefront, "LEAST_HITS", 4)
+    for name in ("default", "reference"):
+        check_want(name, True, "all", (2, 5), seed=12)
 
 
 # --- walks ---------------------------------------------------------------------------------------

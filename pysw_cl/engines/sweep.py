@@ -190,7 +190,7 @@ class _Sweep:
             if where in ("last_column", "border"):
                 self._keep(self._edge_hits(right, lambda k: (area.row + k + 1, self.n)))
             if where == "corner" and area.row_end == self.m:
-                self._keep(iter((Hit(int(right.h[-1]), self.m, self.n),)))
+                self._keep(self._edge_hits(right.last(), lambda _: (self.m, self.n)))
             self._meet("right", area.row, right)
         if area.row_end == self.m and bottom is not None:
             if edges.bottom is not None:
