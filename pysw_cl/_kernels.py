@@ -7,6 +7,7 @@ even in an environment where another copy of the package is installed.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from .errors import InternalError
@@ -23,6 +24,7 @@ def shipped(folder: str, name: str) -> Path:
     raise InternalError(f"{folder}/{name} is not where it was installed; reinstall pysw-cl")
 
 
+@cache
 def kernel_source(name: str) -> str:
     """The text of one OpenCL source, for example ``kernel_source("lanes/scalar32.clh")``."""
     return shipped("cl", name).read_text(encoding="ascii")

@@ -103,7 +103,7 @@ def align(
         runs = runs_from_moves(path.forward(), *letters, scoring)
         found |= {"query_start": path.row, "target_start": path.column, "runs": runs}
     stats.seconds = time.perf_counter() - started
-    stats.device_bytes = getattr(engine, "peak_bytes", 0)
+    stats.device_bytes = engine.peak_bytes
     score = unscale(end.score, scoring)
     result = Alignment(score, mode, query, target, scoring, plan=chosen, stats=stats, **found)
     if path is not None and result.rescore() != score:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from aligning import needs_lanes
 from helpers import random_pair
 
 from pysw_cl.engines.base import Engine, TileJob, TileResult
@@ -36,10 +37,12 @@ every_engine = pytest.mark.parametrize("name", ENGINES)
 
 @cache
 def make_engine(name: str) -> Engine:
-    """The engine of one of ENGINES, on a CPU device."""
+    """The engine of one of ENGINES, on the device that "auto" means; skips what it cannot run."""
     if name == "reference":
         return ReferenceEngine()
-    runtime = get_runtime("cpu")
+    runtime = get_runtime("auto")
+    if "lanes" in PLANS[name]:
+        needs_lanes(PLANS[name]["lanes"])
     return WavefrontEngine(runtime, make_plan(runtime, PLANS[name]))
 
 
@@ -47,7 +50,8 @@ def lane_set(name: str) -> str:
     """Under which key the engine counts its cells."""
     if name == "reference":
         return "reference/numpy/64"
-    return f"wavefront/{PLANS[name].get('lanes', 'vector32')}/32"
+    lanes = PLANS[name].get("lanes", get_runtime("auto").info.lanes)
+    return f"wavefront/{lanes}/32"
 
 
 def frozen(edge: Edge) -> Edge:

@@ -76,10 +76,15 @@ class TileResult:
 
 
 class Engine(Protocol):
-    """An engine computes tiles exactly; how is its private matter."""
+    """An engine computes tiles exactly; how is its private matter.
+
+    Tiles of ``row_quantum`` rows, or a multiple, waste nothing; ``peak_bytes`` is the most device
+    memory that one tile took so far.
+    """
 
     name: str
     row_quantum: int
+    peak_bytes: int
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile."""

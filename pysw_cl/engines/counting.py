@@ -371,6 +371,7 @@ class CountingEngine:
             raise InternalError(f"order {order!r} is not one of {', '.join(ORDERS)}")
         self.plan = replace(plan, engine=self.name)
         self.row_quantum = plan.T * plan.alpha
+        self.peak_bytes = 0
         self.order, self.again = order, again
         self.counts: list[TileCount] = []
         self._rng = np.random.default_rng(seed)

@@ -163,6 +163,7 @@ class ReferenceEngine:
 
     name = "reference"
     row_quantum = 1
+    peak_bytes = 0
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.engines.base.TileJob`.

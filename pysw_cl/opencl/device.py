@@ -166,6 +166,15 @@ class Runtime:
             self._local.queue = cl.CommandQueue(self.context, self.device)
         return self._local.queue
 
+    @property
+    def kernels(self) -> dict[Any, Any]:
+        """This thread's kernel objects: a kernel object holds its arguments, so threads must not
+        share one, and making one takes longer than a small launch."""
+        if not hasattr(self._local, "kernels"):
+            self._local.kernels = {}
+        kernels: dict[Any, Any] = self._local.kernels
+        return kernels
+
 
 _runtimes: dict[Any, Runtime] = {}
 _runtimes_lock = threading.Lock()
