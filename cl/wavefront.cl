@@ -4,7 +4,7 @@
 // bus: two parities of (H, F^) rows, `stride` ints each; strip s reads parity s & 1 and writes the
 // other, so that its input stays unmodified until nobody walks it again.
 // state: per group (two-phase: per strip mod B) the lanes between two portions, the vertical bus.
-// record: per group (score, row, column) of its best cell; known: the best score of all groups (or,
+// record: per group (score, row, column) of its best cell and the highest score it saw; known: the best score of all groups (or,
 // where cells are collected, the least score that counts); hits, capacity: cells collected.
 
 typedef struct {

@@ -65,11 +65,13 @@ class Walk:
 @dataclass(frozen=True)
 class TileResult:
     """What a tile gives: edges out, the best cells (row-major first among equals, at most
-    ``count``), cells computed by lane set ("engine/lanes/bits" -> cells), launches made."""
+    ``count``), where they are looked for the highest score (unlike a hit's it may be below the
+    threshold), cells computed by lane set ("engine/lanes/bits" -> cells), launches made."""
 
     bottom: Edge | None
     right: Edge
     hits: tuple[Hit, ...] = ()
+    top: int | None = None
     cells: dict[str, int] = field(default_factory=dict)
     launches: int = 0
     directions: Directions | None = None

@@ -183,6 +183,7 @@ class ReferenceEngine:
             bottom=bottom if job.bottom else None,
             right=right,
             hits=_hits(matrices, job) if job.best else (),
+            top=int(matrices.h[1:, 1:].max()) if job.best else None,
             cells={"reference/numpy/64": len(job.query) * len(job.target)},
             directions=ReferenceDirections(matrices) if job.directions else None,
         )

@@ -42,10 +42,12 @@ class Area:
 
 @dataclass
 class SweepResult:
-    """What a sweep found: the best cells, the areas skipped, the crossings of a goal's edge as
-    (index along the edge, "H" or "gap"), and what it cost."""
+    """What a sweep found: the best cells, the highest score of each tile computed (where it was
+    looked for), the areas skipped, the crossings of a goal's edge as (index along the edge, "H" or
+    "gap"), and what it cost."""
 
     hits: list[Hit] = field(default_factory=list)
+    tops: dict[Area, int] = field(default_factory=dict)
     pruned: list[Area] = field(default_factory=list)
     crossings: list[tuple[int, str]] = field(default_factory=list)
     cells: dict[str, int] = field(default_factory=dict)
@@ -139,6 +141,8 @@ class _Sweep:
             self.result.pruned.append(area)
         else:
             done = self.engine.tile(self._job(area, corner, top, left))
+            if done.top is not None:
+                self.result.tops[area] = done.top
         result = self.result
         result.launches += done.launches
         for kind, count in done.cells.items():

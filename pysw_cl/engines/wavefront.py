@@ -212,15 +212,15 @@ class WavefrontEngine:
         if job.bottom:
             at = 2 * stride * (grid.strips & 1)
             bottom = Edge(buffers.read(bus_buffer, n, at), buffers.read(bus_buffer, n, at + stride))
-        found = 0
+        best: tuple[Hit, ...] = ()
+        top, found = None, 0
+        if job.best:
+            records = buffers.read(record_buffer, record.size).reshape(record.shape)
+            best, top = tuple(sorted(_hits(records, threshold, m))[:1]), int(records[:, 3].max())
         if capacity:
             found = int(buffers.read(hits, 1)[0])
-            cells_found = buffers.read(hits, 3 * min(found, capacity), 1).reshape(-1, 3)
-        else:
-            cells_found = buffers.read(record_buffer, record.size).reshape(record.shape)
-        best = _hits(cells_found, threshold, m) if job.best else ()
-        if not capacity:
-            best = tuple(sorted(best)[:1])
+            collected = buffers.read(hits, 3 * min(found, capacity), 1).reshape(-1, 3)
+            best = tuple(_hits(collected, threshold, m))
         if job.floor is None:
             right = right.restored()
             bottom = bottom.restored() if bottom is not None else None
@@ -231,7 +231,7 @@ class WavefrontEngine:
         else:
             buffers.free()
         cells = {f"wavefront/{plan.lanes}/32": m * n}
-        return TileResult(bottom, right, best, cells, launches, directions), found
+        return TileResult(bottom, right, best, top, cells, launches, directions), found
 
     def _ticketed(
         self, kernel: BoundKernel, grid: Grid, buffers: Buffers, group: int, directions: bool
@@ -271,6 +271,6 @@ def _left(job: TileJob, m: int, rows: int) -> tuple[NDArray[np.int32], NDArray[n
     return left_h, left_x
 
 
-def _hits(cells: NDArray[np.int32], threshold: int, m: int) -> tuple[Hit, ...]:
+def _hits(cells: NDArray[np.int32], threshold: int, m: int) -> list[Hit]:
     """(score, row, column) of real cells as hits; a group without a hit recorded no score."""
-    return tuple(Hit(*map(int, c[:3])) for c in cells if c[0] >= threshold and c[1] <= m)
+    return [Hit(*map(int, c[:3])) for c in cells if c[0] >= threshold and c[1] <= m]

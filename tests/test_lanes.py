@@ -1,0 +1,116 @@
+"""Every name of every lane set does what the same name of the work-item lanes does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from aligning import needs_lanes
+
+from pysw_cl._kernels import shipped
+from pysw_cl.opencl.buffers import Buffers
+from pysw_cl.opencl.device import get_runtime
+from pysw_cl.opencl.program import joined_source
+from pysw_cl.plan import LANE_SETS
+
+T = 4
+#: Calls every function; what a lane gives goes to its place in a row of out.
+KERNEL = """
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+try_lanes(__global const int *in, __global int *out, __global int *list)
+{
+  LANES_LOCAL(scratch);
+  int turn = 0;
+  lv a = lanes_load(in), b = lanes_load(in + T), c = lanes_load(in + 2 * T);
+  lanes_store(out, lv_all(7));
+  lanes_store(out + T, lv_index());
+  lanes_store(out + 2 * T, lv_max(a, b));
+  lanes_store(out + 3 * T, lv_pick(lm_less(a, b), a, c));
+  lanes_store(out + 4 * T, lv_pick(lm_eq(a, b), a, c));
+  lanes_store(out + 5 * T, lv_pick(lm_less(a, b) & lm_less(b, c), a, b));
+  lanes_store(out + 6 * T, lanes_look(in, lv_index() * 2));
+  lanes_collect(list, 3, lm_less(a, b), a, b, c);
+  const int top = lanes_top(scratch, b);
+  const int2 first = lanes_first(scratch, a, c);
+  const int shared = lanes_share(scratch, LEADER ? 11 : 12);
+  lanes_pass(scratch, &turn, &a, 101, &b, 102, &c, 103);
+  lanes_pass(scratch, &turn, &a, 201, &b, 202, &c, 203);
+  lanes_pass(scratch, &turn, &a, 301, &b, 302, &c, 303);
+  lanes_store(out + 7 * T, a);
+  lanes_store(out + 8 * T, b);
+  lanes_store(out + 9 * T, c);
+  lanes_put(out + 10 * T, 2, a);
+  lanes_put_last(out + 10 * T + 1, b);
+  lanes_sync();
+  if (LEADER) {
+    out[10 * T + 2] = top;
+    out[10 * T + 3] = first.x;
+    out[11 * T] = first.y;
+    out[11 * T + 1] = shared;
+  }
+}
+"""
+
+
+def run(lanes: str, given: np.ndarray[Any, Any]) -> tuple[list[int], int, list[tuple[int, ...]]]:
+    import pyopencl as cl
+
+    needs_lanes(lanes)
+    runtime = get_runtime("auto")
+    source = joined_source(("base.clh", f"lanes/{lanes}.clh")) + KERNEL
+    program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T}")
+    with Buffers(runtime) as buffers:
+        out = buffers.of(np.zeros(12 * T, np.int32))
+        hits = buffers.of(np.zeros(1 + 3 * T, np.int32))
+        group = T if lanes == "scalar32" else 1
+        kernel = cl.Kernel(program, "try_lanes")
+        kernel(runtime.queue, (group,), (group,), buffers.of(given), out, hits)
+        found = buffers.read(hits, 1 + 3 * T)
+        rows = [tuple(map(int, row)) for row in found[1:].reshape(-1, 3)]
+        return buffers.read(out, 12 * T).tolist(), int(found[0]), rows
+
+
+def expected(given: np.ndarray[Any, Any]) -> list[int]:
+    a, b, c = given.reshape(3, T)
+    first = min(range(T), key=lambda lane: (a[lane], lane))
+
+    def passed(values: np.ndarray[Any, Any], entered: list[int]) -> list[int]:
+        return [*reversed(entered), *values.tolist()][:T]
+
+    a3, b3 = passed(a, [101, 201, 301]), passed(b, [102, 202, 302])
+    rows = [
+        [7] * T,
+        list(range(T)),
+        np.maximum(a, b).tolist(),
+        np.where(a < b, a, c).tolist(),
+        np.where(a == b, a, c).tolist(),
+        np.where((a < b) & (b < c), a, b).tolist(),
+        given[: 2 * T : 2].tolist(),
+        a3,
+        b3,
+        passed(c, [103, 203, 303]),
+        [a3[2], b3[-1], int(b.max()), int(a[first])],
+        [int(c[first]), 11, 0, 0],
+    ]
+    return [int(value) for row in rows for value in row]
+
+
+@pytest.mark.parametrize("lanes", sorted(LANE_SETS))
+def test_every_name(lanes: str) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        given = rng.integers(-3, 4, 3 * T).astype(np.int32)
+        a, b, c = given.reshape(3, T)
+        out, count, rows = run(lanes, given)
+        assert out == expected(given)
+        lower = {(int(x), int(y), int(z)) for x, y, z in zip(a, b, c, strict=True) if x < y}
+        assert count == int((a < b).sum())  # counts what does not fit, too
+        kept = rows[: min(count, 3)]
+        assert set(kept) <= lower
+        assert all(row == (0, 0, 0) for row in rows[3:])
+
+
+def test_every_lane_set_has_a_file() -> None:
+    for lanes in LANE_SETS:
+        assert shipped("cl", f"lanes/{lanes}.clh").is_file()
