@@ -35,9 +35,5 @@ class DeviceError(PyswError, RuntimeError):
     """No usable device, or a device that failed or ran out of memory."""
 
 
-class Cancelled(PyswError):
-    """The caller's progress callback asked for the run to stop."""
-
-
 class InternalError(PyswError, AssertionError):
     """A result that failed its own check: a bug in this package, never a wrong answer."""

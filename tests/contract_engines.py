@@ -107,6 +107,7 @@ def assert_tile(found: TileResult, wanted: TileResult, opening: int) -> None:
     assert_edge(found.right, wanted.right, opening)
     assert_edge(found.bottom, wanted.bottom, opening)
     assert found.hits == wanted.hits
+    assert found.top == wanted.top
     assert [hit.score for hit in found.hits] == [hit.score for hit in wanted.hits]
 
 
