@@ -34,7 +34,7 @@ EXAMPLES = """\
 examples:
   pysw-cl align human.fa chimp.fa                      the best local alignment, as PAF
   pysw-cl align --outfmt pair human.fa chimp.fa        the same, to be read by people
-  pysw-cl align --output score reads.fa.gz genome.fa   scores only, which is much faster
+  pysw-cl align --output score reads.fa.gz genome.fa   scores only: no path, less memory
   pysw-cl align --matrix BLOSUM62 --gap-open 10 --gap-extend 1 query.fa proteins.fa
   zcat proteins.fa.gz | pysw-cl align --matrix BLOSUM62 query.fa -
 """
@@ -173,7 +173,7 @@ def _number(text: str) -> int | float:
 
 def _free_ends(text: str) -> bool | tuple[bool, ...]:
     truth = {"0": False, "false": False, "1": True, "true": True}
-    parts = text.lower().split(",")
+    parts = [part.strip() for part in text.lower().split(",")]
     if len(parts) not in (1, 2, 4) or not all(part in truth for part in parts):
         raise argparse.ArgumentTypeError(f"{text!r} is not 1, 2 or 4 of 0 and 1, like 0,1")
     ends = tuple(truth[part] for part in parts)

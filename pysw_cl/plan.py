@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 LANE_SETS = {"vector32": (1, 2, 4, 8, 16), "scalar32": tuple(2**k for k in range(11))}
 FORMS = ("ticketed", "two-phase")
+MOST_B = 1 << 20  #: work-groups in flight; their state is kept in memory
 MOST_CHUNK = 1 << 24  #: kernels add it to a column number in 32 bits
 
 
@@ -36,12 +37,14 @@ class Plan:
     T: int = 16
     alpha: int = 8
     chunk: int = 1024
-    tile_cells: int = 1 << 33
+    tile_cells: int = 1 << 31
     walk_cells: int = 1 << 24
 
     def __str__(self) -> str:
+        if self.engine == "reference":
+            return "reference on the host: NumPy"
         return (
-            f"{self.engine} on {self.device or 'the host'}: {self.lanes} lanes, {self.form}, "
+            f"{self.engine} on {self.device or 'any device'}: {self.lanes} lanes, {self.form}, "
             f"B={self.B} T={self.T} alpha={self.alpha}"
         )
 
@@ -51,6 +54,8 @@ def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
         value = getattr(plan, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise PlanError(f"plan: {name} must be a whole number of at least 1, not {value!r}")
+    if plan.B > MOST_B:
+        raise PlanError(f"plan: B is at most {MOST_B}, not {plan.B}")
     if plan.chunk > MOST_CHUNK:
         raise PlanError(f"plan: chunk is at most {MOST_CHUNK}, not {plan.chunk}")
     if plan.engine == "reference":
@@ -86,6 +91,10 @@ def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
     return plan
 
 
+#: The reference engine keeps full matrices, 32 bytes a cell.
+REFERENCE = Plan(engine="reference", tile_cells=1 << 22, walk_cells=1 << 22)
+
+
 def default_plan(runtime: Runtime) -> Plan:
     """The plan without tuning: what the device kind does well (docs/algorithm.md, Plans)."""
     info = runtime.info
@@ -112,11 +121,11 @@ def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None =
         name: int(value) if isinstance(value, np.integer) else value
         for name, value in (wishes or {}).items()
     }
-    known = {f.name for f in fields(Plan)}
+    known = {f.name for f in fields(Plan)} - {"device"}
     unknown = sorted(map(str, set(wishes) - known))
     if unknown:
         raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")
-    base = default_plan(runtime) if runtime is not None else Plan(engine="reference")
+    base = default_plan(runtime) if runtime is not None else REFERENCE
     if "lanes" in wishes and wishes["lanes"] != base.lanes and "T" not in wishes:
         wishes["T"] = min(base.T, 16)
     return _checked(replace(base, **wishes), runtime)

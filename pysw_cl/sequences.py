@@ -151,7 +151,9 @@ def read_fasta(path: str | os.PathLike[str]) -> Iterator[Sequence]:
 def _open(path: str, where: str) -> Iterator[BinaryIO]:
     """The file's bytes, decompressed; standard input stays open afterwards."""
     with ExitStack() as stack:
-        raw: Any = sys.stdin.buffer
+        raw: Any = getattr(sys.stdin, "buffer", None)
+        if path == "-" and (raw is None or raw.closed):
+            raise FormatError("standard input is closed, and '-' reads it")
         if path != "-":
             raw = stack.enter_context(Path(path).open("rb", buffering=0))
         plain = io.BufferedReader(raw, _BUFFER)

@@ -114,6 +114,7 @@ class Border:
     gap_extend: int
 
     def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop`` of the border."""
         if self.free:
             h = np.zeros(stop - start, np.int32)
         else:
@@ -140,10 +141,12 @@ class EdgeArray:
         return len(self.h)
 
     def write(self, start: int, edge: Edge) -> None:
+        """Keep the cells that follow the first ``start`` ones."""
         self.h[start : start + len(edge)] = edge.h
         self.x[start : start + len(edge)] = edge.x
 
     def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop``, not copied."""
         return Edge(self.h[start:stop], self.x[start:stop])
 
 
@@ -160,6 +163,7 @@ class EdgePipe:
         self._changed = threading.Condition()
 
     def write(self, start: int, edge: Edge) -> None:
+        """Take the next segment and wake who waits for it."""
         with self._changed:
             if start != self._done:
                 raise InternalError(f"edge segment at {start} arrived out of order")
@@ -168,11 +172,13 @@ class EdgePipe:
             self._changed.notify_all()
 
     def close(self, error: BaseException) -> None:
+        """Nothing more will come: readers that still wait get ``error``."""
         with self._changed:
             self._error = error
             self._changed.notify_all()
 
     def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop``; waits until they are there, or raises what ``close`` got."""
         with self._changed:
             self._changed.wait_for(lambda: self._done >= stop or self._error is not None)
             if self._done < stop:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,6 +113,44 @@ def test_every_name(lanes: str) -> None:
         assert all(row == (0, 0, 0) for row in rows[3:])
 
 
-def test_every_lane_set_has_a_file() -> None:
-    for lanes in LANE_SETS:
-        assert shipped("cl", f"lanes/{lanes}.clh").is_file()
+LANES = Path(shipped("cl", "base.clh")).parent / "lanes"
+COMMENT = re.compile(r"//.*")
+
+
+def names_of(text: str) -> dict[str, str]:
+    """What a lanes header defines: each function with its signature, each type and macro."""
+    found = {
+        name: f"{result.strip()} ({', '.join(part.strip() for part in arguments.split(','))})"
+        for result, name, arguments in re.findall(r"INLINE ([^(]*?)(\w+)\(([^)]*)\)", text)
+    }
+    found |= dict.fromkeys(re.findall(r"#define (\w+)", text), "macro")
+    for line in re.findall(r"typedef ([^;]*);", text):
+        bare = re.sub(r"__attribute__\s*\(\(.*\)\)", "", line)
+        found[bare.split()[-1]] = "type"
+    return found
+
+
+def test_every_lane_set_has_the_same_names() -> None:
+    """Whatever code outside ``lanes/`` uses is in each header, functions with one signature."""
+    headers = {path.stem: COMMENT.sub("", path.read_text()) for path in LANES.glob("*.clh")}
+    assert set(headers) == set(LANE_SETS)
+    others = [path for path in LANES.parent.rglob("*.cl*") if path.parent != LANES]
+    outside = " ".join(COMMENT.sub("", path.read_text()) for path in others)
+    used = set(re.findall(r"\w+", outside))
+    exported = {
+        lanes: {name: kind for name, kind in names_of(text).items() if name in used}
+        for lanes, text in headers.items()
+    }
+    first = exported["scalar32"]
+    assert {"GROUP", "LEADER", "lv", "lm", "lv_max", "lanes_pass", "lanes_sync"} <= set(first)
+    for lanes, names in exported.items():
+        assert names == first, lanes
+
+
+def test_lane_names_are_found_only_under_lanes() -> None:
+    """No shared file defines a lane's name again."""
+    lanes = set().union(*(names_of(path.read_text()) for path in LANES.glob("*.clh")))
+    for path in LANES.parent.rglob("*.cl*"):
+        if path.parent != LANES:
+            again = lanes & set(names_of(path.read_text()))
+            assert not again, (path.name, again)

@@ -8,6 +8,7 @@ object with ``score``, ``query_start``, ``query_end``, ``target_start``, ``targe
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -31,10 +32,12 @@ Aligner = Callable[[str, str, Scoring, str, FreeEnds], Any]
 PENALISED: FreeEnds = (False, False, False, False)
 FREE: FreeEnds = (True, True, True, True)
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(os.environ.get("PYSW_CL_TEST_DATA", _BESIDE))
 needs_data = pytest.mark.skipif(
-    not DATA.is_dir(), reason="the shared data folder beside the repository is absent"
+    not DATA.is_dir(), reason="PYSW_CL_TEST_DATA names no folder with the larger test data"
 )
+OWN_DATA = Path(__file__).resolve().parent / "data"
 
 
 def reference(
@@ -301,11 +304,10 @@ def test_emboss_hemoglobin(mode: str, free_ends: bool, score: float) -> None:
 # --- CUDAlign's first pair: human herpesviruses 6B and 4 -----------------------------------------
 
 
-@needs_data
 def test_herpesviruses() -> None:
     """162 kb x 172 kb; the published end counts letters from 1, which is our half-open end."""
     query, target = (
-        next(iter(read_fasta(DATA / f"dna/{name}.fasta")))[1]
+        next(iter(read_fasta(OWN_DATA / f"{name}.fasta.gz")))[1]
         for name in ("NC_000898.1", "NC_007605.1")
     )
     assert (len(query), len(target)) == (162114, 171823)

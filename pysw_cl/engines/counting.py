@@ -379,8 +379,10 @@ class CountingEngine:
     def tile(self, job: TileJob) -> TileResult:
         """Count one tile; see :class:`pysw_cl.engines.base.TileJob`."""
         plan, m, n = self.plan, len(job.query), len(job.target)
-        form = "ticketed" if job.directions else plan.form
-        grid = fit(m, n, plan.B, plan.T, plan.alpha, form)
+        form, B = plan.form, plan.B
+        if job.directions and form == "two-phase":
+            form, B = "ticketed", 1
+        grid = fit(m, n, B, plan.T, plan.alpha, form)
         tile = _Tile(grid, grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1))
         if grid.form == "ticketed":
             launches = _Ticketed(tile, plan.chunk, self.order, self.again, self._rng).run()

@@ -42,6 +42,7 @@ def kernel_spec(form: str, lanes: str, score: str) -> KernelSpec:
     """The wavefront kernel of a form ("ticketed", "two-phase"), lane set and score file."""
     files = (
         "base.clh",
+        "groups.clh",
         f"lanes/{lanes}.clh",
         f"score/{score}.clh",
         "recurrence.clh",
@@ -118,8 +119,10 @@ class WavefrontEngine:
         """Compute one tile; see :class:`pysw_cl.engines.base.TileJob`."""
         plan = self.plan
         m, n = len(job.query), len(job.target)
-        form = "ticketed" if job.directions else plan.form
-        grid = fit(m, n, plan.B, plan.T, plan.alpha, form)
+        form, B = plan.form, plan.B
+        if job.directions and form == "two-phase":
+            form, B = "ticketed", 1  # one group, which waits for no other
+        grid = fit(m, n, B, plan.T, plan.alpha, form)
         buffers = Buffers(self.runtime)
         try:
             if job.best and job.count > 1:

@@ -14,7 +14,8 @@ from .quirks import advice
 if TYPE_CHECKING:
     import pyopencl as cl
 
-INSTALL_HINT = 'no OpenCL device found; for the CPU: pip install "pysw-cl[pocl]"'
+CPU_HINT = 'for the CPU: pip install "pysw-cl[pocl]"'
+INSTALL_HINT = f"no OpenCL device found; {CPU_HINT}"
 _KINDS = ((4, "gpu"), (8, "accelerator"), (2, "cpu"))  # in the order that "auto" prefers
 
 
@@ -44,8 +45,10 @@ class DeviceInfo:
 
 
 def _platforms() -> list[Any]:
-    import pyopencl as cl
-
+    try:
+        import pyopencl as cl
+    except ImportError as error:
+        raise DeviceError(f"pyopencl does not load ({error}); {INSTALL_HINT}") from None
     try:
         return list(cl.get_platforms())
     except cl.Error:  # the loader's "no platform" is an error of its own
@@ -74,20 +77,36 @@ def _describe(platform: Any, device: Any, index: str) -> DeviceInfo:
     )
 
 
+def _no_device(platform: Any, index: str) -> DeviceInfo:
+    """What to say of a platform that shows no device."""
+    reason = "the platform shows no device"
+    if "Portable Computing Language" in platform.name:
+        reason += (
+            "; PoCL needs a folder for its kernel cache: set POCL_CACHE_DIR to one that can be "
+            "written, if HOME or XDG_CACHE_HOME cannot"
+        )
+    name = platform.name.strip()
+    return DeviceInfo(index, name, "(none)", "other", 0, 0, "", False, reason, "", "")
+
+
 def _scan() -> Iterator[tuple[Any, DeviceInfo]]:
+    platforms = _platforms()
     import pyopencl as cl
 
-    for p, platform in enumerate(_platforms()):
+    for p, platform in enumerate(platforms):
         try:
             found = platform.get_devices()
-        except cl.Error:  # CL_DEVICE_NOT_FOUND: a platform without devices
-            continue
+        except cl.Error:  # CL_DEVICE_NOT_FOUND
+            found = []
         for d, device in enumerate(found):
             yield device, _describe(platform, device, f"{p}:{d}")
+        if not found:
+            yield None, _no_device(platform, f"{p}:")
 
 
 def devices() -> list[DeviceInfo]:
-    """All OpenCL devices of this machine, with the reason for each that cannot be used."""
+    """All OpenCL devices of this machine, with the reason for each that cannot be used; a platform
+    without devices has one entry that is not usable.  Raises DeviceError if pyopencl is broken."""
     return [info for _, info in _scan()]
 
 
@@ -115,10 +134,15 @@ def _matches(text: str, info: DeviceInfo) -> bool:
 
 def _choose(text: str) -> tuple[Any, DeviceInfo]:
     found = list(_scan())
-    if not found:
+    if not any(info.usable for _, info in found):
+        reasons = "; ".join(f"{info.platform}: {info.reason}" for _, info in found)
+        if reasons:
+            raise DeviceError(f"no usable OpenCL device: {reasons}; {CPU_HINT}")
         raise DeviceError(INSTALL_HINT)
     usable = sorted((pair for pair in found if pair[1].usable), key=lambda p: _preference(p[1]))
     wanted, source = text.strip(), "device"
+    if not wanted.strip(":"):
+        raise DeviceError(f"device={text!r} names no device; 'auto' lets the program choose")
     if wanted.lower() == "auto":
         for variable in ("PYSW_CL_DEVICE", "PYOPENCL_CTX"):
             if os.environ.get(variable, "").strip():
@@ -193,17 +217,14 @@ def get_runtime(device: Any = "auto") -> Runtime:
 
     Raises DeviceError when nothing fits or the device cannot be used.
     """
-    try:
-        import pyopencl as cl
-    except ImportError as error:
-        raise DeviceError(f"pyopencl does not load ({error}); {INSTALL_HINT}") from None
-
     context = queue = None
     if isinstance(device, Runtime):
         return device
     if isinstance(device, str):
         chosen, info = _choose(device)
     else:
+        import pyopencl as cl
+
         if isinstance(device, cl.CommandQueue):
             context, chosen = device.context, device.device
             out_of_order = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
