@@ -42,9 +42,12 @@ examples:
 
 def main(argv: Iterable[str] | None = None) -> int:
     """Run the command line with ``argv`` (default: the process's own); return the exit code."""
+    nowhere = sys.stdout is None  # closed by the caller
     for stream in ("stdout", "stderr"):
-        if getattr(sys, stream) is None:  # closed by the caller
+        if getattr(sys, stream) is None:
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: PTH123, SIM115
+    if nowhere:
+        return _fail("standard output is closed, and results go there")
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # compiler chatter is no message to the user
     try:
@@ -203,9 +206,11 @@ def _align(args: argparse.Namespace) -> int:
     from . import align
     from .formats import paf
 
-    for query, target in _pairs(args.query, args.target):
-        try:
-            with _progress() as progress:
+    with _progress() as progress:
+        for count, (query, target) in enumerate(_pairs(args.query, args.target), 1):
+            if progress is not None:
+                progress.begin(f"pair {count:,} " if count > 1 else "")
+            try:
                 result = align(
                     query,
                     target,
@@ -219,9 +224,11 @@ def _align(args: argparse.Namespace) -> int:
                     plan=args.plan,
                     progress=progress,
                 )
-        except (SequenceError, RangeError) as error:
-            raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
-        print(paf.line(result) if args.outfmt == "paf" else f"{result}\n", flush=True)
+            except (SequenceError, RangeError) as error:
+                raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
+            if progress is not None and sys.stdout.isatty():
+                progress.clear()
+            print(paf.line(result) if args.outfmt == "paf" else f"{result}\n", flush=True)
     return 0
 
 

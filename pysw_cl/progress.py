@@ -20,7 +20,8 @@ class ProgressBar:
     """A progress callback that draws cells done, GCUPS and the time left on ``stream``.
 
     Nothing is drawn before ``delay`` seconds have passed, so a short run leaves no trace; after
-    that the line is drawn again at most every ``interval`` seconds.  ``clear`` wipes it.
+    that the line is drawn again at most every ``interval`` seconds.  ``begin`` starts another run
+    on the same line, so that many short ones show, too.  ``clear`` wipes it.
     """
 
     def __init__(
@@ -37,6 +38,12 @@ class ProgressBar:
         self._start = clock()
         self._next = self._start + delay
         self._drawn = 0
+        self._label = ""
+
+    def begin(self, label: str) -> None:
+        """The next run starts now; ``label`` stands before its bar."""
+        self._start = self._clock()
+        self._label = label
 
     def __call__(self, done: int, total: int) -> None:
         now = self._clock()
@@ -44,11 +51,11 @@ class ProgressBar:
             return
         self._next = now + self._interval
         share = min(1.0, done / total)
-        rate = done / (now - self._start)
+        rate = done / max(now - self._start, 1e-9)
         left = f"{duration((total - done) / rate)} left" if rate > 0 else ""
         filled = int(share * _WIDTH)
         bar = "#" * filled + "." * (_WIDTH - filled)
-        self._draw(f"[{bar}] {share:6.1%} {rate / 1e9:8.2f} GCUPS  {left}".rstrip())
+        self._draw(f"{self._label}[{bar}] {share:6.1%} {rate / 1e9:8.2f} GCUPS  {left}".rstrip())
 
     def clear(self) -> None:
         """Wipe the line, if one was drawn."""

@@ -34,3 +34,17 @@ def test_duration() -> None:
         "59:59",
         "1:02:05",
     ]
+
+
+def test_many_runs_share_a_line() -> None:
+    now = [0.0]
+    stream = io.StringIO()
+    bar = ProgressBar(stream, clock=lambda: now[0])
+    for count in range(1, 4):
+        bar.begin(f"pair {count} ")
+        now[0] += 0.3
+        bar(1000, 1000)
+    bar.clear()
+    assert "pair 1 " not in stream.getvalue()  # before the delay
+    assert "\rpair 2 [" in stream.getvalue()
+    assert "pair 3 [" in stream.getvalue()
