@@ -11,7 +11,7 @@ typedef struct {
   __global const uchar *query, *target;
   __global const int *left_h, *left_x;
   __global int *right_h, *right_x, *bus;
-  int n, stride, strips, tap_lane, tap_r, target_pad, extend, capacity;
+  int m, n, stride, strips, tap_lane, tap_r, target_pad, extend, capacity;
   __global int *hits;
 } tile_t;
 
@@ -39,6 +39,7 @@ INLINE walk_t walk_of(const tile_t *t, int strip, gap_t gap, score_t score, __lo
   w.top_x = w.top_h + t->stride;
   w.out = outlet(t, strip);
   w.out_before = w.out;
+  w.m = t->m;
   w.n = t->n;
   w.enter = strip < t->strips ? strip : -1;
   w.leave = -1;
@@ -61,11 +62,11 @@ INLINE bool tapped(const walk_t *w) { return w->out.lane != T - 1 || w->out.r !=
   __global const uchar *restrict query, __global const uchar *restrict target, \
   __global const int *restrict left_h, __global const int *restrict left_x, \
   __global int *restrict right_h, __global int *restrict right_x, __global int *bus, \
-  int n, int stride, int strips, int tap_lane, int tap_r, int query_pad, int target_pad, \
+  int m, int n, int stride, int strips, int tap_lane, int tap_r, int query_pad, int target_pad, \
   int gap_open, int gap_extend, __global int *state, __global int *record, volatile __global int *known, \
   __global int *hits, int capacity
 #define TILE_INIT \
-  {query, target, left_h, left_x, right_h, right_x, bus, n, stride, strips, tap_lane, tap_r, target_pad, gap_extend, \
+  {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, target_pad, gap_extend, \
    capacity, hits}
 #define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 
@@ -113,7 +114,7 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
       }
       if (strip > 0) {
         if (LEADER)
-          for (int spins = 1; progress[strip - 1] < min(to, n); spins++) wait_a_little(spins);
+          for (uint spins = 1; progress[strip - 1] < min(to, n); spins++) wait_a_little(spins);
         DEVICE_FENCE();
         lanes_sync();
       }

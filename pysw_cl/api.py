@@ -81,10 +81,14 @@ def align(
         If there is no usable device, or it fails or runs out of memory.
     """
     started = time.perf_counter()
-    if mode not in MODES:
+    if not isinstance(mode, str) or mode not in MODES:
         raise InputError(f"mode must be 'local' or 'global', not {mode!r}")
-    if output not in OUTPUTS:
+    if not isinstance(output, str) or output not in OUTPUTS:
         raise InputError(f"output must be 'score', 'ends' or 'path', not {output!r}")
+    if prune not in (True, False):
+        raise InputError(f"prune must be True or False, not {prune!r}")
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress must be a function or None, not {progress!r}")
     free = FreeEnds.of(free_ends)
     scoring = make_scoring(sub_score, gap_cost, wildcard)
     query, target = as_sequence(a, "query"), as_sequence(b, "target")

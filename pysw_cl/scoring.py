@@ -46,7 +46,8 @@ class Scoring:
     None.  A gap of k letters costs ``gap_open + k * gap_extend``.  ``query_encoding`` and
     ``target_encoding`` (uint8, 256 entries) map bytes to codes, NO_CODE for a letter outside the
     alphabet ``letters``.  Real scores are the integers divided by ``scale`` (1 or 2).
-    ``never_match`` holds the letters that count as a match with nothing, not even themselves.
+    ``never_match`` holds the letters declared to match nothing, not even themselves (ambiguity
+    letters with (match, mismatch), the wildcard); others are '=' to themselves whatever they score.
     """
 
     matrix: NDArray[np.int32]
@@ -96,11 +97,9 @@ class Scoring:
         """Two tables (uint8, 256 entries) for query and target letters: a pair of letters counts
         as a match ('=' in a CIGAR) where the entries are equal.
 
-        Equal codes with (match, mismatch); with other matrices equal letters, case folded and U
-        as T in nucleotide alphabets, but for those of ``never_match``.
+        That is: equal letters, case folded and U as T in nucleotide alphabets, whatever they score,
+        but for those of ``never_match``.
         """
-        if self.match_mismatch is not None:
-            return self.query_encoding, self.target_encoding
         ids = range(len(self.letters))
         target_ids = [MAX_LETTERS if self.letters[k] in self.never_match else k for k in ids]
         return encoding_table(self.letters, ids), encoding_table(self.letters, target_ids)
@@ -153,7 +152,8 @@ def make_scoring(
     gap_open, gap_extend = (round(float(g) * scale) for g in gaps)
     pair, unmatched = _match_mismatch(matrix, [c in never for c in letters])
     if pair is not None:
-        return _select_scoring(pair, letters, unmatched, gap_open, gap_extend, scale)
+        select = _select_scoring(pair, letters, unmatched, gap_open, gap_extend, scale)
+        return replace(select, never_match=never)
     codes, kept = _merge_equal(matrix)
     table = encoding_table(letters, codes)
     return Scoring(
@@ -194,7 +194,6 @@ def _select_scoring(
         query_encoding=encoding_table(letters, query),
         target_encoding=encoding_table(letters, target),
         scale=scale,
-        never_match="".join(c for c, lost in zip(letters, never, strict=True) if lost),
     )
 
 
@@ -236,10 +235,10 @@ def _substitution(sub_score: Any) -> tuple[NDArray[np.float64], str, str]:
     if isinstance(sub_score, str):
         named, letters = load_matrix(sub_score)
         return named.astype(np.float64), letters, ""
-    if hasattr(sub_score, "alphabet"):
+    if hasattr(sub_score, "alphabet") and sub_score.alphabet is not None:
         scores = sub_score.scores if hasattr(sub_score, "scores") else sub_score
         return _matrix(scores, sub_score.alphabet)
-    if not isinstance(sub_score, Sequence | np.ndarray) or len(sub_score) != 2:
+    if not _is_pair(sub_score):
         raise ScoringError(f"{_FORMS}; not {_short(sub_score)}")
     first, second = sub_score
     if isinstance(first, numbers.Real) and isinstance(second, numbers.Real):
@@ -268,8 +267,10 @@ def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str, str]:
     if not 1 <= len(symbols) <= MAX_LETTERS:
         raise ScoringError(f"alphabet: {len(symbols)} letters; from 1 to {MAX_LETTERS} can be used")
     try:
+        if np.iscomplexobj(scores):
+            raise TypeError("complex numbers")
         values = np.array(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ScoringError(f"the substitution matrix is not made of numbers: {error}") from None
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise ScoringError(f"the substitution matrix has shape {values.shape}; it must be square")
@@ -288,7 +289,7 @@ def _gaps(gap_cost: Any) -> NDArray[np.float64]:
     """(open, extend) from one number or two."""
     if isinstance(gap_cost, numbers.Real):
         pair = (0.0, _number(gap_cost, "gap_cost"))
-    elif isinstance(gap_cost, Sequence | np.ndarray) and len(gap_cost) == 2:
+    elif _is_pair(gap_cost):
         pair = (_number(gap_cost[0], "gap_open"), _number(gap_cost[1], "gap_extend"))
     else:
         raise ScoringError(
@@ -300,6 +301,12 @@ def _gaps(gap_cost: Any) -> NDArray[np.float64]:
             f"gap costs are given as positive numbers and are subtracted; got {_short(gap_cost)}"
         )
     return np.array(pair)
+
+
+def _is_pair(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0 and len(value) == 2
+    return isinstance(value, Sequence) and len(value) == 2
 
 
 def _number(value: Any, what: str) -> float:

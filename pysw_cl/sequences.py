@@ -35,6 +35,11 @@ class Sequence:
     description: str
     letters: Letters
 
+    def __post_init__(self) -> None:
+        kept = isinstance(self.letters, np.ndarray) and self.letters.dtype == np.uint8
+        if not kept or self.letters.ndim != 1:
+            raise SequenceError("the letters of a Sequence are a one-dimensional uint8 array")
+
     def __len__(self) -> int:
         return len(self.letters)
 
@@ -95,6 +100,8 @@ def _raw_letters(x: Any, what: str) -> Letters:
                 "one-dimensional uint8 array of ASCII letters"
             )
         return np.ascontiguousarray(x)
+    if isinstance(x, os.PathLike):
+        raise SequenceError(f"the {what} is a path; read_fasta reads the sequences of a file")
     if hasattr(type(x), "__bytes__"):
         return np.frombuffer(bytes(x), np.uint8)
     raise SequenceError(

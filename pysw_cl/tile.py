@@ -79,9 +79,13 @@ class Edge:
     def __len__(self) -> int:
         return len(self.h)
 
-    def last(self) -> Edge:
-        """The last cell alone."""
-        return Edge(self.h[-1:], self.x[-1:])
+    def part(self, start: int, stop: int) -> Edge:
+        """Cells ``[start, stop)`` of this run, not copied."""
+        return Edge(self.h[start:stop], self.x[start:stop])
+
+    def joined(self, other: Edge) -> Edge:
+        """This run and the one that follows it."""
+        return Edge(np.concatenate([self.h, other.h]), np.concatenate([self.x, other.x]))
 
     def restored(self) -> Edge:
         """The edge with every unreachable cell set to the sentinel again."""

@@ -372,3 +372,35 @@ def test_lanes_that_a_device_must_not_use(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(runtime, "advice", {**runtime.advice, "no_lanes": ("scalar32",)})
     with pytest.raises(PlanError, match="scalar32"):
         pysw_cl.align(A, B, plan={"lanes": "scalar32"})
+
+
+def test_runtimes_of_given_contexts_are_not_kept_for_ever() -> None:
+    device = get_runtime("auto").device
+    contexts = [cl.Context([device]) for _ in range(device_module.MOST_GIVEN + 3)]
+    for context in contexts:
+        assert pysw_cl.align(A, B, device=context, output="score").score > 0
+    kept = [key for key in device_module._runtimes if key[1:] != (0, 0)]
+    assert len(kept) <= device_module.MOST_GIVEN
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_is_told(tmp_path: Path) -> None:
+    """Drivers do not survive a fork: an error, not a hang."""
+    code = """
+import os, pysw_cl
+pysw_cl.align("ACGT", "ACGT")
+child = os.fork()
+if child == 0:
+    try:
+        pysw_cl.align("ACGT", "ACGT")
+    except pysw_cl.PyswError as error:
+        os._exit(7 if "spawn" in str(error) else 8)
+    os._exit(9)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    env = dict(os.environ, PYTHONPATH=str(ROOT))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.strip() == "7", done.stderr

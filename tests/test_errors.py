@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,7 @@ def fails(error: type[PyswError], *words: str, a: Any = A, b: Any = B, **options
         (None, B, ["the query is a NoneType"]),
         (A, 5, ["the target is a int"]),
         (["A", "C"], B, ["the query is a list"]),
+        (Path("data"), B, ["the query is a path", "read_fasta"]),
     ],
 )
 def test_sequences(a: Any, b: Any, words: list[str]) -> None:
@@ -96,6 +98,10 @@ def test_sequences(a: Any, b: Any, words: list[str]) -> None:
         ({"gap_cost": "3"}, ["one number"]),
         ({"gap_cost": (0.3, 2)}, ["whole numbers or halves"]),
         ({"gap_cost": 1 << 20}, ["smaller than 1048576"]),
+        ({"gap_cost": np.array(2)}, ["one number"]),
+        ({"sub_score": np.array(2)}, ["(match, mismatch)"]),
+        ({"sub_score": ([[10**400] * 2] * 2, "AC")}, ["not made of numbers"]),
+        ({"sub_score": (np.eye(2) * 1j, "AC")}, ["not made of numbers", "complex"]),
         ({"sub_score": (1, math.nan)}, ["substitution score", "finite"]),
         ({"sub_score": (1, 2, 3)}, ["(match, mismatch)"]),
         ({"sub_score": "BLOSUM99"}, ["BLOSUM99"]),
@@ -149,6 +155,10 @@ def test_a_score_that_could_leave_32_bits() -> None:
         ({"free_ends": (True,) * 3}, ["free_ends takes one, two or four booleans"]),
         ({"free_ends": ()}, ["free_ends"]),
         ({"free_ends": 2}, ["free_ends", "2"]),
+        ({"free_ends": np.array([[True, False]])}, ["free_ends"]),
+        ({"mode": np.array(["local", "x"])}, ["mode"]),
+        ({"prune": "no"}, ["prune", "'no'"]),
+        ({"progress": 5}, ["progress", "5"]),
         ({"free_ends": "yes"}, ["free_ends", "'yes'"]),
         ({"free_ends": None}, ["free_ends", "None"]),
         ({"free_ends": (True, "x")}, ["free_ends"]),

@@ -307,3 +307,15 @@ def test_stats() -> None:
     )
     assert "7 cells pruned" in str(Stats(pruned=7))
     assert Stats().gcups == 0
+
+
+def test_equal_letters_are_equal_whatever_they_score() -> None:
+    """A letter that a matrix scores as a mismatch with itself is '=' all the same."""
+    scores = np.full((4, 4), -4)
+    scores[range(4), range(4)] = (5, 5, -4, 5)
+    for other in (-4, -3):  # compare-and-select, and a table
+        scores[0, 1] = other
+        scoring = make_scoring((scores, "ACGT"), 9)
+        letters = as_letters("GG")
+        moves = np.zeros(2, np.uint8)
+        assert runs_from_moves(moves, letters, letters, scoring).cigar == "2="

@@ -95,7 +95,7 @@ def test_wildcard_in_a_matrix() -> None:
     scoring = make_scoring("BLOSUM62", wildcard="x")
     assert score(scoring, "X", "W") == score(scoring, "W", "X") == score(scoring, "X", "X") == 0
     assert score(scoring, "W", "W") == 11
-    assert not counts_as_match(scoring, "X", "X")
+    assert counts_as_match(scoring, "X", "X")
 
 
 @pytest.mark.parametrize("wildcard", ["E", "NN", "", 5, "\xd1", "-"])
@@ -206,12 +206,12 @@ def test_match_mismatch_is_found_in_a_matrix() -> None:
     matrix[6, 6] = matrix[7, 7] = -4
     scoring = make_scoring((matrix, "ACDEFGX*"))
     assert scoring.match_mismatch == (5, -4)
-    assert scoring.never_match == "X*"
+    assert scoring.never_match == ""  # by their score only: X is still "=" to X
     assert scoring.query_encoding[ord("X")] == scoring.query_encoding[ord("*")] == 6
     assert scoring.target_encoding[ord("X")] == scoring.target_encoding[ord("*")] == 7
     assert (score(scoring, "X", "X"), score(scoring, "X", "*")) == (-4, -4)
     assert score(scoring, "g", "G") == 5
-    assert not counts_as_match(scoring, "X", "X")
+    assert counts_as_match(scoring, "X", "X")
     matrix[0, 0] = 6
     assert make_scoring((matrix, "ACDEFGX*")).match_mismatch is None
 

@@ -26,7 +26,8 @@ class FreeEnds:
     @classmethod
     def of(cls, value: object) -> FreeEnds:
         """From one boolean (all four), two (query, target) or four."""
-        flags = tuple(value) if isinstance(value, (tuple, list, np.ndarray)) else (value,)
+        listed = value.tolist() if isinstance(value, np.ndarray) else value
+        flags = tuple(listed) if isinstance(listed, (tuple, list)) else (listed,)
         if len(flags) not in (1, 2, 4) or any(f not in (True, False) for f in flags):
             raise InputError(f"free_ends takes one, two or four booleans, not {value!r}")
         if len(flags) == 1:

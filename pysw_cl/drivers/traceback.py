@@ -114,11 +114,11 @@ def _walk(
 
 
 def _fits(engine: Engine, cell: Area, walk_cells: int) -> bool:
-    """Can this cell's moves be kept?  An engine keeps them for whole quanta of rows."""
+    """Can this cell's moves be kept?  The limit is meant as 4 bits a cell."""
     rows, columns = cell.row_end - cell.row, cell.column_end - cell.column
-    quantum = engine.row_quantum
-    padded = -(-rows // quantum) * quantum * columns
-    return padded <= walk_cells or (rows <= quantum and columns <= LEAST_COLUMNS)
+    if rows <= engine.row_quantum and columns <= LEAST_COLUMNS:
+        return True
+    return engine.moves_bytes(rows, columns) <= walk_cells // 2
 
 
 def _walk_tile(engine: Engine, problem: Problem, edges: Edges, cell: Area, path: Path) -> None:

@@ -90,3 +90,6 @@ class Engine(Protocol):
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile."""
+
+    def moves_bytes(self, rows: int, columns: int) -> int:
+        """Memory that the moves of a tile of this size take when they are kept."""

@@ -376,6 +376,10 @@ class CountingEngine:
         self.counts: list[TileCount] = []
         self._rng = np.random.default_rng(seed)
 
+    def moves_bytes(self, rows: int, columns: int) -> int:
+        """As if they were packed, 4 bits a cell."""
+        return rows * columns // 2
+
     def tile(self, job: TileJob) -> TileResult:
         """Count one tile; see :class:`pysw_cl.engines.base.TileJob`."""
         plan, m, n = self.plan, len(job.query), len(job.target)

@@ -165,6 +165,10 @@ class ReferenceEngine:
     row_quantum = 1
     peak_bytes = 0
 
+    def moves_bytes(self, rows: int, columns: int) -> int:
+        """As if they were packed, 4 bits a cell."""
+        return rows * columns // 2
+
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.engines.base.TileJob`.
 

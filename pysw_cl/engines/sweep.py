@@ -194,15 +194,16 @@ class _Sweep:
             if where in ("last_column", "border"):
                 self._keep(self._edge_hits(right, lambda k: (area.row + k + 1, self.n)))
             if where == "corner" and area.row_end == self.m:
-                self._keep(self._edge_hits(right.last(), lambda _: (self.m, self.n)))
+                corner = right.part(len(right) - 1, len(right))
+                self._keep(self._edge_hits(corner, lambda _: (self.m, self.n)))
             self._meet("right", area.row, right)
         if area.row_end == self.m and bottom is not None:
             if edges.bottom is not None:
                 edges.bottom.write(area.column, bottom)
             if where in ("last_row", "border"):
                 inner = len(bottom) - int(where == "border" and area.column_end == self.n)
-                part = Edge(bottom.h[:inner], bottom.x[:inner])
-                self._keep(self._edge_hits(part, lambda k: (self.m, area.column + k + 1)))
+                inside = bottom.part(0, inner)
+                self._keep(self._edge_hits(inside, lambda k: (self.m, area.column + k + 1)))
             self._meet("bottom", area.column, bottom)
 
     def _edge_hits(self, edge: Edge, cell: Callable[[int], tuple[int, int]]) -> Iterator[Hit]:

@@ -25,8 +25,10 @@ from .base import TileJob, TileResult, Walk
 #: Cells that a tile collects at least room for when several best ones are wanted.
 LEAST_HITS = 1 << 14
 
+MOST = 2**31 - 1
+
 _TILE = (
-    "query target left_h left_x right_h right_x bus n:int stride:int strips:int tap_lane:int "
+    "query target left_h left_x right_h right_x bus m:int n:int stride:int strips:int tap_lane:int "
     "tap_r:int query_pad:int target_pad:int gap_open:int gap_extend:int state record known "
     "hits capacity:int"
 )
@@ -135,20 +137,60 @@ class WavefrontEngine:
     def _collect(self, job: TileJob, grid: Grid, buffers: Buffers) -> TileResult:
         """The ``count`` best cells.  All cells of at least a threshold are collected; where they
         are too many, the threshold rises to the count-th best of those that were kept, which is
-        sound because so many reach it, or the list grows when that is no rise."""
-        least, capacity = job.threshold, max(4 * job.count, LEAST_HITS)
-        launches, runs = 0, 1
+        sound because so many reach it.  Where it cannot rise, because that many are equal, the
+        tile is halved: the first half's cells come first among equals."""
+        capacity, least = max(4 * job.count, LEAST_HITS), job.threshold
         while True:
             done, found = self._run(replace(job, threshold=least), grid, buffers, capacity)
-            launches += done.launches
             hits = tuple(sorted(done.hits)[: job.count])
             if found <= capacity:
-                cells = {kind: count * runs for kind, count in done.cells.items()}
-                return replace(done, hits=hits, launches=launches, cells=cells)
-            rises = len(hits) == job.count and (least is None or hits[-1].score > least)
-            least = hits[-1].score if rises else least
-            capacity = capacity if rises else found
-            runs += 1
+                return replace(done, hits=hits)
+            if len(hits) < job.count or (least is not None and hits[-1].score <= least):
+                return self._collect_halves(replace(job, threshold=least))
+            least = hits[-1].score
+
+    def _collect_halves(self, job: TileJob) -> TileResult:
+        m, n, count = len(job.query), len(job.target), job.count
+        across = m > 1  # one row is halved by columns
+        at = m // 2 if across else n // 2
+        if across:
+            corner = int(job.left.h[at - 1])
+            one = replace(job, query=job.query[:at], left=job.left.part(0, at), bottom=True)
+            two = replace(job, query=job.query[at:], left=job.left.part(at, m), corner=corner)
+        else:
+            corner = int(job.top.h[at - 1])
+            one = replace(job, target=job.target[:at], top=job.top.part(0, at))
+            two = replace(job, target=job.target[at:], top=job.top.part(at, n), corner=corner)
+        first = self.tile(one)
+        if len(first.hits) == count:  # an equal cell of the second half would come later
+            two = replace(two, threshold=first.hits[-1].score + 1)
+        if across:
+            assert first.bottom is not None
+            second = self.tile(replace(two, top=first.bottom))
+            right, bottom = first.right.joined(second.right), second.bottom
+        else:
+            second = self.tile(replace(two, left=first.right))
+            right = second.right
+            bottom = None
+            if first.bottom is not None and second.bottom is not None:
+                bottom = first.bottom.joined(second.bottom)
+        row, column = (at, 0) if across else (0, at)
+        moved = (Hit(h.score, h.row + row, h.column + column) for h in second.hits)
+        assert first.top is not None
+        assert second.top is not None
+        return TileResult(
+            bottom,
+            right,
+            tuple(sorted([*first.hits, *moved])[:count]),
+            max(first.top, second.top),
+            {kind: first.cells[kind] + second.cells[kind] for kind in first.cells},
+            first.launches + second.launches,
+        )
+
+    def moves_bytes(self, rows: int, columns: int) -> int:
+        """Memory of the moves of a tile: 4 bits a cell, whole strips, T columns more."""
+        strips = -(-rows // self.row_quantum)
+        return 4 * -(-self.plan.alpha // 8) * self.plan.T * (columns + self.plan.T) * strips
 
     def _run(
         self, job: TileJob, grid: Grid, buffers: Buffers, capacity: int = 0
@@ -163,7 +205,7 @@ class WavefrontEngine:
         bus = np.full((4, stride), NEG, np.int32)
         bus[0, :n], bus[1, :n] = job.top.h, job.top.x
         lowest = REACH if job.floor is None else 1
-        threshold = lowest if job.threshold is None else max(lowest, job.threshold)
+        threshold = lowest if job.threshold is None else max(lowest, min(job.threshold, MOST))
         record = np.full((grid.B, 4), NEG, np.int32)
 
         hits = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
@@ -188,6 +230,7 @@ class WavefrontEngine:
             right_h=right_h,
             right_x=right_x,
             bus=bus_buffer,
+            m=m,
             n=n,
             stride=stride,
             strips=grid.strips,

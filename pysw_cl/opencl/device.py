@@ -200,8 +200,21 @@ class Runtime:
         return kernels
 
 
+#: How many runtimes of contexts and queues that the caller made are kept, with their programs.
+MOST_GIVEN = 8
 _runtimes: dict[Any, Runtime] = {}
 _runtimes_lock = threading.Lock()
+_used_in = os.getpid()
+
+
+def _check_process() -> None:
+    """OpenCL does not survive a fork: a driver's threads are not there in the child."""
+    if _runtimes and os.getpid() != _used_in:
+        raise DeviceError(
+            "OpenCL was used before this process was forked, and drivers do not survive that; "
+            "start processes by 'spawn' or 'forkserver' (multiprocessing.set_start_method), or "
+            "use the device in the children only"
+        )
 
 
 def _info_of(device: Any) -> DeviceInfo:
@@ -217,6 +230,8 @@ def get_runtime(device: Any = "auto") -> Runtime:
 
     Raises DeviceError when nothing fits or the device cannot be used.
     """
+    global _used_in
+    _check_process()
     context = queue = None
     if isinstance(device, Runtime):
         return device
@@ -245,5 +260,9 @@ def get_runtime(device: Any = "auto") -> Runtime:
     key = (chosen.int_ptr, context.int_ptr if context else 0, queue.int_ptr if queue else 0)
     with _runtimes_lock:
         if key not in _runtimes:
+            _used_in = os.getpid()
             _runtimes[key] = Runtime(chosen, info, context, queue)
+            given = [k for k in _runtimes if k[1:] != (0, 0)]
+            for old in given[:-MOST_GIVEN]:
+                del _runtimes[old]
         return _runtimes[key]
