@@ -112,12 +112,10 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
         to = min(to, n);
         careful = tap;
       }
-      if (strip > 0) {
-        if (LEADER)
-          for (uint spins = 1; progress[strip - 1] < min(to, n); spins++) wait_a_little(spins);
-        DEVICE_FENCE();
-        lanes_sync();
-      }
+      if (strip > 0 && LEADER)
+        for (uint spins = 1; progress[strip - 1] < min(to, n); spins++) wait_a_little(spins);
+      DEVICE_FENCE();
+      lanes_sync();
       walk_portion(mine, &w, from, to, careful, known, &best);
       lanes_sync();
       DEVICE_FENCE();

@@ -153,7 +153,12 @@ def _search(
     stats.pruned = sum(area.cells for area in swept.pruned)
     if grid is None:
         return end, None
-    path = walk_back(engine, problem, grid, end, plan.walk_cells)
+
+    def between() -> None:
+        if progress is not None:
+            progress(m * n, m * n)
+
+    path = walk_back(engine, problem, grid, end, plan.walk_cells, between)
     stats.add_cells(path.cells)
     stats.launches += path.launches
     return end, path

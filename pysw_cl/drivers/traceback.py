@@ -8,6 +8,7 @@ All moves are decided by exact forward values, so the path is the canonical one 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -47,6 +48,7 @@ class Path:
     launches: int = 0
     state: int = 0
     ended: bool = False
+    between: Callable[[], None] = lambda: None
 
     def forward(self) -> NDArray[np.uint8]:
         """All moves, first move first."""
@@ -67,12 +69,14 @@ def walk_back(
     grid: SavedGrid,
     end: Hit,
     walk_cells: int,
+    between: Callable[[], None] = lambda: None,
 ) -> Path:
     """The canonical path that ends at ``end``, from a filled grid over the whole matrix.
 
-    ``walk_cells``: cells of the largest tile whose moves are kept.
+    ``walk_cells``: cells of the largest tile whose moves are kept.  ``between`` is called before
+    each tile; an exception that it raises ends the walk.
     """
-    path = Path(end.row, end.column)
+    path = Path(end.row, end.column, between=between)
     _walk(engine, problem, grid, Area(0, end.row, 0, end.column), path, walk_cells)
     free, local = problem.free, problem.mode == "local"
     if not path.ended and path.row and path.column:
@@ -97,6 +101,7 @@ def _walk(
     """Walk ``path`` back until it leaves ``area`` (in the whole matrix's rows and columns), over
     which ``grid`` lies (in rows and columns counted from the area's corner)."""
     while path.row > area.row and path.column > area.column and not path.ended:
+        path.between()
         row, column = grid.start(path.row - area.row, path.column - area.column)
         inner = Area(row, path.row - area.row, column, path.column - area.column)
         edges = grid.edges_of(inner)
