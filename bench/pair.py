@@ -134,7 +134,7 @@ def demo(cold: bool) -> dict[str, Any]:
     """The whole ``pysw-cl demo`` command, with an empty or a filled kernel cache."""
     with tempfile.TemporaryDirectory() as folder:
         env = dict(os.environ, POCL_CACHE_DIR=f"{folder}/pocl", XDG_CACHE_HOME=f"{folder}/xdg")
-        env["PYTHONPATH"] = str(ROOT)
+        env["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         for name in ("pocl", "xdg"):
             Path(folder, name).mkdir()
         command = [sys.executable, "-m", "pysw_cl", "demo"]

@@ -27,7 +27,8 @@ from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import QUIRKS, advice
 from pysw_cl.plan import FORMS, LANE_SETS
 
-ROOT = Path(__file__).resolve().parent.parent
+#: Where a child process finds the package.
+IMPORTS = os.pathsep.join([str(Path(__file__).resolve().parent.parent), *sys.path])
 
 CPU, GPU, ACCELERATOR, CUSTOM = 2, 4, 8, 16
 A, B = "ACGTTACGATTGCA", "ACGTACGATAGCA"
@@ -179,7 +180,7 @@ def test_a_device_without_a_name() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="the folder below /dev/null is a Unix trick")
 def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     """PoCL shows no device then; the message says so, and does not advise to install PoCL only."""
-    env = dict(os.environ, POCL_CACHE_DIR="/dev/null/cache", PYTHONPATH=str(ROOT))
+    env = dict(os.environ, POCL_CACHE_DIR="/dev/null/cache", PYTHONPATH=IMPORTS)
     code = "import pysw_cl; print([i.reason for i in pysw_cl.devices() if not i.usable])"
     done = subprocess.run(
         [sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True
@@ -398,7 +399,7 @@ if child == 0:
     os._exit(9)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    env = dict(os.environ, PYTHONPATH=str(ROOT))
+    env = dict(os.environ, PYTHONPATH=IMPORTS)
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],
         env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60,

@@ -1,4 +1,4 @@
-"""Many small tiles by several groups at once: what depends on who is first shows in some of them."""
+"""Many small tiles by several groups at once: what depends on who is first shows in some."""
 
 from __future__ import annotations
 
