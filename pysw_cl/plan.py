@@ -35,9 +35,9 @@ class Plan:
     form: str = "ticketed"
     B: int = 2
     T: int = 16
-    alpha: int = 8
+    alpha: int = 16
     chunk: int = 1024
-    tile_cells: int = 1 << 31
+    tile_cells: int = 1 << 33
     walk_cells: int = 1 << 24
 
     def __str__(self) -> str:

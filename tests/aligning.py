@@ -43,7 +43,7 @@ class Kernels:
 #: One strip is 8 rows, so that a small pair has many; with both forms.
 SMALL = [Kernels("vector32", 4, 2, form) for form in ("ticketed", "two-phase")]
 #: What a CPU gets by default.
-USUAL = Kernels("vector32", 16, 8, "ticketed")
+USUAL = Kernels("vector32", 16, 16, "ticketed")
 #: One lane of one row; an odd number of rows; more rows a lane than one word of moves holds.
 ODD = [
     Kernels("vector32", 1, 1, "two-phase"),
