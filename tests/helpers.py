@@ -21,6 +21,19 @@ ALL_FREE_ENDS: list[FreeEnds] = [
     (bool(k & 8), bool(k & 4), bool(k & 2), bool(k & 1)) for k in range(16)
 ]
 
+#: parasail's semi-global functions with the free ends that they mean.
+PARASAIL_FREE_ENDS: list[tuple[str, FreeEnds]] = [
+    ("sg", (True, True, True, True)),
+    ("sg_qx", (False, False, True, True)),
+    ("sg_dx", (True, True, False, False)),
+    ("sg_qb", (False, False, True, False)),
+    ("sg_qe", (False, False, False, True)),
+    ("sg_db", (True, False, False, False)),
+    ("sg_de", (False, True, False, False)),
+    ("sg_qb_de", (False, True, True, False)),
+    ("sg_qe_db", (True, False, False, True)),
+]
+
 
 def make_scoring(
     matrix: ArrayLike, gap_open: int, gap_extend: int, letters: str | None = None

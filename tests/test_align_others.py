@@ -13,7 +13,15 @@ import parasail
 import pytest
 from aligning import NO_FREE_ENDS, SMALL, USUAL, align_case, ends, moves, needs_lanes, ran_here
 from Bio import Align
-from helpers import ALL_FREE_ENDS, Case, FreeEnds, decode, match_scoring, random_case
+from helpers import (
+    ALL_FREE_ENDS,
+    PARASAIL_FREE_ENDS,
+    Case,
+    FreeEnds,
+    decode,
+    match_scoring,
+    random_case,
+)
 from skbio import DNA, SubstitutionMatrix
 from skbio.alignment import align_score, pair_align
 
@@ -137,20 +145,7 @@ def test_parasail(kernels: Any, mode: str, function: str) -> None:
         assert found.score == parasail_score(function, case)
 
 
-@pytest.mark.parametrize(
-    ("function", "free_ends"),
-    [
-        ("sg", (True, True, True, True)),
-        ("sg_qx", (False, False, True, True)),
-        ("sg_dx", (True, True, False, False)),
-        ("sg_qb", (False, False, True, False)),
-        ("sg_qe", (False, False, False, True)),
-        ("sg_db", (True, False, False, False)),
-        ("sg_de", (False, True, False, False)),
-        ("sg_qb_de", (False, True, True, False)),
-        ("sg_qe_db", (True, False, False, True)),
-    ],
-)
+@pytest.mark.parametrize(("function", "free_ends"), PARASAIL_FREE_ENDS)
 def test_parasail_free_ends(function: str, free_ends: FreeEnds) -> None:
     """parasail names the sequence whose own letters stay out for free ("qb": the query's first
     letters, so the leading gap is the target's).  It does not end on the border, where nothing is

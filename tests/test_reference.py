@@ -13,6 +13,7 @@ from Bio import Align
 from helpers import (
     ALL_FREE_ENDS,
     LETTERS,
+    PARASAIL_FREE_ENDS,
     Case,
     FreeEnds,
     cases,
@@ -156,20 +157,7 @@ def test_scores_are_those_of_parasail(mode: str, function: str) -> None:
         assert ours.score == parasail_score(function, case), describe(case)
 
 
-@pytest.mark.parametrize(
-    ("function", "free_ends"),
-    [
-        ("sg", (True, True, True, True)),
-        ("sg_qx", (False, False, True, True)),
-        ("sg_dx", (True, True, False, False)),
-        ("sg_qb", (False, False, True, False)),
-        ("sg_qe", (False, False, False, True)),
-        ("sg_db", (True, False, False, False)),
-        ("sg_de", (False, True, False, False)),
-        ("sg_qb_de", (False, True, True, False)),
-        ("sg_qe_db", (True, False, False, True)),
-    ],
-)
+@pytest.mark.parametrize(("function", "free_ends"), PARASAIL_FREE_ENDS)
 def test_free_end_scores_are_those_of_parasail(function: str, free_ends: FreeEnds) -> None:
     """parasail names the sequence whose own letters stay out for free ("qb": the query's first
     letters, so the leading gap is the target's), and looks for the end among inner cells, so the

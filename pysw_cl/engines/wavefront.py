@@ -282,8 +282,7 @@ class WavefrontEngine:
     def _ticketed(
         self, kernel: BoundKernel, grid: Grid, buffers: Buffers, group: int, directions: bool
     ) -> tuple[Any, int]:
-        words = -(-grid.alpha // 8) * grid.T * (grid.n + grid.T) * grid.strips
-        dirs = buffers.empty(4 * words if directions else 4)
+        dirs = buffers.empty(self.moves_bytes(grid.m, grid.n) if directions else 4)
         kernel.bind(
             ticket=buffers.of(np.zeros(1, np.int32)),
             progress=buffers.of(np.full(grid.strips, -grid.T, np.int32)),

@@ -41,19 +41,10 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
     The key is the joined source text and the options, per runtime (device, driver and context);
     PyOpenCL and the driver keep binaries on disk by source, options, device and driver version.
     """
-    source, options = joined_source(spec.files), _options(defines)
-    return _build(runtime, spec, source, options, _key(source, options))
-
-
-def _key(source: str, options: str) -> tuple[str, str]:
-    return hashlib.sha256(source.encode()).hexdigest(), options
-
-
-def _build(
-    runtime: Runtime, spec: KernelSpec, source: str, options: str, key: tuple[str, str]
-) -> Any:
     import pyopencl as cl
 
+    source, options = joined_source(spec.files), _options(defines)
+    key = (hashlib.sha256(source.encode()).hexdigest(), options)
     with runtime.lock:
         if key not in runtime.programs:
             with warnings.catch_warnings():
@@ -76,12 +67,10 @@ class BoundKernel:
     def __init__(self, runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]):
         import pyopencl as cl
 
-        source, options = joined_source(spec.files), _options(defines)
-        key = _key(source, options)
-        if (spec.name, key) not in runtime.kernels:
-            program = _build(runtime, spec, source, options, key)
-            runtime.kernels[spec.name, key] = cl.Kernel(program, spec.name)
-        self._kernel = runtime.kernels[spec.name, key]
+        program = build(runtime, spec, defines)
+        if (spec.name, program) not in runtime.kernels:
+            runtime.kernels[spec.name, program] = cl.Kernel(program, spec.name)
+        self._kernel = runtime.kernels[spec.name, program]
         self._runtime = runtime
         self._place = {a.partition(":")[0]: i for i, a in enumerate(spec.arguments)}
         self._integer = {a[:-4] for a in spec.arguments if a.endswith(":int")}
