@@ -11,8 +11,13 @@ typedef struct {
   __global const uchar *query, *target;
   __global const int *left_h, *left_x;
   __global int *right_h, *right_x, *bus;
-  int m, n, stride, strips, tap_lane, tap_r, target_pad, extend, capacity;
+  int m, n, stride, strips, tap_lane, tap_r, target_pad, open, extend, capacity;
   __global int *hits;
+  __global const uchar *letters;
+  int chunk, highest, depth, limit8;
+  __global char *profiles;
+  int profile_bytes;
+  given_t given;
 } tile_t;
 
 INLINE outlet_t outlet(const tile_t *t, int strip)
@@ -26,11 +31,12 @@ INLINE outlet_t outlet(const tile_t *t, int strip)
   return out;
 }
 
-INLINE walk_t walk_of(const tile_t *t, int strip, gap_t gap, score_t score, __local int *scratch)
+INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *stage, __local int *scratch)
 {
   walk_t w;
   w.query = t->query;
   w.target = t->target;
+  w.letters = t->letters;
   w.left_h = t->left_h;
   w.left_x = t->left_x;
   w.right_h = t->right_h;
@@ -45,12 +51,20 @@ INLINE walk_t walk_of(const tile_t *t, int strip, gap_t gap, score_t score, __lo
   w.leave = -1;
   w.leave_at = 0;
   w.target_pad = t->target_pad;
+  w.open = t->open;
   w.extend = t->extend;
+  w.chunk = t->chunk;
+  w.highest = t->highest;
+  w.depth = t->depth;
+  w.limit8 = t->limit8;
+  w.stage = stage;
+  w.profile = t->profiles + (size_t)group * t->profile_bytes;
   w.dirs = 0;
   w.hits = t->hits;
   w.capacity = t->capacity;
-  w.gap = gap;
-  w.score = score;
+  w.gap = gap_of(t->open, t->extend);
+  w.given = t->given;
+  w.scores = scores_of(t->given, w.profile);
   w.scratch = scratch;
   return w;
 }
@@ -60,14 +74,15 @@ INLINE bool tapped(const walk_t *w) { return w->out.lane != T - 1 || w->out.r !=
 
 #define TILE_ARGS \
   __global const uchar *restrict query, __global const uchar *restrict target, \
-  __global const int *restrict left_h, __global const int *restrict left_x, \
-  __global int *restrict right_h, __global int *restrict right_x, __global int *bus, \
-  int m, int n, int stride, int strips, int tap_lane, int tap_r, int query_pad, int target_pad, \
-  int gap_open, int gap_extend, __global int *state, __global int *record, volatile __global int *known, \
-  __global int *hits, int capacity
+  __global const uchar *restrict letters, __global const int *restrict left_h, \
+  __global const int *restrict left_x, __global int *restrict right_h, __global int *restrict right_x, \
+  __global int *bus, int m, int n, int stride, int strips, int tap_lane, int tap_r, int query_pad, \
+  int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, \
+  __global int *state, __global int *stages, __global char *profiles, __global int *record, volatile __global int *known, \
+  __global long *tallies, __global int *hits, int capacity
 #define TILE_INIT \
-  {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, target_pad, gap_extend, \
-   capacity, hits}
+  {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, target_pad, \
+   gap_open, gap_extend, capacity, hits, letters, chunk, highest, depth, limit8, profiles, PROFILE_BYTES, SCORE_GIVEN}
 #define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 
 #if TICKETED
@@ -83,47 +98,45 @@ INLINE int next_ticket(__local int *scratch, volatile __global int *ticket)
 // far enough.  It cannot deadlock even where groups run one after another, because the strip above
 // always holds an earlier ticket.  Strips are drained: T steps more than columns.
 __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ticket, volatile __global int *progress,
-                                            int chunk, __global int *dirs, SCORE_ARGS)
+                                            __global int *dirs, SCORE_ARGS)
 {
   LANES_LOCAL(scratch);
+  STAGE_OF_GROUP(stage, stages, get_group_id(0), chunk);
   const tile_t tile = TILE_INIT;
-  const gap_t gap = {lv_all(gap_open), lv_all(gap_extend)};
-  const score_t scores = SCORE_INIT;
-  best_t best = best_load(record + 4 * get_group_id(0));
+  __global long *tally = tallies + 3 * get_group_id(0);
+  best_t best = best_load(record + 4 * get_group_id(0), tally);
   __global int *mine = state + (size_t)get_group_id(0) * STATE_WORDS * T;
 
   for (int strip = next_ticket(scratch, ticket); strip < strips; strip = next_ticket(scratch, ticket)) {
-    walk_t w = walk_of(&tile, strip, gap, scores, scratch);
+    walk_t w = walk_of(&tile, strip, get_group_id(0), stage, scratch);
     w.leave = strip;
     w.leave_at = n;
 #if DIRS
     w.dirs = dirs + (size_t)strip * (n + T) * DIR_WORDS * T;
 #endif
-    strip_t s;
-    strip_clear(&s, query_pad, target_pad);
-    strip_store(&s, mine);
+    strip_begin(mine, &w);
+    profile_begin(w.profile, w.given, query + (size_t)strip * ROWS);
     const bool tap = tapped(&w);
 
     for (int from = 0; from < n + T;) {
-      int to = min(from + chunk, n + T);
-      bool careful = true;
-      if (from < T) to = min(T, n + T);
+      int to = min(from + chunk, n + T), kind = MASKED;
+      if (from < T) to = min(to, T);
       else if (from < n) {
         to = min(to, n);
-        careful = tap;
+        if (!tap) kind = STEADY;
       }
       if (strip > 0 && LEADER)
         for (uint spins = 1; progress[strip - 1] < min(to, n); spins++) wait_a_little(spins);
       DEVICE_FENCE();
       lanes_sync();
-      walk_portion(mine, &w, from, to, careful, known, &best);
+      walk_portion(mine, &w, from, to, kind, known, &best);
       lanes_sync();
       DEVICE_FENCE();
       if (LEADER) progress[strip] = to - (T - 1);
       from = to;
     }
   }
-  best_store(record + 4 * get_group_id(0), best);
+  best_store(record + 4 * get_group_id(0), tally, best);
 }
 
 #else
@@ -136,12 +149,11 @@ __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_
                                              SCORE_ARGS)
 {
   LANES_LOCAL(scratch);
-  const tile_t tile = TILE_INIT;
-  const gap_t gap = {lv_all(gap_open), lv_all(gap_extend)};
-  const score_t scores = SCORE_INIT;
   const int block = first_block + get_group_id(0), strip = diagonal - block;
+  STAGE_OF_GROUP(stage, stages, block, chunk);
+  const tile_t tile = TILE_INIT;
   const int start = (int)((long)block * n / blocks), end = (int)((long)(block + 1) * n / blocks);
-  walk_t w = walk_of(&tile, strip, gap, scores, scratch);
+  walk_t w = walk_of(&tile, strip, block, stage, scratch);
   const bool drains = block == 0 && strip >= blocks && phase == 0;
   if (drains) {
     w.leave = strip - blocks;
@@ -158,11 +170,15 @@ __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_
     strip_store(&s, mine);
   }
   __global int *my_record = record + 4 * block;
-  best_t best = best_load(my_record);
+  __global long *my_tally = tallies + 3 * block;
+  best_t best = best_load(my_record, my_tally);
   const int from = phase ? start + T : start, to = phase ? end : start + T;
-  const bool careful = tapped(&w) || (block == 0 && phase == 0);
-  walk_portion(mine, &w, from, to, careful, known, &best);
-  best_store(my_record, best);
+  if (strip < strips) profile_begin(w.profile, w.given, query + (size_t)strip * ROWS);
+  lanes_sync();
+  const int kind = block == 0 && phase == 0 ? CAREFUL : tapped(&w) ? MASKED : STEADY;
+  for (int at = from; at < to; at += chunk)
+    walk_portion(mine, &w, at, min(at + chunk, to), kind, known, &best);
+  best_store(my_record, my_tally, best);
 }
 
 #endif

@@ -13,7 +13,30 @@ from .errors import PlanError
 if TYPE_CHECKING:
     from .opencl.device import Runtime
 
-LANE_SETS = {"vector32": (1, 2, 4, 8, 16), "scalar32": tuple(2**k for k in range(11))}
+
+@dataclass(frozen=True)
+class LaneSet:
+    """What a plan's ``lanes`` stand for: the file of 32-bit lanes, the file of narrow ones (cl/lanes,
+    cl/narrow) with their widths, how many lanes a strip may have, whether each is a work-item, and
+    the lane set for what narrow lanes do not do (kept moves, large numbers) with its T at most."""
+
+    wide: str
+    T: tuple[int, ...]
+    narrow: str | None = None
+    widths: tuple[int, ...] = ()
+    work_items: bool = False
+    instead: tuple[str, int] | None = None
+
+    def group(self, T: int) -> int:
+        """Work-items of a work-group."""
+        return T if self.work_items else 1
+
+
+LANE_SETS = {
+    "vector": LaneSet("vector32", (4, 8, 16, 32, 64), "vector", (8, 16), instead=("vector32", 16)),
+    "vector32": LaneSet("vector32", (1, 2, 4, 8, 16)),
+    "scalar32": LaneSet("scalar32", tuple(2**k for k in range(11)), work_items=True),
+}
 FORMS = ("ticketed", "two-phase")
 MOST_B = 1 << 20  #: work-groups in flight; their state is kept in memory
 MOST_CHUNK = 1 << 24  #: kernels add it to a column number in 32 bits
@@ -31,10 +54,10 @@ class Plan:
 
     engine: str = "wavefront"
     device: str = ""
-    lanes: str = "vector32"
+    lanes: str = "vector"
     form: str = "ticketed"
     B: int = 2
-    T: int = 16
+    T: int = 64
     alpha: int = 16
     chunk: int = 1024
     tile_cells: int = 1 << 33
@@ -70,8 +93,8 @@ def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
         raise PlanError(
             f"plan: lanes {plan.lanes!r} do not exist; there are {', '.join(LANE_SETS)}"
         )
-    if plan.T not in LANE_SETS[plan.lanes]:
-        raise PlanError(f"plan: {plan.lanes} runs T in {LANE_SETS[plan.lanes]}, not {plan.T}")
+    if plan.T not in LANE_SETS[plan.lanes].T:
+        raise PlanError(f"plan: {plan.lanes} runs T in {LANE_SETS[plan.lanes].T}, not {plan.T}")
     if plan.alpha > 64:
         raise PlanError(f"plan: alpha is at most 64 (rows kept in registers), not {plan.alpha}")
     if runtime is not None and plan.lanes in runtime.advice["no_lanes"]:
@@ -99,7 +122,7 @@ def default_plan(runtime: Runtime) -> Plan:
     """The plan without tuning: what the device kind does well (docs/algorithm.md, Plans)."""
     info = runtime.info
     plan = Plan(device=info.name, lanes=info.lanes, form=info.form)
-    if info.lanes == "vector32":
+    if info.lanes == "vector":
         return replace(plan, B=info.compute_units)
     T = 128
     while int(runtime.device.max_work_group_size) < T:

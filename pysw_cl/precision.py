@@ -2,12 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .errors import RangeError
 from .scoring import Scoring
 from .tile import NEG, REACH
 
 #: A local score stays below this: 2**26 are left for what an engine adds on the way.
 LOCAL_LIMIT = 2**31 - 2**26
+
+#: 8 bits are not tried where H may reach less than this in them.
+LEAST_LIMIT8 = 24
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What narrow lanes may rely on for one scoring (docs/algorithm.md, Widths).
+
+    ``highest``: most that a diagonal step gains.  ``depth``: how far below every H a number may lie
+    that is formed on the way to a cell.  ``limit8``: highest H that a local portion in 8 bits may
+    meet or reach; negative where 8 bits are of no use.
+    """
+
+    highest: int
+    depth: int
+    limit8: int
+
+    @classmethod
+    def of(cls, scoring: Scoring) -> Bounds:
+        """The bounds of a scoring.
+
+        A substitution below -2 (open + extend) is never part of a best path: a gap of one letter
+        in each sequence scores more.  So scores are clamped to one less (`worst`), which decides
+        every tie as before.  E and F of a cell are at least H - open - extend, and one more
+        `extend` is taken from them before the next maximum.
+        """
+        lowest = max(worst(scoring), min(0, scoring.lowest))
+        highest = max(0, scoring.highest)
+        depth = max(scoring.gap_open + 2 * scoring.gap_extend, -lowest)
+        limit8 = 255 - depth - highest
+        return cls(highest, depth, limit8 if limit8 >= LEAST_LIMIT8 else -1)
+
+    def fits16(self, scoring: Scoring, rows: int, columns: int) -> bool:
+        """Can every portion of a real matrix with so many rows and columns run in 16 bits?
+
+        Over k steps along a row or a column H changes by at most
+        k (highest + extend) + open, so the incoming cells of a portion differ by no more than the
+        sum over both sides; inside it H falls by at most one gap and gains `highest` a step.
+        """
+        slope = self.highest + scoring.gap_extend
+        spread = (rows + columns) * slope + 2 * scoring.gap_open
+        inside = scoring.gap_open + columns * scoring.gap_extend + min(rows, columns) * self.highest
+        return spread + inside + self.depth <= 65535
+
+
+def worst(scoring: Scoring) -> int:
+    """A substitution score that is never better than a gap in each sequence."""
+    return -2 * (scoring.gap_open + scoring.gap_extend) - 1
 
 
 def check_range(scoring: Scoring, m: int, n: int, mode: str) -> None:

@@ -20,10 +20,14 @@ from pysw_cl.scoring import Scoring
 from pysw_cl.tile import NEG, Codes, Edge, EdgeArray, Edges, Hit, Limits, Source, View, Want
 
 _SMALL = {"T": 4, "alpha": 2, "chunk": 7}
+_NARROW = {"lanes": "vector", **_SMALL}
 _VECTOR, _SCALAR = {"lanes": "vector32", **_SMALL}, {"lanes": "scalar32", **_SMALL}
 #: Plans of the wavefront engine; those of one T and alpha share their kernels.
 PLANS: dict[str, dict[str, Any]] = {
     "default": {},
+    "narrow-ticketed": {**_NARROW, "form": "ticketed", "B": 3},
+    "narrow-wider": {**_NARROW, "form": "ticketed", "B": 2, "T": 16, "alpha": 3, "chunk": 40},
+    "narrow-two-phase": {**_NARROW, "form": "two-phase", "B": 2},
     "ticketed": {**_VECTOR, "form": "ticketed", "B": 3},
     "one-lane": {**_VECTOR, "form": "ticketed", "B": 2, "T": 1, "alpha": 3, "chunk": 1},
     **{f"two-phase-{B}": {**_VECTOR, "form": "two-phase", "B": B} for B in (1, 2, 3, 4, 5)},
@@ -31,6 +35,8 @@ PLANS: dict[str, dict[str, Any]] = {
     "scalar-two-phase": {**_SCALAR, "form": "two-phase", "B": 2},
 }
 ENGINES = ["reference", *PLANS]
+#: What cells are counted under: a lane set without its width.
+FAMILIES = {"vector": "vector", "vector32": "vector", "scalar32": "scalar"}
 
 every_engine = pytest.mark.parametrize("name", ENGINES)
 
@@ -46,12 +52,12 @@ def make_engine(name: str) -> Engine:
     return WavefrontEngine(runtime, make_plan(runtime, PLANS[name]))
 
 
-def lane_set(name: str) -> str:
-    """Under which key the engine counts its cells."""
-    if name == "reference":
-        return "reference/numpy/64"
-    lanes = PLANS[name].get("lanes", get_runtime("auto").info.lanes)
-    return f"wavefront/{lanes}/32"
+def counted(name: str, cells: dict[str, int]) -> int:
+    """How many cells an engine says it computed, all of them under its own lane set."""
+    lanes = PLANS.get(name, {}).get("lanes", get_runtime("auto").info.lanes)
+    family = "reference/numpy/" if name == "reference" else f"wavefront/{FAMILIES[lanes]}/"
+    assert all(kind.startswith(family) for kind in cells), cells
+    return sum(cells.values())
 
 
 def frozen(edge: Edge) -> Edge:

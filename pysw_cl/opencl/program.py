@@ -26,9 +26,16 @@ class KernelSpec:
 
 
 def joined_source(files: tuple[str, ...]) -> str:
-    """The text of ``files`` (names under cl/) one after the other; its digest is what a program
-    cache or a profile is keyed by."""
-    return "\n".join(f"// ---- {name}\n{kernel_source(name)}" for name in files)
+    """The text of ``files`` one after the other; its digest is what a program cache or a profile is
+    keyed by.  A name is a file under cl/, or "MACRO=value" for what follows it."""
+
+    def part(name: str) -> str:
+        macro, given, value = name.partition("=")
+        if given:
+            return f"#undef {macro}\n#define {macro} {value}\n"
+        return f"// ---- {name}\n{kernel_source(name)}"
+
+    return "\n".join(part(name) for name in files)
 
 
 def _options(defines: Mapping[str, int]) -> str:

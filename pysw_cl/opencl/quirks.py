@@ -72,7 +72,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "cpu-vectors",
         lambda platform, device: _is_cpu(device),
-        {"lanes": "vector32", "form": "ticketed"},
+        {"lanes": "vector", "form": "ticketed"},
         "a work-item is a thread: lanes go into its vector registers, and a few groups run at once",
         "https://portablecl.org/docs/html/",
     ),
