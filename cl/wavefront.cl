@@ -4,7 +4,8 @@
 // bus: two parities of (H, F^) rows, `stride` ints each; strip s reads parity s & 1 and writes the
 // other, so that its input stays unmodified until nobody walks it again.
 // state: per group (two-phase: per strip mod B) the lanes between two portions, the vertical bus.
-// record: per group (score, row, column) of its best cell and the highest score it saw; known: the best score of all groups (or,
+// record: per group (score, row, column) of its best cell, the highest score it saw, and columns walked
+// in 8, 16 and 32 bits; known: the best score of all groups (or,
 // where cells are collected, the least score that counts); hits, capacity: cells collected.
 
 typedef struct {
@@ -79,11 +80,13 @@ INLINE bool tapped(const walk_t *w) { return w->out.lane != T - 1 || w->out.r !=
   __global int *bus, int m, int n, int stride, int strips, int tap_lane, int tap_r, int query_pad, \
   int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, \
   __global int *state, __global int *stages, __global char *profiles, __global int *record, volatile __global int *known, \
-  __global long *tallies, __global int *hits, int capacity
+  __global int *hits, int capacity
 #define TILE_INIT \
   {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, target_pad, \
    gap_open, gap_extend, capacity, hits, letters, chunk, highest, depth, limit8, profiles, PROFILE_BYTES, SCORE_GIVEN}
+#ifndef GROUP_SIZE
 #define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+#endif
 
 #if TICKETED
 
@@ -103,8 +106,8 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
   LANES_LOCAL(scratch);
   STAGE_OF_GROUP(stage, stages, get_group_id(0), chunk);
   const tile_t tile = TILE_INIT;
-  __global long *tally = tallies + 3 * get_group_id(0);
-  best_t best = best_load(record + 4 * get_group_id(0), tally);
+  __global int *my_record = record + RECORD_WORDS * get_group_id(0);
+  best_t best = best_load(my_record);
   __global int *mine = state + (size_t)get_group_id(0) * STATE_WORDS * T;
 
   for (int strip = next_ticket(scratch, ticket); strip < strips; strip = next_ticket(scratch, ticket)) {
@@ -136,7 +139,7 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
       from = to;
     }
   }
-  best_store(record + 4 * get_group_id(0), tally, best);
+  best_store(my_record, best);
 }
 
 #else
@@ -169,16 +172,15 @@ __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_
     } else strip_clear(&s, query_pad, target_pad);
     strip_store(&s, mine);
   }
-  __global int *my_record = record + 4 * block;
-  __global long *my_tally = tallies + 3 * block;
-  best_t best = best_load(my_record, my_tally);
+  __global int *my_record = record + RECORD_WORDS * block;
+  best_t best = best_load(my_record);
   const int from = phase ? start + T : start, to = phase ? end : start + T;
   if (strip < strips) profile_begin(w.profile, w.given, query + (size_t)strip * ROWS);
   lanes_sync();
   const int kind = block == 0 && phase == 0 ? CAREFUL : tapped(&w) ? MASKED : STEADY;
   for (int at = from; at < to; at += chunk)
     walk_portion(mine, &w, at, min(at + chunk, to), kind, known, &best);
-  best_store(my_record, my_tally, best);
+  best_store(my_record, best);
 }
 
 #endif

@@ -14,6 +14,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .api import align as align
     from .errors import PyswError as PyswError
+    from .many import align_many as align_many
     from .opencl.device import DeviceInfo as DeviceInfo
     from .opencl.device import devices as devices
     from .plan import Plan as Plan
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "align": "api",
+    "align_many": "many",
     "devices": "opencl.device",
     "DeviceInfo": "opencl.device",
     "Plan": "plan",

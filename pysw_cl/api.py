@@ -16,7 +16,7 @@ from .errors import InputError, InternalError
 from .plan import Plan, make_plan
 from .precision import check_range
 from .results import Alignment, Stats, runs_from_moves, unscale
-from .scoring import make_scoring
+from .scoring import cached_scoring
 from .sequences import as_sequence
 from .tile import Hit, View
 
@@ -90,7 +90,7 @@ def align(
     if progress is not None and not callable(progress):
         raise InputError(f"progress must be a function or None, not {progress!r}")
     free = FreeEnds.of(free_ends)
-    scoring = make_scoring(sub_score, gap_cost, wildcard)
+    scoring = cached_scoring(sub_score, gap_cost, wildcard)
     query, target = as_sequence(a, "query"), as_sequence(b, "target")
     check_range(scoring, len(query), len(target), mode)
     codes = scoring.encode_query(query.letters), scoring.encode_target(target.letters)

@@ -16,26 +16,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LaneSet:
-    """What a plan's ``lanes`` stand for: the file of 32-bit lanes, the file of narrow ones (cl/lanes,
-    cl/narrow) with their widths, how many lanes a strip may have, whether each is a work-item, and
-    the lane set for what narrow lanes do not do (kept moves, large numbers) with its T at most."""
+    """What a plan's ``lanes`` stand for.
+
+    ``wide`` and ``narrow`` are files of cl/lanes and cl/narrow: the 32-bit lanes, and the narrow
+    ones of ``widths`` bits, if any.  ``T``: how many lanes a strip may have; ``per_item``: lanes of
+    a work-item, None for all of a strip.  ``instead``: lane set, T and alpha at most for what narrow
+    lanes do not do (kept moves, large numbers).  ``steps``: columns a turn of the main loop.
+    """
 
     wide: str
     T: tuple[int, ...]
+    per_item: int | None = None
     narrow: str | None = None
     widths: tuple[int, ...] = ()
-    work_items: bool = False
-    instead: tuple[str, int] | None = None
+    instead: tuple[str, int, int] | None = None
+    steps: int = 2
 
     def group(self, T: int) -> int:
         """Work-items of a work-group."""
-        return T if self.work_items else 1
+        return 1 if self.per_item is None else T // self.per_item
 
 
 LANE_SETS = {
-    "vector": LaneSet("vector32", (4, 8, 16, 32, 64), "vector", (8, 16), instead=("vector32", 16)),
+    "vector": LaneSet(
+        "vector32", (4, 8, 16, 32, 64), None, "vector", (8, 16), ("vector32", 16, 16), 1
+    ),
     "vector32": LaneSet("vector32", (1, 2, 4, 8, 16)),
-    "scalar32": LaneSet("scalar32", tuple(2**k for k in range(11)), work_items=True),
+    "packed": LaneSet("warp32", (16, 32, 64, 128), 2, "packed", (16,), ("warp32", 128, 8)),
+    "warp32": LaneSet("warp32", (16, 32, 64, 128), 2),
+    "scalar32": LaneSet("scalar32", tuple(2**k for k in range(11)), 1),
 }
 FORMS = ("ticketed", "two-phase")
 MOST_B = 1 << 20  #: work-groups in flight; their state is kept in memory
@@ -102,11 +111,17 @@ def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
             f"plan: {plan.lanes} lanes are not for {runtime.info.name} [{runtime.info.platform}]: "
             f"{runtime.why('no_lanes')}"
         )
-    if runtime is not None and plan.lanes == "scalar32":
+    if runtime is not None and LANE_SETS[plan.lanes].per_item is not None:
         most = int(runtime.device.max_work_group_size)
-        if most < plan.T:
+        if most < LANE_SETS[plan.lanes].group(plan.T):
             raise PlanError(
                 f"plan: {runtime.info.name} runs at most {most} work-items a group, T is {plan.T}"
+            )
+        warp = 2 * int(runtime.advice["warp"])
+        if LANE_SETS[plan.lanes].wide == "warp32" and plan.T != warp:
+            raise PlanError(
+                f"plan: {plan.lanes} lanes are two a work-item of a warp: on {runtime.info.name} "
+                f"T is {warp}, not {plan.T}"
             )
         local = 24 * plan.T
         if int(runtime.device.local_mem_size) < local:
@@ -124,6 +139,10 @@ def default_plan(runtime: Runtime) -> Plan:
     plan = Plan(device=info.name, lanes=info.lanes, form=info.form)
     if info.lanes == "vector":
         return replace(plan, B=info.compute_units)
+    if info.lanes == "packed":
+        units = info.compute_units
+        T = 2 * int(runtime.advice["warp"])
+        return replace(plan, T=T, alpha=24, B=12 * units, chunk=256, tile_cells=1 << 46)
     T = 128
     while int(runtime.device.max_work_group_size) < T:
         T //= 2
@@ -150,5 +169,7 @@ def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None =
         raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")
     base = default_plan(runtime) if runtime is not None else REFERENCE
     if "lanes" in wishes and wishes["lanes"] != base.lanes and "T" not in wishes:
-        wishes["T"] = min(base.T, 16)
+        warps = runtime is not None and LANE_SETS.get(str(wishes["lanes"])) is not None
+        warps = warps and LANE_SETS[str(wishes["lanes"])].wide == "warp32"
+        wishes["T"] = 2 * int(runtime.advice["warp"]) if runtime and warps else min(base.T, 16)
     return _checked(replace(base, **wishes), runtime)

@@ -52,7 +52,9 @@ class Bounds:
         """
         slope = self.highest + scoring.gap_extend
         spread = (rows + columns) * slope + 2 * scoring.gap_open
-        inside = scoring.gap_open + columns * scoring.gap_extend + min(rows, columns) * self.highest
+        inside = (
+            2 * scoring.gap_open + columns * scoring.gap_extend + min(rows, columns) * self.highest
+        )
         return spread + inside + self.depth <= 65535
 
 

@@ -115,6 +115,33 @@ class Scoring:
         return replace(self, matrix=np.maximum(self.matrix, np.int32(floor)), match_mismatch=pair)
 
 
+def _plain(value: Any) -> Any:
+    """The value if two such values that are equal mean the same scoring, else None."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple) and all(type(part) in (int, float) for part in value):
+        return tuple((type(part), part) for part in value)
+    return (type(value), value) if type(value) in (int, float) else None
+
+
+_made: dict[Any, Scoring] = {}
+
+
+def cached_scoring(sub_score: Any, gap_cost: Any, wildcard: str | None = None) -> Scoring:
+    """As :func:`make_scoring`, remembered where the arguments are plain numbers and names."""
+    key = (_plain(sub_score), _plain(gap_cost), wildcard or "")
+    if None in key or not isinstance(key[2], str):
+        return make_scoring(sub_score, gap_cost, wildcard)
+    if key not in _made:
+        scoring = make_scoring(sub_score, gap_cost, wildcard)
+        for array in (scoring.matrix, scoring.query_encoding, scoring.target_encoding):
+            array.setflags(write=False)
+        if len(_made) >= 64:
+            _made.clear()
+        _made[key] = scoring
+    return _made[key]
+
+
 def make_scoring(
     sub_score: Any = (1, -3), gap_cost: Any = (3, 2), wildcard: str | None = None
 ) -> Scoring:

@@ -61,7 +61,9 @@ def needs_lanes(kernels: Kernels | str) -> None:
     runtime = get_runtime("auto")
     if lanes.startswith("vector") and runtime.info.kind != "cpu":
         pytest.skip(f"vector lanes are for CPUs, and {runtime.info.name} is none")
-    if lanes in runtime.advice["no_lanes"]:
+    if lanes in runtime.advice["no_lanes"] or (
+        lanes == "warp32" and "packed" in runtime.advice["no_lanes"]
+    ):
         pytest.skip(f"{lanes} lanes: {runtime.why('no_lanes')}")
 
 

@@ -194,7 +194,10 @@ def test_free_ends_in_every_form() -> None:
         ({"lanes": "vector32", "T": 3}, ["vector32 runs T in (1, 2, 4, 8, 16), not 3"]),
         ({"lanes": "vector32", "T": 32}, ["vector32", "not 32"]),
         ({"lanes": "scalar32", "T": 24}, ["scalar32", "not 24"]),
-        ({"lanes": "vector64"}, ["lanes 'vector64' do not exist", "vector, vector32, scalar32"]),
+        (
+            {"lanes": "vector64"},
+            ["lanes 'vector64' do not exist", "vector, vector32, packed, warp32, scalar32"],
+        ),
         ({"lanes": ["vector32"]}, ["lanes", "do not exist"]),
         ({"form": "three-phase"}, ["form 'three-phase' does not exist", "two-phase"]),
         ({"engine": "rowscan"}, ["engine 'rowscan' does not exist", "wavefront"]),

@@ -19,7 +19,7 @@ class TileJob:
     ``query`` (m codes) and ``target`` (n codes), m, n >= 1; ``corner`` is H(0, 0); ``top`` has n
     cells (H, F^), ``left`` m cells (H, E^).  ``floor`` is 0 (local: H is never below it) or None.
     ``best``: look for the best cell (its score must be at least ``threshold`` and, with a floor,
-    above the floor).  ``count``: how many best cells.  ``bottom``: the bottom edge is needed.
+    above the floor).  ``count``: how many best cells.  ``bottom``, ``right``: these edges are needed.
     ``directions``: keep what a backward walk needs.
     """
 
@@ -34,6 +34,7 @@ class TileJob:
     threshold: int | None = None
     count: int = 1
     bottom: bool = True
+    right: bool = True
     directions: bool = False
 
 
@@ -69,7 +70,7 @@ class TileResult:
     threshold), cells computed by lane set ("engine/lanes/bits" -> cells), launches made."""
 
     bottom: Edge | None
-    right: Edge
+    right: Edge | None
     hits: tuple[Hit, ...] = ()
     top: int | None = None
     cells: dict[str, int] = field(default_factory=dict)

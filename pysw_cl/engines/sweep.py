@@ -22,7 +22,7 @@ from .base import Engine, TileJob, TileResult
 Progress = Callable[[int, int], None]
 
 #: Longest side of a tile: its edges are held on the device, 16 bytes a cell.
-LONGEST_SIDE = 1 << 22
+LONGEST_SIDE = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,9 @@ class _Sweep:
                 area = Area(row, row_end, column, column_end)
                 top = (band_above if row else self.edges.top).read(column, column_end)
                 next_corner = int(top.h[-1])
-                bottom, left = self._tile(area, corner, top, left)
+                bottom, right = self._tile(area, corner, top, left)
+                if right is not None:
+                    left = right
                 if bottom is not None and row_end < m:
                     band_above.write(column, bottom)
                 corner = next_corner
@@ -134,7 +136,9 @@ class _Sweep:
                     progress(done, m * n)
         return self.result
 
-    def _tile(self, area: Area, corner: int, top: Edge, left: Edge) -> tuple[Edge | None, Edge]:
+    def _tile(
+        self, area: Area, corner: int, top: Edge, left: Edge
+    ) -> tuple[Edge | None, Edge | None]:
         """One tile, its sinks served; gives its bottom and right edges."""
         if self._hopeless(area, corner, top, left):
             done = self._skipped(area)
@@ -167,7 +171,15 @@ class _Sweep:
             threshold=self._threshold(),
             count=self.want.count,
             bottom=not last or below or wanted,
+            right=area.column_end < self.n or self._right_wanted(),
         )
+
+    def _right_wanted(self) -> bool:
+        """Does anybody want the whole rectangle's right edge?"""
+        edges = self.edges
+        at_end = self.want.where in ("last_column", "border", "corner")
+        sinks = edges.right is not None or self.n in edges.columns
+        return at_end or sinks or self._goal("right") is not None
 
     def _threshold(self) -> int | None:
         """Score that a cell must reach to matter: the caller's, or the k-th best so far."""
@@ -183,12 +195,12 @@ class _Sweep:
 
     def _serve(self, area: Area, done: TileResult) -> None:
         edges, bottom, right = self.edges, done.bottom, done.right
-        if area.column_end in edges.columns:
+        if right is not None and area.column_end in edges.columns:
             edges.columns[area.column_end].write(area.row, right)
         if bottom is not None and area.row_end in edges.rows:
             edges.rows[area.row_end].write(area.column, bottom)
         where = self.want.where
-        if area.column_end == self.n:
+        if right is not None and area.column_end == self.n:
             if edges.right is not None:
                 edges.right.write(area.row, right)
             if where in ("last_column", "border"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,22 +21,29 @@ from .base import TileJob, TileResult
 
 MOST = 2**31 - 1
 
+#: A group's record: score, row, column of its best cell, the highest score it saw, and the columns
+#: that it walked in 8, 16 and 32 bits (64-bit numbers).
+RECORD_WORDS = 10
+
 #: Columns from which on a profile pays.
 LEAST_PROFILED = 64
+#: Codes of letters that packed lanes compare, and how much a match may gain over a mismatch in them.
+PACKED_CODES, PACKED_GAIN = 6, 1 << 12
 
 _TILE = (
     "query target letters left_h left_x right_h right_x bus m:int n:int stride:int strips:int "
     "tap_lane:int tap_r:int query_pad:int target_pad:int gap_open:int gap_extend:int chunk:int "
-    "highest:int depth:int limit8:int state stages profiles record known tallies hits capacity:int"
+    "highest:int depth:int limit8:int state stages profiles record known hits capacity:int"
 )
 _FORM = {
     "ticketed": "ticket progress dirs",
     "two-phase": "diagonal:int first_block:int blocks:int phase:int",
 }
-_SCORE = {"match": "match:int mismatch:int", "matrix": "matrix wide:int"}
+_SCORE = {"match": "match:int mismatch:int", "matrix": "matrix wide:int", "four": "words"}
 _NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
 
 
+@cache
 def kernel_spec(
     form: str, lanes: str, score: str, widths: tuple[int, ...] | None = None
 ) -> KernelSpec:
@@ -53,18 +61,19 @@ def kernel_spec(
     return KernelSpec(_NAME[form], tuple(files), tuple(arguments))
 
 
-def planned(plan: Plan, job: TileJob) -> Plan:
-    """The plan for one tile: narrow lanes do not keep moves, and every portion of a tile must be
-    proven to fit 16 bits."""
-    instead = LANE_SETS[plan.lanes].instead
-    rows = plan.T * plan.alpha
-    bounds = Bounds.of(job.scoring)
+def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan, str]:
+    """The plan for one tile, and the score file.  Narrow lanes do not keep moves, every portion of a
+    tile must be proven to fit 16 bits, and its scores must be of a kind that they can make."""
+    instead, scoring = LANE_SETS[plan.lanes].instead, job.scoring
+    score = "match" if _simple(scoring) else "matrix"
     if instead is None:
-        return plan
-    narrow = _simple(job.scoring) or _profiled(plan, job)
-    if narrow and not job.directions and bounds.fits16(job.scoring, rows, plan.chunk):
-        return plan
-    return replace(plan, lanes=instead[0], T=min(plan.T, instead[1]))
+        return plan, score
+    narrow = _narrow_score(plan, job, permute)
+    fits = Bounds.of(scoring).fits16(scoring, plan.T * plan.alpha, plan.chunk)
+    if narrow is not None and fits and not job.directions:
+        return plan, narrow
+    lanes, T, alpha = instead
+    return replace(plan, lanes=lanes, T=min(plan.T, T), alpha=min(plan.alpha, alpha)), score
 
 
 def _simple(scoring: Scoring) -> bool:
@@ -81,26 +90,40 @@ def _table(scoring: Scoring) -> NDArray[np.int32]:
     return np.maximum(table, worst(scoring))
 
 
-def _profiled(plan: Plan, job: TileJob) -> bool:
-    """Narrow lanes take a matrix as a profile of bytes, 16 rows a lane, made anew for each strip."""
+def _narrow_score(plan: Plan, job: TileJob, permute: bool) -> str | None:
+    """The score file that narrow lanes take, if there is one: compare and select; in CPU vectors a
+    matrix as a profile of bytes, 16 rows a lane, made for each strip; in packed lanes four target
+    letters as the bytes of a word, where the device can ``permute`` bytes with their sign."""
     scoring = job.scoring
-    small = (
-        plan.alpha <= 16 and scoring.highest <= 127 and max(worst(scoring), scoring.lowest) >= -128
-    )
-    return small and len(job.target) >= LEAST_PROFILED
+    bytes_do = scoring.highest <= 127 and max(worst(scoring), min(0, scoring.lowest)) >= -128
+    if LANE_SETS[plan.lanes].narrow == "packed":
+        if permute and bytes_do and int(job.target.max()) < 4:
+            return "four"
+        if not _simple(scoring) or len(scoring.matrix) > PACKED_CODES:
+            return None
+        assert scoring.match_mismatch is not None
+        match, mismatch = scoring.match_mismatch
+        return "match" if match - max(mismatch, worst(scoring)) <= PACKED_GAIN else None
+    if _simple(scoring):
+        return "match"
+    profiled = bytes_do and plan.alpha <= 16 and len(job.target) >= LEAST_PROFILED
+    return "matrix" if profiled else None
 
 
-def _score_arguments(scoring: Scoring, buffers: Buffers) -> tuple[str, int, int, dict[str, Any]]:
-    """(score file, padding code of the query, of the target, kernel arguments).
-
-    Padding must never raise a score.  Compare-and-select gives it the mismatch score, which is
-    fine up to 0; otherwise the table gets a row and a column of its own.
-    """
-    pair = scoring.match_mismatch
-    if pair is not None and _simple(scoring):
-        return "match", 254, 253, {"match": pair[0], "mismatch": max(pair[1], worst(scoring))}
-    q, t = scoring.matrix.shape
-    return "matrix", q, t, {"matrix": buffers.of(_table(scoring).ravel()), "wide": t + 1}
+def _letters(
+    narrow: str | None, score: str, target: NDArray[np.uint8], T: int, pad: int
+) -> NDArray[Any]:
+    """The target as narrow lanes read it, with T columns of padding at both ends: backwards; or, for
+    packed lanes, a half-word a column with its letter and the one before it."""
+    padded = np.full(len(target) + 2 * T, pad, np.uint8)
+    padded[T : T + len(target)] = target
+    if narrow != "packed":
+        return np.ascontiguousarray(padded[::-1])
+    low = np.minimum(padded, PACKED_CODES - 1).astype(np.uint16)
+    high = np.concatenate((low[:1], low[:-1]))
+    if score == "four":  # selectors of a byte permutation, each with its sign
+        return low | (low | 8) << 4 | (high | 4) << 8 | (high | 12) << 12
+    return low | high << 8
 
 
 class TileRun:
@@ -113,7 +136,8 @@ class TileRun:
         self, runtime: Runtime, plan: Plan, job: TileJob, buffers: Buffers, capacity: int = 0
     ) -> None:
         self.runtime, self.job, self.buffers, self.capacity = runtime, job, buffers, capacity
-        self.plan = plan = planned(plan, job)
+        self.plan, self.score = planned(plan, job, bool(runtime.advice["permute"]))
+        plan = self.plan
         m, n = len(job.query), len(job.target)
         form, B = plan.form, plan.B
         if job.directions and form == "two-phase":
@@ -136,7 +160,9 @@ class TileRun:
 
     def _defines(self) -> dict[str, int]:
         grid, job = self.grid, self.job
-        steps = self.runtime.advice["steps"] if LANE_SETS[self.plan.lanes].work_items else 2
+        steps = LANE_SETS[self.plan.lanes].steps
+        if self.plan.lanes == "scalar32":
+            steps = self.runtime.advice["steps"]
         return {
             "T": grid.T,
             "R": grid.alpha,
@@ -145,17 +171,33 @@ class TileRun:
             "DIRS": int(job.directions),
             "TICKETED": int(grid.form == "ticketed"),
             "STEPS": steps,
+            "CHUNK": self.plan.chunk,
         }
+
+    def _score_arguments(self) -> tuple[int, int, dict[str, Any]]:
+        """(padding code of the query, of the target, kernel arguments).  Padding never gains."""
+        scoring, of = self.job.scoring, self.buffers.of
+        if self.score == "match":
+            assert scoring.match_mismatch is not None
+            match, mismatch = scoring.match_mismatch
+            return 254, 253, {"match": match, "mismatch": max(mismatch, worst(scoring))}
+        table = _table(scoring)
+        if self.score == "four":
+            four = np.zeros((len(table), 4), np.int8)
+            four[:, : min(4, table.shape[1])] = table[:, :4]
+            return len(table) - 1, 0, {"words": of(four.view("<i4"))}
+        wide = table.shape[1]
+        return len(table) - 1, wide - 1, {"matrix": of(table.ravel()), "wide": wide}
 
     def _bind(self) -> None:
         """All buffers and arguments."""
         grid, job, buffers, scoring = self.grid, self.job, self.buffers, self.job.scoring
-        score, query_pad, target_pad, score_arguments = _score_arguments(scoring, buffers)
+        query_pad, target_pad, score_arguments = self._score_arguments()
         bounds = Bounds.of(scoring)
         codes = np.full(grid.padded_rows, query_pad, np.uint8)
         codes[: grid.m] = job.query
-        letters = np.full(grid.n + 2 * grid.T, target_pad, np.uint8)
-        letters[grid.T : grid.T + grid.n] = job.target[::-1]
+        narrow = LANE_SETS[self.plan.lanes].narrow
+        letters = _letters(narrow, self.score, job.target, grid.T, target_pad)
         left_h, left_x = _left(job, grid)
         self.stride = grid.n + 2 * grid.T
         bus = np.full((4, self.stride), NEG, np.int32)
@@ -163,10 +205,11 @@ class TileRun:
         tap_lane, tap_r = grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1)
         self.right = buffers.empty(4 * grid.padded_rows), buffers.empty(4 * grid.padded_rows)
         self.bus = buffers.of(bus)
-        self.record = buffers.of(np.full((grid.B, 4), NEG, np.int32))
-        self.tallies = buffers.of(np.zeros((grid.B, 3), np.int64))
+        record = np.zeros((grid.B, RECORD_WORDS), np.int32)
+        record[:, :4] = NEG
+        self.record = buffers.of(record)
         self.hits = buffers.of(np.zeros(1 + 3 * self.capacity, np.int32))
-        spec = kernel_spec(grid.form, self.plan.lanes, score, self._widths())
+        spec = kernel_spec(grid.form, self.plan.lanes, self.score, self._widths())
         self.kernel = BoundKernel(self.runtime, spec, self._defines())
         self.kernel.bind(
             query=buffers.of(codes),
@@ -196,27 +239,29 @@ class TileRun:
             stages=buffers.empty(8 * grid.B * self.plan.chunk),
             record=self.record,
             known=buffers.of(np.array([self.threshold], np.int32)),
-            tallies=self.tallies,
             hits=self.hits,
             capacity=self.capacity,
             **score_arguments,
         )
 
+        if grid.form == "ticketed":
+            self.dirs = buffers.empty(moves_bytes(grid) if job.directions else 4)
+            self.kernel.bind(
+                ticket=buffers.of(np.zeros(1, np.int32)),
+                progress=buffers.of(np.full(grid.strips, -grid.T, np.int32)),
+                dirs=self.dirs,
+            )
+
     def run(self) -> None:
         """Enqueue everything."""
+        self.buffers.send()
         if self.grid.form == "ticketed":
             self._ticketed()
         else:
             self._two_phase()
 
     def _ticketed(self) -> None:
-        grid, buffers = self.grid, self.buffers
-        self.dirs = buffers.empty(moves_bytes(grid) if self.job.directions else 4)
-        self.kernel.bind(
-            ticket=buffers.of(np.zeros(1, np.int32)),
-            progress=buffers.of(np.full(grid.strips, -grid.T, np.int32)),
-            dirs=self.dirs,
-        ).launch(grid.B, self._group())
+        self.kernel.launch(self.grid.B, self._group())
         self.launches = 1
 
     def _two_phase(self) -> None:
@@ -235,45 +280,42 @@ class TileRun:
     def result(self) -> tuple[TileResult, int]:
         """What the tile gives, without moves, and how many cells could have been collected."""
         grid, job, read = self.grid, self.job, self.buffers.read
-        right = Edge(read(self.right[0], grid.m), read(self.right[1], grid.m))
+        right = None
+        if job.right:
+            right = Edge(read(self.right[0], grid.m), read(self.right[1], grid.m))
         bottom = None
         if job.bottom:
             at = 2 * self.stride * (grid.strips & 1)
             bottom = Edge(read(self.bus, grid.n, at), read(self.bus, grid.n, at + self.stride))
         if job.floor is None:
-            right = right.restored()
+            right = right.restored() if right is not None else None
             bottom = bottom.restored() if bottom is not None else None
         best: tuple[Hit, ...] = ()
         top, found = None, 0
+        records = read(self.record, RECORD_WORDS * grid.B).reshape(-1, RECORD_WORDS)
         if job.best:
-            records = read(self.record, 4 * grid.B).reshape(-1, 4)
             best = tuple(sorted(self._hits(records))[:1])
             top = int(records[:, 3].max())
         if self.capacity:
             found = int(read(self.hits, 1)[0])
             collected = read(self.hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
             best = tuple(self._hits(collected))
-        return TileResult(bottom, right, best, top, self._cells(), self.launches), found
+        return TileResult(bottom, right, best, top, self._cells(records), self.launches), found
 
     def _hits(self, cells: NDArray[np.int32]) -> list[Hit]:
         """(score, row, column) of real cells; a group without a hit recorded no score."""
         real = (cells[:, 0] >= self.threshold) & (cells[:, 1] <= self.grid.m)
         return [Hit(*map(int, cell[:3])) for cell in cells[real]]
 
-    def _cells(self) -> dict[str, int]:
+    def _cells(self, records: NDArray[np.int32]) -> dict[str, int]:
         """The tile's cells by lane set and width, as the groups counted columns of strips."""
-        total = self.grid.m * self.grid.n
-        columns = self.buffers.read(self.tallies, 3 * self.grid.B, dtype=np.int64)
-        by_width = dict(zip((8, 16, 32), columns.reshape(-1, 3).sum(axis=0).tolist(), strict=True))
-        walked, name, cells = sum(by_width.values()), LANE_SETS[self.plan.lanes], {}
-        left = total
-        for width in sorted(by_width, key=lambda width: by_width[width]):
-            share = total * by_width[width] // walked
-            cells[width] = share
-            left -= share
-        cells[max(by_width, key=lambda width: by_width[width])] += left
-        family = name.narrow or name.wide.removesuffix("32")
-        return {f"wavefront/{family}/{width}": cells[width] for width in cells if cells[width]}
+        total, lanes = self.grid.m * self.grid.n, LANE_SETS[self.plan.lanes]
+        walked = np.ascontiguousarray(records[:, 4:]).view(np.int64).sum(axis=0).tolist()
+        cells = [total * columns // sum(walked) for columns in walked]
+        cells[walked.index(max(walked))] += total - sum(cells)
+        family = lanes.narrow or lanes.wide.removesuffix("32")
+        named = {f"wavefront/{family}/{w}": c for w, c in zip((8, 16, 32), cells, strict=True)}
+        return {name: count for name, count in named.items() if count}
 
 
 def moves_bytes(grid: Grid) -> int:
@@ -288,7 +330,7 @@ def _left(job: TileJob, grid: Grid) -> tuple[NDArray[np.int32], NDArray[np.int32
     m, scoring = grid.m, job.scoring
     last = int(job.left.h[m - 1])
     low = last if last < REACH else last - scoring.gap_open - scoring.gap_extend
-    if job.floor is not None:
+    if job.floor is not None and last >= job.floor:
         low = max(low, job.floor)
     left_h = np.full(grid.padded_rows + 1, low, np.int32)
     left_x = np.full(grid.padded_rows, low - scoring.gap_open, np.int32)

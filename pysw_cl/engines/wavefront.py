@@ -7,7 +7,6 @@ and long phase, horizontal and vertical bus); the ticketed form is described in 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -75,7 +74,7 @@ class WavefrontEngine:
         return self._run(job)[0]
 
     def _run(self, job: TileJob, capacity: int = 0) -> tuple[TileResult, int]:
-        buffers = Buffers(self.runtime)
+        buffers = Buffers(self.runtime, small=not job.directions)
         try:
             run = TileRun(self.runtime, self.plan, job, buffers, capacity)
             run.run()
@@ -106,6 +105,7 @@ class WavefrontEngine:
 
     def _collect_halves(self, job: TileJob) -> TileResult:
         m, n, count = len(job.query), len(job.target), job.count
+        job = replace(job, right=True)
         across = m > 1  # one row is halved by columns
         at = m // 2 if across else n // 2
         if across:
@@ -122,9 +122,13 @@ class WavefrontEngine:
         if across:
             assert first.bottom is not None
             second = self.tile(replace(two, top=first.bottom))
+            assert first.right is not None
+            assert second.right is not None
             right, bottom = first.right.joined(second.right), second.bottom
         else:
+            assert first.right is not None
             second = self.tile(replace(two, left=first.right))
+            assert second.right is not None
             right = second.right
             bottom = None
             if first.bottom is not None and second.bottom is not None:
@@ -144,6 +148,7 @@ class WavefrontEngine:
 
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Memory of the moves of a tile: 4 bits a cell, whole strips, T columns more."""
-        plan, instead = self.plan, LANE_SETS[self.plan.lanes].instead
-        T = plan.T if instead is None else min(plan.T, instead[1])
-        return moves_bytes(fit(rows, columns, 1, T, plan.alpha, "ticketed"))
+        plan = self.plan
+        _, T, alpha = LANE_SETS[plan.lanes].instead or ("", plan.T, plan.alpha)
+        T, alpha = min(plan.T, T), min(plan.alpha, alpha)
+        return moves_bytes(fit(rows, columns, 1, T, alpha, "ticketed"))

@@ -10,14 +10,49 @@ from numpy.typing import NDArray
 from ..errors import DeviceError
 from .device import Runtime
 
+#: Bytes of a thread's arena: a small tile's buffers are parts of it, which are there already.
+ARENA_BYTES = 4 << 20
 
-class Buffers:
-    """Allocates buffers for one job and frees them together; ``bytes`` is what they hold."""
+
+class Arena:
+    """One buffer of a thread, lent to one job at a time.  What the host gives lies at its start, with
+    a copy on the host that is sent at once; what it does not give lies at its end."""
 
     def __init__(self, runtime: Runtime) -> None:
+        import pyopencl as cl
+
+        self.buffer = cl.Buffer(runtime.context, cl.mem_flags.READ_WRITE, ARENA_BYTES)
+        self.host = np.zeros(ARENA_BYTES, np.uint8)
+        self.align = max(128, int(runtime.device.mem_base_addr_align) // 8)
+        self.parts: dict[tuple[int, int], Any] = {}
+        self.lent = False
+
+    def part(self, start: int, size: int) -> Any:
+        """The sub-buffer of ``size`` bytes at ``start``, made once."""
+        if (start, size) not in self.parts:
+            if len(self.parts) > 512:
+                self.parts.clear()
+            self.parts[start, size] = self.buffer.get_sub_region(start, size)
+        return self.parts[start, size]
+
+
+class Buffers:
+    """Allocates buffers for one job and frees them together; ``bytes`` is what they hold.
+
+    ``small``: take what fits from this thread's arena; :meth:`send` must then be called before a
+    kernel runs.
+    """
+
+    def __init__(self, runtime: Runtime, small: bool = False) -> None:
         self._runtime = runtime
         self._held: list[Any] = []
+        self._arena: Arena | None = None
+        self._low = self._high = 0
         self.bytes = 0
+        if small:
+            arena = runtime.arena(Arena)
+            if not arena.lent:
+                arena.lent, self._arena, self._high = True, arena, ARENA_BYTES
 
     def __enter__(self) -> Buffers:
         return self
@@ -27,6 +62,8 @@ class Buffers:
 
     def free(self) -> None:
         """Release every buffer."""
+        if self._arena is not None:
+            self._arena.lent, self._arena = False, None
         for buffer in self._held:
             buffer.release()
         self._held.clear()
@@ -59,14 +96,39 @@ class Buffers:
         """A buffer that starts as a copy of ``array``."""
         import pyopencl as cl
 
+        arena, size = self._arena, array.nbytes
+        if arena is not None and 0 < size <= self._high - self._low:
+            start, self._low = self._low, self._low + _up(size, arena.align)
+            arena.host[start : start + size] = (
+                np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            )
+            self.bytes += size
+            return arena.part(start, size)
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        return self._make(array.nbytes, flags, np.ascontiguousarray(array))
+        return self._make(size, flags, np.ascontiguousarray(array))
 
     def empty(self, size: int) -> Any:
         """A buffer of ``size`` bytes with nothing in it yet."""
         import pyopencl as cl
 
-        return self._make(max(size, 4), cl.mem_flags.READ_WRITE, None)
+        arena, size = self._arena, max(size, 4)
+        if arena is not None and _up(size, arena.align) <= self._high - self._low:
+            self._high -= _up(size, arena.align)
+            self.bytes += size
+            return arena.part(self._high, size)
+        return self._make(size, cl.mem_flags.READ_WRITE, None)
+
+    def send(self) -> None:
+        """Enqueue the copy of what the host gave to the arena."""
+        import pyopencl as cl
+
+        if self._arena is None or not self._low:
+            return
+        device, host = self._arena.buffer, self._arena.host[: self._low]
+        try:
+            cl.enqueue_copy(self._runtime.queue, device, host, is_blocking=False)
+        except cl.Error as error:
+            raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
 
     def read(self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32) -> NDArray[Any]:
         """``count`` items of a buffer from item ``offset``; waits for the queue."""
@@ -80,3 +142,8 @@ class Buffers:
             except cl.Error as error:  # what went wrong in a kernel often shows here
                 raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
         return out
+
+
+def _up(size: int, align: int) -> int:
+    """``size`` rounded up to a multiple of ``align``."""
+    return -(-size // align) * align

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 CPU_HINT = 'for the CPU: pip install "pysw-cl[pocl]"'
 INSTALL_HINT = f"no OpenCL device found; {CPU_HINT}"
+_VARIABLES = ("PYSW_CL_DEVICE", "PYOPENCL_CTX")  # name the device that "auto" means
 _KINDS = ((4, "gpu"), (8, "accelerator"), (2, "cpu"))  # in the order that "auto" prefers
 
 
@@ -144,7 +145,7 @@ def _choose(text: str) -> tuple[Any, DeviceInfo]:
     if not wanted.strip(":"):
         raise DeviceError(f"device={text!r} names no device; 'auto' lets the program choose")
     if wanted.lower() == "auto":
-        for variable in ("PYSW_CL_DEVICE", "PYOPENCL_CTX"):
+        for variable in _VARIABLES:
             if os.environ.get(variable, "").strip():
                 wanted, source = os.environ[variable].strip(), variable
                 break
@@ -190,6 +191,12 @@ class Runtime:
             self._local.queue = cl.CommandQueue(self.context, self.device)
         return self._local.queue
 
+    def arena(self, make: Callable[[Runtime], Any]) -> Any:
+        """This thread's arena of small buffers; ``make(self)`` makes it the first time."""
+        if not hasattr(self._local, "arena"):
+            self._local.arena = make(self)
+        return self._local.arena
+
     @property
     def kernels(self) -> dict[Any, Any]:
         """This thread's kernel objects: a kernel object holds its arguments, so threads must not
@@ -203,6 +210,7 @@ class Runtime:
 #: How many runtimes of contexts and queues that the caller made are kept, with their programs.
 MOST_GIVEN = 8
 _runtimes: dict[Any, Runtime] = {}
+_named: dict[Any, Runtime] = {}
 _runtimes_lock = threading.Lock()
 _used_in = os.getpid()
 
@@ -224,6 +232,17 @@ def _info_of(device: Any) -> DeviceInfo:
     return _describe(device.platform, device, "given")
 
 
+def _meaning(device: str) -> tuple[Any, ...]:
+    """All that decides which device a name means, for a process that has looked once."""
+    try:
+        import pyopencl as cl
+
+        asked: Any = cl.get_platforms
+    except ImportError:
+        asked = None
+    return (device, asked, *(os.environ.get(variable) for variable in _VARIABLES))
+
+
 def get_runtime(device: Any = "auto") -> Runtime:
     """The runtime for ``device``: "auto", "cpu", "gpu", "platform:device" (indices or parts of
     names), or a pyopencl Device, Context (its first device) or CommandQueue.
@@ -232,10 +251,13 @@ def get_runtime(device: Any = "auto") -> Runtime:
     """
     global _used_in
     _check_process()
-    context = queue = None
+    context = queue = named = None
     if isinstance(device, Runtime):
         return device
     if isinstance(device, str):
+        named = _meaning(device)
+        if named in _named:  # looking for devices takes as long as aligning a short pair
+            return _named[named]
         chosen, info = _choose(device)
     else:
         import pyopencl as cl
@@ -265,4 +287,6 @@ def get_runtime(device: Any = "auto") -> Runtime:
             given = [k for k in _runtimes if k[1:] != (0, 0)]
             for old in given[:-MOST_GIVEN]:
                 del _runtimes[old]
+        if named is not None:
+            _named[named] = _runtimes[key]
         return _runtimes[key]

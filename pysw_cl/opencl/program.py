@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,17 @@ class KernelSpec:
 def joined_source(files: tuple[str, ...]) -> str:
     """The text of ``files`` one after the other; its digest is what a program cache or a profile is
     keyed by.  A name is a file under cl/, or "MACRO=value" for what follows it."""
+    return _joined(files, kernel_source)
+
+
+@cache
+def _joined(files: tuple[str, ...], source_of: Callable[[str], str]) -> str:
 
     def part(name: str) -> str:
         macro, given, value = name.partition("=")
         if given:
             return f"#undef {macro}\n#define {macro} {value}\n"
-        return f"// ---- {name}\n{kernel_source(name)}"
+        return f"// ---- {name}\n{source_of(name)}"
 
     return "\n".join(part(name) for name in files)
 
@@ -50,8 +55,9 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
     """
     import pyopencl as cl
 
-    source, options = joined_source(spec.files), _options(defines)
-    key = (hashlib.sha256(source.encode()).hexdigest(), options)
+    source = joined_source(spec.files)
+    options = f"{_options(defines)} {runtime.advice['options']}".rstrip()
+    key = (source, options)
     with runtime.lock:
         if key not in runtime.programs:
             with warnings.catch_warnings():
@@ -76,8 +82,8 @@ class BoundKernel:
 
         program = build(runtime, spec, defines)
         if (spec.name, program) not in runtime.kernels:
-            runtime.kernels[spec.name, program] = cl.Kernel(program, spec.name)
-        self._kernel = runtime.kernels[spec.name, program]
+            runtime.kernels[spec.name, program] = cl.Kernel(program, spec.name), {}
+        self._kernel, self._bound = runtime.kernels[spec.name, program]
         self._runtime = runtime
         self._place = {a.partition(":")[0]: i for i, a in enumerate(spec.arguments)}
         self._integer = {a[:-4] for a in spec.arguments if a.endswith(":int")}
@@ -89,8 +95,11 @@ class BoundKernel:
         for name, value in values.items():
             if name not in self._place:
                 raise InternalError(f"no kernel argument is called {name}")
-            given = np.int32(value) if name in self._integer else value
-            self._kernel.set_arg(self._place[name], given)
+            integer, bound = name in self._integer, self._bound.get(name)
+            if bound is not None and (bound == value if integer else bound is value):
+                continue  # it has this value already
+            self._kernel.set_arg(self._place[name], np.int32(value) if integer else value)
+            self._bound[name] = value
         return self
 
     def launch(self, groups: int, group_size: int) -> Any:

@@ -22,6 +22,21 @@ def _is_cpu(device: Any) -> bool:
     return bool(device.type & 2)  # CL_DEVICE_TYPE_CPU
 
 
+def _compute_capability(device: Any) -> int:
+    """NVIDIA's major number, 0 for others."""
+    return int(getattr(device, "compute_capability_major_nv", 0))
+
+
+def _shuffles(platform: str, device: Any) -> bool:
+    """Do the work-items of a warp or sub-group hand each other values (cl/lanes/warp32.clh)?"""
+    if "NVIDIA" in platform:
+        return _compute_capability(device) >= 9
+    if _is_cpu(device) and "Intel" not in platform:
+        return False
+    names = getattr(device, "extensions", "").split()
+    return "AMD" in platform or bool({"cl_intel_subgroups", "cl_khr_subgroup_shuffle"} & set(names))
+
+
 QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "no-compiler",
@@ -77,6 +92,49 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://portablecl.org/docs/html/",
     ),
     Quirk(
+        "no-shuffles",
+        lambda platform, device: not _shuffles(platform, device),
+        {"no_lanes": ("packed", "warp32")},
+        "lanes in lock step hand each other values by shuffles, which this device lacks",
+        "https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_Ext.html",
+    ),
+    Quirk(
+        "amd-wavefronts",
+        lambda platform, device: "AMD Accelerated" in platform and not _is_cpu(device),
+        {"lanes": "packed", "warp": 64},
+        "packed 16-bit arithmetic (v_pk_add_i16, v_pk_max_i16) and ds_bpermute in wavefronts of 64",
+        "https://llvm.org/docs/AMDGPUUsage.html",
+    ),
+    Quirk(
+        "intel-sub-groups",
+        lambda platform, device: (
+            "Intel" in platform
+            and "cl_intel_subgroups" in getattr(device, "extensions", "").split()
+        ),
+        {"warp": 16},
+        "sub-groups of 16 are had by asking for them",
+        "https://registry.khronos.org/OpenCL/extensions/intel/",
+    ),
+    Quirk(
+        "intel-gpu-packed",
+        lambda platform, device: (
+            "Intel" in platform
+            and not _is_cpu(device)
+            and "cl_intel_subgroups" in getattr(device, "extensions", "").split()
+        ),
+        {"lanes": "packed"},
+        "values go from lane to lane by sub-group shuffles, without local memory",
+        "https://registry.khronos.org/OpenCL/extensions/intel/",
+    ),
+    Quirk(
+        "nvidia-packed",
+        lambda platform, device: "NVIDIA" in platform and _compute_capability(device) >= 9,
+        {"lanes": "packed", "options": "-cl-nv-maxrregcount=168", "permute": True},
+        "from compute capability 9.0 on, additions and maxima of packed 16-bit pairs are "
+        "instructions; 168 registers let 12 warps share a multiprocessor",
+        "https://docs.nvidia.com/cuda/parallel-thread-execution/",
+    ),
+    Quirk(
         "nvidia-forward-progress",
         lambda platform, device: "NVIDIA" in platform,
         {"form": "ticketed"},
@@ -87,12 +145,16 @@ QUIRKS: tuple[Quirk, ...] = (
 
 
 #: What holds where no row says otherwise: lane set, wavefront form, columns a turn of the main loop
-#: of work-item lanes, lane sets that must not be used.
+#: of work-item lanes, compiler options, lane sets that must not be used, work-items of a warp (or
+#: sub-group), whether there is a byte permutation with sign replication.
 DEFAULTS: dict[str, Any] = {
+    "warp": 32,
+    "permute": False,
     "usable": True,
     "lanes": "scalar32",
     "form": "two-phase",
     "steps": 2,
+    "options": "",
     "no_lanes": (),
 }
 
@@ -103,4 +165,5 @@ def advice(platform_name: str, device: Any) -> tuple[dict[str, Any], list[Quirk]
     merged: dict[str, Any] = dict(DEFAULTS)
     for quirk in reversed(rows):
         merged.update(quirk.then)
-    return merged, rows
+    refused = {name for quirk in rows for name in quirk.then.get("no_lanes", ())}
+    return {**merged, "no_lanes": tuple(sorted(refused))}, rows

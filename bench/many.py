@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Speed of many short pairs on one device: prints a table, writes JSON, verifies every result.
+
+    python bench/many.py [--short] [--device auto] [--json FILE]
+
+Pairs are random, 150 x 200 letters, given as str; the time is that of the whole call, from str to
+result array.  Every score is compared with parasail's, which is timed as a loop in the same process
+(where parasail is installed), the sums of every column with stored ones, and a sample of pairs,
+paths included, with `align` by the reference engine.  A wrong result, or a bar that is missed, ends
+with exit code 1.  The bars are for a quiet machine with 2 cores and PoCL; the short form has wide
+ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import pysw_cl  # noqa: E402
+from pysw_cl.many import align_many_stats  # noqa: E402
+
+M, N = 150, 200
+SAMPLE = 40
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is compared: letters, the call's arguments, parasail's (its open is open + extend)."""
+
+    name: str
+    letters: str
+    options: dict[str, Any]
+    gaps: tuple[int, int]
+
+
+DNA = Kind("DNA", "ACGT", {}, (5, 2))
+PROTEIN = Kind(
+    "protein", "ARNDCQEGHILKMFPSTWYV", {"sub_score": "BLOSUM62", "gap_cost": (10, 1)}, (11, 1)
+)
+#: (kind, pairs) -> sums of score, query_end, target_end, matches, columns, query_start,
+#: target_start.
+EXPECTED: dict[tuple[str, int], tuple[int, ...]] = {
+    ("DNA", 10_000): (71155, 622783, 1024155, 72279, 72645, 550147, 951514),
+    ("DNA", 100_000): (712112, 6250733, 10342168, 723397, 727068, 5523739, 9615162),
+    ("protein", 10_000): (326620, 858882, 1147547, 84631, 294590, 583505, 872100),
+    ("protein", 100_000): (3272002, 8615491, 11392367, 848894, 2958418, 5850157, 8623198),
+}
+COLUMNS = (
+    "score",
+    "query_end",
+    "target_end",
+    "matches",
+    "columns",
+    "query_start",
+    "target_start",
+)
+
+
+class WrongResult(Exception):
+    """A timed run gave another result than the expected one."""
+
+
+def random_pairs(kind: Kind, count: int) -> list[tuple[str, str]]:
+    """Random pairs that depend on the kind and their number only."""
+    rng = np.random.default_rng([count, len(kind.letters)])
+    letters = np.frombuffer(kind.letters.encode(), np.uint8)
+    text = letters[rng.integers(0, len(letters), (count, M + N))].tobytes().decode()
+    starts = range(0, len(text), M + N)
+    return [(text[k : k + M], text[k + M : k + M + N]) for k in starts]
+
+
+def parasail_loop(kind: Kind, pairs: list[tuple[str, str]]) -> tuple[list[int], float] | None:
+    """parasail's scores and seconds, one pair after the other, where it is installed."""
+    try:
+        import parasail
+    except ImportError:
+        return None
+    matrix = parasail.blosum62 if kind is PROTEIN else parasail.matrix_create("ACGT", 1, -3)
+    compare, (first, extend) = parasail.sw_striped_sat, kind.gaps
+    started = time.perf_counter()
+    scores = [compare(a, b, first, extend, matrix).score for a, b in pairs]
+    return scores, time.perf_counter() - started
+
+
+def verify(kind: Kind, pairs: list[tuple[str, str]], rows: Any, scores: list[int] | None) -> str:
+    """Raise WrongResult for a wrong row; says how rows were compared."""
+    how = []
+    if scores is not None:
+        if rows["score"].tolist() != scores:
+            raise WrongResult(f"{kind.name}: scores differ from parasail's")
+        how.append("all scores: parasail")
+    names = [name for name in COLUMNS if name in rows.dtype.names]
+    expected = EXPECTED.get((kind.name, len(pairs)))
+    if expected is not None:
+        sums = tuple(int(rows[name].sum()) for name in names)
+        if sums != tuple(expected[COLUMNS.index(name)] for name in names):
+            raise WrongResult(f"{kind.name}: sums {sums} of {names}, expected {expected}")
+        how.append("all columns: stored sums")
+    for k in range(0, len(pairs), -(-len(pairs) // SAMPLE)):
+        one = pysw_cl.align(*pairs[k], plan={"engine": "reference"}, **kind.options)
+        for name in rows.dtype.names:
+            if rows[k][name] != getattr(one, name):
+                raise WrongResult(f"{kind.name} pair {k}: {name} is {rows[k][name]}")
+    how.append("a sample: reference")
+    return "; ".join(how)
+
+
+def case(
+    kind: Kind, output: str, pairs: list[tuple[str, str]], args: argparse.Namespace, peer: Any
+) -> dict[str, Any]:
+    """One timed and verified case."""
+    runs = 3 if args.short else 5
+    seconds = []
+    for run in range(runs + 1):  # the first is not counted: it may build kernels
+        started = time.perf_counter()
+        rows, stats = align_many_stats(pairs, output=output, device=args.device, **kind.options)
+        if run:
+            seconds.append(time.perf_counter() - started)
+    scores = None if peer is None else peer[0]
+    cells = len(pairs) * M * N
+    row = {
+        "case": f"{len(pairs):,} x ({M} x {N}) {kind.name}, {output}",
+        "seconds": median(seconds),
+        "gcups": cells / median(seconds) / 1e9,
+        "cells": stats.cells,
+        "device_bytes": stats.device_bytes,
+        "verified": verify(kind, pairs, rows, scores),
+    }
+    if peer is not None:
+        row |= {"parasail_seconds": peer[1], "ratio": peer[1] / median(seconds)}
+    return row
+
+
+def main() -> int:
+    """Run the cases; see the module's text."""
+    parser = argparse.ArgumentParser(description="speed of many short pairs")
+    parser.add_argument("--short", action="store_true", help="few pairs, under half a minute")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--json", type=Path, help="where to write the results")
+    args = parser.parse_args()
+    count = 10_000 if args.short else 100_000
+    bars = {("DNA", "score"): 10, ("DNA", "ends"): 10}
+    results, good = [], True
+    for kind in (DNA, PROTEIN):
+        pairs = random_pairs(kind, count)
+        peer = parasail_loop(kind, pairs)
+        for output in ("score", "ends", "matches", "path"):
+            try:
+                row = case(kind, output, pairs, args, peer)
+            except WrongResult as error:
+                print(f"WRONG RESULT: {error}", file=sys.stderr)
+                return 1
+            least = bars.get((kind.name, output))
+            bar, met = "", True
+            if least is not None:
+                least = 1 if args.short else least
+                twice = 0 if args.short or peer is None else 2
+                bar = f">= {least} GCUPS" + (f", >= {twice} x parasail" if twice else "")
+                met = row["gcups"] >= least and row.get("ratio", twice) >= twice
+                good &= met
+            figures = [f"{row['seconds']:7.3f} s", f"{row['gcups']:6.2f} GCUPS"]
+            if peer is not None:
+                figures.append(f"parasail {row['parasail_seconds']:.3f} s, {row['ratio']:.1f} x")
+            verdict = f"  bar {bar}: {'met' if met else 'MISSED'}" if bar else ""
+            print(f"{row['case']:<42} {'  '.join(figures)}{verdict}", flush=True)
+            results.append(row | {"bar": bar, "met": met})
+    from pysw_cl.opencl.device import get_runtime
+
+    report = {
+        "date": time.strftime("%Y-%m-%d"),
+        "version": pysw_cl.__version__,
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "device": str(get_runtime(args.device).info),
+        "driver": get_runtime(args.device).info.driver,
+        "results": results,
+    }
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(report, indent=1) + "\n")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

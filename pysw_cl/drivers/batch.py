@@ -1,0 +1,209 @@
+"""Many pairs in batches: the ladder of widths, and the pairs that are better aligned alone.
+
+Pairs go by in the caller's order in parts that fit memory.  While the device computes one part the
+host packs the next.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.batch import COLUMNS, Batch, BatchEngine
+from ..engines.batch_bounds import LONGEST, counts_fit, global_fits, local_limit, local_width
+from ..errors import InternalError
+from ..scoring import Scoring
+from .found import FIELDS, Found
+from .one_by_one import OneByOne
+from .packing import Part, group_cells, in_order, lonely, parts
+
+#: Bytes of letters of a part that goes to the device at once, at most (unless one pair has more).
+MOST_LETTERS = 1 << 26
+#: Pairs of a part: few, so that the host works while the device does, and on a CPU letters stay in
+#: its caches.
+PAIRS_ON_CPU, PAIRS_ON_GPU = 1 << 13, 1 << 16
+#: Bytes of the moves of a batch of paths; and of one group of lanes at most.
+MOVES_ON_CPU, MOVES_ON_GPU = 32 << 20, 1 << 30
+MOST_MOVES = 1 << 28
+#: A pair of more cells than this has its matches counted forward, which needs no moves.
+COUNTED_CELLS = 1 << 21
+#: A pair of more cells than this is better off alone, on the whole device ...
+ALONE_CELLS = 1 << 20
+#: ... if fewer than this many others are at least half as large.
+MATES_ON_CPU, MATES_ON_GPU = 8, 1024
+#: A group of lanes that computes more cells than this, and this many times those of its pairs, is
+#: taken apart: its pairs are aligned alone.
+WASTED_CELLS, MOST_WASTE = 1 << 27, 32
+#: A width that more than this share of a batch's pairs outgrows is left out from then on.
+MOST_OUTGROWN = 0.4
+#: Batches that the device has not finished when the host goes on.
+IN_FLIGHT = 2
+
+#: The rows of what a batch gives, and of what its walk gives.
+FOUND = ("score", "query_end", "target_end", "matches", "columns")
+WALKED = ("query_start", "target_start", "matches", "columns")
+#: How each output is found (`BatchEngine.start`).
+HOW = {"score": "score", "ends": "ends", "matches": "walk", "path": "cigar"}
+
+
+@dataclass(frozen=True)
+class Under:
+    """A batch under way."""
+
+    part: Part
+    width: int
+    how: str
+    batch: Batch
+
+
+class BatchDriver:
+    """Aligns pairs on a `BatchEngine`.
+
+    ``scoring`` is clamped; ``one`` aligns single pairs and finds what is wrong with them;
+    ``done(cells)`` is called as results come in.
+    """
+
+    def __init__(
+        self,
+        engine: BatchEngine,
+        scoring: Scoring,
+        one: OneByOne,
+        done: Callable[[int], None],
+    ):
+        self.engine, self.scoring, self.one, self.done = engine, scoring, one, done
+        self.vector = engine.lanes == "vector"
+        least = local_width(scoring) if engine.local else 16
+        self.least_width = max(least, engine.widths[0])
+        self.under_way: deque[Under] = deque()
+
+    def run(self, pairs: Sequence[Any], output: str) -> Found:
+        """What ``output`` asks for of all pairs, in order."""
+        self.found = Found.empty(len(pairs), FIELDS[output])
+        most = PAIRS_ON_CPU if self.vector else PAIRS_ON_GPU
+        for part, lengths, long in parts(pairs, most, MOST_LETTERS, LONGEST):
+            first = int(min([*part.index[:1], *long[:1]]))
+            self.one.check_lengths(first, lengths)
+            away = lonely(part, ALONE_CELLS, MATES_ON_CPU if self.vector else MATES_ON_GPU)
+            alone = [*long.tolist(), *part.index[away].tolist()]
+            part, how = part.take(~away) if away.any() else part, HOW[output]
+            large = part.cells > COUNTED_CELLS
+            if how == "walk" and large.any():
+                alone += self._begin(part.take(large), "counts")
+                part = part.take(~large)
+            alone += self._begin(part, how)
+            for k in sorted(alone):
+                self.done(self.one.align(k, self.found))
+            while len(self.under_way) > IN_FLIGHT:
+                self._finish()
+        while self.under_way:
+            self._finish()
+        self.found.stats.device_bytes = self.engine.peak_bytes
+        return self.found
+
+    def _begin(self, part: Part, how: str) -> list[int]:
+        """Begin with a part, each pair in the narrowest lanes that may do; returns the numbers of
+        those pairs that are better aligned alone."""
+        engine, alone = self.engine, []
+        least = max(16, self.least_width) if how == "counts" else self.least_width
+        width = np.full(len(part), least)
+        for w in engine.widths[:-1]:
+            fits = np.full(len(part), True)
+            if not engine.local:
+                fits = global_fits(self.scoring, part.m, part.n, w)
+            if how == "counts":
+                fits &= counts_fit(part.m, part.n, w)
+            width[(width == w) & ~fits] = 2 * w
+        for w in engine.widths:
+            chosen = width == w
+            if chosen.any():
+                alone += self._start(part if chosen.all() else part.take(chosen), w, how)
+        return alone
+
+    def _start(self, part: Part, width: int, how: str) -> list[int]:
+        """Begin with pairs in lanes of one width; returns what `_begin` returns."""
+        lanes, moves = self.engine.pairs_a_group(width), how in ("walk", "cigar")
+        part = in_order(part, lanes)
+        cells, computed = group_cells(part, lanes, COLUMNS)
+        bad = (computed > WASTED_CELLS) & (computed > MOST_WASTE * cells)
+        if moves:
+            bad |= computed // 2 > min(MOST_MOVES, self.engine.most_bytes)
+        alone = np.repeat(bad, lanes)[: len(part)]
+        numbers = part.index[alone].tolist()
+        part, computed = part.take(~alone) if bad.any() else part, computed[~bad]
+        cuts = [0, len(part)] if len(part) else []
+        if moves and len(part):
+            most = min(MOVES_ON_CPU if self.vector else MOVES_ON_GPU, self.engine.most_bytes)
+            cuts = _cuts(computed, lanes, 2 * most)
+            cuts.append(len(part))
+        for start, stop in pairwise(cuts):
+            some = part if stop - start == len(part) else part.take(np.arange(start, stop))
+            batch = self.engine.start(some.text, some.pairs, width, how)
+            self.under_way.append(Under(some, width, how, batch))
+            self.found.stats.launches += 2 if moves else 1
+            kind = f"batch/{self.engine.lanes}/{width}"
+            self.found.stats.add_cells({kind: int(some.cells.sum())})
+        return list(numbers)
+
+    def _finish(self) -> None:
+        """Wait for the oldest batch and take its results; what outgrew its lanes starts again."""
+        under = self.under_way.popleft()
+        part, batch, width, how = under.part, under.batch, under.width, under.how
+        batch.running.finish()
+        found = batch.found
+        wrong = np.flatnonzero(found[-1])
+        if len(wrong):
+            self.one.check(int(part.index[wrong].min()))
+        outgrown = np.zeros(len(part), np.bool_)
+        if self.engine.local and width < 32:
+            outgrown = found[0] > local_limit(self.scoring, width)
+        walked = batch.walked is not None
+        for row, name in enumerate(FOUND):
+            if name in self.found.values and not (walked and name in WALKED):
+                self.found.values[name][part.index] = found[row]
+        if walked:
+            self._take_paths(part, batch, ~outgrown)
+        self.done(int(part.cells[~outgrown].sum()))
+        if outgrown.any():
+            if outgrown.mean() > MOST_OUTGROWN and len(part) >= 64:
+                self.least_width = max(self.least_width, 2 * width)
+            for k in self._start(part.take(outgrown), 2 * width, how):
+                self.done(self.one.align(k, self.found))
+
+    def _take_paths(self, part: Part, batch: Batch, sure: NDArray[np.bool_]) -> None:
+        walked = batch.walked
+        assert walked is not None
+        bad = np.flatnonzero(sure & (walked[5] != batch.found[0]))
+        if len(bad):
+            k = bad[0]
+            raise InternalError(
+                f"the path of pair {part.index[k]} scores {walked[5, k]}, not "
+                f"{batch.found[0, k]}; please report this with both sequences and all arguments"
+            )
+        for row, name in enumerate(WALKED):
+            if name in self.found.values:
+                self.found.values[name][part.index] = walked[row]
+        if batch.cigars is None or batch.cigar_at is None:
+            return
+        text = batch.cigars.tobytes().decode("ascii", "replace")
+        bounds = zip(walked[4].tolist(), batch.cigar_at[1:].tolist(), strict=True)
+        cigars = np.empty(len(part), object)
+        cigars[:] = [text[start:stop] for start, stop in bounds]
+        self.found.cigars[part.index] = cigars
+
+
+def _cuts(cells: NDArray[np.int64], lanes: int, most: int) -> list[int]:
+    """Where batches begin so that the groups of each, which compute ``cells`` each, compute at most
+    ``most`` (or it is one group)."""
+    cuts, used = [0], 0
+    for group, needed in enumerate(cells.tolist()):
+        if used and used + needed > most:
+            cuts.append(group * lanes)
+            used = 0
+        used += needed
+    return cuts

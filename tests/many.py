@@ -1,0 +1,114 @@
+"""``pysw_cl.align_many`` as its tests use it: batches of random pairs, and one check of all."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from aligning import sub_score
+from helpers import Case, FreeEnds, decode, random_pair
+
+from pysw_cl.drivers import batch
+from pysw_cl.drivers.found import FIELDS
+from pysw_cl.engines.reference import ReferenceAlignment, align_reference
+from pysw_cl.many import align_many_stats
+from pysw_cl.opencl.device import get_runtime
+from pysw_cl.results import Stats, runs_from_moves
+from pysw_cl.scoring import Scoring
+
+OUTPUTS = list(FIELDS)
+#: Lanes of CPU vectors of all widths and of 32 bits, and work-items.
+LANES = ["vector", "vector32", "scalar32"]
+Pairs = list[tuple[str, str]]
+
+
+def skip_lanes(lanes: str) -> None:
+    """Skip a test of lanes that the device at hand does not run."""
+    runtime = get_runtime("auto")
+    if lanes.startswith("vector") and runtime.info.kind != "cpu":
+        pytest.skip(f"{lanes} lanes are for CPUs, and {runtime.info.name} is none")
+    if lanes in runtime.advice["no_lanes"]:
+        pytest.skip(f"{lanes} lanes: {runtime.why('no_lanes')}")
+
+
+def random_pairs(
+    rng: np.random.Generator, scoring: Scoring, count: int, longest: int
+) -> list[Case]:
+    """Related, repetitive and unrelated pairs with lengths from 1 to ``longest``."""
+    size = len(scoring.letters)
+    lengths = rng.integers(1, longest + 1, (count, 2)).tolist()
+    return [Case(*random_pair(rng, size, m, n), scoring) for m, n in lengths]
+
+
+def as_text(cases: list[Case]) -> Pairs:
+    """Cases as letters."""
+    return [(decode(c.query, c.scoring), decode(c.target, c.scoring)) for c in cases]
+
+
+def options(scoring: Scoring) -> dict[str, Any]:
+    """A scoring as ``align_many`` takes it."""
+    affine = (scoring.gap_open, scoring.gap_extend)
+    gaps = affine if scoring.gap_open else scoring.gap_extend
+    return {"sub_score": sub_score(scoring), "gap_cost": gaps}
+
+
+def row_of(found: ReferenceAlignment, pair: tuple[str, str], scoring: Scoring) -> dict[str, Any]:
+    """All that ``align_many`` may give for a pair."""
+    query, target = (np.frombuffer(text.encode(), np.uint8) for text in pair)
+    letters = (
+        query[found.query_start : found.query_end],
+        target[found.target_start : found.target_end],
+    )
+    runs = runs_from_moves(found.moves, *letters, scoring)
+    return {
+        "score": found.score,
+        "query_start": found.query_start,
+        "query_end": found.query_end,
+        "target_start": found.target_start,
+        "target_end": found.target_end,
+        "matches": runs.count("="),
+        "columns": len(found.moves),
+        "cigar": runs.cigar,
+    }
+
+
+def check(
+    cases: list[Case],
+    mode: str,
+    free_ends: FreeEnds,
+    lanes: str,
+    outputs: list[str] = OUTPUTS,
+) -> list[Stats]:
+    """Every output of every pair is the reference's, letter for letter; matches both as they are
+    counted along stored moves and forward."""
+    scoring, pairs = cases[0].scoring, as_text(cases)
+    expected = [
+        row_of(align_reference(c.query, c.target, scoring, mode, free_ends), pair, scoring)
+        for c, pair in zip(cases, pairs, strict=True)
+    ]
+    stats = []
+    for output, forward in [(output, False) for output in outputs] + [("matches", True)]:
+        if output not in outputs:
+            continue
+        with mock.patch.object(batch, "COUNTED_CELLS", 0 if forward else 1 << 20):
+            rows, cost = align_many_stats(
+                pairs,
+                mode=mode,
+                free_ends=free_ends,
+                output=output,
+                plan={"lanes": lanes},
+                **options(scoring),
+            )
+        assert rows.dtype.names == FIELDS[output]
+        for k, row in enumerate(rows):
+            for name in FIELDS[output]:
+                assert row[name] == expected[k][name], (
+                    f"{name} {row[name]} instead of {expected[k][name]}: {output} {mode} "
+                    f"{free_ends} {lanes} pair {k} of {len(pairs)} {pairs[k]} "
+                    f"gaps={scoring.gap_open},{scoring.gap_extend} "
+                    f"matrix={scoring.matrix.tolist()}"
+                )
+        stats.append(cost)
+    return stats

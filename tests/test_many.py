@@ -1,0 +1,289 @@
+"""``align_many``: every pair has the result of ``align``, whatever it is batched with."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from aligning import NO_FREE_ENDS
+from helpers import ALL_FREE_ENDS, match_scoring, random_scoring
+from many import LANES, OUTPUTS, as_text, check, options, random_pairs, skip_lanes
+
+import pysw_cl
+from pysw_cl._kernels import kernel_source
+from pysw_cl.drivers import batch, packing
+from pysw_cl.drivers.found import FIELDS
+from pysw_cl.errors import InputError, RangeError, ScoringError, SequenceError
+from pysw_cl.many import align_many_stats
+from pysw_cl.sequences import Sequence
+
+SIZES = [(1, 60), (5, 30), (40, 12), (100, 30), (70, 60)]
+
+
+def try_random(seed: list[int], lanes: str, count: int, longest: int) -> None:
+    """One random scoring in both modes, with random free ends."""
+    rng = np.random.default_rng(seed)
+    scoring = random_scoring(rng, int(rng.choice([2, 3, 4, 4, 4, 20, 24])))
+    cases = random_pairs(rng, scoring, count, longest)
+    check(cases, "local", NO_FREE_ENDS, lanes)
+    check(cases, "global", ALL_FREE_ENDS[rng.integers(16)], lanes)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_random_pairs(lanes: str, size: tuple[int, int]) -> None:
+    skip_lanes(lanes)
+    for seed in range(8):
+        try_random([seed, *size], lanes, *size)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lanes", LANES)
+def test_many_random_pairs(lanes: str) -> None:
+    skip_lanes(lanes)
+    for seed in range(600):
+        try_random([7, seed], lanes, 80, [3, 12, 30, 60, 120][seed % 5])
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("free_ends", ALL_FREE_ENDS, ids=str)
+def test_free_ends(lanes: str, free_ends: tuple[bool, bool, bool, bool]) -> None:
+    skip_lanes(lanes)
+    rng = np.random.default_rng(5)
+    for gaps in ((2, 1), (0, 1), (3, 0), (0, 0)):
+        cases = random_pairs(rng, match_scoring(2, -1, *gaps), 40, 20)
+        check(cases, "global", free_ends, lanes)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_ties_of_repeats(lanes: str) -> None:
+    skip_lanes(lanes)
+    rng = np.random.default_rng(11)
+    for gaps in ((1, 1), (0, 1), (0, 0), (4, 0)):
+        scoring = match_scoring(1, -1, *gaps, letters="AC")
+        cases = random_pairs(rng, scoring, 130, 25)
+        check(cases, "local", NO_FREE_ENDS, lanes)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_same_as_align(output: str) -> None:
+    """With ambiguity letters, a wildcard, lower case, U, halves, and a matrix with shared codes."""
+    rng = np.random.default_rng(3)
+    letters = np.array(list("ACGTUNRacgtn"))
+    some = [["".join(rng.choice(letters, k)) for k in rng.integers(1, 40, 2)] for _ in range(70)]
+    proteins = np.array(list("ARNDBZX*JUO"))
+    others = [["".join(rng.choice(proteins, k)) for k in (17, 25)] for _ in range(70)]
+    cases: list[tuple[Any, dict[str, Any]]] = [
+        (some, {}),
+        (some, {"wildcard": "N", "mode": "global"}),
+        (some, {"sub_score": (1, 0.5), "gap_cost": (2.5, 0.5)}),
+        (some, {"sub_score": (-1, -1), "mode": "global", "free_ends": (True, False)}),
+        (some, {"sub_score": (0, -1), "gap_cost": 0}),
+        (others, {"sub_score": "BLOSUM62", "gap_cost": (10, 1)}),
+        (others, {"sub_score": "PAM250", "gap_cost": (9.5, 0.5), "wildcard": "X"}),
+    ]
+    for pairs, given in cases:
+        try:
+            pysw_cl.align(*pairs[0], plan={"engine": "reference"}, **given)
+        except SequenceError:
+            pairs = [
+                [t.replace("J", "X").replace("O", "X").replace("U", "C") for t in p] for p in pairs
+            ]
+        rows = pysw_cl.align_many(pairs, output=output, **given)
+        for row, (a, b) in zip(rows, pairs, strict=True):
+            one = pysw_cl.align(a, b, plan={"engine": "reference"}, **given)
+            for name in FIELDS[output]:
+                assert row[name] == getattr(one, name), (given, name, a, b)
+        alone = pysw_cl.align_many(pairs[:5], output=output, plan={"engine": "reference"}, **given)
+        assert alone.dtype == rows.dtype
+        assert (alone == rows[:5]).all()
+
+
+def test_dtypes() -> None:
+    rows = pysw_cl.align_many([("ACGT", "ACGA")], output="path")
+    assert rows.dtype.names == FIELDS["path"]
+    assert rows["score"].dtype == np.int64
+    assert rows["cigar"].dtype == object
+    assert rows[0]["cigar"] == "3="
+    halves = pysw_cl.align_many([("ACGT", "ACGA")], sub_score=(0.5, -1))
+    assert halves["score"].dtype == np.float64
+    assert halves["score"].tolist() == [1.5]
+
+
+def test_no_pairs() -> None:
+    for output in OUTPUTS:
+        rows = pysw_cl.align_many([], output=output, progress=lambda done, total: None)
+        assert rows.shape == (0,)
+        assert rows.dtype.names == FIELDS[output]
+
+
+def test_kinds_of_sequences() -> None:
+    text = [("ACGTAC", "CGTA"), ("AAA", "CAAC")]
+    expected = pysw_cl.align_many(text, output="path")
+    kinds = [
+        [tuple(s.encode() for s in pair) for pair in text],
+        [[bytearray(a.encode()), b] for a, b in text],
+        [(np.frombuffer(a.encode(), np.uint8), memoryview(b.encode())) for a, b in text],
+        [(Sequence("x", "", np.frombuffer(a.encode(), np.uint8)), b.encode()) for a, b in text],
+        np.array(text, object),
+        (pair for pair in text),
+    ]
+    for pairs in kinds:
+        assert (pysw_cl.align_many(pairs, output="path") == expected).all()  # type: ignore[arg-type]
+
+
+def mixed(rng: np.random.Generator) -> tuple[list[tuple[str, str]], Any]:
+    scoring = match_scoring(1, -3, 3, 2)
+    return as_text(random_pairs(rng, scoring, 300, 90)), scoring
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_cuts_do_not_matter(output: str) -> None:
+    rng = np.random.default_rng(1)
+    pairs, scoring = mixed(rng)
+    given = {"output": output, **options(scoring)}
+    expected = pysw_cl.align_many(pairs, **given)
+    small = {"PAIRS_ON_CPU": 37, "PAIRS_ON_GPU": 37, "MOST_LETTERS": 1000}
+    small |= {"MOVES_ON_CPU": 1 << 14, "MOVES_ON_GPU": 1 << 14, "COUNTED_CELLS": 3000}
+    with mock.patch.multiple(batch, **small):
+        assert (pysw_cl.align_many(pairs, **given) == expected).all()
+    order = rng.permutation(len(pairs))
+    again = pysw_cl.align_many([pairs[k] for k in order], **given)
+    assert (again == expected[order]).all()
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_large_pairs_are_aligned_alone(output: str) -> None:
+    rng = np.random.default_rng(2)
+    pairs, scoring = mixed(rng)
+    given = {"output": output, **options(scoring)}
+    expected, stats = align_many_stats(pairs, **given)
+    assert {kind.split("/")[0] for kind in stats.cells} == {"batch"}
+    with mock.patch.object(batch, "LONGEST", 80):
+        long, stats = align_many_stats(pairs, **given)
+    assert (long == expected).all()
+    assert {kind.split("/")[0] for kind in stats.cells} == {"batch", "wavefront"}
+    with mock.patch.multiple(batch, ALONE_CELLS=3000, MATES_ON_CPU=90, MATES_ON_GPU=90):
+        lonely, stats = align_many_stats(pairs, **given)
+    assert (lonely == expected).all()
+    assert {kind.split("/")[0] for kind in stats.cells} == {"batch", "wavefront"}
+
+
+def test_one_long_pair_among_short_ones() -> None:
+    rng = np.random.default_rng(6)
+    pairs, scoring = mixed(rng)
+    long = "".join(rng.choice(list("ACGT"), 50_000))
+    pairs.insert(100, (long, long[20_000:20_300]))
+    rows, stats = align_many_stats(pairs, output="ends", **options(scoring))
+    assert rows[100].tolist() == (300, 20_300, 300)
+    assert {kind.split("/")[0] for kind in stats.cells} == {"batch", "wavefront"}
+
+
+def test_lonely() -> None:
+    part = packing.Part(
+        np.arange(5),
+        np.zeros(0, np.uint8),
+        np.array([[0, m, 0, 10] for m in (100, 10, 60, 49, 300)], np.int32),
+    )
+    assert packing.lonely(part, 99, 2).tolist() == [False, False, False, False, True]
+    assert packing.lonely(part, 99, 3).tolist() == [True, False, False, False, True]
+    assert packing.lonely(part, 5000, 3).tolist() == [False] * 5
+
+
+def test_order_keeps_every_pair() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.zeros((1000, 4), np.int32)
+    rows[:, [1, 3]] = rng.integers(1, 32_000, (1000, 2))
+    part = packing.Part(np.arange(1000), np.zeros(0, np.uint8), rows)
+    ordered = packing.in_order(part, 16)
+    assert sorted(ordered.index.tolist()) == list(range(1000))
+    assert (ordered.pairs == rows[ordered.index]).all()
+    groups = ordered.pairs[: 1000 // 16 * 16].reshape(-1, 16, 4)
+    waste = (groups[:, :, 1].max(1) * groups[:, :, 3].max(1).astype(float)).sum() * 16
+    assert waste < 1.6 * part.cells.sum()
+
+
+def fails(error: type[Exception], pattern: str, pairs: Any, **given: Any) -> None:
+    with pytest.raises(error, match=pattern):
+        pysw_cl.align_many(pairs, **given)
+
+
+def test_errors_name_the_pair() -> None:
+    good = ("ACGT", "ACG")
+    fails(SequenceError, "^pair 2: the query is empty", [good, good, ("", "A"), ("A", "")])
+    fails(SequenceError, "^pair 1: the target is empty", [good, ("A", "")])
+    fails(
+        SequenceError,
+        r"^pair 1: letter 'J' at position 3 of the target",
+        [good, ("A", "AAJ"), ("J", "A")],
+    )
+    fails(SequenceError, "^pair 0: the query has the non-ASCII", [("AÄ", "A")])
+    fails(SequenceError, "^pair 1: the query has the gap", [good, ("A-C", "A")])
+    fails(SequenceError, "^pair 1: the target is a int", [good, ("A", 5)])
+    fails(SequenceError, "^pair 1: the query is empty", [(b"A", "A"), (b"", "A")])
+    fails(InputError, r"^pair 1 must be \(query, target\), not 'AC'", [good, "AC"])
+    fails(InputError, "^pair 1 must be", [good, ("A", "C", "G")])
+    fails(InputError, "^pair 0 must be", [5])
+    fails(InputError, "iterable of", "ACGT")
+    fails(InputError, "iterable of", 7)
+    costly = {"mode": "global", "gap_cost": (0, 1_000_000)}
+    fails(RangeError, "^pair 1: a global comparison", [good, ("A" * 900, "C" * 900)], **costly)
+
+
+def test_errors_of_options() -> None:
+    good = [("ACGT", "ACG")]
+    fails(InputError, "mode must be", good, mode="semi")
+    fails(InputError, "output must be", good, output="all")
+    fails(InputError, "progress must be", good, progress=3)
+    fails(InputError, "free_ends takes", good, free_ends=3)
+    fails(ScoringError, "wildcard", good, wildcard="Q")
+    fails(InputError, "is not one of", good, plan={"lane": 3})
+
+
+def test_wrong_letters_of_a_long_pair() -> None:
+    with mock.patch.object(batch, "LONGEST", 10):
+        fails(SequenceError, "^pair 1: letter 'J'", [("A", "A"), ("A" * 20 + "J", "A")])
+
+
+@pytest.mark.parametrize("engine", ["wavefront", "reference"])
+def test_progress(engine: str) -> None:
+    pairs, scoring = mixed(np.random.default_rng(4))
+    total = sum(len(a) * len(b) for a, b in pairs)
+    seen: list[tuple[int, int]] = []
+    given: dict[str, Any] = {"plan": {"engine": engine}, **options(scoring)}
+    with mock.patch.multiple(batch, PAIRS_ON_CPU=50, PAIRS_ON_GPU=50, ALONE_CELLS=7000):
+        pysw_cl.align_many(pairs, progress=lambda *p: seen.append(p), **given)
+    assert seen == sorted(seen)
+    assert len(seen) > 4
+    assert seen[-1] == (total, total)
+
+    class Stop(Exception):
+        pass
+
+    def stop(done: int, total: int) -> None:
+        raise Stop
+
+    with pytest.raises(Stop):
+        pysw_cl.align_many(pairs, progress=stop, **given)
+
+
+def test_lane_files_have_the_same_names() -> None:
+    def names(file: str) -> set[str]:
+        text = kernel_source(f"pairs/{file}.clh")
+        functions = set(re.findall(r"^INLINE [\w ]+?(\w+)\(", text, re.M))
+        macros = set(re.findall(r"^#define (\w+)", text, re.M))
+        return (
+            functions
+            | macros
+            | set(re.findall(r"^typedef .*?(\w+)(?: __attribute__.*)?;", text, re.M))
+        )
+
+    inner = {"bytes_t", "words_t"}
+    assert names("vector") - inner == names("scalar")
+    for file in ("compare", "look", "profile"):
+        assert {"subs_row", "subs_block", "SCORE_ARGS", "SCORE_GIVEN", "PROFILE_BYTES"} <= names(
+            file
+        )
