@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Speed and memory of one pair on one device: prints a table, writes JSON, verifies every result.
 
-    python bench/pair.py [--short] [--device auto] [--json FILE]
+    python bench/pair.py [--short] [--long] [--only TEXT] [--device auto] [--json FILE]
 
-Every timed result is compared with the expected score and end (made once with parasail, and made
-again here where parasail is installed); a wrong one, or a bar that is missed, ends with exit
-code 1.  The bars are for a quiet machine with 2 cores and PoCL; the short form has wide ones.
+Every timed result is compared with the expected score and end (stored, and made again here with
+parasail, which is timed on one thread, where it is installed), and its cells with the lanes that
+should have computed them.  A wrong result, or a bar that is missed, ends with exit code 1.  The
+bars are for a quiet machine: 2 cores with PoCL (one bar is higher from 16 on), or an H200.  The
+short form has wide ones.  --long adds lengths up to 30 Mb on a GPU, which take minutes there.
 """
 
 from __future__ import annotations
@@ -14,218 +16,236 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
-from typing import Any
 
-import numpy as np
+from cases import Bench, Row, WrongResult, pysw_cl
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-import pysw_cl  # noqa: E402
-from pysw_cl._kernels import shipped  # noqa: E402
-
-#: (m, n) of random pairs -> (score, query end, target end), +1/-3, gap of k costs 3 + 2 k.
-EXPECTED_RANDOM = {
-    (20_000, 20_000): (16, 10980, 14334),
-    (50_000, 50_000): (15, 40057, 22417),
-    (100_000, 100_000): (16, 41612, 37395),
+#: What a bar may be about -> (how many of the row's units make one, the unit, is more better?)
+FIGURES = {
+    "seconds": (1, " s", False),
+    "milliseconds": (1e-3, " ms", False),
+    "gcups": (1, " GCUPS", True),
+    "ratio": (1, " x parasail", True),
+    "share": (0.01, "% of the fastest length", True),
+    "device_bytes": (1e6, " MB on the device", False),
+    "peak_bytes": (2**20, " MiB", False),
+    "more_bytes": (1e6, " MB more", False),
 }
-EXPECTED_MITO = (10642, 576, 16569, 0, 15989)
-CHILD = """
-import resource, sys
-sys.path.insert(0, {root!r}); sys.path.insert(0, {bench!r})
-from pair import random_pair
-import pysw_cl
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-r = pysw_cl.align(*random_pair({m}, {n}), output={output!r}, device={device!r})
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(r.score, r.query_end, r.target_end, before * 1024, after * 1024)
-"""
 
 
-def random_pair(m: int, n: int) -> tuple[bytes, bytes]:
-    """Two random DNA sequences that depend on their lengths only."""
-    rng = np.random.default_rng([m, n])
-    letters = np.frombuffer(b"ACGT", np.uint8)
-    return letters[rng.integers(0, 4, m)].tobytes(), letters[rng.integers(0, 4, n)].tobytes()
+@dataclass(frozen=True)
+class Case:
+    """A name, what makes its row, and its bars: a figure and how much it must be at least, or at
+    most (see FIGURES)."""
+
+    name: str
+    make: Callable[[str], Row]
+    bars: tuple[tuple[str, float], ...] = ()
+
+    def judged(self) -> Row:
+        """The row with its bars; one whose figure is missing (there is no peer) does not count."""
+        row = self.make(self.name)
+        words, met = [], True
+        for figure, limit in self.bars:
+            unit, name, more = FIGURES[figure]
+            value = row.get("seconds" if figure == "milliseconds" else figure)
+            if value is not None:
+                words.append(f"{'>=' if more else '<='} {limit:g}{name}")
+                met &= value / unit >= limit if more else value / unit <= limit
+        return row | {"bar": ", ".join(words), "met": met}
 
 
-class WrongResult(Exception):
-    """A timed run gave another result than the expected one."""
+def short_cases(bench: Bench) -> list[Case]:
+    """Small cases with wide bars, under half a minute."""
+    return [
+        Case(
+            "random DNA 20,000 x 20,000, ends",
+            lambda name: bench.random(name, 20_000, 20_000, 3),
+            (("gcups", 1),),
+        ),
+        Case(
+            "similar DNA 20,000 x 20,000, ends",
+            lambda name: bench.similar(name, 20_000, 3),
+            (("gcups", 1),),
+        ),
+        Case(
+            "protein 5,000 x 5,000, ends",
+            lambda name: bench.protein(name, 5_000, 3),
+            (("gcups", 0.2),),
+        ),
+        Case(
+            "random DNA 1,000 x 1,000, score",
+            lambda name: bench.small(name, 1_000, 100),
+            (("milliseconds", 20),),
+        ),
+        Case(
+            "random DNA 100 x 1,000,000, ends",
+            lambda name: bench.random(name, 100, 1_000_000, 3),
+        ),
+        Case(
+            "random DNA 1,000,000 x 100, ends",
+            lambda name: bench.random(name, 1_000_000, 100, 3),
+        ),
+        Case(
+            "mitochondria 16,569 x 16,558, path",
+            lambda name: bench.mito_path(name, 3),
+            (("seconds", 1),),
+        ),
+    ]
 
 
-def check(what: str, got: tuple[Any, ...], expected: tuple[Any, ...]) -> None:
-    """Raise when a result is not the expected one."""
-    if got != expected:
-        raise WrongResult(f"{what}: got {got}, expected {expected}")
+def speed_cases(bench: Bench) -> list[Case]:
+    """The cases about speed whose sizes or bars depend on the kind of device."""
+    gpu = bench.info.kind == "gpu"
+    wide = bench.info.kind == "cpu" and bench.info.compute_units >= 16
+
+    def of_cpu(*bars: tuple[str, float]) -> tuple[tuple[str, float], ...]:
+        return () if gpu else bars
+
+    cases = [
+        Case(
+            "random DNA 100,000 x 100,000, ends",
+            lambda name: bench.random(name, 100_000, 100_000, 5),
+            (("gcups", 400 if gpu else 150 if wide else 11),),
+        ),
+        Case(
+            "similar DNA 1,000,000 x 1,000,000, ends",
+            lambda name: bench.similar(name, 1_000_000, 1),
+            of_cpu(("gcups", 24), ("ratio", 3)),
+        ),
+        Case(
+            "protein 35,000 x 35,000, ends",
+            lambda name: bench.protein(name, 35_000, 5),
+            of_cpu(("gcups", 12)),
+        ),
+        Case(
+            "random DNA 1,000 x 1,000, score",
+            lambda name: bench.small(name, 1_000, 300),
+            (("milliseconds", 0.3 if gpu else 1),),
+        ),
+        Case(
+            "random DNA 100 x 10,000,000, ends",
+            lambda name: bench.random(name, 100, 10_000_000, 3),
+        ),
+        Case(
+            "random DNA 10,000,000 x 100, ends",
+            lambda name: bench.random(name, 10_000_000, 100, 3),
+        ),
+    ]
+    if not gpu:
+        million = Case(
+            "random DNA 1,000,000 x 1,000,000, ends",
+            lambda name: bench.random(name, 1_000_000, 1_000_000, 1),
+            (("gcups", 40), ("ratio", 1.6)),
+        )
+        cases.insert(1, million)
+    return cases
 
 
-def parasail_result(a: bytes, b: bytes) -> tuple[int, float] | None:
-    """parasail's score and seconds on one thread, where it is installed."""
-    try:
-        import parasail
-    except ImportError:
-        return None
-    matrix = parasail.matrix_create("ACGT", 1, -3)
-    started = time.perf_counter()
-    result = parasail.sw_striped_sat(a.decode(), b.decode(), 5, 2, matrix)
-    return int(result.score), time.perf_counter() - started
+def gpu_cases(bench: Bench, long: bool) -> list[Case]:
+    """Long random pairs: a longer one must not be slower than a shorter one, but for 5%."""
+    cases = []
+    for n in (1_000_000, 5_000_000, 10_000_000, 30_000_000) if long else (5_000_000,):
+        bars: tuple[tuple[str, float], ...] = (("share", 95),)
+        if n == 5_000_000:
+            bars = (("gcups", 4500), ("device_bytes", 200), *bars)
+        cases.append(
+            Case(f"random DNA {n:,} x {n:,}, ends", lambda name, n=n: bench.long(name, n), bars)
+        )
+    return cases
 
 
-def timed(runs: int, call: Callable[[], Any]) -> tuple[float, Any]:
-    """Median wall seconds of ``runs`` calls after one that is not counted, and the last result."""
-    call()
-    seconds = []
-    for _ in range(runs):
-        started = time.perf_counter()
-        result = call()
-        seconds.append(time.perf_counter() - started)
-    return median(seconds), result
+def whole_cases(bench: Bench) -> list[Case]:
+    """Paths, whole commands and whole processes."""
+    most = (64 * 2 * 100_000 + 200_000_000) / 1e6
+    return [
+        Case(
+            "mitochondria 16,569 x 16,558, path",
+            lambda name: bench.mito_path(name, 5),
+            (("seconds", 1),),
+        ),
+        Case(
+            "pysw-cl demo, empty cache",
+            lambda name: bench.demo(name, cold=True),
+            (("seconds", 8),),
+        ),
+        Case(
+            "pysw-cl demo, filled cache",
+            lambda name: bench.demo(name, cold=False),
+            (("seconds", 2),),
+        ),
+        Case(
+            "random DNA 100,000 x 100,000, score: memory",
+            lambda name: bench.memory(name, 100_000, 100_000, "score"),
+            (("more_bytes", most),),
+        ),
+        Case(
+            "random DNA 50,000 x 50,000, path: memory",
+            lambda name: bench.memory(name, 50_000, 50_000, "path"),
+            (("peak_bytes", 1024),),
+        ),
+    ]
 
 
-def random_score(m: int, n: int, device: str, runs: int) -> dict[str, Any]:
-    """Score and end of a random pair."""
-    a, b = random_pair(m, n)
-    seconds, r = timed(runs, lambda: pysw_cl.align(a, b, output="ends", device=device, prune=False))
-    check(f"random {m} x {n}", (r.score, r.query_end, r.target_end), EXPECTED_RANDOM[m, n])
-    check("cells computed", (r.stats.total_cells,), (m * n,))
-    row = {
-        "case": f"random DNA {m:,} x {n:,}, ends",
-        "seconds": seconds,
-        "gcups": m * n / seconds / 1e9,
-        "plan": str(r.plan),
-        "cells": r.stats.cells,
-        "device_bytes": r.stats.device_bytes,
-        "verified": "stored score and end",
-    }
-    peer = parasail_result(a, b)
-    if peer is not None:
-        check("parasail's score", (peer[0],), (r.score,))
-        row |= {"parasail_gcups": m * n / peer[1] / 1e9, "verified": "parasail, stored end"}
-    return row
-
-
-def mito_path(device: str, runs: int) -> dict[str, Any]:
-    """Human against chimpanzee mitochondrion, with its path."""
-    names = "NC_012920.1.fasta", "GU112745.1.fasta"
-    a, b = (next(pysw_cl.read_fasta(shipped("examples", name))) for name in names)
-    seconds, r = timed(runs, lambda: pysw_cl.align(a, b, device=device))
-    got = (r.score, r.query_start, r.query_end, r.target_start, r.target_end)
-    check("mitochondria", got, EXPECTED_MITO)
-    check("the path's score", (r.rescore(),), (r.score,))
-    return {
-        "case": "mitochondria 16,569 x 16,558, path",
-        "seconds": seconds,
-        "gcups": len(a) * len(b) / seconds / 1e9,
-        "plan": str(r.plan),
-        "cells": r.stats.cells,
-        "verified": "stored score and ends; path re-scored",
-    }
-
-
-def demo(cold: bool) -> dict[str, Any]:
-    """The whole ``pysw-cl demo`` command, with an empty or a filled kernel cache."""
-    with tempfile.TemporaryDirectory() as folder:
-        env = dict(os.environ, POCL_CACHE_DIR=f"{folder}/pocl", XDG_CACHE_HOME=f"{folder}/xdg")
-        env["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        for name in ("pocl", "xdg"):
-            Path(folder, name).mkdir()
-        command = [sys.executable, "-m", "pysw_cl", "demo"]
-        for _ in range(1 if cold else 2):
-            started = time.perf_counter()
-            out = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-            seconds = time.perf_counter() - started
-    if f"score:       {EXPECTED_MITO[0]}" not in out.stdout:
-        raise WrongResult(f"demo printed {out.stdout[:300]!r}")
-    kind = "empty" if cold else "filled"
-    return {"case": f"pysw-cl demo, {kind} cache", "seconds": seconds, "verified": "stored score"}
-
-
-def memory(m: int, n: int, output: str, device: str) -> dict[str, Any]:
-    """Peak resident memory of a whole process that makes one alignment."""
-    code = CHILD.format(
-        root=str(ROOT), bench=str(ROOT / "bench"), m=m, n=n, output=output, device=device
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    score, row, column, before, after = out.stdout.split()
-    check(f"memory run {m} x {n}", (int(score),), EXPECTED_RANDOM[m, n][:1])
-    if output != "score":
-        check("its end", (int(row), int(column)), EXPECTED_RANDOM[m, n][1:])
-    return {
-        "case": f"random DNA {m:,} x {n:,}, {output}: memory",
-        "peak_bytes": int(after),
-        "before_bytes": int(before),
-        "verified": "stored score",
-    }
-
-
-def rows_of(args: argparse.Namespace) -> list[tuple[dict[str, Any], str, bool]]:
-    """(row, bar in words, met) of every case."""
-    runs = 3 if args.short else 5
-    out = []
-
-    def add(row: dict[str, Any], bar: str = "", met: bool = True) -> None:
-        out.append((row, bar, met))
-
-    size = 20_000 if args.short else 100_000
-    row = random_score(size, size, args.device, runs)
-    least = 1 if args.short else 11
-    add(row, f">= {least} GCUPS", row["gcups"] >= least)
-    row = mito_path(args.device, runs)
-    add(row, "< 1 s", row["seconds"] < 1)
-    if not args.short:
-        for cold, bar in ((True, 8), (False, 2)):
-            row = demo(cold)
-            add(row, f"< {bar} s", row["seconds"] < bar)
-        row = memory(size, size, "score", args.device)
-        most = 64 * 2 * size + 200_000_000
-        add(row, f"< {most / 1e6:.0f} MB more", row["peak_bytes"] - row["before_bytes"] < most)
-        row = memory(50_000, 50_000, "path", args.device)
-        add(row, "< 1 GiB", row["peak_bytes"] < 2**30)
-    return out
+def line(row: Row) -> str:
+    """A row of the table."""
+    figures = []
+    if "seconds" in row:
+        small = row["seconds"] < 0.01
+        figures.append(f"{row['seconds'] * (1e3 if small else 1):8.3f} {'ms' if small else 's '}")
+    figures += [f"{row['gcups']:8.2f} GCUPS"] if "gcups" in row else []
+    figures += [f"{row['peak_bytes'] / 2**20:7.0f} MiB"] if "peak_bytes" in row else []
+    if "parasail" in row:
+        figures.append(f"{row['ratio']:.2f} x {row['parasail_gcups']:.1f} of {row['parasail']}")
+    verdict = f"  bar {row['bar']}: {'met' if row['met'] else 'MISSED'}" if row["bar"] else ""
+    return f"{row['case']:<46} {'  '.join(figures)}{verdict}"
 
 
 def main() -> int:
     """Run the cases; see the module's text."""
     parser = argparse.ArgumentParser(description="speed and memory of one pair")
     parser.add_argument("--short", action="store_true", help="small cases, under half a minute")
+    parser.add_argument("--long", action="store_true", help="on a GPU, up to 30 Mb x 30 Mb")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains it")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--json", type=Path, help="where to write the results")
     args = parser.parse_args()
-    try:
-        rows = rows_of(args)
-    except WrongResult as error:
-        print(f"WRONG RESULT: {error}", file=sys.stderr)
-        return 1
-    for row, bar, met in rows:
-        figures = [f"{row['seconds']:8.3f} s" if "seconds" in row else " " * 10]
-        figures += [f"{row['gcups']:7.2f} GCUPS"] if "gcups" in row else []
-        figures += [f"{row['peak_bytes'] / 2**20:7.0f} MiB"] if "peak_bytes" in row else []
-        figures += [f"parasail {row['parasail_gcups']:.1f}"] if "parasail_gcups" in row else []
-        verdict = f"  bar {bar}: {'met' if met else 'MISSED'}" if bar else ""
-        print(f"{row['case']:<46} {'  '.join(figures)}{verdict}")
-    from pysw_cl.opencl.device import get_runtime
-
+    bench = Bench(args.device)
+    gpu = bench.info.kind == "gpu"
+    if args.long and (args.short or not gpu):
+        parser.error("--long is for a GPU, without --short")
+    cases = short_cases(bench)
+    if not args.short:
+        cases = speed_cases(bench) + (gpu_cases(bench, args.long) if gpu else [])
+        cases += whole_cases(bench)
+    cases = [case for case in cases if args.only.lower() in case.name.lower()]
+    if not cases:
+        parser.error(f"no case's name contains {args.only!r}")
+    rows = []
+    for case in cases:
+        try:
+            rows.append(case.judged())
+        except WrongResult as error:
+            print(f"WRONG RESULT: {error}", file=sys.stderr)
+            return 1
+        print(line(rows[-1]), flush=True)
     report = {
         "date": time.strftime("%Y-%m-%d"),
         "version": pysw_cl.__version__,
         "python": platform.python_version(),
         "cores": os.cpu_count(),
-        "device": str(get_runtime(args.device).info),
-        "driver": get_runtime(args.device).info.driver,
-        "results": [row | {"bar": bar, "met": met} for row, bar, met in rows],
+        "device": str(bench.info),
+        "driver": bench.info.driver,
+        "results": rows,
     }
     if args.json:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(json.dumps(report, indent=1) + "\n")
-    return 0 if all(met for _, _, met in rows) else 1
+    return 0 if all(row["met"] for row in rows) else 1
 
 
 if __name__ == "__main__":

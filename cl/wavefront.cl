@@ -51,6 +51,7 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   w.enter = strip < t->strips ? strip : -1;
   w.leave = -1;
   w.leave_at = 0;
+  w.above = w.own = 0;
   w.target_pad = t->target_pad;
   w.open = t->open;
   w.extend = t->extend;
@@ -69,9 +70,6 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   w.scratch = scratch;
   return w;
 }
-
-// Only the last strip's bottom row can be another than the last lane's last.
-INLINE bool tapped(const walk_t *w) { return w->out.lane != T - 1 || w->out.r != R - 1; }
 
 #define TILE_ARGS \
   __global const uchar *restrict query, __global const uchar *restrict target, \
@@ -117,25 +115,22 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 #if DIRS
     w.dirs = dirs + (size_t)strip * (n + T) * DIR_WORDS * T;
 #endif
+    if (strip > 0) w.above = progress + strip - 1;
+    w.own = progress + strip;
     strip_begin(mine, &w);
     profile_begin(w.profile, w.given, query + (size_t)strip * ROWS);
-    const bool tap = tapped(&w);
+    lanes_sync();
 
+    int seen = strip > 0 ? -T : INT_MAX;
     for (int from = 0; from < n + T;) {
-      int to = min(from + chunk, n + T), kind = MASKED;
-      if (from < T) to = min(to, T);
-      else if (from < n) {
-        to = min(to, n);
-        if (!tap) kind = STEADY;
-      }
-      if (strip > 0 && LEADER)
-        for (uint spins = 1; progress[strip - 1] < min(to, n); spins++) wait_a_little(spins);
-      DEVICE_FENCE();
-      lanes_sync();
-      walk_portion(mine, &w, from, to, kind, known, &best);
-      lanes_sync();
-      DEVICE_FENCE();
-      if (LEADER) progress[strip] = to - (T - 1);
+#if NARROW
+      from = walk_narrow(mine, &w, from, n + T, &seen, known, &best);
+      if (from == n + T) break;
+#endif
+      const int to = block_end(&w, from, n + T);
+      wait_for(&w, min(to, n), &seen);
+      walk_wide(mine, &w, from, to, from < T || from >= n || tapped(&w), known, &best);
+      publish(&w, to);
       from = to;
     }
   }
@@ -177,9 +172,18 @@ __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_
   const int from = phase ? start + T : start, to = phase ? end : start + T;
   if (strip < strips) profile_begin(w.profile, w.given, query + (size_t)strip * ROWS);
   lanes_sync();
-  const int kind = block == 0 && phase == 0 ? CAREFUL : tapped(&w) ? MASKED : STEADY;
-  for (int at = from; at < to; at += chunk)
-    walk_portion(mine, &w, at, min(at + chunk, to), kind, known, &best);
+  const bool owing = block == 0 && phase == 0;
+  int seen = INT_MAX;
+  for (int at = from; at < to;) {
+#if NARROW
+    if (!owing) at = walk_narrow(mine, &w, at, to, &seen, known, &best);
+    if (at == to) break;
+#endif
+    const int end = min(at + chunk, to);
+    walk_wide(mine, &w, at, end, owing || tapped(&w), known, &best);
+    lanes_sync();
+    at = end;
+  }
   best_store(my_record, best);
 }
 

@@ -20,8 +20,8 @@ class LaneSet:
 
     ``wide`` and ``narrow`` are files of cl/lanes and cl/narrow: the 32-bit lanes, and the narrow
     ones of ``widths`` bits, if any.  ``T``: how many lanes a strip may have; ``per_item``: lanes of
-    a work-item, None for all of a strip.  ``instead``: lane set, T and alpha at most for what narrow
-    lanes do not do (kept moves, large numbers).  ``steps``: columns a turn of the main loop.
+    a work-item, None for all of a strip.  ``instead``: lane set, T and alpha at most for what
+    narrow lanes do not do (kept moves, large numbers).  ``steps``: columns a turn of the main loop.
     """
 
     wide: str
@@ -58,7 +58,7 @@ class Plan:
     ``B`` work-groups in flight (blocks of an external diagonal, or strips walked at once),
     ``T`` lanes of ``alpha`` rows each, ``chunk`` columns between two progress reports of a
     ticketed strip, tiles of at most ``tile_cells`` cells, tiles with stored moves of at most
-    ``walk_cells`` cells.
+    ``walk_cells`` cells.  ``fixed``: ``alpha`` was asked for; else it is the most a lane may have.
     """
 
     engine: str = "wavefront"
@@ -68,9 +68,32 @@ class Plan:
     B: int = 2
     T: int = 64
     alpha: int = 16
-    chunk: int = 1024
+    chunk: int = 256
     tile_cells: int = 1 << 33
     walk_cells: int = 1 << 24
+    fixed: bool = False
+
+    def for_size(self, m: int, n: int) -> Plan:
+        """This plan with the alpha that a tile of m x n cells is done with soonest.
+
+        Strips are taken in rounds of B, each n columns long, and follow each other ``T + chunk``
+        columns apart; a column costs its rows and about three more.  CPUs try some values
+        only, because each is another build of the kernel, which takes seconds there.
+        """
+        narrow = LANE_SETS[self.lanes].narrow
+        if self.fixed or narrow is None:
+            return self
+
+        def cost(alpha: int) -> tuple[int, int]:
+            strips = -(-m // (self.T * alpha))
+            rounds, behind = -(-strips // self.B), min(strips, self.B) * (self.T + self.chunk)
+            return (rounds * n + behind) * (alpha + 3), -alpha
+
+        tried: tuple[int, ...] = tuple(range(2, 65))
+        if narrow == "vector":
+            tried = (4, 8, 16) if self.B < 8 else (4, 8, 12, 14, 16)
+        alpha = min((a for a in (*tried, self.alpha) if a <= self.alpha), key=cost)
+        return replace(self, alpha=alpha)
 
     def __str__(self) -> str:
         if self.engine == "reference":
@@ -118,7 +141,8 @@ def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
                 f"plan: {runtime.info.name} runs at most {most} work-items a group, T is {plan.T}"
             )
         warp = 2 * int(runtime.advice["warp"])
-        if LANE_SETS[plan.lanes].wide == "warp32" and plan.T != warp:
+        shuffles = LANE_SETS[plan.lanes].wide == "warp32"
+        if shuffles and plan.T != warp:
             raise PlanError(
                 f"plan: {plan.lanes} lanes are two a work-item of a warp: on {runtime.info.name} "
                 f"T is {warp}, not {plan.T}"
@@ -142,7 +166,7 @@ def default_plan(runtime: Runtime) -> Plan:
     if info.lanes == "packed":
         units = info.compute_units
         T = 2 * int(runtime.advice["warp"])
-        return replace(plan, T=T, alpha=24, B=12 * units, chunk=256, tile_cells=1 << 46)
+        return replace(plan, T=T, alpha=25, B=8 * units, chunk=96, tile_cells=1 << 46)
     T = 128
     while int(runtime.device.max_work_group_size) < T:
         T //= 2
@@ -163,7 +187,7 @@ def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None =
         name: int(value) if isinstance(value, np.integer) else value
         for name, value in (wishes or {}).items()
     }
-    known = {f.name for f in fields(Plan)} - {"device"}
+    known = {f.name for f in fields(Plan)} - {"device", "fixed"}
     unknown = sorted(map(str, set(wishes) - known))
     if unknown:
         raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")
@@ -172,4 +196,4 @@ def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None =
         warps = runtime is not None and LANE_SETS.get(str(wishes["lanes"])) is not None
         warps = warps and LANE_SETS[str(wishes["lanes"])].wide == "warp32"
         wishes["T"] = 2 * int(runtime.advice["warp"]) if runtime and warps else min(base.T, 16)
-    return _checked(replace(base, **wishes), runtime)
+    return _checked(replace(base, **wishes, fixed="alpha" in wishes), runtime)

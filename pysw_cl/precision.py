@@ -43,18 +43,19 @@ class Bounds:
         limit8 = 255 - depth - highest
         return cls(highest, depth, limit8 if limit8 >= LEAST_LIMIT8 else -1)
 
-    def fits16(self, scoring: Scoring, rows: int, columns: int) -> bool:
-        """Can every portion of a real matrix with so many rows and columns run in 16 bits?
+    def fits16(self, scoring: Scoring, rows: int, columns: int, lanes: int) -> bool:
+        """Can every block of a real matrix with so many rows and columns run in 16 bits?
 
-        Over k steps along a row or a column H changes by at most
-        k (highest + extend) + open, so the incoming cells of a portion differ by no more than the
-        sum over both sides; inside it H falls by at most one gap and gains `highest` a step.
+        Along a row or a column H falls by at most one gap, and over k steps it rises by at most
+        k (highest + extend) + open.  The cells that enter a block lie on its top, `columns` wide,
+        and on its left, where lane l is l columns behind; inside the block H falls by at most one
+        gap and gains `highest` a step.
         """
-        slope = self.highest + scoring.gap_extend
-        spread = (rows + columns) * slope + 2 * scoring.gap_open
-        inside = (
-            2 * scoring.gap_open + columns * scoring.gap_extend + min(rows, columns) * self.highest
-        )
+        extend, across = scoring.gap_extend, columns + lanes
+        slope = self.highest + extend
+        spread = max(rows * extend + across * slope, rows * slope + across * extend)
+        spread += 2 * scoring.gap_open
+        inside = 2 * scoring.gap_open + columns * extend + min(rows, columns) * self.highest
         return spread + inside + self.depth <= 65535
 
 

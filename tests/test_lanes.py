@@ -18,7 +18,7 @@ from pysw_cl.plan import LANE_SETS
 
 WIDE = sorted({lane_set.wide for lane_set in LANE_SETS.values()})
 
-T = 4
+MORE = 40  # numbers after three rows of T
 #: Calls every function; what a lane gives goes to its place in a row of out.
 KERNEL = """
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
@@ -38,6 +38,7 @@ try_lanes(__global const int *in, __global int *out, __global int *list)
   const int top = lanes_top(scratch, b);
   const int2 first = lanes_first(scratch, a, c);
   const int shared = lanes_share(scratch, LEADER ? 11 : 12);
+  const int2 range = lanes_range(scratch, (int2)(-1, 60), in + 1, 3 * T + 37);
   lanes_pass(scratch, &turn, &a, 101, &b, 102, &c, 103);
   lanes_pass(scratch, &turn, &a, 201, &b, 202, &c, 203);
   lanes_pass(scratch, &turn, &a, 301, &b, 302, &c, 303);
@@ -52,22 +53,29 @@ try_lanes(__global const int *in, __global int *out, __global int *list)
     out[10 * T + 3] = first.x;
     out[11 * T] = first.y;
     out[11 * T + 1] = shared;
+    out[11 * T + 2] = range.x;
+    out[11 * T + 3] = range.y;
   }
 }
 """
 
 
+def lanes_of(lanes: str) -> int:
+    """How many lanes: those of a warp where they run in lock step, else 4."""
+    return 2 * int(get_runtime("auto").advice["warp"]) if lanes == "warp32" else 4
+
+
 def run(lanes: str, given: np.ndarray[Any, Any]) -> tuple[list[int], int, list[tuple[int, ...]]]:
     import pyopencl as cl
 
-    needs_lanes(lanes)
-    runtime = get_runtime("auto")
-    source = joined_source(("base.clh", "names.clh", "WIDTH=32", f"lanes/{lanes}.clh")) + KERNEL
+    runtime, T = get_runtime("auto"), lanes_of(lanes)
+    files = ("base.clh", "names.clh", "groups.clh", "WIDTH=32", f"lanes/{lanes}.clh")
+    source = joined_source(files) + KERNEL
     program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T}")
     with Buffers(runtime) as buffers:
         out = buffers.of(np.zeros(12 * T, np.int32))
         hits = buffers.of(np.zeros(1 + 3 * T, np.int32))
-        group = T if lanes == "scalar32" else 1
+        group = LANE_SETS[lanes].group(T)
         kernel = cl.Kernel(program, "try_lanes")
         kernel(runtime.queue, (group,), (group,), buffers.of(given), out, hits)
         found = buffers.read(hits, 1 + 3 * T)
@@ -75,8 +83,8 @@ def run(lanes: str, given: np.ndarray[Any, Any]) -> tuple[list[int], int, list[t
         return buffers.read(out, 12 * T).tolist(), int(found[0]), rows
 
 
-def expected(given: np.ndarray[Any, Any]) -> list[int]:
-    a, b, c = given.reshape(3, T)
+def expected(given: np.ndarray[Any, Any], T: int) -> list[int]:
+    a, b, c = given[: 3 * T].reshape(3, T)
     first = min(range(T), key=lambda lane: (a[lane], lane))
 
     def passed(values: np.ndarray[Any, Any], entered: list[int]) -> list[int]:
@@ -95,19 +103,21 @@ def expected(given: np.ndarray[Any, Any]) -> list[int]:
         b3,
         passed(c, [103, 203, 303]),
         [a3[2], b3[-1], int(b.max()), int(a[first])],
-        [int(c[first]), 11, 0, 0],
+        [int(c[first]), 11, int(given[1 : 3 * T + 38].min()), 60],
     ]
-    return [int(value) for row in rows for value in row]
+    return [int(value) for row in rows for value in [*row, *[0] * (T - len(row))]]
 
 
 @pytest.mark.parametrize("lanes", WIDE)
 def test_every_name(lanes: str) -> None:
-    rng = np.random.default_rng(3)
+    needs_lanes(lanes)
+    rng, T = np.random.default_rng(3), lanes_of(lanes)
     for _ in range(20):
-        given = rng.integers(-3, 4, 3 * T).astype(np.int32)
-        a, b, c = given.reshape(3, T)
+        given = rng.integers(-3, 4, 3 * T + MORE).astype(np.int32)
+        given[rng.integers(T)] = -4  # one lane is first
+        a, b, c = given[: 3 * T].reshape(3, T)
         out, count, rows = run(lanes, given)
-        assert out == expected(given)
+        assert out == expected(given, T)
         lower = {(int(x), int(y), int(z)) for x, y, z in zip(a, b, c, strict=True) if x < y}
         assert count == int((a < b).sum())  # counts what does not fit, too
         kept = rows[: min(count, 3)]

@@ -19,7 +19,7 @@ class TileJob:
     ``query`` (m codes) and ``target`` (n codes), m, n >= 1; ``corner`` is H(0, 0); ``top`` has n
     cells (H, F^), ``left`` m cells (H, E^).  ``floor`` is 0 (local: H is never below it) or None.
     ``best``: look for the best cell (its score must be at least ``threshold`` and, with a floor,
-    above the floor).  ``count``: how many best cells.  ``bottom``, ``right``: these edges are needed.
+    above the floor).  ``count``: how many best cells.  ``bottom``, ``right``: they are needed.
     ``directions``: keep what a backward walk needs.
     """
 

@@ -27,7 +27,7 @@ RECORD_WORDS = 10
 
 #: Columns from which on a profile pays.
 LEAST_PROFILED = 64
-#: Codes of letters that packed lanes compare, and how much a match may gain over a mismatch in them.
+#: Codes of letters that packed lanes compare; how much a match may gain over a mismatch there.
 PACKED_CODES, PACKED_GAIN = 6, 1 << 12
 
 _TILE = (
@@ -53,23 +53,23 @@ def kernel_spec(
     widths = lane_set.widths if widths is None else widths
     at_width = (f"score/{score}.clh", "recurrence.clh")
     files = [f"NARROW={sum(widths)}", "base.clh", "names.clh", "groups.clh", "WIDTH=32"]
-    files += [f"lanes/{lane_set.wide}.clh", *at_width, "strip.clh"]
+    files += [f"lanes/{lane_set.wide}.clh", *at_width, "strip.clh", "best.clh", "flow.clh"]
     for width in widths:
         files += [f"WIDTH={width}", f"narrow/{lane_set.narrow}.clh", *at_width, "narrow.clh"]
-    files += ["WIDTH=32", "best.clh", "wavefront.cl"]
+    files += ["WIDTH=32", "portion.clh", "wavefront.cl"]
     arguments = f"{_TILE} {_FORM[form]} {_SCORE[score]}".split()
     return KernelSpec(_NAME[form], tuple(files), tuple(arguments))
 
 
 def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan, str]:
-    """The plan for one tile, and the score file.  Narrow lanes do not keep moves, every portion of a
+    """The plan for one tile, and the score file.  Narrow lanes do not keep moves, every block of a
     tile must be proven to fit 16 bits, and its scores must be of a kind that they can make."""
     instead, scoring = LANE_SETS[plan.lanes].instead, job.scoring
     score = "match" if _simple(scoring) else "matrix"
     if instead is None:
         return plan, score
     narrow = _narrow_score(plan, job, permute)
-    fits = Bounds.of(scoring).fits16(scoring, plan.T * plan.alpha, plan.chunk)
+    fits = Bounds.of(scoring).fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T)
     if narrow is not None and fits and not job.directions:
         return plan, narrow
     lanes, T, alpha = instead
@@ -102,8 +102,9 @@ def _narrow_score(plan: Plan, job: TileJob, permute: bool) -> str | None:
         if not _simple(scoring) or len(scoring.matrix) > PACKED_CODES:
             return None
         assert scoring.match_mismatch is not None
-        match, mismatch = scoring.match_mismatch
-        return "match" if match - max(mismatch, worst(scoring)) <= PACKED_GAIN else None
+        match, mismatch = (max(score, worst(scoring)) for score in scoring.match_mismatch)
+        small = match >= -PACKED_GAIN and 0 <= match - mismatch <= PACKED_GAIN
+        return "match" if small else None
     if _simple(scoring):
         return "match"
     profiled = bytes_do and plan.alpha <= 16 and len(job.target) >= LEAST_PROFILED
@@ -113,8 +114,8 @@ def _narrow_score(plan: Plan, job: TileJob, permute: bool) -> str | None:
 def _letters(
     narrow: str | None, score: str, target: NDArray[np.uint8], T: int, pad: int
 ) -> NDArray[Any]:
-    """The target as narrow lanes read it, with T columns of padding at both ends: backwards; or, for
-    packed lanes, a half-word a column with its letter and the one before it."""
+    """The target as narrow lanes read it, with T columns of padding at both ends: backwards; or,
+    for packed lanes, a half-word a column with its letter and the one before it."""
     padded = np.full(len(target) + 2 * T, pad, np.uint8)
     padded[T : T + len(target)] = target
     if narrow != "packed":
@@ -136,9 +137,9 @@ class TileRun:
         self, runtime: Runtime, plan: Plan, job: TileJob, buffers: Buffers, capacity: int = 0
     ) -> None:
         self.runtime, self.job, self.buffers, self.capacity = runtime, job, buffers, capacity
-        self.plan, self.score = planned(plan, job, bool(runtime.advice["permute"]))
-        plan = self.plan
         m, n = len(job.query), len(job.target)
+        self.plan, self.score = planned(plan, job, bool(runtime.advice["permute"]))
+        self.plan = plan = self.plan.for_size(m, n)
         form, B = plan.form, plan.B
         if job.directions and form == "two-phase":
             form, B = "ticketed", 1  # one group, which waits for no other
@@ -152,9 +153,10 @@ class TileRun:
         self._bind()
 
     def _widths(self) -> tuple[int, ...]:
-        """8 bits are for local comparisons with small numbers."""
+        """8 bits are for local comparisons with small numbers, where the best cell is looked for:
+        its score is what tells that they were left."""
         widths, job = LANE_SETS[self.plan.lanes].widths, self.job
-        if job.floor is None or Bounds.of(job.scoring).limit8 < 0:
+        if job.floor is None or not job.best or Bounds.of(job.scoring).limit8 < 0:
             return tuple(width for width in widths if width != 8)
         return widths
 
@@ -163,7 +165,7 @@ class TileRun:
         steps = LANE_SETS[self.plan.lanes].steps
         if self.plan.lanes == "scalar32":
             steps = self.runtime.advice["steps"]
-        return {
+        defines = {
             "T": grid.T,
             "R": grid.alpha,
             "LOCAL": int(job.floor is not None),
@@ -171,16 +173,18 @@ class TileRun:
             "DIRS": int(job.directions),
             "TICKETED": int(grid.form == "ticketed"),
             "STEPS": steps,
-            "CHUNK": self.plan.chunk,
         }
+        if LANE_SETS[self.plan.lanes].narrow == "packed":
+            defines["CHUNK"] = self.plan.chunk
+        return defines
 
     def _score_arguments(self) -> tuple[int, int, dict[str, Any]]:
         """(padding code of the query, of the target, kernel arguments).  Padding never gains."""
         scoring, of = self.job.scoring, self.buffers.of
         if self.score == "match":
             assert scoring.match_mismatch is not None
-            match, mismatch = scoring.match_mismatch
-            return 254, 253, {"match": match, "mismatch": max(mismatch, worst(scoring))}
+            match, mismatch = (max(score, worst(scoring)) for score in scoring.match_mismatch)
+            return 254, 253, {"match": match, "mismatch": mismatch}
         table = _table(scoring)
         if self.score == "four":
             four = np.zeros((len(table), 4), np.int8)
@@ -202,6 +206,7 @@ class TileRun:
         self.stride = grid.n + 2 * grid.T
         bus = np.full((4, self.stride), NEG, np.int32)
         bus[0, : grid.n], bus[1, : grid.n] = job.top.h, job.top.x
+        chunk = min(self.plan.chunk, grid.n + grid.T)
         tap_lane, tap_r = grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1)
         self.right = buffers.empty(4 * grid.padded_rows), buffers.empty(4 * grid.padded_rows)
         self.bus = buffers.of(bus)
@@ -230,13 +235,13 @@ class TileRun:
             target_pad=target_pad,
             gap_open=scoring.gap_open,
             gap_extend=scoring.gap_extend,
-            chunk=self.plan.chunk,
+            chunk=chunk,
             highest=bounds.highest,
             depth=bounds.depth,
             limit8=bounds.limit8,
-            state=buffers.empty(4 * grid.B * (3 * grid.alpha + 5) * grid.T),
+            state=buffers.empty(4 * grid.B * (4 * grid.alpha + 6) * grid.T),
             profiles=buffers.empty(16 * grid.T * grid.B * score_arguments.get("wide", 0)),
-            stages=buffers.empty(8 * grid.B * self.plan.chunk),
+            stages=buffers.empty(8 * grid.B * chunk),
             record=self.record,
             known=buffers.of(np.array([self.threshold], np.int32)),
             hits=self.hits,

@@ -15,8 +15,8 @@ ARENA_BYTES = 4 << 20
 
 
 class Arena:
-    """One buffer of a thread, lent to one job at a time.  What the host gives lies at its start, with
-    a copy on the host that is sent at once; what it does not give lies at its end."""
+    """One buffer of a thread, lent to one job at a time.  What the host gives lies at its start,
+    with a copy on the host that is sent at once; what it does not give lies at its end."""
 
     def __init__(self, runtime: Runtime) -> None:
         import pyopencl as cl

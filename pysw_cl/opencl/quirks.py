@@ -98,12 +98,19 @@ QUIRKS: tuple[Quirk, ...] = (
         "lanes in lock step hand each other values by shuffles, which this device lacks",
         "https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_Ext.html",
     ),
-    Quirk(
-        "amd-wavefronts",
-        lambda platform, device: "AMD Accelerated" in platform and not _is_cpu(device),
-        {"lanes": "packed", "warp": 64},
-        "packed 16-bit arithmetic (v_pk_add_i16, v_pk_max_i16) and ds_bpermute in wavefronts of 64",
-        "https://llvm.org/docs/AMDGPUUsage.html",
+    *(
+        Quirk(
+            f"amd-wavefronts-of-{width}",
+            lambda platform, device, width=width: (  # type: ignore[misc]
+                "AMD Accelerated" in platform
+                and not _is_cpu(device)
+                and getattr(device, "wavefront_width_amd", 64) == width
+            ),
+            {"lanes": "packed", "warp": width},
+            "packed 16-bit arithmetic (v_pk_add_u16, v_pk_max_i16), and ds_bpermute in a wavefront",
+            "https://llvm.org/docs/AMDGPUUsage.html",
+        )
+        for width in (32, 64)
     ),
     Quirk(
         "intel-sub-groups",

@@ -1,0 +1,257 @@
+"""Every name of every header of narrow lanes does what it says, in every width, with every T."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from aligning import needs_lanes
+from test_lanes import COMMENT, names_of
+
+from pysw_cl._kernels import shipped
+from pysw_cl.engines.tile_run import PACKED_GAIN, _letters, kernel_spec
+from pysw_cl.errors import PlanError
+from pysw_cl.opencl.buffers import Buffers
+from pysw_cl.opencl.device import get_runtime
+from pysw_cl.opencl.program import joined_source
+from pysw_cl.plan import LANE_SETS, make_plan
+from pysw_cl.tile import NEG
+
+#: Rows a lane, letters, columns of the target, the step looked at.
+R, WIDE, COLUMNS, STEP = 3, 5, 9, 4
+#: Columns of a bus (two vectors of 16 and some), the first given back, one that leaves early.
+BUS, GIVEN, EARLY = 37, 2, 20
+KEPT = 2 * R + 2  # what narrow lanes keep of a block
+MOST = 2**31 - 1
+SETS = [
+    (name, T, width)
+    for name, lane_set in LANE_SETS.items()
+    for T in lane_set.T
+    for width in lane_set.widths
+]
+#: Rows that the kernel writes: T numbers each.  OWN: one number a work-item, at its first lane.
+ROWS = 24 + KEPT + R
+KERNEL = f"""
+#define ROW(v, base) lanes_store(out, lanes_wide(v, base)); out += T;
+#define OWN(value) out[LANES_FIRST_OWN] = value; out += T;
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+try_narrow(__global const int *in, __global const uchar *letters, __global const int *h,
+           __global const int *x, __global const int *hits, __global int *given_h,
+           __global int *given_x, __global const char *profile, __global int *state,
+           __global int *stages, __global int *out, int base, int match, int mismatch)
+{{
+  LANES_LOCAL(scratch);
+  STAGE_OF_GROUP(stage, stages, 0, CHUNK);
+  lv a = lanes_narrow(lanes_load(in), base), b = lanes_narrow(lanes_load(in + T), base);
+  const lv small = lanes_narrow(lanes_load(in + 2 * T), 0);
+  ROW(a, base)
+  ROW(lv_all(7), 0)
+  ROW(lv_add(a, small), base)
+  ROW(lv_sub(a, small), base)
+  ROW(lv_max(a, b), base)
+  ROW(lv_min(a, b), base)
+  ROW(lv_pick(lanes_from_to(1, T - 2), a, b), base)
+  ROW(lv_pick(lanes_from_to(0, 0), a, b), base)
+  ROW(lv_pick(lanes_from_to(T, T - 1), a, b), base)
+  ROW(lv_pick(lanes_from_to(2, 99), a, b), base)
+  const raw_t step = lanes_letters(letters, {COLUMNS}, {STEP});
+  const lv codes = lanes_row_codes(lanes_load(in + 3 * T));
+  ROW(lv_match(codes, lanes_codes(step), match, mismatch), 0)
+  lanes_store(out, lanes_letters_wide(step));
+  out += T;
+  for (int i = 0; i < LANES_OWN; i++) out[LANES_FIRST_OWN + i] = lanes_own(a, i);
+  out += T;
+  OWN(lanes_highest(b))
+  OWN(lanes_lowest(b))
+  __global const int *mine = hits + 3 * get_local_id(0);
+  const hit_t best = lanes_best((hit_t){{mine[0], mine[1], mine[2]}});
+  OWN(best.score)
+  OWN(best.row)
+  OWN(best.column)
+
+  const stage_t s = stage_of(stage, CHUNK);
+  KEPT_SPACE int *room = KEPT_ROOM(state, stage);
+  const int2 none = {{INT_MAX, INT_MIN}}, some = {{h[0] - 1, h[0]}};
+  const int2 empty = stage_take(s, h, x, 0, base, 2, some);
+  const int2 alone = stage_take(s, h, x, {BUS}, base, 2, none);
+  for (int k = 0; k < {KEPT}; k++) lanes_keep(room, k, lv_add(a, lv_all(k)));
+  const int2 range = stage_take(s, h, x, {BUS}, base, 2, some);
+  OWN(empty.x == h[0] - 1 && empty.y == h[0])
+  OWN(alone.x)
+  OWN(alone.y)
+  OWN(range.x == min(alone.x, some.x) && range.y == alone.y)
+  for (int k = 0; k < {BUS}; k++) {{
+    lanes_enter(s, k, &a, &b);
+    if (k == {EARLY}) lanes_leave_at(s, k, 2, a, b);
+    else lanes_leave(s, k, a, b);
+  }}
+  stage_give(s, {GIVEN}, {BUS}, given_h, given_x, base, 2);
+  ROW(a, base)
+  ROW(b, base)
+  for (int k = 0; k < {KEPT}; k++) {{ ROW(lanes_kept(room, k), base) }}
+#ifdef PROFILE_ROWS
+  lv of_row[R];
+  lanes_profile(profile, {WIDE}, letters, {COLUMNS}, {STEP}, of_row);
+  for (int r = 0; r < R; r++) {{ ROW(of_row[r], 0) }}
+#endif
+}}
+"""
+
+
+def run(lanes: str, T: int, width: int, data: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
+    """The rows that the kernel writes, the bus it gives, and the state it was given room in."""
+    import pyopencl as cl
+
+    needs_lanes(lanes)
+    runtime = get_runtime("auto")
+    try:
+        make_plan(runtime, {"lanes": lanes, "T": T})
+    except PlanError as error:
+        pytest.skip(str(error))
+    narrow = LANE_SETS[lanes].narrow
+    files = kernel_spec("ticketed", lanes, "matrix" if narrow == "vector" else "match").files[:-3]
+    source = joined_source((*files, f"WIDTH={width}")) + KERNEL
+    program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T} -DR={R}")
+    letters = _letters(narrow, "match", data["target"], T, WIDE)
+    with Buffers(runtime) as buffers:
+        out = buffers.of(np.zeros(ROWS * T, np.int32))
+        bus = [buffers.of(np.zeros(BUS, np.int32)) for _ in range(2)]
+        state = buffers.of(data["state"])
+        group = LANE_SETS[lanes].group(T)
+        given = [buffers.of(part) for part in (data["in"].ravel(), letters, data["h"], data["x"])]
+        given += [buffers.of(data["hits"].ravel()), *bus, buffers.of(data["profile"].ravel())]
+        given += [state, buffers.of(np.zeros(1024, np.int32)), out]
+        numbers = (np.int32(data[name]) for name in ("base", "match", "mismatch"))
+        kernel = cl.Kernel(program, "try_narrow")
+        kernel(runtime.queue, (group,), (group,), *given, *numbers)
+        rows = buffers.read(out, ROWS * T).reshape(ROWS, T)
+        return rows, *(buffers.read(part, BUS) for part in bus), buffers.read(state, state_of(T))
+
+
+def state_of(T: int) -> int:
+    """Words of a group's state, and some more."""
+    return (4 * R + 6) * T + 8
+
+
+def expected(data: dict[str, Any], T: int, group: int) -> tuple[Any, Any, Any]:
+    """The same in NumPy."""
+    base, (a, b, small, codes) = data["base"], data["in"]
+    lane = np.arange(T)
+
+    def own(value: Any) -> Any:
+        """What every work-item says."""
+        return np.where(lane % (T // group) == 0, value, 0)
+
+    letter = data["letter"]
+    rows = [a, np.full(T, 7), a + small, a - small, np.maximum(a, b), np.minimum(a, b)]
+    rows += [np.where((lane >= 1) & (lane <= T - 2), a, b), np.where(lane == 0, a, b), b]
+    rows += [np.where(lane >= 2, a, b)]
+    rows += [np.where(codes == letter, data["match"], data["mismatch"]), letter]
+    rows += [a - base, own(b.max() - base), own(b.min() - base)]
+    score, row, column = min(data["hits"][:group].tolist(), key=lambda hit: (-hit[0], *hit[1:]))
+    rows += [own(score), own(row), own(column)]
+    rows += [own(1), own(data["h"].min()), own(data["h"].max()), own(1)]
+    kept = [a + k for k in range(KEPT)]
+    given: list[Any] = []
+    for k in range(BUS):
+        a, b = np.r_[data["h"][k], a[:-1]], np.r_[data["x"][k] - 2, b[:-1]]
+        leaves = 2 if k == EARLY else T - 1
+        given.append((a[leaves], b[leaves] + 2))
+    rows += [a, b, *kept]
+    return np.array(rows), *np.array(given[GIVEN:]).T
+
+
+def some_data(rng: np.random.Generator, T: int, width: int, base: int, group: int) -> Any:
+    """Numbers of a width around a base, to its very ends."""
+    half = 1 << (width - 1)
+    column = STEP - np.arange(T)
+    target = rng.integers(0, WIDE, COLUMNS).astype(np.uint8)
+    inside = (column >= 0) & (column < COLUMNS)
+    most = rng.integers(-half + 9, half - 9, (2, T)) + base
+    most[:, 0] = base - half + 9, base + half - 10
+    codes = np.where(rng.random(T) < 0.2, 254, rng.integers(0, WIDE, T))
+    gain = PACKED_GAIN if width == 16 else 120
+    match = int(rng.integers(0, gain))
+    hits = rng.integers((0, 7, 8), (3, 10, 11), (group, 3))
+    hits[rng.random(group) < 0.5] = NEG, MOST, MOST  # nothing found
+    return {
+        "base": base,
+        "target": target,
+        "letter": np.where(inside, target[np.clip(column, 0, COLUMNS - 1)], WIDE),
+        "in": np.array([*most, rng.integers(-9, 10, T), codes], np.int32),
+        "h": (base + rng.integers(-half + 2, half - 2, BUS)).astype(np.int32),
+        "x": (base + rng.integers(-half + 2, half - 2, BUS)).astype(np.int32),
+        "profile": rng.integers(-128, 128, (T, WIDE, 16)).astype(np.int8),
+        "hits": hits.astype(np.int32),
+        "match": match,
+        "mismatch": match - int(rng.choice([0, 9, gain])),
+        "state": np.full(state_of(T), 77, np.int32),
+    }
+
+
+@pytest.mark.parametrize("lanes, T, width", SETS)
+def test_every_name(lanes: str, T: int, width: int) -> None:
+    rng = np.random.default_rng(T + width)
+    profiled, group = LANE_SETS[lanes].narrow == "vector", LANE_SETS[lanes].group(T)
+    kept_at = (3 * R + 5) * T
+    for base in (0, 100, -(10**9), 2**30, 5, -77):
+        data = some_data(rng, T, width, base, group)
+        rows, h, x, state = run(lanes, T, width, data)
+        wanted, wanted_h, wanted_x = expected(data, T, group)
+        inside = data["letter"] < WIDE
+        live = np.ones(wanted.shape, bool)
+        live[10:12] = inside  # whatever the padding is called
+        wrong = np.flatnonzero(((rows[: len(wanted)] != wanted) & live).any(axis=1))
+        assert wrong.tolist() == []
+        assert (h[: BUS - GIVEN] == wanted_h).all()
+        assert (x[: BUS - GIVEN] == wanted_x).all()
+        assert not h[BUS - GIVEN :].any()
+        assert (state[:kept_at] == 77).all()
+        assert (state[(4 * R + 6) * T :] == 77).all()
+        if profiled:
+            lane = np.flatnonzero(inside)
+            scores = data["profile"][lane, data["letter"][lane], :R].T
+            assert (rows[len(wanted) : len(wanted) + R, lane] == scores).all()
+
+
+# --- the headers as text -------------------------------------------------------------------------
+
+FOLDER = Path(shipped("cl", "base.clh")).parent
+#: Names that do not depend on the width.
+SAME = {"LANES_OWN", "LANES_FIRST_OWN", "KEPT_SPACE", "KEPT_ROOM"}
+
+
+def header(path: Path) -> str:
+    """A header without comments, the memory that it keeps lanes in by its name."""
+    text = COMMENT.sub("", path.read_text())
+    space = re.findall(r"#define KEPT_SPACE (\w+)", text)
+    assert len(space) == 1, path.name
+    return re.sub(rf"\b{space[0]} (?=(const )?int \*room)", "KEPT_SPACE ", text)
+
+
+def test_every_header_has_the_same_names() -> None:
+    """Whatever is used by what is joined in narrow widths is in each header, with the same
+    arguments; each such name is told apart by width."""
+    headers = {path.stem: header(path) for path in (FOLDER / "narrow").glob("*.clh")}
+    assert set(headers) == {lane_set.narrow for lane_set in LANE_SETS.values()} - {None}
+    users = [FOLDER / name for name in ("narrow.clh", "recurrence.clh", "score/match.clh")]
+    used = set(re.findall(r"\w+", " ".join(COMMENT.sub("", user.read_text()) for user in users)))
+    exported = {
+        name: {
+            what: kind.partition(" (")[2] or kind
+            for what, kind in names_of(text).items()
+            if what in used
+        }
+        for name, text in headers.items()
+    }
+    first = exported["vector"]
+    some = "lv lm lv_max lv_min lanes_enter stage_take lanes_own lanes_lowest lanes_kept lanes_best"
+    assert {*some.split(), *SAME} <= set(first)
+    for name, names in exported.items():
+        assert names == first, name
+    told_apart = set(re.findall(r"#define (\w+) NAMED\(\1\)", (FOLDER / "names.clh").read_text()))
+    assert set(first) - SAME <= told_apart
+    assert not SAME & told_apart
