@@ -142,7 +142,7 @@ def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
             )
         warp = 2 * int(runtime.advice["warp"])
         shuffles = LANE_SETS[plan.lanes].wide == "warp32"
-        if shuffles and plan.T != warp:
+        if shuffles and warp != plan.T:
             raise PlanError(
                 f"plan: {plan.lanes} lanes are two a work-item of a warp: on {runtime.info.name} "
                 f"T is {warp}, not {plan.T}"

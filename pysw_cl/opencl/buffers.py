@@ -49,7 +49,7 @@ class Buffers:
         self._arena: Arena | None = None
         self._low = self._high = 0
         self.bytes = 0
-        if small:
+        if small and int(runtime.device.global_mem_size) > 16 * ARENA_BYTES:
             arena = runtime.arena(Arena)
             if not arena.lent:
                 arena.lent, self._arena, self._high = True, arena, ARENA_BYTES
