@@ -36,7 +36,8 @@ PLANS: dict[str, dict[str, Any]] = {
 }
 ENGINES = ["reference", *PLANS]
 #: What cells are counted under: a lane set without its width.
-FAMILIES = {"vector": "vector", "vector32": "vector", "scalar32": "scalar"}
+FAMILIES = {"vector": ("vector",), "vector32": ("vector",), "scalar32": ("scalar",)}
+FAMILIES |= {"packed": ("packed", "warp"), "warp32": ("warp",)}
 
 every_engine = pytest.mark.parametrize("name", ENGINES)
 
@@ -55,8 +56,10 @@ def make_engine(name: str) -> Engine:
 def counted(name: str, cells: dict[str, int]) -> int:
     """How many cells an engine says it computed, all of them under its own lane set."""
     lanes = PLANS.get(name, {}).get("lanes", get_runtime("auto").info.lanes)
-    family = "reference/numpy/" if name == "reference" else f"wavefront/{FAMILIES[lanes]}/"
-    assert all(kind.startswith(family) for kind in cells), cells
+    families = tuple(f"wavefront/{family}/" for family in FAMILIES[lanes])
+    if name == "reference":
+        families = ("reference/numpy/",)
+    assert all(kind.startswith(families) for kind in cells), cells
     return sum(cells.values())
 
 

@@ -14,6 +14,10 @@ from .device import Runtime
 ARENA_BYTES = 4 << 20
 
 
+#: Parts of arenas by their id: buffers that last, which kernels may stay bound to.
+LASTING: dict[int, Any] = {}
+
+
 class Arena:
     """One buffer of a thread, lent to one job at a time.  What the host gives lies at its start,
     with a copy on the host that is sent at once; what it does not give lies at its end."""
@@ -27,12 +31,19 @@ class Arena:
         self.parts: dict[tuple[int, int], Any] = {}
         self.lent = False
 
+    def forget(self) -> None:
+        """Drop the parts."""
+        for part in self.parts.values():
+            LASTING.pop(id(part), None)
+        self.parts.clear()
+
     def part(self, start: int, size: int) -> Any:
         """The sub-buffer of ``size`` bytes at ``start``, made once."""
         if (start, size) not in self.parts:
             if len(self.parts) > 512:
-                self.parts.clear()
-            self.parts[start, size] = self.buffer.get_sub_region(start, size)
+                self.forget()
+            part = self.buffer.get_sub_region(start, size)
+            self.parts[start, size] = LASTING[id(part)] = part
         return self.parts[start, size]
 
 
@@ -49,7 +60,7 @@ class Buffers:
         self._arena: Arena | None = None
         self._low = self._high = 0
         self.bytes = 0
-        if small and int(runtime.device.global_mem_size) > 16 * ARENA_BYTES:
+        if small and runtime.advice["arena"] and _large(runtime):
             arena = runtime.arena(Arena)
             if not arena.lent:
                 arena.lent, self._arena, self._high = True, arena, ARENA_BYTES
@@ -142,6 +153,11 @@ class Buffers:
             except cl.Error as error:  # what went wrong in a kernel often shows here
                 raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
         return out
+
+
+def _large(runtime: Runtime) -> bool:
+    """Is an arena little of the device's memory?"""
+    return int(runtime.device.global_mem_size) > 16 * ARENA_BYTES
 
 
 def _up(size: int, align: int) -> int:

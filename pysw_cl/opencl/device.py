@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -191,6 +192,14 @@ class Runtime:
             self._local.queue = cl.CommandQueue(self.context, self.device)
         return self._local.queue
 
+    def forget(self) -> None:
+        """Drop this thread's kernels and arena, and the programs."""
+        arena = getattr(self._local, "arena", None)
+        if arena is not None:
+            arena.forget()
+        self._local.__dict__.clear()
+        self.programs.clear()
+
     def arena(self, make: Callable[[Runtime], Any]) -> Any:
         """This thread's arena of small buffers; ``make(self)`` makes it the first time."""
         if not hasattr(self._local, "arena"):
@@ -206,6 +215,16 @@ class Runtime:
         kernels: dict[Any, Any] = self._local.kernels
         return kernels
 
+
+def _forget() -> None:
+    """Let go of kernels, buffers and contexts while the drivers are still there."""
+    for runtime in list(_runtimes.values()):
+        runtime.forget()
+    _runtimes.clear()
+    _named.clear()
+
+
+atexit.register(_forget)
 
 #: How many runtimes of contexts and queues that the caller made are kept, with their programs.
 MOST_GIVEN = 8

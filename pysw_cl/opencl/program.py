@@ -12,6 +12,7 @@ import numpy as np
 
 from .._kernels import kernel_source
 from ..errors import DeviceError, InternalError
+from .buffers import LASTING
 from .device import Runtime
 
 
@@ -99,7 +100,10 @@ class BoundKernel:
             if bound is not None and (bound == value if integer else bound is value):
                 continue  # it has this value already
             self._kernel.set_arg(self._place[name], np.int32(value) if integer else value)
-            self._bound[name] = value
+            if integer or id(value) in LASTING:
+                self._bound[name] = value
+            else:
+                self._bound.pop(name, None)
         return self
 
     def launch(self, groups: int, group_size: int) -> Any:

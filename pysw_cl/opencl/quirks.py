@@ -134,6 +134,14 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://registry.khronos.org/OpenCL/extensions/intel/",
     ),
     Quirk(
+        "nvidia-sub-buffers",
+        lambda platform, device: "NVIDIA" in platform,
+        {"arena": False},
+        "a process that had used overlapping sub-buffers crashed when it released them at its end "
+        "(driver 580): small tiles get buffers of their own",
+        "https://registry.khronos.org/OpenCL/sdk/3.0/docs/man/html/clCreateSubBuffer.html",
+    ),
+    Quirk(
         "nvidia-packed",
         lambda platform, device: "NVIDIA" in platform and _compute_capability(device) >= 9,
         {"lanes": "packed", "options": "-cl-nv-maxrregcount=168", "permute": True},
@@ -153,10 +161,12 @@ QUIRKS: tuple[Quirk, ...] = (
 
 #: What holds where no row says otherwise: lane set, wavefront form, columns a turn of the main loop
 #: of work-item lanes, compiler options, lane sets that must not be used, work-items of a warp (or
-#: sub-group), whether there is a byte permutation with sign replication.
+#: sub-group), whether there is a byte permutation with sign replication, whether
+#: small tiles share one buffer.
 DEFAULTS: dict[str, Any] = {
     "warp": 32,
     "permute": False,
+    "arena": True,
     "usable": True,
     "lanes": "scalar32",
     "form": "two-phase",
