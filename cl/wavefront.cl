@@ -12,7 +12,7 @@ typedef struct {
   __global const uchar *query, *target;
   __global const int *left_h, *left_x;
   __global int *right_h, *right_x, *bus;
-  int m, n, stride, strips, tap_lane, tap_r, target_pad, open, extend, capacity;
+  int m, n, stride, strips, tap_lane, tap_r, right, target_pad, open, extend, capacity;
   __global int *hits;
   __global const uchar *letters;
   int chunk, highest, depth, limit8;
@@ -42,6 +42,7 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   w.left_x = t->left_x;
   w.right_h = t->right_h;
   w.right_x = t->right_x;
+  w.right = t->right;
   w.top_h = t->bus + (size_t)(strip & 1) * 2 * t->stride;
   w.top_x = w.top_h + t->stride;
   w.out = outlet(t, strip);
@@ -75,12 +76,12 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   __global const uchar *restrict query, __global const uchar *restrict target, \
   __global const uchar *restrict letters, __global const int *restrict left_h, \
   __global const int *restrict left_x, __global int *restrict right_h, __global int *restrict right_x, \
-  __global int *bus, int m, int n, int stride, int strips, int tap_lane, int tap_r, int query_pad, \
+  __global int *bus, int m, int n, int stride, int strips, int tap_lane, int tap_r, int right, int query_pad, \
   int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, \
   __global int *state, __global int *stages, __global char *profiles, __global int *record, volatile __global int *known, \
   __global int *hits, int capacity
 #define TILE_INIT \
-  {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, target_pad, \
+  {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, right, target_pad, \
    gap_open, gap_extend, capacity, hits, letters, chunk, highest, depth, limit8, profiles, PROFILE_BYTES, SCORE_GIVEN}
 #ifndef GROUP_SIZE
 #define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))

@@ -166,7 +166,7 @@ def default_plan(runtime: Runtime) -> Plan:
     if info.lanes == "packed":
         units = info.compute_units
         T = 2 * int(runtime.advice["warp"])
-        return replace(plan, T=T, alpha=25, B=8 * units, chunk=96, tile_cells=1 << 46)
+        return replace(plan, T=T, alpha=25, B=12 * units, chunk=128, tile_cells=1 << 46)
     T = 128
     while int(runtime.device.max_work_group_size) < T:
         T //= 2

@@ -32,8 +32,9 @@ PACKED_CODES, PACKED_GAIN = 6, 1 << 12
 
 _TILE = (
     "query target letters left_h left_x right_h right_x bus m:int n:int stride:int strips:int "
-    "tap_lane:int tap_r:int query_pad:int target_pad:int gap_open:int gap_extend:int chunk:int "
-    "highest:int depth:int limit8:int state stages profiles record known hits capacity:int"
+    "tap_lane:int tap_r:int right:int query_pad:int target_pad:int gap_open:int gap_extend:int "
+    "chunk:int highest:int depth:int limit8:int state stages profiles record known hits "
+    "capacity:int"
 )
 _FORM = {
     "ticketed": "ticket progress dirs",
@@ -208,7 +209,8 @@ class TileRun:
         bus[0, : grid.n], bus[1, : grid.n] = job.top.h, job.top.x
         chunk = min(self.plan.chunk, grid.n + grid.T)
         tap_lane, tap_r = grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1)
-        self.right = buffers.empty(4 * grid.padded_rows), buffers.empty(4 * grid.padded_rows)
+        rows = grid.padded_rows if job.right else 1
+        self.right = buffers.empty(4 * rows), buffers.empty(4 * rows)
         self.bus = buffers.of(bus)
         record = np.zeros((grid.B, RECORD_WORDS), np.int32)
         record[:, :4] = NEG
@@ -231,6 +233,7 @@ class TileRun:
             strips=grid.strips,
             tap_lane=tap_lane,
             tap_r=tap_r,
+            right=int(job.right),
             query_pad=query_pad,
             target_pad=target_pad,
             gap_open=scoring.gap_open,
