@@ -77,22 +77,27 @@ class Plan:
         """This plan with the alpha that a tile of m x n cells is done with soonest.
 
         Strips are taken in rounds of B, each n columns long, and follow each other ``T + chunk``
-        columns apart; a column costs its rows and about three more.  CPUs try some values
-        only, because each is another build of the kernel, which takes seconds there.
+        columns apart; a column costs its rows and some more.  CPUs try some values only, because
+        each is another build of the kernel, which takes seconds there.
         """
         narrow = LANE_SETS[self.lanes].narrow
         if self.fixed or narrow is None:
             return self
 
-        def cost(alpha: int) -> tuple[int, int]:
+        def cost(alpha: int) -> tuple[float, int]:
             strips = -(-m // (self.T * alpha))
-            rounds, behind = -(-strips // self.B), min(strips, self.B) * (self.T + self.chunk)
-            return (rounds * n + behind) * (alpha + 3), -alpha
+            rounds, busy = -(-strips // self.B), min(strips, self.B)
+            column: float = alpha + 3
+            if narrow == "packed":  # latency of a step, or the share of a full device (an H200)
+                column = max(alpha + 6.5, (alpha + 1) * 1.6 * busy / self.B)
+            return (rounds * n + busy * (self.T + self.chunk)) * column, -alpha
 
         tried: tuple[int, ...] = tuple(range(2, 65))
         if narrow == "vector":
             tried = (4, 8, 16) if self.B < 8 else (4, 8, 12, 14, 16)
         alpha = min((a for a in (*tried, self.alpha) if a <= self.alpha), key=cost)
+        if narrow == "packed" and m <= self.B * self.T * alpha:
+            return replace(self, alpha=alpha, chunk=min(self.chunk, 64))  # follow sooner
         return replace(self, alpha=alpha)
 
     def __str__(self) -> str:
