@@ -3,7 +3,7 @@
 //
 // bus: two parities of (H, F^) rows, `stride` ints each; strip s reads parity s & 1 and writes the
 // other, so that its input stays unmodified until nobody walks it again.
-// state: per group (two-phase: per strip mod B) the lanes between two portions, the vertical bus.
+// state: per group (two-phase: per strip mod B) the lanes between two blocks, the vertical bus.
 // record: per group (score, row, column) of its best cell, the highest score it saw, and columns walked
 // in 8, 16 and 32 bits; known: the best score of all groups (or,
 // where cells are collected, the least score that counts); hits, capacity: cells collected.

@@ -20,7 +20,7 @@ class Bounds:
     """What narrow lanes may rely on for one scoring (docs/algorithm.md, Widths).
 
     ``highest``: most that a diagonal step gains.  ``depth``: how far below every H a number may lie
-    that is formed on the way to a cell.  ``limit8``: highest H that a local portion in 8 bits may
+    that is formed on the way to a cell.  ``limit8``: highest H that a local block in 8 bits may
     meet or reach; negative where 8 bits are of no use.
     """
 
