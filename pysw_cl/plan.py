@@ -73,6 +73,11 @@ class Plan:
     walk_cells: int = 1 << 24
     fixed: bool = False
 
+    def without_narrow(self) -> Plan:
+        """This plan for what narrow lanes do not do; itself where it has none."""
+        lanes, T, alpha = LANE_SETS[self.lanes].instead or (self.lanes, self.T, self.alpha)
+        return replace(self, lanes=lanes, T=min(self.T, T), alpha=min(self.alpha, alpha))
+
     def for_size(self, m: int, n: int) -> Plan:
         """This plan with the alpha that a tile of m x n cells is done with soonest.
 

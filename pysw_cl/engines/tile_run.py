@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -65,16 +64,15 @@ def kernel_spec(
 def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan, str]:
     """The plan for one tile, and the score file.  Narrow lanes do not keep moves, every block of a
     tile must be proven to fit 16 bits, and its scores must be of a kind that they can make."""
-    instead, scoring = LANE_SETS[plan.lanes].instead, job.scoring
+    scoring = job.scoring
     score = "match" if _simple(scoring) else "matrix"
-    if instead is None:
+    if LANE_SETS[plan.lanes].instead is None:
         return plan, score
     narrow = _narrow_score(plan, job, permute)
     fits = Bounds.of(scoring).fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T)
     if narrow is not None and fits and not job.directions:
         return plan, narrow
-    lanes, T, alpha = instead
-    return replace(plan, lanes=lanes, T=min(plan.T, T), alpha=min(plan.alpha, alpha)), score
+    return plan.without_narrow(), score
 
 
 def _simple(scoring: Scoring) -> bool:

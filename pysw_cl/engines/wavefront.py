@@ -15,7 +15,7 @@ from ..grid import fit
 from ..opencl.buffers import Buffers
 from ..opencl.device import Runtime
 from ..opencl.program import BoundKernel, KernelSpec
-from ..plan import LANE_SETS, Plan
+from ..plan import Plan
 from ..tile import Hit
 from .base import TileJob, TileResult, Walk
 from .tile_run import TileRun, moves_bytes
@@ -148,7 +148,5 @@ class WavefrontEngine:
 
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Memory of the moves of a tile: 4 bits a cell, whole strips, T columns more."""
-        plan = self.plan
-        _, T, alpha = LANE_SETS[plan.lanes].instead or ("", plan.T, plan.alpha)
-        T, alpha = min(plan.T, T), min(plan.alpha, alpha)
-        return moves_bytes(fit(rows, columns, 1, T, alpha, "ticketed"))
+        plan = self.plan.without_narrow()
+        return moves_bytes(fit(rows, columns, 1, plan.T, plan.alpha, "ticketed"))
