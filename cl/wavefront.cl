@@ -89,12 +89,37 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
 
 #if TICKETED
 
-INLINE int next_ticket(__local int *scratch, volatile __global int *ticket)
+#if WARPS > 1
+// The next strip of this warp.  One ticket is for all warps of the group, the first that wants it takes
+// it: they walk neighbouring strips, so that while one waits for the one above it, that one has
+// more of the processor.  Four slots (how many came, ticket + 1) are enough: who comes to a round has done a
+// strip that all strips of two rounds ago came before.
+#define SLOTS(name) \
+  __local int name[8]; \
+  if (get_local_id(0) < 8) name[get_local_id(0)] = 0; \
+  barrier(CLK_LOCAL_MEM_FENCE)
+INLINE int next_strip(__local int *scratch, volatile __global int *ticket, volatile __local int *slots, int round)
+{
+  volatile __local int *slot = slots + 2 * (round & 3), *later = slots + 2 * (round + 2 & 3);
+  int mine = 0;
+  if (LEADER) {
+    if (atomic_inc(slot) == 0) {
+      later[0] = later[1] = 0;
+      slot[1] = atomic_inc(ticket) + 1;
+    }
+    while (mine == 0) mine = slot[1];
+  }
+  return (lanes_share(scratch, mine) - 1) * WARPS + (int)get_local_id(0) / GROUP;
+}
+#else
+#define SLOTS(name) __local int *name = 0
+INLINE int next_strip(__local int *scratch, volatile __global int *ticket, volatile __local int *slots, int round)
 {
   int mine = 0;
   if (LEADER) mine = atomic_inc(ticket);
   return lanes_share(scratch, mine);
 }
+#endif
 
 // Ticketed form: one launch; each group takes the next strip and waits until the strip above is
 // far enough.  It cannot deadlock even where groups run one after another, because the strip above
@@ -103,14 +128,15 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
                                             __global int *dirs, SCORE_ARGS)
 {
   LANES_LOCAL(scratch);
-  STAGE_OF_GROUP(stage, stages, get_group_id(0), chunk);
+  SLOTS(slots);
+  STAGE_OF_GROUP(stage, stages, WALKER, chunk);
   const tile_t tile = TILE_INIT;
-  __global int *my_record = record + RECORD_WORDS * get_group_id(0);
+  __global int *my_record = record + RECORD_WORDS * WALKER;
   best_t best = best_load(my_record);
-  __global int *mine = state + (size_t)get_group_id(0) * STATE_WORDS * T;
+  __global int *mine = state + (size_t)WALKER * STATE_WORDS * T;
 
-  for (int strip = next_ticket(scratch, ticket); strip < strips; strip = next_ticket(scratch, ticket)) {
-    walk_t w = walk_of(&tile, strip, get_group_id(0), stage, scratch);
+  for (int round = 0, strip; (strip = next_strip(scratch, ticket, slots, round)) < strips; round++) {
+    walk_t w = walk_of(&tile, strip, WALKER, stage, scratch);
     w.leave = strip;
     w.leave_at = n;
 #if DIRS
@@ -148,7 +174,7 @@ __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_
                                              SCORE_ARGS)
 {
   LANES_LOCAL(scratch);
-  const int block = first_block + get_group_id(0), strip = diagonal - block;
+  const int block = first_block + WALKER, strip = diagonal - block;
   STAGE_OF_GROUP(stage, stages, block, chunk);
   const tile_t tile = TILE_INIT;
   const int start = (int)((long)block * n / blocks), end = (int)((long)(block + 1) * n / blocks);

@@ -43,20 +43,24 @@ class Bounds:
         limit8 = 255 - depth - highest
         return cls(highest, depth, limit8 if limit8 >= LEAST_LIMIT8 else -1)
 
-    def fits16(self, scoring: Scoring, rows: int, columns: int, lanes: int) -> bool:
+    def fits16(
+        self, scoring: Scoring, rows: int, columns: int, lanes: int, sloped: int = 0
+    ) -> bool:
         """Can every block of a real matrix with so many rows and columns run in 16 bits?
 
         Along a row or a column H falls by at most one gap, and over k steps it rises by at most
         k (highest + extend) + open.  The cells that enter a block lie on its top, `columns` wide,
         and on its left, where lane l is l columns behind; inside the block H falls by at most one
-        gap and gains `highest` a step.
+        gap and gains `highest` a step.  ``sloped``: rows of a lane whose numbers rise by `extend`
+        a row and a column and stay below zero (0: they do neither).
         """
         extend, across = scoring.gap_extend, columns + lanes
         slope = self.highest + extend
         spread = max(rows * extend + across * slope, rows * slope + across * extend)
         spread += 2 * scoring.gap_open
         inside = 2 * scoring.gap_open + columns * extend + min(rows, columns) * self.highest
-        return spread + inside + self.depth <= 65535
+        room = 32767 - extend * (sloped + columns + 4) if sloped else 65535
+        return spread + inside + self.depth <= room
 
 
 def worst(scoring: Scoring) -> int:

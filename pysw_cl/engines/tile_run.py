@@ -39,7 +39,11 @@ _FORM = {
     "ticketed": "ticket progress dirs",
     "two-phase": "diagonal:int first_block:int blocks:int phase:int",
 }
-_SCORE = {"match": "match:int mismatch:int", "matrix": "matrix wide:int", "four": "words"}
+_SCORE = {
+    "match": "match:int mismatch:int lift:int",
+    "matrix": "matrix wide:int",
+    "four": "words lift:int",
+}
 _NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
 
 
@@ -73,6 +77,13 @@ def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan, str]:
     if narrow is not None and fits and not job.directions:
         return plan, narrow
     return plan.without_narrow(), score
+
+
+def _may_slope(plan: Plan, job: TileJob) -> bool:
+    """Do numbers that rise by the extension a row and a column fit 15 bits, and scores bytes?"""
+    scoring, bounds = job.scoring, Bounds.of(job.scoring)
+    fits = bounds.fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T, plan.alpha)
+    return fits and scoring.highest + 2 * scoring.gap_extend <= 127
 
 
 def _simple(scoring: Scoring) -> bool:
@@ -139,10 +150,17 @@ class TileRun:
         m, n = len(job.query), len(job.target)
         self.plan, self.score = planned(plan, job, bool(runtime.advice["permute"]))
         self.plan = plan = self.plan.for_size(m, n)
+        self.sloped = LANE_SETS[plan.lanes].narrow == "packed" and _may_slope(plan, job)
         form, B = plan.form, plan.B
         if job.directions and form == "two-phase":
             form, B = "ticketed", 1  # one group, which waits for no other
         self.grid = fit(m, n, B, plan.T, plan.alpha, form)
+        warps = LANE_SETS[plan.lanes].wide == "warp32" and form == "ticketed"
+        self.warps = 1
+        if warps and runtime.advice["warps"]:  # as many a scheduler everywhere
+            schedulers = int(runtime.advice["warps"]) * runtime.info.compute_units
+            self.warps = runtime.advice["warps"] * min(3, -(-self.grid.B // schedulers))
+        self.walkers = -(-self.grid.B // self.warps) * self.warps
         lowest = REACH if job.floor is None else 1
         self.threshold = lowest
         if job.threshold is not None:
@@ -173,22 +191,25 @@ class TileRun:
             "TICKETED": int(grid.form == "ticketed"),
             "STEPS": steps,
         }
+        if self.warps > 1:
+            defines["WARPS"] = self.warps
         if LANE_SETS[self.plan.lanes].narrow == "packed":
-            defines["CHUNK"] = self.plan.chunk
+            defines |= {"CHUNK": self.plan.chunk, "SLOPED": int(self.sloped)}
         return defines
 
     def _score_arguments(self) -> tuple[int, int, dict[str, Any]]:
         """(padding code of the query, of the target, kernel arguments).  Padding never gains."""
         scoring, of = self.job.scoring, self.buffers.of
+        lift = 2 * scoring.gap_extend if self.sloped else 0  # a diagonal step rises twice
         if self.score == "match":
             assert scoring.match_mismatch is not None
             match, mismatch = (max(score, worst(scoring)) for score in scoring.match_mismatch)
-            return 254, 253, {"match": match, "mismatch": mismatch}
+            return 254, 253, {"match": match, "mismatch": mismatch, "lift": lift}
         table = _table(scoring)
         if self.score == "four":
             four = np.zeros((len(table), 4), np.int8)
-            four[:, : min(4, table.shape[1])] = table[:, :4]
-            return len(table) - 1, 0, {"words": of(four.view("<i4"))}
+            four[:, : min(4, table.shape[1])] = table[:, :4] + lift
+            return len(table) - 1, 0, {"words": of(four.view("<i4")), "lift": lift}
         wide = table.shape[1]
         return len(table) - 1, wide - 1, {"matrix": of(table.ravel()), "wide": wide}
 
@@ -210,7 +231,7 @@ class TileRun:
         rows = grid.padded_rows if job.right else 1
         self.right = buffers.empty(4 * rows), buffers.empty(4 * rows)
         self.bus = buffers.of(bus)
-        record = np.zeros((grid.B, RECORD_WORDS), np.int32)
+        record = np.zeros((self.walkers, RECORD_WORDS), np.int32)
         record[:, :4] = NEG
         self.record = buffers.of(record)
         self.hits = buffers.of(np.zeros(1 + 3 * self.capacity, np.int32))
@@ -240,9 +261,9 @@ class TileRun:
             highest=bounds.highest,
             depth=bounds.depth,
             limit8=bounds.limit8,
-            state=buffers.empty(4 * grid.B * (4 * grid.alpha + 6) * grid.T),
-            profiles=buffers.empty(16 * grid.T * grid.B * score_arguments.get("wide", 0)),
-            stages=buffers.empty(8 * grid.B * chunk),
+            state=buffers.empty(4 * self.walkers * (4 * grid.alpha + 6) * grid.T),
+            profiles=buffers.empty(16 * grid.T * self.walkers * score_arguments.get("wide", 0)),
+            stages=buffers.empty(8 * self.walkers * chunk),
             record=self.record,
             known=buffers.of(np.array([self.threshold], np.int32)),
             hits=self.hits,
@@ -267,7 +288,7 @@ class TileRun:
             self._two_phase()
 
     def _ticketed(self) -> None:
-        self.kernel.launch(self.grid.B, self._group())
+        self.kernel.launch(self.walkers // self.warps, self.warps * self._group())
         self.launches = 1
 
     def _two_phase(self) -> None:
@@ -298,7 +319,7 @@ class TileRun:
             bottom = bottom.restored() if bottom is not None else None
         best: tuple[Hit, ...] = ()
         top, found = None, 0
-        records = read(self.record, RECORD_WORDS * grid.B).reshape(-1, RECORD_WORDS)
+        records = read(self.record, RECORD_WORDS * self.walkers).reshape(-1, RECORD_WORDS)
         if job.best:
             best = tuple(sorted(self._hits(records))[:1])
             top = int(records[:, 3].max())

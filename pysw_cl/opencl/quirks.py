@@ -144,7 +144,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "nvidia-packed",
         lambda platform, device: "NVIDIA" in platform and _compute_capability(device) >= 9,
-        {"lanes": "packed", "options": "-cl-nv-maxrregcount=168", "permute": True},
+        {"lanes": "packed", "options": "-cl-nv-maxrregcount=168", "permute": True, "warps": 4},
         "from compute capability 9.0 on, additions and maxima of packed 16-bit pairs are "
         "instructions; 168 registers let 12 warps share a multiprocessor",
         "https://docs.nvidia.com/cuda/parallel-thread-execution/",
@@ -166,6 +166,7 @@ QUIRKS: tuple[Quirk, ...] = (
 DEFAULTS: dict[str, Any] = {
     "warp": 32,
     "permute": False,
+    "warps": 0,
     "arena": True,
     "usable": True,
     "lanes": "scalar32",
