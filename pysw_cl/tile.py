@@ -120,10 +120,10 @@ class Border:
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop`` of the border."""
         if self.free:
-            h = np.zeros(stop - start, np.int32)
-        else:
-            steps = np.arange(start + 1, stop + 1, dtype=np.int64)
-            h = (-self.gap_open - self.gap_extend * steps).astype(np.int32)
+            count = stop - start
+            return Edge(np.zeros(count, np.int32), np.full(count, -self.gap_open, np.int32))
+        steps = np.arange(start + 1, stop + 1, dtype=np.int64)
+        h = (-self.gap_open - self.gap_extend * steps).astype(np.int32)
         return Edge(h, (h - np.int32(self.gap_open)).astype(np.int32))
 
 

@@ -57,7 +57,10 @@ try_narrow(__global const int *in, __global const uchar *letters, __global const
   ROW(lv_pick(lanes_from_to(0, 0), a, b), base)
   ROW(lv_pick(lanes_from_to(T, T - 1), a, b), base)
   ROW(lv_pick(lanes_from_to(2, 99), a, b), base)
-  const raw_t step = lanes_letters(letters, {COLUMNS}, {STEP});
+  const stage_t s = stage_of(stage, CHUNK);
+  stage_letters(s, letters, {COLUMNS}, {WIDE}, {STEP}, 1);
+  lanes_sync();
+  const raw_t step = lanes_letters(s, letters, {COLUMNS}, {STEP}, 0);
   const lv codes = lanes_row_codes(lanes_load(in + 3 * T));
   ROW(lv_match(codes, lanes_codes(step), match, mismatch), 0)
   lanes_store(out, lanes_letters_wide(step));
@@ -72,7 +75,6 @@ try_narrow(__global const int *in, __global const uchar *letters, __global const
   OWN(best.row)
   OWN(best.column)
 
-  const stage_t s = stage_of(stage, CHUNK);
   KEPT_SPACE int *room = KEPT_ROOM(state, stage);
   const int2 none = {{INT_MAX, INT_MIN}}, some = {{h[0] - 1, h[0]}};
   const int2 empty = stage_take(s, h, x, 0, base, 2, some);
@@ -115,7 +117,7 @@ def run(lanes: str, T: int, width: int, data: dict[str, Any]) -> tuple[Any, Any,
     files = kernel_spec("ticketed", lanes, "matrix" if narrow == "vector" else "match").files[:-3]
     source = joined_source((*files, f"WIDTH={width}")) + KERNEL
     program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T} -DR={R}")
-    letters = _letters(narrow, "match", data["target"], T, WIDE)
+    letters = _letters(data["target"], T, WIDE) if narrow == "vector" else data["target"]
     with Buffers(runtime) as buffers:
         out = buffers.of(np.zeros(ROWS * T, np.int32))
         bus = [buffers.of(np.zeros(BUS, np.int32)) for _ in range(2)]

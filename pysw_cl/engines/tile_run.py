@@ -15,7 +15,7 @@ from ..opencl.program import BoundKernel, KernelSpec
 from ..plan import LANE_SETS, Plan
 from ..precision import Bounds, worst
 from ..scoring import Scoring
-from ..tile import NEG, REACH, Edge, Hit
+from ..tile import NEG, REACH, Codes, Edge, Hit
 from .base import TileJob, TileResult
 
 MOST = 2**31 - 1
@@ -121,20 +121,12 @@ def _narrow_score(plan: Plan, job: TileJob, permute: bool) -> str | None:
     return "matrix" if profiled else None
 
 
-def _letters(
-    narrow: str | None, score: str, target: NDArray[np.uint8], T: int, pad: int
-) -> NDArray[Any]:
-    """The target as narrow lanes read it, with T columns of padding at both ends: backwards; or,
-    for packed lanes, a half-word a column with its letter and the one before it."""
+def _letters(target: Codes, T: int, pad: int) -> Codes:
+    """The target as narrow lanes of CPU vectors read it: backwards, T columns of padding at both
+    ends."""
     padded = np.full(len(target) + 2 * T, pad, np.uint8)
-    padded[T : T + len(target)] = target
-    if narrow != "packed":
-        return np.ascontiguousarray(padded[::-1])
-    low = np.minimum(padded, PACKED_CODES - 1).astype(np.uint16)
-    high = np.concatenate((low[:1], low[:-1]))
-    if score == "four":  # selectors of a byte permutation, each with its sign
-        return low | (low | 8) << 4 | (high | 4) << 8 | (high | 12) << 12
-    return low | high << 8
+    padded[T : T + len(target)] = target[::-1]
+    return padded
 
 
 class TileRun:
@@ -221,16 +213,19 @@ class TileRun:
         codes = np.full(grid.padded_rows, query_pad, np.uint8)
         codes[: grid.m] = job.query
         narrow = LANE_SETS[self.plan.lanes].narrow
-        letters = _letters(narrow, self.score, job.target, grid.T, target_pad)
+        target = buffers.of(job.target)
+        letters = target
+        if narrow == "vector":
+            letters = buffers.of(_letters(job.target, grid.T, target_pad))
         left_h, left_x = _left(job, grid)
         self.stride = grid.n + 2 * grid.T
-        bus = np.full((4, self.stride), NEG, np.int32)
-        bus[0, : grid.n], bus[1, : grid.n] = job.top.h, job.top.x
         chunk = min(self.plan.chunk, grid.n + grid.T)
         tap_lane, tap_r = grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1)
         rows = grid.padded_rows if job.right else 1
         self.right = buffers.empty(4 * rows), buffers.empty(4 * rows)
-        self.bus = buffers.of(bus)
+        self.bus = buffers.empty(16 * self.stride)
+        buffers.write(self.bus, job.top.h)
+        buffers.write(self.bus, job.top.x, 4 * self.stride)
         record = np.zeros((self.walkers, RECORD_WORDS), np.int32)
         record[:, :4] = NEG
         self.record = buffers.of(record)
@@ -239,8 +234,8 @@ class TileRun:
         self.kernel = BoundKernel(self.runtime, spec, self._defines())
         self.kernel.bind(
             query=buffers.of(codes),
-            target=buffers.of(job.target),
-            letters=buffers.of(letters),
+            target=target,
+            letters=letters,
             left_h=buffers.of(left_h),
             left_x=buffers.of(left_x),
             right_h=self.right[0],
@@ -359,11 +354,10 @@ def _left(job: TileJob, grid: Grid) -> tuple[NDArray[np.int32], NDArray[np.int32
     low = last if last < REACH else last - scoring.gap_open - scoring.gap_extend
     if job.floor is not None and last >= job.floor:
         low = max(low, job.floor)
-    left_h = np.full(grid.padded_rows + 1, low, np.int32)
-    left_x = np.full(grid.padded_rows, low - scoring.gap_open, np.int32)
-    left_h[0] = job.corner
-    left_h[1 : m + 1] = job.left.h
-    left_x[:m] = job.left.x
+    left_h = np.empty(grid.padded_rows + 1, np.int32)
+    left_x = np.empty(grid.padded_rows, np.int32)
+    left_h[0], left_h[1 : m + 1], left_x[:m] = job.corner, job.left.h, job.left.x
+    left_h[m + 1 :], left_x[m:] = low, low - scoring.gap_open
     if m < grid.padded_rows:
         left_h[m] = low
     return left_h, left_x

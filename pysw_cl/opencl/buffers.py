@@ -12,7 +12,8 @@ from .device import Runtime
 
 #: Bytes of a thread's arena: a small tile's buffers are parts of it, which are there already.
 ARENA_BYTES = 4 << 20
-
+#: The largest buffer that a pool keeps.
+POOLED_BYTES = 1 << 18
 
 #: Parts of arenas by their id: buffers that last, which kernels may stay bound to.
 LASTING: dict[int, Any] = {}
@@ -25,45 +26,116 @@ class Arena:
     def __init__(self, runtime: Runtime) -> None:
         import pyopencl as cl
 
-        self.buffer = cl.Buffer(runtime.context, cl.mem_flags.READ_WRITE, ARENA_BYTES)
-        self.host = np.zeros(ARENA_BYTES, np.uint8)
-        self.align = max(128, int(runtime.device.mem_base_addr_align) // 8)
-        self.parts: dict[tuple[int, int], Any] = {}
+        self._queue = runtime.queue
+        self._buffer = cl.Buffer(runtime.context, cl.mem_flags.READ_WRITE, ARENA_BYTES)
+        self._host = np.zeros(ARENA_BYTES, np.uint8)
+        self._align = max(128, int(runtime.device.mem_base_addr_align) // 8)
+        self._parts: dict[tuple[int, int], Any] = {}
+        self._low, self._high = 0, ARENA_BYTES
         self.lent = False
+
+    def begin(self) -> None:
+        """All of it is free again."""
+        self._low, self._high = 0, ARENA_BYTES
 
     def forget(self) -> None:
         """Drop the parts."""
-        for part in self.parts.values():
+        for part in self._parts.values():
             LASTING.pop(id(part), None)
-        self.parts.clear()
+        self._parts.clear()
 
-    def part(self, start: int, size: int) -> Any:
-        """The sub-buffer of ``size`` bytes at ``start``, made once."""
-        if (start, size) not in self.parts:
-            if len(self.parts) > 512:
+    def part(self, size: int, array: NDArray[Any] | None) -> Any:
+        """A part of ``size`` bytes, with a copy of ``array``; None if there is no room."""
+        room = -(-size // self._align) * self._align
+        if not 0 < room <= self._high - self._low:
+            return None
+        if array is None:
+            self._high -= room
+            return self._part(self._high, size)
+        start, self._low = self._low, self._low + room
+        self._host[start : start + size] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        return self._part(start, size)
+
+    def _part(self, start: int, size: int) -> Any:
+        if (start, size) not in self._parts:
+            if len(self._parts) > 512:
                 self.forget()
-            part = self.buffer.get_sub_region(start, size)
-            self.parts[start, size] = LASTING[id(part)] = part
-        return self.parts[start, size]
+            part = self._buffer.get_sub_region(start, size)
+            self._parts[start, size] = LASTING[id(part)] = part
+        return self._parts[start, size]
+
+    def send(self) -> None:
+        """Enqueue the copy of what the host gave."""
+        import pyopencl as cl
+
+        if self._low:
+            host = self._host[: self._low]
+            cl.enqueue_copy(self._queue, self._buffer, host, is_blocking=False)
+
+
+class Pool:
+    """Buffers of a thread that are kept, lent to one job at a time: the k-th that a job asks for is
+    the one of its size that another job's k-th was."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._kept: dict[tuple[int, int], Any] = {}
+        self._sent: list[Any] = []
+        self._asked = 0
+        self.lent = False
+
+    def begin(self) -> None:
+        """All of it is free again."""
+        self._asked = 0
+        self._sent.clear()
+
+    def forget(self) -> None:
+        """Drop the buffers."""
+        for buffer in self._kept.values():
+            LASTING.pop(id(buffer), None)
+            buffer.release()
+        self._kept.clear()
+
+    def part(self, size: int, array: NDArray[Any] | None) -> Any:
+        """A buffer of at least ``size`` bytes, with a copy of ``array``; None if that is much."""
+        import pyopencl as cl
+
+        if not 0 < size <= POOLED_BYTES:
+            return None
+        self._asked += 1
+        key = self._asked, 1 << max(10, (size - 1).bit_length())
+        if key not in self._kept:
+            made = cl.Buffer(self._runtime.context, cl.mem_flags.READ_WRITE, key[1])
+            self._kept[key] = LASTING[id(made)] = made
+        buffer = self._kept[key]
+        if array is not None:
+            host = np.ascontiguousarray(array)
+            copy = cl.enqueue_copy(self._runtime.queue, buffer, host, is_blocking=False)
+            self._sent.append(copy)  # it holds the array
+        return buffer
+
+    def send(self) -> None:
+        """Nothing is left to send."""
 
 
 class Buffers:
     """Allocates buffers for one job and frees them together; ``bytes`` is what they hold.
 
-    ``small``: take what fits from this thread's arena; :meth:`send` must then be called before a
-    kernel runs.
+    ``small``: take what fits from what this thread keeps; :meth:`send` must then be called before
+    a kernel runs.
     """
 
     def __init__(self, runtime: Runtime, small: bool = False) -> None:
         self._runtime = runtime
         self._held: list[Any] = []
-        self._arena: Arena | None = None
-        self._low = self._high = 0
+        self._sent: list[Any] = []
+        self._kept: Arena | Pool | None = None
         self.bytes = 0
-        if small and runtime.advice["arena"] and _large(runtime):
-            arena = runtime.arena(Arena)
-            if not arena.lent:
-                arena.lent, self._arena, self._high = True, arena, ARENA_BYTES
+        if small and _large(runtime):
+            kept = runtime.arena(Arena if runtime.advice["arena"] else Pool)
+            if not kept.lent:
+                kept.lent, self._kept = True, kept
+                kept.begin()
 
     def __enter__(self) -> Buffers:
         return self
@@ -73,11 +145,12 @@ class Buffers:
 
     def free(self) -> None:
         """Release every buffer."""
-        if self._arena is not None:
-            self._arena.lent, self._arena = False, None
+        if self._kept is not None:
+            self._kept.lent, self._kept = False, None
         for buffer in self._held:
             buffer.release()
         self._held.clear()
+        self._sent.clear()
         self.bytes = 0
 
     def _make(self, size: int, flags: int, host: NDArray[Any] | None) -> Any:
@@ -107,37 +180,52 @@ class Buffers:
         """A buffer that starts as a copy of ``array``."""
         import pyopencl as cl
 
-        arena, size = self._arena, array.nbytes
-        if arena is not None and 0 < size <= self._high - self._low:
-            start, self._low = self._low, self._low + _up(size, arena.align)
-            arena.host[start : start + size] = (
-                np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            )
-            self.bytes += size
-            return arena.part(start, size)
+        part = self._part(array.nbytes, array)
+        if part is not None:
+            return part
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        return self._make(size, flags, np.ascontiguousarray(array))
+        return self._make(array.nbytes, flags, np.ascontiguousarray(array))
 
     def empty(self, size: int) -> Any:
         """A buffer of ``size`` bytes with nothing in it yet."""
         import pyopencl as cl
 
-        arena, size = self._arena, max(size, 4)
-        if arena is not None and _up(size, arena.align) <= self._high - self._low:
-            self._high -= _up(size, arena.align)
-            self.bytes += size
-            return arena.part(self._high, size)
-        return self._make(size, cl.mem_flags.READ_WRITE, None)
+        size = max(size, 4)
+        part = self._part(size, None)
+        return self._make(size, cl.mem_flags.READ_WRITE, None) if part is None else part
 
-    def send(self) -> None:
-        """Enqueue the copy of what the host gave to the arena."""
+    def _part(self, size: int, array: NDArray[Any] | None) -> Any:
         import pyopencl as cl
 
-        if self._arena is None or not self._low:
-            return
-        device, host = self._arena.buffer, self._arena.host[: self._low]
+        if self._kept is None:
+            return None
         try:
-            cl.enqueue_copy(self._runtime.queue, device, host, is_blocking=False)
+            part = self._kept.part(size, array)
+        except cl.Error as error:
+            raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
+        if part is not None:
+            self.bytes += size
+        return part
+
+    def write(self, buffer: Any, array: NDArray[Any], offset: int = 0) -> None:
+        """Enqueue the copy of ``array`` to a buffer from byte ``offset`` on."""
+        import pyopencl as cl
+
+        try:
+            copy = cl.enqueue_copy(
+                self._runtime.queue, buffer, array, dst_offset=offset, is_blocking=False
+            )
+        except cl.Error as error:
+            raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
+        self._sent.append(copy)  # it holds the array
+
+    def send(self) -> None:
+        """Enqueue what is still to be copied to the device."""
+        import pyopencl as cl
+
+        try:
+            if self._kept is not None:
+                self._kept.send()
         except cl.Error as error:
             raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
 
@@ -158,8 +246,3 @@ class Buffers:
 def _large(runtime: Runtime) -> bool:
     """Is an arena little of the device's memory?"""
     return int(runtime.device.global_mem_size) > 16 * ARENA_BYTES
-
-
-def _up(size: int, align: int) -> int:
-    """``size`` rounded up to a multiple of ``align``."""
-    return -(-size // align) * align

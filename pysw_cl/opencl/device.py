@@ -201,7 +201,7 @@ class Runtime:
         self.programs.clear()
 
     def arena(self, make: Callable[[Runtime], Any]) -> Any:
-        """This thread's arena of small buffers; ``make(self)`` makes it the first time."""
+        """What this thread keeps of small buffers; ``make(self)`` makes it the first time."""
         if not hasattr(self._local, "arena"):
             self._local.arena = make(self)
         return self._local.arena
