@@ -57,11 +57,13 @@ def check_tile(engine: WavefrontEngine, job: TileJob) -> dict[int, int]:
     return widths
 
 
-def portions(n: int, T: int, chunk: int) -> Iterator[tuple[int, int]]:
-    """The steps that a ticketed strip does at a time: lanes enter, work, leave."""
-    start = 0
+def portions(n: int, T: int, chunk: int, strip: int) -> Iterator[tuple[int, int]]:
+    """The steps that a ticketed strip does at a time: lanes enter, work, leave; T - 1 steps before
+    the strip above does."""
+    start, chunk = 0, min(chunk, n + T)
     while start < n + T:
-        stop = min(start + chunk, T if start < T else n if start < n else n + T, n + T)
+        stop = start + chunk - (start + strip * (T - 1)) % chunk
+        stop = min(stop, T if start < T else n if start < n else n + T, n + T)
         yield start, stop
         start = stop
 
@@ -80,7 +82,7 @@ def ladder(job: TileJob, T: int, alpha: int, chunk: int) -> dict[int, int]:
             (lane, slice(strip + lane * alpha, strip + lane * alpha + alpha + 1))
             for lane in range(T)
         ]
-        for start, stop in portions(n, T, chunk):
+        for start, stop in portions(n, T, chunk, strip // (T * alpha)):
             state = [h[rows, min(max(start - lane, 0), n)] for lane, rows in lanes]
             incoming = np.concatenate([*state, h[strip, start + 1 : stop + 1]])
             inside = [

@@ -151,7 +151,7 @@ class TileRun:
         self.warps = 1
         if warps and runtime.advice["warps"]:  # as many a scheduler everywhere
             schedulers = int(runtime.advice["warps"]) * runtime.info.compute_units
-            self.warps = runtime.advice["warps"] * min(3, -(-self.grid.B // schedulers))
+            self.warps = runtime.advice["warps"] * -(-self.grid.B // schedulers)
         self.walkers = -(-self.grid.B // self.warps) * self.warps
         lowest = REACH if job.floor is None else 1
         self.threshold = lowest
