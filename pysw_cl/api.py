@@ -21,6 +21,7 @@ from .results import Alignment, Stats, runs_from_moves, unscale
 from .scoring import Scoring, cached_scoring
 from .sequences import as_sequence
 from .tile import Hit
+from .tile_map import TileMap
 
 OUTPUTS = ("score", "ends", "path")
 
@@ -109,10 +110,12 @@ def align(
     engine, chosen = make_engine(device, plan)
 
     stats = Stats()
-    frame, end, path = _best_frame(
+    frame, end, path, tiles = _best_frame(
         engine, chosen, frames, scoring, mode, free, output == "path", prune, progress, stats
     )
+    corner = frame.row_end if frame.minus else frame.row
     found: dict[str, Any] = {"strand": frame.strand}
+    found["tiles"] = tiles.placed(corner, frame.column, scoring.scale, frame.minus)
     start = None if path is None else (path.row, path.column)
     found |= frame.found(start, None if output == "score" else (end.row, end.column))
     if path is not None:
@@ -154,17 +157,17 @@ def _best_frame(
     prune: bool,
     progress: Progress | None,
     stats: Stats,
-) -> tuple[Frame, Hit, Path | None]:
+) -> tuple[Frame, Hit, Path | None, TileMap]:
     """The first frame with the best score, the best end in it, and the path where wanted.  A later
     frame is searched only for what beats the ones before, which prunes most of it."""
-    found: tuple[Frame, Hit, Path | None] | None = None
+    found: tuple[Frame, Hit, Path | None, TileMap] | None = None
     for k, frame in enumerate(frames):
         problem = Problem(*frame.codes(scoring), scoring, mode, free)
         beat = None if found is None else found[1].score
         share = part_of(progress, k, len(frames))
-        end, path = _search(engine, plan, problem, want_path, prune, beat, share, stats)
+        end, path, tiles = _search(engine, plan, problem, want_path, prune, beat, share, stats)
         if beat is None or end.score > beat:
-            found = frame, end, path
+            found = frame, end, path, tiles
     assert found is not None
     return found
 
@@ -178,7 +181,7 @@ def _search(
     beat: int | None,
     progress: Progress | None,
     stats: Stats,
-) -> tuple[Hit, Path | None]:
+) -> tuple[Hit, Path | None, TileMap]:
     """The best end, and the path to it where wanted and where it beats a score.  A score alone
     keeps no special rows."""
     m, n = len(problem.query), len(problem.target)
@@ -193,8 +196,9 @@ def _search(
     stats.add_cells(swept.cells)
     stats.launches += swept.launches
     stats.pruned = sum(area.cells for area in swept.pruned)
+    tiles = TileMap.of((m, n), swept.tops, swept.pruned)
     if grid is None or (beat is not None and end.score <= beat):
-        return end, None
+        return end, None, tiles
 
     def between() -> None:
         if progress is not None:
@@ -203,4 +207,4 @@ def _search(
     path = walk_back(engine, problem, grid, end, plan.walk_cells, between)
     stats.add_cells(path.cells)
     stats.launches += path.launches
-    return end, path
+    return end, path, tiles

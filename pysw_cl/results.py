@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from .errors import InputError, InternalError
 from .scoring import Scoring
 from .sequences import Sequence
 from .tile import View
+
+if TYPE_CHECKING:
+    from .tile_map import TileMap
 
 Moves = NDArray[np.uint8]
 
@@ -191,6 +195,7 @@ class Alignment:
     ``strand`` is "plus", or "minus" where the query's reverse complement is aligned: coordinates
     are those of the letters as given on both sides, and ``runs`` go along the target, so they go
     through the query's letters from ``query_end`` down to ``query_start``, each complemented.
+    ``tiles`` says where the matrix has which scores and what of it was pruned.
 
     A gap of length k costs ``gap_open + k * gap_extend``.  ``print`` shows the pairwise text.
     """
@@ -208,6 +213,7 @@ class Alignment:
     plan: Any = None
     stats: Stats = field(default_factory=Stats)
     strand: str = "plus"
+    tiles: TileMap | None = None
 
     @property
     def cigar(self) -> str | None:
@@ -276,6 +282,14 @@ class Alignment:
             total -= self.runs.gaps() * scoring.gap_open
             total -= self.runs.count("ID") * scoring.gap_extend
         return unscale(total, scoring)
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw the path over the matrix into a file (.png, .pdf, .svg), with the tiles' highest
+        scores and what was pruned.  Raises InputError without matplotlib (the extra ``plot``) or
+        for an unknown format, and FormatError for a file that cannot be written."""
+        from .plot import plot
+
+        plot(self, path)
 
     def __repr__(self) -> str:
         query = _span("query", self.query, self.query_start, self.query_end)
