@@ -121,6 +121,12 @@ def test_both_on_a_device(kernels: Any) -> None:
             host = align(query, target, strand=strand, plan=REFERENCE)
             assert (r.strand, r.score, r.cigar) == (strand, host.score, host.cigar)
             assert coordinates(r) == coordinates(host)
+            alone = align(query, target, strand=strand, plan=plan)
+            assert r.tiles is not None
+            assert alone.tiles is not None
+            both_there = ~np.isnan(r.tiles.scores) & ~np.isnan(alone.tiles.scores)
+            assert np.array_equal(r.tiles.scores[both_there], alone.tiles.scores[both_there])
+            assert np.nanmax(r.tiles.scores) == r.score
 
 
 def test_plus_wins_a_tie() -> None:
