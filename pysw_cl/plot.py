@@ -99,6 +99,8 @@ def draw(alignment: Alignment) -> Any:
             axes.plot([], [], "s", color="0.75", label=f"pruned: {share:.1%} of the matrix")
         axes.set_xlim(tiles.columns[0], tiles.columns[-1])
         axes.set_ylim(tiles.rows[-1], tiles.rows[0])
+    else:
+        axes.yaxis.set_inverted(True)
     if alignment.runs is not None:
         points = path_points(alignment)
         axes.plot(points[:, 0], points[:, 1], color="red", linewidth=1.5, label="path")

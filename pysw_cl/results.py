@@ -240,13 +240,15 @@ class Alignment:
 
     def region(self) -> tuple[Letters, Letters]:
         """The letters of the aligned region of both sequences, the query's as they are aligned:
-        reverse complemented on the minus strand.  Needs the path's starts."""
+        reverse complemented on the minus strand.  Raises InputError without a path."""
         query, target = self._region()
         return query.read(0, len(query)), target.read(0, len(target))
 
     def _region(self) -> tuple[View, View]:
-        assert self.query_start is not None
-        assert self.target_start is not None
+        if self.query_start is None or self.target_start is None:
+            raise InputError(
+                "it is not known where this alignment starts; align with output='path'"
+            )
         minus = self.strand == "minus"
         table = COMPLEMENT if minus else None
         return (

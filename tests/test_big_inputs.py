@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pysw_cl import alphabet, results, sequences
+from pysw_cl import align, alphabet, results, sequences
 from pysw_cl.errors import SequenceError
 from pysw_cl.frame import make_frames
 from pysw_cl.results import Alignment, runs_from_moves
@@ -204,6 +204,16 @@ def test_codes_take_no_memory_of_their_own() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 << 20
+
+
+def test_a_memory_map_of_letters_is_used_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "letters"
+    path.write_bytes(b"ACGT" * 5000 + b"GATTACA" + b"\n!" * 5000)
+    mapped = np.memmap(path, np.uint8, "r")
+    for target in (mapped, Sequence("mapped", "", mapped)):
+        r = align("GATTACA", target, target_range=(19_000, 20_007), plan={"engine": "reference"})
+        assert (r.score, r.target_start, r.target_end) == (7, 20_000, 20_007)
+        assert np.shares_memory(r.target.letters, mapped)
 
 
 def test_a_long_path_takes_little_beside_its_moves() -> None:

@@ -184,6 +184,8 @@ def test_what_is_known_of_the_minus_strand() -> None:
     assert coordinates(ends) == (5, None, None, 8)
     assert "query [5, ?), target [?, 8)" in str(ends)
     assert paf.line(ends) == "query\t14\t5\t*\t-\ttarget\t9\t*\t8\t*\t*\t255\tAS:i:7"
+    with pytest.raises(InputError, match="output='path'"):
+        ends.region()
     score = align(query, target, strand="minus", output="score", plan=REFERENCE)
     assert coordinates(score) == (None,) * 4
     assert paf.line(score) == "query\t14\t*\t*\t-\ttarget\t9\t*\t*\t*\t*\t255\tAS:i:7"

@@ -234,6 +234,8 @@ def test_what_is_drawn() -> None:
         assert axes.get_xlim() == (0, len(target))
         assert axes.get_ylim() == (len(query), 0)  # the first row is on top
         assert axes.get_ylabel() == r"a\$b"
+    axes = draw(long_alignment(1000)).axes[0]  # without a map
+    assert axes.get_ylim()[0] > axes.get_ylim()[1] > 0
     for output, strand in (("ends", "plus"), ("ends", "minus"), ("score", "plus")):
         r = align(query, target, output=output, strand=strand, plan=PLAN)
         dots = [line for line in draw(r).axes[0].lines if line.get_label() == "end"]
