@@ -113,11 +113,11 @@ def align(
     frame, end, path, tiles = _best_frame(
         engine, chosen, frames, scoring, mode, free, output == "path", prune, progress, stats
     )
-    corner = frame.row_end if frame.minus else frame.row
-    found: dict[str, Any] = {"strand": frame.strand}
-    found["tiles"] = tiles.placed(corner, frame.column, scoring.scale, frame.minus)
     start = None if path is None else (path.row, path.column)
-    found |= frame.found(start, None if output == "score" else (end.row, end.column))
+    found: dict[str, Any] = dict(
+        frame.found(start, None if output == "score" else (end.row, end.column))
+    )
+    found |= {"strand": frame.strand, "tiles": frame.map(tiles, scoring.scale)}
     if path is not None:
         letters = frame.region(path.row, end.row, path.column, end.column)
         found["runs"] = runs_from_moves(path.forward(), *letters, scoring)
@@ -195,7 +195,7 @@ def _search(
     )
     stats.add_cells(swept.cells)
     stats.launches += swept.launches
-    stats.pruned = sum(area.cells for area in swept.pruned)
+    stats.pruned += sum(area.cells for area in swept.pruned)
     tiles = TileMap.of((m, n), swept.tops, swept.pruned)
     if grid is None or (beat is not None and end.score <= beat):
         return end, None, tiles

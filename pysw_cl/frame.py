@@ -21,6 +21,7 @@ from .errors import InputError, SequenceError
 from .scoring import Scoring
 from .sequences import Sequence, check_letters
 from .tile import View
+from .tile_map import TileMap
 
 STRANDS = ("plus", "minus", "both")
 
@@ -87,6 +88,12 @@ class Frame:
             "target_start": None if column is None else self.column + column,
             "target_end": None if column_end is None else self.column + column_end,
         }
+
+    def map(self, tiles: TileMap, scale: int) -> TileMap:
+        """A map of the frame's rows and columns as one of the whole sequences; ``scale`` divides
+        its scores."""
+        corner = self.row_end if self.minus else self.row
+        return tiles.placed(corner, self.column, scale, self.minus)
 
 
 def make_frames(

@@ -140,18 +140,13 @@ def read_fasta(path: str | os.PathLike[str]) -> Iterator[Sequence]:
     """
     path = os.fspath(path)
     where = "standard input" if path == "-" else path
-    found = False
     try:
         with _open(path, where) as file:
-            for sequence in _records(file, where):
-                found = True
-                yield sequence
+            yield from _records(file, where)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(f"{where}: truncated or damaged gzip ({error})") from None
     except OSError as error:
         raise FormatError(f"{where}: cannot be read: {error.strerror or error}") from None
-    if not found:
-        raise FormatError(f"{where}: no FASTA record (a line that starts with '>')")
 
 
 @contextmanager
@@ -209,7 +204,7 @@ def _read(file: BinaryIO) -> bytes:
 
 
 def _first_header(file: BinaryIO, where: str) -> bytes:
-    """The line of the first record's header, past empty lines; empty if there is none."""
+    """The line of the first record's header, past empty lines."""
     line, number = file.readline(PIECE).removeprefix(_BOM), 1
     while line and not line.strip(_BLANKS):
         line, number = file.readline(PIECE), number + 1
@@ -222,7 +217,7 @@ def _first_header(file: BinaryIO, where: str) -> bytes:
             f"{where}: line {number} is {text!r} before the first record; a FASTA record "
             f"starts with '>'{hint}"
         )
-    return b""
+    raise FormatError(f"{where}: no FASTA record (a line that starts with '>')")
 
 
 def _header(file: BinaryIO, piece: bytes, at: int) -> tuple[bytes, bytes, int]:

@@ -191,6 +191,18 @@ def test_a_record_takes_a_byte_a_letter(tmp_path: Path, letters: int, suffix: st
     assert growth < 1.15 * found + (12 << 20)
 
 
+def test_a_record_is_let_go_before_the_next_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.fa"
+    path.write_bytes(b"".join(b">%d\n%s\n" % (k, b"ACGT" * 2_000_000) for k in range(3)))
+    stream = read_fasta(path)
+    tracemalloc.start()
+    for _ in range(3):
+        assert len(next(stream)) == 8_000_000
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 15_000_000
+
+
 def test_codes_take_no_memory_of_their_own() -> None:
     letters = np.resize(ACGT, 20_000_000)
     whole = Sequence("x", "", letters)

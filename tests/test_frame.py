@@ -144,6 +144,7 @@ def test_the_second_strand_is_pruned_by_the_first() -> None:
         align(query, query, strand=strand, plan=REFERENCE) for strand in ("both", "plus", "minus")
     )
     assert both.strand == "plus"
+    assert both.stats.pruned > plus.stats.pruned + minus.stats.pruned
     assert both.stats.total_cells < plus.stats.total_cells + minus.stats.total_cells // 4
 
 
