@@ -24,6 +24,21 @@ AMBIGUITY = "RYSWKMBDHVN"
 GAPS = "-."
 #: The most letters that a substitution matrix may have.
 MAX_LETTERS = 32
+#: Letters that are looked at at once: what is made on the way stays small, and in the caches.
+PIECE = 1 << 20
+
+
+def _complement() -> Table:
+    table = np.arange(256, dtype=np.uint8)
+    letters, others = "ATUCGRYKMBVDH", "TAAGCYRMKVBHD"  # S, W and N are their own
+    for letter, other in zip(letters, others, strict=True):
+        table[ord(letter)], table[ord(letter.lower())] = ord(other), ord(other.lower())
+    return table
+
+
+#: IUPAC's complement of every nucleotide letter (uint8, 256 entries), case kept; A becomes T, and
+#: U like T becomes A.  Other bytes stay what they are.
+COMPLEMENT = _complement()
 
 
 def folds_case(letters: str) -> bool:
@@ -57,6 +72,27 @@ def encoding_table(letters: str, codes: Iterable[int]) -> Table:
     for spelling, k in spellings(letters):
         table[ord(spelling)] = by_letter[k]
     return table
+
+
+def translated(table: Table, letters: Letters) -> Letters:
+    """``table[letters]``, piece by piece: NumPy's own indexing first makes an index of 8 bytes a
+    letter."""
+    out = np.empty(len(letters), np.uint8)
+    mapping = table.tobytes()
+    for start in range(0, len(letters), PIECE):
+        part = letters[start : start + PIECE].tobytes().translate(mapping)
+        out[start : start + len(part)] = np.frombuffer(part, np.uint8)
+    return out
+
+
+def first_outside(allowed: bytes, letters: Letters) -> int | None:
+    """The 0-based position of the first letter that is not among ``allowed``, or None."""
+    for start in range(0, len(letters), PIECE):
+        part = letters[start : start + PIECE].tobytes()
+        others = part.translate(None, allowed)
+        if others:
+            return start + part.index(others[:1])
+    return None
 
 
 def show_byte(byte: int) -> str:

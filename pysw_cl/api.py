@@ -13,12 +13,15 @@ from .engines.base import Engine
 from .engines.reference import ReferenceEngine
 from .engines.sweep import Progress, SavedGrid, tile_shape
 from .errors import InputError, InternalError
+from .frame import Frame, make_frames
 from .plan import Plan, make_plan
 from .precision import check_range
+from .progress import part_of
 from .results import Alignment, Stats, runs_from_moves, unscale
-from .scoring import cached_scoring
+from .scoring import Scoring, cached_scoring
 from .sequences import as_sequence
-from .tile import Hit, View
+from .tile import Hit
+from .tile_map import TileMap
 
 OUTPUTS = ("score", "ends", "path")
 
@@ -33,6 +36,9 @@ def align(
     gap_cost: Any = (3, 2),
     output: str = "path",
     wildcard: str | None = None,
+    strand: str = "plus",
+    query_range: tuple[int, int] | None = None,
+    target_range: tuple[int, int] | None = None,
     prune: bool = True,
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
@@ -58,6 +64,13 @@ def align(
         How much is computed: the best score; also where it ends; also the path.
     wildcard : str, optional
         One letter that scores 0 against everything.
+    strand : "plus", "minus" or "both"
+        Align the query as it is, its reverse complement, or whichever of them scores more (plus
+        when they score the same); nucleotides only.  Coordinates stay those of the letters as given
+        (`Alignment`); with free ends, start and end are those of what is aligned.
+    query_range, target_range : (start, end), optional
+        Compare only this part of a sequence, 0-based and half-open, as if the rest were not there;
+        results still count in the whole sequence.
     prune : bool
         Skip tiles through which no best path can run (local mode); never changes a result.
     device : str or pyopencl Device, Context or CommandQueue
@@ -91,21 +104,23 @@ def align(
         raise InputError(f"progress must be a function or None, not {progress!r}")
     free = FreeEnds.of(free_ends)
     scoring = cached_scoring(sub_score, gap_cost, wildcard)
-    query, target = as_sequence(a, "query"), as_sequence(b, "target")
-    check_range(scoring, len(query), len(target), mode)
-    codes = scoring.encode_query(query.letters), scoring.encode_target(target.letters)
-    problem = Problem(View(codes[0]), View(codes[1]), scoring, mode, free)
+    query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
+    frames = make_frames(query, target, query_range, target_range, strand, scoring)
+    check_range(scoring, *frames[0].shape, mode)
     engine, chosen = make_engine(device, plan)
 
     stats = Stats()
-    end, path = _search(engine, chosen, problem, output == "path", prune, progress, stats)
-    found: dict[str, Any] = {}
-    if output != "score":
-        found |= {"query_end": end.row, "target_end": end.column}
+    frame, end, path, tiles = _best_frame(
+        engine, chosen, frames, scoring, mode, free, output == "path", prune, progress, stats
+    )
+    start = None if path is None else (path.row, path.column)
+    found: dict[str, Any] = dict(
+        frame.found(start, None if output == "score" else (end.row, end.column))
+    )
+    found |= {"strand": frame.strand, "tiles": frame.map(tiles, scoring.scale)}
     if path is not None:
-        letters = query.letters[path.row : end.row], target.letters[path.column : end.column]
-        runs = runs_from_moves(path.forward(), *letters, scoring)
-        found |= {"query_start": path.row, "target_start": path.column, "runs": runs}
+        letters = frame.region(path.row, end.row, path.column, end.column)
+        found["runs"] = runs_from_moves(path.forward(), *letters, scoring)
     stats.seconds = time.perf_counter() - started
     stats.device_bytes = engine.peak_bytes
     score = unscale(end.score, scoring)
@@ -131,28 +146,59 @@ def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Eng
     return WavefrontEngine(runtime, chosen), chosen
 
 
+def _best_frame(
+    engine: Engine,
+    plan: Plan,
+    frames: list[Frame],
+    scoring: Scoring,
+    mode: str,
+    free: FreeEnds,
+    want_path: bool,
+    prune: bool,
+    progress: Progress | None,
+    stats: Stats,
+) -> tuple[Frame, Hit, Path | None, TileMap]:
+    """The first frame with the best score, the best end in it, and the path where wanted.  A later
+    frame is searched only for what beats the ones before, which prunes most of it."""
+    found: tuple[Frame, Hit, Path | None, TileMap] | None = None
+    for k, frame in enumerate(frames):
+        problem = Problem(*frame.codes(scoring), scoring, mode, free)
+        beat = None if found is None else found[1].score
+        share = part_of(progress, k, len(frames))
+        end, path, tiles = _search(engine, plan, problem, want_path, prune, beat, share, stats)
+        if beat is None or end.score > beat:
+            found = frame, end, path, tiles
+    assert found is not None
+    return found
+
+
 def _search(
     engine: Engine,
     plan: Plan,
     problem: Problem,
     want_path: bool,
     prune: bool,
+    beat: int | None,
     progress: Progress | None,
     stats: Stats,
-) -> tuple[Hit, Path | None]:
-    """The best end, and the path to it where wanted.  A score alone keeps no special rows."""
+) -> tuple[Hit, Path | None, TileMap]:
+    """The best end, and the path to it where wanted and where it beats a score.  A score alone
+    keeps no special rows."""
     m, n = len(problem.query), len(problem.target)
     shape, grid, edges = tile_shape(m, n, plan.tile_cells), None, problem.edges
     if want_path:
         quantum = engine.row_quantum
         grid = SavedGrid.over(edges, grid_places(m, quantum), grid_places(n, 1))
         edges = grid.saving()
-    end, swept = find_end(engine, problem, edges=edges, shape=shape, prune=prune, progress=progress)
+    end, swept = find_end(
+        engine, problem, edges=edges, shape=shape, prune=prune, beat=beat, progress=progress
+    )
     stats.add_cells(swept.cells)
     stats.launches += swept.launches
-    stats.pruned = sum(area.cells for area in swept.pruned)
-    if grid is None:
-        return end, None
+    stats.pruned += sum(area.cells for area in swept.pruned)
+    tiles = TileMap.of((m, n), swept.tops, swept.pruned)
+    if grid is None or (beat is not None and end.score <= beat):
+        return end, None, tiles
 
     def between() -> None:
         if progress is not None:
@@ -161,4 +207,4 @@ def _search(
     path = walk_back(engine, problem, grid, end, plan.walk_cells, between)
     stats.add_cells(path.cells)
     stats.launches += path.launches
-    return end, path
+    return end, path, tiles

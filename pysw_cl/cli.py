@@ -1,4 +1,4 @@
-"""The command line: ``pysw-cl align``, ``pysw-cl devices`` and ``pysw-cl demo``.
+"""The command line: ``pysw-cl align``, ``plot``, ``devices`` and ``demo``.
 
 Results go to standard output, messages and the progress bar to standard error.  The exit code is
 0, 1 for an error (one line says which), 2 for wrong usage, 130 after Ctrl-C.  NumPy and pyopencl
@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .errors import InternalError, PyswError, RangeError, SequenceError
+from .cli_region import add_options, region
+from .errors import InputError, InternalError, PyswError, RangeError, SequenceError
 
 if TYPE_CHECKING:
     from .progress import ProgressBar
@@ -36,6 +37,8 @@ examples:
   pysw-cl align --outfmt pair human.fa chimp.fa        the same, to be read by people
   pysw-cl align --output score reads.fa.gz genome.fa   scores only: no path, less memory
   pysw-cl align --matrix BLOSUM62 --gap-open 10 --gap-extend 1 query.fa proteins.fa
+  pysw-cl align --strand both --target-range 5001-9000 read.fa genome.fa
+  pysw-cl plot human.fa chimp.fa picture.png           the path over the matrix
   zcat proteins.fa.gz | pysw-cl align --matrix BLOSUM62 query.fa -
 """
 
@@ -101,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pysw-cl {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_align(commands)
+    _add_plot(commands)
     devices = commands.add_parser("devices", help="list the OpenCL devices and what keeps one out")
     devices.set_defaults(run=_devices)
     demo = commands.add_parser("demo", help="align the human and the chimpanzee mitochondrion")
@@ -116,6 +120,23 @@ def _add_align(commands: Any) -> None:
         description="Align every record of QUERY against every record of TARGET. Both are FASTA "
         "files, plain or gzip; - is standard input.",
     )
+    _add_arguments(parser)
+    parser.set_defaults(picture=None)
+
+
+def _add_plot(commands: Any) -> None:
+    parser = commands.add_parser(
+        "plot",
+        help="align a query against a target and draw the path over the matrix",
+        description="Align the record of QUERY against the record of TARGET, write the result as "
+        "align does, and draw it into PICTURE, whose suffix says the format (.png, .pdf, .svg): "
+        "the path, the highest score of each tile, and what was pruned. Needs matplotlib.",
+    )
+    _add_arguments(parser)
+    parser.add_argument("picture", metavar="PICTURE")
+
+
+def _add_arguments(parser: Any) -> None:
     parser.add_argument("query", metavar="QUERY")
     parser.add_argument("target", metavar="TARGET")
     add = parser.add_argument
@@ -141,6 +162,7 @@ def _add_align(commands: Any) -> None:
     )
     add("--gap-extend", metavar="N", type=_number, default=2, help="per letter (default: 2)")
     add("--wildcard", metavar="LETTER", help="a letter that scores 0 against everything")
+    add_options(add)
     add(
         "--device",
         default="auto",
@@ -206,28 +228,35 @@ def _align(args: argparse.Namespace) -> int:
     from . import align
     from .formats import paf
 
+    if args.picture is not None:
+        from .plot import require
+
+        require()
     with _progress() as progress:
         for count, (query, target) in enumerate(_pairs(args.query, args.target), 1):
+            if args.picture is not None and count > 1:
+                raise InputError("plot takes one query and one target; it has drawn the first pair")
             if progress is not None:
                 progress.begin(f"pair {count:,} " if count > 1 else "")
             try:
-                result = align(
-                    query,
-                    target,
-                    mode=args.mode,
-                    free_ends=args.free_ends,
-                    sub_score=sub_score,
-                    gap_cost=(args.gap_open, args.gap_extend),
-                    output=args.output,
-                    wildcard=args.wildcard,
-                    device=args.device,
-                    plan=args.plan,
-                    progress=progress,
-                )
+                options = {
+                    "mode": args.mode,
+                    "free_ends": args.free_ends,
+                    "sub_score": sub_score,
+                    "gap_cost": (args.gap_open, args.gap_extend),
+                    "output": args.output,
+                    "wildcard": args.wildcard,
+                    "device": args.device,
+                    "plan": args.plan,
+                    "progress": progress,
+                }
+                result = align(query, target, **(options | region(args, query, target)))
             except (SequenceError, RangeError) as error:
                 raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
             if progress is not None and sys.stdout.isatty():
                 progress.clear()
+            if args.picture is not None:
+                result.plot(args.picture)
             print(paf.line(result) if args.outfmt == "paf" else f"{result}\n", flush=True)
     return 0
 

@@ -1,4 +1,4 @@
-"""A progress bar of one line for a terminal."""
+"""Progress callbacks: a bar of one line for a terminal, and a run that is part of a larger one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,15 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def part_of(
+    progress: Callable[[int, int], None] | None, part: int, parts: int
+) -> Callable[[int, int], None] | None:
+    """The callback of part number ``part``, from 0, of a run of ``parts`` equal ones."""
+    if progress is None or parts == 1:
+        return progress
+    return lambda done, total: progress(part * total + done, parts * total)
 
 
 class ProgressBar:

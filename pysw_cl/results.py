@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .alphabet import Letters
+from .alphabet import COMPLEMENT, PIECE, Letters
 from .errors import InputError, InternalError
 from .scoring import Scoring
 from .sequences import Sequence
+from .tile import View
+
+if TYPE_CHECKING:
+    from .tile_map import TileMap
 
 Moves = NDArray[np.uint8]
 
@@ -68,37 +73,69 @@ class Runs:
         """One operation (ASCII) for every column of the alignment."""
         return np.repeat(self.ops, self.lengths)
 
+    def pieces(self) -> Iterator[NDArray[np.uint8]]:
+        """What `columns` gives, a piece of at most `PIECE` columns at a time."""
+        ends = self.lengths.cumsum()
+        for start in range(0, int(self.lengths.sum()), PIECE):
+            stop = min(start + PIECE, int(ends[-1]))
+            first, last = np.searchsorted(ends, start, "right"), np.searchsorted(ends, stop)
+            lengths = np.minimum(ends[first : last + 1], stop)
+            lengths[1:] -= lengths[:-1].copy()
+            lengths[0] -= start
+            yield np.repeat(self.ops[first : last + 1], lengths)
 
-def runs_from_moves(moves: Moves, query: Letters, target: Letters, scoring: Scoring) -> Runs:
+
+def runs_from_moves(
+    moves: Moves, query: Letters | View, target: Letters | View, scoring: Scoring
+) -> Runs:
     """The runs of a path.
 
     ``moves`` (uint8, first move first): 0 diagonal, 1 consumes target, 2 consumes query.
-    ``query`` and ``target`` are the letters (uint8) that the path consumes, no more.  Letters
+    ``query`` and ``target`` are the letters (uint8, or views of them) that the path consumes, no
+    more.  Letters
     match where ``scoring.match_tables()`` says so.  Raises InternalError if the path does not
     consume exactly these letters.
     """
-    if len(moves) and moves.max() > QUERY:
-        raise InternalError(f"a path has a move {int(moves.max())}")
-    query_on, target_on = _on_diagonal(moves, query, target)
     query_ids, target_ids = scoring.match_tables()
-    ops = _MOVE_TO_OP[moves]
-    equal = query_ids[query_on] == target_ids[target_on]
-    ops[moves == DIAGONAL] = np.where(equal, np.uint8(_MATCH), np.uint8(_MISMATCH))
-    starts = np.flatnonzero(np.concatenate(([len(ops) > 0], ops[1:] != ops[:-1])))
-    lengths = np.diff(starts, append=len(ops)).astype(np.int64)
-    return Runs(ops[starts], lengths)
+    ops: list[NDArray[np.uint8]] = []
+    lengths: list[NDArray[np.int64]] = []
+    pieces = (moves[start : start + PIECE] for start in range(0, len(moves), PIECE))
+    sides = [side if isinstance(side, View) else View(side) for side in (query, target)]
+    for part, query_on, target_on in _on_diagonal(pieces, *sides):
+        columns = _MOVE_TO_OP[part]
+        equal = query_ids[query_on] == target_ids[target_on]
+        columns[part == DIAGONAL] = np.where(equal, np.uint8(_MATCH), np.uint8(_MISMATCH))
+        starts = np.flatnonzero(np.concatenate(([True], columns[1:] != columns[:-1])))
+        counts = np.diff(starts, append=len(columns)).astype(np.int64)
+        if ops and ops[-1][-1] == columns[0]:  # a run goes on from the piece before
+            counts[0] += lengths[-1][-1]
+            ops[-1], lengths[-1] = ops[-1][:-1], lengths[-1][:-1]
+        ops.append(columns[starts])
+        lengths.append(counts)
+    if not ops:
+        return Runs(np.zeros(0, np.uint8), np.zeros(0, np.int64))
+    return Runs(np.concatenate(ops), np.concatenate(lengths))
 
 
-def _on_diagonal(moves: Moves, query: Letters, target: Letters) -> tuple[Letters, Letters]:
-    """The letters that stand opposite each other, pair by pair."""
-    diagonal = moves == DIAGONAL
-    query_moves, target_moves = diagonal[moves != TARGET], diagonal[moves != QUERY]
-    if len(query_moves) != len(query) or len(target_moves) != len(target):
+def _on_diagonal(
+    pieces: Iterable[Moves], query: View, target: View
+) -> Iterator[tuple[Moves, Letters, Letters]]:
+    """Every piece of the moves with the letters that stand opposite each other, pair by pair."""
+    row = column = 0
+    for moves in pieces:
+        if moves.max() > QUERY:
+            raise InternalError(f"a path has a move {int(moves.max())}")
+        diagonal = moves == DIAGONAL
+        query_moves, target_moves = diagonal[moves != TARGET], diagonal[moves != QUERY]
+        ends = row + len(query_moves), column + len(target_moves)
+        if ends[0] <= len(query) and ends[1] <= len(target):
+            query_part, target_part = query.read(row, ends[0]), target.read(column, ends[1])
+            yield moves, query_part[query_moves], target_part[target_moves]
+        row, column = ends
+    if (row, column) != (len(query), len(target)):
         raise InternalError(
-            f"a path consumes {len(query_moves)} x {len(target_moves)} letters of a region of "
-            f"{len(query)} x {len(target)}"
+            f"a path consumes {row} x {column} letters of a region of {len(query)} x {len(target)}"
         )
-    return query[query_moves], target[target_moves]
 
 
 @dataclass
@@ -155,6 +192,11 @@ class Alignment:
     at free ends lie outside it.  ``query`` and ``target`` are whole `Sequence` objects, ``plan``
     is what the run was planned as, and ``stats`` what it cost.
 
+    ``strand`` is "plus", or "minus" where the query's reverse complement is aligned: coordinates
+    are those of the letters as given on both sides, and ``runs`` go along the target, so they go
+    through the query's letters from ``query_end`` down to ``query_start``, each complemented.
+    ``tiles`` says where the matrix has which scores and what of it was pruned.
+
     A gap of length k costs ``gap_open + k * gap_extend``.  ``print`` shows the pairwise text.
     """
 
@@ -170,6 +212,8 @@ class Alignment:
     runs: Runs | None = None
     plan: Any = None
     stats: Stats = field(default_factory=Stats)
+    strand: str = "plus"
+    tiles: TileMap | None = None
 
     @property
     def cigar(self) -> str | None:
@@ -195,22 +239,38 @@ class Alignment:
         return self.runs.count("=") / max(1, int(self.runs.lengths.sum()))
 
     def region(self) -> tuple[Letters, Letters]:
-        """The letters of the aligned region of both sequences; needs the path's starts."""
+        """The letters of the aligned region of both sequences, the query's as they are aligned:
+        reverse complemented on the minus strand.  Raises InputError without a path."""
+        query, target = self._region()
+        return query.read(0, len(query)), target.read(0, len(target))
+
+    def _region(self) -> tuple[View, View]:
+        if self.query_start is None or self.target_start is None:
+            raise InputError(
+                "it is not known where this alignment starts; align with output='path'"
+            )
+        minus = self.strand == "minus"
+        table = COMPLEMENT if minus else None
         return (
-            self.query.letters[self.query_start : self.query_end],
-            self.target.letters[self.target_start : self.target_end],
+            View(self.query.letters, self.query_start, self.query_end, minus, table),
+            View(self.target.letters, self.target_start, self.target_end),
         )
+
+    def _pair_scores(self) -> Iterator[NDArray[np.int32]]:
+        if self.runs is None:
+            raise InputError("there is no path to score; align with output='path'")
+        scoring = self.scoring
+        moves = (_OP_TO_MOVE[ops] for ops in self.runs.pieces())
+        for _, query_on, target_on in _on_diagonal(moves, *self._region()):
+            query, target = scoring.encode_query(query_on), scoring.encode_target(target_on)
+            yield scoring.matrix[query, target]
 
     def pair_scores(self) -> NDArray[np.int32]:
         """The substitution score, times ``scoring.scale``, of every '=' and 'X' column in turn.
 
         Raises InputError without a path and InternalError if path and coordinates disagree.
         """
-        if self.runs is None:
-            raise InputError("there is no path to score; align with output='path'")
-        query_on, target_on = _on_diagonal(_OP_TO_MOVE[self.runs.columns()], *self.region())
-        scoring = self.scoring
-        return scoring.matrix[scoring.encode_query(query_on), scoring.encode_target(target_on)]
+        return np.concatenate([np.zeros(0, np.int32), *self._pair_scores()])
 
     def rescore(self) -> int | float:
         """The score recomputed from the path, the letters and the scoring alone.
@@ -218,18 +278,27 @@ class Alignment:
         Equal to ``score`` for every alignment.  Raises InputError without a path and
         InternalError if path and coordinates disagree.
         """
-        total = int(self.pair_scores().sum(dtype=np.int64))
+        total = sum(int(scores.sum(dtype=np.int64)) for scores in self._pair_scores())
         scoring = self.scoring
         if self.runs is not None:
             total -= self.runs.gaps() * scoring.gap_open
             total -= self.runs.count("ID") * scoring.gap_extend
         return unscale(total, scoring)
 
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw the path over the matrix into a file (.png, .pdf, .svg), with the tiles' highest
+        scores and what was pruned.  Raises InputError without matplotlib (the extra ``plot``) or
+        for an unknown format, and FormatError for a file that cannot be written."""
+        from .plot import plot
+
+        plot(self, path)
+
     def __repr__(self) -> str:
         query = _span("query", self.query, self.query_start, self.query_end)
         target = _span("target", self.target, self.target_start, self.target_end)
         path = "" if self.runs is None else f" identity={self.identity:.4f} runs={len(self.runs)}"
-        return f"<Alignment {self.mode} score={self.score} {query} {target}{path}>"
+        minus = " minus" if self.strand == "minus" else ""
+        return f"<Alignment {self.mode} score={self.score} {query}{minus} {target}{path}>"
 
     def __str__(self) -> str:
         from .formats import pair
@@ -243,5 +312,6 @@ def unscale(score: int, scoring: Scoring) -> int | float:
 
 
 def _span(what: str, sequence: Sequence, start: int | None, end: int | None) -> str:
-    shown = "" if end is None else f"[{'?' if start is None else start}:{end}]"
+    known = ["?" if place is None else str(place) for place in (start, end)]
+    shown = "" if start is end is None else f"[{':'.join(known)}]"
     return f"{what}{shown} of {len(sequence)}"

@@ -20,7 +20,9 @@ from .alphabet import (
     Letters,
     Table,
     encoding_table,
+    first_outside,
     show_byte,
+    translated,
 )
 from .errors import ScoringError, SequenceError
 from .matrices import load_matrix
@@ -83,15 +85,20 @@ class Scoring:
         return self._encode(self.target_encoding, letters, "target")
 
     def _encode(self, table: Table, letters: Letters, what: str) -> NDArray[np.uint8]:
-        codes: NDArray[np.uint8] = table.take(letters)
-        if len(codes) and codes.max() == NO_CODE:
-            position = int((codes == NO_CODE).argmax())
+        self.check_letters(letters, what)
+        return translated(table, letters)
+
+    def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
+        """Raise SequenceError that names the first letter outside the alphabet and its 1-based
+        position, where ``first`` letters of the sequence ``what`` come before ``letters``."""
+        allowed = np.flatnonzero(self.query_encoding != NO_CODE).astype(np.uint8).tobytes()
+        position = first_outside(allowed, letters)
+        if position is not None:
             raise SequenceError(
-                f"letter {show_byte(int(letters[position]))} at position {position + 1} of the "
-                f"{what} is not in the alphabet {self.letters}; correct the {what} or choose a "
+                f"letter {show_byte(int(letters[position]))} at position {first + position + 1} of "
+                f"the {what} is not in the alphabet {self.letters}; correct the {what} or choose a "
                 "substitution matrix that has this letter"
             )
-        return codes
 
     def match_tables(self) -> tuple[Table, Table]:
         """Two tables (uint8, 256 entries) for query and target letters: a pair of letters counts

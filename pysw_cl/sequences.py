@@ -15,12 +15,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .alphabet import GAPS, Letters, show_byte
+from .alphabet import GAPS, PIECE, Letters, first_outside, show_byte
 from .errors import FormatError, SequenceError
 
 _UPPER = bytes(range(256)).upper()
 _BLANKS = b" \t\r\n\v\f"
-_BUFFER = 1 << 20
+_GOOD = bytes(code for code in range(33, 127) if chr(code) not in GAPS)
 _BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
 _OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
@@ -57,20 +57,22 @@ def as_letters(x: Any, what: str = "sequence") -> Letters:
     checked against an alphabet by `Scoring.encode_query` and `encode_target`.
     """
     letters = _raw_letters(x, what)
-    _check(letters, what)
+    check_letters(letters, what)
     return letters
 
 
-def as_sequence(x: Any, what: str = "sequence") -> Sequence:
+def as_sequence(x: Any, what: str = "sequence", check: bool = True) -> Sequence:
     """``x`` as a `Sequence`; see `as_letters`.  The name is taken from a scikit-bio sequence's
-    metadata and is empty for plain letters."""
+    metadata and is empty for plain letters.  Without ``check``, `check_letters` is left to the
+    caller."""
     if isinstance(x, Sequence):
-        _check(x.letters, what)
+        if check:
+            check_letters(x.letters, what)
         return x
     metadata = getattr(x, "metadata", None)
     found = metadata if isinstance(metadata, dict) else {}
     name, description = (str(found.get(key) or "") for key in ("id", "description"))
-    return Sequence(name, description, as_letters(x, what))
+    return Sequence(name, description, as_letters(x, what) if check else _raw_letters(x, what))
 
 
 def _raw_letters(x: Any, what: str) -> Letters:
@@ -110,24 +112,22 @@ def _raw_letters(x: Any, what: str) -> Letters:
     )
 
 
-def _check(letters: Letters, what: str) -> None:
-    """Raise SequenceError unless these are printable ASCII letters, one at least, no gaps."""
+def check_letters(letters: Letters, what: str, first: int = 0) -> None:
+    """Raise SequenceError unless these are printable ASCII letters, one at least, no gaps;
+    ``first`` letters of the sequence come before them."""
     if len(letters) == 0:
         raise SequenceError(f"the {what} is empty; it needs at least one letter")
-    if letters.min() <= 32 or letters.max() >= 127:
-        k = int(((letters <= 32) | (letters >= 127)).argmax())
-        codes = "; give ASCII letters, not codes" if letters.max() <= 32 else ""
+    k = first_outside(_GOOD, letters)
+    if k is None:
+        return
+    byte, where = int(letters[k]), f"at position {first + k + 1}"
+    if chr(byte) in GAPS:
         raise SequenceError(
-            f"the {what} has {show_byte(int(letters[k]))} at position {k + 1}, which is not a "
-            f"letter{codes}"
+            f"the {what} has the gap character {chr(byte)!r} {where}; "
+            "take the gaps out before aligning"
         )
-    for gap in GAPS:
-        gaps = letters == ord(gap)
-        if gaps.any():
-            raise SequenceError(
-                f"the {what} has the gap character {gap!r} at position {int(gaps.argmax()) + 1}; "
-                "take the gaps out before aligning"
-            )
+    codes = "; give ASCII letters, not codes" if letters[:PIECE].max() <= 32 else ""
+    raise SequenceError(f"the {what} has {show_byte(byte)} {where}, which is not a letter{codes}")
 
 
 def read_fasta(path: str | os.PathLike[str]) -> Iterator[Sequence]:
@@ -140,18 +140,13 @@ def read_fasta(path: str | os.PathLike[str]) -> Iterator[Sequence]:
     """
     path = os.fspath(path)
     where = "standard input" if path == "-" else path
-    found = False
     try:
         with _open(path, where) as file:
-            for sequence in _records(file, where):
-                found = True
-                yield sequence
+            yield from _records(file, where)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(f"{where}: truncated or damaged gzip ({error})") from None
     except OSError as error:
         raise FormatError(f"{where}: cannot be read: {error.strerror or error}") from None
-    if not found:
-        raise FormatError(f"{where}: no FASTA record (a line that starts with '>')")
 
 
 @contextmanager
@@ -163,7 +158,7 @@ def _open(path: str, where: str) -> Iterator[BinaryIO]:
             raise FormatError("standard input is closed, and '-' reads it")
         if path != "-":
             raw = stack.enter_context(Path(path).open("rb", buffering=0))
-        plain = io.BufferedReader(raw, _BUFFER)
+        plain = io.BufferedReader(raw, PIECE)
         stack.callback(plain.detach)
         start = plain.peek(6)[:6]
         for magic, name in _OTHERS.items():
@@ -173,42 +168,89 @@ def _open(path: str, where: str) -> Iterator[BinaryIO]:
                 )
         if start.startswith(_GZIP):
             unzipped = stack.enter_context(gzip.GzipFile(fileobj=plain))
-            yield io.BufferedReader(unzipped, _BUFFER)
+            yield io.BufferedReader(unzipped, PIECE)
         else:
             yield plain
 
 
-def _records(lines: BinaryIO, where: str) -> Iterator[Sequence]:
-    """Parse FASTA lines; letters are joined and cleaned once per record."""
-    header: bytes | None = None
-    body: list[bytes] = []
-    for number, line in enumerate(lines, 1):
-        if number == 1:
-            line = line.removeprefix(_BOM)
-        if line.startswith(b">"):
-            if header is not None:
-                yield _record(header, body, where)
-            header, body = line[1:], []
-        elif header is not None:
-            body.append(line)
-        elif line.strip(_BLANKS):
-            hint = " (this looks like FASTQ)" if line.startswith(b"@") else ""
-            text = line[:30].strip(_BLANKS).decode("ascii", "backslashreplace")
-            raise FormatError(
-                f"{where}: line {number} is {text!r} before the first record; a FASTA record "
-                f"starts with '>'{hint}"
-            )
-    if header is not None:
-        yield _record(header, body, where)
+def _records(file: BinaryIO, where: str) -> Iterator[Sequence]:
+    """Parse FASTA by pieces of the file: line ends are found, dropped and letters folded by whole
+    pieces, so that a record costs its letters and a few pieces of memory, and no step a line."""
+    header = _first_header(file, where)
+    piece, at = b"", 0  # what has been read; what comes before ``at`` is done
+    while header:
+        words = header[1:].decode("utf-8", "replace").split(maxsplit=1)
+        name, description = (*words, "", "")[:2]
+        record = _Letters(f"record {name!r} of {where}")
+        new_line, header = True, b""
+        while True:
+            if at == len(piece):
+                piece, at = _read(file), 0
+                if not piece:
+                    break
+            starts = new_line and piece.startswith(b">", at)
+            end = at if starts else piece.find(b"\n>", at) + 1 or len(piece)
+            record.add(piece[at:end])
+            at, new_line = end, piece.endswith(b"\n")
+            if at < len(piece):
+                header, piece, at = _header(file, piece, at)
+                break
+        yield Sequence(name, description.strip(), record.done())
 
 
-def _record(header: bytes, body: list[bytes], where: str) -> Sequence:
-    """One record, checked."""
-    words = header.decode("utf-8", "replace").split(maxsplit=1)
-    name, description = (*words, "", "")[:2]
-    letters = np.frombuffer(b"".join(body).translate(_UPPER, _BLANKS), np.uint8)
-    what = f"record {name!r} of {where}"
-    if len(letters) == 0:
-        raise SequenceError(f"{what} has no sequence; it needs at least one letter")
-    _check(letters, what)
-    return Sequence(name, description.strip(), letters)
+def _read(file: BinaryIO) -> bytes:
+    """The next bytes, as many as one read gives, so that a slow pipe's records come at once."""
+    return file.read1(PIECE)  # type: ignore[attr-defined, no-any-return]
+
+
+def _first_header(file: BinaryIO, where: str) -> bytes:
+    """The line of the first record's header, past empty lines."""
+    line, number = file.readline(PIECE).removeprefix(_BOM), 1
+    while line and not line.strip(_BLANKS):
+        line, number = file.readline(PIECE), number + 1
+    if line.startswith(b">"):
+        return line if line.endswith(b"\n") else line + file.readline()
+    if line:
+        hint = " (this looks like FASTQ)" if line.startswith(b"@") else ""
+        text = line[:30].strip(_BLANKS).decode("ascii", "backslashreplace")
+        raise FormatError(
+            f"{where}: line {number} is {text!r} before the first record; a FASTA record "
+            f"starts with '>'{hint}"
+        )
+    raise FormatError(f"{where}: no FASTA record (a line that starts with '>')")
+
+
+def _header(file: BinaryIO, piece: bytes, at: int) -> tuple[bytes, bytes, int]:
+    """The header line at ``at``, which may end in a later piece; that piece and where it ends."""
+    start = b""
+    while (stop := piece.find(b"\n", at)) < 0:
+        start, piece, at = start + piece[at:], _read(file), 0
+        if not piece:
+            return start, b"", 0
+    return start + piece[at : stop + 1], piece, stop + 1
+
+
+class _Letters:
+    """The letters of one record, checked and cleaned as they come.
+
+    They are kept in one array that grows in place: large blocks of memory are moved by remapping
+    their pages, and what is reserved ahead is not touched.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what, self._all = what, bytearray()
+
+    def add(self, piece: bytes) -> None:
+        """Take the next bytes of the file."""
+        clean = piece.translate(_UPPER, _BLANKS)
+        if clean:
+            check_letters(np.frombuffer(clean, np.uint8), self._what, len(self._all))
+            self._all += clean
+
+    def done(self) -> Letters:
+        """All letters, read-only."""
+        if not self._all:
+            raise SequenceError(f"{self._what} has no sequence; it needs at least one letter")
+        letters = np.frombuffer(self._all, np.uint8)
+        letters.setflags(write=False)
+        return letters

@@ -21,6 +21,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .alphabet import translated
 from .errors import InternalError
 
 Codes = NDArray[np.uint8]
@@ -34,10 +35,11 @@ REACH = -(1 << 30)
 
 @dataclass(frozen=True)
 class View:
-    """A read-only range of a code array, possibly reversed or complemented.
+    """A read-only range of an array of codes or letters, possibly reversed, each one mapped.
 
     ``codes`` is uint8; the view covers ``[start, stop)`` of it, read backwards when ``reverse``,
-    each code mapped through ``table`` (uint8, 256 entries) when given.
+    each entry mapped through ``table`` (uint8, 256 entries) when given: a sequence's letters with
+    an encoding as table are codes that take no memory of their own.
     """
 
     codes: Codes
@@ -58,7 +60,7 @@ class View:
         else:
             part = self.codes[self.start + start : self.start + stop]
         if self.table is not None:
-            part = self.table[part]
+            return translated(self.table, part)
         return np.ascontiguousarray(part)
 
     def slice(self, start: int, stop: int) -> View:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..engines.base import Engine
 from ..engines.sweep import Progress, SweepResult, sweep
 from ..tile import Bound, Edges, Hit, Limits
@@ -15,14 +17,21 @@ def find_end(
     edges: Edges | None = None,
     shape: tuple[int, int] | None = None,
     prune: bool = True,
+    beat: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Hit, SweepResult]:
     """The best end, first in row-major order among equals (a local comparison without a positive
-    score ends at (0, 0) with 0), and the sweep that found it."""
+    score ends at (0, 0) with 0), and the sweep that found it.
+
+    ``beat``: only an end above this score matters; without one, a local comparison may give any
+    end that does not reach it, and skips what it can.
+    """
     m, n = len(problem.query), len(problem.target)
     local = problem.mode == "local"
     # an empty local alignment is known from the start; it sorts behind every positive score
-    bound = Bound(0, m, n, problem.scoring.highest) if local and prune else None
+    bound, want = Bound(0, m, n, problem.scoring.highest), problem.want
+    if local and beat is not None and beat > 0:  # as if found before this matrix's first cell
+        bound, want = replace(bound, score=beat, row=0, column=0), replace(want, threshold=beat + 1)
     result = sweep(
         engine,
         problem.query,
@@ -30,8 +39,8 @@ def find_end(
         problem.scoring,
         problem.floor,
         edges or problem.edges,
-        problem.want,
-        Limits(bound=bound),
+        want,
+        Limits(bound=bound if local and prune else None),
         shape=shape,
         progress=progress,
     )
@@ -39,8 +48,8 @@ def find_end(
     borders = problem.edges
     if local:
         candidates.append(Hit(0, 0, 0))
-    if problem.want.where in ("last_row", "border"):
+    if want.where in ("last_row", "border"):
         candidates.append(Hit(int(borders.left.read(m - 1, m).h[0]), m, 0))
-    if problem.want.where in ("last_column", "border"):
+    if want.where in ("last_column", "border"):
         candidates.append(Hit(int(borders.top.read(n - 1, n).h[0]), 0, n))
     return min(candidates), result

@@ -1,11 +1,15 @@
 """PAF, minimap2's tab-separated format: one line per alignment.
 
-Columns: query name, length, start, end, strand (always +), target name, length, start, end,
+Columns: query name, length, start, end, strand (+ or -), target name, length, start, end,
 matches, alignment columns with gaps, mapping quality (always 255, which means unknown); then
 the tags AS (score; AS:i, or AS:f where scores have halves), NM (mismatches and gap letters) and
-cg (CIGAR with '=' and 'X').  Coordinates are 0-based and half-open.  What was not computed is
-``*``, as a made-up number would pass for a result: the starts, matches and columns for output
-"ends", the ends as well for "score", and neither NM nor cg is there.
+cg (CIGAR with '=' and 'X').  Coordinates are 0-based and half-open, of the whole sequences as they
+were given, whatever the strand and the ranges; on strand -, the query's reverse complement is what
+is aligned, and the CIGAR goes along the target, as in minimap2 and SAM.
+
+What was not computed is ``*``, as a made-up number would pass for a result: the starts, matches and
+columns for output "ends" (on strand - the end of the query instead of its start), both ends as well
+for "score", and neither NM nor cg is there.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ def line(
         len(alignment.query),
         alignment.query_start,
         alignment.query_end,
-        "+",
+        "-" if alignment.strand == "minus" else "+",
         _name(alignment.target.name if target_name is None else target_name, "target"),
         len(alignment.target),
         alignment.target_start,

@@ -21,8 +21,9 @@ def text(
     """The alignment as text in blocks of ``width`` columns, without a final line end.
 
     The header alone where there is no path.  Names default to those of the sequences.
-    Positions are 1-based and inclusive, as readers of BLAST and EMBOSS expect; the line
-    ``coordinates`` has the 0-based, half-open ones.
+    Positions are 1-based and inclusive, as readers of BLAST and EMBOSS expect, and fall from left
+    to right for the query of the minus strand; the line ``coordinates`` has the 0-based, half-open
+    ones.
     """
     query = (alignment.query.name if query_name is None else query_name) or "query"
     target = (alignment.target.name if target_name is None else target_name) or "target"
@@ -41,9 +42,11 @@ def _header(alignment: Alignment, query: str, target: str) -> list[str]:
         f"# mode:        {alignment.mode}; a gap of length k costs {gap[0]} + k * {gap[1]}",
         f"# score:       {alignment.score}",
     ]
-    if alignment.query_end is not None:
+    if alignment.strand == "minus":
+        lines.insert(2, "# strand:      minus; the query's reverse complement is aligned")
+    if alignment.target_end is not None:
         spans = (
-            f"{name} [{'?' if start is None else start}, {end})"
+            f"{name} [{'?' if start is None else start}, {'?' if end is None else end})"
             for name, start, end in (
                 ("query", alignment.query_start, alignment.query_end),
                 ("target", alignment.target_start, alignment.target_end),
@@ -67,13 +70,18 @@ def _blocks(alignment: Alignment, query: str, target: str, width: int) -> list[s
     assert alignment.runs is not None
     ops = alignment.runs.columns()
     rows, ends = [], []
-    starts = (alignment.query_start or 0, alignment.target_start or 0)
-    for start, letters, missing in zip(starts, alignment.region(), b"DI", strict=True):
+    minus = alignment.strand == "minus"
+    step = (-1 if minus else 1, 1)  # how positions go on
+    before = [
+        (alignment.query_end or 0) + 1 if minus else alignment.query_start or 0,
+        alignment.target_start or 0,
+    ]
+    for k, (letters, missing) in enumerate(zip(alignment.region(), b"DI", strict=True)):
         there = ops != missing
         row = np.full(len(ops), ord("-"), np.uint8)
         row[there] = letters
         rows.append(row.tobytes().decode("ascii"))
-        ends.append(start + np.cumsum(there))
+        ends.append(before[k] + step[k] * np.cumsum(there, dtype=np.int64))
     marks = np.full(len(ops), ord(" "), np.uint8)
     aligned = np.isin(ops, list(b"=X"))
     positive = alignment.pair_scores() > 0
@@ -83,15 +91,14 @@ def _blocks(alignment: Alignment, query: str, target: str, width: int) -> list[s
 
     names = [" ".join(name.split())[:20] for name in (query, target)]
     margin = max(map(len, names))
-    digits = len(str(max(int(end[-1]) for end in ends)))
+    digits = len(str(max(int(end[at]) for end in ends for at in (0, -1))))
     lines = []
-    before = list(starts)
     for at in range(0, len(ops), width):
         last = min(at + width, len(ops)) - 1
         shown = []
         for k in range(2):
             end = int(ends[k][last])
-            first = min(before[k] + 1, end)
+            first = end if before[k] == end else before[k] + step[k]
             part = rows[k][at : at + width]
             shown.append(f"{names[k]:<{margin}} {first:>{digits}} {part} {end:>{digits}}")
             before[k] = end

@@ -1,0 +1,81 @@
+"""What a sweep did where: the highest score of each tile and what was pruned, in little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .engines.sweep import Area
+
+#: Rows and columns of a map at most; neighbouring tiles are put together to stay below.
+MOST = 64
+
+
+@dataclass(frozen=True, eq=False)
+class TileMap:
+    """The matrix as R x C rectangles, at most 64 x 64.
+
+    ``rows`` (int64, R + 1) and ``columns`` (int64, C + 1) are the cuts, rising, in letters of the
+    whole query and target.  ``scores`` (float64, R x C) is the highest score met in a rectangle,
+    NaN where none was looked for: in pruned tiles and in global comparisons.  ``pruned`` (float64,
+    R x C) is the share of a rectangle's cells that were skipped, from 0 to 1.
+    """
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    pruned: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, shape: tuple[int, int], tops: Mapping[Area, int], pruned: Iterable[Area]
+    ) -> TileMap:
+        """The map of a sweep over ``shape`` (rows, columns) that found ``tops`` and skipped
+        ``pruned``."""
+        skipped = list(pruned)
+        areas = [*tops, *skipped]
+        rows = _cuts(shape[0], [(area.row, area.row_end) for area in areas])
+        columns = _cuts(shape[1], [(area.column, area.column_end) for area in areas])
+        scores = np.full((len(rows) - 1, len(columns) - 1), np.nan)
+        lost = np.zeros(scores.shape)
+
+        def inside(area: Area) -> tuple[slice, slice]:
+            high, low = np.searchsorted(rows, (area.row, area.row_end)).tolist()
+            left, right = np.searchsorted(columns, (area.column, area.column_end)).tolist()
+            return slice(high, low), slice(left, right)
+
+        for area, top in tops.items():
+            scores[inside(area)] = top
+        for area in skipped:
+            lost[inside(area)] = 1
+        lost *= np.outer(np.diff(rows), np.diff(columns))
+        for axis, cuts in enumerate((rows, columns)):
+            first = _groups(len(cuts) - 1)
+            scores = np.fmax.reduceat(scores, first, axis=axis)
+            lost = np.add.reduceat(lost, first, axis=axis)
+        rows, columns = (cuts[[*_groups(len(cuts) - 1), -1]] for cuts in (rows, columns))
+        return cls(rows, columns, scores, lost / np.outer(np.diff(rows), np.diff(columns)))
+
+    def placed(self, row: int, column: int, scale: int = 1, turned: bool = False) -> TileMap:
+        """The map with real scores in the whole sequences, from where the first row and column are;
+        ``turned``: rows go up the query from there."""
+        scores = self.scores / scale
+        if not turned:
+            return TileMap(self.rows + row, self.columns + column, scores, self.pruned)
+        return TileMap(
+            row - self.rows[::-1], self.columns + column, scores[::-1], self.pruned[::-1]
+        )
+
+
+def _cuts(length: int, spans: list[tuple[int, int]]) -> NDArray[np.int64]:
+    places = {0, length, *(place for span in spans for place in span)}
+    return np.array(sorted(places), np.int64)
+
+
+def _groups(count: int) -> list[int]:
+    """The first of each group when ``count`` pieces become at most `MOST`, alike in size."""
+    groups = min(count, MOST)
+    return [group * count // groups for group in range(groups)]
