@@ -20,9 +20,9 @@ class TileJob:
     cells (H, F^), ``left`` m cells (H, E^).  ``floor`` is 0 (local: H is never below it) or None.
     ``best``: look for the best cell (its score must be at least ``threshold`` and, with a floor,
     above the floor).  ``count``: how many best cells.  ``bottom``, ``right``: they are needed.
-    ``directions``: keep what a backward walk needs.  ``blocked``: pairs of letters of the tile that
-    may not stand opposite each other, so that no path takes the diagonal step of their cell; edges
-    are such that a gap of one letter in each sequence leads around it, as in every real matrix.
+    ``directions``: keep what a backward walk needs.  ``blocked``: pairs of letters of the tile, at
+    least one, that may not be aligned: no path takes the diagonal step of their cells.  (Edges are
+    such that a gap of one letter in each sequence leads around it, as in every real matrix.)
     """
 
     query: Codes
