@@ -12,7 +12,8 @@ from .device import Runtime
 
 #: Bytes of a thread's arena: a small tile's buffers are parts of it, which are there already.
 ARENA_BYTES = 4 << 20
-
+#: Parts that an arena keeps from job to job.
+MOST_PARTS = 512
 
 #: Parts of arenas by their id: buffers that last, which kernels may stay bound to.
 LASTING: dict[int, Any] = {}
@@ -40,8 +41,6 @@ class Arena:
     def part(self, start: int, size: int) -> Any:
         """The sub-buffer of ``size`` bytes at ``start``, made once."""
         if (start, size) not in self.parts:
-            if len(self.parts) > 512:
-                self.forget()
             part = self.buffer.get_sub_region(start, size)
             self.parts[start, size] = LASTING[id(part)] = part
         return self.parts[start, size]
@@ -63,6 +62,8 @@ class Buffers:
         if small and runtime.advice["arena"] and _large(runtime):
             arena = runtime.arena(Arena)
             if not arena.lent:
+                if len(arena.parts) > MOST_PARTS:  # not later: a kernel may be bound to one
+                    arena.forget()
                 arena.lent, self._arena, self._high = True, arena, ARENA_BYTES
 
     def __enter__(self) -> Buffers:
