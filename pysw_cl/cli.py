@@ -13,7 +13,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from .errors import InternalError, PyswError, RangeError, SequenceError
 
 if TYPE_CHECKING:
     from .progress import ProgressBar
+    from .results import Alignment
     from .sequences import Sequence
 
 #: Targets of up to this many letters are kept in memory between queries; more are read again.
@@ -36,6 +37,7 @@ examples:
   pysw-cl align --outfmt pair human.fa chimp.fa        the same, to be read by people
   pysw-cl align --output score reads.fa.gz genome.fa   scores only: no path, less memory
   pysw-cl align --matrix BLOSUM62 --gap-open 10 --gap-extend 1 query.fa proteins.fa
+  pysw-cl align --top 5 a.fa b.fa                      up to five that share no aligned pair
   zcat proteins.fa.gz | pysw-cl align --matrix BLOSUM62 query.fa -
 """
 
@@ -159,6 +161,18 @@ def _add_align(commands: Any) -> None:
         help="paf: a line per alignment; pair: aligned text (default: paf)",
     )
     add(
+        "--top",
+        metavar="K",
+        type=_count,
+        help="up to K local alignments a pair that share no aligned letters, best first",
+    )
+    add(
+        "--min-score",
+        metavar="N",
+        type=_number,
+        help="with --top: the least score of an alignment (default: 1)",
+    )
+    add(
         "--plan",
         metavar="KEY=VALUE,...",
         type=_plan,
@@ -172,6 +186,12 @@ def _number(text: str) -> int | float:
         return int(text)
     except ValueError:
         return float(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
 
 
 def _free_ends(text: str) -> bool | tuple[bool, ...]:
@@ -202,34 +222,51 @@ def _align(args: argparse.Namespace) -> int:
         args.usage_error("--matrix goes without --match and --mismatch")
     if args.query == args.target == "-":
         args.usage_error("QUERY and TARGET cannot both be standard input")
+    if args.top is not None and args.mode != "local":
+        args.usage_error("--top is for --mode local")
+    if args.top is None and args.min_score is not None:
+        args.usage_error("--min-score goes with --top")
 
-    from . import align
     from .formats import paf
+
+    run = _aligner(args, sub_score)
 
     with _progress() as progress:
         for count, (query, target) in enumerate(_pairs(args.query, args.target), 1):
             if progress is not None:
                 progress.begin(f"pair {count:,} " if count > 1 else "")
             try:
-                result = align(
-                    query,
-                    target,
-                    mode=args.mode,
-                    free_ends=args.free_ends,
-                    sub_score=sub_score,
-                    gap_cost=(args.gap_open, args.gap_extend),
-                    output=args.output,
-                    wildcard=args.wildcard,
-                    device=args.device,
-                    plan=args.plan,
-                    progress=progress,
-                )
+                results = run(query, target, progress)
             except (SequenceError, RangeError) as error:
                 raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
             if progress is not None and sys.stdout.isatty():
                 progress.clear()
-            print(paf.line(result) if args.outfmt == "paf" else f"{result}\n", flush=True)
+            for result in results:
+                print(paf.line(result) if args.outfmt == "paf" else f"{result}\n", flush=True)
     return 0
+
+
+def _aligner(
+    args: argparse.Namespace, sub_score: Any
+) -> Callable[[Sequence, Sequence, ProgressBar | None], list[Alignment]]:
+    """What is run on each pair, and gives its alignments."""
+    from . import align, align_top
+
+    options = {
+        "sub_score": sub_score,
+        "gap_cost": (args.gap_open, args.gap_extend),
+        "output": args.output,
+        "wildcard": args.wildcard,
+        "device": args.device,
+        "plan": args.plan,
+    }
+    if args.top is not None:
+        options |= {"k": args.top, "min_score": 1 if args.min_score is None else args.min_score}
+        return lambda query, target, progress: align_top(
+            query, target, progress=progress, **options
+        )
+    options |= {"mode": args.mode, "free_ends": args.free_ends}
+    return lambda query, target, progress: [align(query, target, progress=progress, **options)]
 
 
 def _pairs(query_path: str, target_path: str) -> Iterator[tuple[Sequence, Sequence]]:
