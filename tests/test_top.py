@@ -166,7 +166,7 @@ def any_cuts(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-GRIDS = [(16, 2048), (3, 6), (16, 2), (2, 9)]
+GRIDS = [(16, 2048), (3, 6), (16, 2), (2, 9), (30, 1)]  # the last: a tile a cell
 
 
 @pytest.mark.parametrize("seed", range(8))
