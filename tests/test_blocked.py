@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contract_engines import assert_tile, every_engine, make_engine, random_job, random_pairs
+from contract_engines import assert_tile, make_engine, random_job, random_pairs
 from helpers import match_scoring, random_scoring
 
 from pysw_cl.engines import wavefront
@@ -20,11 +20,14 @@ from pysw_cl.tile import Border, EdgeArray, Edges, View, Want, pairs_inside
 SCORING = match_scoring(2, -1, 3, 1)
 REFERENCE = ReferenceEngine()
 SIZES = [(1, 2), (1, 40), (40, 1), (30, 3), (8, 8), (9, 16), (41, 40), (70, 33), (23, 90)]
+#: Narrow lanes leave these tiles to the others.
+TRIED = ["reference", "default", "narrow-ticketed", "ticketed", "scalar-two-phase"]
+TRIED += [f"two-phase-{B}" for B in (1, 2, 3, 4, 5)]
 
 both_floors = pytest.mark.parametrize("local", [True, False], ids=["local", "global"])
 
 
-@every_engine
+@pytest.mark.parametrize("name", TRIED)
 @both_floors
 def test_tile_is_the_reference(name: str, local: bool) -> None:
     """Edges and best cell, from edges that hold anything they may."""
@@ -35,8 +38,7 @@ def test_tile_is_the_reference(name: str, local: bool) -> None:
         assert_tile(make_engine(name).tile(job), REFERENCE.tile(job), SCORING.gap_open)
 
 
-@pytest.mark.parametrize("name", ["ticketed", "two-phase-3"])
-@both_floors
+@pytest.mark.parametrize(("name", "local"), [("ticketed", True), ("two-phase-3", False)])
 def test_other_scorings(name: str, local: bool) -> None:
     """Matrices, linear gaps, gaps that cost nothing."""
     rng = np.random.default_rng(2)
@@ -51,7 +53,7 @@ def test_other_scorings(name: str, local: bool) -> None:
 def test_many_rows_a_lane() -> None:
     """More than one word of bits."""
     runtime, rng = get_runtime("auto"), np.random.default_rng(7)
-    plan = make_plan(runtime, {"lanes": "scalar32", "T": 2, "alpha": 19, "chunk": 9})
+    plan = make_plan(runtime, {"lanes": "scalar32", "T": 2, "alpha": 17, "chunk": 9})
     for m, n in [(90, 50), (300, 20)]:
         job = random_job(rng, m, n, SCORING, True, best=True)
         job = replace(job, blocked=random_pairs(rng, m, n))
@@ -59,7 +61,7 @@ def test_many_rows_a_lane() -> None:
         assert_tile(found, REFERENCE.tile(job), SCORING.gap_open)
 
 
-@pytest.mark.parametrize("name", ["ticketed", "scalar-two-phase"])
+@pytest.mark.parametrize("name", ["ticketed", "two-phase-3"])
 @both_floors
 def test_walks(name: str, local: bool) -> None:
     """Kept moves: from every cell the same way, over no blocked pair."""
@@ -98,7 +100,7 @@ def test_several_best(name: str, across: bool, monkeypatch: pytest.MonkeyPatch) 
         assert_tile(make_engine(name).tile(one), REFERENCE.tile(one), SCORING.gap_open)
 
 
-@pytest.mark.parametrize("name", ["reference", "narrow-ticketed", "scalar-two-phase"])
+@pytest.mark.parametrize("name", ["reference", "narrow-ticketed"])
 def test_sweep_hands_each_tile_its_own(name: str) -> None:
     rng = np.random.default_rng(5)
     m, n = 61, 47
