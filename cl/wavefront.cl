@@ -7,6 +7,8 @@
 // record: per group (score, row, column) of its best cell, the highest score it saw, and columns walked
 // in 8, 16 and 32 bits; known: the best score of all groups (or,
 // where cells are collected, the least score that counts); hits, capacity: cells collected.
+// pairs, pair_places: where BLOCKED, when lanes meet blocked pairs, those of strip s from place s on (as
+// pysw_cl.grid.Grid.blocked_steps says).
 
 typedef struct {
   __global const uchar *query, *target;
@@ -19,6 +21,10 @@ typedef struct {
   __global char *profiles;
   int profile_bytes;
   given_t given;
+#if BLOCKED
+  __global const int *pairs, *pair_places;
+  int pair_score;
+#endif
 } tile_t;
 
 INLINE outlet_t outlet(const tile_t *t, int strip)
@@ -69,6 +75,11 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   w.given = t->given;
   w.scores = scores_of(t->given, w.profile);
   w.scratch = scratch;
+#if BLOCKED
+  w.pairs = t->pairs + 2 * (size_t)t->pair_places[strip];
+  w.pair_count = t->pair_places[strip + 1] - t->pair_places[strip];
+  w.pair_score = t->pair_score;
+#endif
   return w;
 }
 
@@ -82,7 +93,14 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   __global int *hits, int capacity
 #define TILE_INIT \
   {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, right, target_pad, \
-   gap_open, gap_extend, capacity, hits, letters, chunk, highest, depth, limit8, profiles, PROFILE_BYTES, SCORE_GIVEN}
+   gap_open, gap_extend, capacity, hits, letters, chunk, highest, depth, limit8, profiles, PROFILE_BYTES, SCORE_GIVEN BLOCKED_GIVEN}
+#if BLOCKED
+#define BLOCKED_ARGS , __global const int *restrict pairs, __global const int *restrict pair_places, int pair_score
+#define BLOCKED_GIVEN , pairs, pair_places, pair_score
+#else
+#define BLOCKED_ARGS
+#define BLOCKED_GIVEN
+#endif
 #ifndef GROUP_SIZE
 #define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 #endif
@@ -125,7 +143,7 @@ INLINE int next_strip(__local int *scratch, volatile __global int *ticket, volat
 // far enough.  It cannot deadlock even where groups run one after another, because the strip above
 // always holds an earlier ticket.  Strips are drained: T steps more than columns.
 __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ticket, volatile __global int *progress,
-                                            __global int *dirs, SCORE_ARGS)
+                                            __global int *dirs, SCORE_ARGS BLOCKED_ARGS)
 {
   LANES_LOCAL(scratch);
   SLOTS(slots);
@@ -171,7 +189,7 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 // block to its left has delegated cells; the long phase the others.  What the last block of strip
 // s owes is done by the first block of strip s + blocks, whose lanes it becomes.
 __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_block, int blocks, int phase,
-                                             SCORE_ARGS)
+                                             SCORE_ARGS BLOCKED_ARGS)
 {
   LANES_LOCAL(scratch);
   const int block = first_block + WALKER, strip = diagonal - block;

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from .results import Stats as Stats
     from .sequences import Sequence as Sequence
     from .sequences import read_fasta as read_fasta
+    from .top import align_top as align_top
 
 _HOME = {
     "align": "api",
     "align_many": "many",
+    "align_top": "top",
     "devices": "opencl.device",
     "DeviceInfo": "opencl.device",
     "Plan": "plan",

@@ -13,7 +13,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from .errors import InputError, InternalError, PyswError, RangeError, SequenceEr
 
 if TYPE_CHECKING:
     from .progress import ProgressBar
+    from .results import Alignment
     from .sequences import Sequence
 
 #: Targets of up to this many letters are kept in memory between queries; more are read again.
@@ -39,6 +40,7 @@ examples:
   pysw-cl align --matrix BLOSUM62 --gap-open 10 --gap-extend 1 query.fa proteins.fa
   pysw-cl align --strand both --target-range 5001-9000 read.fa genome.fa
   pysw-cl plot human.fa chimp.fa picture.png           the path over the matrix
+  pysw-cl align --top 5 a.fa b.fa                      up to five that share no aligned pair
   zcat proteins.fa.gz | pysw-cl align --matrix BLOSUM62 query.fa -
 """
 
@@ -181,6 +183,18 @@ def _add_arguments(parser: Any) -> None:
         help="paf: a line per alignment; pair: aligned text (default: paf)",
     )
     add(
+        "--top",
+        metavar="K",
+        type=_count,
+        help="up to K local alignments a pair that share no aligned letters, best first",
+    )
+    add(
+        "--min-score",
+        metavar="N",
+        type=_number,
+        help="with --top: the least score of an alignment (default: 1)",
+    )
+    add(
         "--plan",
         metavar="KEY=VALUE,...",
         type=_plan,
@@ -194,6 +208,12 @@ def _number(text: str) -> int | float:
         return int(text)
     except ValueError:
         return float(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
 
 
 def _free_ends(text: str) -> bool | tuple[bool, ...]:
@@ -224,14 +244,23 @@ def _align(args: argparse.Namespace) -> int:
         args.usage_error("--matrix goes without --match and --mismatch")
     if args.query == args.target == "-":
         args.usage_error("QUERY and TARGET cannot both be standard input")
+    if args.top is not None and args.mode != "local":
+        args.usage_error("--top is for --mode local")
+    if args.top is not None and any((args.strand != "plus", args.query_range, args.target_range)):
+        args.usage_error("--top goes without --strand, --query-range and --target-range")
+    if args.top is not None and args.picture is not None:
+        args.usage_error("plot draws one alignment: --top is for align")
+    if args.top is None and args.min_score is not None:
+        args.usage_error("--min-score goes with --top")
 
-    from . import align
     from .formats import paf
 
     if args.picture is not None:
         from .plot import require
 
         require()
+    run = _aligner(args, sub_score)
+
     with _progress() as progress:
         for count, (query, target) in enumerate(_pairs(args.query, args.target), 1):
             if args.picture is not None and count > 1:
@@ -239,26 +268,41 @@ def _align(args: argparse.Namespace) -> int:
             if progress is not None:
                 progress.begin(f"pair {count:,} " if count > 1 else "")
             try:
-                options = {
-                    "mode": args.mode,
-                    "free_ends": args.free_ends,
-                    "sub_score": sub_score,
-                    "gap_cost": (args.gap_open, args.gap_extend),
-                    "output": args.output,
-                    "wildcard": args.wildcard,
-                    "device": args.device,
-                    "plan": args.plan,
-                    "progress": progress,
-                }
-                result = align(query, target, **(options | region(args, query, target)))
+                results = run(query, target, progress)
             except (SequenceError, RangeError) as error:
                 raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
             if progress is not None and sys.stdout.isatty():
                 progress.clear()
-            if args.picture is not None:
-                result.plot(args.picture)
-            print(paf.line(result) if args.outfmt == "paf" else f"{result}\n", flush=True)
+            for result in results:
+                if args.picture is not None:
+                    result.plot(args.picture)
+                print(paf.line(result) if args.outfmt == "paf" else f"{result}\n", flush=True)
     return 0
+
+
+def _aligner(
+    args: argparse.Namespace, sub_score: Any
+) -> Callable[[Sequence, Sequence, ProgressBar | None], list[Alignment]]:
+    """What is run on each pair, and gives its alignments."""
+    from . import align, align_top
+
+    options = {
+        "sub_score": sub_score,
+        "gap_cost": (args.gap_open, args.gap_extend),
+        "output": args.output,
+        "wildcard": args.wildcard,
+        "device": args.device,
+        "plan": args.plan,
+    }
+    if args.top is not None:
+        options |= {"k": args.top, "min_score": 1 if args.min_score is None else args.min_score}
+        return lambda query, target, progress: align_top(
+            query, target, progress=progress, **options
+        )
+    options |= {"mode": args.mode, "free_ends": args.free_ends}
+    return lambda query, target, progress: [
+        align(query, target, progress=progress, **(options | region(args, query, target)))
+    ]
 
 
 def _pairs(query_path: str, target_path: str) -> Iterator[tuple[Sequence, Sequence]]:

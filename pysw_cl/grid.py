@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .errors import PlanError
+from .tile import Pairs
 
 SHORT, LONG = 0, 1
 
@@ -71,6 +75,23 @@ class Grid:
     def block_columns(self, block: int) -> tuple[int, int]:
         """Steps [start, end) of a block; lane l is l columns behind them."""
         return block * self.n // self.B, (block + 1) * self.n // self.B
+
+    def blocked_steps(self, pairs: Pairs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """At which step of which strip its lanes meet blocked ``pairs``.
+
+        The first array has (step, row of the strip) of each pair, by strip, then step; those of
+        strip s are [places[s], places[s + 1]) of it, ``places`` being the second.  In two phases a
+        lane's last steps are the first ones of the strip that its group goes on to.
+        """
+        strip, row = np.divmod(pairs[0], self.strip_rows)
+        step = pairs[1] + row // self.alpha
+        if self.form == "two-phase":
+            owed = step >= self.n
+            strip, step = strip + self.B * owed, step - self.n * owed
+        order = np.lexsort((step, strip))
+        met = np.bincount(strip, minlength=self.strips + self.B)
+        places = np.concatenate(([0], met.cumsum()))
+        return np.stack([step, row], axis=1)[order].astype(np.int32), places.astype(np.int32)
 
     def launches(self) -> Iterator[Launch]:
         """The two-phase launches in order.  External diagonal d holds block c of strip d - c;

@@ -26,6 +26,9 @@ from .errors import InternalError
 
 Codes = NDArray[np.uint8]
 Ints = NDArray[np.int32]
+#: Pairs of letters, 2 x count: query letters and target letters, both from 0, sorted by query
+#: letter, then target letter, none twice.
+Pairs = NDArray[np.int64]
 
 #: The one sentinel for an unreachable H (and X); restored at every edge.
 NEG = -(3 << 29)
@@ -69,6 +72,19 @@ class View:
             last = self.start + len(self)
             return View(self.codes, last - stop, last - start, True, self.table)
         return View(self.codes, self.start + start, self.start + stop, False, self.table)
+
+
+def pairs_inside(
+    pairs: Pairs | None, row: int, row_end: int, column: int, column_end: int
+) -> Pairs | None:
+    """Those of ``pairs`` in rows ``[row, row_end)`` and columns ``[column, column_end)``, counted
+    from that corner; None where there is none."""
+    if pairs is None:
+        return None
+    first, last = np.searchsorted(pairs[0], (row, row_end))
+    near = pairs[:, first:last]
+    inside = near[:, (near[1] >= column) & (near[1] < column_end)]
+    return inside - np.array([[row], [column]]) if inside.size else None
 
 
 @dataclass(frozen=True)

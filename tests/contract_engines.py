@@ -17,7 +17,19 @@ from pysw_cl.engines.wavefront import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.plan import make_plan
 from pysw_cl.scoring import Scoring
-from pysw_cl.tile import NEG, Codes, Edge, EdgeArray, Edges, Hit, Limits, Source, View, Want
+from pysw_cl.tile import (
+    NEG,
+    Codes,
+    Edge,
+    EdgeArray,
+    Edges,
+    Hit,
+    Limits,
+    Pairs,
+    Source,
+    View,
+    Want,
+)
 
 _SMALL = {"T": 4, "alpha": 2, "chunk": 7}
 _NARROW = {"lanes": "vector", **_SMALL}
@@ -166,3 +178,13 @@ def run_sweep(
 def places(hits: list[Hit] | tuple[Hit, ...]) -> list[tuple[int, int, int]]:
     """Hits as plain numbers: score, row, column."""
     return [(hit.score, hit.row, hit.column) for hit in hits]
+
+
+def random_pairs(rng: np.random.Generator, m: int, n: int) -> Pairs:
+    """Some pairs of a tile, sorted, one at least: a run along a diagonal and single ones; not the
+    first of all, whose diagonal neighbour may have no way around it here."""
+    start = rng.integers(0, (m, n))
+    run = start + np.arange(min(m - start[0], n - start[1]))[:, None]
+    single = rng.integers(0, (m, n), (int(rng.integers(1, 2 + m * n // 8)), 2))
+    pairs = np.unique(np.concatenate([run, single, [[m - 1, n - 1]]]), axis=0)
+    return np.ascontiguousarray(pairs[pairs.any(axis=1)].T)

@@ -329,6 +329,11 @@ SPECS = [
     for lanes in LANE_SETS
     for score in ("match", "matrix")
 ] + [(TRACE, {"T": 2, "R": 2})]
+SPECS += [
+    (kernel_spec(form, lanes, "match", blocked=True), {**defines, "BLOCKED": 1, "T": 4, "R": 2})
+    for form, defines in (("ticketed", {"TICKETED": 1}), ("two-phase", {"TICKETED": 0}))
+    for lanes in ("vector32", "scalar32", "warp32")
+]
 
 
 @pytest.mark.parametrize(

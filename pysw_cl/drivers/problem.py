@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..scoring import Scoring
-from ..tile import Border, Edges, View, Want
+from ..tile import Border, Edges, Pairs, View, Want
 
 MODES = ("local", "global")
 
@@ -39,13 +39,15 @@ class FreeEnds:
 
 @dataclass(frozen=True)
 class Problem:
-    """Query rows against target columns, as codes, with how a path may begin and end."""
+    """Query rows against target columns, as codes, with how a path may begin and end, and which
+    pairs of letters no path may align."""
 
     query: View
     target: View
     scoring: Scoring
     mode: str
     free: FreeEnds
+    blocked: Pairs | None = None
 
     @property
     def floor(self) -> int | None:

@@ -139,6 +139,7 @@ def _walk_tile(engine: Engine, problem: Problem, edges: Edges, cell: Area, path:
             left=edges.left.read(0, m),
             bottom=False,
             directions=True,
+            blocked=cell.pairs(problem.blocked),
         )
     )
     assert result.directions is not None
@@ -171,6 +172,7 @@ def _finer_grid(
         problem.scoring,
         problem.floor,
         grid.saving(),
+        blocked=cell.pairs(problem.blocked),
     )
     path.add_cost(result.cells, result.launches)
     return grid

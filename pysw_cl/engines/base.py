@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring import Scoring
-from ..tile import Codes, Edge, Hit
+from ..tile import Codes, Edge, Hit, Pairs
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,9 @@ class TileJob:
     cells (H, F^), ``left`` m cells (H, E^).  ``floor`` is 0 (local: H is never below it) or None.
     ``best``: look for the best cell (its score must be at least ``threshold`` and, with a floor,
     above the floor).  ``count``: how many best cells.  ``bottom``, ``right``: they are needed.
-    ``directions``: keep what a backward walk needs.
+    ``directions``: keep what a backward walk needs.  ``blocked``: pairs of letters of the tile, at
+    least one, that may not be aligned: no path takes the diagonal step of their cells.  (Edges are
+    such that a gap of one letter in each sequence leads around it, as in every real matrix.)
     """
 
     query: Codes
@@ -36,6 +38,7 @@ class TileJob:
     bottom: bool = True
     right: bool = True
     directions: bool = False
+    blocked: Pairs | None = None
 
 
 class Directions(Protocol):

@@ -3,8 +3,9 @@
 It does what the kernels' strip body and their two forms do (cl/strip.clh, cl/wavefront.cl), step
 for step and from the same :mod:`pysw_cl.grid`, but a lane holds the names of cells instead of
 their values.  So it sees whether each value is the one that the recurrence asks for, how often
-each cell is computed, when each cell of the horizontal bus is written and read, and how many
-lanes are busy on each internal diagonal.  Whatever breaks a rule raises InternalError.
+each cell is computed, when each cell of the horizontal bus is written and read, whether each
+blocked pair is met by its lane, and how many lanes are busy on each internal diagonal.  Whatever
+breaks a rule raises InternalError.
 
 The idea of an engine that only counts, driven like any other, is boxtree's ``constant_one``.
 """
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from ..errors import InternalError
 from ..grid import SHORT, Grid, fit
 from ..plan import Plan
-from ..tile import Edge
+from ..tile import Edge, Pairs
 from .base import TileJob, TileResult, Walk
 
 Names = NDArray[np.int64]
@@ -97,6 +98,7 @@ class _Tile:
 
     grid: Grid
     tap: tuple[int, int]
+    blocked: Pairs | None = None
     bus: Names = field(init=False)
     stamps: dict[tuple[str, int, int], tuple[int, int]] = field(default_factory=dict)
 
@@ -114,6 +116,14 @@ class _Tile:
         self.chains = strips if grid.form == "ticketed" else grid.B
         walked = [len(range(c, strips, self.chains)) for c in range(min(strips, self.chains))]
         self.busy = [np.zeros(length * n + grid.T, np.int64) for length in walked]
+        #: rows of a strip that meet blocked pairs, by strip and step; the pairs that were met
+        self.meets: dict[tuple[int, int], list[int]] = {}
+        self.met: list[tuple[int, int]] = []
+        if self.blocked is not None:
+            steps, places = grid.blocked_steps(self.blocked)
+            strip_of = np.repeat(np.arange(len(places) - 1), np.diff(places))
+            for strip, (step, row) in zip(strip_of.tolist(), steps.tolist(), strict=True):
+                self.meets.setdefault((strip, step), []).append(row)
 
     def fault(self, w: _Walk, step: int, what: str) -> InternalError:
         return InternalError(
@@ -174,6 +184,9 @@ class _Tile:
             raise self.fault(w, j, f"lanes {np.flatnonzero(live & ~good)} use wrong cells")
         s.h = np.where(live, bottom, NOTHING)
         s.f = s.h.copy()
+        for row in self.meets.get((w.strip, j), ()) if count else ():
+            lane, r = divmod(row, grid.alpha)
+            self.met.append((int(s.row[lane]) + r, int(here[lane]) - 1))
         if count:
             self.count[s.row[live] // grid.alpha, here[live] - 1] += 1
             turn, chain = divmod(w.strip, self.chains)
@@ -243,6 +256,8 @@ class _Tile:
             raise InternalError(f"{grid}: the bottom edge is not row {bottom}")
         if not (self.right == 1).all():
             raise InternalError(f"{grid}: the right edge is not written once by each lane")
+        if self.blocked is not None and sorted(map(list, self.met)) != self.blocked.T.tolist():
+            raise InternalError(f"{grid}: blocked pairs {self.blocked.T.tolist()}, met {self.met}")
         cells = self.count.repeat(grid.alpha, axis=0)[: grid.m]
         return TileCount(grid, cells, [b[:-1] for b in self.busy], self.written, self.read)
 
@@ -387,7 +402,8 @@ class CountingEngine:
         if job.directions and form == "two-phase":
             form, B = "ticketed", 1
         grid = fit(m, n, B, plan.T, plan.alpha, form)
-        tile = _Tile(grid, grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1))
+        tap = grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1)
+        tile = _Tile(grid, tap, job.blocked)
         if grid.form == "ticketed":
             launches = _Ticketed(tile, plan.chunk, self.order, self.again, self._rng).run()
         else:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..scoring import Scoring
-from ..tile import REACH, Codes, Edge, Hit
+from ..tile import REACH, Codes, Edge, Hit, Pairs
 from .base import TileJob, TileResult, Walk
 
 Matrix = NDArray[np.int64]
@@ -34,6 +34,9 @@ Matrix = NDArray[np.int64]
 AT_H, IN_E, IN_F = 0, 1, 2
 #: What a path does: aligns two letters, consumes a target letter, consumes a query letter.
 DIAGONAL, TARGET, QUERY = 0, 1, 2
+
+#: What a blocked pair scores: less than anything else can.
+_BLOCKED = -(1 << 40)
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,12 @@ def fill(
     corner: int,
     top: tuple[Matrix, Matrix],
     left: tuple[Matrix, Matrix],
+    blocked: Pairs | None = None,
 ) -> Matrices:
     """Fill H, E and F from a corner H, a top border (H, F^) and a left border (H, E^).
 
     ``query`` has m >= 1 codes, ``target`` n >= 1; ``top`` is two arrays of n, ``left`` of m.
+    ``blocked`` pairs are never aligned (Waterman & Eggert 1987).
     """
     m, n = len(query), len(target)
     opening, extension = scoring.gap_open, scoring.gap_extend
@@ -73,6 +78,8 @@ def fill(
     h[0, 1:], f[0, 1:] = top
     h[1:, 0], e[1:, 0] = left
     s[1:, 1:] = scoring.matrix[np.ix_(query, target)]
+    if blocked is not None:
+        s[1 + blocked[0], 1 + blocked[1]] = _BLOCKED
 
     flat_h, flat_e, flat_f, flat_s = h.ravel(), e.ravel(), f.ravel(), s.ravel()
     to_left, to_top, to_diagonal = 1, n + 1, n + 2  # distances in a flattened matrix
@@ -177,7 +184,8 @@ class ReferenceEngine:
         top, left = (
             (edge.h.astype(np.int64), edge.x.astype(np.int64)) for edge in (job.top, job.left)
         )
-        matrices = fill(job.query, job.target, job.scoring, job.floor, job.corner, top, left)
+        codes = job.query, job.target
+        matrices = fill(*codes, job.scoring, job.floor, job.corner, top, left, job.blocked)
         inner = slice(1, None)
         bottom = _edge(matrices.h[-1, 1:], matrices.opened(matrices.f, -1, inner))
         right = _edge(matrices.h[1:, -1], matrices.opened(matrices.e, inner, -1))

@@ -16,7 +16,21 @@ from math import isqrt
 import numpy as np
 
 from ..scoring import Scoring
-from ..tile import NEG, REACH, Bound, Edge, EdgeArray, Edges, Goal, Hit, Limits, View, Want
+from ..tile import (
+    NEG,
+    REACH,
+    Bound,
+    Edge,
+    EdgeArray,
+    Edges,
+    Goal,
+    Hit,
+    Limits,
+    Pairs,
+    View,
+    Want,
+    pairs_inside,
+)
 from .base import Engine, TileJob, TileResult
 
 Progress = Callable[[int, int], None]
@@ -38,6 +52,10 @@ class Area:
     def cells(self) -> int:
         """Cells inside."""
         return (self.row_end - self.row) * (self.column_end - self.column)
+
+    def pairs(self, pairs: Pairs | None) -> Pairs | None:
+        """Those of ``pairs`` that lie inside, counted from the corner."""
+        return pairs_inside(pairs, self.row, self.row_end, self.column, self.column_end)
 
 
 @dataclass
@@ -86,6 +104,7 @@ def sweep(
     *,
     shape: tuple[int, int] | None = None,
     progress: Progress | None = None,
+    blocked: Pairs | None = None,
 ) -> SweepResult:
     """Compute the rectangle of ``query`` (m codes) x ``target`` (n codes).
 
@@ -93,9 +112,10 @@ def sweep(
     from left to right; a source is read when a tile needs it and a sink written when it is there.
     ``shape``: rows and columns of a tile (default: one tile).  ``progress(done, total)`` is called
     with cells after every tile; an exception that it raises ends the sweep.
+    ``blocked``: pairs of letters that are never aligned.
     """
     want, limits = want or Want(), limits or Limits()
-    job = _Sweep(engine, query, target, scoring, floor, edges, want, limits)
+    job = _Sweep(engine, query, target, scoring, floor, edges, want, limits, blocked)
     return job.run(shape, progress)
 
 
@@ -109,6 +129,7 @@ class _Sweep:
     edges: Edges
     want: Want
     limits: Limits
+    blocked: Pairs | None
 
     def run(self, shape: tuple[int, int] | None, progress: Progress | None) -> SweepResult:
         m, n = len(self.query), len(self.target)
@@ -172,6 +193,7 @@ class _Sweep:
             count=self.want.count,
             bottom=not last or below or wanted,
             right=area.column_end < self.n or self._right_wanted(),
+            blocked=area.pairs(self.blocked),
         )
 
     def _right_wanted(self) -> bool:

@@ -44,15 +44,20 @@ _SCORE = {
     "matrix": "matrix wide:int",
     "four": "words lift:int",
 }
+_BLOCKED = "pairs pair_places pair_score:int"
 _NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
 
 
 @cache
 def kernel_spec(
-    form: str, lanes: str, score: str, widths: tuple[int, ...] | None = None
+    form: str,
+    lanes: str,
+    score: str,
+    widths: tuple[int, ...] | None = None,
+    blocked: bool = False,
 ) -> KernelSpec:
     """The wavefront kernel of a form ("ticketed", "two-phase"), lane set and score file, with the
-    narrow lanes of all the set's widths or some."""
+    narrow lanes of all the set's widths or some; ``blocked``: as -D BLOCKED=1 builds it."""
     lane_set = LANE_SETS[lanes]
     widths = lane_set.widths if widths is None else widths
     at_width = (f"score/{score}.clh", "recurrence.clh")
@@ -61,20 +66,21 @@ def kernel_spec(
     for width in widths:
         files += [f"WIDTH={width}", f"narrow/{lane_set.narrow}.clh", *at_width, "narrow.clh"]
     files += ["WIDTH=32", "portion.clh", "wavefront.cl"]
-    arguments = f"{_TILE} {_FORM[form]} {_SCORE[score]}".split()
+    arguments = f"{_TILE} {_FORM[form]} {_SCORE[score]} {_BLOCKED if blocked else ''}".split()
     return KernelSpec(_NAME[form], tuple(files), tuple(arguments))
 
 
 def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan, str]:
-    """The plan for one tile, and the score file.  Narrow lanes do not keep moves, every block of a
-    tile must be proven to fit 16 bits, and its scores must be of a kind that they can make."""
+    """The plan for one tile, and the score file.  Narrow lanes keep no moves and block no
+    pairs, every block of a tile must be proven to fit 16 bits, and its scores must be of a kind
+    that they can make."""
     scoring = job.scoring
     score = "match" if _simple(scoring) else "matrix"
     if LANE_SETS[plan.lanes].instead is None:
         return plan, score
     narrow = _narrow_score(plan, job, permute)
     fits = Bounds.of(scoring).fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T)
-    if narrow is not None and fits and not job.directions:
+    if narrow is not None and fits and not job.directions and job.blocked is None:
         return plan, narrow
     return plan.without_narrow(), score
 
@@ -180,6 +186,7 @@ class TileRun:
             "LOCAL": int(job.floor is not None),
             "BEST": 2 if self.capacity else int(job.best),
             "DIRS": int(job.directions),
+            "BLOCKED": int(job.blocked is not None),
             "TICKETED": int(grid.form == "ticketed"),
             "STEPS": steps,
         }
@@ -230,7 +237,8 @@ class TileRun:
         record[:, :4] = NEG
         self.record = buffers.of(record)
         self.hits = buffers.of(np.zeros(1 + 3 * self.capacity, np.int32))
-        spec = kernel_spec(grid.form, self.plan.lanes, self.score, self._widths())
+        blocked = job.blocked is not None
+        spec = kernel_spec(grid.form, self.plan.lanes, self.score, self._widths(), blocked)
         self.kernel = BoundKernel(self.runtime, spec, self._defines())
         self.kernel.bind(
             query=buffers.of(codes),
@@ -265,7 +273,10 @@ class TileRun:
             capacity=self.capacity,
             **score_arguments,
         )
-
+        if job.blocked is not None:
+            pairs, places = grid.blocked_steps(job.blocked)
+            self.kernel.bind(pairs=buffers.of(pairs), pair_places=buffers.of(places))
+            self.kernel.bind(pair_score=worst(scoring))
         if grid.form == "ticketed":
             self.dirs = buffers.empty(moves_bytes(grid) if job.directions else 4)
             self.kernel.bind(

@@ -16,7 +16,7 @@ from ..opencl.buffers import Buffers
 from ..opencl.device import Runtime
 from ..opencl.program import BoundKernel, KernelSpec
 from ..plan import Plan
-from ..tile import Hit
+from ..tile import Hit, pairs_inside
 from .base import TileJob, TileResult, Walk
 from .tile_run import TileRun, moves_bytes
 
@@ -105,17 +105,23 @@ class WavefrontEngine:
 
     def _collect_halves(self, job: TileJob) -> TileResult:
         m, n, count = len(job.query), len(job.target), job.count
-        job = replace(job, right=True)
+        job, blocked = replace(job, right=True), job.blocked
         across = m > 1  # one row is halved by columns
         at = m // 2 if across else n // 2
         if across:
             corner = int(job.left.h[at - 1])
             one = replace(job, query=job.query[:at], left=job.left.part(0, at), bottom=True)
             two = replace(job, query=job.query[at:], left=job.left.part(at, m), corner=corner)
+            parts = (0, at, 0, n), (at, m, 0, n)
         else:
             corner = int(job.top.h[at - 1])
             one = replace(job, target=job.target[:at], top=job.top.part(0, at))
             two = replace(job, target=job.target[at:], top=job.top.part(at, n), corner=corner)
+            parts = (0, m, 0, at), (0, m, at, n)
+        one, two = (
+            replace(half, blocked=pairs_inside(blocked, *part))
+            for half, part in zip((one, two), parts, strict=True)
+        )
         first = self.tile(one)
         if len(first.hits) == count:  # an equal cell of the second half would come later
             two = replace(two, threshold=first.hits[-1].score + 1)

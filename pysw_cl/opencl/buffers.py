@@ -12,8 +12,11 @@ from .device import Runtime
 
 #: Bytes of a thread's arena: a small tile's buffers are parts of it, which are there already.
 ARENA_BYTES = 4 << 20
-#: The largest buffer that a pool keeps.
+#: Parts that an arena keeps from job to job.
+MOST_PARTS = 512
+#: The largest buffer that a pool keeps, and how many.
 POOLED_BYTES = 1 << 18
+MOST_POOLED = 256
 
 #: Parts of arenas by their id: buffers that last, which kernels may stay bound to.
 LASTING: dict[int, Any] = {}
@@ -35,7 +38,9 @@ class Arena:
         self.lent = False
 
     def begin(self) -> None:
-        """All of it is free again."""
+        """All of it is free again.  Parts are forgotten only now: a kernel may be bound to one."""
+        if len(self._parts) > MOST_PARTS:
+            self.forget()
         self._low, self._high = 0, ARENA_BYTES
 
     def forget(self) -> None:
@@ -58,8 +63,6 @@ class Arena:
 
     def _part(self, start: int, size: int) -> Any:
         if (start, size) not in self._parts:
-            if len(self._parts) > 512:
-                self.forget()
             part = self._buffer.get_sub_region(start, size)
             self._parts[start, size] = LASTING[id(part)] = part
         return self._parts[start, size]
@@ -86,6 +89,8 @@ class Pool:
 
     def begin(self) -> None:
         """All of it is free again."""
+        if len(self._kept) > MOST_POOLED:
+            self.forget()
         self._asked = 0
         self._sent.clear()
 
