@@ -172,6 +172,7 @@ class Runtime:
         self.info = info
         self.context: cl.Context = context if context is not None else cl.Context([device])
         self.advice, self._quirks = advice(info.platform, device)
+        self.advice["prepare"](device)
         self.programs: dict[tuple[str, str], Any] = {}
         self.lock = threading.Lock()
         self._given = queue

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .pocl import name_processor, unnamed
+
 
 @dataclass(frozen=True)
 class Quirk:
@@ -85,6 +87,14 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://github.com/pocl/pocl/issues",
     ),
     Quirk(
+        "pocl-unnamed-processor",
+        lambda platform, device: "Portable Computing Language" in platform and unnamed(device),
+        {"prepare": name_processor},
+        "PoCL 3.0 (LLVM 14) calls processors that came after it, such as AMD's Zen 5, by a name "
+        "that its compiler refuses: every build would fail",
+        "https://github.com/pocl/pocl/issues",
+    ),
+    Quirk(
         "cpu-vectors",
         lambda platform, device: _is_cpu(device),
         {"lanes": "vector", "form": "ticketed"},
@@ -159,11 +169,13 @@ QUIRKS: tuple[Quirk, ...] = (
 )
 
 
-#: What holds where no row says otherwise: lane set, wavefront form, columns a turn of the main loop
-#: of work-item lanes, compiler options, lane sets that must not be used, work-items of a warp (or
-#: sub-group), whether there is a byte permutation with sign replication, whether
-#: small tiles share one buffer.
+#: What holds where no row says otherwise: what is done before the first build, lane set, wavefront
+#: form, columns a turn of the main loop of work-item lanes, compiler options, lane sets that must
+#: not be used, work-items of a warp (or sub-group), schedulers of a multiprocessor (0: a work-group
+#: is one warp), whether there is a byte permutation with sign replication, whether small tiles
+#: share one buffer.
 DEFAULTS: dict[str, Any] = {
+    "prepare": lambda device: None,
     "warp": 32,
     "permute": False,
     "warps": 0,
