@@ -1,7 +1,8 @@
-"""The command line: ``pysw-cl align``, ``pysw-cl devices`` and ``pysw-cl demo``.
+"""The command line: ``pysw-cl align``, ``resume``, ``devices`` and ``demo``.
 
 Results go to standard output, messages and the progress bar to standard error.  The exit code is
-0, 1 for an error (one line says which), 2 for wrong usage, 130 after Ctrl-C.  NumPy and pyopencl
+0, 1 for an error (one line says which), 2 for wrong usage, 3 for a run that was told to stop
+before it was finished and can be resumed, 130 after Ctrl-C.  NumPy and pyopencl
 are imported by the command that needs them, so that ``--help`` is there at once.
 """
 
@@ -17,15 +18,20 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import cli_values
 from ._version import __version__
-from .errors import InternalError, PyswError, RangeError, SequenceError
+from .errors import InputError, InternalError, PyswError, RangeError, SequenceError, Stopped
 
 if TYPE_CHECKING:
     from .progress import ProgressBar
+    from .results import Alignment
     from .sequences import Sequence
 
 #: Targets of up to this many letters are kept in memory between queries; more are read again.
 KEEP_LETTERS = 1 << 26
+
+#: The exit code of a run that ended by --stop-after.
+STOPPED = 3
 
 DEMO = ("NC_012920.1.fasta", "GU112745.1.fasta")
 DEMO_LINES = 7 + 3 * 4  # the header and three blocks of the pairwise text
@@ -57,8 +63,10 @@ def main(argv: Iterable[str] | None = None) -> int:
         return code
     except SystemExit as stop:  # argparse: 0 after --help, 2 after a usage error
         return stop.code if isinstance(stop.code, int) else 2
-    except KeyboardInterrupt:
-        return _fail("interrupted", 130)
+    except KeyboardInterrupt as stop:
+        return _fail(str(stop) or "interrupted", 130)
+    except Stopped as stop:
+        return _fail(str(stop), STOPPED)
     except BrokenPipeError:
         return _fail("")
     except OSError as error:
@@ -101,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pysw-cl {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_align(commands)
+    _add_resume(commands)
     devices = commands.add_parser("devices", help="list the OpenCL devices and what keeps one out")
     devices.set_defaults(run=_devices)
     demo = commands.add_parser("demo", help="align the human and the chimpanzee mitochondrion")
@@ -152,19 +161,66 @@ def _add_align(commands: Any) -> None:
         default="path",
         help="how much to compute (default: path)",
     )
+    _add_outfmt(add)
+    _add_plan(add)
+    add(
+        "--checkpoint",
+        metavar="DIR",
+        help="for one query and one target: save rows there, and go on if a run was interrupted",
+    )
+    _add_limits(add)
+    parser.set_defaults(run=_align, usage_error=parser.error)
+
+
+def _add_resume(commands: Any) -> None:
+    parser = commands.add_parser(
+        "resume",
+        help="go on with a run that saved to a checkpoint",
+        description="Go on with an alignment that was run with --checkpoint DIR and interrupted, "
+        "or print its result if it is finished. Device and plan are those it began with, unless "
+        "others are given; the result is the same with any.",
+    )
+    parser.add_argument("checkpoint", metavar="DIR")
+    add = parser.add_argument
+    add("--device", help="as for align (default: as the run began)")
+    _add_outfmt(add)
+    _add_plan(add)
+    _add_limits(add)
+    parser.set_defaults(run=_resume)
+
+
+def _add_outfmt(add: Any) -> None:
     add(
         "--outfmt",
         choices=("paf", "pair"),
         default="paf",
         help="paf: a line per alignment; pair: aligned text (default: paf)",
     )
+
+
+def _add_plan(add: Any) -> None:
     add(
         "--plan",
         metavar="KEY=VALUE,...",
         type=_plan,
         help="set B, T, alpha, lanes, form or engine by hand",
     )
-    parser.set_defaults(run=_align, usage_error=parser.error)
+
+
+def _add_limits(add: Any) -> None:
+    """What bounds a run with a checkpoint."""
+    add(
+        "--disk-size",
+        metavar="SIZE",
+        type=cli_values.size,
+        help="bytes that DIR may take, like 500M or 10G (default: 10G, or less for 128 rows)",
+    )
+    add(
+        "--stop-after",
+        metavar="TIME",
+        type=cli_values.seconds,
+        help="stop at the next row after this time, like 90m or 2h, with exit code 3",
+    )
 
 
 def _number(text: str) -> int | float:
@@ -202,12 +258,18 @@ def _align(args: argparse.Namespace) -> int:
         args.usage_error("--matrix goes without --match and --mismatch")
     if args.query == args.target == "-":
         args.usage_error("QUERY and TARGET cannot both be standard input")
+    saving: dict[str, Any] = {}
+    pairs = _pairs(args.query, args.target)
+    if args.checkpoint is not None:
+        saving = {"checkpoint": args.checkpoint, **_limits(args)}
+        pairs = _only(pairs)
+    elif args.disk_size is not None or args.stop_after is not None:
+        args.usage_error("--disk-size and --stop-after go with --checkpoint")
 
     from . import align
-    from .formats import paf
 
-    with _progress() as progress:
-        for count, (query, target) in enumerate(_pairs(args.query, args.target), 1):
+    with _progress() as progress, _resumable(args.checkpoint):
+        for count, (query, target) in enumerate(pairs, 1):
             if progress is not None:
                 progress.begin(f"pair {count:,} " if count > 1 else "")
             try:
@@ -223,13 +285,64 @@ def _align(args: argparse.Namespace) -> int:
                     device=args.device,
                     plan=args.plan,
                     progress=progress,
+                    **saving,
                 )
             except (SequenceError, RangeError) as error:
                 raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
-            if progress is not None and sys.stdout.isatty():
-                progress.clear()
-            print(paf.line(result) if args.outfmt == "paf" else f"{result}\n", flush=True)
+            _print_result(args, result, progress)
     return 0
+
+
+def _print_result(
+    args: argparse.Namespace, result: Alignment, progress: ProgressBar | None
+) -> None:
+    from .formats import paf
+
+    if progress is not None and sys.stdout.isatty():
+        progress.clear()
+    print(paf.line(result) if args.outfmt == "paf" else f"{result}\n", flush=True)
+
+
+def _resume(args: argparse.Namespace) -> int:
+    from . import resume
+
+    with _progress() as progress, _resumable(args.checkpoint):
+        result = resume(
+            args.checkpoint,
+            device=args.device,
+            plan=args.plan,
+            progress=progress,
+            **_limits(args),
+        )
+        _print_result(args, result, progress)
+    return 0
+
+
+def _limits(args: argparse.Namespace) -> dict[str, Any]:
+    return {"disk_size": args.disk_size, "stop_after": args.stop_after}
+
+
+@contextlib.contextmanager
+def _resumable(folder: str | None) -> Iterator[None]:
+    """Says after Ctrl-C how to go on, where there is a checkpoint to go on from."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if folder is None or not Path(folder, "job.json").exists():
+            raise
+        how = f"continue with: pysw-cl resume {folder}"
+        raise KeyboardInterrupt(f"interrupted; {how}") from None
+
+
+def _only(pairs: Iterator[tuple[Sequence, Sequence]]) -> Iterator[tuple[Sequence, Sequence]]:
+    """The only pair that there is."""
+    first = next(pairs)
+    if next(pairs, None) is not None:
+        raise InputError(
+            "a checkpoint is for one query and one target, and the files have more records; give "
+            "files with one record each, and each pair a folder of its own"
+        )
+    yield first
 
 
 def _pairs(query_path: str, target_path: str) -> Iterator[tuple[Sequence, Sequence]]:

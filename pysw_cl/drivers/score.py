@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..engines.base import Engine
 from ..engines.sweep import Progress, SweepResult, sweep
 from ..tile import Bound, Edges, Hit, Limits
@@ -35,12 +37,18 @@ def find_end(
         shape=shape,
         progress=progress,
     )
-    candidates = list(result.hits)
-    borders = problem.edges
-    if local:
+    return best_end(problem, result.hits), result
+
+
+def best_end(problem: Problem, hits: Iterable[Hit]) -> Hit:
+    """The best of the cells found and of the ends that are known beforehand: the empty local
+    alignment, and the border cells where the best is looked for on the border."""
+    m, n = len(problem.query), len(problem.target)
+    candidates, borders = list(hits), problem.edges
+    if problem.mode == "local":
         candidates.append(Hit(0, 0, 0))
     if problem.want.where in ("last_row", "border"):
         candidates.append(Hit(int(borders.left.read(m - 1, m).h[0]), m, 0))
     if problem.want.where in ("last_column", "border"):
         candidates.append(Hit(int(borders.top.read(n - 1, n).h[0]), 0, n))
-    return min(candidates), result
+    return min(candidates)
