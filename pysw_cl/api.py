@@ -208,8 +208,9 @@ def _run_saved(
     if found is not None:
         return _alignment(store.job, *found)
     engine, chosen = make_engine(device, plan)
-    cells = {"tile_cells": chosen.tile_cells, "walk_cells": chosen.walk_cells}
-    run = SavedRun(engine, problem, store, prune=prune, progress=progress, **cells, **how)
+    for name in ("tile_cells", "walk_cells", "busy_rows"):
+        how[name] = getattr(chosen, name)
+    run = SavedRun(engine, problem, store, prune=prune, progress=progress, **how)
     end = run.end()
     path = _found_path(store.job, end, run.path(end)) if run.want_path else None
     stats = run.stats()

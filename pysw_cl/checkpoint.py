@@ -18,6 +18,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,6 +49,8 @@ except ImportError:  # a system without it: two runs on one folder are not notic
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = 1
+#: Names of files in a checkpoint.
+_OURS = re.compile(r"(lock|job\.json|query|target|result|rows-\d+-\d+|walk-\d+)(\.part)?")
 #: Letters, moves and runs are kept in pieces of this many.
 PIECE = 1 << 24
 
@@ -104,13 +107,14 @@ class Store:
             raise cannot_write(path, error) from error
         with _held(path):
             manifest = path / "job.json"
-            others = {p.name for p in path.iterdir()} - {"lock", "query", "target"}
+            others = [p.name for p in path.iterdir() if not _OURS.fullmatch(p.name)]
             if manifest.exists():
                 with contextlib.suppress(DamagedFile):  # it is written again
                     _check_same(path, _read_manifest(manifest)["job"], job)
             elif others:
                 raise CheckpointError(
-                    f"{path} holds other files and no job.json; give an empty or a new folder"
+                    f"{path} holds other files ({min(others)}) and no job.json; give an empty or "
+                    "a new folder"
                 )
             store = cls(path, job, dict(wishes))
             store._clean()

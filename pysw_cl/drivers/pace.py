@@ -7,25 +7,30 @@ from math import ceil
 
 from ..stored_edges import BandWriter
 
-#: A band takes at least so long: a GPU wants large tiles, and a crash loses little by it.
+#: A band takes at least so long: launches cost little beside it, and a crash loses little by it.
 LEAST_SECONDS = 2.0
 #: A band takes at least so many times as long as its saving keeps the writer busy.
 LEAST_TIMES = 50
 #: A band is at most so many times as high as the last one for these two reasons: pruning, which
 #: makes a band fast, may end in the next.
 MOST_GROWTH = 4
+#: A band keeps the whole device busy, unless there were fewer than this many then.
+FEW_BANDS = 8
 #: Without a given size: so many rows at most, and so many bytes.
 MOST_ROWS, MOST_BYTES = 128, 10 << 30
 #: What a row is taken to need before one was written: bytes a cell, and a file's index.
 CELL_BYTES, FILE_BYTES = 1.0, 2000
+#: Room left for the last band, which has no row, and the result.
+FINAL_BYTES = 2 * FILE_BYTES
 
 
 class Pace:
     """Heights of bands for m x n cells, even and in multiples of ``quantum`` where possible.
 
-    ``disk_size``: bytes that the folder may take in all (None: `MOST_BYTES`, and no more than
-    `MOST_ROWS` rows); ``used``: what it takes already; ``stop_at``: when the run is to end, by
-    time.monotonic.  Speed and size are those of the last band.
+    ``busy_rows``: rows that keep the whole device busy.  ``disk_size``: bytes that the folder may
+    take in all (None: `MOST_BYTES`, and no more than `MOST_ROWS` rows); ``used``: what it takes
+    already; ``stop_at``: when the run is to end, by time.monotonic.  Speed and size are those of
+    the last band.
     """
 
     def __init__(
@@ -33,13 +38,16 @@ class Pace:
         m: int,
         n: int,
         quantum: int,
+        busy_rows: int,
         disk_size: int | None,
         used: int,
         stop_at: float | None,
     ) -> None:
         self.disk_size = MOST_BYTES if disk_size is None else disk_size
         self.n, self.quantum, self.used, self.stop_at = n, quantum, used, stop_at
-        self._least = ceil(m / MOST_ROWS) if disk_size is None else 1
+        self._least = min(busy_rows, ceil(m / FEW_BANDS))
+        if disk_size is None:
+            self._least = max(self._least, ceil(m / MOST_ROWS))
         self._row_bytes = ceil(CELL_BYTES * n) + FILE_BYTES
         self._height, self._since, self._busy = 0, time.monotonic(), 0.0
         self._row_seconds = self._save_seconds = 0.0
@@ -51,11 +59,11 @@ class Pace:
             self._row_bytes = self._pending.pop(0).bytes
             self.used += self._row_bytes
         pending = len(self._pending) * self._row_bytes
-        return max(0, self.disk_size - self.used - pending) // self._row_bytes
+        return max(0, self.disk_size - self.used - pending - FINAL_BYTES) // self._row_bytes
 
     def least_size(self) -> int:
         """A size of the folder that has room for one row."""
-        return self.used + self._row_bytes
+        return self.used + FINAL_BYTES + self._row_bytes
 
     def bands(self, rows: int) -> int:
         """Bands for so many rows."""

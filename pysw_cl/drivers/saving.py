@@ -71,8 +71,9 @@ class Done:
 class SavedRun:
     """One run of a job whose ``store`` may hold what earlier ones did.
 
-    ``tile_cells``, ``walk_cells``: as in a plan.  ``disk_size``: bytes the folder may take (None:
-    what few rows need).  ``stop_after``: seconds after which the run ends at the next row.
+    ``tile_cells``, ``walk_cells``, ``busy_rows``: as in a plan.  ``disk_size``: bytes the folder
+    may take (None: see :mod:`pysw_cl.drivers.pace`).  ``stop_after``: seconds after which the run
+    ends at the next row.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class SavedRun:
         *,
         tile_cells: int,
         walk_cells: int,
+        busy_rows: int,
         prune: bool = True,
         progress: Progress | None = None,
         disk_size: int | None = None,
@@ -104,8 +106,8 @@ class SavedRun:
             hits = [hit for hit in (self.done.best, found.best) if hit is not None]
             self.done = max(self.done, found, key=lambda done: done.seconds)
             self.done.best = min(hits, default=None)
-        used, quantum = store.used(), engine.row_quantum
-        self.pace = pace.Pace(self.m, self.n, quantum, disk_size, used, self.stop_at)
+        rows, used = (engine.row_quantum, busy_rows), store.used()
+        self.pace = pace.Pace(self.m, self.n, *rows, disk_size, used, self.stop_at)
         self.extra = 0
         self.progress: Progress = progress or (lambda done, total: None)
 
