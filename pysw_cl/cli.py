@@ -42,6 +42,8 @@ examples:
   pysw-cl align --outfmt pair human.fa chimp.fa        the same, to be read by people
   pysw-cl align --output score reads.fa.gz genome.fa   scores only: no path, less memory
   pysw-cl align --matrix BLOSUM62 --gap-open 10 --gap-extend 1 query.fa proteins.fa
+  pysw-cl align --checkpoint job --stop-after 2h chr1.fa chr2.fa      a long run by parts
+  pysw-cl resume job                                   the next part, or the result
   zcat proteins.fa.gz | pysw-cl align --matrix BLOSUM62 query.fa -
 """
 

@@ -155,7 +155,6 @@ class StoredEdge:
     def __init__(self, parts: list[tuple[int, SealedFile, Piece]]) -> None:
         self._parts = parts
         self._starts = [before + piece.start for before, _, piece in parts]
-        self._last: tuple[int, Edge] | None = None
 
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop``."""
@@ -165,7 +164,8 @@ class StoredEdge:
         while at < stop:
             if not 0 <= index < len(self._parts):
                 raise InternalError(f"cells {start} to {stop} of an edge are not on disk")
-            edge, before = self._piece(index), self._starts[index]
+            _, file, piece = self._parts[index]
+            edge, before = unpack_edge(file.read(piece), piece.cells), self._starts[index]
             part = edge.part(at - before, min(stop - before, len(edge)))
             if not len(part):
                 raise InternalError(f"cells {start} to {stop} of an edge are not on disk")
@@ -173,9 +173,3 @@ class StoredEdge:
             at, index = at + len(part), index + 1
         assert found is not None
         return found
-
-    def _piece(self, index: int) -> Edge:
-        if self._last is None or self._last[0] != index:
-            _, file, piece = self._parts[index]
-            self._last = index, unpack_edge(file.read(piece), piece.cells)
-        return self._last[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from saving import (
 
 import pysw_cl
 from pysw_cl import sealed
+from pysw_cl.drivers import pace
 from pysw_cl.drivers.traceback import grid_places, most_pieces
 from pysw_cl.errors import CheckpointError, InputError, PlanError, Stopped
 
@@ -109,6 +111,21 @@ def test_progress_counts_the_path(tmp_path: Path) -> None:
         dones = [done for done, _ in seen]
         assert dones == sorted(dones)
         assert cells in dones and dones[-2] < dones[-1]
+
+
+@pytest.mark.parametrize(
+    "letters", [("A", "A"), ("AAAA", "CC"), ("A", "CGATTACA"), ("GATTACA", "T")]
+)
+@pytest.mark.parametrize(("mode", "free_ends"), MODES, ids=str)
+def test_the_smallest_jobs(
+    tmp_path: Path, letters: tuple[str, str], mode: str, free_ends: Any
+) -> None:
+    how = {"mode": mode, "free_ends": free_ends}
+    expected = pysw_cl.align(*letters, plan=REFERENCE, **how)
+    found = pysw_cl.align(*letters, checkpoint=tmp_path, plan=REFERENCE, **how)
+    assert key(found) == key(expected) == key(pysw_cl.resume(tmp_path))
+    (tmp_path / "result").unlink()
+    assert key(pysw_cl.resume(tmp_path)) == key(expected)
 
 
 def test_names_and_scores_with_halves_come_back(tmp_path: Path) -> None:
@@ -367,6 +384,18 @@ def test_rows_fill_the_disk_size(tmp_path: Path) -> None:
         counts.append(len(rows(folder)))
         assert sum(path.stat().st_size for path in folder.iterdir()) <= size
     assert counts[0] >= 3 and counts[1] > 3 * counts[0]
+
+
+def test_rows_as_far_apart_as_saving_is_cheap(tmp_path: Path, monkeypatch: Any) -> None:
+    """Bands last some time, but grow step by step, because pruning may have made one fast."""
+    a, b = pair(600)
+    monkeypatch.setattr(pace, "LEAST_SECONDS", 2.0)
+    pysw_cl.align(a, b, output="score", checkpoint=tmp_path, plan=REFERENCE)
+    bands = [path.name.split("-")[1:] for path in rows(tmp_path)]
+    heights = [int(end) - int(start) for start, end in bands]
+    assert heights[0] == -(-600 // pace.MOST_ROWS) and sum(heights) == 600
+    for before, height in pairwise(heights):
+        assert before < height <= 2 * pace.MOST_GROWTH * before or height == heights[-1]
 
 
 # Stopping

@@ -49,7 +49,7 @@ class Pace:
         if disk_size is None:
             self._least = max(self._least, ceil(m / MOST_ROWS))
         self._row_bytes = ceil(CELL_BYTES * n) + FILE_BYTES
-        self._height, self._since, self._busy = 0, time.monotonic(), 0.0
+        self._bands, self._height, self._since = 0, 0, time.monotonic()
         self._row_seconds = self._save_seconds = 0.0
         self._pending: list[BandWriter] = []
 
@@ -86,9 +86,9 @@ class Pace:
 
     def computed(self, busy: float) -> None:
         """The band is computed; ``busy``: seconds that the writer has worked so far."""
+        self._bands += 1
         self._row_seconds = (time.monotonic() - self._since) / self._height
-        self._save_seconds = max(self._save_seconds, busy - self._busy)
-        self._busy = busy
+        self._save_seconds = busy / self._bands
 
     def _shortest(self, todo: int) -> int:
         height = max(self._least, ceil(todo / (self.rows_left() + 1)))
