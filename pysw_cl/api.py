@@ -80,7 +80,8 @@ def align(
         A folder, made if need be, in which the run saves rows of cells as it goes, and its result
         in the end.  A folder in which a run of the same job was interrupted is taken up there.
     disk_size : int, optional
-        Bytes that the folder may take.  Default: 10 GiB, or what 128 rows need if that is less.
+        Bytes that the folder may take.  Default: 10 GiB, half of what is free on its disk, or what
+        128 rows need, whichever is least.
     stop_after : float, optional
         Seconds after which the run ends at the next row with Stopped.
 

@@ -19,6 +19,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -175,6 +176,10 @@ class Store:
     def used(self) -> int:
         """Bytes in the folder."""
         return sum(path.stat().st_size for path in self.folder.iterdir())
+
+    def free(self) -> int:
+        """Bytes that are free on its disk."""
+        return shutil.disk_usage(self.folder).free
 
     def band(self, writer: Writer, start: int, end: int) -> BandWriter:
         """Where rows [start, end) are to be written."""

@@ -18,9 +18,9 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import cli_values
+from . import cli_checkpoint
 from ._version import __version__
-from .errors import InputError, InternalError, PyswError, RangeError, SequenceError, Stopped
+from .errors import InternalError, PyswError, RangeError, SequenceError, Stopped
 
 if TYPE_CHECKING:
     from .progress import ProgressBar
@@ -170,7 +170,7 @@ def _add_align(commands: Any) -> None:
         metavar="DIR",
         help="for one query and one target: save rows there, and go on if a run was interrupted",
     )
-    _add_limits(add)
+    cli_checkpoint.add_limits(add)
     parser.set_defaults(run=_align, usage_error=parser.error)
 
 
@@ -187,7 +187,7 @@ def _add_resume(commands: Any) -> None:
     add("--device", help="as for align (default: as the run began)")
     _add_outfmt(add)
     _add_plan(add)
-    _add_limits(add)
+    cli_checkpoint.add_limits(add)
     parser.set_defaults(run=_resume)
 
 
@@ -206,22 +206,6 @@ def _add_plan(add: Any) -> None:
         metavar="KEY=VALUE,...",
         type=_plan,
         help="set B, T, alpha, lanes, form or engine by hand",
-    )
-
-
-def _add_limits(add: Any) -> None:
-    """What bounds a run with a checkpoint."""
-    add(
-        "--disk-size",
-        metavar="SIZE",
-        type=cli_values.size,
-        help="bytes that DIR may take, like 500M or 10G (default: 10G, or less for 128 rows)",
-    )
-    add(
-        "--stop-after",
-        metavar="TIME",
-        type=cli_values.seconds,
-        help="stop at the next row after this time, like 90m or 2h, with exit code 3",
     )
 
 
@@ -263,14 +247,14 @@ def _align(args: argparse.Namespace) -> int:
     saving: dict[str, Any] = {}
     pairs = _pairs(args.query, args.target)
     if args.checkpoint is not None:
-        saving = {"checkpoint": args.checkpoint, **_limits(args)}
-        pairs = _only(pairs)
+        saving = {"checkpoint": args.checkpoint, **cli_checkpoint.limits(args)}
+        pairs = cli_checkpoint.only(pairs)
     elif args.disk_size is not None or args.stop_after is not None:
         args.usage_error("--disk-size and --stop-after go with --checkpoint")
 
     from . import align
 
-    with _progress() as progress, _resumable(args.checkpoint):
+    with _progress() as progress, cli_checkpoint.resumable(args.checkpoint):
         for count, (query, target) in enumerate(pairs, 1):
             if progress is not None:
                 progress.begin(f"pair {count:,} " if count > 1 else "")
@@ -308,43 +292,16 @@ def _print_result(
 def _resume(args: argparse.Namespace) -> int:
     from . import resume
 
-    with _progress() as progress, _resumable(args.checkpoint):
+    with _progress() as progress, cli_checkpoint.resumable(args.checkpoint):
         result = resume(
             args.checkpoint,
             device=args.device,
             plan=args.plan,
             progress=progress,
-            **_limits(args),
+            **cli_checkpoint.limits(args),
         )
         _print_result(args, result, progress)
     return 0
-
-
-def _limits(args: argparse.Namespace) -> dict[str, Any]:
-    return {"disk_size": args.disk_size, "stop_after": args.stop_after}
-
-
-@contextlib.contextmanager
-def _resumable(folder: str | None) -> Iterator[None]:
-    """Says after Ctrl-C how to go on, where there is a checkpoint to go on from."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if folder is None or not Path(folder, "job.json").exists():
-            raise
-        how = f"continue with: pysw-cl resume {folder}"
-        raise KeyboardInterrupt(f"interrupted; {how}") from None
-
-
-def _only(pairs: Iterator[tuple[Sequence, Sequence]]) -> Iterator[tuple[Sequence, Sequence]]:
-    """The only pair that there is."""
-    first = next(pairs)
-    if next(pairs, None) is not None:
-        raise InputError(
-            "a checkpoint is for one query and one target, and the files have more records; give "
-            "files with one record each, and each pair a folder of its own"
-        )
-    yield first
 
 
 def _pairs(query_path: str, target_path: str) -> Iterator[tuple[Sequence, Sequence]]:

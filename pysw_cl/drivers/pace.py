@@ -28,22 +28,24 @@ class Pace:
     """Heights of bands for m x n cells, even and in multiples of ``quantum`` where possible.
 
     ``busy_rows``: rows that keep the whole device busy.  ``disk_size``: bytes that the folder may
-    take in all (None: `MOST_BYTES`, and no more than `MOST_ROWS` rows); ``used``: what it takes
-    already; ``stop_at``: when the run is to end, by time.monotonic.  Speed and size are those of
-    the last band.
+    take in all (None: `MOST_BYTES`, half of what is ``free`` on the disk, and no more than
+    `MOST_ROWS` rows); ``used``: what it takes already; ``stop_at``: when the run is to end, by
+    time.monotonic.  Speed and size are those of the last band.
     """
 
     def __init__(
         self,
         m: int,
         n: int,
+        *,
         quantum: int,
         busy_rows: int,
         disk_size: int | None,
         used: int,
+        free: int,
         stop_at: float | None,
     ) -> None:
-        self.disk_size = MOST_BYTES if disk_size is None else disk_size
+        self.disk_size = min(MOST_BYTES, used + free // 2) if disk_size is None else disk_size
         self.n, self.quantum, self.used, self.stop_at = n, quantum, used, stop_at
         self._least = min(busy_rows, ceil(m / FEW_BANDS))
         if disk_size is None:

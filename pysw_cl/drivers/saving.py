@@ -106,8 +106,16 @@ class SavedRun:
             hits = [hit for hit in (self.done.best, found.best) if hit is not None]
             self.done = max(self.done, found, key=lambda done: done.seconds)
             self.done.best = min(hits, default=None)
-        rows, used = (engine.row_quantum, busy_rows), store.used()
-        self.pace = pace.Pace(self.m, self.n, *rows, disk_size, used, self.stop_at)
+        self.pace = pace.Pace(
+            self.m,
+            self.n,
+            quantum=engine.row_quantum,
+            busy_rows=busy_rows,
+            disk_size=disk_size,
+            used=store.used(),
+            free=store.free(),
+            stop_at=self.stop_at,
+        )
         self.extra = 0
         self.progress: Progress = progress or (lambda done, total: None)
 
