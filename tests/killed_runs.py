@@ -34,9 +34,14 @@ def child(work: Any) -> int:
     return pid
 
 
-def killed(work: Any, after: float) -> bool:
-    """Start ``work`` and kill it after some seconds; False if it was over by then."""
+def killed(work: Any, folder: Path, files: int, after: float) -> bool:
+    """Start ``work`` and kill it some seconds after ``folder`` has so many rows and parts of the
+    path; False if it was over by then."""
     pid = child(work)
+    while len([*folder.glob("rows-*"), *folder.glob("walk-*")]) < files:
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            break
+        time.sleep(0.0005)
     time.sleep(after)
     os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
@@ -50,9 +55,8 @@ def main(folder: Path, moments: int, seed: int) -> None:
     choose = random.Random(seed)
     a, b = pair(260)
     sweeping = walking = 0
-    started = time.perf_counter()
     pysw_cl.align(a, b, checkpoint=folder / "whole", disk_size=40_000, plan=REFERENCE)
-    whole = time.perf_counter() - started
+    whole = len(list((folder / "whole").iterdir()))
     for moment in range(moments):
         mode, free_ends = MODES[moment % len(MODES)]
         gap_cost: Any = (3, 2) if moment % 4 < 2 else 2
@@ -65,8 +69,10 @@ def main(folder: Path, moments: int, seed: int) -> None:
             answer.write_text(json.dumps(key(found)))
 
         expected = pysw_cl.align(a, b, plan=REFERENCE, **how)
+        reached = 0
         for _ in range(choose.choice([1, 1, 2, 4])):
-            if killed(work, choose.uniform(0, 1.1 * whole)):
+            reached = choose.randint(reached, whole)
+            if killed(work, place, reached, choose.uniform(0, 0.03)):
                 files = {path.name.partition("-")[0] for path in place.glob("*")}
                 walking += "walk" in files
                 sweeping += "rows" in files and "walk" not in files
