@@ -127,9 +127,9 @@ def align(
     engine, chosen = make_engine(device, plan)
     stats = Stats()
     end, path = _search(engine, chosen, problem, output == "path", prune, progress, stats)
+    found = None if path is None else _found_path(job, end, path)
     stats.seconds = time.perf_counter() - started
     stats.device_bytes = engine.peak_bytes
-    found = None if path is None else _found_path(job, end, path)
     return _alignment(job, end, found, chosen, stats)
 
 
@@ -215,8 +215,9 @@ def _run_saved(
     end = run.end()
     path = _found_path(store.job, end, run.path(end)) if run.want_path else None
     stats = run.stats()
+    result = _alignment(store.job, end, path, chosen, stats)
     save_result(store, end, path, chosen, stats)
-    return _alignment(store.job, end, path, chosen, stats)
+    return result
 
 
 def _found_path(job: Job, end: Hit, path: Path) -> FoundPath:

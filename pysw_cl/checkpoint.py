@@ -21,7 +21,7 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -286,17 +286,23 @@ def _digest(sequence: Sequence) -> dict[str, Any]:
 
 
 def _scoring_facts(scoring: Scoring) -> dict[str, Any]:
-    return {
-        "matrix": scoring.matrix.tolist(),
-        "match_mismatch": scoring.match_mismatch and list(map(int, scoring.match_mismatch)),
-        "gap_open": int(scoring.gap_open),
-        "gap_extend": int(scoring.gap_extend),
-        "letters": scoring.letters,
-        "query_encoding": scoring.query_encoding.tolist(),
-        "target_encoding": scoring.target_encoding.tolist(),
-        "scale": scoring.scale,
-        "never_match": scoring.never_match,
-    }
+    """All fields of a scoring, as JSON can hold them: an array as its type and its values."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return {"dtype": value.dtype.str, "values": value.tolist()}
+        return [int(v) for v in value] if isinstance(value, tuple) else value
+
+    return {field.name: plain(getattr(scoring, field.name)) for field in fields(scoring)}
+
+
+def _scoring(facts: Mapping[str, Any]) -> Scoring:
+    def real(value: Any) -> Any:
+        if isinstance(value, dict):
+            return np.array(value["values"], value["dtype"])
+        return tuple(value) if isinstance(value, list) else value
+
+    return Scoring(**{name: real(value) for name, value in facts.items()})
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
@@ -337,14 +343,9 @@ def _job(folder: Path, content: Mapping[str, Any]) -> Job:
         if _digest(sequence) != facts[name]:
             raise DamagedFile(f"{folder / name} is damaged")
         sides.append(sequence)
-    values = dict(facts["scoring"])
-    values["matrix"] = np.array(values["matrix"], np.int32)
-    for name in ("query_encoding", "target_encoding"):
-        values[name] = np.array(values[name], np.uint8)
-    if values["match_mismatch"] is not None:
-        values["match_mismatch"] = tuple(values["match_mismatch"])
     ends = tuple(facts["free_ends"])
-    return Job(sides[0], sides[1], Scoring(**values), facts["mode"], ends, facts["output"])
+    scoring = _scoring(facts["scoring"])
+    return Job(sides[0], sides[1], scoring, facts["mode"], ends, facts["output"])
 
 
 def _joined(file: SealedFile, name: str) -> NDArray[np.uint8]:

@@ -26,6 +26,10 @@ MODES: list[tuple[str, Any]] = [
 ]
 
 
+#: Room for about 20 rows of the pairs here.
+SIZE = 30_000
+
+
 class Enough(Exception):
     """Raised by a progress callback to end a run."""
 
@@ -40,6 +44,11 @@ def tight() -> Iterator[None]:
         mock.patch("os.fsync"),
     ):
         yield
+
+
+def options(**more: Any) -> dict[str, Any]:
+    """Arguments of ``align`` for a small job, and others."""
+    return {"plan": REFERENCE, "disk_size": SIZE, **more}
 
 
 def pair(length: int = 300, seed: int = 3) -> tuple[str, str]:
