@@ -13,6 +13,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .api import align as align
+    from .api import resume as resume
     from .errors import PyswError as PyswError
     from .many import align_many as align_many
     from .opencl.device import DeviceInfo as DeviceInfo
@@ -36,6 +37,7 @@ _HOME = {
     "Sequence": "sequences",
     "read_fasta": "sequences",
     "PyswError": "errors",
+    "resume": "api",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

@@ -1,24 +1,29 @@
-"""What users call: ``align``."""
+"""What users call: ``align`` and ``resume``."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
+from dataclasses import asdict, astuple
 from typing import Any
 
+from .checkpoint import Job, Store
 from .drivers.problem import MODES, FreeEnds, Problem
+from .drivers.saving import SavedRun
 from .drivers.score import find_end
-from .drivers.traceback import Path, grid_places, walk_back
+from .drivers.traceback import Path, grid_places, most_pieces, walk_back, walked_cells
 from .engines.base import Engine
 from .engines.reference import ReferenceEngine
 from .engines.sweep import Progress, SavedGrid, tile_shape
 from .errors import InputError, InternalError
-from .frame import Frame, make_frames
+from .frame import make_frames
 from .plan import Plan, make_plan
 from .precision import check_range
 from .progress import part_of
 from .results import Alignment, Stats, runs_from_moves, unscale
-from .scoring import Scoring, cached_scoring
+from .saved_result import FoundPath, save_result, saved_result
+from .scoring import cached_scoring
 from .sequences import as_sequence
 from .tile import Hit
 from .tile_map import TileMap
@@ -43,6 +48,9 @@ def align(
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    disk_size: int | None = None,
+    stop_after: float | None = None,
 ) -> Alignment:
     """Align query ``a`` with target ``b`` exactly.
 
@@ -79,6 +87,16 @@ def align(
         Overrides of the plan's fields, such as ``{"B": 4, "T": 16, "alpha": 8}``.
     progress : callable, optional
         Called as ``progress(done, total)`` in cells; an exception raised there ends the run.
+        The first call comes before any work, with what an earlier run has done (0 without one).
+        A path adds to ``total`` about what it computes again; pruned cells count as done.
+    checkpoint : path, optional
+        A folder, made if need be, in which the run saves rows of cells as it goes, and its result
+        in the end.  A folder in which a run of the same job was interrupted is taken up there.
+    disk_size : int, optional
+        Bytes that the folder may take.  Default: 10 GiB, half of what is free on its disk, or what
+        128 rows need, whichever is least.
+    stop_after : float, optional
+        Seconds after which the run ends at the next row with Stopped.
 
     Returns
     -------
@@ -92,6 +110,10 @@ def align(
         For sequences, scorings, options and plans that cannot be used (its subclasses say which).
     DeviceError
         If there is no usable device, or it fails or runs out of memory.
+    CheckpointError
+        If the folder belongs to another job, is in use, or cannot be written.
+    Stopped
+        After ``stop_after`` seconds; :func:`resume` goes on.
     """
     started = time.perf_counter()
     if not isinstance(mode, str) or mode not in MODES:
@@ -100,35 +122,150 @@ def align(
         raise InputError(f"output must be 'score', 'ends' or 'path', not {output!r}")
     if prune not in (True, False):
         raise InputError(f"prune must be True or False, not {prune!r}")
-    if progress is not None and not callable(progress):
-        raise InputError(f"progress must be a function or None, not {progress!r}")
+    _check_options(progress, disk_size, stop_after)
     free = FreeEnds.of(free_ends)
     scoring = cached_scoring(sub_score, gap_cost, wildcard)
     query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
     frames = make_frames(query, target, query_range, target_range, strand, scoring)
     check_range(scoring, *frames[0].shape, mode)
+    jobs = [Job(query, target, scoring, mode, astuple(free), output, frame) for frame in frames]
+    if checkpoint is not None:
+        if len(jobs) > 1:
+            raise InputError(
+                "a checkpoint is of one strand; run strand='plus' and strand='minus' with a folder "
+                "each, and take the better score"
+            )
+        make_engine(device, plan)  # what is wrong with them is said before a folder is made
+        wishes = {"prune": bool(prune), "device": device, "plan": plan, "disk_size": disk_size}
+        with Store.begin(checkpoint, jobs[0], _lasting(wishes)) as store:
+            how = {"disk_size": disk_size, "stop_after": stop_after}
+            return _run_saved(store, device, plan, bool(prune), progress, **how)
+    if disk_size is not None or stop_after is not None:
+        raise InputError("disk_size and stop_after go with checkpoint")
     engine, chosen = make_engine(device, plan)
-
     stats = Stats()
-    frame, end, path, tiles = _best_frame(
-        engine, chosen, frames, scoring, mode, free, output == "path", prune, progress, stats
-    )
-    start = None if path is None else (path.row, path.column)
-    found: dict[str, Any] = dict(
-        frame.found(start, None if output == "score" else (end.row, end.column))
-    )
-    found |= {"strand": frame.strand, "tiles": frame.map(tiles, scoring.scale)}
-    if path is not None:
-        letters = frame.region(path.row, end.row, path.column, end.column)
-        found["runs"] = runs_from_moves(path.forward(), *letters, scoring)
+    job, end, path, tiles = _best_strand(engine, chosen, jobs, prune, progress, stats)
+    found = None if path is None else _found_path(job, end, path)
     stats.seconds = time.perf_counter() - started
     stats.device_bytes = engine.peak_bytes
-    score = unscale(end.score, scoring)
-    result = Alignment(score, mode, query, target, scoring, plan=chosen, stats=stats, **found)
+    return _alignment(job, end, found, chosen, stats, tiles)
+
+
+def resume(
+    checkpoint: str | os.PathLike[str],
+    *,
+    device: Any = None,
+    plan: Plan | Mapping[str, Any] | None = None,
+    disk_size: int | None = None,
+    stop_after: float | None = None,
+    progress: Progress | None = None,
+) -> Alignment:
+    """Go on with a run that saved to the folder ``checkpoint``, from its last sound row.
+
+    The result is that of an uninterrupted run, to the last letter, on any device and with any
+    plan; that of a finished run is read.  ``device``, ``plan`` and ``disk_size`` default to what
+    the run began with (a plan only where the device does, too); the other arguments are those of
+    :func:`align`.
+
+    Raises CheckpointError if the folder holds no checkpoint, is in use or cannot be written, and
+    otherwise what :func:`align` raises.
+    """
+    _check_options(progress, disk_size, stop_after)
+    with Store.open(checkpoint) as store:
+        wishes = store.wishes
+        if plan is None and device is None:
+            plan = wishes["plan"]
+        how = {"disk_size": disk_size or wishes["disk_size"], "stop_after": stop_after}
+        device = wishes["device"] if device is None else device
+        return _run_saved(store, device, plan, wishes["prune"], progress, **how)
+
+
+def _check_options(
+    progress: Progress | None, disk_size: int | None, stop_after: float | None
+) -> None:
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress must be a function or None, not {progress!r}")
+    whole = isinstance(disk_size, int) and not isinstance(disk_size, bool)
+    if disk_size is not None and not (whole and disk_size > 0):
+        raise InputError(f"disk_size must be a whole number of bytes or None, not {disk_size!r}")
+    number = isinstance(stop_after, (int, float)) and not isinstance(stop_after, bool)
+    if stop_after is not None and not (number and stop_after >= 0):
+        raise InputError(f"stop_after must be a number of seconds or None, not {stop_after!r}")
+
+
+def _problem(job: Job) -> Problem:
+    """The comparison that a job asks for."""
+    free = FreeEnds(*job.free_ends)
+    return Problem(*job.frame.codes(job.scoring), job.scoring, job.mode, free)
+
+
+def _lasting(wishes: dict[str, Any]) -> dict[str, Any]:
+    """What of a caller's wishes outlives the process: not a device object."""
+    device, plan = wishes["device"], wishes["plan"]
+    if isinstance(plan, Plan):
+        plan = {name: v for name, v in asdict(plan).items() if name not in ("device", "fixed")}
+    if isinstance(plan, Mapping):
+        plan = {str(k): v if isinstance(v, str) else int(v) for k, v in plan.items()}
+    return {**wishes, "device": device if isinstance(device, str) else "auto", "plan": plan}
+
+
+def _run_saved(
+    store: Store,
+    device: Any,
+    plan: Plan | Mapping[str, Any] | None,
+    prune: bool,
+    progress: Progress | None,
+    **how: Any,
+) -> Alignment:
+    """Run a job with a checkpoint, or read its result if it is finished."""
+    found = saved_result(store)
+    if found is not None:
+        return _alignment(store.job, *found)
+    engine, chosen = make_engine(device, plan)
+    for name in ("tile_cells", "walk_cells", "busy_rows"):
+        how[name] = getattr(chosen, name)
+    run = SavedRun(engine, _problem(store.job), store, prune=prune, progress=progress, **how)
+    end = run.end()
+    path = _found_path(store.job, end, run.path(end)) if run.want_path else None
+    stats = run.stats()
+    result = _alignment(store.job, end, path, chosen, stats)
+    save_result(store, end, path, chosen, stats)
+    return result
+
+
+def _found_path(job: Job, end: Hit, path: Path) -> FoundPath:
+    letters = job.frame.region(path.row, end.row, path.column, end.column)
+    return path.row, path.column, runs_from_moves(path.forward(), *letters, job.scoring)
+
+
+def _alignment(
+    job: Job,
+    end: Hit,
+    path: FoundPath | None,
+    plan: Plan,
+    stats: Stats,
+    tiles: TileMap | None = None,
+) -> Alignment:
+    """The result as users see it; a path is scored again."""
+    start = None if path is None else path[:2]
+    found: dict[str, Any] = dict(
+        job.frame.found(start, None if job.output == "score" else (end.row, end.column))
+    )
+    found["strand"] = job.frame.strand
+    if tiles is not None:
+        found["tiles"] = job.frame.map(tiles, job.scoring.scale)
+    if path is not None:
+        found["runs"] = path[2]
+    score = unscale(end.score, job.scoring)
+    common = job.query, job.target, job.scoring
+    result = Alignment(score, job.mode, *common, plan=plan, stats=stats, **found)
     if path is not None and result.rescore() != score:
+        scoring = job.scoring
         raise InternalError(
             f"the path scores {result.rescore()}, not {score}; please report this with both "
-            f"sequences, {mode=}, {free_ends=}, {sub_score=}, {gap_cost=} and {chosen}"
+            f"sequences, mode={job.mode!r}, free_ends={job.free_ends}, matrix of "
+            f"{scoring.letters} {scoring.matrix.tolist()}, gap_open={scoring.gap_open}, "
+            f"gap_extend={scoring.gap_extend} (of scale {scoring.scale}) and {plan}"
         )
     return result
 
@@ -146,28 +283,24 @@ def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Eng
     return WavefrontEngine(runtime, chosen), chosen
 
 
-def _best_frame(
+def _best_strand(
     engine: Engine,
     plan: Plan,
-    frames: list[Frame],
-    scoring: Scoring,
-    mode: str,
-    free: FreeEnds,
-    want_path: bool,
+    jobs: list[Job],
     prune: bool,
     progress: Progress | None,
     stats: Stats,
-) -> tuple[Frame, Hit, Path | None, TileMap]:
-    """The first frame with the best score, the best end in it, and the path where wanted.  A later
-    frame is searched only for what beats the ones before, which prunes most of it."""
-    found: tuple[Frame, Hit, Path | None, TileMap] | None = None
-    for k, frame in enumerate(frames):
-        problem = Problem(*frame.codes(scoring), scoring, mode, free)
+) -> tuple[Job, Hit, Path | None, TileMap]:
+    """The first job with the best score, the best end in it, and the path where wanted.  A later
+    one is searched only for what beats the ones before, which prunes most of it."""
+    found: tuple[Job, Hit, Path | None, TileMap] | None = None
+    for k, job in enumerate(jobs):
+        problem, want_path = _problem(job), job.output == "path"
         beat = None if found is None else found[1].score
-        share = part_of(progress, k, len(frames))
+        share = part_of(progress, k, len(jobs))
         end, path, tiles = _search(engine, plan, problem, want_path, prune, beat, share, stats)
         if beat is None or end.score > beat:
-            found = frame, end, path, tiles
+            found = job, end, path, tiles
     assert found is not None
     return found
 
@@ -186,12 +319,26 @@ def _search(
     keeps no special rows."""
     m, n = len(problem.query), len(problem.target)
     shape, grid, edges = tile_shape(m, n, plan.tile_cells), None, problem.edges
+    total = m * n
     if want_path:
-        quantum = engine.row_quantum
-        grid = SavedGrid.over(edges, grid_places(m, quantum), grid_places(n, 1))
-        edges = grid.saving()
+        most = most_pieces(m, n)
+        rows, columns = grid_places(m, engine.row_quantum, most), grid_places(n, 1, most)
+        grid = SavedGrid.over(edges, rows, columns)
+        edges, total = grid.saving(), total + walked_cells(m, n, grid)
+
+    def tell(done: int) -> None:
+        if progress is not None:
+            progress(done, total)
+
+    tell(0)
     end, swept = find_end(
-        engine, problem, edges=edges, shape=shape, prune=prune, beat=beat, progress=progress
+        engine,
+        problem,
+        edges=edges,
+        shape=shape,
+        prune=prune,
+        beat=beat,
+        progress=lambda done, _: tell(done),
     )
     stats.add_cells(swept.cells)
     stats.launches += swept.launches
@@ -200,11 +347,11 @@ def _search(
     if grid is None or (beat is not None and end.score <= beat):
         return end, None, tiles
 
-    def between() -> None:
-        if progress is not None:
-            progress(m * n, m * n)
+    def between(path: Path) -> None:
+        tell(m * n + path.share(end, total - m * n))
 
     path = walk_back(engine, problem, grid, end, plan.walk_cells, between)
+    tell(total)
     stats.add_cells(path.cells)
     stats.launches += path.launches
     return end, path, tiles

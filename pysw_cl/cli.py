@@ -1,7 +1,8 @@
-"""The command line: ``pysw-cl align``, ``plot``, ``devices`` and ``demo``.
+"""The command line: ``pysw-cl align``, ``resume``, ``plot``, ``devices`` and ``demo``.
 
 Results go to standard output, messages and the progress bar to standard error.  The exit code is
-0, 1 for an error (one line says which), 2 for wrong usage, 130 after Ctrl-C.  NumPy and pyopencl
+0, 1 for an error (one line says which), 2 for wrong usage, 3 for a run that was told to stop
+before it was finished and can be resumed, 130 after Ctrl-C.  NumPy and pyopencl
 are imported by the command that needs them, so that ``--help`` is there at once.
 """
 
@@ -17,9 +18,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import cli_checkpoint
 from ._version import __version__
 from .cli_region import add_options, region
-from .errors import InputError, InternalError, PyswError, RangeError, SequenceError
+from .errors import InputError, InternalError, PyswError, RangeError, SequenceError, Stopped
 
 if TYPE_CHECKING:
     from .progress import ProgressBar
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 #: Targets of up to this many letters are kept in memory between queries; more are read again.
 KEEP_LETTERS = 1 << 26
+
+#: The exit code of a run that ended by --stop-after.
+STOPPED = 3
 
 DEMO = ("NC_012920.1.fasta", "GU112745.1.fasta")
 DEMO_LINES = 7 + 3 * 4  # the header and three blocks of the pairwise text
@@ -41,6 +46,8 @@ examples:
   pysw-cl align --strand both --target-range 5001-9000 read.fa genome.fa
   pysw-cl plot human.fa chimp.fa picture.png           the path over the matrix
   pysw-cl align --top 5 a.fa b.fa                      up to five that share no aligned pair
+  pysw-cl align --checkpoint job --stop-after 2h chr1.fa chr2.fa      a long run by parts
+  pysw-cl resume job                                   the next part, or the result
   zcat proteins.fa.gz | pysw-cl align --matrix BLOSUM62 query.fa -
 """
 
@@ -62,8 +69,10 @@ def main(argv: Iterable[str] | None = None) -> int:
         return code
     except SystemExit as stop:  # argparse: 0 after --help, 2 after a usage error
         return stop.code if isinstance(stop.code, int) else 2
-    except KeyboardInterrupt:
-        return _fail("interrupted", 130)
+    except KeyboardInterrupt as stop:
+        return _fail(str(stop) or "interrupted", 130)
+    except Stopped as stop:
+        return _fail(str(stop), STOPPED)
     except BrokenPipeError:
         return _fail("")
     except OSError as error:
@@ -107,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_align(commands)
     _add_plot(commands)
+    _add_resume(commands)
     devices = commands.add_parser("devices", help="list the OpenCL devices and what keeps one out")
     devices.set_defaults(run=_devices)
     demo = commands.add_parser("demo", help="align the human and the chimpanzee mitochondrion")
@@ -176,12 +186,44 @@ def _add_arguments(parser: Any) -> None:
         default="path",
         help="how much to compute (default: path)",
     )
+    _add_outfmt(add)
+    _add_plan(add)
+    add(
+        "--checkpoint",
+        metavar="DIR",
+        help="for one query and one target: save rows there, and go on if a run was interrupted",
+    )
+    cli_checkpoint.add_limits(add)
+    parser.set_defaults(run=_align, usage_error=parser.error)
+
+
+def _add_resume(commands: Any) -> None:
+    parser = commands.add_parser(
+        "resume",
+        help="go on with a run that saved to a checkpoint",
+        description="Go on with an alignment that was run with --checkpoint DIR and interrupted, "
+        "or print its result if it is finished. Device and plan are those it began with, unless "
+        "others are given; the result is the same with any.",
+    )
+    parser.add_argument("checkpoint", metavar="DIR")
+    add = parser.add_argument
+    add("--device", help="as for align (default: as the run began)")
+    _add_outfmt(add)
+    _add_plan(add)
+    cli_checkpoint.add_limits(add)
+    parser.set_defaults(run=_resume)
+
+
+def _add_outfmt(add: Any) -> None:
     add(
         "--outfmt",
         choices=("paf", "pair"),
         default="paf",
         help="paf: a line per alignment; pair: aligned text (default: paf)",
     )
+
+
+def _add_plan(add: Any) -> None:
     add(
         "--top",
         metavar="K",
@@ -200,7 +242,6 @@ def _add_arguments(parser: Any) -> None:
         type=_plan,
         help="set B, T, alpha, lanes, form or engine by hand",
     )
-    parser.set_defaults(run=_align, usage_error=parser.error)
 
 
 def _number(text: str) -> int | float:
@@ -250,19 +291,25 @@ def _align(args: argparse.Namespace) -> int:
         args.usage_error("--top goes without --strand, --query-range and --target-range")
     if args.top is not None and args.picture is not None:
         args.usage_error("plot draws one alignment: --top is for align")
+    if args.top is not None and args.checkpoint is not None:
+        args.usage_error("--top goes without --checkpoint")
     if args.top is None and args.min_score is not None:
         args.usage_error("--min-score goes with --top")
-
-    from .formats import paf
-
+    saving: dict[str, Any] = {}
+    pairs = _pairs(args.query, args.target)
+    if args.checkpoint is not None:
+        saving = {"checkpoint": args.checkpoint, **cli_checkpoint.limits(args)}
+        pairs = cli_checkpoint.only(pairs)
+    elif args.disk_size is not None or args.stop_after is not None:
+        args.usage_error("--disk-size and --stop-after go with --checkpoint")
     if args.picture is not None:
         from .plot import require
 
         require()
-    run = _aligner(args, sub_score)
+    run = _aligner(args, sub_score, saving)
 
-    with _progress() as progress:
-        for count, (query, target) in enumerate(_pairs(args.query, args.target), 1):
+    with _progress() as progress, cli_checkpoint.resumable(args.checkpoint):
+        for count, (query, target) in enumerate(pairs, 1):
             if args.picture is not None and count > 1:
                 raise InputError("plot takes one query and one target; it has drawn the first pair")
             if progress is not None:
@@ -271,17 +318,40 @@ def _align(args: argparse.Namespace) -> int:
                 results = run(query, target, progress)
             except (SequenceError, RangeError) as error:
                 raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
-            if progress is not None and sys.stdout.isatty():
-                progress.clear()
             for result in results:
                 if args.picture is not None:
                     result.plot(args.picture)
-                print(paf.line(result) if args.outfmt == "paf" else f"{result}\n", flush=True)
+                _print_result(args, result, progress)
+    return 0
+
+
+def _print_result(
+    args: argparse.Namespace, result: Alignment, progress: ProgressBar | None
+) -> None:
+    from .formats import paf
+
+    if progress is not None and sys.stdout.isatty():
+        progress.clear()
+    print(paf.line(result) if args.outfmt == "paf" else f"{result}\n", flush=True)
+
+
+def _resume(args: argparse.Namespace) -> int:
+    from . import resume
+
+    with _progress() as progress, cli_checkpoint.resumable(args.checkpoint):
+        result = resume(
+            args.checkpoint,
+            device=args.device,
+            plan=args.plan,
+            progress=progress,
+            **cli_checkpoint.limits(args),
+        )
+        _print_result(args, result, progress)
     return 0
 
 
 def _aligner(
-    args: argparse.Namespace, sub_score: Any
+    args: argparse.Namespace, sub_score: Any, saving: dict[str, Any]
 ) -> Callable[[Sequence, Sequence, ProgressBar | None], list[Alignment]]:
     """What is run on each pair, and gives its alignments."""
     from . import align, align_top
@@ -299,7 +369,7 @@ def _aligner(
         return lambda query, target, progress: align_top(
             query, target, progress=progress, **options
         )
-    options |= {"mode": args.mode, "free_ends": args.free_ends}
+    options |= {"mode": args.mode, "free_ends": args.free_ends, **saving}
     return lambda query, target, progress: [
         align(query, target, progress=progress, **(options | region(args, query, target)))
     ]

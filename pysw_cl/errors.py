@@ -37,3 +37,11 @@ class DeviceError(PyswError, RuntimeError):
 
 class InternalError(PyswError, AssertionError):
     """A result that failed its own check: a bug in this package, never a wrong answer."""
+
+
+class CheckpointError(PyswError, RuntimeError):
+    """A checkpoint that belongs to another job, is damaged or in use, or cannot be written."""
+
+
+class Stopped(PyswError):
+    """A run that ended at the time it was asked to, with a checkpoint to go on from."""

@@ -44,6 +44,11 @@ class Frame:
         return "minus" if self.minus else "plus"
 
     @property
+    def places(self) -> list[int]:
+        """The ranges: row, row_end, column, column_end."""
+        return [self.row, self.row_end, self.column, self.column_end]
+
+    @property
     def shape(self) -> tuple[int, int]:
         """How many letters of the query and of the target are compared."""
         return self.row_end - self.row, self.column_end - self.column

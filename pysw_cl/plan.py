@@ -73,6 +73,11 @@ class Plan:
     walk_cells: int = 1 << 24
     fixed: bool = False
 
+    @property
+    def busy_rows(self) -> int:
+        """Rows of a tile that gives every work-group a strip."""
+        return 1 if self.engine == "reference" else self.B * self.T * self.alpha
+
     def without_narrow(self) -> Plan:
         """This plan for what narrow lanes do not do; itself where it has none."""
         lanes, T, alpha = LANE_SETS[self.lanes].instead or (self.lanes, self.T, self.alpha)

@@ -28,9 +28,10 @@ def part_of(
 class ProgressBar:
     """A progress callback that draws cells done, GCUPS and the time left on ``stream``.
 
-    Nothing is drawn before ``delay`` seconds have passed, so a short run leaves no trace; after
-    that the line is drawn again at most every ``interval`` seconds.  ``begin`` starts another run
-    on the same line, so that many short ones show, too.  ``clear`` wipes it.
+    Speed and time left count from the first call of a run, so what an earlier run had done is no
+    part of them.  Nothing is drawn before ``delay`` seconds have passed, so a short run leaves no
+    trace; after that the line is drawn again at most every ``interval`` seconds.  ``begin`` starts
+    another run on the same line, so that many short ones show, too.  ``clear`` wipes it.
     """
 
     def __init__(
@@ -44,27 +45,30 @@ class ProgressBar:
         self._stream = stream
         self._interval = interval
         self._clock = clock
-        self._start = clock()
-        self._next = self._start + delay
+        self._first: tuple[float, int] | None = None
+        self._next = clock() + delay
         self._drawn = 0
         self._label = ""
 
     def begin(self, label: str) -> None:
         """The next run starts now; ``label`` stands before its bar."""
-        self._start = self._clock()
+        self._first = None
         self._label = label
 
     def __call__(self, done: int, total: int) -> None:
         now = self._clock()
+        if self._first is None:
+            self._first = now, done
         if now < self._next or total <= 0:
             return
         self._next = now + self._interval
         share = min(1.0, done / total)
-        rate = done / max(now - self._start, 1e-9)
-        left = f"{duration((total - done) / rate)} left" if rate > 0 else ""
+        started, before = self._first
+        rate = (done - before) / max(now - started, 1e-9)
+        speed = f"{rate / 1e9:8.2f} GCUPS  {duration((total - done) / rate)} left" if rate else ""
         filled = int(share * _WIDTH)
         bar = "#" * filled + "." * (_WIDTH - filled)
-        self._draw(f"{self._label}[{bar}] {share:6.1%} {rate / 1e9:8.2f} GCUPS  {left}".rstrip())
+        self._draw(f"{self._label}[{bar}] {share:6.1%} {speed}".rstrip())
 
     def clear(self) -> None:
         """Wipe the line, if one was drawn."""

@@ -172,6 +172,30 @@ class EdgeArray:
         return Edge(self.h[start:stop], self.x[start:stop])
 
 
+@dataclass(frozen=True)
+class EdgeFrom:
+    """The part of an edge that begins after its first ``first`` cells."""
+
+    edge: Source
+    first: int
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop`` of the part."""
+        return self.edge.read(self.first + start, self.first + stop)
+
+
+@dataclass(frozen=True)
+class EdgeTee:
+    """A sink that gives what it takes to several."""
+
+    sinks: tuple[Sink, ...]
+
+    def write(self, start: int, edge: Edge) -> None:
+        """Give the cells that follow the first ``start`` ones to all."""
+        for sink in self.sinks:
+            sink.write(start, edge)
+
+
 class EdgePipe:
     """An edge that streams from one thread to another: ``read`` waits for what it needs.
 

@@ -10,6 +10,7 @@ from pysw_cl.progress import ProgressBar, duration
 def test_progress_bar() -> None:
     now, stream = [0.0], io.StringIO()
     bar = ProgressBar(stream, clock=lambda: now[0])
+    bar(0, 4 * 10**9)
     now[0] = 0.4
     bar(10**9, 4 * 10**9)
     bar.clear()
@@ -24,6 +25,16 @@ def test_progress_bar() -> None:
     assert stream.getvalue().endswith("100.0%     2.00 GCUPS  0:00 left")
     bar.clear()
     assert stream.getvalue().endswith("\r" + " " * (len(drawn) - 1) + "\r")
+
+
+def test_what_an_earlier_run_did_is_no_speed() -> None:
+    now, stream = [5.0], io.StringIO()
+    bar = ProgressBar(stream, clock=lambda: now[0], delay=0)
+    bar(6 * 10**9, 10 * 10**9)  # nothing to tell a speed by
+    assert stream.getvalue().endswith(" 60.0%")
+    now[0] = 7.0
+    bar(8 * 10**9, 10 * 10**9)
+    assert stream.getvalue().endswith("80.0%     1.00 GCUPS  0:02 left")
 
 
 def test_duration() -> None:
@@ -42,6 +53,7 @@ def test_many_runs_share_a_line() -> None:
     bar = ProgressBar(stream, clock=lambda: now[0])
     for count in range(1, 4):
         bar.begin(f"pair {count} ")
+        bar(0, 1000)
         now[0] += 0.3
         bar(1000, 1000)
     bar.clear()

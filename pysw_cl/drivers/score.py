@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ..engines.base import Engine
@@ -44,12 +45,18 @@ def find_end(
         shape=shape,
         progress=progress,
     )
-    candidates = list(result.hits)
-    borders = problem.edges
-    if local:
+    return best_end(problem, result.hits), result
+
+
+def best_end(problem: Problem, hits: Iterable[Hit]) -> Hit:
+    """The best of the cells found and of the ends that are known beforehand: the empty local
+    alignment, and the border cells where the best is looked for on the border."""
+    m, n = len(problem.query), len(problem.target)
+    candidates, borders = list(hits), problem.edges
+    if problem.mode == "local":
         candidates.append(Hit(0, 0, 0))
-    if want.where in ("last_row", "border"):
+    if problem.want.where in ("last_row", "border"):
         candidates.append(Hit(int(borders.left.read(m - 1, m).h[0]), m, 0))
-    if want.where in ("last_column", "border"):
+    if problem.want.where in ("last_column", "border"):
         candidates.append(Hit(int(borders.top.read(n - 1, n).h[0]), 0, n))
-    return min(candidates), result
+    return min(candidates)

@@ -156,7 +156,9 @@ class _Tiles:
     def walk(self, end: Hit) -> Path:
         """The canonical path to ``end``."""
         limit = self.plan.walk_cells
-        path = walk_back(self.engine, self.problem, self.grid, end, limit, self._between)
+        path = walk_back(
+            self.engine, self.problem, self.grid, end, limit, lambda _: self._between()
+        )
         self._add(path.cells, path.launches)
         return path
 

@@ -15,14 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.base import Engine, TileJob
-from ..engines.sweep import Area, SavedGrid, cuts, sweep
+from ..engines.sweep import Area, SavedGrid, StartGrid, cuts, sweep, tile_shape
 from ..errors import InternalError
 from ..tile import Edges, Hit
 from .problem import Problem
 
-#: Special rows (and columns) a level of the grid has at most: memory is 8 bytes x 16 (m + n),
-#: and a level computes about 1/16 of the one above it again.
+#: Pieces that a level of the grid cuts a side into at most; a level computes about 1/16 of the one
+#: above it again.
 MOST_PIECES = 16
+#: A grid in memory takes at most so many bytes, and so many for each row and column of the matrix.
+GRID_BYTES, SIDE_BYTES = 200_000_000, 64
 #: Side of a grid cell below which finer cells only add launches.
 LEAST_SIDE = 2048
 #: Columns that are walked at once however small the limit.
@@ -31,10 +33,24 @@ LEAST_COLUMNS = 16
 CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
 
 
-def grid_places(length: int, quantum: int) -> list[int]:
-    """Where a side of this length is cut."""
-    pieces = max(1, min(MOST_PIECES, length // LEAST_SIDE))
+def grid_places(length: int, quantum: int, most: int | None = None) -> list[int]:
+    """Where a side of this length is cut, into ``most`` pieces at most (None: `MOST_PIECES`)."""
+    most = MOST_PIECES if most is None else most
+    pieces = max(1, min(most, length // LEAST_SIDE))
     return cuts(length, -(-length // pieces), quantum)
+
+
+def most_pieces(m: int, n: int) -> int:
+    """Pieces of a side, for a grid in memory: k of them take 8 (k - 1) (m + n) bytes."""
+    most = 1 + (GRID_BYTES + SIDE_BYTES * (m + n)) // (8 * (m + n))
+    return max(2, min(MOST_PIECES, most))
+
+
+def walked_cells(m: int, n: int, grid: StartGrid) -> int:
+    """About how many cells a path from corner to corner has computed again: half of each of the
+    grid's cells that it runs through, and all where there is but one."""
+    rows, columns = len(grid.rows) + 1, len(grid.columns) + 1
+    return m * n * (rows + columns) // (2 * rows * columns)
 
 
 @dataclass
@@ -48,7 +64,16 @@ class Path:
     launches: int = 0
     state: int = 0
     ended: bool = False
-    between: Callable[[], None] = lambda: None
+    between: Callable[[Path], None] = lambda path: None
+
+    def inside(self, area: Area) -> bool:
+        """Does it go on in this area?"""
+        return self.row > area.row and self.column > area.column and not self.ended
+
+    def share(self, end: Hit, cells: int) -> int:
+        """How many of ``cells``, the work of a path from ``end`` to the corner, are done."""
+        left = (self.row + self.column) / max(1, end.row + end.column)
+        return round(cells * (1 - left))
 
     def forward(self) -> NDArray[np.uint8]:
         """All moves, first move first."""
@@ -66,18 +91,26 @@ class Path:
 def walk_back(
     engine: Engine,
     problem: Problem,
-    grid: SavedGrid,
+    grid: StartGrid,
     end: Hit,
     walk_cells: int,
-    between: Callable[[], None] = lambda: None,
+    between: Callable[[Path], None] = lambda path: None,
+    begun: Path | None = None,
+    after: Callable[[Path], None] = lambda path: None,
 ) -> Path:
     """The canonical path that ends at ``end``, from a filled grid over the whole matrix.
 
-    ``walk_cells``: cells of the largest tile whose moves are kept.  ``between`` is called before
-    each tile; an exception that it raises ends the walk.
+    ``walk_cells``: cells of the largest tile whose moves are kept.  ``between`` is called with the
+    path so far before each tile; an exception that it raises ends the walk.  ``begun``: how far an
+    earlier walk came; ``after`` is called when the path has left a cell of the grid, with a path
+    that can be one.
     """
-    path = Path(end.row, end.column, between=between)
-    _walk(engine, problem, grid, Area(0, end.row, 0, end.column), path, walk_cells)
+    path = begun or Path(end.row, end.column)
+    path.between = between
+    area = Area(0, end.row, 0, end.column)
+    while path.inside(area):
+        _step(engine, problem, grid, area, path, walk_cells)
+        after(path)
     free, local = problem.free, problem.mode == "local"
     if not path.ended and path.row and path.column:
         raise InternalError(f"the path stopped at ({path.row}, {path.column})")
@@ -90,32 +123,32 @@ def walk_back(
     return path
 
 
-def _walk(
+def _step(
     engine: Engine,
     problem: Problem,
-    grid: SavedGrid,
+    grid: StartGrid,
     area: Area,
     path: Path,
     walk_cells: int,
 ) -> None:
-    """Walk ``path`` back until it leaves ``area`` (in the whole matrix's rows and columns), over
-    which ``grid`` lies (in rows and columns counted from the area's corner)."""
-    while path.row > area.row and path.column > area.column and not path.ended:
-        path.between()
-        row, column = grid.start(path.row - area.row, path.column - area.column)
-        inner = Area(row, path.row - area.row, column, path.column - area.column)
-        edges = grid.edges_of(inner)
-        cell = Area(
-            area.row + inner.row,
-            area.row + inner.row_end,
-            area.column + inner.column,
-            area.column + inner.column_end,
-        )
-        if _fits(engine, cell, walk_cells):
-            _walk_tile(engine, problem, edges, cell, path)
-        else:
-            finer = _finer_grid(engine, problem, edges, cell, path)
-            _walk(engine, problem, finer, cell, path, walk_cells)
+    """Walk ``path`` back through one cell of ``grid``, which lies over ``area`` (in the whole
+    matrix's rows and columns; the grid's are counted from the area's corner)."""
+    path.between(path)
+    row, column = grid.start(path.row - area.row, path.column - area.column)
+    inner = Area(row, path.row - area.row, column, path.column - area.column)
+    edges = grid.edges_of(inner)
+    cell = Area(
+        area.row + inner.row,
+        area.row + inner.row_end,
+        area.column + inner.column,
+        area.column + inner.column_end,
+    )
+    if _fits(engine, cell, walk_cells):
+        _walk_tile(engine, problem, edges, cell, path)
+        return
+    finer = _finer_grid(engine, problem, edges, cell, path)
+    while path.inside(cell):
+        _step(engine, problem, finer, cell, path, walk_cells)
 
 
 def _fits(engine: Engine, cell: Area, walk_cells: int) -> bool:
@@ -160,8 +193,8 @@ def _finer_grid(
 ) -> SavedGrid:
     m, n = cell.row_end - cell.row, cell.column_end - cell.column
     # at least two pieces a side, however small the caller wants the tiles
-    rows = grid_places(m, engine.row_quantum)
-    columns = grid_places(n, 1)
+    most = most_pieces(m, n)
+    rows, columns = grid_places(m, engine.row_quantum, most), grid_places(n, 1, most)
     if len(rows) == 2 and len(columns) == 2:
         rows, columns = cuts(m, -(-m // 2), 1), cuts(n, -(-n // 2), 1)
     grid = SavedGrid.over(edges, rows, columns)
@@ -173,6 +206,7 @@ def _finer_grid(
         problem.floor,
         grid.saving(),
         blocked=cell.pairs(problem.blocked),
+        shape=tile_shape(m, n, m * n),
     )
     path.add_cost(result.cells, result.launches)
     return grid

@@ -8,7 +8,7 @@ edge, progress and cancellation are the same for every engine.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isqrt
@@ -27,6 +27,7 @@ from ..tile import (
     Hit,
     Limits,
     Pairs,
+    Source,
     View,
     Want,
     pairs_inside,
@@ -290,28 +291,13 @@ class _Sweep:
         return TileResult(edge(area.column_end - area.column), edge(area.row_end - area.row))
 
 
-@dataclass
-class SavedGrid:
-    """Special rows and columns of a sweep, kept in memory: where a tile inside it can start."""
+@dataclass(frozen=True)
+class StartGrid:
+    """Special rows and columns of a sweep that was made: where a tile inside it can start."""
 
     edges: Edges
-    rows: dict[int, EdgeArray]
-    columns: dict[int, EdgeArray]
-
-    @classmethod
-    def over(cls, edges: Edges, rows: list[int], columns: list[int]) -> SavedGrid:
-        """A grid to be filled by a sweep with ``saving()`` as its edges; ``rows`` and ``columns``
-        are cuts, from 0 to the sides' lengths."""
-        return cls(
-            edges,
-            {row: EdgeArray(columns[-1]) for row in rows[1:-1]},
-            {column: EdgeArray(rows[-1]) for column in columns[1:-1]},
-        )
-
-    def saving(self) -> Edges:
-        """The sweep's edges, with this grid as sinks."""
-        e = self.edges
-        return Edges(e.corner, e.top, e.left, e.bottom, e.right, self.rows, self.columns)
+    rows: Mapping[int, Source]
+    columns: Mapping[int, Source]
 
     def start(self, row: int, column: int) -> tuple[int, int]:
         """The grid's corner (row, column) from which cell (row, column), from 1, is computed."""
@@ -336,3 +322,26 @@ class SavedGrid:
             EdgeArray.of(top.read(area.column, area.column_end)),
             EdgeArray.of(left.read(area.row, area.row_end)),
         )
+
+
+@dataclass(frozen=True)
+class SavedGrid(StartGrid):
+    """Special rows and columns of a sweep, kept in memory."""
+
+    rows: Mapping[int, EdgeArray]
+    columns: Mapping[int, EdgeArray]
+
+    @classmethod
+    def over(cls, edges: Edges, rows: list[int], columns: list[int]) -> SavedGrid:
+        """A grid to be filled by a sweep with ``saving()`` as its edges; ``rows`` and ``columns``
+        are cuts, from 0 to the sides' lengths."""
+        return cls(
+            edges,
+            {row: EdgeArray(columns[-1]) for row in rows[1:-1]},
+            {column: EdgeArray(rows[-1]) for column in columns[1:-1]},
+        )
+
+    def saving(self) -> Edges:
+        """The sweep's edges, with this grid as sinks."""
+        e = self.edges
+        return Edges(e.corner, e.top, e.left, e.bottom, e.right, self.rows, self.columns)

@@ -1,0 +1,362 @@
+"""Checkpoints: a folder that holds all that a run needs to go on, and its result in the end.
+
+    job.json            what is computed, and the wishes that a resume takes as defaults
+    query, target       the letters
+    rows-FROM-TO        a band of rows: its last row of cells (the special row), its parts of the
+                        special columns, and the best cell and the counts up to it
+    walk-NUMBER         a part of the path, from its end backward
+    result              the result
+
+Every file is sealed (:mod:`pysw_cl.sealed`) and names its job, so what is missing, damaged or of
+another job is known as such.  Method: the special rows of CUDAlign 2 (Sandes & de Melo, IPDPS
+2011).  Nothing here knows an engine: a row on disk is a source and a sink of edge segments.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._version import __version__
+from .errors import CheckpointError
+from .frame import Frame
+from .scoring import Scoring
+from .sealed import (
+    DamagedFile,
+    SealedFile,
+    SealedWriter,
+    cannot_write,
+    pack_bytes,
+    sync_folder,
+    unpack_bytes,
+)
+from .sequences import Sequence
+from .stored_edges import BandWriter, SavedBand, Writer
+
+try:
+    import fcntl
+except ImportError:  # a system without it: two runs on one folder are not noticed
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = 1
+#: Names of files in a checkpoint.
+_OURS = re.compile(r"(lock|job\.json|query|target|result|rows-\d+-\d+|walk-\d+)(\.part)?")
+#: Letters, moves and runs are kept in pieces of this many.
+PIECE = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What is computed: ``free_ends`` are the four of `FreeEnds`, ``output`` is align's, ``frame``
+    says which part of the sequences and which strand."""
+
+    query: Sequence
+    target: Sequence
+    scoring: Scoring
+    mode: str
+    free_ends: tuple[bool, ...]
+    output: str
+    frame: Frame
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """All that decides the result; sequences by length and digest."""
+        return {
+            "query": _digest(self.query),
+            "target": _digest(self.target),
+            "scoring": _scoring_facts(self.scoring),
+            "mode": self.mode,
+            "free_ends": list(self.free_ends),
+            "output": self.output,
+            "range": self.frame.places,
+            "strand": self.frame.strand,
+        }
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of the facts."""
+        return hashlib.sha256(_canonical(self.facts)).hexdigest()
+
+
+class Store:
+    """A checkpoint folder, held by this run alone while it is open (a context manager)."""
+
+    def __init__(self, folder: Path, job: Job, wishes: dict[str, Any]) -> None:
+        self.folder, self.job, self.wishes = folder, job, wishes
+
+    @classmethod
+    @contextlib.contextmanager
+    def begin(
+        cls, folder: str | os.PathLike[str], job: Job, wishes: Mapping[str, Any]
+    ) -> Iterator[Store]:
+        """The folder for a job: made, or taken up where a run of the same job left it.
+
+        ``wishes``: what a resume takes as defaults, as JSON can hold it.  Raises CheckpointError if
+        the folder holds anything else, is in use, or cannot be written.
+        """
+        path = Path(folder)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        with _held(path):
+            manifest = path / "job.json"
+            others = [p.name for p in path.iterdir() if not _OURS.fullmatch(p.name)]
+            if manifest.exists():
+                with contextlib.suppress(DamagedFile):  # it is written again
+                    _check_same(path, _read_manifest(manifest)["job"], job)
+            elif others:
+                raise CheckpointError(
+                    f"{path} holds other files ({min(others)}) and no job.json; give an empty or "
+                    "a new folder"
+                )
+            store = cls(path, job, dict(wishes))
+            store._clean()
+            store._keep_letters("query", job.query)
+            store._keep_letters("target", job.target)
+            store._write_manifest()
+            yield store
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, folder: str | os.PathLike[str]) -> Iterator[Store]:
+        """The folder of a run that is to go on.
+
+        Raises CheckpointError if it holds no checkpoint, is in use or of another format version, or
+        if the job or its sequences are damaged.
+        """
+        path = Path(folder)
+        if not (path / "job.json").is_file():
+            raise CheckpointError(f"{path} holds no checkpoint: there is no job.json in it")
+        with _held(path):
+            try:
+                content = _read_manifest(path / "job.json")
+                job = _job(path, content)
+            except DamagedFile as error:
+                raise CheckpointError(
+                    f"{str(error).partition(';')[0]}; align the same sequences again with this "
+                    "folder as checkpoint: the rows in it are used"
+                ) from error
+            store = cls(path, job, content["wishes"])
+            store._clean()
+            yield store
+
+    @property
+    def how(self) -> str:
+        """How to go on, for messages."""
+        return (
+            f"continue with pysw_cl.resume({str(self.folder)!r}) or: pysw-cl resume {self.folder}"
+        )
+
+    def bands(self, every: bool, trusted: Collection[Path] = ()) -> list[SavedBand]:
+        """Sound bands in order, none overlapping: ``every`` one that there is, or only the last.
+
+        All that is in a band given has been read and checked, but for those whose paths are
+        ``trusted``.
+        """
+        found = [SavedBand(file) for file in self._sealed("rows")]
+        found.sort(key=lambda band: (band.start, -band.end))
+        if not every:
+            last = sorted(found, key=lambda band: band.end, reverse=True)
+            return next(([band] for band in last if band.sound()), [])
+        bands: list[SavedBand] = []
+        for band in found:
+            follows = band.start >= (bands[-1].end if bands else 0)
+            if follows and (band.file.path in trusted or band.sound()):
+                bands.append(band)
+        return bands
+
+    def used(self) -> int:
+        """Bytes in the folder."""
+        return sum(path.stat().st_size for path in self.folder.iterdir())
+
+    def free(self) -> int:
+        """Bytes that are free on its disk."""
+        return shutil.disk_usage(self.folder).free
+
+    def band(self, writer: Writer, start: int, end: int) -> BandWriter:
+        """Where rows [start, end) are to be written."""
+        path = self.folder / f"rows-{start:012}-{end:012}"
+        return BandWriter(writer, path, {"job": self.job.key, "start": start, "end": end})
+
+    def save_arrays(
+        self, name: str, arrays: Mapping[str, NDArray[np.uint8]], facts: Mapping[str, Any]
+    ) -> None:
+        """Write byte arrays and facts to a sealed file."""
+        writer = SealedWriter(self.folder / name)
+        try:
+            for key, array in arrays.items():
+                for start in range(0, len(array), PIECE):
+                    part = array[start : start + PIECE]
+                    writer.put(key, start, len(part), pack_bytes(part))
+            writer.seal({"job": self.job.key, **facts})
+        finally:
+            writer.abandon()
+
+    def arrays(self, name: str) -> tuple[dict[str, NDArray[np.uint8]], dict[str, Any]] | None:
+        """What `save_arrays` wrote, or None if it is not there, not sound or of another job."""
+        try:
+            file = SealedFile(self.folder / name)
+            if file.facts["job"] != self.job.key:
+                return None
+            return {key: _joined(file, key) for key in {p.name for p in file.pieces}}, file.facts
+        except DamagedFile:
+            return None
+
+    def _sealed(self, kind: str) -> Iterator[SealedFile]:
+        for path in self.folder.glob(f"{kind}-*"):
+            with contextlib.suppress(DamagedFile):
+                file = SealedFile(path)
+                if file.facts["job"] == self.job.key:
+                    yield file
+
+    def _clean(self) -> None:
+        """Remove what a run that died was writing."""
+        try:
+            for path in self.folder.glob("*.part"):
+                path.unlink()
+        except OSError as error:
+            raise cannot_write(self.folder, error) from error
+
+    def _keep_letters(self, name: str, sequence: Sequence) -> None:
+        kept = self.arrays(name)
+        if kept is None or not np.array_equal(kept[0].get("letters", []), sequence.letters):
+            self.save_arrays(name, {"letters": sequence.letters}, {})
+
+    def _write_manifest(self) -> None:
+        job = self.job
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "made_by": f"pysw_cl {__version__}",
+            "job": job.facts,
+            "names": {
+                side: [s.name, s.description]
+                for side, s in (("query", job.query), ("target", job.target))
+            },
+            "wishes": self.wishes,
+        }
+        content["checksum"] = hashlib.sha256(_canonical(content)).hexdigest()
+        path = self.folder / "job.json"
+        beside = path.with_name("job.json.part")
+        try:
+            with beside.open("w") as file:
+                json.dump(content, file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+            sync_folder(self.folder)
+        except OSError as error:
+            raise cannot_write(path, error) from error
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Keep other runs out of the folder; ends with the process, however that ends."""
+    try:
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    with lock:
+        if fcntl is not None:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CheckpointError(
+                    f"{folder} is in use by another run; wait for it or take another folder"
+                ) from None
+            except OSError:  # a file system without locks
+                pass
+        yield
+
+
+def _canonical(facts: Mapping[str, Any]) -> bytes:
+    return json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _digest(sequence: Sequence) -> dict[str, Any]:
+    digest = hashlib.sha256(np.ascontiguousarray(sequence.letters).data)
+    return {"length": len(sequence), "sha256": digest.hexdigest()}
+
+
+def _scoring_facts(scoring: Scoring) -> dict[str, Any]:
+    """All fields of a scoring, as JSON can hold them: an array as its type and its values."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return {"dtype": value.dtype.str, "values": value.tolist()}
+        return [int(v) for v in value] if isinstance(value, tuple) else value
+
+    return {field.name: plain(getattr(scoring, field.name)) for field in fields(scoring)}
+
+
+def _scoring(facts: Mapping[str, Any]) -> Scoring:
+    def real(value: Any) -> Any:
+        if isinstance(value, dict):
+            return np.array(value["values"], value["dtype"])
+        return tuple(value) if isinstance(value, list) else value
+
+    return Scoring(**{name: real(value) for name, value in facts.items()})
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """job.json, checked.  Raises DamagedFile, or CheckpointError for another format version."""
+    try:
+        content = json.loads(path.read_text())
+        checksum = content.pop("checksum")
+        sound = checksum == hashlib.sha256(_canonical(content)).hexdigest()
+    except (OSError, ValueError, KeyError, AttributeError):
+        sound = False
+    if not sound:
+        raise DamagedFile(f"{path} is damaged")
+    if content["format"] != FORMAT:
+        raise CheckpointError(
+            f"{path.parent} is of checkpoint format {content['format']}, written by "
+            f"{content['made_by']}; this version reads format {FORMAT}: resume it with that one"
+        )
+    return dict(content)
+
+
+def _check_same(folder: Path, there: Mapping[str, Any], job: Job) -> None:
+    here = json.loads(_canonical(job.facts))
+    different = [name.replace("_", " ") for name in here if there.get(name) != here[name]]
+    if different:
+        raise CheckpointError(
+            f"{folder} is the checkpoint of another job: {', '.join(different)} differ; give "
+            "another folder, or the arguments of that job"
+        )
+
+
+def _job(folder: Path, content: Mapping[str, Any]) -> Job:
+    facts = content["job"]
+    sides = []
+    for name in ("query", "target"):
+        letters = _joined(SealedFile(folder / name), "letters")
+        title, description = content["names"][name]
+        sequence = Sequence(title, description, letters)
+        if _digest(sequence) != facts[name]:
+            raise DamagedFile(f"{folder / name} is damaged")
+        sides.append(sequence)
+    ends = tuple(facts["free_ends"])
+    scoring = _scoring(facts["scoring"])
+    row, row_end, column, column_end = facts["range"]
+    both = sides[0].letters, sides[1].letters
+    frame = Frame(both, row, row_end, column, column_end, facts["strand"] == "minus")
+    return Job(sides[0], sides[1], scoring, facts["mode"], ends, facts["output"], frame)
+
+
+def _joined(file: SealedFile, name: str) -> NDArray[np.uint8]:
+    """A byte array that `Store.save_arrays` wrote."""
+    parts = [unpack_bytes(file.read(piece)) for piece in file.named(name)]
+    return np.concatenate(parts) if parts else np.zeros(0, np.uint8)

@@ -1,0 +1,100 @@
+"""How many rows lie between two special rows: what the disk may take, and what saving costs."""
+
+from __future__ import annotations
+
+import time
+from math import ceil
+
+from ..stored_edges import BandWriter
+
+#: A band takes at least so long: launches cost little beside it, and a crash loses little by it.
+LEAST_SECONDS = 2.0
+#: A band takes at least so many times as long as its saving keeps the writer busy.
+LEAST_TIMES = 50
+#: A band is at most so many times as high as the last one for these two reasons: pruning, which
+#: makes a band fast, may end in the next.
+MOST_GROWTH = 4
+#: A band keeps the whole device busy, unless there were fewer than this many then.
+FEW_BANDS = 8
+#: Without a given size: so many rows at most, and so many bytes.
+MOST_ROWS, MOST_BYTES = 128, 10 << 30
+#: What a row is taken to need before one was written: bytes a cell, and a file's index.
+CELL_BYTES, FILE_BYTES = 1.0, 2000
+#: Room left for the last band, which has no row, and the result.
+FINAL_BYTES = 2 * FILE_BYTES
+
+
+class Pace:
+    """Heights of bands for m x n cells, even and in multiples of ``quantum`` where possible.
+
+    ``busy_rows``: rows that keep the whole device busy.  ``disk_size``: bytes that the folder may
+    take in all (None: `MOST_BYTES`, half of what is ``free`` on the disk, and no more than
+    `MOST_ROWS` rows); ``used``: what it takes already; ``stop_at``: when the run is to end, by
+    time.monotonic.  Speed and size are those of the last band.
+    """
+
+    def __init__(
+        self,
+        m: int,
+        n: int,
+        *,
+        quantum: int,
+        busy_rows: int,
+        disk_size: int | None,
+        used: int,
+        free: int,
+        stop_at: float | None,
+    ) -> None:
+        self.disk_size = min(MOST_BYTES, used + free // 2) if disk_size is None else disk_size
+        self.n, self.quantum, self.used, self.stop_at = n, quantum, used, stop_at
+        self._least = min(busy_rows, ceil(m / FEW_BANDS))
+        if disk_size is None:
+            self._least = max(self._least, ceil(m / MOST_ROWS))
+        self._row_bytes = ceil(CELL_BYTES * n) + FILE_BYTES
+        self._bands, self._height, self._since = 0, 0, time.monotonic()
+        self._row_seconds = self._save_seconds = 0.0
+        self._pending: list[BandWriter] = []
+
+    def rows_left(self) -> int:
+        """Special rows for which there is room."""
+        while self._pending and self._pending[0].bytes:
+            self._row_bytes = self._pending.pop(0).bytes
+            self.used += self._row_bytes
+        pending = len(self._pending) * self._row_bytes
+        return max(0, self.disk_size - self.used - pending - FINAL_BYTES) // self._row_bytes
+
+    def least_size(self) -> int:
+        """A size of the folder that has room for one row."""
+        return self.used + FINAL_BYTES + self._row_bytes
+
+    def bands(self, rows: int) -> int:
+        """Bands for so many rows."""
+        return max(1, rows // self._shortest(rows)) if rows else 0
+
+    def height(self, todo: int, rows: int) -> int:
+        """Height of the next band: ``todo`` rows are to be computed in all, ``rows`` before the
+        next saved one."""
+        shortest = self._shortest(todo)
+        height = ceil(rows / max(1, rows // shortest))
+        if self.stop_at is not None and self._row_seconds:
+            height = min(height, int((self.stop_at - time.monotonic()) / self._row_seconds))
+        height = ceil(max(1, height) / self.quantum) * self.quantum
+        self._height, self._since = min(rows, height), time.monotonic()
+        return self._height
+
+    def saving(self, band: BandWriter) -> None:
+        """A band is on its way to disk."""
+        self._pending.append(band)
+
+    def computed(self, busy: float) -> None:
+        """The band is computed; ``busy``: seconds that the writer has worked so far."""
+        self._bands += 1
+        self._row_seconds = (time.monotonic() - self._since) / self._height
+        self._save_seconds = busy / self._bands
+
+    def _shortest(self, todo: int) -> int:
+        height = max(self._least, ceil(todo / (self.rows_left() + 1)))
+        if self._row_seconds:
+            seconds = max(LEAST_SECONDS, LEAST_TIMES * self._save_seconds)
+            height = max(height, min(MOST_GROWTH * self._height, ceil(seconds / self._row_seconds)))
+        return height

@@ -1,0 +1,313 @@
+"""A comparison that survives its process: the sweep band by band, each saved; the path by parts.
+
+Method: special rows (Sandes & de Melo, CUDAlign 2, IPDPS 2011).  A band is all columns of some
+rows.  When it is done its last row, its parts of the special columns and the best cell so far are
+on disk, and a later run goes on below it, with any plan on any device: edges hold exact values,
+and the canonical path does not depend on where they lie.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+
+from ..checkpoint import Store
+from ..engines.base import Engine
+from ..engines.sweep import Progress, StartGrid, sweep, tile_shape
+from ..errors import CheckpointError, InputError, Stopped
+from ..results import Stats
+from ..stored_edges import SavedBand, Writer, stored_column
+from ..tile import Bound, EdgeArray, EdgeFrom, Edges, EdgeTee, Hit, Limits, Source, Want
+from . import pace
+from .problem import Problem
+from .score import best_end
+from .traceback import Path, grid_places, walk_back, walked_cells
+
+#: Where the best cell of a band is looked for that is not the last.
+ABOVE_LAST_ROW = {
+    "all": "all",
+    "last_row": "none",
+    "last_column": "last_column",
+    "border": "last_column",
+    "corner": "none",
+}
+
+
+@dataclass
+class Done:
+    """What has been found and what it cost so far, earlier runs included; ``seconds`` only up to
+    where this run began."""
+
+    best: Hit | None = None
+    cells: dict[str, int] = field(default_factory=dict)
+    launches: int = 0
+    pruned: int = 0
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, facts: dict[str, Any]) -> Done:
+        """From what :meth:`facts` gave."""
+        best = facts["best"] and Hit(*facts["best"])
+        return cls(best, facts["cells"], facts["launches"], facts["pruned"], facts["seconds"])
+
+    def facts(self, seconds: float) -> dict[str, Any]:
+        """As JSON can hold it; ``seconds``: of this run, too."""
+        best = self.best and [self.best.score, self.best.row, self.best.column]
+        return {**vars(self), "best": best, "seconds": seconds}
+
+    def add(self, cells: dict[str, int], launches: int) -> None:
+        """Count what was computed."""
+        self.launches += launches
+        for kind, count in cells.items():
+            self.cells[kind] = self.cells.get(kind, 0) + count
+
+
+class SavedRun:
+    """One run of a job whose ``store`` may hold what earlier ones did.
+
+    ``tile_cells``, ``walk_cells``, ``busy_rows``: as in a plan.  ``disk_size``: bytes the folder
+    may take (None: see :mod:`pysw_cl.drivers.pace`).  ``stop_after``: seconds after which the run
+    ends at the next row.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        problem: Problem,
+        store: Store,
+        *,
+        tile_cells: int,
+        walk_cells: int,
+        busy_rows: int,
+        prune: bool = True,
+        progress: Progress | None = None,
+        disk_size: int | None = None,
+        stop_after: float | None = None,
+    ) -> None:
+        self.started = time.monotonic()
+        self.stop_at = None if stop_after is None else self.started + stop_after
+        self.engine, self.problem, self.store = engine, problem, store
+        self.tile_cells, self.walk_cells, self.prune = tile_cells, walk_cells, prune
+        self.want_path = store.job.output == "path"
+        self.m, self.n = len(problem.query), len(problem.target)
+        self.columns = grid_places(self.n, 1)[1:-1] if self.want_path else []
+        self.trusted: set[FilePath] = set()
+        self.bands = self._saved()
+        self.trusted |= {band.file.path for band in self.bands}
+        self.done = Done()
+        for band in self.bands:
+            found = Done.of(band.facts["done"])
+            hits = [hit for hit in (self.done.best, found.best) if hit is not None]
+            self.done = max(self.done, found, key=lambda done: done.seconds)
+            self.done.best = min(hits, default=None)
+        self.pace = pace.Pace(
+            self.m,
+            self.n,
+            quantum=engine.row_quantum,
+            busy_rows=busy_rows,
+            disk_size=disk_size,
+            used=store.used(),
+            free=store.free(),
+            stop_at=self.stop_at,
+        )
+        self.extra = 0
+        self.progress: Progress = progress or (lambda done, total: None)
+
+    def end(self) -> Hit:
+        """The best end, first in row-major order among equals; what is not saved is computed."""
+        gaps = list(self._gaps())
+        if gaps and not self.bands and self.pace.rows_left() < 1:
+            raise InputError(
+                f"disk_size is {self.pace.disk_size:,} bytes, which is too little for one row of "
+                f"{self.n:,} cells; give at least {self.pace.least_size():,}"
+            )
+        todo = sum(stop - start for start, stop in gaps)
+        if self.want_path:
+            pieces = len(self.bands) + self.pace.bands(todo), len(self.columns) + 1
+            self.extra = self.m * self.n * sum(pieces) // (2 * pieces[0] * pieces[1])
+        self._tell(self.m - todo, 0)
+        with _writing() as writer:
+            for start, stop in gaps:
+                above: Source | None = None
+                while start < stop:
+                    height = self.pace.height(todo, stop - start)
+                    above = self._band(writer, start, start + height, above, self.m - todo)
+                    start, todo = start + height, todo - height
+                    self.pace.computed(writer.seconds)
+                    if todo and self._late():
+                        writer.flush()
+                        raise self._stopped(f"{100 - 100 * todo / self.m:.1f}% of the cells are")
+        return best_end(self.problem, [] if self.done.best is None else [self.done.best])
+
+    def path(self, end: Hit) -> Path:
+        """The canonical path to ``end``, from the rows and columns on disk."""
+        bands = self._saved()
+        if [band.start for band in bands] + [self.m] != [0, *(band.end for band in bands)]:
+            raise CheckpointError(f"{self.store.folder} has lost rows; {self.store.how}")
+        grid = StartGrid(
+            self.problem.edges,
+            {band.end: band.row() for band in bands if band.end < self.m},
+            {column: stored_column(bands, column) for column in self.columns},
+        )
+        self.extra = walked_cells(self.m, self.n, grid)
+        walk = _Walk(self, end)
+        path = walk_back(
+            self.engine,
+            self.problem,
+            grid,
+            end,
+            self.walk_cells,
+            walk.between,
+            walk.begun,
+            walk.after,
+        )
+        self._tell(self.m, self.extra)
+        self.done.add(path.cells, path.launches)
+        return path
+
+    def stats(self) -> Stats:
+        """What the job cost, earlier runs included, but for what they did not save."""
+        done, peak = self.done, self.engine.peak_bytes
+        return Stats(done.cells, done.launches, self._seconds(), peak, done.pruned)
+
+    def _seconds(self) -> float:
+        return self.done.seconds + time.monotonic() - self.started
+
+    def _saved(self) -> list[SavedBand]:
+        """What is on disk of use to this run."""
+        bands = self.store.bands(every=self.want_path, trusted=self.trusted)
+        return [band for band in bands if band.facts["columns"] == self.columns]
+
+    def _gaps(self) -> Iterator[tuple[int, int]]:
+        """Rows [start, stop) that are to be computed: all that is not saved; without a path, what
+        lies below the last band."""
+        at = 0
+        for band in self.bands:
+            if band.start > at and self.want_path:
+                yield at, band.start
+            at = band.end
+        if at < self.m:
+            yield at, self.m
+
+    def _band(
+        self, writer: Writer, start: int, end: int, above: Source | None, rows_done: int
+    ) -> EdgeArray | None:
+        """Compute rows [start, end) and save them; gives their last row."""
+        problem, done, m, n = self.problem, self.done, self.m, self.n
+        last = end == m
+        file = self.store.band(writer, start, end)
+        below = None if last else EdgeArray(n)
+        edges = Edges(
+            self._corner(start),
+            above or self._above(start),
+            EdgeFrom(problem.edges.left, start),
+            bottom=None if below is None else EdgeTee((below, file.row())),
+            columns={column: file.column(column) for column in self.columns},
+        )
+        bound = None
+        if self.prune and problem.mode == "local":
+            known, highest = done.best or Hit(0, m, n), problem.scoring.highest
+            bound = Bound(known.score, known.row - start, known.column, highest, m - end)
+        where = problem.want.where if last else ABOVE_LAST_ROW[problem.want.where]
+        best = [] if done.best is None else [done.best]
+        result = sweep(
+            self.engine,
+            problem.query.slice(start, end),
+            problem.target,
+            problem.scoring,
+            problem.floor,
+            edges,
+            Want(where, threshold=best[0].score if best else None),
+            Limits(bound=bound),
+            shape=tile_shape(end - start, n, self.tile_cells),
+            progress=lambda cells, _: self._tell(rows_done, cells),
+        )
+        hits = [Hit(hit.score, start + hit.row, hit.column) for hit in result.hits]
+        done.best = min([*best, *hits], default=None)
+        done.add(result.cells, result.launches)
+        done.pruned += sum(area.cells for area in result.pruned)
+        file.seal({"columns": self.columns, "done": done.facts(self._seconds())})
+        self.trusted.add(file.path)
+        self.pace.saving(file)
+        return below
+
+    def _corner(self, row: int) -> int:
+        if row == 0:
+            return self.problem.edges.corner
+        return int(self.problem.edges.left.read(row - 1, row).h[0])
+
+    def _above(self, row: int) -> Source:
+        """The row of cells above a band, from disk."""
+        if row == 0:
+            return self.problem.edges.top
+        return next(band.row() for band in self.bands if band.end == row)
+
+    def _tell(self, rows: int, cells: int) -> None:
+        self.progress(rows * self.n + cells, self.m * self.n + self.extra)
+
+    def _late(self) -> bool:
+        """Is it time to stop?"""
+        return self.stop_at is not None and time.monotonic() >= self.stop_at
+
+    def _stopped(self, what: str) -> Stopped:
+        return Stopped(f"stopped as asked; {what} done; {self.store.how}")
+
+
+class _Walk:
+    """The walk back, saved part by part, and what earlier runs saved of it."""
+
+    def __init__(self, run: SavedRun, end: Hit) -> None:
+        self.run, self.end, self.saved_at = run, end, time.monotonic()
+        self.begun: Path | None = None
+        self.files = 0
+        cells: list[Any] = []
+        while (kept := run.store.arrays(self._name())) is not None:
+            arrays, facts = kept
+            if facts["end"] != [end.score, end.row, end.column]:
+                break
+            cells += [arrays["moves"]] if "moves" in arrays else []
+            self.begun = Path(facts["row"], facts["column"], list(cells))
+            self.begun.state, self.begun.ended = facts["state"], facts["ended"]
+            self.begun.cells, self.begun.launches = facts["cells"], facts["launches"]
+            run.done.seconds = max(run.done.seconds, facts["seconds"])
+            self.files += 1
+        self.moves = len(cells)
+
+    def between(self, path: Path) -> None:
+        """Tell how far the walk is."""
+        self.run._tell(self.run.m, path.share(self.end, self.run.extra))
+
+    def after(self, path: Path) -> None:
+        """Save what was walked since the last time, if that is some work or the run is to stop."""
+        run, stop = self.run, self.run._late()
+        if not stop and time.monotonic() - self.saved_at < pace.LEAST_SECONDS:
+            return
+        self.saved_at = time.monotonic()
+        moves = np.concatenate(path.moves[self.moves :])
+        facts = {name: getattr(path, name) for name in ("row", "column", "state", "ended")}
+        end = [self.end.score, self.end.row, self.end.column]
+        cost = {"cells": path.cells, "launches": path.launches, "seconds": run._seconds()}
+        run.store.save_arrays(self._name(), {"moves": moves}, {"end": end, **facts, **cost})
+        self.moves, self.files = len(path.moves), self.files + 1
+        if stop:
+            raise run._stopped("all cells and a part of the path are")
+
+    def _name(self) -> str:
+        return f"walk-{self.files:06}"
+
+
+@contextmanager
+def _writing() -> Iterator[Writer]:
+    """A writer that has written all it was given when the block ends well."""
+    writer = Writer()
+    try:
+        yield writer
+        writer.flush()
+    finally:
+        writer.close()

@@ -1,0 +1,89 @@
+"""Kills runs with a checkpoint at random moments: ``python killed_runs.py FOLDER MOMENTS SEED``.
+
+Each run is a child that is killed with SIGKILL once or several times, and then goes on to its end;
+prints a line for every result that is not that of the uninterrupted run, and how many were killed
+while they computed and while they walked the path.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from saving import MODES, REFERENCE, key, pair, tight
+
+import pysw_cl
+
+
+def child(work: Any) -> int:
+    """Fork; the child does ``work`` and ends."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return pid
+
+
+def killed(work: Any, folder: Path, files: int, after: float) -> bool:
+    """Start ``work`` and kill it some seconds after ``folder`` has so many rows and parts of the
+    path; False if it was over by then."""
+    pid = child(work)
+    while len([*folder.glob("rows-*"), *folder.glob("walk-*")]) < files:
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            break
+        time.sleep(0.0005)
+    time.sleep(after)
+    os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+        raise SystemExit("a run failed")
+    return os.WIFSIGNALED(status)
+
+
+def main(folder: Path, moments: int, seed: int) -> None:
+    """Kill ``moments`` runs."""
+    choose = random.Random(seed)
+    a, b = pair(260)
+    sweeping = walking = 0
+    pysw_cl.align(a, b, checkpoint=folder / "whole", disk_size=40_000, plan=REFERENCE)
+    whole = len(list((folder / "whole").iterdir()))
+    for moment in range(moments):
+        mode, free_ends = MODES[moment % len(MODES)]
+        gap_cost: Any = (3, 2) if moment % 4 < 2 else 2
+        output = "score" if moment % 5 == 4 else "path"
+        how = {"mode": mode, "free_ends": free_ends, "gap_cost": gap_cost, "output": output}
+        place, answer = folder / f"{moment}", folder / f"{moment}.json"
+
+        def work(place: Path = place, answer: Path = answer, how: Any = how) -> None:
+            found = pysw_cl.align(a, b, checkpoint=place, disk_size=40_000, plan=REFERENCE, **how)
+            answer.write_text(json.dumps(key(found)))
+
+        expected = pysw_cl.align(a, b, plan=REFERENCE, **how)
+        reached = 0
+        for _ in range(choose.choice([1, 1, 2, 4])):
+            reached = choose.randint(reached, whole)
+            if killed(work, place, reached, choose.uniform(0, 0.03)):
+                files = {path.name.partition("-")[0] for path in place.glob("*")}
+                walking += "walk" in files
+                sweeping += "rows" in files and "walk" not in files
+        _, status = os.waitpid(child(work), 0)
+        if status or json.loads(answer.read_text()) != json.loads(json.dumps(key(expected))):
+            print(f"wrong: moment {moment} of seed {seed}: {how}")
+        if list(place.glob("*.part")):
+            print(f"left: moment {moment} of seed {seed}: {sorted(place.glob('*.part'))}")
+    print(f"killed {sweeping} {walking}")
+
+
+if __name__ == "__main__":
+    with tight():
+        main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,234 @@
+"""What checkpoints refuse, disks that are full or cannot be written, runs that are to stop."""
+
+from __future__ import annotations
+
+import errno
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from saving import (
+    REFERENCE,
+    Enough,
+    interrupted,
+    key,
+    message,
+    options,
+    pair,
+    rows,
+    tight,
+)
+
+import pysw_cl
+from pysw_cl import sealed
+from pysw_cl.drivers import pace
+from pysw_cl.drivers.traceback import grid_places, most_pieces
+from pysw_cl.errors import CheckpointError, InputError, PlanError, Stopped
+
+
+@pytest.fixture(autouse=True)
+def small() -> Any:
+    with tight():
+        yield
+
+
+# What is refused
+
+
+def test_a_folder_of_another_job_or_of_none(tmp_path: Path) -> None:
+    a, b = pair(100)
+    folder = tmp_path / "job"
+    interrupted(folder, 3, a, b, **options())
+    for other, word in [
+        ({"output": "score"}, "output"),
+        ({"gap_cost": 3}, "scoring"),
+        ({"mode": "global"}, "mode"),
+    ]:
+        said = message(
+            lambda other=other: pysw_cl.align(a, b, checkpoint=folder, **options(**other)),
+            CheckpointError,
+        )
+        assert "another job" in said and word in said and str(folder) in said
+    said = message(lambda: pysw_cl.align(a, a, checkpoint=folder, **options()), CheckpointError)
+    assert "target" in said and "query" not in said
+    (tmp_path / "mine.txt").write_text("mine")
+    said = message(lambda: pysw_cl.align(a, b, checkpoint=tmp_path, **options()), CheckpointError)
+    assert "mine.txt" in said or "job" in said
+    for nowhere in (tmp_path, tmp_path / "missing"):
+        said = message(lambda nowhere=nowhere: pysw_cl.resume(nowhere), CheckpointError)
+        assert "no checkpoint" in said and str(nowhere) in said
+
+
+def test_a_newer_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pysw_cl import checkpoint
+
+    a, b = pair(100)
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "FORMAT", 7)
+        interrupted(tmp_path, 3, a, b, **options())
+    for call in (
+        lambda: pysw_cl.resume(tmp_path),
+        lambda: pysw_cl.align(a, b, checkpoint=tmp_path, **options()),
+    ):
+        assert "format 7" in message(call, CheckpointError)
+
+
+def test_a_folder_in_use(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    a, b = pair(100)
+
+    def second(done: int, total: int) -> None:
+        assert "in use" in message(lambda: pysw_cl.resume(tmp_path), CheckpointError)
+        raise Enough
+
+    with pytest.raises(Enough):
+        pysw_cl.align(a, b, checkpoint=tmp_path, progress=second, **options())
+    pysw_cl.resume(tmp_path)
+
+
+def test_wrong_arguments(tmp_path: Path) -> None:
+    a, b = pair(100)
+    for wrong in ({"disk_size": 0}, {"disk_size": 1.5}, {"stop_after": -1}, {"stop_after": "2h"}):
+        name = next(iter(wrong))
+        with pytest.raises(InputError, match=name):
+            pysw_cl.align(a, b, checkpoint=tmp_path / "x", **wrong)
+        with pytest.raises(InputError, match=name):
+            pysw_cl.resume(tmp_path / "x", **wrong)
+    with pytest.raises(InputError, match="go with checkpoint"):
+        pysw_cl.align(a, b, stop_after=5)
+    with pytest.raises(PlanError):
+        pysw_cl.align(a, b, checkpoint=tmp_path / "x", plan={"engine": "none"})
+    assert not (tmp_path / "x").exists()
+    with pytest.raises(InputError, match="too little for one row"):
+        pysw_cl.align(a, b, checkpoint=tmp_path / "y", plan=REFERENCE, disk_size=500)
+
+
+# Disks
+
+
+@pytest.mark.parametrize(
+    ("output", "after"),
+    [*(("path", k) for k in (1, 5, 30, 60, 100)), *(("score", k) for k in (0, 1, 9))],
+)
+def test_disk_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int, output: str
+) -> None:
+    """Said clearly, and what was saved before is used when there is room again."""
+    a, b = pair()
+    real, count = sealed.SealedWriter.put, [0]
+
+    class Full:
+        def __init__(self, file: Any) -> None:
+            self.file = file
+
+        def write(self, data: bytes) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.file, name)
+
+    def put(self: sealed.SealedWriter, *args: Any) -> None:
+        count[0] += 1
+        if count[0] > after:
+            self._file = Full(self._file)  # type: ignore[assignment]
+        real(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sealed.SealedWriter, "put", put)
+        with pytest.raises(CheckpointError, match=r"(?s)cannot write.*No space left.*resume"):
+            pysw_cl.align(a, b, output=output, checkpoint=tmp_path, **options())
+    assert not list(tmp_path.glob("*.part"))
+    kept = len(rows(tmp_path))
+    assert (kept > 0) == (after > 10 if output == "path" else after > 1)
+    seen: list[int] = []
+    found = pysw_cl.align(
+        a,
+        b,
+        output=output,
+        checkpoint=tmp_path,
+        progress=lambda done, _: seen.append(done),
+        **options(),
+    )
+    assert (seen[0] > 0) == (kept > 0)
+    assert key(found) == key(pysw_cl.align(a, b, output=output, plan=REFERENCE))
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = pair(100)
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(CheckpointError, match=f"cannot write {folder}"):
+            pysw_cl.align(a, b, checkpoint=folder, **options())
+    real = Path.open
+
+    def read_only(self: Path, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        if "w" in mode:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(self, mode, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", read_only)
+    with pytest.raises(CheckpointError, match=r"cannot write .*Permission denied"):
+        pysw_cl.align(a, b, checkpoint=tmp_path / "new", **options())
+
+
+def test_rows_fill_the_disk_size(tmp_path: Path) -> None:
+    a, b = pair(600)
+    counts = []
+    for size in (20_000, 80_000):
+        folder = tmp_path / str(size)
+        pysw_cl.align(a, b, output="score", checkpoint=folder, plan=REFERENCE, disk_size=size)
+        counts.append(len(rows(folder)))
+        assert sum(path.stat().st_size for path in folder.iterdir()) <= size
+    assert counts[0] >= 3 and counts[1] > 3 * counts[0]
+
+
+def test_rows_as_far_apart_as_saving_is_cheap(tmp_path: Path, monkeypatch: Any) -> None:
+    """Bands last some time, but grow step by step, because pruning may have made one fast."""
+    a, b = pair(600)
+    monkeypatch.setattr(pace, "LEAST_SECONDS", 2.0)
+    pysw_cl.align(a, b, output="score", checkpoint=tmp_path, plan=REFERENCE)
+    bands = [path.name.split("-")[1:] for path in rows(tmp_path)]
+    heights = [int(end) - int(start) for start, end in bands]
+    assert heights[0] == -(-600 // pace.MOST_ROWS) and sum(heights) == 600
+    for before, height in pairwise(heights):
+        assert before < height <= 2 * pace.MOST_GROWTH * before or height == heights[-1]
+
+
+# Stopping
+
+
+@pytest.mark.parametrize("output", ["path", "score"])
+def test_stop_after(tmp_path: Path, output: str) -> None:
+    a, b = pair()
+    expected = pysw_cl.align(a, b, output=output, plan={"engine": "reference"})
+    with pytest.raises(Stopped, match=r"stopped as asked.*% of the cells.*pysw-cl resume"):
+        pysw_cl.align(a, b, output=output, checkpoint=tmp_path, stop_after=0, **options())
+    assert len(rows(tmp_path)) == 1
+    stops, walking = 0, False
+    while True:
+        try:
+            found = pysw_cl.resume(tmp_path, stop_after=0)
+            break
+        except Stopped as stop:
+            stops += 1
+            walking |= "part of the path" in str(stop)
+    assert stops > 3 and walking == (output == "path")
+    assert key(found) == key(expected)
+
+
+# Memory without a checkpoint
+
+
+def test_a_grid_in_memory_is_bounded() -> None:
+    """Grids of three levels, 8 bytes a cell, one row more and four codes a letter."""
+    for m in (1, 10**4, 10**6, 10**7, 10**8, 3 * 10**8):
+        for n in (1, 10**6, 3 * 10**8):
+            sides, total = (m, n), 8 * n + 4 * (m + n)
+            for _ in range(3):
+                most = most_pieces(*sides)
+                pieces = [len(grid_places(side, 1600, most)) - 1 for side in sides]
+                total += 8 * ((pieces[0] - 1) * sides[1] + (pieces[1] - 1) * sides[0])
+                sides = tuple(-(-side // k) for side, k in zip(sides, pieces, strict=True))  # type: ignore[assignment]
+            assert total <= 100 * (m + n) + 500_000_000, (m, n, total)
