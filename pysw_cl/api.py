@@ -6,12 +6,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from .drivers.banded import assumed_score, check_max_cost, find_end_banded, rising
 from .drivers.problem import MODES, FreeEnds, Problem
 from .drivers.score import find_end
-from .drivers.traceback import Path, grid_places, walk_back
+from .drivers.traceback import Path, Restarts, grid_places, walk_back
 from .engines.base import Engine
 from .engines.reference import ReferenceEngine
-from .engines.sweep import Progress, SavedGrid, tile_shape
+from .engines.sweep import Progress, SavedGrid, SweepResult, tile_shape
 from .errors import InputError, InternalError
 from .plan import Plan, make_plan
 from .precision import check_range
@@ -34,6 +35,7 @@ def align(
     output: str = "path",
     wildcard: str | None = None,
     prune: bool = True,
+    max_cost: Any = "auto",
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
@@ -59,7 +61,13 @@ def align(
     wildcard : str, optional
         One letter that scores 0 against everything.
     prune : bool
-        Skip tiles through which no best path can run (local mode); never changes a result.
+        Skip cells through which no best path can run; never changes a result.
+    max_cost : "auto", number or None
+        With "global": compute only a band around the diagonal, proven to hold every best path.
+        "auto" widens it until the score proves itself, where that pays (not with ``prune=False``);
+        a number starts with the band for scores down to min(m, n) * (highest substitution score)
+        less ``max_cost``, and goes on like "auto" if the score is lower; None computes all cells.
+        Never changes a result.  Source: Ukkonen (1985), Fickett (1984).
     device : str or pyopencl Device, Context or CommandQueue
         "auto", "cpu", "gpu", or "platform:device" as indices or parts of names.
     plan : Plan or mapping, optional
@@ -89,6 +97,7 @@ def align(
         raise InputError(f"prune must be True or False, not {prune!r}")
     if progress is not None and not callable(progress):
         raise InputError(f"progress must be a function or None, not {progress!r}")
+    check_max_cost(max_cost, mode)
     free = FreeEnds.of(free_ends)
     scoring = cached_scoring(sub_score, gap_cost, wildcard)
     query, target = as_sequence(a, "query"), as_sequence(b, "target")
@@ -98,7 +107,8 @@ def align(
     engine, chosen = make_engine(device, plan)
 
     stats = Stats()
-    end, path = _search(engine, chosen, problem, output == "path", prune, progress, stats)
+    cost = None if mode == "local" or (max_cost == "auto" and not prune) else max_cost
+    end, path = _search(engine, chosen, problem, output == "path", prune, cost, progress, stats)
     found: dict[str, Any] = {}
     if output != "score":
         found |= {"query_end": end.row, "target_end": end.column}
@@ -137,28 +147,48 @@ def _search(
     problem: Problem,
     want_path: bool,
     prune: bool,
+    max_cost: Any,
     progress: Progress | None,
     stats: Stats,
 ) -> tuple[Hit, Path | None]:
     """The best end, and the path to it where wanted.  A score alone keeps no special rows."""
     m, n = len(problem.query), len(problem.target)
-    shape, grid, edges = tile_shape(m, n, plan.tile_cells), None, problem.edges
-    if want_path:
-        quantum = engine.row_quantum
-        grid = SavedGrid.over(edges, grid_places(m, quantum), grid_places(n, 1))
-        edges = grid.saving()
-    end, swept = find_end(engine, problem, edges=edges, shape=shape, prune=prune, progress=progress)
-    stats.add_cells(swept.cells)
-    stats.launches += swept.launches
-    stats.pruned = sum(area.cells for area in swept.pruned)
-    if grid is None:
+    end: Hit | None = None
+    restarts: Restarts | None = None
+    if max_cost is not None:
+        progress = rising(progress) if progress is not None else None
+        assumed = assumed_score(problem, max_cost)
+        banded = find_end_banded(
+            engine, problem, plan, assumed=assumed, save=want_path, progress=progress
+        )
+        end, restarts = banded.end, banded.grid
+        for swept in banded.sweeps:
+            _count(stats, swept)
+    if end is None:
+        shape, edges = tile_shape(m, n, plan.tile_cells), problem.edges
+        if want_path:
+            quantum = engine.row_quantum
+            restarts = grid = SavedGrid.over(edges, grid_places(m, quantum), grid_places(n, 1))
+            edges = grid.saving()
+        end, swept = find_end(
+            engine, problem, edges=edges, shape=shape, prune=prune, progress=progress
+        )
+        _count(stats, swept)
+    if restarts is None:
         return end, None
 
     def between() -> None:
         if progress is not None:
             progress(m * n, m * n)
 
-    path = walk_back(engine, problem, grid, end, plan.walk_cells, between)
+    path = walk_back(engine, problem, restarts, end, plan.walk_cells, between)
     stats.add_cells(path.cells)
     stats.launches += path.launches
     return end, path
+
+
+def _count(stats: Stats, swept: SweepResult) -> None:
+    """Add what a sweep cost; what was skipped is that of the last one."""
+    stats.add_cells(swept.cells)
+    stats.launches += swept.launches
+    stats.pruned = sum(area.cells for area in swept.pruned)

@@ -142,6 +142,15 @@ def _add_align(commands: Any) -> None:
     add("--gap-extend", metavar="N", type=_number, default=2, help="per letter (default: 2)")
     add("--wildcard", metavar="LETTER", help="a letter that scores 0 against everything")
     add(
+        "--max-cost",
+        metavar="N",
+        type=_max_cost,
+        default="auto",
+        help="in global mode, how far below the best conceivable score the first band of the "
+        "matrix reaches; auto: find out; none: compute all cells; never changes a result "
+        "(default: auto)",
+    )
+    add(
         "--device",
         default="auto",
         help="auto, cpu, gpu, or platform:device as indices or parts of names (default: auto)",
@@ -172,6 +181,15 @@ def _number(text: str) -> int | float:
         return int(text)
     except ValueError:
         return float(text)
+
+
+def _max_cost(text: str) -> str | int | float | None:
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    try:
+        return _number(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not auto, none or a number") from None
 
 
 def _free_ends(text: str) -> bool | tuple[bool, ...]:
@@ -220,6 +238,7 @@ def _align(args: argparse.Namespace) -> int:
                     gap_cost=(args.gap_open, args.gap_extend),
                     output=args.output,
                     wildcard=args.wildcard,
+                    max_cost=args.max_cost,
                     device=args.device,
                     plan=args.plan,
                     progress=progress,

@@ -76,6 +76,20 @@ class Edge:
     h: Ints
     x: Ints
 
+    @classmethod
+    def lost(cls, length: int) -> Edge:
+        """A run of unreachable cells."""
+        cells = np.full(length, NEG, np.int32)
+        return cls(cells, cells)
+
+    @classmethod
+    def one_gap(cls, h: int, length: int, gap_open: int, gap_extend: int) -> Edge:
+        """A run of cells that are reached by one gap from a cell with ``h`` before it."""
+        if h < REACH:
+            return cls.lost(length)
+        border = Border(False, gap_open, gap_extend).read(0, length)
+        return cls(border.h + np.int32(h), border.x + np.int32(h)).restored()
+
     def __len__(self) -> int:
         return len(self.h)
 
@@ -258,8 +272,26 @@ class Goal:
 
 
 @dataclass(frozen=True)
+class Band:
+    """The diagonals ``low`` to ``high``, both included, of a rectangle: a diagonal's number is
+    column less row.  Only cells on them matter (Ukkonen 1985, Inf Control 64, 100-118)."""
+
+    low: int
+    high: int
+
+    def columns(self, row: int, row_end: int, n: int) -> tuple[int, int]:
+        """The columns ``[start, stop)`` of n that rows ``[row, row_end)`` have on the band, all
+        counted from 0."""
+        return max(0, row + self.low), min(n, row_end + self.high)
+
+
+@dataclass(frozen=True)
 class Limits:
-    """What may end a sweep early or let it skip cells."""
+    """What may end a sweep early or let it skip cells.  With a ``band`` only tiles that it touches
+    are computed; other cells count as reached by nothing but one gap along the tiles' edges (a real
+    path, so no value is too high), and sinks get the segments inside only.  Every row of the sweep
+    must have cells on the band, and the first one its first column."""
 
     bound: Bound | None = None
     goal: Goal | None = None
+    band: Band | None = None

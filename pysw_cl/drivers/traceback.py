@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,16 @@ LEAST_SIDE = 2048
 LEAST_COLUMNS = 16
 
 CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
+
+
+class Restarts(Protocol):
+    """Saved edges from which the cells of a path can be computed again: a grid or a band's rows."""
+
+    def start(self, row: int, column: int) -> tuple[int, int]:
+        """The corner (row, column) from which cell (row, column), from 1, is computed."""
+
+    def edges_of(self, area: Area) -> Edges:
+        """Edges of an area whose upper left corner is a ``start``."""
 
 
 def grid_places(length: int, quantum: int) -> list[int]:
@@ -66,12 +77,13 @@ class Path:
 def walk_back(
     engine: Engine,
     problem: Problem,
-    grid: SavedGrid,
+    grid: Restarts,
     end: Hit,
     walk_cells: int,
     between: Callable[[], None] = lambda: None,
 ) -> Path:
-    """The canonical path that ends at ``end``, from a filled grid over the whole matrix.
+    """The canonical path that ends at ``end``, from what a sweep of the whole matrix
+    saved.
 
     ``walk_cells``: cells of the largest tile whose moves are kept.  ``between`` is called before
     each tile; an exception that it raises ends the walk.
@@ -93,7 +105,7 @@ def walk_back(
 def _walk(
     engine: Engine,
     problem: Problem,
-    grid: SavedGrid,
+    grid: Restarts,
     area: Area,
     path: Path,
     walk_cells: int,
