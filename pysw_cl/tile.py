@@ -271,27 +271,24 @@ class Goal:
     score: int
 
 
-@dataclass(frozen=True)
-class Band:
-    """The diagonals ``low`` to ``high``, both included, of a rectangle: a diagonal's number is
-    column less row.  Only cells on them matter (Ukkonen 1985, Inf Control 64, 100-118)."""
+class Corridor(Protocol):
+    """The part of a rectangle that matters, told row by row while a sweep goes down."""
 
-    low: int
-    high: int
+    def columns(self, row: int, row_end: int) -> tuple[int, int]:
+        """The columns ``[start, stop)`` of rows ``[row, row_end)``, all counted from 0: at least
+        one, from 0 on in the first rows, and never starting before those of the rows above."""
 
-    def columns(self, row: int, row_end: int, n: int) -> tuple[int, int]:
-        """The columns ``[start, stop)`` of n that rows ``[row, row_end)`` have on the band, all
-        counted from 0."""
-        return max(0, row + self.low), min(n, row_end + self.high)
+    def passed(self, row: int, column: int, edge: Edge) -> None:
+        """Take the cells of row ``row`` (from 1) that follow the first ``column`` ones: the bottom
+        of the columns that were asked for last."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What may end a sweep early or let it skip cells.  With a ``band`` only tiles that it touches
-    are computed; other cells count as reached by nothing but one gap along the tiles' edges (a real
-    path, so no value is too high), and sinks get the segments inside only.  Every row of the sweep
-    must have cells on the band, and the first one its first column."""
+    """What may end a sweep early or let it skip cells.  With a ``corridor`` only tiles in it are
+    computed; other cells count as reached by nothing but one gap along the tiles' edges (a real
+    path, so no value is too high), and sinks get the segments inside only."""
 
     bound: Bound | None = None
     goal: Goal | None = None
-    band: Band | None = None
+    corridor: Corridor | None = None

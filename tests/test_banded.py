@@ -24,12 +24,12 @@ from hypothesis import strategies as st
 
 import pysw_cl
 from pysw_cl import cli
-from pysw_cl.drivers.banded import Reach
 from pysw_cl.drivers.problem import FreeEnds as Free
 from pysw_cl.drivers.problem import Problem
+from pysw_cl.drivers.reach import Reach
 from pysw_cl.engines.reference import _border, fill
 from pysw_cl.errors import InputError
-from pysw_cl.tile import Band, View
+from pysw_cl.tile import View
 
 #: Tiles so small that a band pays for a pair of some dozens of letters.
 TINY = {"engine": "reference", "tile_cells": 30, "walk_cells": 64}
@@ -185,8 +185,8 @@ def test_no_path_outside_a_band_beats_its_bound(seed: int) -> None:
     m, n = len(case.query), len(case.target)
     number = np.arange(n + 1) - np.arange(m + 1)[:, None]
     for k in range(min(m, n)):
-        band = reach.band(k)
-        outside = (number < band.low) | (number > band.high)
+        low, high = reach.diagonals(k)
+        outside = (number < low) | (number > high)
         inner = outside[1:-1, 1:-1]  # where both sweeps are exact
         if inner.any():
             assert through[1:-1, 1:-1][inner].max() <= reach.beyond(k + 1)
@@ -195,7 +195,7 @@ def test_no_path_outside_a_band_beats_its_bound(seed: int) -> None:
 
 def test_width_is_the_least_that_proves() -> None:
     reach = Reach(problem_of(case_of("ACGT" * 10, "ACGT" * 11, match_scoring(1, -3, 3, 2))))
-    assert (reach.band(0), reach.band(3)) == (Band(0, 4), Band(-3, 7))
+    assert (reach.diagonals(0), reach.diagonals(3)) == ((0, 4), (-3, 7))
     # 40 - x pairs, 4 + 2 x gap letters and two gaps: 26 - 5 x
     assert [reach.beyond(k) for k in (1, 2, 3)] == [21, 16, 11]
     assert [reach.width(score) for score in (22, 21, 17, 16, 15)] == [0, 1, 1, 2, 2]

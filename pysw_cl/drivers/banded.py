@@ -1,7 +1,7 @@
 """Global comparisons of similar sequences in a band: work in O(k n) instead of O(m n).
 
 A path that leaves the band of diagonals around the two ends by k + 1 has so few letter pairs, and
-so many gap letters, that its score is bounded by a number known beforehand (:class:`Reach`).  A
+so many gap letters, that its score is bounded by a number known beforehand (`reach.py`).  A
 sweep of the band alone whose score is above that bound has found every optimal path, each with its
 exact values; otherwise the band is widened.  Methods: Fickett (1984), Nucleic Acids Res 12, 175-179
 (a limit that grows until the score proves itself); Ukkonen (1985), Inf Control 64, 100-118 (the
@@ -18,15 +18,15 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..engines.base import Engine
 from ..engines.sweep import LONGEST_SIDE, Area, Progress, SweepResult, cuts
 from ..errors import InputError
 from ..plan import Plan
 from ..scoring import Scoring
-from ..tile import Band, Codes, Edge, EdgeArray, Edges, Hit, Source
+from ..tile import Edge, EdgeArray, Edges, Hit, Source
 from .problem import Problem
+from .reach import Band, Reach
 from .score import find_end
 
 #: Rows of a tile on the band are at least this many, and at least so many for each lane in flight:
@@ -60,97 +60,27 @@ def assumed_score(problem: Problem, max_cost: Any) -> int | None:
     return int(best - math.floor(max_cost * scoring.scale))
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """The most that s letters of one sequence can gain in s letter pairs: its letters by falling
-    ``gains``, each with how many letters come ``before`` it and how many there are."""
-
-    gains: NDArray[np.int64]
-    before: NDArray[np.int64]
-    counts: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, counts: NDArray[np.int64], gains: NDArray[np.int64]) -> _Pairs:
-        order = np.argsort(-gains, kind="stable")
-        ordered = counts[order]
-        return cls(np.maximum(gains[order], 0), np.cumsum(ordered) - ordered, ordered)
-
-    def most(self, count: int) -> int:
-        """The most that ``count`` letters gain."""
-        return int((self.gains * np.clip(count - self.before, 0, self.counts)).sum())
-
-
-class Reach:
-    """What paths that leave a band can score at most; depends on the letters, not on their order.
-
-    A path with s letter pairs has m + n - 2 s gap letters, so it scores the sum of (score + 2 e)
-    over its pairs, less e (m + n), less o for each gap.  A path that goes k diagonals
-    beyond both ends of the matrix has at most min(m, n) - k pairs, and, for k > 0, a gap in each
-    sequence.  Where an end is free, gaps count as free.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        scoring, free = problem.scoring, problem.free
-        self.m, self.n = len(problem.query), len(problem.target)
-        ends = (free.lead_query, free.trail_query, free.lead_target, free.trail_target)
-        opening, extension = (0, 0) if any(ends) else (scoring.gap_open, scoring.gap_extend)
-        rows, columns = (
-            _counts(view.read(0, len(view))) for view in (problem.query, problem.target)
-        )
-        gain = scoring.matrix[np.ix_(*(np.flatnonzero(c) for c in (rows, columns)))] + 2 * extension
-        gain = gain.astype(np.int64)
-        self._sides = (
-            _Pairs.of(rows[rows > 0], gain.max(axis=1)),
-            _Pairs.of(columns[columns > 0], gain.max(axis=0)),
-        )
-        self._costs = extension * (self.m + self.n) + 2 * opening
-        #: the widest band there is: the whole matrix
-        self.widest = min(self.m, self.n)
-
-    def beyond(self, k: int) -> int:
-        """The most that a path can score that goes k >= 1 diagonals, or more, beyond the ends; it
-        never rises with k."""
-        return min(side.most(self.widest - k) for side in self._sides) - self._costs
-
-    def width(self, score: int) -> int:
-        """The least k so that every path that scores ``score`` or more stays within k diagonals of
-        the ends."""
-        low, high = 0, self.widest
-        while low < high:
-            middle = (low + high) // 2
-            if self.beyond(middle + 1) < score:
-                high = middle
-            else:
-                low = middle + 1
-        return low
-
-    def band(self, k: int) -> Band:
-        """The band of k diagonals beyond the ends."""
-        ahead = self.n - self.m
-        return Band(min(0, ahead) - k, max(0, ahead) + k)
-
-
-def _counts(codes: Codes) -> NDArray[np.int64]:
-    return np.bincount(codes).astype(np.int64)
-
-
 class _Row:
-    """The cells of a saved row from ``start`` to ``stop``, in memory; those that follow are reached
-    by one gap from them, as in a sweep."""
+    """The cells of a saved row that were written, in memory; those that follow are reached by one
+    gap from them, as in a sweep."""
 
-    def __init__(self, start: int, stop: int, scoring: Scoring) -> None:
-        self._start, self._cells = start, EdgeArray(stop - start)
+    def __init__(self, scoring: Scoring) -> None:
+        self._start, self._cells = 0, Edge.lost(0)
         self._gaps = scoring.gap_open, scoring.gap_extend
 
     def write(self, start: int, edge: Edge) -> None:
         """Keep the cells that follow the first ``start`` ones."""
-        self._cells.write(start - self._start, edge)
+        if not len(self._cells):
+            self._start = start
+        self._cells = self._cells.joined(edge)
 
     def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop``; the first must not come before those that are kept."""
-        inside = self._cells.read(start - self._start, stop - self._start)
+        """Cells ``start+1 .. stop``; one that comes before those that are kept is lost."""
+        if start < self._start:
+            return Edge.lost(1).joined(self.read(start + 1, stop))
+        inside = self._cells.part(start - self._start, stop - self._start)
         more = stop - start - len(inside)
-        if not more:
+        if more <= 0:
             return inside
         return inside.joined(Edge.one_gap(int(self._cells.h[-1]), more, *self._gaps))
 
@@ -165,16 +95,12 @@ class BandGrid:
 
     edges: Edges
     band: Band
-    columns: int
     places: list[int]
     scoring: Scoring
     rows: dict[int, _Row] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rows = {
-            row_end: _Row(*self.band.columns(row, row_end, self.columns), self.scoring)
-            for row, row_end in pairwise(self.places)
-        }
+        self.rows = {row: _Row(self.scoring) for row in self.places[1:]}
 
     def saving(self) -> Edges:
         """The edges with the rows among them, to be filled by a sweep."""
@@ -184,7 +110,7 @@ class BandGrid:
         """The corner (row, column) from which cell (row, column), from 1 and on the band, is
         computed."""
         place = self.places[bisect_right(self.places, row - 1) - 1]
-        return place, self.band.columns(place, row, self.columns)[0]
+        return place, self.band.spans[place][0]
 
     def edges_of(self, area: Area) -> Edges:
         """Edges of an area whose upper left corner is a ``start``."""
@@ -235,10 +161,10 @@ def find_end_banded(
     k = first if assumed is None else reach.width(assumed)
     trusted, proving, score, spent = assumed is not None, reach.widest, None, 0
     while k < reach.widest:
-        band = reach.band(k)
-        shape = tiles.shape(band)
+        low, high = reach.diagonals(k)
+        shape = tiles.shape(high - low + 1)
         places = cuts(m, shape[0], engine.row_quantum)
-        cells = _cells(band, places, n)
+        cells = _cells(low, high, places, n)
         sure = k == proving
         limit = MOST_COVERED * whole if sure or trusted else MOST_WASTE * whole - spent
         if cells > limit:
@@ -246,14 +172,18 @@ def find_end_banded(
                 break
             k = proving
             continue
+        least = assumed if trusted else score if sure else None
+        band = Band(low, high, reach, problem.scoring, least)
         grid, edges = None, problem.edges
         if save:
-            grid = BandGrid(edges, band, n, places[:-1], problem.scoring)
+            grid = BandGrid(edges, band, places[:-1], problem.scoring)
             edges = grid.saving()
         tell = progress
         if progress is not None and not sure:
             tell = _part(progress, spent, cells)
-        end, swept = find_end(engine, problem, edges=edges, shape=shape, band=band, progress=tell)
+        end, swept = find_end(
+            engine, problem, edges=edges, shape=shape, corridor=band, progress=tell
+        )
         found.sweeps.append(swept)
         spent += cells
         if end.score > reach.beyond(k + 1):
@@ -301,17 +231,15 @@ class _Tiles:
         rows = min(rows, most, self.m, LONGEST_SIDE)
         return max(1, rows // self.quantum) * self.quantum
 
-    def shape(self, band: Band) -> tuple[int, int]:
+    def shape(self, width: int) -> tuple[int, int]:
         """Rows and columns of a tile."""
-        width = band.high - band.low + 1
         rows = self.rows(width)
         return rows, max(1, min(self.n, rows + width, self.plan.tile_cells // rows, LONGEST_SIDE))
 
 
-def _cells(band: Band, places: list[int], n: int) -> int:
-    """How many cells a sweep of the band computes that is cut at these rows."""
-    total = 0
-    for row, row_end in pairwise(places):
-        first, last = band.columns(row, row_end, n)
-        total += (row_end - row) * (last - first)
-    return total
+def _cells(low: int, high: int, places: list[int], n: int) -> int:
+    """How many cells the sweep of a band computes at most that is cut at these rows."""
+    return sum(
+        (row_end - row) * (min(n, row_end + high) - max(0, row + low))
+        for row, row_end in pairwise(places)
+    )

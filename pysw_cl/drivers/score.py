@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..engines.base import Engine
 from ..engines.sweep import Progress, SweepResult, sweep
-from ..tile import NEG, Band, Bound, Edges, Hit, Limits
+from ..tile import NEG, Bound, Corridor, Edges, Hit, Limits
 from .problem import Problem
 
 
@@ -15,12 +15,12 @@ def find_end(
     edges: Edges | None = None,
     shape: tuple[int, int] | None = None,
     prune: bool = True,
-    band: Band | None = None,
+    corridor: Corridor | None = None,
     progress: Progress | None = None,
 ) -> tuple[Hit, SweepResult]:
     """The best end, first in row-major order among equals (a local comparison without a positive
-    score ends at (0, 0) with 0), and the sweep that found it.  With a ``band`` the best of what its
-    tiles reach."""
+    score ends at (0, 0) with 0), and the sweep that found it.  With a ``corridor`` the best of what
+    its tiles reach."""
     m, n = len(problem.query), len(problem.target)
     local = problem.mode == "local"
     # an empty local alignment is known from the start; it sorts behind every positive score
@@ -33,12 +33,12 @@ def find_end(
         problem.floor,
         edges or problem.edges,
         problem.want,
-        Limits(bound=bound, band=band),
+        Limits(bound=bound, corridor=corridor),
         shape=shape,
         progress=progress,
     )
     candidates = list(result.hits)
-    if band is not None:  # where the end itself is not reached
+    if corridor is not None:  # where the end itself is not reached
         candidates.append(Hit(NEG, m, n))
     borders = problem.edges
     if local:

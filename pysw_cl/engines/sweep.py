@@ -127,6 +127,7 @@ class _Sweep:
             if first > 0:
                 corner = int(above.read(first - 1, first).h[0])
                 left = self._beside(above, first, len(left))
+                beside = left.part(len(left) - 1, len(left))
             reached = last
             done += (row_end - row) * (n - (last - first))
             for column, column_end in pairwise(self._column_cuts(first, last, columns)):
@@ -142,19 +143,23 @@ class _Sweep:
                 done += area.cells
                 if progress is not None:
                     progress(done, m * n)
+            if self.limits.corridor is not None and row_end < m:
+                self.limits.corridor.passed(row_end, first, band_above.read(first, last))
+                if first > 0:  # the corner of the next tile, where that starts in the same column
+                    band_above.write(first - 1, beside)
         return self.result
 
     def _inside(self, row: int, row_end: int) -> tuple[int, int]:
-        """The columns of the band in these rows; what lies beside them is skipped."""
-        if self.limits.band is None:
+        """The columns of the corridor in these rows; what lies beside them is skipped."""
+        if self.limits.corridor is None:
             return 0, self.n
-        first, last = self.limits.band.columns(row, row_end, self.n)
+        first, last = self.limits.corridor.columns(row, row_end)
         beside = Area(row, row_end, 0, first), Area(row, row_end, last, self.n)
         self.result.pruned += [area for area in beside if area.cells]
         return first, last
 
     def _beside(self, above: Source, column: int, length: int) -> Edge:
-        """So many cells beside the band, reached by one gap from cell ``column`` (from 1) above."""
+        """Cells beside the corridor, reached by one gap from cell ``column`` (from 1) above."""
         gaps = self.scoring.gap_open, self.scoring.gap_extend
         return Edge.one_gap(int(above.read(column - 1, column).h[0]), length, *gaps)
 
