@@ -186,7 +186,7 @@ def find_end_banded(
         )
         found.sweeps.append(swept)
         spent += cells
-        if end.score > reach.beyond(k + 1):
+        if end.score > reach.beyond(k + 1) and (least is None or end.score >= least):
             if progress is not None:
                 progress(whole, whole)
             found.end, found.grid = end, grid
