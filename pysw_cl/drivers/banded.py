@@ -192,7 +192,8 @@ def find_end_banded(
             found.end, found.grid = end, grid
             break
         proving = reach.width(end.score)
-        k = proving if end.score == score else min(max(2 * k, first), proving)
+        wider = max(2 * k, first)
+        k = proving if end.score == score or proving <= 2 * wider else wider
         score, trusted = end.score, False
     return found
 
