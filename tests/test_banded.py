@@ -89,7 +89,7 @@ def examples(count: int) -> Any:
     return settings(max_examples=count, deadline=None, suppress_health_check=checks)
 
 
-@examples(30)
+@examples(20)
 @given(
     seed=st.integers(0, 2**32 - 1),
     free_ends=FREE_ENDS,

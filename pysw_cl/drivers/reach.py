@@ -7,15 +7,19 @@ scores and any letters; docs/algorithm.md, Bands, has the proof.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring import Scoring
-from ..tile import Codes, Edge
+from ..tile import Edge, View
 from .problem import Problem
 
 Longs = NDArray[np.int64]
+
+#: Codes that are counted at once: NumPy makes 8 bytes of each.
+COUNTED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -50,22 +54,24 @@ class Reach:
 
     def __init__(self, problem: Problem) -> None:
         scoring, free = problem.scoring, problem.free
+        self._problem = problem
         self.m, self.n = len(problem.query), len(problem.target)
         ends = (free.lead_query, free.trail_query, free.lead_target, free.trail_target)
         self.free = any(ends)
         opening, self.extension = (0, 0) if self.free else (scoring.gap_open, scoring.gap_extend)
-        query, target = (
-            _counts(view.read(0, len(view))) for view in (problem.query, problem.target)
-        )
-        used = np.ix_(np.flatnonzero(query), np.flatnonzero(target))
-        gain = scoring.matrix[used].astype(np.int64) + 2 * self.extension
-        self._sides = (
-            _Pairs.of(query[query > 0], gain.max(axis=1)),
-            _Pairs.of(target[target > 0], gain.max(axis=0)),
-        )
         self._costs = self.extension * (self.m + self.n) + 2 * opening
         #: the widest band there is: the whole matrix
         self.widest = min(self.m, self.n)
+
+    @cached_property
+    def _sides(self) -> tuple[_Pairs, _Pairs]:
+        query, target = _counts(self._problem.query), _counts(self._problem.target)
+        used = np.ix_(np.flatnonzero(query), np.flatnonzero(target))
+        gain = self._problem.scoring.matrix[used].astype(np.int64) + 2 * self.extension
+        return (
+            _Pairs.of(query[query > 0], gain.max(axis=1)),
+            _Pairs.of(target[target > 0], gain.max(axis=0)),
+        )
 
     def pairs(self, count: Longs) -> Longs:
         """The most that so many letter pairs gain: the sum of their (score + 2 e)."""
@@ -95,8 +101,13 @@ class Reach:
         return min(0, ahead) - k, max(0, ahead) + k
 
 
-def _counts(codes: Codes) -> Longs:
-    return np.bincount(codes).astype(np.int64)
+def _counts(view: View) -> Longs:
+    """How often each code occurs."""
+    counts = np.zeros(256, np.int64)
+    for start in range(0, len(view), COUNTED):
+        codes = view.read(start, min(start + COUNTED, len(view)))
+        counts += np.bincount(codes, minlength=256)
+    return counts
 
 
 class Band:
