@@ -88,7 +88,8 @@ class Edge:
         if h < REACH:
             return cls.lost(length)
         border = Border(False, gap_open, gap_extend).read(0, length)
-        return cls(border.h + np.int32(h), border.x + np.int32(h)).restored()
+        cells = (np.maximum(part.astype(np.int64) + h, NEG) for part in (border.h, border.x))
+        return cls(*(part.astype(np.int32) for part in cells)).restored()
 
     def __len__(self) -> int:
         return len(self.h)

@@ -29,7 +29,7 @@ from pysw_cl.drivers.problem import Problem
 from pysw_cl.drivers.reach import Reach
 from pysw_cl.engines.reference import _border, fill
 from pysw_cl.errors import InputError
-from pysw_cl.tile import View
+from pysw_cl.tile import NEG, REACH, Edge, View
 
 #: Tiles so small that a band pays for a pair of some dozens of letters.
 TINY = {"engine": "reference", "tile_cells": 30, "walk_cells": 64}
@@ -291,6 +291,16 @@ def test_a_promise_of_one_too_much_does_not_lose_ties() -> None:
     target = "ACAAACACAACCAACACCACAACACAACAAAACCCACCACACCAAAAAAAAAAAAACCCCCAAACCCCCCAACACCCCACAA"
     case = case_of(query, target, match_scoring(4, -3, 0, 2, "AC"))
     check(case, NO_FREE_ENDS, {**TINY, "tile_cells": 9}, ("missed", "met"))
+
+
+def test_one_gap_stays_in_range() -> None:
+    """What a gap takes below the reachable is the sentinel, without wrapping."""
+    edge = Edge.one_gap(REACH + 4, 3, 1, 1)
+    assert edge.h.tolist() == [REACH + 2, REACH + 1, REACH]
+    assert edge.x.tolist() == [REACH + 1, REACH, REACH - 1]
+    deep = Edge.one_gap(REACH, 3, 1 << 20, 1 << 28)
+    assert deep.h.tolist() == deep.x.tolist() == [NEG] * 3
+    assert Edge.one_gap(NEG, 2, 1, 1).h.tolist() == [NEG] * 2
 
 
 def test_half_scores() -> None:

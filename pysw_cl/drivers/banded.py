@@ -150,8 +150,8 @@ def find_end_banded(
     pays.
 
     ``assumed``: a score that the best one is thought to reach; the first band is the one that
-    proves it.  Else a narrow one is first.  A band that proves nothing is doubled, but never made
-    wider than what proves the score found so far.  ``save``: keep what a walk back needs.
+    proves it.  Else a narrow one is first.  A band that proves nothing is widened, at most to what
+    is sure to prove the score found so far.  ``save``: keep what a walk back needs.
     ``progress(done, total)`` never falls, from band to band.
     """
     m, n = len(problem.query), len(problem.target)
