@@ -18,7 +18,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,9 @@ FIGURES = {
     "device_bytes": (1e6, " MB on the device", False),
     "peak_bytes": (2**20, " MiB", False),
     "more_bytes": (1e6, " MB more", False),
+    "times": (1, " times the score alone", False),
+    "pruned": (0.01, "% pruned", True),
+    "computed": (0.01, "% computed", False),
 }
 
 
@@ -205,6 +208,31 @@ def line(row: Row) -> str:
     return f"{row['case']:<46} {'  '.join(figures)}{verdict}"
 
 
+def run_cases(cases: Iterable[Case], bench: Bench, path: Path | None) -> int:
+    """Run the cases, print their rows, write them to ``path``; returns the exit code."""
+    rows = []
+    for case in cases:
+        try:
+            rows.append(case.judged())
+        except WrongResult as error:
+            print(f"WRONG RESULT: {error}", file=sys.stderr)
+            return 1
+        print(line(rows[-1]), flush=True)
+    report = {
+        "date": time.strftime("%Y-%m-%d"),
+        "version": pysw_cl.__version__,
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "device": str(bench.info),
+        "driver": bench.info.driver,
+        "results": rows,
+    }
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(report, indent=1) + "\n")
+    return 0 if all(row["met"] for row in rows) else 1
+
+
 def main() -> int:
     """Run the cases; see the module's text."""
     parser = argparse.ArgumentParser(description="speed and memory of one pair")
@@ -225,27 +253,7 @@ def main() -> int:
     cases = [case for case in cases if args.only.lower() in case.name.lower()]
     if not cases:
         parser.error(f"no case's name contains {args.only!r}")
-    rows = []
-    for case in cases:
-        try:
-            rows.append(case.judged())
-        except WrongResult as error:
-            print(f"WRONG RESULT: {error}", file=sys.stderr)
-            return 1
-        print(line(rows[-1]), flush=True)
-    report = {
-        "date": time.strftime("%Y-%m-%d"),
-        "version": pysw_cl.__version__,
-        "python": platform.python_version(),
-        "cores": os.cpu_count(),
-        "device": str(bench.info),
-        "driver": bench.info.driver,
-        "results": rows,
-    }
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(report, indent=1) + "\n")
-    return 0 if all(row["met"] for row in rows) else 1
+    return run_cases(cases, bench, args.json)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,14 @@ from dataclasses import asdict, astuple
 from typing import Any
 
 from .checkpoint import Job, Store
+from .drivers.banded import check_max_cost
+from .drivers.pair import search
 from .drivers.problem import MODES, FreeEnds, Problem
 from .drivers.saving import SavedRun
-from .drivers.score import find_end
-from .drivers.traceback import Path, grid_places, most_pieces, walk_back, walked_cells
+from .drivers.traceback import Path
 from .engines.base import Engine
 from .engines.reference import ReferenceEngine
-from .engines.sweep import Progress, SavedGrid, tile_shape
+from .engines.sweep import Progress
 from .errors import InputError, InternalError
 from .frame import make_frames
 from .plan import Plan, make_plan
@@ -45,6 +46,7 @@ def align(
     query_range: tuple[int, int] | None = None,
     target_range: tuple[int, int] | None = None,
     prune: bool = True,
+    max_cost: Any = "auto",
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
@@ -80,7 +82,13 @@ def align(
         Compare only this part of a sequence, 0-based and half-open, as if the rest were not there;
         results still count in the whole sequence.
     prune : bool
-        Skip tiles through which no best path can run (local mode); never changes a result.
+        Skip cells through which no best path can run; never changes a result.
+    max_cost : "auto", number or None
+        With "global": compute only a band around the diagonal, proven to hold every best path.
+        "auto" widens it until the score proves itself, where that pays (not with ``prune=False``);
+        a number starts with the band for scores down to min(m, n) * (highest substitution score)
+        less ``max_cost``, and goes on like "auto" if the score is lower; None computes all cells.
+        Never changes a result.  Source: Ukkonen (1985), Fickett (1984).
     device : str or pyopencl Device, Context or CommandQueue
         "auto", "cpu", "gpu", or "platform:device" as indices or parts of names.
     plan : Plan or mapping, optional
@@ -123,6 +131,7 @@ def align(
     if prune not in (True, False):
         raise InputError(f"prune must be True or False, not {prune!r}")
     _check_options(progress, disk_size, stop_after)
+    check_max_cost(max_cost, mode)
     free = FreeEnds.of(free_ends)
     scoring = cached_scoring(sub_score, gap_cost, wildcard)
     query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
@@ -138,13 +147,15 @@ def align(
         make_engine(device, plan)  # what is wrong with them is said before a folder is made
         wishes = {"prune": bool(prune), "device": device, "plan": plan, "disk_size": disk_size}
         with Store.begin(checkpoint, jobs[0], _lasting(wishes)) as store:
-            how = {"disk_size": disk_size, "stop_after": stop_after}
-            return _run_saved(store, device, plan, bool(prune), progress, **how)
+            limits = {"disk_size": disk_size, "stop_after": stop_after}
+            return _run_saved(store, device, plan, bool(prune), progress, **limits)
     if disk_size is not None or stop_after is not None:
         raise InputError("disk_size and stop_after go with checkpoint")
     engine, chosen = make_engine(device, plan)
     stats = Stats()
-    job, end, path, tiles = _best_strand(engine, chosen, jobs, prune, progress, stats)
+    cost = None if mode == "local" or (max_cost == "auto" and not prune) else max_cost
+    how = {"prune": bool(prune), "max_cost": cost, "progress": progress, "stats": stats}
+    job, end, path, tiles = _best_strand(engine, chosen, jobs, how)
     found = None if path is None else _found_path(job, end, path)
     stats.seconds = time.perf_counter() - started
     stats.device_bytes = engine.peak_bytes
@@ -284,74 +295,18 @@ def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Eng
 
 
 def _best_strand(
-    engine: Engine,
-    plan: Plan,
-    jobs: list[Job],
-    prune: bool,
-    progress: Progress | None,
-    stats: Stats,
+    engine: Engine, plan: Plan, jobs: list[Job], how: dict[str, Any]
 ) -> tuple[Job, Hit, Path | None, TileMap]:
     """The first job with the best score, the best end in it, and the path where wanted.  A later
     one is searched only for what beats the ones before, which prunes most of it."""
     found: tuple[Job, Hit, Path | None, TileMap] | None = None
     for k, job in enumerate(jobs):
-        problem, want_path = _problem(job), job.output == "path"
         beat = None if found is None else found[1].score
-        share = part_of(progress, k, len(jobs))
-        end, path, tiles = _search(engine, plan, problem, want_path, prune, beat, share, stats)
+        part = how | {"progress": part_of(how["progress"], k, len(jobs))}
+        end, path, tiles = search(
+            engine, plan, _problem(job), job.output == "path", beat=beat, **part
+        )
         if beat is None or end.score > beat:
             found = job, end, path, tiles
     assert found is not None
     return found
-
-
-def _search(
-    engine: Engine,
-    plan: Plan,
-    problem: Problem,
-    want_path: bool,
-    prune: bool,
-    beat: int | None,
-    progress: Progress | None,
-    stats: Stats,
-) -> tuple[Hit, Path | None, TileMap]:
-    """The best end, and the path to it where wanted and where it beats a score.  A score alone
-    keeps no special rows."""
-    m, n = len(problem.query), len(problem.target)
-    shape, grid, edges = tile_shape(m, n, plan.tile_cells), None, problem.edges
-    total = m * n
-    if want_path:
-        most = most_pieces(m, n)
-        rows, columns = grid_places(m, engine.row_quantum, most), grid_places(n, 1, most)
-        grid = SavedGrid.over(edges, rows, columns)
-        edges, total = grid.saving(), total + walked_cells(m, n, grid)
-
-    def tell(done: int) -> None:
-        if progress is not None:
-            progress(done, total)
-
-    tell(0)
-    end, swept = find_end(
-        engine,
-        problem,
-        edges=edges,
-        shape=shape,
-        prune=prune,
-        beat=beat,
-        progress=lambda done, _: tell(done),
-    )
-    stats.add_cells(swept.cells)
-    stats.launches += swept.launches
-    stats.pruned += sum(area.cells for area in swept.pruned)
-    tiles = TileMap.of((m, n), swept.tops, swept.pruned)
-    if grid is None or (beat is not None and end.score <= beat):
-        return end, None, tiles
-
-    def between(path: Path) -> None:
-        tell(m * n + path.share(end, total - m * n))
-
-    path = walk_back(engine, problem, grid, end, plan.walk_cells, between)
-    tell(total)
-    stats.add_cells(path.cells)
-    stats.launches += path.launches
-    return end, path, tiles

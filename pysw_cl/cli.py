@@ -176,6 +176,15 @@ def _add_arguments(parser: Any) -> None:
     add("--wildcard", metavar="LETTER", help="a letter that scores 0 against everything")
     add_options(add)
     add(
+        "--max-cost",
+        metavar="N",
+        type=_max_cost,
+        default="auto",
+        help="in global mode, how far below the best conceivable score the first band of the "
+        "matrix reaches; auto: find out; none: compute all cells; never changes a result "
+        "(default: auto)",
+    )
+    add(
         "--device",
         default="auto",
         help="auto, cpu, gpu, or platform:device as indices or parts of names (default: auto)",
@@ -255,6 +264,15 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
+
+
+def _max_cost(text: str) -> str | int | float | None:
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    try:
+        return _number(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not auto, none or a number") from None
 
 
 def _free_ends(text: str) -> bool | tuple[bool, ...]:
@@ -369,7 +387,8 @@ def _aligner(
         return lambda query, target, progress: align_top(
             query, target, progress=progress, **options
         )
-    options |= {"mode": args.mode, "free_ends": args.free_ends, **saving}
+    options |= {"mode": args.mode, "free_ends": args.free_ends, "max_cost": args.max_cost}
+    options |= saving
     return lambda query, target, progress: [
         align(query, target, progress=progress, **(options | region(args, query, target)))
     ]

@@ -94,6 +94,21 @@ class Edge:
     h: Ints
     x: Ints
 
+    @classmethod
+    def lost(cls, length: int) -> Edge:
+        """A run of unreachable cells."""
+        cells = np.full(length, NEG, np.int32)
+        return cls(cells, cells)
+
+    @classmethod
+    def one_gap(cls, h: int, length: int, gap_open: int, gap_extend: int) -> Edge:
+        """A run of cells that are reached by one gap from a cell with ``h`` before it."""
+        if h < REACH:
+            return cls.lost(length)
+        border = Border(False, gap_open, gap_extend).read(0, length)
+        cells = (np.maximum(part.astype(np.int64) + h, NEG) for part in (border.h, border.x))
+        return cls(*(part.astype(np.int32) for part in cells)).restored()
+
     def __len__(self) -> int:
         return len(self.h)
 
@@ -299,9 +314,24 @@ class Goal:
     score: int
 
 
+class Corridor(Protocol):
+    """The part of a rectangle that matters, told row by row while a sweep goes down."""
+
+    def columns(self, row: int, row_end: int) -> tuple[int, int]:
+        """The columns ``[start, stop)`` of rows ``[row, row_end)``, all counted from 0: at least
+        one, from 0 on in the first rows, and never starting before those of the rows above."""
+
+    def passed(self, row: int, column: int, edge: Edge) -> None:
+        """Take the cells of row ``row`` (from 1) that follow the first ``column`` ones: the bottom
+        of the columns that were asked for last."""
+
+
 @dataclass(frozen=True)
 class Limits:
-    """What may end a sweep early or let it skip cells."""
+    """What may end a sweep early or let it skip cells.  With a ``corridor`` only tiles in it are
+    computed; other cells count as reached by nothing but one gap along the tiles' edges (a real
+    path, so no value is too high), and sinks get the segments inside only."""
 
     bound: Bound | None = None
     goal: Goal | None = None
+    corridor: Corridor | None = None

@@ -173,7 +173,8 @@ def test_options_reach_align(
     assert cli.main(["align", *pair]) == 0
     options = (
         "--mode global --free-ends 1,0,false,true --match 2 --mismatch -5 --gap-open 0.5 "
-        "--gap-extend 0 --wildcard N --device 0:0 --output ends --plan B=4,T=8,form=ticketed"
+        "--gap-extend 0 --wildcard N --max-cost 12 --device 0:0 --output ends "
+        "--plan B=4,T=8,form=ticketed"
     )
     assert cli.main(["align", *pair, *options.split()]) == 0
     assert cli.main(["align", *pair, "--matrix", "BLOSUM62", "--free-ends", "1"]) == 0
@@ -184,6 +185,7 @@ def test_options_reach_align(
         "gap_cost": (3, 2),
         "output": "path",
         "wildcard": None,
+        "max_cost": "auto",
         "device": "auto",
         "plan": None,
         "progress": None,
@@ -195,6 +197,7 @@ def test_options_reach_align(
         "gap_cost": (0.5, 0),
         "output": "ends",
         "wildcard": "N",
+        "max_cost": 12,
         "device": "0:0",
         "plan": {"B": 4, "T": 8, "form": "ticketed"},
         "progress": None,

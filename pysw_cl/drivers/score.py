@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..engines.base import Engine
 from ..engines.sweep import Progress, SweepResult, sweep
-from ..tile import Bound, Edges, Hit, Limits
+from ..tile import NEG, Bound, Corridor, Edges, Hit, Limits
 from .problem import Problem
 
 
@@ -19,10 +19,12 @@ def find_end(
     shape: tuple[int, int] | None = None,
     prune: bool = True,
     beat: int | None = None,
+    corridor: Corridor | None = None,
     progress: Progress | None = None,
 ) -> tuple[Hit, SweepResult]:
     """The best end, first in row-major order among equals (a local comparison without a positive
-    score ends at (0, 0) with 0), and the sweep that found it.
+    score ends at (0, 0) with 0), and the sweep that found it.  With a ``corridor`` the best of what
+    its tiles reach.
 
     ``beat``: only an end above this score matters; without one, a local comparison may give any
     end that does not reach it, and skips what it can.
@@ -41,11 +43,14 @@ def find_end(
         problem.floor,
         edges or problem.edges,
         want,
-        Limits(bound=bound if local and prune else None),
+        Limits(bound=bound if local and prune else None, corridor=corridor),
         shape=shape,
         progress=progress,
     )
-    return best_end(problem, result.hits), result
+    hits = list(result.hits)
+    if corridor is not None:  # where the end itself is not reached
+        hits.append(Hit(NEG, m, n))
+    return best_end(problem, hits), result
 
 
 def best_end(problem: Problem, hits: Iterable[Hit]) -> Hit:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,16 @@ LEAST_SIDE = 2048
 LEAST_COLUMNS = 16
 
 CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
+
+
+class Restarts(Protocol):
+    """Saved edges from which the cells of a path can be computed again: a grid or a band's rows."""
+
+    def start(self, row: int, column: int) -> tuple[int, int]:
+        """The corner (row, column) from which cell (row, column), from 1, is computed."""
+
+    def edges_of(self, area: Area) -> Edges:
+        """Edges of an area whose upper left corner is a ``start``."""
 
 
 def grid_places(length: int, quantum: int, most: int | None = None) -> list[int]:
@@ -91,14 +102,15 @@ class Path:
 def walk_back(
     engine: Engine,
     problem: Problem,
-    grid: StartGrid,
+    grid: Restarts,
     end: Hit,
     walk_cells: int,
     between: Callable[[Path], None] = lambda path: None,
     begun: Path | None = None,
     after: Callable[[Path], None] = lambda path: None,
 ) -> Path:
-    """The canonical path that ends at ``end``, from a filled grid over the whole matrix.
+    """The canonical path that ends at ``end``, from what a sweep of the whole matrix
+    saved.
 
     ``walk_cells``: cells of the largest tile whose moves are kept.  ``between`` is called with the
     path so far before each tile; an exception that it raises ends the walk.  ``begun``: how far an
@@ -126,7 +138,7 @@ def walk_back(
 def _step(
     engine: Engine,
     problem: Problem,
-    grid: StartGrid,
+    grid: Restarts,
     area: Area,
     path: Path,
     walk_cells: int,

@@ -17,7 +17,6 @@ import numpy as np
 
 from ..scoring import Scoring
 from ..tile import (
-    NEG,
     REACH,
     Bound,
     Edge,
@@ -136,16 +135,25 @@ class _Sweep:
         m, n = len(self.query), len(self.target)
         rows, columns = shape or (m, n)
         row_cuts = cuts(m, rows, self.engine.row_quantum, tuple(self.edges.rows))
-        column_cuts = cuts(n, columns, 1, tuple(self.edges.columns))
         self.result, self.m, self.n = SweepResult(), m, n
         band_above = EdgeArray(n if len(row_cuts) > 2 else 0)
-        done, corner_below = 0, self.edges.corner
+        done, corner_below, reached = 0, self.edges.corner, n
         for row, row_end in pairwise(row_cuts):
             left = self.edges.left.read(row, row_end)
             corner, corner_below = corner_below, int(left.h[-1])
-            for column, column_end in pairwise(column_cuts):
+            above = band_above if row else self.edges.top
+            first, last = self._inside(row, row_end)
+            if last > reached:
+                band_above.write(reached, self._beside(above, reached, last - reached))
+            if first > 0:
+                corner = int(above.read(first - 1, first).h[0])
+                left = self._beside(above, first, len(left))
+                beside = left.part(len(left) - 1, len(left))
+            reached = last
+            done += (row_end - row) * (n - (last - first))
+            for column, column_end in pairwise(self._column_cuts(first, last, columns)):
                 area = Area(row, row_end, column, column_end)
-                top = (band_above if row else self.edges.top).read(column, column_end)
+                top = above.read(column, column_end)
                 next_corner = int(top.h[-1])
                 bottom, right = self._tile(area, corner, top, left)
                 if right is not None:
@@ -156,7 +164,29 @@ class _Sweep:
                 done += area.cells
                 if progress is not None:
                     progress(done, m * n)
+            if self.limits.corridor is not None and row_end < m:
+                self.limits.corridor.passed(row_end, first, band_above.read(first, last))
+                if first > 0:  # the corner of the next tile, where that starts in the same column
+                    band_above.write(first - 1, beside)
         return self.result
+
+    def _inside(self, row: int, row_end: int) -> tuple[int, int]:
+        """The columns of the corridor in these rows; what lies beside them is skipped."""
+        if self.limits.corridor is None:
+            return 0, self.n
+        first, last = self.limits.corridor.columns(row, row_end)
+        beside = Area(row, row_end, 0, first), Area(row, row_end, last, self.n)
+        self.result.pruned += [area for area in beside if area.cells]
+        return first, last
+
+    def _beside(self, above: Source, column: int, length: int) -> Edge:
+        """Cells beside the corridor, reached by one gap from cell ``column`` (from 1) above."""
+        gaps = self.scoring.gap_open, self.scoring.gap_extend
+        return Edge.one_gap(int(above.read(column - 1, column).h[0]), length, *gaps)
+
+    def _column_cuts(self, first: int, last: int, step: int) -> list[int]:
+        forced = tuple(place - first for place in self.edges.columns)
+        return [first + place for place in cuts(last - first, step, 1, forced)]
 
     def _tile(
         self, area: Area, corner: int, top: Edge, left: Edge
@@ -283,8 +313,7 @@ class _Sweep:
     def _skipped(self, area: Area) -> TileResult:
         def edge(length: int) -> Edge:
             if self.floor is None:
-                lost = np.full(length, NEG, np.int32)
-                return Edge(lost, lost)
+                return Edge.lost(length)
             h = np.full(length, self.floor, np.int32)
             return Edge(h, (h - np.int32(self.scoring.gap_open)).astype(np.int32))
 

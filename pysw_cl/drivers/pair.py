@@ -1,0 +1,97 @@
+"""One comparison: the best end, and the path to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..engines.base import Engine
+from ..engines.sweep import Progress, SavedGrid, SweepResult, tile_shape
+from ..plan import Plan
+from ..results import Stats
+from ..tile import Hit
+from ..tile_map import TileMap
+from .banded import assumed_score, find_end_banded, rising
+from .problem import Problem
+from .score import find_end
+from .traceback import Path, Restarts, grid_places, most_pieces, walk_back, walked_cells
+
+
+def search(
+    engine: Engine,
+    plan: Plan,
+    problem: Problem,
+    want_path: bool,
+    *,
+    prune: bool,
+    max_cost: Any,
+    beat: int | None,
+    progress: Progress | None,
+    stats: Stats,
+) -> tuple[Hit, Path | None, TileMap]:
+    """The best end, and the path to it where wanted and where it beats the score ``beat``.
+
+    A score alone keeps no special rows.  ``max_cost``: as for `align`, in bands; None: the whole
+    matrix.  What it costs is added to ``stats``.
+    """
+    m, n = len(problem.query), len(problem.target)
+    total = m * n
+    if max_cost is not None and progress is not None:
+        progress = rising(progress)
+
+    def tell(done: int) -> None:
+        if progress is not None:
+            progress(done, total)
+
+    end: Hit | None = None
+    restarts: Restarts | None = None
+    swept = SweepResult()
+    if max_cost is not None:
+        banded = find_end_banded(
+            engine,
+            problem,
+            plan,
+            assumed=assumed_score(problem, max_cost),
+            save=want_path,
+            progress=progress,
+        )
+        end, restarts = banded.end, banded.grid
+        for swept in banded.sweeps:
+            _count(stats, swept)
+    if end is None:
+        edges = problem.edges
+        if want_path:
+            most = most_pieces(m, n)
+            rows, columns = grid_places(m, engine.row_quantum, most), grid_places(n, 1, most)
+            restarts = grid = SavedGrid.over(edges, rows, columns)
+            edges, total = grid.saving(), total + walked_cells(m, n, grid)
+        tell(0)
+        end, swept = find_end(
+            engine,
+            problem,
+            edges=edges,
+            shape=tile_shape(m, n, plan.tile_cells),
+            prune=prune,
+            beat=beat,
+            progress=lambda done, _: tell(done),
+        )
+        _count(stats, swept)
+    stats.pruned += sum(area.cells for area in swept.pruned)
+    tiles = TileMap.of((m, n), swept.tops, swept.pruned)
+    if restarts is None or (beat is not None and end.score <= beat):
+        tell(total)
+        return end, None, tiles
+    last = end
+
+    def between(path: Path) -> None:
+        tell(m * n + path.share(last, total - m * n))
+
+    path = walk_back(engine, problem, restarts, end, plan.walk_cells, between)
+    tell(total)
+    stats.add_cells(path.cells)
+    stats.launches += path.launches
+    return end, path, tiles
+
+
+def _count(stats: Stats, swept: SweepResult) -> None:
+    stats.add_cells(swept.cells)
+    stats.launches += swept.launches

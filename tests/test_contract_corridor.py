@@ -1,0 +1,79 @@
+"""The tile contract on every engine: a sweep of a corridor, beside which nothing is computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from contract_engines import counted, every_engine, full_matrices, row_of, run_sweep
+from helpers import match_scoring, random_codes
+
+from pysw_cl.tile import Border, Edge, EdgeArray, Edges, Limits, Want
+
+SCORING = match_scoring(2, -3, 3, 1)
+PAID = Border(False, SCORING.gap_open, SCORING.gap_extend)
+
+
+@dataclass
+class Stairs:
+    """A corridor that starts in the same column for several rows of tiles, then jumps, and that
+    gets narrower again."""
+
+    n: int
+    asked: list[tuple[int, int, int, int]] = field(default_factory=list)
+    seen: list[tuple[int, int, Edge]] = field(default_factory=list)
+
+    def columns(self, row: int, row_end: int) -> tuple[int, int]:
+        first = max(0, (row - 30) // 20 * 20)
+        last = min(self.n, row_end + (25 if row < 60 else 9))
+        self.asked.append((row, row_end, first, last))
+        return first, last
+
+    def passed(self, row: int, column: int, edge: Edge) -> None:
+        self.seen.append((row, column, Edge(edge.h.copy(), edge.x.copy())))
+
+
+@every_engine
+@pytest.mark.parametrize("columns", [7, 1000])
+def test_a_corridor_is_exact_where_the_best_path_runs(name: str, columns: int) -> None:
+    rng = np.random.default_rng(columns)
+    query = random_codes(rng, 131, 4)
+    target = np.concatenate((query[:60], query[64:], query[:1]))  # gaps of four letters and of one
+    corridor, n = Stairs(len(target)), len(target)
+    rows = {row: EdgeArray(n) for row in (48, 96)}
+    result, bottom, _ = run_sweep(
+        name,
+        query,
+        target,
+        SCORING,
+        None,
+        0,
+        PAID,
+        PAID,
+        Want("corner"),
+        Limits(corridor=corridor),
+        shape=(8, columns),
+        rows=rows,
+    )
+    full = full_matrices(query, target, SCORING, None, Edges(0, PAID, PAID))
+    assert [(hit.score, hit.row, hit.column) for hit in result.hits] == [
+        (int(full.h[-1, -1]), len(query), n)
+    ]
+    computed = sum((end - row) * (last - first) for row, end, first, last in corridor.asked)
+    assert counted(name, result.cells) == computed
+    assert sum(area.cells for area in result.pruned) == len(query) * n - computed
+    assert [row for row, *_ in corridor.seen] == [end for _, end, *_ in corridor.asked[:-1]]
+    for (row, column, edge), (_, _, first, last) in zip(
+        corridor.seen, corridor.asked, strict=False
+    ):
+        true = row_of(full, row)
+        assert (column, len(edge)) == (first, last - first)
+        assert (edge.h <= true.h[first:last]).all()
+        assert (edge.x <= true.x[first:last]).all()
+        if row in rows:
+            np.testing.assert_array_equal(rows[row].h[first:last], edge.h)
+        on_path = row - 1 if row < 60 else row - 5 if row > 66 else None
+        if on_path is not None:
+            assert edge.h[on_path - first] == true.h[on_path]
+    assert bottom.h[-1] == full.h[-1, -1]
