@@ -154,7 +154,8 @@ class Border:
         """Cells ``start+1 .. stop`` of the border."""
         if self.free:
             count = stop - start
-            return Edge(np.zeros(count, np.int32), np.full(count, -self.gap_open, np.int32))
+            one = np.array([0, -self.gap_open], np.int32)  # edges of one cell, seen many times
+            return Edge(np.broadcast_to(one[:1], count), np.broadcast_to(one[1:], count))
         steps = np.arange(start + 1, stop + 1, dtype=np.int64)
         h = (-self.gap_open - self.gap_extend * steps).astype(np.int32)
         return Edge(h, (h - np.int32(self.gap_open)).astype(np.int32))

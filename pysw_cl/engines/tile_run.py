@@ -224,7 +224,7 @@ class TileRun:
         letters = target
         if narrow == "vector":
             letters = buffers.of(_letters(job.target, grid.T, target_pad))
-        left_h, left_x = _left(job, grid)
+        left_h, left_x = _left(job, grid, buffers)
         self.stride = grid.n + 2 * grid.T
         chunk = min(self.plan.chunk, grid.n + grid.T)
         tap_lane, tap_r = grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1)
@@ -244,8 +244,8 @@ class TileRun:
             query=buffers.of(codes),
             target=target,
             letters=letters,
-            left_h=buffers.of(left_h),
-            left_x=buffers.of(left_x),
+            left_h=left_h,
+            left_x=left_x,
             right_h=self.right[0],
             right_x=self.right[1],
             bus=self.bus,
@@ -356,19 +356,38 @@ def moves_bytes(grid: Grid) -> int:
     return 4 * -(-grid.alpha // 8) * grid.T * (grid.n + grid.T) * grid.strips
 
 
-def _left(job: TileJob, grid: Grid) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The left edge with the corner in front, padded below with what row m has at least in column
-    1: so a padding row never beats a cell of row m.  H(m, 0) itself must not become the diagonal of
-    the padding, where nothing else reads it."""
+#: Rows from which on a left edge that is the same everywhere is filled in on the device.
+LEAST_FILLED = 1 << 16
+
+
+def _left(job: TileJob, grid: Grid, buffers: Buffers) -> tuple[Any, Any]:
+    """The left edge's H with the corner in front, and its X, padded below with what row m has at
+    least in column 1: so a padding row never beats a cell of row m.  H(m, 0) itself must not become
+    the diagonal of the padding, where nothing else reads it."""
     m, scoring = grid.m, job.scoring
     last = int(job.left.h[m - 1])
     low = last if last < REACH else last - scoring.gap_open - scoring.gap_extend
     if job.floor is not None and last >= job.floor:
         low = max(low, job.floor)
-    left_h = np.empty(grid.padded_rows + 1, np.int32)
-    left_x = np.empty(grid.padded_rows, np.int32)
-    left_h[0], left_h[1 : m + 1], left_x[:m] = job.corner, job.left.h, job.left.x
-    left_h[m + 1 :], left_x[m:] = low, low - scoring.gap_open
-    if m < grid.padded_rows:
-        left_h[m] = low
-    return left_h, left_x
+    below = grid.padded_rows - m
+    h_below, x_below = np.full((2, below), low, np.int32)
+    x_below -= scoring.gap_open
+    h_parts = [np.array([job.corner], np.int32), job.left.h[: m - (below > 0)], h_below]
+    if below:
+        h_parts.insert(2, h_below[:1])
+    return (
+        _joined(h_parts, grid.padded_rows + 1, buffers),
+        _joined([job.left.x, x_below], grid.padded_rows, buffers),
+    )
+
+
+def _joined(parts: list[NDArray[np.int32]], count: int, buffers: Buffers) -> Any:
+    """A buffer of ``count`` numbers."""
+    if count < LEAST_FILLED:
+        return buffers.of(np.concatenate(parts))
+    buffer, place = buffers.empty(4 * count), 0
+    for part in parts:
+        if len(part):
+            buffers.write(buffer, part, place)
+        place += part.nbytes
+    return buffer

@@ -216,10 +216,14 @@ class Buffers:
         """Enqueue the copy of ``array`` to a buffer from byte ``offset`` on."""
         import pyopencl as cl
 
+        queue = self._runtime.queue
         try:
-            copy = cl.enqueue_copy(
-                self._runtime.queue, buffer, array, dst_offset=offset, is_blocking=False
-            )
+            if array.strides == (0,) and len(array):  # one number, seen many times
+                size = len(array) * array.itemsize
+                cl.enqueue_fill_buffer(queue, buffer, array[:1].copy(), offset, size)
+                return
+            array = np.ascontiguousarray(array)
+            copy = cl.enqueue_copy(queue, buffer, array, dst_offset=offset, is_blocking=False)
         except cl.Error as error:
             raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
         self._sent.append(copy)  # it holds the array
