@@ -5,7 +5,7 @@
 // other, so that its input stays unmodified until nobody walks it again.
 // state: per group (two-phase: per strip mod B) the lanes between two blocks, the vertical bus.
 // record: per group (score, row, column) of its best cell, the highest score it saw, and columns walked
-// in 8, 16 and 32 bits; known: the best score of all groups (or,
+// in 8, 16 and 32 bits or pruned; known: the best score of all groups (or,
 // where cells are collected, the least score that counts); hits, capacity: cells collected.
 // pairs, pair_places: where BLOCKED, when lanes meet blocked pairs, those of strip s from place s on (as
 // pysw_cl.grid.Grid.blocked_steps says).
@@ -17,7 +17,7 @@ typedef struct {
   int m, n, stride, strips, tap_lane, tap_r, right, target_pad, open, extend, capacity;
   __global int *hits;
   __global const uchar *letters;
-  int chunk, highest, depth, limit8;
+  int chunk, highest, depth, limit8, rows_after, columns_after;
   __global char *profiles;
   int profile_bytes;
   given_t given;
@@ -64,6 +64,8 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   w.extend = t->extend;
   w.chunk = t->chunk;
   w.highest = t->highest;
+  w.rows_after = t->rows_after;
+  w.columns_after = t->columns_after;
   w.depth = t->depth;
   w.limit8 = t->limit8;
   w.stage = stage;
@@ -88,12 +90,12 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   __global const uchar *restrict letters, __global const int *restrict left_h, \
   __global const int *restrict left_x, __global int *restrict right_h, __global int *restrict right_x, \
   __global int *bus, int m, int n, int stride, int strips, int tap_lane, int tap_r, int right, int query_pad, \
-  int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, \
+  int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, int rows_after, int columns_after, \
   __global int *state, __global int *stages, __global char *profiles, __global int *record, volatile __global int *known, \
   __global int *hits, int capacity
 #define TILE_INIT \
   {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, right, target_pad, \
-   gap_open, gap_extend, capacity, hits, letters, chunk, highest, depth, limit8, profiles, PROFILE_BYTES, SCORE_GIVEN BLOCKED_GIVEN}
+   gap_open, gap_extend, capacity, hits, letters, chunk, highest, depth, limit8, rows_after, columns_after, profiles, PROFILE_BYTES, SCORE_GIVEN BLOCKED_GIVEN}
 #if BLOCKED
 #define BLOCKED_ARGS , __global const int *restrict pairs, __global const int *restrict pair_places, int pair_score
 #define BLOCKED_GIVEN , pairs, pair_places, pair_score
@@ -168,9 +170,17 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 
     int seen = strip > 0 ? -T : INT_MAX;
     for (int from = 0; from < n + T;) {
+#if PRUNE
+      const int pruned = prune_blocks(mine, &w, from, n + T, &seen, known, &best);
+      if (pruned > from) {
+        from = pruned;
+        continue;
+      }
+#endif
 #if NARROW
+      const int before = from;
       from = walk_narrow(mine, &w, from, n + T, &seen, known, &best);
-      if (from == n + T) break;
+      if (from > before) continue;
 #endif
       const int to = block_end(&w, from, n + T);
       wait_for(&w, min(to, n), &seen);
@@ -220,10 +230,14 @@ __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_
   const bool owing = block == 0 && phase == 0;
   int seen = INT_MAX;
   for (int at = from; at < to;) {
-#if NARROW
-    if (!owing) at = walk_narrow(mine, &w, at, to, &seen, known, &best);
-    if (at == to) break;
+    const int before = at;
+#if PRUNE
+    if (!owing) at = prune_blocks(mine, &w, at, to, &seen, known, &best);
 #endif
+#if NARROW
+    if (!owing && at == before) at = walk_narrow(mine, &w, at, to, &seen, known, &best);
+#endif
+    if (at > before) continue;
     const int end = min(at + chunk, to);
     walk_wide(mine, &w, at, end, owing || tapped(&w), known, &best);
     lanes_sync();

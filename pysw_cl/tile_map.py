@@ -31,12 +31,17 @@ class TileMap:
 
     @classmethod
     def of(
-        cls, shape: tuple[int, int], tops: Mapping[Area, int], pruned: Iterable[Area]
+        cls,
+        shape: tuple[int, int],
+        tops: Mapping[Area, int],
+        pruned: Iterable[Area],
+        thinned: Mapping[Area, int] | None = None,
     ) -> TileMap:
-        """The map of a sweep over ``shape`` (rows, columns) that found ``tops`` and skipped
-        ``pruned``."""
-        skipped = list(pruned)
-        areas = [*tops, *skipped]
+        """The map of a sweep over ``shape`` (rows, columns) that found ``tops``, skipped ``pruned``
+        and, of other areas, so many cells as ``thinned`` says."""
+        skipped = dict.fromkeys(pruned, 1.0)
+        skipped |= {area: count / area.cells for area, count in (thinned or {}).items()}
+        areas = list(dict.fromkeys([*tops, *skipped]))
         rows = _cuts(shape[0], [(area.row, area.row_end) for area in areas])
         columns = _cuts(shape[1], [(area.column, area.column_end) for area in areas])
         scores = np.full((len(rows) - 1, len(columns) - 1), np.nan)
@@ -49,8 +54,8 @@ class TileMap:
 
         for area, top in tops.items():
             scores[inside(area)] = top
-        for area in skipped:
-            lost[inside(area)] = 1
+        for area, share in skipped.items():
+            lost[inside(area)] = share
         lost *= np.outer(np.diff(rows), np.diff(columns))
         for axis, cuts in enumerate((rows, columns)):
             first = _groups(len(cuts) - 1)

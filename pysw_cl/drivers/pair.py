@@ -75,8 +75,8 @@ def search(
             progress=lambda done, _: tell(done),
         )
         _count(stats, swept)
-    stats.pruned += sum(area.cells for area in swept.pruned)
-    tiles = TileMap.of((m, n), swept.tops, swept.pruned)
+    stats.pruned += swept.pruned_cells
+    tiles = TileMap.of((m, n), swept.tops, swept.pruned, swept.thinned)
     if restarts is None or (beat is not None and end.score <= beat):
         tell(total)
         return end, None, tiles

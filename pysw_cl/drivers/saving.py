@@ -231,7 +231,7 @@ class SavedRun:
         hits = [Hit(hit.score, start + hit.row, hit.column) for hit in result.hits]
         done.best = min([*best, *hits], default=None)
         done.add(result.cells, result.launches)
-        done.pruned += sum(area.cells for area in result.pruned)
+        done.pruned += result.pruned_cells
         file.seal({"columns": self.columns, "done": done.facts(self._seconds())})
         self.trusted.add(file.path)
         self.pace.saving(file)

@@ -38,6 +38,7 @@ class TileJob:
     bottom: bool = True
     right: bool = True
     directions: bool = False
+    after: tuple[int, int] | None = None
     blocked: Pairs | None = None
 
 
@@ -70,7 +71,8 @@ class Walk:
 class TileResult:
     """What a tile gives: edges out, the best cells (row-major first among equals, at most
     ``count``), where they are looked for the highest score (unlike a hit's it may be below the
-    threshold), cells computed by lane set ("engine/lanes/bits" -> cells), launches made."""
+    threshold, and is that of the computed cells), cells computed by lane set
+    ("engine/lanes/bits" -> cells), launches made, cells pruned."""
 
     bottom: Edge | None
     right: Edge | None
@@ -79,6 +81,7 @@ class TileResult:
     cells: dict[str, int] = field(default_factory=dict)
     launches: int = 0
     directions: Directions | None = None
+    pruned: int = 0
 
 
 class Engine(Protocol):

@@ -61,15 +61,21 @@ class Area:
 @dataclass
 class SweepResult:
     """What a sweep found: the best cells, the highest score of each tile computed (where it was
-    looked for), the areas skipped, the crossings of a goal's edge as (index along the edge, "H" or
-    "gap"), and what it cost."""
+    looked for), the areas skipped, cells pruned inside other tiles, the crossings of a goal's edge
+    as (index along the edge, "H" or "gap"), and what it cost."""
 
     hits: list[Hit] = field(default_factory=list)
     tops: dict[Area, int] = field(default_factory=dict)
     pruned: list[Area] = field(default_factory=list)
+    thinned: dict[Area, int] = field(default_factory=dict)
     crossings: list[tuple[int, str]] = field(default_factory=list)
     cells: dict[str, int] = field(default_factory=dict)
     launches: int = 0
+
+    @property
+    def pruned_cells(self) -> int:
+        """Cells that were not computed."""
+        return sum(area.cells for area in self.pruned) + sum(self.thinned.values())
 
 
 def cuts(length: int, step: int, quantum: int, forced: tuple[int, ...] = ()) -> list[int]:
@@ -199,6 +205,8 @@ class _Sweep:
             done = self.engine.tile(self._job(area, corner, top, left))
             if done.top is not None:
                 self.result.tops[area] = done.top
+            if done.pruned:
+                self.result.thinned[area] = done.pruned
         result = self.result
         result.launches += done.launches
         for kind, count in done.cells.items():
@@ -225,6 +233,17 @@ class _Sweep:
             bottom=not last or below or wanted,
             right=area.column_end < self.n or self._right_wanted(),
             blocked=area.pairs(self.blocked),
+            after=self._after(area),
+        )
+
+    def _after(self, area: Area) -> tuple[int, int] | None:
+        """Rows and columns beyond a tile that may be pruned."""
+        bound = self.limits.bound
+        if bound is None or self.want.where != "all" or self.want.count != 1:
+            return None
+        return (
+            self.m - area.row_end + bound.rows_left,
+            self.n - area.column_end + bound.columns_left,
         )
 
     def _right_wanted(self) -> bool:

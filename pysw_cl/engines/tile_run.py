@@ -21,8 +21,8 @@ from .base import TileJob, TileResult
 MOST = 2**31 - 1
 
 #: A group's record: score, row, column of its best cell, the highest score it saw, and the columns
-#: that it walked in 8, 16 and 32 bits (64-bit numbers).
-RECORD_WORDS = 10
+#: that it walked in 8, 16 and 32 bits and that it pruned (64-bit numbers).
+RECORD_WORDS = 12
 
 #: Columns from which on a profile pays.
 LEAST_PROFILED = 64
@@ -32,8 +32,8 @@ PACKED_CODES, PACKED_GAIN = 6, 1 << 12
 _TILE = (
     "query target letters left_h left_x right_h right_x bus m:int n:int stride:int strips:int "
     "tap_lane:int tap_r:int right:int query_pad:int target_pad:int gap_open:int gap_extend:int "
-    "chunk:int highest:int depth:int limit8:int state stages profiles record known hits "
-    "capacity:int"
+    "chunk:int highest:int depth:int limit8:int rows_after:int columns_after:int state stages "
+    "profiles record known hits capacity:int"
 )
 _FORM = {
     "ticketed": "ticket progress dirs",
@@ -62,7 +62,14 @@ def kernel_spec(
     widths = lane_set.widths if widths is None else widths
     at_width = (f"score/{score}.clh", "recurrence.clh")
     files = [f"NARROW={sum(widths)}", "base.clh", "names.clh", "groups.clh", "WIDTH=32"]
-    files += [f"lanes/{lane_set.wide}.clh", *at_width, "strip.clh", "best.clh", "flow.clh"]
+    files += [
+        f"lanes/{lane_set.wide}.clh",
+        *at_width,
+        "strip.clh",
+        "best.clh",
+        "flow.clh",
+        "prune.clh",
+    ]
     for width in widths:
         files += [f"WIDTH={width}", f"narrow/{lane_set.narrow}.clh", *at_width, "narrow.clh"]
     files += ["WIDTH=32", "portion.clh", "wavefront.cl"]
@@ -159,6 +166,9 @@ class TileRun:
             schedulers = int(runtime.advice["warps"]) * runtime.info.compute_units
             self.warps = runtime.advice["warps"] * -(-self.grid.B // schedulers)
         self.walkers = -(-self.grid.B // self.warps) * self.warps
+        # not in lanes that meet at barriers: some compilers lose track of conditional ones
+        self.prunes = job.after is not None and job.floor is not None and job.best and not capacity
+        self.prunes &= LANE_SETS[plan.lanes].wide != "scalar32"
         lowest = REACH if job.floor is None else 1
         self.threshold = lowest
         if job.threshold is not None:
@@ -190,6 +200,8 @@ class TileRun:
             "TICKETED": int(grid.form == "ticketed"),
             "STEPS": steps,
         }
+        if self.prunes:
+            defines["PRUNE"] = 1
         if self.warps > 1:
             defines["WARPS"] = self.warps
         if LANE_SETS[self.plan.lanes].narrow == "packed":
@@ -264,6 +276,8 @@ class TileRun:
             highest=bounds.highest,
             depth=bounds.depth,
             limit8=bounds.limit8,
+            rows_after=min(job.after[0], MOST) if job.after is not None else 0,
+            columns_after=min(job.after[1], MOST) if job.after is not None else 0,
             state=buffers.empty(4 * self.walkers * (4 * grid.alpha + 6) * grid.T),
             profiles=buffers.empty(16 * grid.T * self.walkers * score_arguments.get("wide", 0)),
             stages=buffers.empty(8 * self.walkers * chunk),
@@ -333,7 +347,9 @@ class TileRun:
             found = int(read(self.hits, 1)[0])
             collected = read(self.hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
             best = tuple(self._hits(collected))
-        return TileResult(bottom, right, best, top, self._cells(records), self.launches), found
+        cells = self._cells(records)
+        pruned = cells.pop("pruned", 0)
+        return TileResult(bottom, right, best, top, cells, self.launches, pruned=pruned), found
 
     def _hits(self, cells: NDArray[np.int32]) -> list[Hit]:
         """(score, row, column) of real cells; a group without a hit recorded no score."""
@@ -341,14 +357,15 @@ class TileRun:
         return [Hit(*map(int, cell[:3])) for cell in cells[real]]
 
     def _cells(self, records: NDArray[np.int32]) -> dict[str, int]:
-        """The tile's cells by lane set and width, as the groups counted columns of strips."""
+        """The tile's cells by lane set and width, and the pruned ones as "pruned", as the groups
+        counted columns of strips."""
         total, lanes = self.grid.m * self.grid.n, LANE_SETS[self.plan.lanes]
         walked = np.ascontiguousarray(records[:, 4:]).view(np.int64).sum(axis=0).tolist()
         cells = [total * columns // sum(walked) for columns in walked]
         cells[walked.index(max(walked))] += total - sum(cells)
         family = lanes.narrow or lanes.wide.removesuffix("32")
-        named = {f"wavefront/{family}/{w}": c for w, c in zip((8, 16, 32), cells, strict=True)}
-        return {name: count for name, count in named.items() if count}
+        names = [*(f"wavefront/{family}/{w}" for w in (8, 16, 32)), "pruned"]
+        return {name: count for name, count in zip(names, cells, strict=True) if count}
 
 
 def moves_bytes(grid: Grid) -> int:
