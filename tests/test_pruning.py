@@ -1,0 +1,91 @@
+"""Block pruning inside tiles: what it may skip, what it leaves, and that no result changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from aligning import needs_lanes
+from widths import made_job
+
+import pysw_cl
+from pysw_cl.api import make_engine
+from pysw_cl.engines.reference import ReferenceEngine
+from pysw_cl.scoring import make_scoring
+
+PLANS: list[dict[str, Any]] = [
+    {"lanes": "vector", "T": 4, "alpha": 2, "chunk": 7, "B": 3},
+    {"lanes": "vector", "T": 16, "alpha": 3, "chunk": 5, "B": 2, "form": "two-phase"},
+    {"lanes": "vector32", "T": 8, "alpha": 2, "chunk": 9, "B": 2},
+    {"lanes": "packed", "alpha": 3, "chunk": 11, "B": 3},
+]
+plans = pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan['lanes']}-{plan['alpha']}")
+REFERENCE = ReferenceEngine()
+
+
+def relatives(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    """Codes of a sequence and of one derived from it: equal, changed, moved, or of one letter."""
+    query = rng.integers(0, int(rng.choice([1, 2, 4, 4])), n)
+    target = query.copy()
+    changed = rng.random(n) < rng.choice([0, 0.02, 0.2])
+    target[changed] = rng.integers(0, 4, int(changed.sum()))
+    if rng.random() < 0.5:
+        target = np.roll(target, int(rng.integers(n)))
+    return query, np.concatenate([target, target[: int(rng.integers(n // 2))]])
+
+
+@plans
+def test_a_pruned_tile_has_the_same_best(plan: dict[str, Any]) -> None:
+    """Its edges lie between the floor and the exact ones, and are exact where nothing is pruned."""
+    needs_lanes(plan["lanes"])
+    engine, _ = make_engine("auto", plan)
+    rng = np.random.default_rng(5)
+    pruned = 0
+    for k in range(40):
+        scoring = make_scoring(*[((1, -3), (3, 2)), ((5, -4), (10, 1)), ((2, -1), (0, 1))][k % 3])
+        query, target = relatives(rng, int(rng.integers(20, 130)))
+        job = made_job(query, target, scoring, True, 0, 0, best=True)
+        exact = REFERENCE.tile(job)
+        threshold = None if k % 2 else exact.hits[0].score - int(rng.integers(0, 3))
+        after = (0, 0) if k % 4 else tuple(int(v) for v in rng.integers(0, 40, 2))
+        job = replace(job, threshold=threshold, after=after)
+        found = engine.tile(job)
+        assert found.hits == exact.hits
+        assert found.pruned + sum(found.cells.values()) == len(query) * len(target)
+        pruned += found.pruned
+        for side in ("bottom", "right"):
+            edge, whole = getattr(found, side), getattr(exact, side)
+            assert (edge.h >= 0).all()
+            assert (edge.h <= whole.h).all()
+            assert (edge.x >= edge.h - scoring.gap_open).all()
+            assert (edge.x <= whole.x).all()
+            assert found.pruned or ((edge.h == whole.h).all() and (edge.x == whole.x).all())
+    assert pruned
+
+
+@plans
+def test_a_path_that_goes_on_is_not_pruned(plan: dict[str, Any]) -> None:
+    """With enough rows and columns after the tile every block may still lead to the best."""
+    needs_lanes(plan["lanes"])
+    engine, _ = make_engine("auto", plan)
+    query = np.random.default_rng(6).integers(0, 4, 90)
+    job = made_job(query, query, make_scoring(), True, 0, 0, best=True)
+    assert engine.tile(replace(job, after=(0, 0))).pruned
+    for after in ((1000, 1000), (2**40, 2**40)):
+        assert engine.tile(replace(job, after=after)).pruned == 0
+    assert engine.tile(replace(job, after=(0, 0), count=3)).pruned == 0  # more than the best
+
+
+def test_how_much_of_an_identical_pair() -> None:
+    """Nearly half of it and more, with the usual plan."""
+    letters = np.frombuffer(b"ACGT", np.uint8)[np.random.default_rng(7).integers(0, 4, 40_000)]
+    for output in ("ends", "path"):
+        found = pysw_cl.align(letters, letters, output=output)
+        whole = pysw_cl.align(letters, letters, output=output, prune=False)
+        assert (found.score, found.query_end) == (40_000, 40_000)
+        assert found.stats.pruned >= 0.45 * 40_000**2
+        assert whole.stats.pruned == 0
+        if output == "path":
+            assert found.cigar == whole.cigar == "40000="
