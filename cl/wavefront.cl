@@ -10,12 +10,14 @@
 // pairs, pair_places: where BLOCKED, when lanes meet blocked pairs, those of strip s from place s on (as
 // pysw_cl.grid.Grid.blocked_steps says).
 
+#define LATE_ROOM(chunk) (LATE_WORDS + (R + 1) * T + 2 * (chunk))
+
 typedef struct {
   __global const uchar *query, *target;
   __global const int *left_h, *left_x;
   __global int *right_h, *right_x, *bus;
   int m, n, stride, strips, tap_lane, tap_r, right, target_pad, open, extend, capacity;
-  __global int *hits;
+  __global int *hits, *late;
   __global const uchar *letters;
   int chunk, highest, depth, limit8, rows_after, columns_after;
   __global char *profiles;
@@ -70,6 +72,7 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   w.limit8 = t->limit8;
   w.stage = stage;
   w.profile = t->profiles + (size_t)group * t->profile_bytes;
+  w.late = t->late + (size_t)group * LATE_ROOM(t->chunk);
   w.dirs = 0;
   w.hits = t->hits;
   w.capacity = t->capacity;
@@ -91,11 +94,11 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   __global const int *restrict left_x, __global int *restrict right_h, __global int *restrict right_x, \
   __global int *bus, int m, int n, int stride, int strips, int tap_lane, int tap_r, int right, int query_pad, \
   int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, int rows_after, int columns_after, \
-  __global int *state, __global int *stages, __global char *profiles, __global int *record, volatile __global int *known, \
+  __global int *state, __global int *stages, __global int *late, __global char *profiles, __global int *record, volatile __global int *known, \
   __global int *hits, int capacity
 #define TILE_INIT \
   {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, right, target_pad, \
-   gap_open, gap_extend, capacity, hits, letters, chunk, highest, depth, limit8, rows_after, columns_after, profiles, PROFILE_BYTES, SCORE_GIVEN BLOCKED_GIVEN}
+   gap_open, gap_extend, capacity, hits, late, letters, chunk, highest, depth, limit8, rows_after, columns_after, profiles, PROFILE_BYTES, SCORE_GIVEN BLOCKED_GIVEN}
 #if BLOCKED
 #define BLOCKED_ARGS , __global const int *restrict pairs, __global const int *restrict pair_places, int pair_score
 #define BLOCKED_GIVEN , pairs, pair_places, pair_score
@@ -189,6 +192,20 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
       from = to;
     }
   }
+#if LATE
+  const late_t block = *(__global const late_t *)(late + (size_t)WALKER * LATE_ROOM(chunk));
+  if (best.late != NEG && best.late >= lanes_share(scratch, *known)) {
+    const walk_t w = walk_of(&tile, block.strip, WALKER, stage, scratch);
+    strip_begin(mine, &w);
+    profile_begin(w.profile, w.given, query + (size_t)block.strip * ROWS);
+    lanes_sync();
+#if NARROW & 8
+    if (block.width == 8) narrow_late8(mine, &w, block, &best);
+    else
+#endif
+    narrow_late16(mine, &w, block, &best);
+  }
+#endif
   best_store(my_record, best);
 }
 

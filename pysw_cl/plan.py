@@ -98,8 +98,8 @@ class Plan:
             strips = -(-m // (self.T * alpha))
             rounds, busy = -(-strips // self.B), min(strips, self.B)
             column: float = alpha + 3
-            if narrow == "packed":  # latency of a step, or the share of a full device (an H200)
-                column = max(alpha + 6.5, (alpha + 1) * 1.6 * busy / self.B)
+            if narrow == "packed":  # latency of a step, or all a scheduler's warps (an H200)
+                column = max(alpha + 6.5, (alpha + 1) * 0.68 * -(-3 * busy // self.B))
             return (rounds * n + busy * (self.T + self.chunk)) * column, -alpha
 
         tried: tuple[int, ...] = tuple(range(2, 65))

@@ -33,7 +33,7 @@ _TILE = (
     "query target letters left_h left_x right_h right_x bus m:int n:int stride:int strips:int "
     "tap_lane:int tap_r:int right:int query_pad:int target_pad:int gap_open:int gap_extend:int "
     "chunk:int highest:int depth:int limit8:int rows_after:int columns_after:int state stages "
-    "profiles record known hits capacity:int"
+    "late profiles record known hits capacity:int"
 )
 _FORM = {
     "ticketed": "ticket progress dirs",
@@ -281,6 +281,7 @@ class TileRun:
             state=buffers.empty(4 * self.walkers * (4 * grid.alpha + 6) * grid.T),
             profiles=buffers.empty(16 * grid.T * self.walkers * score_arguments.get("wide", 0)),
             stages=buffers.empty(8 * self.walkers * chunk),
+            late=buffers.empty(4 * self.walkers * (8 + (grid.alpha + 1) * grid.T + 2 * chunk)),
             record=self.record,
             known=buffers.of(np.array([self.threshold], np.int32)),
             hits=self.hits,
