@@ -47,6 +47,11 @@ LANE_SETS = {
     "scalar32": LaneSet("scalar32", tuple(2**k for k in range(11)), 1),
 }
 FORMS = ("ticketed", "two-phase")
+#: Clocks of a step of 32-bit lanes in a warp that has its scheduler to itself, of each row of it,
+#: and of going from one block to the next (state through memory, fence, a look at the strip above).
+STEP_CLOCKS, ROW_CLOCKS, BLOCK_CLOCKS = 150, 30, 2000
+#: Columns of a block where moves are kept: few, because the strips below wait for them.
+MOVES_CHUNK = 32
 MOST_B = 1 << 20  #: work-groups in flight; their state is kept in memory
 MOST_CHUNK = 1 << 24  #: kernels add it to a column number in 32 bits
 
@@ -109,6 +114,34 @@ class Plan:
         if narrow == "packed" and m <= self.B * self.T * alpha:
             return replace(self, alpha=alpha, chunk=min(self.chunk, 64))  # follow sooner
         return replace(self, alpha=alpha)
+
+    def for_moves(self, m: int, n: int) -> Plan:
+        """This plan for an m x n tile whose moves are kept.
+
+        Where lanes are those of warps, such a tile has few strips, each a warp that has its
+        scheduler to itself and waits for the latency of its steps.  Lanes of fewer rows make more
+        strips and shorter steps, but a lane's column takes a whole word of moves: the soonest done
+        of those whose moves fit ``walk_cells`` (docs/algorithm.md, Plans).
+        """
+        plan = self.without_narrow()
+        if self.fixed or LANE_SETS[plan.lanes].wide != "warp32":
+            return plan
+        chunk = min(plan.chunk, MOVES_CHUNK)
+        at_once = 1 if plan.form == "two-phase" else plan.B  # two phases keep no moves: one group
+
+        def strips(alpha: int) -> int:
+            return -(-m // (plan.T * alpha))
+
+        def cost(alpha: int) -> int:
+            rounds, busy = -(-strips(alpha) // at_once), min(strips(alpha), at_once)
+            steps = rounds * (n + plan.T) + (busy - 1) * (plan.T + chunk)
+            return steps * (STEP_CLOCKS + ROW_CLOCKS * alpha + BLOCK_CLOCKS // chunk)
+
+        def fits(alpha: int) -> bool:
+            return 4 * strips(alpha) * plan.T * (n + plan.T) <= self.walk_cells // 2
+
+        tried = [alpha for alpha in range(1, plan.alpha) if fits(alpha)]
+        return replace(plan, alpha=min([*tried, plan.alpha], key=cost), chunk=chunk)
 
     def __str__(self) -> str:
         if self.engine == "reference":
