@@ -50,8 +50,9 @@ FORMS = ("ticketed", "two-phase")
 #: Clocks of a step of 32-bit lanes in a warp that has its scheduler to itself, of each row of it,
 #: and of going from one block to the next (state through memory, fence, a look at the strip above).
 STEP_CLOCKS, ROW_CLOCKS, BLOCK_CLOCKS = 150, 30, 2000
-#: Columns of a block where moves are kept: few, because the strips below wait for them.
-MOVES_CHUNK = 32
+#: Where moves are kept: columns of a block (few, because the strip below waits for them), and the
+#: alpha that is tried beside the most (one, because each is another build of the kernel).
+MOVES_CHUNK, MOVES_ALPHA = 32, (4,)
 MOST_B = 1 << 20  #: work-groups in flight; their state is kept in memory
 MOST_CHUNK = 1 << 24  #: kernels add it to a column number in 32 bits
 
@@ -140,7 +141,7 @@ class Plan:
         def fits(alpha: int) -> bool:
             return 4 * strips(alpha) * plan.T * (n + plan.T) <= self.walk_cells // 2
 
-        tried = [alpha for alpha in range(1, plan.alpha) if fits(alpha)]
+        tried = [alpha for alpha in MOVES_ALPHA if alpha < plan.alpha and fits(alpha)]
         return replace(plan, alpha=min([*tried, plan.alpha], key=cost), chunk=chunk)
 
     def __str__(self) -> str:
@@ -214,7 +215,10 @@ def default_plan(runtime: Runtime) -> Plan:
     if info.lanes == "packed":
         units = info.compute_units
         T = 2 * int(runtime.advice["warp"])
-        return replace(plan, T=T, alpha=25, B=12 * units, chunk=128, tile_cells=1 << 46)
+        # one group walks all strips of a tile with moves in two phases: its time goes with the area
+        walk_cells = 1 << 28 if info.form == "ticketed" else plan.walk_cells
+        plan = replace(plan, tile_cells=1 << 46, walk_cells=walk_cells)
+        return replace(plan, T=T, alpha=25, B=12 * units, chunk=128)
     T = 128
     while int(runtime.device.max_work_group_size) < T:
         T //= 2

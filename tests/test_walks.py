@@ -1,5 +1,5 @@
 """Kept moves walked back on the device: alone and by groups through windows of any size, over tiles
-of every lane set, as the reference engine walks them."""
+of every lane set, as the reference engine walks them; and the plans of such tiles."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from aligning import needs_lanes
 from contract_engines import random_job
 from helpers import match_scoring, mutated, random_scoring
 
+from pysw_cl.drivers.traceback import LEAST_SIDE, grid_places
 from pysw_cl.engines.base import Directions, TileJob, Walk
 from pysw_cl.engines.reference import ReferenceEngine
+from pysw_cl.engines.tile_run import moves_bytes
 from pysw_cl.engines.wavefront import DeviceDirections, WavefrontEngine
+from pysw_cl.grid import fit
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.plan import make_plan
+from pysw_cl.plan import Plan, make_plan
 
 REFERENCE = ReferenceEngine()
 #: T and alpha: one lane, few, an odd number of rows, more rows than a word of moves holds, many.
@@ -137,3 +140,44 @@ def test_memory_of_moves_goes_from_tile_to_tile() -> None:
     second.release()
     fourth, wanted = both(engine, large)  # what is kept is too small
     same_walk(fourth.walk(60, 60, 0), wanted.walk(60, 60, 0))
+
+
+WARPS = Plan(lanes="packed", T=64, alpha=25, B=12 * 132, chunk=128, walk_cells=1 << 28)
+
+
+def test_plans_of_tiles_with_moves() -> None:
+    """Fewer rows a lane where that is sooner and the moves fit; what was asked for stays."""
+    for side in (1, 300, 4096, 11_000, 11_600, 16_000, 50_000):
+        plan = WARPS.for_moves(side, side)
+        assert (plan.lanes, plan.T, plan.chunk) == ("warp32", 64, 32)
+        kept = moves_bytes(fit(side, side, plan.B, plan.T, plan.alpha, "ticketed"))
+        limit = WARPS.walk_cells // 2
+        assert plan.alpha == (4 if side < 11_500 else 8)
+        assert kept <= limit or plan.alpha == 8
+    assert replace(WARPS, form="two-phase").for_moves(4096, 4096).alpha == 8  # strips in turn
+    assert replace(WARPS, chunk=9).for_moves(4096, 4096).chunk == 9
+    asked = replace(WARPS, alpha=6, fixed=True).for_moves(4096, 4096)
+    assert (asked.alpha, asked.chunk) == (6, 128)
+    vectors = Plan().for_moves(4096, 4096)
+    assert vectors == Plan().without_narrow()
+
+
+def test_an_engine_says_what_a_tile_will_keep() -> None:
+    """The driver's question and the tile's answer are of one plan."""
+    engine, rng = engine_of("vector32", 8, 9), np.random.default_rng(9)
+    job = job_of(rng, 80, 31, False, related=True)
+    mine, _ = both(engine, job)
+    assert mine._dirs.size == engine.moves_bytes(80, 31)
+
+
+def test_finer_grids_are_no_finer_than_tiles_need() -> None:
+    """Pieces of at least half a tile's side, as far as the number of pieces allows."""
+    for length, least, pieces in [
+        (65536, 1, 16),
+        (65536, 8192, 8),
+        (20_000, 8192, 2),
+        (9, 8192, 1),
+    ]:
+        places = grid_places(length, 64, None, least)
+        assert len(places) - 1 == pieces
+        assert pieces == 1 or places[1] >= max(least, LEAST_SIDE)
