@@ -20,7 +20,7 @@
 #ifndef WINDOW_ROWS   // rows of a window: as many as a path of matches has in its steps, and some more
 #define WINDOW_ROWS 112
 #endif
-#ifndef MOST_LANES    // lanes of a window at most: so it takes at most 16 KiB of local memory
+#ifndef MOST_LANES    // lanes of a window at most: so it takes at most 17 KB of local memory
 #define MOST_LANES 32
 #endif
 
@@ -59,10 +59,10 @@ INLINE place_t walk(place_t p, __global const uint *restrict strip, bool linear,
 #else
 // A window holds the words of one lane after the other, step by step.  Around it, and left of column 1, are
 // words of zeros, where a path stops: a lane before the first, and steps before the first, two that
-// a move leads to and two that are looked at from there.  A cell's place counts rows, with room for
-// whole words: a step back is STEP_PLACES, a row up is 1, or else a step and a lane back.
+// a move leads to, and two and a lane that are looked at from there.  A cell's place counts rows, with
+// room for whole words: a step back is STEP_PLACES, a row up is 1, or else a step and a lane back.
 #define WINDOW_LANES LEAST(T, LEAST(MOST_LANES, (WINDOW_ROWS + R - 1) / R))
-#define EDGE_STEPS 4
+#define EDGE_STEPS 5
 #define STEP_WORDS ((WINDOW_LANES + 1) * DIR_WORDS)
 #define WINDOW_SIZE ((WINDOW_STEPS + EDGE_STEPS) * STEP_WORDS)
 #define LANE_PLACES (8 * DIR_WORDS)

@@ -22,9 +22,9 @@ from pysw_cl.opencl.device import get_runtime
 from pysw_cl.plan import Plan, make_plan
 
 REFERENCE = ReferenceEngine()
-#: T and alpha: one lane, few, an odd number of rows, more rows than a word of moves holds, many.
+#: T and alpha: one lane, few, one row, more rows than a word of moves holds, many.
 SHAPES = {
-    "vector32": [(1, 3), (4, 2), (8, 9), (16, 16)],
+    "vector32": [(1, 3), (4, 2), (8, 1), (8, 9), (16, 16)],
     "scalar32": [(4, 2), (32, 3)],
     "warp32": [(0, 1), (0, 4), (0, 8)],
 }
