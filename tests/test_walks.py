@@ -4,7 +4,8 @@ of every lane set, as the reference engine walks them; and the plans of such til
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,8 +19,9 @@ from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.tile_run import moves_bytes
 from pysw_cl.engines.wavefront import DeviceDirections, WavefrontEngine
 from pysw_cl.grid import fit
-from pysw_cl.opencl.device import get_runtime
-from pysw_cl.plan import Plan, make_plan
+from pysw_cl.opencl.device import Runtime, get_runtime
+from pysw_cl.opencl.quirks import DEFAULTS
+from pysw_cl.plan import Plan, default_plan, make_plan
 
 REFERENCE = ReferenceEngine()
 #: T and alpha: one lane, few, one row, more rows than a word of moves holds, many.
@@ -181,3 +183,22 @@ def test_finer_grids_are_no_finer_than_tiles_need() -> None:
         places = grid_places(length, 64, None, least)
         assert len(places) - 1 == pieces
         assert pieces == 1 or places[1] >= max(least, LEAST_SIDE)
+
+
+@pytest.mark.parametrize(
+    "form, cells", [("ticketed", 1 << 28), ("two-phase", 1 << 24)], ids=lambda x: str(x)
+)
+def test_large_tiles_with_moves_where_their_side_decides(form: str, cells: int) -> None:
+    runtime = get_runtime("auto")
+    info = replace(runtime.info, lanes="packed", form=form)
+    like = SimpleNamespace(info=info, advice=runtime.advice, device=runtime.device)
+    assert default_plan(cast(Runtime, like)).walk_cells == cells
+    assert default_plan(runtime).walk_cells == 1 << 24 or runtime.info.lanes == "packed"
+
+
+def test_who_walks() -> None:
+    """One work-item on CPUs, a group elsewhere."""
+    runtime = get_runtime("auto")
+    cpu = runtime.info.kind == "cpu"
+    assert (runtime.advice["walkers"] == 1) == cpu
+    assert DEFAULTS["walkers"] > 1
