@@ -47,6 +47,12 @@ LANE_SETS = {
     "scalar32": LaneSet("scalar32", tuple(2**k for k in range(11)), 1),
 }
 FORMS = ("ticketed", "two-phase")
+#: Clocks of a step of 32-bit lanes in a warp that has its scheduler to itself, of each row of it,
+#: and of going from one block to the next (state through memory, fence, a look at the strip above).
+STEP_CLOCKS, ROW_CLOCKS, BLOCK_CLOCKS = 150, 30, 2000
+#: Where moves are kept: columns of a block (few, because the strip below waits for them), and the
+#: alpha that is tried beside the most (one, because each is another build of the kernel).
+MOVES_CHUNK, MOVES_ALPHA = 32, (4,)
 MOST_B = 1 << 20  #: work-groups in flight; their state is kept in memory
 MOST_CHUNK = 1 << 24  #: kernels add it to a column number in 32 bits
 
@@ -109,6 +115,34 @@ class Plan:
         if narrow == "packed" and m <= self.B * self.T * alpha:
             return replace(self, alpha=alpha, chunk=min(self.chunk, 64))  # follow sooner
         return replace(self, alpha=alpha)
+
+    def for_moves(self, m: int, n: int) -> Plan:
+        """This plan for an m x n tile whose moves are kept.
+
+        Where lanes are those of warps, such a tile has few strips, each a warp that has its
+        scheduler to itself and waits for the latency of its steps.  Lanes of fewer rows make more
+        strips and shorter steps, but a lane's column takes a whole word of moves: the soonest done
+        of those whose moves fit ``walk_cells`` (docs/algorithm.md, Plans).
+        """
+        plan = self.without_narrow()
+        if self.fixed or LANE_SETS[plan.lanes].wide != "warp32":
+            return plan
+        chunk = min(plan.chunk, MOVES_CHUNK)
+        at_once = 1 if plan.form == "two-phase" else plan.B  # two phases keep no moves: one group
+
+        def strips(alpha: int) -> int:
+            return -(-m // (plan.T * alpha))
+
+        def cost(alpha: int) -> int:
+            rounds, busy = -(-strips(alpha) // at_once), min(strips(alpha), at_once)
+            steps = rounds * (n + plan.T) + (busy - 1) * (plan.T + chunk)
+            return steps * (STEP_CLOCKS + ROW_CLOCKS * alpha + BLOCK_CLOCKS // chunk)
+
+        def fits(alpha: int) -> bool:
+            return 4 * strips(alpha) * plan.T * (n + plan.T) <= self.walk_cells // 2
+
+        tried = [alpha for alpha in MOVES_ALPHA if alpha < plan.alpha and fits(alpha)]
+        return replace(plan, alpha=min([*tried, plan.alpha], key=cost), chunk=chunk)
 
     def __str__(self) -> str:
         if self.engine == "reference":
@@ -181,7 +215,10 @@ def default_plan(runtime: Runtime) -> Plan:
     if info.lanes == "packed":
         units = info.compute_units
         T = 2 * int(runtime.advice["warp"])
-        return replace(plan, T=T, alpha=25, B=12 * units, chunk=128, tile_cells=1 << 46)
+        # one group walks all strips of a tile with moves in two phases: its time goes with the area
+        walk_cells = 1 << 28 if info.form == "ticketed" else plan.walk_cells
+        plan = replace(plan, tile_cells=1 << 46, walk_cells=walk_cells)
+        return replace(plan, T=T, alpha=25, B=12 * units, chunk=128)
     T = 128
     while int(runtime.device.max_work_group_size) < T:
         T //= 2

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import isqrt
 from typing import Protocol
 
 import numpy as np
@@ -44,10 +45,11 @@ class Restarts(Protocol):
         """Edges of an area whose upper left corner is a ``start``."""
 
 
-def grid_places(length: int, quantum: int, most: int | None = None) -> list[int]:
-    """Where a side of this length is cut, into ``most`` pieces at most (None: `MOST_PIECES`)."""
+def grid_places(length: int, quantum: int, most: int | None = None, least: int = 1) -> list[int]:
+    """Where a side of this length is cut, into ``most`` pieces at most (None: `MOST_PIECES`), each
+    of at least `LEAST_SIDE` and ``least``."""
     most = MOST_PIECES if most is None else most
-    pieces = max(1, min(most, length // LEAST_SIDE))
+    pieces = max(1, min(most, length // max(LEAST_SIDE, least)))
     return cuts(length, -(-length // pieces), quantum)
 
 
@@ -158,7 +160,7 @@ def _step(
     if _fits(engine, cell, walk_cells):
         _walk_tile(engine, problem, edges, cell, path)
         return
-    finer = _finer_grid(engine, problem, edges, cell, path)
+    finer = _finer_grid(engine, problem, edges, cell, path, walk_cells)
     while path.inside(cell):
         _step(engine, problem, finer, cell, path, walk_cells)
 
@@ -183,6 +185,7 @@ def _walk_tile(engine: Engine, problem: Problem, edges: Edges, cell: Area, path:
             top=edges.top.read(0, n),
             left=edges.left.read(0, m),
             bottom=False,
+            right=False,
             directions=True,
             blocked=cell.pairs(problem.blocked),
         )
@@ -202,11 +205,15 @@ def _finer_grid(
     edges: Edges,
     cell: Area,
     path: Path,
+    walk_cells: int,
 ) -> SavedGrid:
     m, n = cell.row_end - cell.row, cell.column_end - cell.column
+    # cells no smaller than half the side of the largest tile with moves: where large tiles are
+    # asked for, they take no longer for each step of the path than small ones
+    most, least = most_pieces(m, n), isqrt(walk_cells) // 2
+    rows = grid_places(m, engine.row_quantum, most, least)
+    columns = grid_places(n, 1, most, least)
     # at least two pieces a side, however small the caller wants the tiles
-    most = most_pieces(m, n)
-    rows, columns = grid_places(m, engine.row_quantum, most), grid_places(n, 1, most)
     if len(rows) == 2 and len(columns) == 2:
         rows, columns = cuts(m, -(-m // 2), 1), cuts(n, -(-n // 2), 1)
     grid = SavedGrid.over(edges, rows, columns)

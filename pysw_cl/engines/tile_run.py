@@ -154,7 +154,7 @@ class TileRun:
         self.runtime, self.job, self.buffers, self.capacity = runtime, job, buffers, capacity
         m, n = len(job.query), len(job.target)
         self.plan, self.score = planned(plan, job, bool(runtime.advice["permute"]))
-        self.plan = plan = self.plan.for_size(m, n)
+        self.plan = plan = plan.for_moves(m, n) if job.directions else self.plan.for_size(m, n)
         self.sloped = LANE_SETS[plan.lanes].narrow == "packed" and _may_slope(plan, job)
         form, B = plan.form, plan.B
         if job.directions and form == "two-phase":
@@ -293,7 +293,8 @@ class TileRun:
             self.kernel.bind(pairs=buffers.of(pairs), pair_places=buffers.of(places))
             self.kernel.bind(pair_score=worst(scoring))
         if grid.form == "ticketed":
-            self.dirs = buffers.empty(moves_bytes(grid) if job.directions else 4)
+            directions = job.directions
+            self.dirs = buffers.lasting(moves_bytes(grid)) if directions else buffers.empty(4)
             self.kernel.bind(
                 ticket=buffers.of(np.zeros(1, np.int32)),
                 progress=buffers.of(np.full(grid.strips, -grid.T, np.int32)),
@@ -370,7 +371,8 @@ class TileRun:
 
 
 def moves_bytes(grid: Grid) -> int:
-    """Memory of a tile's moves: 4 bits a cell, whole strips, T columns more."""
+    """Memory of a tile's moves: a lane's column takes 32 bits for each 8 rows or part of them;
+    whole strips, T columns more."""
     return 4 * -(-grid.alpha // 8) * grid.T * (grid.n + grid.T) * grid.strips
 
 

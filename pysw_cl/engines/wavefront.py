@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InternalError
 from ..grid import fit
-from ..opencl.buffers import Buffers
+from ..opencl.buffers import Buffers, Room
 from ..opencl.device import Runtime
 from ..opencl.program import BoundKernel, KernelSpec
 from ..plan import Plan
@@ -26,16 +26,20 @@ LEAST_HITS = 1 << 14
 TRACE = KernelSpec(
     "trace",
     ("base.clh", "trace.cl"),
-    tuple("dirs n:int row:int column:int state:int linear:int moves result".split()),
+    tuple("dirs n:int row:int column:int state:int linear:int found".split()),
 )
+#: Bytes of what a walk finds before its moves: row, column, state, whether it ended, moves made.
+PLACE_BYTES = 20
 
 
 class DeviceDirections:
-    """A tile's moves in device memory (4 bits a cell); walked there by one work-item."""
+    """A tile's moves in device memory (4 bits a cell), and the kernel that walks them there."""
 
-    def __init__(self, run: TileRun):
-        self._runtime, self._buffers, self._dirs = run.runtime, run.buffers, run.dirs
-        self._defines = {"T": run.grid.T, "R": run.grid.alpha}
+    def __init__(self, run: TileRun, room: Room):
+        self._runtime, self._dirs, self._room = run.runtime, run.dirs, room
+        walkers = int(run.runtime.advice["walkers"])
+        walkers = min(walkers, int(run.runtime.device.max_work_group_size))
+        self._defines = {"T": run.grid.T, "R": run.grid.alpha, "WALKERS": walkers}
         self._m, self._n = run.grid.m, run.grid.n
         self._linear = int(run.job.scoring.gap_open == 0)
 
@@ -43,17 +47,21 @@ class DeviceDirections:
         """See :class:`pysw_cl.engines.base.Directions`."""
         if not (0 < row <= self._m and 0 < column <= self._n):
             raise InternalError(f"walk from ({row}, {column}) outside {self._m} x {self._n}")
-        with Buffers(self._runtime) as buffers:
-            moves, result = buffers.empty(row + column), buffers.empty(20)
+        size = PLACE_BYTES + row + column
+        with Buffers(self._runtime, small=True) as buffers:
+            found = buffers.empty(size)
             kernel = BoundKernel(self._runtime, TRACE, self._defines)
             kernel.bind(dirs=self._dirs, n=self._n, row=row, column=column, state=state)
-            kernel.bind(linear=self._linear, moves=moves, result=result).launch(1, 1)
-            row, column, state, ended, made = (int(v) for v in buffers.read(result, 5))
-            return Walk(buffers.read(moves, made, dtype=np.uint8), row, column, state, bool(ended))
+            kernel.bind(linear=self._linear, found=found).launch(1, self._defines["WALKERS"])
+            walked = buffers.read(found, size, dtype=np.uint8)
+        row, column, state, ended, made = walked[:PLACE_BYTES].view(np.int32).tolist()
+        return Walk(walked[PLACE_BYTES:][:made].copy(), row, column, state, bool(ended))
 
     def release(self) -> None:
-        """Free the device memory."""
-        self._buffers.free()
+        """Give the device memory back."""
+        dirs, self._dirs = self._dirs, None
+        if dirs is not None:
+            self._room.give(dirs)
 
 
 class WavefrontEngine:
@@ -66,6 +74,7 @@ class WavefrontEngine:
         self.plan = plan
         self.row_quantum = plan.T * plan.alpha
         self.peak_bytes = 0
+        self._room = Room()
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.engines.base.TileJob`."""
@@ -74,18 +83,13 @@ class WavefrontEngine:
         return self._run(job)[0]
 
     def _run(self, job: TileJob, capacity: int = 0) -> tuple[TileResult, int]:
-        buffers = Buffers(self.runtime, small=not job.directions)
-        try:
+        with Buffers(self.runtime, small=True, room=self._room) as buffers:
             run = TileRun(self.runtime, self.plan, job, buffers, capacity)
             run.run()
             result, found = run.result()
-        except BaseException:
-            buffers.free()
-            raise
-        self.peak_bytes = max(self.peak_bytes, buffers.bytes)
+            self.peak_bytes = max(self.peak_bytes, buffers.bytes)
         if job.directions:
-            return replace(result, directions=DeviceDirections(run)), found
-        buffers.free()
+            result = replace(result, directions=DeviceDirections(run, self._room))
         return result, found
 
     def _collect(self, job: TileJob) -> TileResult:
@@ -153,6 +157,6 @@ class WavefrontEngine:
         )
 
     def moves_bytes(self, rows: int, columns: int) -> int:
-        """Memory of the moves of a tile: 4 bits a cell, whole strips, T columns more."""
-        plan = self.plan.without_narrow()
+        """Memory of the moves of a tile: see :func:`pysw_cl.engines.tile_run.moves_bytes`."""
+        plan = self.plan.for_moves(rows, columns)
         return moves_bytes(fit(rows, columns, 1, plan.T, plan.alpha, "ticketed"))

@@ -123,15 +123,39 @@ class Pool:
         """Nothing is left to send."""
 
 
+class Room:
+    """One large buffer that goes from job to job: new memory is page faults on first use."""
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = []
+
+    def take(self, size: int) -> Any:
+        """The buffer that is kept, if it has ``size`` bytes; else it is released."""
+        while self._kept:
+            buffer = self._kept.pop()
+            if buffer.size >= size:
+                return buffer
+            buffer.release()
+        return None
+
+    def give(self, buffer: Any) -> None:
+        """A buffer that no kernel uses any more."""
+        if self._kept:
+            buffer.release()
+        else:
+            self._kept.append(buffer)
+
+
 class Buffers:
     """Allocates buffers for one job and frees them together; ``bytes`` is what they hold.
 
     ``small``: take what fits from what this thread keeps; :meth:`send` must then be called before
-    a kernel runs.
+    a kernel runs.  ``room``: where the job looks for memory that outlives it.
     """
 
-    def __init__(self, runtime: Runtime, small: bool = False) -> None:
+    def __init__(self, runtime: Runtime, small: bool = False, room: Room | None = None) -> None:
         self._runtime = runtime
+        self._room = room or Room()
         self._held: list[Any] = []
         self._sent: list[Any] = []
         self._kept: Arena | Pool | None = None
@@ -198,6 +222,19 @@ class Buffers:
         size = max(size, 4)
         part = self._part(size, None)
         return self._make(size, cl.mem_flags.READ_WRITE, None) if part is None else part
+
+    def lasting(self, size: int) -> Any:
+        """A buffer of at least ``size`` bytes that is not freed with the others; who has it at last
+        gives it to the room."""
+        import pyopencl as cl
+
+        kept = self._room.take(size)
+        if kept is not None:
+            self.bytes += kept.size
+            return kept
+        made = self._make(size, cl.mem_flags.READ_WRITE, None)
+        self._held.remove(made)
+        return made
 
     def _part(self, size: int, array: NDArray[Any] | None) -> Any:
         import pyopencl as cl

@@ -97,8 +97,9 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "cpu-vectors",
         lambda platform, device: _is_cpu(device),
-        {"lanes": "vector", "form": "ticketed"},
-        "a work-item is a thread: lanes go into its vector registers, and a few groups run at once",
+        {"lanes": "vector", "form": "ticketed", "walkers": 1},
+        "a work-item is a thread: lanes go into its vector registers, a few groups run at once, "
+        "and a path is walked by one",
         "https://portablecl.org/docs/html/",
     ),
     Quirk(
@@ -173,13 +174,14 @@ QUIRKS: tuple[Quirk, ...] = (
 #: form, columns a turn of the main loop of work-item lanes, compiler options, lane sets that must
 #: not be used, work-items of a warp (or sub-group), schedulers of a multiprocessor (0: a work-group
 #: is one warp), whether there is a byte permutation with sign replication, whether small tiles
-#: share one buffer.
+#: share one buffer, work-items that walk a path back together (cl/trace.cl).
 DEFAULTS: dict[str, Any] = {
     "prepare": lambda device: None,
     "warp": 32,
     "permute": False,
     "warps": 0,
     "arena": True,
+    "walkers": 256,
     "usable": True,
     "lanes": "scalar32",
     "form": "two-phase",

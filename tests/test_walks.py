@@ -1,0 +1,204 @@
+"""Kept moves walked back on the device: alone and by groups through windows of any size, over tiles
+of every lane set, as the reference engine walks them; and the plans of such tiles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from aligning import needs_lanes
+from contract_engines import random_job
+from helpers import match_scoring, mutated, random_scoring
+
+from pysw_cl.drivers.traceback import LEAST_SIDE, grid_places
+from pysw_cl.engines.base import Directions, TileJob, Walk
+from pysw_cl.engines.reference import ReferenceEngine
+from pysw_cl.engines.tile_run import moves_bytes
+from pysw_cl.engines.wavefront import DeviceDirections, WavefrontEngine
+from pysw_cl.grid import fit
+from pysw_cl.opencl.device import Runtime, get_runtime
+from pysw_cl.opencl.quirks import DEFAULTS
+from pysw_cl.plan import Plan, default_plan, make_plan
+
+REFERENCE = ReferenceEngine()
+#: T and alpha: one lane, few, one row, more rows than a word of moves holds, many.
+SHAPES = {
+    "vector32": [(1, 3), (4, 2), (8, 1), (8, 9), (16, 16)],
+    "scalar32": [(4, 2), (32, 3)],
+    "warp32": [(0, 1), (0, 4), (0, 8)],
+}
+#: How a walk may read moves: where they are, or a group through windows: as they are on GPUs, of
+#: one cell, of a few, wide, high.
+GROUPS: list[dict[str, int]] = [
+    {"WALKERS": 1},
+    {"WALKERS": 64},
+    {"WALKERS": 2, "WINDOW_STEPS": 1, "WINDOW_ROWS": 1},
+    {"WALKERS": 4, "WINDOW_STEPS": 5, "WINDOW_ROWS": 3},
+    {"WALKERS": 8, "WINDOW_STEPS": 40, "WINDOW_ROWS": 1},
+    {"WALKERS": 16, "WINDOW_STEPS": 2, "WINDOW_ROWS": 64, "MOST_LANES": 5},
+]
+
+
+def engine_of(lanes: str, T: int, alpha: int) -> WavefrontEngine:
+    """T = 0: what the lane set runs on the device."""
+    needs_lanes(lanes)
+    runtime = get_runtime("auto")
+    T = T or 2 * int(runtime.advice["warp"])
+    wishes = {"lanes": lanes, "T": T, "alpha": alpha, "chunk": 9, "B": 2, "form": "ticketed"}
+    return WavefrontEngine(runtime, make_plan(runtime, wishes))
+
+
+def same_walk(found: Walk, wanted: Walk) -> None:
+    assert found.moves.tolist() == wanted.moves.tolist()
+    assert (found.row, found.column, found.state, found.ended) == (
+        wanted.row, wanted.column, wanted.state, wanted.ended,
+    )  # fmt: skip
+
+
+def both(engine: WavefrontEngine, job: TileJob) -> tuple[DeviceDirections, Directions]:
+    mine, wanted = engine.tile(job).directions, REFERENCE.tile(job).directions
+    assert isinstance(mine, DeviceDirections)
+    assert wanted is not None
+    return mine, wanted
+
+
+def check(
+    engine: WavefrontEngine, job: TileJob, groups: list[dict[str, int]], rng: Any, walks: int = 8
+) -> None:
+    """From the last cell and some others, in any state, in every way of reading."""
+    m, n = len(job.query), len(job.target)
+    mine, wanted = both(engine, job)
+    usual = mine._defines
+    if "scalar32" in get_runtime("auto").advice["no_lanes"]:  # nor does it build groups
+        groups = [group for group in groups if group["WALKERS"] == 1]
+    starts = [(m, n, 0), (m, 1, 2), (1, n, 1)]
+    starts += [tuple(int(rng.integers(least, k)) for least, k in ((1, m + 1), (1, n + 1), (0, 3)))
+               for _ in range(walks)]  # fmt: skip
+    for group in groups:
+        mine._defines = {**usual, **group}
+        for start in starts:
+            same_walk(mine.walk(*start), wanted.walk(*start))
+    mine.release()
+
+
+def job_of(rng: np.random.Generator, m: int, n: int, local: bool, related: bool) -> TileJob:
+    """A tile with kept moves; related letters make paths that run through all of it."""
+    job = random_job(rng, m, n, random_scoring(rng, 4), local, directions=True, right=False)
+    job = replace(job, bottom=False)
+    if related:
+        job = replace(job, target=mutated(rng, job.query, n, 4))
+    return job
+
+
+CASES = [(lanes, T, alpha) for lanes, shapes in SHAPES.items() for T, alpha in shapes]
+
+
+@pytest.mark.parametrize("lanes, T, alpha", CASES)
+@pytest.mark.parametrize("local", [True, False], ids=["local", "global"])
+def test_random_tiles(lanes: str, T: int, alpha: int, local: bool) -> None:
+    engine, rng = engine_of(lanes, T, alpha), np.random.default_rng(5)
+    for m, n in [(1, 1), (1, 70), (70, 1), (33, 40), (150, 90), (90, 200)]:
+        check(engine, job_of(rng, m, n, local, related=m > 40), GROUPS, rng)
+
+
+def test_long_gaps() -> None:
+    """Gaps that go through several windows and strips, and leave the tile on either side."""
+    engine, rng = engine_of("vector32", 4, 2), np.random.default_rng(6)
+    scoring = match_scoring(5, -4, 3, 0)  # a gap goes on for nothing
+    for m, n in [(300, 40), (40, 300)]:
+        job = replace(job_of(rng, m, n, False, True), scoring=scoring)
+        longer, shorter = ("query", "target") if m > n else ("target", "query")
+        kept = np.concatenate([getattr(job, longer)[:10], getattr(job, longer)[-30:]])
+        job = replace(job, **{shorter: kept})
+        check(engine, job, GROUPS[:4], rng)
+
+
+def test_windows_of_every_size() -> None:
+    """A window may end at any step and lane, on any side of a strip."""
+    engine, rng = engine_of("vector32", 4, 2), np.random.default_rng(7)
+    job = job_of(rng, 37, 45, False, related=True)
+    sizes = [(steps, rows) for steps in (1, 2, 3, 7) for rows in (1, 2, 5)]
+    groups = [{"WALKERS": 4, "WINDOW_STEPS": s, "WINDOW_ROWS": r} for s, r in sizes]
+    check(engine, job, groups, rng, walks=12)
+
+
+def test_memory_of_moves_goes_from_tile_to_tile() -> None:
+    """A released tile's memory is the next one's, unless that needs more; others keep theirs."""
+    engine, rng = engine_of("vector32", 4, 2), np.random.default_rng(8)
+    small, large = (job_of(rng, k, k, False, related=True) for k in (20, 60))
+    first, _ = both(engine, large)
+    held = first._dirs
+    first.release()
+    first.release()  # nothing is left to give back
+    second, wanted = both(engine, small)
+    third, wanted_too = both(engine, small)
+    assert second._dirs is held and third._dirs is not held
+    for mine, right in ((second, wanted), (third, wanted_too)):
+        same_walk(mine.walk(20, 20, 0), right.walk(20, 20, 0))
+    third.release()
+    second.release()
+    fourth, wanted = both(engine, large)  # what is kept is too small
+    same_walk(fourth.walk(60, 60, 0), wanted.walk(60, 60, 0))
+
+
+WARPS = Plan(lanes="packed", T=64, alpha=25, B=12 * 132, chunk=128, walk_cells=1 << 28)
+
+
+def test_plans_of_tiles_with_moves() -> None:
+    """Fewer rows a lane where that is sooner and the moves fit; what was asked for stays."""
+    for side in (1, 300, 4096, 11_000, 11_600, 16_000, 50_000):
+        plan = WARPS.for_moves(side, side)
+        assert (plan.lanes, plan.T, plan.chunk) == ("warp32", 64, 32)
+        kept = moves_bytes(fit(side, side, plan.B, plan.T, plan.alpha, "ticketed"))
+        limit = WARPS.walk_cells // 2
+        assert plan.alpha == (4 if side < 11_500 else 8)
+        assert kept <= limit or plan.alpha == 8
+    assert replace(WARPS, form="two-phase").for_moves(4096, 4096).alpha == 8  # strips in turn
+    assert replace(WARPS, chunk=9).for_moves(4096, 4096).chunk == 9
+    asked = replace(WARPS, alpha=6, fixed=True).for_moves(4096, 4096)
+    assert (asked.alpha, asked.chunk) == (6, 128)
+    vectors = Plan().for_moves(4096, 4096)
+    assert vectors == Plan().without_narrow()
+
+
+def test_an_engine_says_what_a_tile_will_keep() -> None:
+    """The driver's question and the tile's answer are of one plan."""
+    engine, rng = engine_of("vector32", 8, 9), np.random.default_rng(9)
+    job = job_of(rng, 80, 31, False, related=True)
+    mine, _ = both(engine, job)
+    assert mine._dirs.size == engine.moves_bytes(80, 31)
+
+
+def test_finer_grids_are_no_finer_than_tiles_need() -> None:
+    """Pieces of at least half a tile's side, as far as the number of pieces allows."""
+    for length, least, pieces in [
+        (65536, 1, 16),
+        (65536, 8192, 8),
+        (20_000, 8192, 2),
+        (9, 8192, 1),
+    ]:
+        places = grid_places(length, 64, None, least)
+        assert len(places) - 1 == pieces
+        assert pieces == 1 or places[1] >= max(least, LEAST_SIDE)
+
+
+@pytest.mark.parametrize(
+    "form, cells", [("ticketed", 1 << 28), ("two-phase", 1 << 24)], ids=lambda x: str(x)
+)
+def test_large_tiles_with_moves_where_their_side_decides(form: str, cells: int) -> None:
+    runtime = get_runtime("auto")
+    info = replace(runtime.info, lanes="packed", form=form)
+    like = SimpleNamespace(info=info, advice=runtime.advice, device=runtime.device)
+    assert default_plan(cast(Runtime, like)).walk_cells == cells
+    assert default_plan(runtime).walk_cells == 1 << 24 or runtime.info.lanes == "packed"
+
+
+def test_who_walks() -> None:
+    """One work-item on CPUs, a group elsewhere."""
+    runtime = get_runtime("auto")
+    cpu = runtime.info.kind == "cpu"
+    assert (runtime.advice["walkers"] == 1) == cpu
+    assert DEFAULTS["walkers"] > 1
