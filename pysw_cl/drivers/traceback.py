@@ -205,8 +205,8 @@ def _finer_grid(
 ) -> SavedGrid:
     m, n = cell.row_end - cell.row, cell.column_end - cell.column
     # at least two pieces a side, however small the caller wants the tiles
-    most = most_pieces(m, n)
-    rows, columns = grid_places(m, engine.row_quantum, most), grid_places(n, 1, most)
+    most, shape = most_pieces(m, n), tile_shape(m, n, m * n)
+    rows, columns = grid_places(m, engine.strip_rows(*shape), most), grid_places(n, 1, most)
     if len(rows) == 2 and len(columns) == 2:
         rows, columns = cuts(m, -(-m // 2), 1), cuts(n, -(-n // 2), 1)
     grid = SavedGrid.over(edges, rows, columns)
@@ -218,7 +218,7 @@ def _finer_grid(
         problem.floor,
         grid.saving(),
         blocked=cell.pairs(problem.blocked),
-        shape=tile_shape(m, n, m * n),
+        shape=shape,
     )
     path.add_cost(result.cells, result.launches)
     return grid
