@@ -197,6 +197,7 @@ class TileRun:
             defines["WARPS"] = self.warps
         if LANE_SETS[self.plan.lanes].narrow == "packed":
             defines |= {"CHUNK": self.plan.chunk, "SLOPED": int(self.sloped)}
+            defines["COLUMNS"] = int(bool(job.columns))
         return defines
 
     def _score_arguments(self) -> tuple[int, int, dict[str, Any]]:

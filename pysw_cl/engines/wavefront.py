@@ -111,9 +111,14 @@ class WavefrontEngine:
             least = hits[-1].score
 
     def strip_rows(self, rows: int, columns: int) -> int:
-        """Rows of a strip of a tile of this size: inner rows at multiples cost nothing."""
+        """Rows of a strip of a tile of this size: inner rows at multiples cost nothing, and lanes
+        that take over where narrow ones cannot do the tile have strips that end there, too."""
         plan = self.plan.for_size(rows, columns)
-        return self.row_quantum if plan is None or not self.inner else plan.T * plan.alpha
+        if plan is None or plan.fixed or not self.inner:
+            return self.row_quantum
+        wide = plan.without_narrow()
+        every = (plan.T * alpha for alpha in range(plan.alpha, 1, -1))
+        return next((strip for strip in every if wide.for_size(rows, columns, (strip,))), plan.T)
 
     def _in_memory(self, job: TileJob) -> bool:
         """Does the device hold all inner rows and columns, with half of its memory to spare?"""
