@@ -20,12 +20,17 @@ from contract_engines import (
 from helpers import match_scoring, random_codes, random_scoring
 from widths import DNA, SMALL, engine_of, made_job
 
+from pysw_cl.drivers import traceback
+from pysw_cl.drivers.problem import FreeEnds, Problem
+from pysw_cl.drivers.score import find_end
+from pysw_cl.drivers.traceback import grid_places, walk_back
 from pysw_cl.engines import wavefront
 from pysw_cl.engines.base import Engine, TileJob, TileResult
 from pysw_cl.engines.counting import ORDERS, CountingEngine
 from pysw_cl.engines.parts import by_parts
-from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.engines.sweep import sweep
+from pysw_cl.engines.reference import ReferenceEngine, align_reference
+from pysw_cl.engines.sweep import SavedGrid, sweep
+from pysw_cl.errors import InternalError
 from pysw_cl.plan import Plan, make_plan
 from pysw_cl.scoring import Scoring
 from pysw_cl.tile import NEG, Border, Bound, Edge, EdgeArray, Edges, Limits, View, Want
@@ -248,3 +253,36 @@ def wavefront_runtime() -> Any:
     engine = make_engine("default")
     assert isinstance(engine, wavefront.WavefrontEngine)
     return engine.runtime
+
+
+@pytest.mark.parametrize("mode", ["local", "global"])
+def test_a_path_takes_one_launch_for_its_grid(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows and columns of a path's grid come from one tile; the path is the canonical one."""
+    monkeypatch.setattr(traceback, "LEAST_SIDE", 24)
+    rng = np.random.default_rng(11)
+    query = random_codes(rng, 250, 4)
+    target = np.concatenate((query[:90], query[131:], random_codes(rng, 30, 4)))
+    m, n, engine = len(query), len(target), make_engine("narrow-ticketed")
+    problem = Problem(View(query), View(target), SCORING, mode, FreeEnds())
+    places = grid_places(m, engine.strip_rows(m, n)), grid_places(n, 1)
+    assert min(map(len, places)) > 5
+    grid = SavedGrid.over(problem.edges, *places)
+    end, result = find_end(engine, problem, edges=grid.saving(), prune=False)
+    assert result.launches == 1
+    path = walk_back(engine, problem, grid, end, walk_cells=2000)
+    wanted = align_reference(query, target, SCORING, mode)
+    assert (end.score, path.row, path.column) == (
+        wanted.score, wanted.query_start, wanted.target_start,
+    )  # fmt: skip
+    assert path.forward().tolist() == wanted.moves.tolist()
+
+
+def test_arrays_take_whole_edges_as_they_are() -> None:
+    """So the rows of a large tile are in memory once."""
+    cells = Edge(np.arange(5, dtype=np.int32), np.arange(5, dtype=np.int32))
+    array = EdgeArray(5)
+    assert (array.h == NEG).all()
+    array.take(cells)
+    assert array.h is cells.h and array.x is cells.x
+    with pytest.raises(InternalError, match="5 cells was given 3"):
+        array.take(cells.part(0, 3))

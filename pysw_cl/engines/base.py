@@ -81,7 +81,7 @@ class TileResult:
     ``count``), where they are looked for the highest score (unlike a hit's it may be below the
     threshold), cells computed by lane set ("engine/lanes/bits" -> cells), launches made.  ``rows``
     (n cells each) and ``columns`` (m cells each) hold the inner ones that were wanted: what a tile
-    that ends there has as its bottom or right edge."""
+    that ends there has as its bottom or right edge, in arrays that nobody else has."""
 
     bottom: Edge | None
     right: Edge | None

@@ -454,7 +454,7 @@ class CountingEngine:
             right=Edge(job.left.h + np.int32(n), job.left.x),
             cells={f"counting/{grid.form}/0": int(count.cells.sum())},
             launches=launches,
-            rows={row: Edge(job.top.h + np.int32(row), job.top.x) for row in job.rows},
-            columns={at: Edge(job.left.h + np.int32(at), job.left.x) for at in job.columns},
+            rows={i: Edge(job.top.h + np.int32(i), job.top.x.copy()) for i in job.rows},
+            columns={j: Edge(job.left.h + np.int32(j), job.left.x.copy()) for j in job.columns},
             directions=_Straight() if job.directions else None,
         )

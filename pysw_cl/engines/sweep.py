@@ -26,6 +26,7 @@ from ..tile import (
     Hit,
     Limits,
     Pairs,
+    Sink,
     Source,
     View,
     Want,
@@ -257,9 +258,9 @@ class _Sweep:
     def _serve(self, area: Area, done: TileResult) -> None:
         edges, bottom, right = self.edges, done.bottom, done.right
         for column, cells in done.columns.items():
-            edges.columns[area.column + column].write(area.row, cells)
+            _give(edges.columns[area.column + column], area.row, cells)
         for row, cells in done.rows.items():
-            edges.rows[area.row + row].write(area.column, cells)
+            _give(edges.rows[area.row + row], area.column, cells)
         if right is not None and area.column_end in edges.columns:
             edges.columns[area.column_end].write(area.row, right)
         if bottom is not None and area.row_end in edges.rows:
@@ -329,12 +330,19 @@ class _Sweep:
             h = np.full(length, self.floor, np.int32)
             return Edge(h, (h - np.int32(self.scoring.gap_open)).astype(np.int32))
 
-        across, down = edge(area.column_end - area.column), edge(area.row_end - area.row)
+        n, m = area.column_end - area.column, area.row_end - area.row
         rows = _between(self.edges.rows, area.row, area.row_end)
         columns = _between(self.edges.columns, area.column, area.column_end)
-        return TileResult(
-            across, down, rows=dict.fromkeys(rows, across), columns=dict.fromkeys(columns, down)
-        )
+        inner = {row: edge(n) for row in rows}, {column: edge(m) for column in columns}
+        return TileResult(edge(n), edge(m), rows=inner[0], columns=inner[1])
+
+
+def _give(sink: Sink, start: int, cells: Edge) -> None:
+    """Write cells that nobody else has to a sink; if they are all of an array's, without a copy."""
+    if isinstance(sink, EdgeArray) and len(cells) == len(sink):
+        sink.take(cells)
+    else:
+        sink.write(start, cells)
 
 
 def _between(places: Iterable[int], start: int, stop: int) -> tuple[int, ...]:
