@@ -135,6 +135,27 @@ def test_every_width_gives_them(local: bool) -> None:
     assert widths == ({"8", "16", "32"} if local else {"16", "32"})
 
 
+@both_floors
+def test_packed_lanes_give_them(local: bool) -> None:
+    """Halves of a word, sloped and not, with and without columns: each is another build."""
+    needs_lanes("packed")
+    runtime = wavefront_runtime()
+    wishes = {"lanes": "packed", "form": "ticketed", "B": 2, "alpha": 3, "chunk": 64}
+    plan = make_plan(runtime, wishes)
+    engine, rng = wavefront.WavefrontEngine(runtime, plan), np.random.default_rng(12)
+    for turn in range(12):
+        m, n = (int(v) for v in rng.integers(3 * plan.T, 9 * plan.T, 2))
+        edge = int(rng.integers(0, 1 << 20))
+        codes = random_codes(rng, m, 4), random_codes(rng, n, 4)
+        scoring = match_scoring(2, -3, 5, 0 if turn % 4 == 3 else 2)
+        job = made_job(*codes, scoring, local, edge, edge, edge, best=local)
+        rows = some(rng, m, 3 * plan.T, turn % 3)
+        found = check(
+            engine, replace(job, rows=rows, columns=some(rng, n, 1, turn % 5)), launches=1
+        )
+        assert set(found.cells) == {"wavefront/packed/16"}
+
+
 def test_matrices_and_blocked_pairs() -> None:
     """The score of a profile, and lanes that block pairs."""
     rng = np.random.default_rng(5)
