@@ -1,8 +1,10 @@
 // CUDAlign's two-level wavefront (Sandes & de Melo, PPoPP 2010; thesis 2011) over one tile, in two
 // forms that share the strip's body.
 //
-// bus: two parities of (H, F^) rows, `stride` ints each; strip s reads parity s & 1 and writes the
-// other, so that its input stays unmodified until nobody walks it again.
+// bus: lines of (H, F^), `stride` ints each; strip s reads the one that lines[s] names and writes that
+// of s + 1.  Lines 0 and 1 take turns, so that a strip's input stays unmodified until nobody walks it
+// again; inner rows that are wanted have lines of their own (pysw_cl.grid.Grid.bus_lines).
+// columns, column_count: inner columns that are wanted, sorted; crossed: (H, E^) of each, `strips * ROWS` ints each.
 // state: per group (two-phase: per strip mod B) the lanes between two blocks, the vertical bus.
 // record: per group (score, row, column) of its best cell, the highest score it saw, and columns walked
 // in 8, 16 and 32 bits or pruned; known: the best score of all groups (or,
@@ -23,15 +25,23 @@ typedef struct {
   __global char *profiles;
   int profile_bytes;
   given_t given;
+  __global const int *lines, *columns;
+  int column_count;
+  __global int *crossed;
 #if BLOCKED
   __global const int *pairs, *pair_places;
   int pair_score;
 #endif
 } tile_t;
 
+INLINE __global int *line_of(const tile_t *t, int strip)
+{
+  return t->bus + (size_t)t->lines[strip] * 2 * t->stride;
+}
+
 INLINE outlet_t outlet(const tile_t *t, int strip)
 {
-  __global int *row = t->bus + (size_t)(~strip & 1) * 2 * t->stride;
+  __global int *row = line_of(t, strip + 1);
   outlet_t out = {row, row + t->stride, T - 1, R - 1};
   if (strip == t->strips - 1) {
     out.lane = t->tap_lane;
@@ -51,7 +61,7 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   w.right_h = t->right_h;
   w.right_x = t->right_x;
   w.right = t->right;
-  w.top_h = t->bus + (size_t)(strip & 1) * 2 * t->stride;
+  w.top_h = line_of(t, strip);
   w.top_x = w.top_h + t->stride;
   w.out = outlet(t, strip);
   w.out_before = w.out;
@@ -80,6 +90,11 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   w.given = t->given;
   w.scores = scores_of(t->given, w.profile);
   w.scratch = scratch;
+  w.columns = t->columns;
+  w.column_count = t->column_count;
+  w.caught = w.caught_end = 0;
+  w.crossed = t->crossed;
+  w.padded_rows = t->strips * ROWS;
 #if BLOCKED
   w.pairs = t->pairs + 2 * (size_t)t->pair_places[strip];
   w.pair_count = t->pair_places[strip + 1] - t->pair_places[strip];
@@ -95,10 +110,12 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   __global int *bus, int m, int n, int stride, int strips, int tap_lane, int tap_r, int right, int query_pad, \
   int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, int rows_after, int columns_after, \
   __global int *state, __global int *stages, __global int *late, __global char *profiles, __global int *record, volatile __global int *known, \
-  __global int *hits, int capacity
+  __global int *hits, int capacity, __global const int *restrict lines, __global const int *restrict columns, \
+  int column_count, __global int *restrict crossed
 #define TILE_INIT \
   {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, right, target_pad, \
-   gap_open, gap_extend, capacity, hits, late, letters, chunk, highest, depth, limit8, rows_after, columns_after, profiles, PROFILE_BYTES, SCORE_GIVEN BLOCKED_GIVEN}
+   gap_open, gap_extend, capacity, hits, late, letters, chunk, highest, depth, limit8, rows_after, columns_after, profiles, PROFILE_BYTES, SCORE_GIVEN, \
+   lines, columns, column_count, crossed BLOCKED_GIVEN}
 #if BLOCKED
 #define BLOCKED_ARGS , __global const int *restrict pairs, __global const int *restrict pair_places, int pair_score
 #define BLOCKED_GIVEN , pairs, pair_places, pair_score
@@ -172,22 +189,25 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
     lanes_sync();
 
     int seen = strip > 0 ? -T : INT_MAX;
-    for (int from = 0; from < n + T;) {
+    for (int from = 0, limit = 0; from < n + T;) {
+      if (from == limit) limit = columns_from(&w, from, n + T);
 #if PRUNE
-      const int pruned = prune_blocks(mine, &w, from, n + T, &seen, known, &best);
-      if (pruned > from) {
-        from = pruned;
-        continue;
+      if (!catches(&w)) {
+        const int pruned = prune_blocks(mine, &w, from, limit, &seen, known, &best);
+        if (pruned > from) {
+          from = pruned;
+          continue;
+        }
       }
 #endif
 #if NARROW
       const int before = from;
-      from = walk_narrow(mine, &w, from, n + T, &seen, known, &best);
+      from = walk_narrow(mine, &w, from, limit, &seen, known, &best);
       if (from > before) continue;
 #endif
-      const int to = block_end(&w, from, n + T);
+      const int to = block_end(&w, from, limit);
       wait_for(&w, min(to, n), &seen);
-      walk_wide(mine, &w, from, to, from < T || from >= n || tapped(&w), known, &best);
+      walk_wide(mine, &w, from, to, from < T || from >= n || tapped(&w) || catches(&w), known, &best);
       publish(&w, to);
       from = to;
     }

@@ -76,6 +76,18 @@ class Grid:
         """Steps [start, end) of a block; lane l is l columns behind them."""
         return block * self.n // self.B, (block + 1) * self.n // self.B
 
+    def at_ends(self, rows: tuple[int, ...]) -> bool:
+        """Does a strip end at each of these rows?"""
+        return not any(row % self.strip_rows for row in rows)
+
+    def bus_lines(self, rows: tuple[int, ...]) -> NDArray[np.int32]:
+        """Which line of the horizontal bus each strip reads; it writes its follower's.  Lines 0
+        and 1 take turns, but inner ``rows``, at which strips end, have lines 2, 3, ... of their
+        own, which stay.  (Two phases name more strips than there are, by up to B.)"""
+        lines = np.arange(self.strips + self.B + 1, dtype=np.int32) & 1
+        lines[[row // self.strip_rows for row in rows]] = np.arange(2, 2 + len(rows))
+        return lines
+
     def blocked_steps(self, pairs: Pairs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """At which step of which strip its lanes meet blocked ``pairs``.
 

@@ -89,16 +89,20 @@ class Plan:
         lanes, T, alpha = LANE_SETS[self.lanes].instead or (self.lanes, self.T, self.alpha)
         return replace(self, lanes=lanes, T=min(self.T, T), alpha=min(self.alpha, alpha))
 
-    def for_size(self, m: int, n: int) -> Plan:
-        """This plan with the alpha that a tile of m x n cells is done with soonest.
+    def for_size(self, m: int, n: int, rows: tuple[int, ...] = ()) -> Plan | None:
+        """This plan with the alpha that a tile of m x n cells is done with soonest, of those with
+        which strips end at all these inner ``rows``; None if there is none (or none that is at
+        least half of the plan's, where its lanes are not narrow).
 
         Strips are taken in rounds of B, each n columns long, and follow each other ``T + chunk``
         columns apart; a column costs its rows and some more.  CPUs try some values only, because
         each is another build of the kernel, which takes seconds there.
         """
         narrow = LANE_SETS[self.lanes].narrow
+        fit = [a for a in range(1, self.alpha + 1) if not any(r % (self.T * a) for r in rows)]
         if self.fixed or narrow is None:
-            return self
+            least = self.alpha if self.fixed else self.alpha / 2
+            return replace(self, alpha=fit[-1]) if fit and fit[-1] >= least else None
 
         def cost(alpha: int) -> tuple[float, int]:
             strips = -(-m // (self.T * alpha))
@@ -111,7 +115,10 @@ class Plan:
         tried: tuple[int, ...] = tuple(range(2, 65))
         if narrow == "vector":
             tried = (4, 8, 16) if self.B < 8 else (4, 8, 12, 14, 16)
-        alpha = min((a for a in (*tried, self.alpha) if a <= self.alpha), key=cost)
+        fit = [a for a in (*tried, self.alpha) if a in fit]
+        if not fit:
+            return None
+        alpha = min(fit, key=cost)
         if narrow == "packed" and m <= self.B * self.T * alpha:
             return replace(self, alpha=alpha, chunk=min(self.chunk, 64))  # follow sooner
         return replace(self, alpha=alpha)

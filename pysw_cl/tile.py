@@ -162,11 +162,12 @@ class Border:
 
 
 class EdgeArray:
-    """An edge in memory: a sink while it is written, a source afterwards."""
+    """An edge in memory: a sink while it is written, a source afterwards.  It takes none until a
+    part of it is written, and cells that never are count as unreachable."""
 
     def __init__(self, length: int) -> None:
-        self.h: Ints = np.full(length, NEG, np.int32)
-        self.x: Ints = np.full(length, NEG, np.int32)
+        self._length = length
+        self._cells: Edge | None = None
 
     @classmethod
     def of(cls, edge: Edge) -> EdgeArray:
@@ -176,7 +177,29 @@ class EdgeArray:
         return array
 
     def __len__(self) -> int:
-        return len(self.h)
+        return self._length
+
+    @property
+    def h(self) -> Ints:
+        """H of all cells."""
+        return self._all().h
+
+    @property
+    def x(self) -> Ints:
+        """X of all cells."""
+        return self._all().x
+
+    def _all(self) -> Edge:
+        if self._cells is None:
+            room = (np.full(self._length, NEG, np.int32) for _ in "hx")
+            self._cells = Edge(*room)
+        return self._cells
+
+    def take(self, edge: Edge) -> None:
+        """Keep all cells as they are, not copied: ``edge`` is this array's from now on."""
+        if len(edge) != self._length:
+            raise InternalError(f"an edge of {self._length} cells was given {len(edge)}")
+        self._cells = edge
 
     def write(self, start: int, edge: Edge) -> None:
         """Keep the cells that follow the first ``start`` ones."""

@@ -61,10 +61,11 @@ def test_interrupted_anywhere(tmp_path: Path, mode: str, free_ends: Any, gap_cos
 
 def test_an_uninterrupted_run_with_a_checkpoint(tmp_path: Path) -> None:
     a, b = pair()
+    how = options(plan={**REFERENCE, "tile_cells": 900})  # several tiles a band, some pruned
     for prune in (True, False):
         folder = tmp_path / str(prune)
         expected = pysw_cl.align(a, b, prune=prune, plan=REFERENCE)
-        found = pysw_cl.align(a, b, prune=prune, checkpoint=folder, **options())
+        found = pysw_cl.align(a, b, prune=prune, checkpoint=folder, **how)
         assert key(found) == key(expected)
         assert (found.stats.pruned > 0) == prune
         covered = found.stats.total_cells + found.stats.pruned
@@ -172,7 +173,7 @@ def test_damaged_rows(tmp_path: Path, damage: Any, output: str) -> None:
     expected = pysw_cl.align(a, b, output=output, plan={"engine": "reference"})
     for number, which in enumerate([[-1], [-1, -2], [0], [3], [2, 3, -1], range(100)]):
         folder = tmp_path / str(number)
-        interrupted(folder, 60 if output == "path" else 16, a, b, output=output, **options())
+        interrupted(folder, 24 if output == "path" else 16, a, b, output=output, **options())
         bands = rows(folder)
         assert len(bands) > 3
         lost = {bands[k] for k in which if k < len(bands)}
@@ -203,7 +204,7 @@ def test_damaged_path_or_result(tmp_path: Path, damage: Any, name: str) -> None:
 def test_damaged_job(tmp_path: Path, damage: Any, name: str) -> None:
     """A resume cannot go on; the same call again can, with the rows that are there."""
     a, b = pair()
-    interrupted(tmp_path, 60, a, b, **options())
+    interrupted(tmp_path, 24, a, b, **options())
     damage(tmp_path / name)
     said = message(lambda: pysw_cl.resume(tmp_path), CheckpointError)
     assert name in said and str(tmp_path) in said
@@ -217,7 +218,7 @@ def test_damaged_job(tmp_path: Path, damage: Any, name: str) -> None:
 
 def test_rows_of_another_job_are_not_used(tmp_path: Path) -> None:
     a, b = pair()
-    interrupted(tmp_path / "one", 60, a, b, **options())
+    interrupted(tmp_path / "one", 24, a, b, **options())
     interrupted(tmp_path / "two", 5, b, a, **options())
     for path in rows(tmp_path / "one"):
         path.rename(tmp_path / "two" / path.name)

@@ -342,6 +342,7 @@ class Counted:
         plan = Plan(engine="counting", form="two-phase", B=2, T=4, alpha=2)
         self.engine = CountingEngine(plan) if name == "counting" else make_engine(name)
         self.name, self.row_quantum = self.engine.name, self.engine.row_quantum
+        self.inner, self.strip_rows = self.engine.inner, self.engine.strip_rows
         self.tiles = 0
 
     def tile(self, job: TileJob) -> TileResult:

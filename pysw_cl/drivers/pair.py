@@ -61,7 +61,8 @@ def search(
         edges = problem.edges
         if want_path:
             most = most_pieces(m, n)
-            rows, columns = grid_places(m, engine.row_quantum, most), grid_places(n, 1, most)
+            quantum = engine.strip_rows(*tile_shape(m, n, plan.tile_cells))
+            rows, columns = grid_places(m, quantum, most), grid_places(n, 1, most)
             restarts = grid = SavedGrid.over(edges, rows, columns)
             edges, total = grid.saving(), total + walked_cells(m, n, grid)
         tell(0)

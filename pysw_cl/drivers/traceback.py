@@ -211,7 +211,8 @@ def _finer_grid(
     # cells no smaller than half the side of the largest tile with moves: where large tiles are
     # asked for, they take no longer for each step of the path than small ones
     most, least = most_pieces(m, n), isqrt(walk_cells) // 2
-    rows = grid_places(m, engine.row_quantum, most, least)
+    shape = tile_shape(m, n, m * n)
+    rows = grid_places(m, engine.strip_rows(*shape), most, least)
     columns = grid_places(n, 1, most, least)
     # at least two pieces a side, however small the caller wants the tiles
     if len(rows) == 2 and len(columns) == 2:
@@ -225,7 +226,7 @@ def _finer_grid(
         problem.floor,
         grid.saving(),
         blocked=cell.pairs(problem.blocked),
-        shape=tile_shape(m, n, m * n),
+        shape=shape,
     )
     path.add_cost(result.cells, result.launches)
     return grid

@@ -23,6 +23,8 @@ class TileJob:
     ``directions``: keep what a backward walk needs.  ``blocked``: pairs of letters of the tile, at
     least one, that may not be aligned: no path takes the diagonal step of their cells.  (Edges are
     such that a gap of one letter in each sequence leads around it, as in every real matrix.)
+    ``rows``, ``columns``: inner rows (0 < row < m) and columns (0 < column < n), each sorted, whose
+    cells are wanted, too; not together with ``directions``.
     """
 
     query: Codes
@@ -40,6 +42,13 @@ class TileJob:
     directions: bool = False
     after: tuple[int, int] | None = None
     blocked: Pairs | None = None
+    rows: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """m and n."""
+        return len(self.query), len(self.target)
 
 
 class Directions(Protocol):
@@ -72,7 +81,9 @@ class TileResult:
     """What a tile gives: edges out, the best cells (row-major first among equals, at most
     ``count``), where they are looked for the highest score (unlike a hit's it may be below the
     threshold, and is that of the computed cells), cells computed by lane set
-    ("engine/lanes/bits" -> cells), launches made, cells pruned."""
+    ("engine/lanes/bits" -> cells), launches made, cells pruned.  ``rows`` (n cells each) and
+    ``columns`` (m cells each) hold the inner ones that were wanted: what a tile that ends there has
+    as its bottom or right edge, in arrays that nobody else has."""
 
     bottom: Edge | None
     right: Edge | None
@@ -82,21 +93,28 @@ class TileResult:
     launches: int = 0
     directions: Directions | None = None
     pruned: int = 0
+    rows: dict[int, Edge] = field(default_factory=dict)
+    columns: dict[int, Edge] = field(default_factory=dict)
 
 
 class Engine(Protocol):
     """An engine computes tiles exactly; how is its private matter.
 
     Tiles of ``row_quantum`` rows, or a multiple, waste nothing; ``peak_bytes`` is the most device
-    memory that one tile took so far.
+    memory that one tile took so far.  ``inner``: inner rows and columns are taken without cutting a
+    tile; else a sweep cuts there, which costs as much and tells more of its progress.
     """
 
     name: str
     row_quantum: int
     peak_bytes: int
+    inner: bool
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile."""
+
+    def strip_rows(self, rows: int, columns: int) -> int:
+        """Rows of a strip of a tile of this size: inner rows at multiples cost nothing."""
 
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Memory that the moves of a tile of this size take when they are kept."""

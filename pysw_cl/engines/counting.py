@@ -23,6 +23,7 @@ from ..grid import SHORT, Grid, fit
 from ..plan import Plan
 from ..tile import Edge, Pairs
 from .base import TileJob, TileResult, Walk
+from .parts import by_parts
 
 Names = NDArray[np.int64]
 
@@ -99,6 +100,8 @@ class _Tile:
     grid: Grid
     tap: tuple[int, int]
     blocked: Pairs | None = None
+    rows: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
     bus: Names = field(init=False)
     stamps: dict[tuple[str, int, int], tuple[int, int]] = field(default_factory=dict)
 
@@ -106,10 +109,13 @@ class _Tile:
         grid = self.grid
         n, strips = grid.n, grid.strips
         self.width = n + 1  # cell (row, column) has the name row * width + column
-        self.bus = np.full((2, n), NOTHING, np.int64)
+        self.lines = grid.bus_lines(self.rows).tolist()
+        self.bus = np.full((2 + len(self.rows), n), NOTHING, np.int64)
         self.bus[0] = np.arange(1, n + 1)
         self.count = np.zeros((strips * grid.T, n), np.int64)
         self.right = np.zeros(strips * grid.T, np.int64)
+        #: how often each lane gave its cells of each inner column
+        self.caught = np.zeros((len(self.columns), strips * grid.T), np.int64)
         self.written = np.full((strips + 1, n, 3), -1, np.int64)
         self.read = self.written.copy()
         #: strips s, s + chains, ... are one chain: the same lanes walk them without a pause
@@ -139,35 +145,35 @@ class _Tile:
         """bus_load: the name of the top H and F at column j of the strip that is entered."""
         if w.published is not None and w.enter > 0 and j >= w.published:
             raise self.fault(w, j, f"column {j} of the strip above is not published")
-        parity = w.enter & 1
-        self.stamp(w, j, "read", parity, j)
+        line = self.lines[w.enter]
+        self.stamp(w, j, "read", line, j)
         if count:
             self.read[w.enter, j] = w.launch, w.group, j
-        return int(self.bus[parity, j])
+        return int(self.bus[line, j])
 
     def give(self, w: _Walk, strip: int, at: int, j: int, s: _Lanes, lane: int, r: int) -> None:
         """Write the bottom row of ``strip`` at column ``at``."""
         if w.published is not None and strip > 0 and at >= w.published:
             raise self.fault(w, j, f"column {at} may still be read by the strip above")
-        parity = ~strip & 1
-        self.stamp(w, j, "write", parity, at)
+        line = self.lines[strip + 1]
+        self.stamp(w, j, "write", line, at)
         name = s.h[lane] - (self.grid.alpha - 1 - r) * self.width
         bottom = strip * self.grid.strip_rows + lane * self.grid.alpha + r + 1
         if s.h[lane] == NOTHING or name != bottom * self.width + at + 1:
             raise self.fault(w, j, f"bottom row of strip {strip} gets cell {name} in column {at}")
-        self.bus[parity, at] = name
+        self.bus[line, at] = name
         if self.written[strip + 1, at, 0] < 0:
             self.written[strip + 1, at] = w.launch, w.group, j
 
-    def stamp(self, w: _Walk, j: int, kind: str, parity: int, at: int) -> None:
+    def stamp(self, w: _Walk, j: int, kind: str, line: int, at: int) -> None:
         """Groups of one two-phase launch run in any order: what one writes no other touches."""
         if self.grid.form == "ticketed":
             return
         for other in ("write",) if kind == "read" else ("write", "read"):
-            launch, group = self.stamps.get((other, parity, at), (-1, -1))
+            launch, group = self.stamps.get((other, line, at), (-1, -1))
             if launch == w.launch and group != w.group:
                 raise self.fault(w, j, f"{kind} of bus column {at} races with group {group}")
-        self.stamps[kind, parity, at] = w.launch, w.group
+        self.stamps[kind, line, at] = w.launch, w.group
 
     def column_step(self, s: _Lanes, w: _Walk, j: int, top: int, target: int, count: bool) -> None:
         """One step of all lanes: what each uses must be what its cell needs."""
@@ -192,6 +198,15 @@ class _Tile:
             turn, chain = divmod(w.strip, self.chains)
             self.busy[chain][turn * grid.n + j] += int(live.sum())
 
+    def catch(self, s: _Lanes, w: _Walk, j: int, k: int, count: bool) -> None:
+        """The lane that is at inner column k in this step gives its cells."""
+        column = self.columns[k]
+        lane, R = j - (column - 1), self.grid.alpha
+        row = w.strip * self.grid.strip_rows + lane * R
+        if s.h[lane] != (row + R) * self.width + column:
+            raise self.fault(w, j, f"lane {lane} is not at column {column}")
+        self.caught[k, row // R] += count
+
     def walk_carefully(
         self, s: _Lanes, w: _Walk, start: int, end: int, count: bool
     ) -> Iterator[None]:
@@ -213,6 +228,9 @@ class _Tile:
             inside = w.enter >= 0 and j < n
             top = self.take(w, j, count) if inside else NOTHING
             self.column_step(s, w, j, top, j + 1 if inside else NOTHING, count)
+            for k, column in enumerate(self.columns):
+                if 0 <= j - (column - 1) < T:
+                    self.catch(s, w, j, k, count)
             lane, r = self.outlet(w.strip)
             if w.enter >= 0 and 0 <= j - lane < n:
                 self.give(w, w.strip, j - lane, j, s, lane, r)
@@ -242,6 +260,13 @@ class _Tile:
         if again:
             yield from self.walk_carefully(before, w, start, end, False)
 
+    def until(self, step: int) -> tuple[int, bool]:
+        """Up to which step the same inner columns are met as from ``step`` on; are there any?"""
+        spans = [(column - 1, column - 1 + self.grid.T) for column in self.columns]
+        ends = [at for span in spans for at in span if at > step]
+        met = any(start <= step < end for start, end in spans)
+        return min([*ends, self.grid.n + self.grid.T]), met
+
     def tapped(self, strip: int) -> bool:
         """Is the bottom row of this strip another than the last lane's last?"""
         return self.outlet(strip) != (self.grid.T - 1, self.grid.alpha - 1)
@@ -251,9 +276,13 @@ class _Tile:
         grid = self.grid
         lane, r = self.tap
         bottom = (grid.strips - 1) * grid.strip_rows + lane * grid.alpha + r + 1
-        names = bottom * self.width + np.arange(1, grid.n + 1)
-        if not np.array_equal(self.bus[grid.strips & 1], names):
-            raise InternalError(f"{grid}: the bottom edge is not row {bottom}")
+        edges = {bottom: self.lines[grid.strips]}
+        edges |= {row: 2 + k for k, row in enumerate(self.rows)}
+        for row, line in edges.items():
+            if not np.array_equal(self.bus[line], row * self.width + np.arange(1, grid.n + 1)):
+                raise InternalError(f"{grid}: line {line} of the bus is not row {row}")
+        if not (self.caught == 1).all():
+            raise InternalError(f"{grid}: an inner column is not given once by each lane")
         if not (self.right == 1).all():
             raise InternalError(f"{grid}: the right edge is not written once by each lane")
         if self.blocked is not None and sorted(map(list, self.met)) != self.blocked.T.tolist():
@@ -336,12 +365,13 @@ class _Ticketed:
             s = _Lanes.clear(T)
             start = 0
             while start < n + T:
-                end, careful = min(start + self.chunk, n + T), True
+                limit, catches = tile.until(start)
+                end, careful = min(start + self.chunk, limit), True
                 if start < T:
-                    end = min(T, n + T)
+                    end = min(T, limit)
                 elif start < n:
                     end = min(end, n)
-                    careful = tile.tapped(strip)
+                    careful = tile.tapped(strip) or catches
                 if strip > 0:
                     while self.progress[strip - 1] < min(end, n):
                         yield False
@@ -386,10 +416,14 @@ class CountingEngine:
             raise InternalError(f"order {order!r} is not one of {', '.join(ORDERS)}")
         self.plan = replace(plan, engine=self.name)
         self.row_quantum = plan.T * plan.alpha
-        self.peak_bytes = 0
+        self.peak_bytes, self.inner = 0, plan.form == "ticketed"
         self.order, self.again = order, again
         self.counts: list[TileCount] = []
         self._rng = np.random.default_rng(seed)
+
+    def strip_rows(self, rows: int, columns: int) -> int:
+        """That of the plan, whatever the size."""
+        return self.row_quantum
 
     def moves_bytes(self, rows: int, columns: int) -> int:
         """As if they were packed, 4 bits a cell."""
@@ -402,8 +436,12 @@ class CountingEngine:
         if job.directions and form == "two-phase":
             form, B = "ticketed", 1
         grid = fit(m, n, B, plan.T, plan.alpha, form)
+        if grid.form == "two-phase" and (job.rows or job.columns):
+            return by_parts(self.tile, job, job.rows, job.columns)
+        if not grid.at_ends(job.rows):
+            return by_parts(self.tile, job, job.rows, ())
         tap = grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1)
-        tile = _Tile(grid, tap, job.blocked)
+        tile = _Tile(grid, tap, job.blocked, job.rows, job.columns)
         if grid.form == "ticketed":
             launches = _Ticketed(tile, plan.chunk, self.order, self.again, self._rng).run()
         else:
@@ -416,5 +454,7 @@ class CountingEngine:
             right=Edge(job.left.h + np.int32(n), job.left.x),
             cells={f"counting/{grid.form}/0": int(count.cells.sum())},
             launches=launches,
+            rows={i: Edge(job.top.h + np.int32(i), job.top.x.copy()) for i in job.rows},
+            columns={j: Edge(job.left.h + np.int32(j), job.left.x.copy()) for j in job.columns},
             directions=_Straight() if job.directions else None,
         )

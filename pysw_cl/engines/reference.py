@@ -171,6 +171,11 @@ class ReferenceEngine:
     name = "reference"
     row_quantum = 1
     peak_bytes = 0
+    inner = True
+
+    def strip_rows(self, rows: int, columns: int) -> int:
+        """Any row is as good."""
+        return 1
 
     def moves_bytes(self, rows: int, columns: int) -> int:
         """As if they were packed, 4 bits a cell."""
@@ -186,14 +191,21 @@ class ReferenceEngine:
         )
         codes = job.query, job.target
         matrices = fill(*codes, job.scoring, job.floor, job.corner, top, left, job.blocked)
-        inner = slice(1, None)
-        bottom = _edge(matrices.h[-1, 1:], matrices.opened(matrices.f, -1, inner))
-        right = _edge(matrices.h[1:, -1], matrices.opened(matrices.e, inner, -1))
-        if job.floor is None:
-            bottom, right = bottom.restored(), right.restored()
+        (m, n), inner = job.size, slice(1, None)
+
+        def row(i: int) -> Edge:
+            edge = _edge(matrices.h[i, 1:], matrices.opened(matrices.f, i, inner))
+            return edge.restored() if job.floor is None else edge
+
+        def column(j: int) -> Edge:
+            edge = _edge(matrices.h[1:, j], matrices.opened(matrices.e, inner, j))
+            return edge.restored() if job.floor is None else edge
+
         return TileResult(
-            bottom=bottom if job.bottom else None,
-            right=right,
+            bottom=row(m) if job.bottom else None,
+            right=column(n),
+            rows={i: row(i) for i in job.rows},
+            columns={j: column(j) for j in job.columns},
             hits=_hits(matrices, job) if job.best else (),
             top=int(matrices.h[1:, 1:].max()) if job.best else None,
             cells={"reference/numpy/64": len(job.query) * len(job.target)},

@@ -8,7 +8,7 @@ edge, progress and cancellation are the same for every engine.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isqrt
@@ -26,6 +26,7 @@ from ..tile import (
     Hit,
     Limits,
     Pairs,
+    Sink,
     Source,
     View,
     Want,
@@ -116,8 +117,10 @@ def sweep(
 
     ``floor`` is 0 (local) or None.  Edges stream: tiles are done in bands from top to bottom, each
     from left to right; a source is read when a tile needs it and a sink written when it is there.
-    ``shape``: rows and columns of a tile (default: one tile).  ``progress(done, total)`` is called
-    with cells after every tile; an exception that it raises ends the sweep.
+    ``shape``: rows and columns of a tile (default: one tile); where the engine cannot take special
+    rows and columns inside one, or in a corridor, tiles also end at each of them.
+    ``progress(done, total)`` is called with cells after every tile; an exception that it raises
+    ends the sweep.
     ``blocked``: pairs of letters that are never aligned.
     """
     want, limits = want or Want(), limits or Limits()
@@ -140,7 +143,11 @@ class _Sweep:
     def run(self, shape: tuple[int, int] | None, progress: Progress | None) -> SweepResult:
         m, n = len(self.query), len(self.target)
         rows, columns = shape or (m, n)
-        row_cuts = cuts(m, rows, self.engine.row_quantum, tuple(self.edges.rows))
+        self.inner = self.engine.inner and self.limits.corridor is None
+        forced = () if self.inner else tuple(self.edges.rows)
+        strip = self.engine.strip_rows(rows, columns)
+        quantum = strip if self.inner else self.engine.row_quantum
+        row_cuts = cuts(m, rows, quantum, forced)
         self.result, self.m, self.n = SweepResult(), m, n
         band_above = EdgeArray(n if len(row_cuts) > 2 else 0)
         done, corner_below, reached = 0, self.edges.corner, n
@@ -191,7 +198,7 @@ class _Sweep:
         return Edge.one_gap(int(above.read(column - 1, column).h[0]), length, *gaps)
 
     def _column_cuts(self, first: int, last: int, step: int) -> list[int]:
-        forced = tuple(place - first for place in self.edges.columns)
+        forced = () if self.inner else tuple(place - first for place in self.edges.columns)
         return [first + place for place in cuts(last - first, step, 1, forced)]
 
     def _tile(
@@ -234,6 +241,8 @@ class _Sweep:
             right=area.column_end < self.n or self._right_wanted(),
             blocked=area.pairs(self.blocked),
             after=self._after(area),
+            rows=_between(self.edges.rows, area.row, area.row_end),
+            columns=_between(self.edges.columns, area.column, area.column_end),
         )
 
     def _after(self, area: Area) -> tuple[int, int] | None:
@@ -267,6 +276,10 @@ class _Sweep:
 
     def _serve(self, area: Area, done: TileResult) -> None:
         edges, bottom, right = self.edges, done.bottom, done.right
+        for column, cells in done.columns.items():
+            _give(edges.columns[area.column + column], area.row, cells)
+        for row, cells in done.rows.items():
+            _give(edges.rows[area.row + row], area.column, cells)
         if right is not None and area.column_end in edges.columns:
             edges.columns[area.column_end].write(area.row, right)
         if bottom is not None and area.row_end in edges.rows:
@@ -336,7 +349,24 @@ class _Sweep:
             h = np.full(length, self.floor, np.int32)
             return Edge(h, (h - np.int32(self.scoring.gap_open)).astype(np.int32))
 
-        return TileResult(edge(area.column_end - area.column), edge(area.row_end - area.row))
+        n, m = area.column_end - area.column, area.row_end - area.row
+        rows = _between(self.edges.rows, area.row, area.row_end)
+        columns = _between(self.edges.columns, area.column, area.column_end)
+        inner = {row: edge(n) for row in rows}, {column: edge(m) for column in columns}
+        return TileResult(edge(n), edge(m), rows=inner[0], columns=inner[1])
+
+
+def _give(sink: Sink, start: int, cells: Edge) -> None:
+    """Write cells that nobody else has to a sink; if they are all of an array's, without a copy."""
+    if isinstance(sink, EdgeArray) and len(cells) == len(sink):
+        sink.take(cells)
+    else:
+        sink.write(start, cells)
+
+
+def _between(places: Iterable[int], start: int, stop: int) -> tuple[int, ...]:
+    """Those of ``places`` strictly between, sorted, counted from ``start``."""
+    return tuple(sorted(place - start for place in places if start < place < stop))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InternalError
 from ..grid import Grid, fit
 from ..opencl.buffers import Buffers
 from ..opencl.device import Runtime
@@ -33,7 +34,7 @@ _TILE = (
     "query target letters left_h left_x right_h right_x bus m:int n:int stride:int strips:int "
     "tap_lane:int tap_r:int right:int query_pad:int target_pad:int gap_open:int gap_extend:int "
     "chunk:int highest:int depth:int limit8:int rows_after:int columns_after:int state stages "
-    "late profiles record known hits capacity:int"
+    "late profiles record known hits capacity:int lines columns column_count:int crossed"
 )
 _FORM = {
     "ticketed": "ticket progress dirs",
@@ -77,19 +78,19 @@ def kernel_spec(
     return KernelSpec(_NAME[form], tuple(files), tuple(arguments))
 
 
-def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan, str]:
-    """The plan for one tile, and the score file.  Narrow lanes keep no moves and block no
-    pairs, every block of a tile must be proven to fit 16 bits, and its scores must be of a kind
-    that they can make."""
+def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
+    """The plan for one tile, and the score file; None where the job's inner rows are not at strips'
+    ends.  Narrow lanes keep no moves and block no pairs, every block of a tile must be proven to
+    fit 16 bits, and its scores must be of a kind that they can make."""
     scoring = job.scoring
     score = "match" if _simple(scoring) else "matrix"
     if LANE_SETS[plan.lanes].instead is None:
-        return plan, score
+        return plan.for_size(*job.size, job.rows), score
     narrow = _narrow_score(plan, job, permute)
     fits = Bounds.of(scoring).fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T)
     if narrow is not None and fits and not job.directions and job.blocked is None:
-        return plan, narrow
-    return plan.without_narrow(), score
+        return plan.for_size(*job.size, job.rows), narrow
+    return plan.without_narrow().for_size(*job.size, job.rows), score
 
 
 def _may_slope(plan: Plan, job: TileJob) -> bool:
@@ -152,9 +153,11 @@ class TileRun:
         self, runtime: Runtime, plan: Plan, job: TileJob, buffers: Buffers, capacity: int = 0
     ) -> None:
         self.runtime, self.job, self.buffers, self.capacity = runtime, job, buffers, capacity
-        m, n = len(job.query), len(job.target)
-        self.plan, self.score = planned(plan, job, bool(runtime.advice["permute"]))
-        self.plan = plan = plan.for_moves(m, n) if job.directions else self.plan.for_size(m, n)
+        m, n = job.size
+        fits, self.score = planned(plan, job, bool(runtime.advice["permute"]))
+        if fits is None:
+            raise InternalError(f"no strips of {plan} end at the rows {job.rows}")
+        self.plan = plan = plan.for_moves(m, n) if job.directions else fits
         self.sloped = LANE_SETS[plan.lanes].narrow == "packed" and _may_slope(plan, job)
         form, B = plan.form, plan.B
         if job.directions and form == "two-phase":
@@ -206,6 +209,7 @@ class TileRun:
             defines["WARPS"] = self.warps
         if LANE_SETS[self.plan.lanes].narrow == "packed":
             defines |= {"CHUNK": self.plan.chunk, "SLOPED": int(self.sloped)}
+            defines["COLUMNS"] = int(bool(job.columns))
         return defines
 
     def _score_arguments(self) -> tuple[int, int, dict[str, Any]]:
@@ -242,7 +246,9 @@ class TileRun:
         tap_lane, tap_r = grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1)
         rows = grid.padded_rows if job.right else 1
         self.right = buffers.empty(4 * rows), buffers.empty(4 * rows)
-        self.bus = buffers.empty(16 * self.stride)
+        self.lines = grid.bus_lines(job.rows)
+        self.bus = buffers.empty(8 * self.stride * (2 + len(job.rows)))
+        self.crossed = buffers.empty(8 * grid.padded_rows * len(job.columns))
         buffers.write(self.bus, job.top.h)
         buffers.write(self.bus, job.top.x, 4 * self.stride)
         record = np.zeros((self.walkers, RECORD_WORDS), np.int32)
@@ -286,6 +292,10 @@ class TileRun:
             known=buffers.of(np.array([self.threshold], np.int32)),
             hits=self.hits,
             capacity=self.capacity,
+            lines=buffers.of(self.lines),
+            columns=buffers.of(np.array(job.columns or (0,), np.int32)),
+            column_count=len(job.columns),
+            crossed=self.crossed,
             **score_arguments,
         )
         if job.blocked is not None:
@@ -329,16 +339,8 @@ class TileRun:
     def result(self) -> tuple[TileResult, int]:
         """What the tile gives, without moves, and how many cells could have been collected."""
         grid, job, read = self.grid, self.job, self.buffers.read
-        right = None
-        if job.right:
-            right = Edge(read(self.right[0], grid.m), read(self.right[1], grid.m))
-        bottom = None
-        if job.bottom:
-            at = 2 * self.stride * (grid.strips & 1)
-            bottom = Edge(read(self.bus, grid.n, at), read(self.bus, grid.n, at + self.stride))
-        if job.floor is None:
-            right = right.restored() if right is not None else None
-            bottom = bottom.restored() if bottom is not None else None
+        right = self._edge(*self.right, grid.m) if job.right else None
+        bottom = self._line(int(self.lines[grid.strips])) if job.bottom else None
         best: tuple[Hit, ...] = ()
         top, found = None, 0
         records = read(self.record, RECORD_WORDS * self.walkers).reshape(-1, RECORD_WORDS)
@@ -349,9 +351,24 @@ class TileRun:
             found = int(read(self.hits, 1)[0])
             collected = read(self.hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
             best = tuple(self._hits(collected))
-        cells = self._cells(records)
+        cells, height = self._cells(records), grid.padded_rows
         pruned = cells.pop("pruned", 0)
-        return TileResult(bottom, right, best, top, cells, self.launches, pruned=pruned), found
+        done = TileResult(bottom, right, best, top, cells, self.launches, pruned=pruned)
+        done.rows.update({row: self._line(2 + k) for k, row in enumerate(job.rows)})
+        for k, column in enumerate(job.columns):
+            at = 2 * k * height, (2 * k + 1) * height
+            done.columns[column] = self._edge(self.crossed, self.crossed, grid.m, *at)
+        return done, found
+
+    def _line(self, line: int) -> Edge:
+        """A line of the bus."""
+        at = 2 * self.stride * line, (2 * line + 1) * self.stride
+        return self._edge(self.bus, self.bus, self.grid.n, *at)
+
+    def _edge(self, h: Any, x: Any, length: int, h_at: int = 0, x_at: int = 0) -> Edge:
+        """An edge from two buffers, or two places of one."""
+        edge = Edge(self.buffers.read(h, length, h_at), self.buffers.read(x, length, x_at))
+        return edge.restored() if self.job.floor is None else edge
 
     def _hits(self, cells: NDArray[np.int32]) -> list[Hit]:
         """(score, row, column) of real cells; a group without a hit recorded no score."""

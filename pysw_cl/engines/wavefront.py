@@ -16,9 +16,9 @@ from ..opencl.buffers import Buffers, Room
 from ..opencl.device import Runtime
 from ..opencl.program import BoundKernel, KernelSpec
 from ..plan import Plan
-from ..tile import Hit, pairs_inside
 from .base import TileJob, TileResult, Walk
-from .tile_run import TileRun, moves_bytes
+from .parts import by_parts
+from .tile_run import TileRun, moves_bytes, planned
 
 #: Cells that a tile collects at least room for when several best ones are wanted.
 LEAST_HITS = 1 << 14
@@ -73,11 +73,16 @@ class WavefrontEngine:
         self.runtime = runtime
         self.plan = plan
         self.row_quantum = plan.T * plan.alpha
-        self.peak_bytes = 0
+        self.peak_bytes, self.inner = 0, plan.form == "ticketed"
         self._room = Room()
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.engines.base.TileJob`."""
+        if job.rows or job.columns:
+            if not self.inner or not self._in_memory(job):
+                return by_parts(self.tile, job, job.rows, job.columns)
+            if planned(self.plan, job, bool(self.runtime.advice["permute"]))[0] is None:
+                return by_parts(self.tile, job, job.rows, ())
         if job.best and job.count > 1:
             return self._collect(job)
         return self._run(job)[0]
@@ -104,57 +109,31 @@ class WavefrontEngine:
             if found <= capacity:
                 return replace(done, hits=hits)
             if len(hits) < job.count or (least is not None and hits[-1].score <= least):
-                return self._collect_halves(replace(job, threshold=least))
+                m, n = job.size  # one row is halved by columns
+                halves = ((m // 2,), ()) if m > 1 else ((), (n // 2,))
+                return by_parts(self.tile, replace(job, threshold=least), *halves)
             least = hits[-1].score
 
-    def _collect_halves(self, job: TileJob) -> TileResult:
-        m, n, count = len(job.query), len(job.target), job.count
-        job, blocked = replace(job, right=True), job.blocked
-        across = m > 1  # one row is halved by columns
-        at = m // 2 if across else n // 2
-        if across:
-            corner = int(job.left.h[at - 1])
-            one = replace(job, query=job.query[:at], left=job.left.part(0, at), bottom=True)
-            two = replace(job, query=job.query[at:], left=job.left.part(at, m), corner=corner)
-            parts = (0, at, 0, n), (at, m, 0, n)
-        else:
-            corner = int(job.top.h[at - 1])
-            one = replace(job, target=job.target[:at], top=job.top.part(0, at))
-            two = replace(job, target=job.target[at:], top=job.top.part(at, n), corner=corner)
-            parts = (0, m, 0, at), (0, m, at, n)
-        one, two = (
-            replace(half, blocked=pairs_inside(blocked, *part))
-            for half, part in zip((one, two), parts, strict=True)
+    def strip_rows(self, rows: int, columns: int) -> int:
+        """Rows of a strip of a tile of this size: inner rows at multiples cost nothing, and lanes
+        that take over where narrow ones cannot do the tile have strips that end there, too."""
+        plan = self.plan.for_size(rows, columns)
+        if plan is None or plan.fixed or not self.inner:
+            return self.row_quantum
+        wide = plan.without_narrow()
+        every = (plan.T * alpha for alpha in range(plan.alpha, 1, -1))
+        return next((strip for strip in every if wide.for_size(rows, columns, (strip,))), plan.T)
+
+    def _in_memory(self, job: TileJob) -> bool:
+        """Does the device hold all inner rows and columns, with half of its memory to spare?"""
+        m, n = job.size
+        across = 8 * (n + 2 * self.plan.T) * (2 + len(job.rows))
+        down = 8 * (m + self.row_quantum) * len(job.columns)
+        piece, limit = (
+            int(getattr(self.runtime.device, name))
+            for name in ("max_mem_alloc_size", "global_mem_size")
         )
-        first = self.tile(one)
-        if len(first.hits) == count:  # an equal cell of the second half would come later
-            two = replace(two, threshold=first.hits[-1].score + 1)
-        if across:
-            assert first.bottom is not None
-            second = self.tile(replace(two, top=first.bottom))
-            assert first.right is not None
-            assert second.right is not None
-            right, bottom = first.right.joined(second.right), second.bottom
-        else:
-            assert first.right is not None
-            second = self.tile(replace(two, left=first.right))
-            assert second.right is not None
-            right = second.right
-            bottom = None
-            if first.bottom is not None and second.bottom is not None:
-                bottom = first.bottom.joined(second.bottom)
-        row, column = (at, 0) if across else (0, at)
-        moved = (Hit(h.score, h.row + row, h.column + column) for h in second.hits)
-        assert first.top is not None
-        assert second.top is not None
-        return TileResult(
-            bottom,
-            right,
-            tuple(sorted([*first.hits, *moved])[:count]),
-            max(first.top, second.top),
-            {kind: first.cells[kind] + second.cells[kind] for kind in first.cells},
-            first.launches + second.launches,
-        )
+        return max(across, down) <= piece and across + down <= limit // 2
 
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Memory of the moves of a tile: see :func:`pysw_cl.engines.tile_run.moves_bytes`."""
