@@ -12,7 +12,7 @@
 // pairs, pair_places: where BLOCKED, when lanes meet blocked pairs, those of strip s from place s on (as
 // pysw_cl.grid.Grid.blocked_steps says).
 
-#define LATE_ROOM(chunk) (LATE_WORDS + (R + 1) * T + 2 * (chunk))
+#define LATE_ROOM(chunk) (LATE_WORDS + 2 * (R + 1) * T + 2 * (chunk))
 
 typedef struct {
   __global const uchar *query, *target;

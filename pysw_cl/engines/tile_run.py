@@ -287,7 +287,7 @@ class TileRun:
             state=buffers.empty(4 * self.walkers * (4 * grid.alpha + 6) * grid.T),
             profiles=buffers.empty(16 * grid.T * self.walkers * score_arguments.get("wide", 0)),
             stages=buffers.empty(8 * self.walkers * chunk),
-            late=buffers.empty(4 * self.walkers * (8 + (grid.alpha + 1) * grid.T + 2 * chunk)),
+            late=buffers.empty(4 * self.walkers * (8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk)),
             record=self.record,
             known=buffers.of(np.array([self.threshold], np.int32)),
             hits=self.hits,
