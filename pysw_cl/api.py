@@ -156,10 +156,10 @@ def align(
     cost = None if mode == "local" or (max_cost == "auto" and not prune) else max_cost
     how = {"prune": bool(prune), "max_cost": cost, "progress": progress, "stats": stats}
     job, end, path, tiles = _best_strand(engine, chosen, jobs, how)
-    found = None if path is None else _found_path(job, end, path)
+    found = None if path is None else path_of(job, end, path)
     stats.seconds = time.perf_counter() - started
     stats.device_bytes = engine.peak_bytes
-    return _alignment(job, end, found, chosen, stats, tiles)
+    return alignment_of(job, end, found, chosen, stats, tiles)
 
 
 def resume(
@@ -204,7 +204,7 @@ def _check_options(
         raise InputError(f"stop_after must be a number of seconds or None, not {stop_after!r}")
 
 
-def _problem(job: Job) -> Problem:
+def problem_of(job: Job) -> Problem:
     """The comparison that a job asks for."""
     free = FreeEnds(*job.free_ends)
     return Problem(*job.frame.codes(job.scoring), job.scoring, job.mode, free)
@@ -231,25 +231,26 @@ def _run_saved(
     """Run a job with a checkpoint, or read its result if it is finished."""
     found = saved_result(store)
     if found is not None:
-        return _alignment(store.job, *found)
+        return alignment_of(store.job, *found)
     engine, chosen = make_engine(device, plan)
     for name in ("tile_cells", "walk_cells", "busy_rows"):
         how[name] = getattr(chosen, name)
-    run = SavedRun(engine, _problem(store.job), store, prune=prune, progress=progress, **how)
+    run = SavedRun(engine, problem_of(store.job), store, prune=prune, progress=progress, **how)
     end = run.end()
-    path = _found_path(store.job, end, run.path(end)) if run.want_path else None
+    path = path_of(store.job, end, run.path(end)) if run.want_path else None
     stats = run.stats()
-    result = _alignment(store.job, end, path, chosen, stats)
+    result = alignment_of(store.job, end, path, chosen, stats)
     save_result(store, end, path, chosen, stats)
     return result
 
 
-def _found_path(job: Job, end: Hit, path: Path) -> FoundPath:
+def path_of(job: Job, end: Hit, path: Path) -> FoundPath:
+    """Where a path starts, and its runs."""
     letters = job.frame.region(path.row, end.row, path.column, end.column)
     return path.row, path.column, runs_from_moves(path.forward(), *letters, job.scoring)
 
 
-def _alignment(
+def alignment_of(
     job: Job,
     end: Hit,
     path: FoundPath | None,
@@ -304,7 +305,7 @@ def _best_strand(
         beat = None if found is None else found[1].score
         part = how | {"progress": part_of(how["progress"], k, len(jobs))}
         end, path, tiles = search(
-            engine, plan, _problem(job), job.output == "path", beat=beat, **part
+            engine, plan, problem_of(job), job.output == "path", beat=beat, **part
         )
         if beat is None or end.score > beat:
             found = job, end, path, tiles

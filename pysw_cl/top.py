@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import astuple
 from math import ceil, isfinite
 from numbers import Real
 from typing import Any
 
-from .api import OUTPUTS, make_engine
-from .drivers.problem import FreeEnds, Problem
+from .api import OUTPUTS, alignment_of, make_engine, path_of, problem_of
+from .checkpoint import Job
+from .drivers.problem import FreeEnds
 from .drivers.top import find_top
 from .engines.sweep import Progress
-from .errors import InputError, InternalError
+from .errors import InputError
+from .frame import make_frames
 from .plan import Plan
 from .precision import check_range
-from .results import Alignment, Stats, runs_from_moves, unscale
-from .scoring import Scoring, cached_scoring
+from .results import Alignment, Stats
+from .scoring import cached_scoring
 from .sequences import as_sequence
-from .tile import View
 
 
 def align_top(
@@ -82,35 +84,20 @@ def align_top(
         raise InputError(f"output must be 'score', 'ends' or 'path', not {output!r}")
     if progress is not None and not callable(progress):
         raise InputError(f"progress must be a function or None, not {progress!r}")
-    scoring: Scoring = cached_scoring(sub_score, gap_cost, wildcard)
-    query, target = as_sequence(a, "query"), as_sequence(b, "target")
-    check_range(scoring, len(query), len(target), "local")
-    codes = scoring.encode_query(query.letters), scoring.encode_target(target.letters)
-    problem = Problem(View(codes[0]), View(codes[1]), scoring, "local", FreeEnds())
+    scoring = cached_scoring(sub_score, gap_cost, wildcard)
+    query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
+    frame = make_frames(query, target, None, None, "plus", scoring)[0]
+    check_range(scoring, *frame.shape, "local")
+    job = Job(query, target, scoring, "local", astuple(FreeEnds()), output, frame)
+    problem = problem_of(job)
     engine, chosen = make_engine(device, plan)
 
     results = []
     least, paths = ceil(min_score * scoring.scale), output == "path"
     for one in find_top(engine, problem, chosen, int(k), least, last_path=paths, progress=progress):
-        end, path = one.end, one.path
-        found: dict[str, Any] = {}
-        if output != "score":
-            found |= {"query_end": end.row, "target_end": end.column}
-        if paths and path is not None:
-            letters = query.letters[path.row : end.row], target.letters[path.column : end.column]
-            runs = runs_from_moves(path.forward(), *letters, scoring)
-            found |= {"query_start": path.row, "target_start": path.column, "runs": runs}
+        path = path_of(job, one.end, one.path) if paths and one.path is not None else None
         now = time.perf_counter()
         stats = Stats(one.cells, one.launches, now - started, engine.peak_bytes)
         started = now
-        score = unscale(end.score, scoring)
-        result = Alignment(
-            score, "local", query, target, scoring, plan=chosen, stats=stats, **found
-        )
-        if paths and result.rescore() != score:
-            raise InternalError(
-                f"path {len(results) + 1} scores {result.rescore()}, not {score}; please report "
-                f"this with both sequences, {sub_score=}, {gap_cost=} and {chosen}"
-            )
-        results.append(result)
+        results.append(alignment_of(job, one.end, path, chosen, stats))
     return results
