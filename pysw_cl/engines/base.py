@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring import Scoring
-from ..tile import Codes, Edge, Hit, Pairs
+from ..tile import Codes, Edge, Hit, Pairs, View
+
+if TYPE_CHECKING:
+    from .tile_set import SideBySide
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,11 @@ class Engine(Protocol):
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile."""
+
+    def side_by_side(
+        self, query: View, target: View, scoring: Scoring, floor: int | None
+    ) -> SideBySide | None:
+        """What computes many tiles of this matrix at once; None where one by one is as good."""
 
     def strip_rows(self, rows: int, columns: int) -> int:
         """Rows of a strip of a tile of this size: inner rows at multiples cost nothing."""

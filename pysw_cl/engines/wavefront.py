@@ -124,6 +124,15 @@ class WavefrontEngine:
         every = (plan.T * alpha for alpha in range(plan.alpha, 1, -1))
         return next((strip for strip in every if wide.for_size(rows, columns, (strip,))), plan.T)
 
+    def side_by_side(
+        self, query: View, target: View, scoring: Scoring, floor: int | None
+    ) -> SideBySide | None:
+        """See :class:`pysw_cl.engines.base.Engine`."""
+        if LANE_SETS[self.plan.lanes].narrow != "packed" or self.plan.form != "ticketed":
+            return None
+        tiles = SideBySide(self, query, target, scoring, floor)
+        return tiles if tiles.able else None
+
     def _in_memory(self, job: TileJob) -> bool:
         """Does the device hold all inner rows and columns, with half of its memory to spare?"""
         m, n = job.size

@@ -223,6 +223,18 @@ class Buffers:
         part = self._part(size, None)
         return self._make(size, cl.mem_flags.READ_WRITE, None) if part is None else part
 
+    def again(self, buffer: Any, size: int) -> Any:
+        """``buffer``, one of these or None, if it has ``size`` bytes; else a new one instead."""
+        import pyopencl as cl
+
+        if buffer is not None:
+            if buffer.size >= size:
+                return buffer
+            self._held.remove(buffer)
+            self.bytes -= buffer.size
+            buffer.release()
+        return self._make(size, cl.mem_flags.READ_WRITE, None)
+
     def lasting(self, size: int) -> Any:
         """A buffer of at least ``size`` bytes that is not freed with the others; who has it at last
         gives it to the room."""

@@ -1,0 +1,308 @@
+"""The path, ahead of itself: the tiles that it is likely to lead through, computed side by side.
+
+`traceback` walks one grid cell at a time, because only the walk tells where the next one is left.
+Here the kept rows and columns say where the path probably crosses them: where a cell on them promises
+most.  The cells between, each up to a little beyond that place, are computed in one launch, with
+finer rows and columns, those in turn likewise, and at last with moves.  What the walk finds is exact all
+the same: wherever the path leaves what was guessed, it goes on from there as if nothing had been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ..engines.base import Engine
+from ..engines.sweep import Area, StartGrid
+from ..engines.tile_set import Part, SideBySide, TileSet
+from ..tile import REACH, Edge, EdgeArray, Edges
+from .problem import Problem
+from .path import Path
+
+#: Side of a tile whose moves are kept, in rows and columns.
+SIDE = 2048
+#: Sides of such a tile that both sides of a matrix have for this to pay.
+LEAST_SIDES = 4
+#: Cells that a side of a tile is cut into, of the largest tiles and of others.
+FIRST_CELLS, CELLS = 4, 8
+#: Side of a tile from which on it is computed only where it can matter.
+PRUNED_SIDE = 1 << 15
+#: Of a side, what a tile is larger than where the path probably leaves it; and the least.
+MARGIN, LEAST_MARGIN = 1 / 16, 64
+#: Matches by which an H may be less than foreseen where a path leaves a tile that is pruned.
+SLACK = 1024
+#: H, in matches, below which a local path has probably begun in a cell.
+BEGUN = 64
+#: Memory of a level, and of it for each row and column of the matrix.
+LEVEL_BYTES, LEVEL_SIDE_BYTES = 1 << 26, 16
+#: Tiles of a launch at most.
+MOST_TILES = 1024
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of kept rows and columns in which a path may be: the tile that it belongs to, its
+    corner, and how far the tile was computed, up to the cell's end."""
+
+    tile: int
+    area: Area
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a path probably enters a cell: the last cell of the matrix before it, and its H."""
+
+    row: int
+    column: int
+    h: int
+
+
+class Lines(Protocol):
+    """Kept rows and columns, with cells between them."""
+
+    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
+        """The cell around a cell of the matrix, of this tile or a later one."""
+
+    def entry(self, cell: Cell, row: int, column: int) -> Entry:
+        """Where a path to (row, column) probably enters the cell."""
+
+    def holds(self, tile: int, row: int, column: int) -> bool:
+        """Is what was computed right for a path that leaves this tile there, into another one?"""
+
+
+class GridLines:
+    """The rows and columns that a sweep kept on the host."""
+
+    def __init__(self, grid: StartGrid, end: Area, match: int) -> None:
+        self.grid, self.match = grid, match
+        self._rows = [0, *sorted(grid.rows), end.row_end]
+        self._columns = [0, *sorted(grid.columns), end.column_end]
+
+    @property
+    def side(self) -> int:
+        """The longest side of a cell."""
+        return int(max(*np.diff(self._rows), *np.diff(self._columns)))
+
+    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
+        """See :class:`Lines`."""
+        if row < 1 or column < 1:
+            return None
+        r, c = self.grid.start(row, column)
+        row_end = next(x for x in self._rows if x >= row)
+        column_end = next(x for x in self._columns if x >= column)
+        return Cell(0, Area(r, row_end, c, column_end))
+
+    def entry(self, cell: Cell, row: int, column: int) -> Entry:
+        """See :class:`Lines`."""
+        area = cell.area
+        edges = self.grid.edges_of(Area(area.row, row, area.column, column))
+        best, found = None, Entry(area.row, area.column, edges.corner)
+        for edge, along, across, top in (
+            (edges.top.read(0, column - area.column).h, column - area.column, row - area.row, True),
+            (edges.left.read(0, row - area.row).h, row - area.row, column - area.column, False),
+        ):
+            ahead = np.minimum(across, np.arange(along - 1, -1, -1))
+            promise = edge + self.match * ahead
+            at = int(promise.argmax())
+            if best is None or promise[at] > best:
+                best = promise[at]
+                found = Entry(area.row, area.column + at + 1, int(edge[at]))
+                if not top:
+                    found = Entry(area.row + at + 1, area.column, int(edge[at]))
+        return found
+
+    def holds(self, tile: int, row: int, column: int) -> bool:
+        """See :class:`Lines`."""
+        return True
+
+
+class SetLines:
+    """The rows and columns that tiles on a device keep."""
+
+    def __init__(self, tiles: TileSet, match: int, gap_open: int) -> None:
+        self.tiles, self.match, self.gap_open = tiles, match, gap_open
+
+    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
+        """See :class:`Lines`."""
+        steps = self.tiles.steps
+        for k in range(tile, len(self.tiles.parts)):
+            area = self.tiles.parts[k].area
+            if area.row < row <= area.row_end and area.column < column <= area.column_end:
+                r = area.row + (row - area.row - 1) // steps[0] * steps[0]
+                c = area.column + (column - area.column - 1) // steps[1] * steps[1]
+                return Cell(
+                    k,
+                    Area(
+                        r,
+                        min(r + steps[0], area.row_end),
+                        c,
+                        min(c + steps[1], area.column_end),
+                    ),
+                )
+        return None
+
+    def entry(self, cell: Cell, row: int, column: int) -> Entry:
+        """See :class:`Lines`."""
+        whole, area = self.tiles.parts[cell.tile].area, cell.area
+        r, c = area.row - whole.row, area.column - whole.column
+        a, b = r // self.tiles.steps[0], c // self.tiles.steps[1]
+        (top, top_at), (left, left_at) = self.tiles.peaks[cell.tile, :, a, b].tolist()
+        if top >= left:
+            ahead = min(whole.row_end - area.row, whole.column_end - area.column - top_at - 1)
+            at = min(area.column + top_at + 1, column)
+            return Entry(area.row, at, top - self.match * ahead)
+        ahead = min(whole.row_end - area.row - left_at - 1, whole.column_end - area.column)
+        return Entry(min(area.row + left_at + 1, row), area.column, left - self.match * ahead)
+
+    def holds(self, tile: int, row: int, column: int) -> bool:
+        """See :class:`Lines`."""
+        known = self.tiles.parts[tile].known
+        if known is None:
+            return True
+        for k, part in enumerate(self.tiles.parts):  # the cell is on an edge of the one before
+            a = part.area
+            above = row == a.row and a.column < column <= a.column_end
+            if above or (column == a.column and a.row < row <= a.row_end):
+                return self.tiles.h_at(k, row, column) - self.gap_open >= known
+        return False
+
+
+class Ahead:
+    """Walks a path by tiles computed side by side; see :meth:`walk`."""
+
+    @classmethod
+    def of(
+        cls, engine: Engine, problem: Problem, grid: object, path: Path, stack: ExitStack
+    ) -> Ahead | None:
+        """For a path from where it is now; None where tiles are better done one by one.  ``stack``
+        gives the device's memory back."""
+        if problem.blocked is not None or not isinstance(grid, StartGrid):
+            return None
+        if min(path.row, path.column) < LEAST_SIDES * SIDE:
+            return None
+        query, target = problem.query.slice(0, path.row), problem.target.slice(0, path.column)
+        tiles = engine.side_by_side(query, target, problem.scoring, problem.floor)
+        if tiles is None:
+            return None
+        stack.enter_context(tiles)
+        ahead = cls(tiles, problem, grid)
+        return ahead if ahead.levels else None
+
+    def __init__(self, engine: SideBySide, problem: Problem, grid: StartGrid) -> None:
+        self.engine, self.problem = engine, problem
+        m, n = len(problem.query), len(problem.target)
+        self.match = max(0, problem.scoring.highest)
+        self.lines = GridLines(grid, Area(0, m, 0, n), self.match)
+        self.level_bytes = LEVEL_BYTES + LEVEL_SIDE_BYTES * (m + n)
+        self.levels = list(self._levels(self.lines.side))
+
+    def _levels(self, side: int) -> Iterator[tuple[int, int]]:
+        """How far special rows and columns are apart, from the first finer ones on."""
+        quantum = self.engine.row_quantum
+        cells = FIRST_CELLS
+        while side > SIDE + SIDE // 2:
+            step = max(SIDE, -(-side // cells))
+            if step < 2 * SIDE:
+                step = SIDE
+            yield -(-step // quantum) * quantum, step
+            side, cells = step, CELLS
+
+    def walk(self, path: Path) -> bool:
+        """Walk ``path`` as far as guesses go; says whether that is anywhere."""
+        before = path.row, path.column
+        self._walk(self.lines, 0, path)
+        path.add_cost(*self.engine.cost())
+        return path.ended or (path.row, path.column) != before
+
+    def _walk(self, lines: Lines, level: int, path: Path, outer: TileSet | None = None) -> None:
+        tile = 0
+        while not path.ended:
+            cell = lines.cell(path.row, path.column, tile)
+            if cell is None:
+                return
+            if cell.tile > tile and not lines.holds(cell.tile, path.row, path.column):
+                return
+            tile, before = cell.tile, (path.row, path.column)
+            path.between(path)
+            parts = self._parts(lines, level, path, cell)
+            if level == len(self.levels):
+                self._step(outer, parts, path)
+            else:
+                finer = self._finer(level, outer, parts)
+                self._walk(
+                    SetLines(finer, self.match, self.problem.scoring.gap_open),
+                    level + 1,
+                    path,
+                    finer,
+                )
+            if (path.row, path.column) == before:
+                return
+
+    def _parts(self, lines: Lines, level: int, path: Path, cell: Cell | None) -> list[Part]:
+        """The tiles of a launch: from where the path is now backward, as it probably goes."""
+        quantum, row, column = self.engine.row_quantum, path.row, path.column
+        parts: list[Part] = []
+        used, margin, h = 0, 0, None
+        while cell is not None and len(parts) < MOST_TILES:
+            area, tile = cell.area, cell.tile
+            row_end = min(area.row_end, row + margin)
+            column_end = min(area.column_end, column + margin)
+            row_end = area.row + -(-(row_end - area.row) // quantum) * quantum
+            part = Area(area.row, row_end, area.column, column_end)
+            used += self._bytes(level, part)
+            if parts and used > self.level_bytes:
+                break
+            known = None
+            if h is not None and self.problem.floor is not None:
+                known = h - SLACK * self.match
+            if max(row_end - area.row, column_end - area.column) < PRUNED_SIDE:
+                known = None
+            if level == len(self.levels):
+                known = None
+            parts.append(Part(part, tile, known))
+            entry = lines.entry(cell, min(row, area.row_end), min(column, area.column_end))
+            row, column, h = entry.row, entry.column, entry.h
+            if self.problem.floor is not None and h <= BEGUN * self.match:
+                break
+            if h < REACH:
+                break
+            cell = lines.cell(row, column, tile)
+            side = max(area.row_end - area.row, area.column_end - area.column)
+            margin = max(LEAST_MARGIN, int(side * MARGIN))
+        return parts
+
+    def _bytes(self, level: int, area: Area) -> int:
+        rows, columns = area.row_end - area.row, area.column_end - area.column
+        if level == len(self.levels):
+            return self.engine.moves_bytes(rows, columns)
+        return self.engine.kept_bytes(rows, columns, self.levels[level])
+
+    def _finer(self, level: int, outer: TileSet | None, parts: list[Part]) -> TileSet:
+        steps = self.levels[level]
+        if outer is not None:
+            return self.engine.inside(level, outer, parts, steps)
+        return self.engine.begin(level, parts, [self._edges(p.area) for p in parts], steps)
+
+    def _edges(self, area: Area) -> Edges:
+        """Edges of a tile on the host; rows below the matrix have what its last row has."""
+        inside = Area(
+            area.row, min(area.row_end, len(self.problem.query)), area.column, area.column_end
+        )
+        edges = self.lines.grid.edges_of(inside)
+        below = area.row_end - inside.row_end
+        if not below:
+            return edges
+        left = edges.left.read(0, inside.row_end - inside.row)
+        more = Edge(np.repeat(left.h[-1:], below), np.repeat(left.x[-1:], below))
+        return Edges(edges.corner, edges.top, EdgeArray.of(left.joined(more)))
+
+    def _step(self, outer: TileSet | None, parts: list[Part], path: Path) -> None:
+        assert outer is not None
+        walk = self.engine.walk(outer, parts, path.row, path.column, path.state)
+        path.moves.append(walk.moves)
+        path.row, path.column = walk.row, walk.column
+        path.state, path.ended = walk.state, walk.ended
