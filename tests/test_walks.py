@@ -17,7 +17,8 @@ from pysw_cl.drivers.traceback import LEAST_SIDE, grid_places
 from pysw_cl.engines.base import Directions, TileJob, Walk
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.tile_run import moves_bytes
-from pysw_cl.engines.wavefront import DeviceDirections, WavefrontEngine
+from pysw_cl.engines.walks import DeviceDirections
+from pysw_cl.engines.wavefront import WavefrontEngine
 from pysw_cl.grid import fit
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import DEFAULTS
@@ -35,10 +36,10 @@ SHAPES = {
 GROUPS: list[dict[str, int]] = [
     {"WALKERS": 1},
     {"WALKERS": 64},
-    {"WALKERS": 2, "WINDOW_STEPS": 1, "WINDOW_ROWS": 1},
-    {"WALKERS": 4, "WINDOW_STEPS": 5, "WINDOW_ROWS": 3},
-    {"WALKERS": 8, "WINDOW_STEPS": 40, "WINDOW_ROWS": 1},
-    {"WALKERS": 16, "WINDOW_STEPS": 2, "WINDOW_ROWS": 64, "MOST_LANES": 5},
+    {"WALKERS": 2, "WINDOW_DIAGONALS": 1, "WINDOW_WORDS": 1},
+    {"WALKERS": 4, "WINDOW_DIAGONALS": 5, "WINDOW_WORDS": 99},
+    {"WALKERS": 8, "WINDOW_DIAGONALS": 40, "WINDOW_WORDS": 1},
+    {"WALKERS": 16, "WINDOW_DIAGONALS": 2, "WINDOW_WORDS": 400},
 ]
 
 
@@ -117,11 +118,11 @@ def test_long_gaps() -> None:
 
 
 def test_windows_of_every_size() -> None:
-    """A window may end at any step and lane, on any side of a strip."""
+    """A window may end at any lane and diagonal, on any side of a strip."""
     engine, rng = engine_of("vector32", 4, 2), np.random.default_rng(7)
     job = job_of(rng, 37, 45, False, related=True)
-    sizes = [(steps, rows) for steps in (1, 2, 3, 7) for rows in (1, 2, 5)]
-    groups = [{"WALKERS": 4, "WINDOW_STEPS": s, "WINDOW_ROWS": r} for s, r in sizes]
+    sizes = [(diagonals, words) for diagonals in (1, 2, 3, 7, 12) for words in (1, 20, 99)]
+    groups = [{"WALKERS": 4, "WINDOW_DIAGONALS": d, "WINDOW_WORDS": w} for d, w in sizes]
     check(engine, job, groups, rng, walks=12)
 
 
