@@ -62,11 +62,11 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
   }
   best[get_local_id(0)] = most;
   place[get_local_id(0)] = at;
-  for (int half = FINDERS / 2; half > 0; half /= 2) {
+  for (int across = FINDERS / 2; across > 0; across /= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (get_local_id(0) < half && best[get_local_id(0) + half] > best[get_local_id(0)]) {
-      best[get_local_id(0)] = best[get_local_id(0) + half];
-      place[get_local_id(0)] = place[get_local_id(0) + half];
+    if (get_local_id(0) < across && best[get_local_id(0) + across] > best[get_local_id(0)]) {
+      best[get_local_id(0)] = best[get_local_id(0) + across];
+      place[get_local_id(0)] = place[get_local_id(0) + across];
     }
   }
   if (get_local_id(0) == 0) {

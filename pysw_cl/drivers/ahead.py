@@ -1,10 +1,11 @@
 """The path, ahead of itself: the tiles that it is likely to lead through, computed side by side.
 
 `traceback` walks one grid cell at a time, because only the walk tells where the next one is left.
-Here the kept rows and columns say where the path probably crosses them: where a cell on them promises
-most.  The cells between, each up to a little beyond that place, are computed in one launch, with
-finer rows and columns, those in turn likewise, and at last with moves.  What the walk finds is exact all
-the same: wherever the path leaves what was guessed, it goes on from there as if nothing had been.
+Here the kept rows and columns say where the path probably crosses them: where a cell on them
+promises most.  The cells between, each up to a little beyond that place, are computed in one
+launch, with finer rows and columns, those in turn likewise, and at last with moves.  What the walk
+finds is exact all the same: wherever the path leaves what was guessed, it goes on from there as if
+nothing had been.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from ..engines.base import Engine
 from ..engines.sweep import Area, StartGrid
 from ..engines.tile_set import Part, SideBySide, TileSet
 from ..tile import REACH, Edge, EdgeArray, Edges
-from .problem import Problem
 from .path import Path
+from .problem import Problem
 
 #: Side of a tile whose moves are kept, in rows and columns.
 SIDE = 2048

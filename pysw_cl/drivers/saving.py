@@ -25,9 +25,10 @@ from ..results import Stats
 from ..stored_edges import SavedBand, Writer, stored_column
 from ..tile import Bound, EdgeArray, EdgeFrom, Edges, EdgeTee, Hit, Limits, Source, Want
 from . import pace
+from .path import Path
 from .problem import Problem
 from .score import best_end
-from .traceback import Path, grid_places, walk_back, walked_cells
+from .traceback import grid_places, walk_back, walked_cells
 
 #: Where the best cell of a band is looked for that is not the last.
 ABOVE_LAST_ROW = {

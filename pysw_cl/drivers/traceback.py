@@ -14,7 +14,6 @@ from math import isqrt
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..engines.base import Engine, TileJob
 from ..engines.sweep import Area, SavedGrid, StartGrid, cuts, sweep, tile_shape
@@ -33,6 +32,7 @@ GRID_BYTES, SIDE_BYTES = 200_000_000, 64
 LEAST_SIDE = 2048
 #: Columns that are walked at once however small the limit.
 LEAST_COLUMNS = 16
+
 
 class Restarts(Protocol):
     """Saved edges from which the cells of a path can be computed again: a grid or a band's rows."""

@@ -174,7 +174,7 @@ class ReferenceEngine:
     inner = True
 
     def side_by_side(self, *_: object) -> None:
-        """Tiles are done one by one."""
+        """None: tiles are done one by one."""
 
     def strip_rows(self, rows: int, columns: int) -> int:
         """Any row is as good."""

@@ -243,9 +243,7 @@ class TileRun:
     def _bind(self) -> None:
         """All buffers and arguments."""
         grid, job, buffers, scoring = self.grid, self.job, self.buffers, self.job.scoring
-        query_pad, target_pad, scores = score_arguments(
-            scoring, self.score, self.sloped, buffers
-        )
+        query_pad, target_pad, scores = score_arguments(scoring, self.score, self.sloped, buffers)
         bounds = Bounds.of(scoring)
         codes = np.full(grid.padded_rows, query_pad, np.uint8)
         codes[: grid.m] = job.query

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import lcm
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from .tile_run import (
     score_arguments,
     wide_score,
 )
-from .walks import walk_tiles
+from .walks import walk_defines, walk_tiles
 
 #: What cl/wavefront.cl (MANY) is told of a tile, in 64-bit numbers.
 WORDS = 12
@@ -54,6 +54,14 @@ FIND_PEAKS = KernelSpec(
         *("match:int", "peaks"),
     ),
 )
+
+
+class Owner(Protocol):
+    """The engine that these tiles are computed for."""
+
+    runtime: Runtime
+    plan: Plan
+    peak_bytes: int
 
 
 @dataclass(frozen=True)
@@ -134,27 +142,24 @@ class SideBySide:
 
     def __init__(
         self,
-        runtime: Runtime,
-        plan: Plan,
+        engine: Owner,
         query: View,
         target: View,
         scoring: Scoring,
         floor: int | None,
     ) -> None:
-        self.runtime, self.scoring, self.floor = runtime, scoring, floor
+        runtime, plan = engine.runtime, engine.plan
+        self.engine, self.runtime, self.scoring, self.floor = engine, runtime, scoring, floor
         self._buffers = Buffers(runtime)
         self._kept: dict[int | str, Any] = {}
         self._cells: dict[str, int] = {}
         self._launches = 0
-        self.peak_bytes = 0
         alpha = plan.alpha if plan.fixed else min(ALPHA, plan.alpha)
         wide = plan.without_narrow()
         moves_alpha = wide.alpha if plan.fixed else min(MOVES_ALPHA, wide.alpha)
         self._plans = {
             False: replace(plan, alpha=alpha),
-            True: replace(
-                wide, alpha=moves_alpha, chunk=min(MOVES_CHUNK, plan.chunk)
-            ),
+            True: replace(wide, alpha=moves_alpha, chunk=min(MOVES_CHUNK, plan.chunk)),
         }
         target_codes = target.read(0, len(target))
         score = narrow_score(plan, scoring, target_codes, bool(runtime.advice["permute"]))
@@ -165,16 +170,9 @@ class SideBySide:
         self.row_quantum = plan.T * lcm(alpha, moves_alpha)
         codes = np.full(len(query) + self.row_quantum, 0, np.uint8)
         codes[: len(query)] = query.read(0, len(query))
-        #: Padding below the query, which never gains, has another code for each score file.
-        self._query: dict[bool, Any] = {}
+        self._query: dict[bool, Any] = {}  # padding has another code for each score file
         for moves, name in self._scores.items():
-            sloped = not moves and may_slope(plan, scoring)
-            pad, _, _ = score_arguments(scoring, name, sloped, self._buffers)
-            if moves and self._pad == pad:
-                self._query[True] = self._query[False]
-                continue
-            self._pad = pad
-            codes[len(query) :] = pad
+            codes[len(query) :] = score_arguments(scoring, name, False, self._buffers)[0]
             self._query[moves] = self._buffers.of(codes.copy())
         self._target = self._buffers.of(target_codes)
 
@@ -229,9 +227,7 @@ class SideBySide:
         self._run(done, None)
         return done
 
-    def walk(
-        self, outer: TileSet, parts: list[Part], row: int, column: int, state: int
-    ) -> Walk:
+    def walk(self, outer: TileSet, parts: list[Part], row: int, column: int, state: int) -> Walk:
         """Compute tiles as :meth:`inside` does, with their moves, and walk a path through them."""
         side = max(max(p.area.row_end - p.area.row, 1) for p in parts) + self.row_quantum
         done = self._set("moves", parts, (side, 1 << 30))
@@ -251,11 +247,12 @@ class SideBySide:
             axis=1,
         ).astype(np.int64)
         plan = self._plans[True]
+        defines = walk_defines(self.runtime, plan.T, plan.alpha)
         linear = self.scoring.gap_open == 0
+        most = int((done.said[:, ROWS] + done.said[:, COLUMNS]).sum())
         self._launches += 1
-        return walk_tiles(
-            self.runtime, dirs, plan.T, plan.alpha, tiles, row, column, state, linear
-        )[0]
+        start = row, column, state
+        return walk_tiles(self.runtime, defines, dirs, tiles, start, linear, most)[0]
 
     def _keep(self, name: int | str, size: int) -> Any:
         self._kept[name] = self._buffers.again(self._kept.get(name), size)
@@ -386,6 +383,8 @@ class SideBySide:
             buffers.send()
             kernel.launch(groups, warps * lanes.group(T))
             self._launches += 1
+            held = self._buffers.bytes + buffers.bytes
+            self.engine.peak_bytes = max(self.engine.peak_bytes, held)
             walked = buffers.read(tally, RECORD_WORDS * walkers).reshape(-1, RECORD_WORDS)
         self._count(walked, strip, lanes.narrow or lanes.wide.removesuffix("32"))
 
@@ -396,4 +395,3 @@ class SideBySide:
             name = f"wavefront/{family}/{width}"
             if steps:
                 self._cells[name] = self._cells.get(name, 0) + steps * strip
-

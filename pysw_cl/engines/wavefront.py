@@ -11,10 +11,13 @@ from dataclasses import replace
 from ..grid import fit
 from ..opencl.buffers import Buffers, Room
 from ..opencl.device import Runtime
-from ..plan import Plan
+from ..plan import LANE_SETS, Plan
+from ..scoring import Scoring
+from ..tile import View
 from .base import TileJob, TileResult
 from .parts import by_parts
 from .tile_run import TileRun, moves_bytes, planned
+from .tile_set import SideBySide
 from .walks import DeviceDirections
 
 #: Cells that a tile collects at least room for when several best ones are wanted.
