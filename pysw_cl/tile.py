@@ -14,7 +14,7 @@ column (left, right); the next cell's gap score is X - gap_extend.  X always lie
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -128,6 +128,41 @@ class Edge:
         return Edge(np.where(lost, np.int32(NEG), self.h), np.where(lost, np.int32(NEG), self.x))
 
 
+class KeptEdge:
+    """A run of edge cells that stays where it was computed until a part of it is asked for.
+
+    ``read_h`` and ``read_x`` give the cells [start, stop); ``lost``: unreachable ones may have
+    drifted.
+    """
+
+    def __init__(
+        self,
+        length: int,
+        read_h: Callable[[int, int], Ints],
+        read_x: Callable[[int, int], Ints],
+        lost: bool,
+    ) -> None:
+        self._length, self._read_h, self._read_x, self._lost = length, read_h, read_x, lost
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def h(self) -> Ints:
+        """H of all cells."""
+        return self.read(0, self._length).h
+
+    @property
+    def x(self) -> Ints:
+        """X of all cells."""
+        return self.read(0, self._length).x
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop``."""
+        edge = Edge(self._read_h(start, stop), self._read_x(start, stop))
+        return edge.restored() if self._lost else edge
+
+
 class Source(Protocol):
     """Where a top or left edge comes from: an array, a formula, a file, another device."""
 
@@ -168,6 +203,7 @@ class EdgeArray:
     def __init__(self, length: int) -> None:
         self._length = length
         self._cells: Edge | None = None
+        self._kept: KeptEdge | None = None
 
     @classmethod
     def of(cls, edge: Edge) -> EdgeArray:
@@ -190,16 +226,21 @@ class EdgeArray:
         return self._all().x
 
     def _all(self) -> Edge:
+        if self._kept is not None:
+            self._cells, self._kept = self._kept.read(0, self._length), None
         if self._cells is None:
             room = (np.full(self._length, NEG, np.int32) for _ in "hx")
             self._cells = Edge(*room)
         return self._cells
 
-    def take(self, edge: Edge) -> None:
+    def take(self, edge: Edge | KeptEdge) -> None:
         """Keep all cells as they are, not copied: ``edge`` is this array's from now on."""
         if len(edge) != self._length:
             raise InternalError(f"an edge of {self._length} cells was given {len(edge)}")
-        self._cells = edge
+        if isinstance(edge, KeptEdge):
+            self._kept = edge
+        else:
+            self._cells = edge
 
     def write(self, start: int, edge: Edge) -> None:
         """Keep the cells that follow the first ``start`` ones."""
@@ -208,6 +249,8 @@ class EdgeArray:
 
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop``, not copied."""
+        if self._kept is not None:
+            return self._kept.read(start, stop)
         return Edge(self.h[start:stop], self.x[start:stop])
 
 

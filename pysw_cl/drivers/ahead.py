@@ -20,7 +20,7 @@ import numpy as np
 from ..engines.base import Engine
 from ..engines.sweep import Area, StartGrid
 from ..engines.tile_set import Part, SideBySide, TileSet
-from ..tile import REACH, Edge, EdgeArray, Edges
+from ..tile import REACH, Edge, EdgeArray, Edges, Hit
 from .path import Path
 from .problem import Problem
 
@@ -38,8 +38,8 @@ MARGIN, LEAST_MARGIN = 1 / 16, 64
 SLACK = 1024
 #: H, in matches, below which a local path has probably begun in a cell.
 BEGUN = 64
-#: Memory of a level, and of it for each row and column of the matrix.
-LEVEL_BYTES, LEVEL_SIDE_BYTES = 1 << 26, 16
+#: Memory of a level, and of it for each row and column of the matrix: of the first, of the others.
+LEVEL_BYTES, LEVEL_SIDE_BYTES = 1 << 26, (24, 8)
 #: Tiles of a launch at most.
 MOST_TILES = 1024
 
@@ -71,8 +71,11 @@ class Lines(Protocol):
     def entry(self, cell: Cell, row: int, column: int) -> Entry:
         """Where a path to (row, column) probably enters the cell."""
 
-    def holds(self, tile: int, row: int, column: int) -> bool:
-        """Is what was computed right for a path that leaves this tile there, into another one?"""
+    def h_at(self, row: int, column: int) -> int | None:
+        """H of a cell of the matrix, if it is on a kept row or column."""
+
+    def holds(self, tile: int, h: int | None) -> bool:
+        """Is what was computed right for a path that leaves this tile at such a cell?"""
 
 
 class GridLines:
@@ -116,7 +119,15 @@ class GridLines:
                     found = Entry(area.row + at + 1, area.column, int(edge[at]))
         return found
 
-    def holds(self, tile: int, row: int, column: int) -> bool:
+    def h_at(self, row: int, column: int) -> int | None:
+        """See :class:`Lines`."""
+        if row in self.grid.rows:
+            return int(self.grid.rows[row].read(column - 1, column).h[0])
+        if column in self.grid.columns:
+            return int(self.grid.columns[column].read(row - 1, row).h[0])
+        return None
+
+    def holds(self, tile: int, h: int | None) -> bool:
         """See :class:`Lines`."""
         return True
 
@@ -159,17 +170,22 @@ class SetLines:
         ahead = min(whole.row_end - area.row - left_at - 1, whole.column_end - area.column)
         return Entry(min(area.row + left_at + 1, row), area.column, left - self.match * ahead)
 
-    def holds(self, tile: int, row: int, column: int) -> bool:
+    def h_at(self, row: int, column: int) -> int | None:
+        """See :class:`Lines`."""
+        rows, columns = self.tiles.steps
+        for k, part in enumerate(self.tiles.parts):
+            a = part.area
+            inside = a.row <= row <= a.row_end and a.column <= column <= a.column_end
+            on_row = (row - a.row) % rows == 0 and row < a.row_end and column > a.column
+            on_column = (column - a.column) % columns == 0 and column < a.column_end and row > a.row
+            if inside and (on_row or on_column):
+                return self.tiles.h_at(k, row, column)
+        return None
+
+    def holds(self, tile: int, h: int | None) -> bool:
         """See :class:`Lines`."""
         known = self.tiles.parts[tile].known
-        if known is None:
-            return True
-        for k, part in enumerate(self.tiles.parts):  # the cell is on an edge of the one before
-            a = part.area
-            above = row == a.row and a.column < column <= a.column_end
-            if above or (column == a.column and a.row < row <= a.row_end):
-                return self.tiles.h_at(k, row, column) - self.gap_open >= known
-        return False
+        return known is None or (h is not None and h - self.gap_open >= known)
 
 
 class Ahead:
@@ -198,7 +214,7 @@ class Ahead:
         m, n = len(problem.query), len(problem.target)
         self.match = max(0, problem.scoring.highest)
         self.lines = GridLines(grid, Area(0, m, 0, n), self.match)
-        self.level_bytes = LEVEL_BYTES + LEVEL_SIDE_BYTES * (m + n)
+        self.level_bytes = [LEVEL_BYTES + each * (m + n) for each in LEVEL_SIDE_BYTES]
         self.levels = list(self._levels(self.lines.side))
 
     def _levels(self, side: int) -> Iterator[tuple[int, int]]:
@@ -212,9 +228,11 @@ class Ahead:
             yield -(-step // quantum) * quantum, step
             side, cells = step, CELLS
 
-    def walk(self, path: Path) -> bool:
-        """Walk ``path`` as far as guesses go; says whether that is anywhere."""
+    def walk(self, path: Path, end: Hit) -> bool:
+        """Walk ``path``, which ends at ``end``, as far as guesses go; says whether that is
+        anywhere."""
         before = path.row, path.column
+        self.end = end
         self._walk(self.lines, 0, path)
         path.add_cost(*self.engine.cost())
         return path.ended or (path.row, path.column) != before
@@ -225,11 +243,12 @@ class Ahead:
             cell = lines.cell(path.row, path.column, tile)
             if cell is None:
                 return
-            if cell.tile > tile and not lines.holds(cell.tile, path.row, path.column):
+            h = self._h_at(lines, path)
+            if cell.tile > tile and not lines.holds(cell.tile, h):
                 return
             tile, before = cell.tile, (path.row, path.column)
             path.between(path)
-            parts = self._parts(lines, level, path, cell)
+            parts = self._parts(lines, level, path, cell, h)
             if level == len(self.levels):
                 self._step(outer, parts, path)
             else:
@@ -243,11 +262,20 @@ class Ahead:
             if (path.row, path.column) == before:
                 return
 
-    def _parts(self, lines: Lines, level: int, path: Path, cell: Cell | None) -> list[Part]:
-        """The tiles of a launch: from where the path is now backward, as it probably goes."""
+    def _h_at(self, lines: Lines, path: Path) -> int | None:
+        """H where the path is now, if that is easily known."""
+        if (path.row, path.column) == (self.end.row, self.end.column):
+            return self.end.score
+        return lines.h_at(path.row, path.column)
+
+    def _parts(
+        self, lines: Lines, level: int, path: Path, cell: Cell | None, h: int | None
+    ) -> list[Part]:
+        """The tiles of a launch: from where the path is now backward, as it probably goes; ``h``
+        is H there, if it is known."""
         quantum, row, column = self.engine.row_quantum, path.row, path.column
         parts: list[Part] = []
-        used, margin, h = 0, 0, None
+        used, margin = 0, 0
         while cell is not None and len(parts) < MOST_TILES:
             area, tile = cell.area, cell.tile
             row_end = min(area.row_end, row + margin)
@@ -255,11 +283,11 @@ class Ahead:
             row_end = area.row + -(-(row_end - area.row) // quantum) * quantum
             part = Area(area.row, row_end, area.column, column_end)
             used += self._bytes(level, part)
-            if parts and used > self.level_bytes:
+            if parts and used > self.level_bytes[level > 0]:
                 break
             known = None
             if h is not None and self.problem.floor is not None:
-                known = h - SLACK * self.match
+                known = h - SLACK * self.match - self.problem.scoring.gap_open
             if max(row_end - area.row, column_end - area.column) < PRUNED_SIDE:
                 known = None
             if level == len(self.levels):

@@ -27,7 +27,7 @@ from .problem import Problem
 #: above it again.
 MOST_PIECES = 16
 #: A grid in memory takes at most so many bytes, and so many for each row and column of the matrix.
-GRID_BYTES, SIDE_BYTES = 200_000_000, 64
+GRID_BYTES, SIDE_BYTES = 200_000_000, 48
 #: Side of a grid cell below which finer cells only add launches.
 LEAST_SIDE = 2048
 #: Columns that are walked at once however small the limit.
@@ -89,7 +89,7 @@ def walk_back(
     with ExitStack() as stack:
         ahead = Ahead.of(engine, problem, grid, path, stack)
         while path.inside(area):
-            if ahead is not None and ahead.walk(path):
+            if ahead is not None and ahead.walk(path, end):
                 after(path)
                 continue
             _step(engine, problem, grid, area, path, walk_cells)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..opencl.program import BoundKernel, KernelSpec
 from ..plan import LANE_SETS, Plan
 from ..precision import Bounds, worst
 from ..scoring import Scoring
-from ..tile import NEG, REACH, Codes, Edge, Hit
+from ..tile import NEG, REACH, Codes, Edge, Hit, KeptEdge
 from .base import TileJob, TileResult
 
 MOST = 2**31 - 1
@@ -259,8 +259,9 @@ class TileRun:
         rows = grid.padded_rows if job.right else 1
         self.right = buffers.empty(4 * rows), buffers.empty(4 * rows)
         self.lines = grid.bus_lines(job.rows)
-        self.bus = buffers.empty(8 * self.stride * (2 + len(job.rows)))
-        self.crossed = buffers.empty(8 * grid.padded_rows * len(job.columns))
+        lines, height = 2 + len(job.rows), 8 * grid.padded_rows
+        self.bus = (buffers.apart if job.rows else buffers.empty)(8 * self.stride * lines)
+        self.crossed = (buffers.apart if job.columns else buffers.empty)(height * len(job.columns))
         buffers.write(self.bus, job.top.h)
         buffers.write(self.bus, job.top.x, 4 * self.stride)
         record = np.zeros((self.walkers, RECORD_WORDS), np.int32)
@@ -365,17 +366,32 @@ class TileRun:
             best = tuple(self._hits(collected))
         cells, height = self._cells(records), grid.padded_rows
         pruned = cells.pop("pruned", 0)
-        done = TileResult(bottom, right, best, top, cells, self.launches, pruned=pruned)
-        done.rows.update({row: self._line(2 + k) for k, row in enumerate(job.rows)})
-        for k, column in enumerate(job.columns):
-            at = 2 * k * height, (2 * k + 1) * height
-            done.columns[column] = self._edge(self.crossed, self.crossed, grid.m, *at)
-        return done, found
+        rows = {
+            row: self._kept(self.bus, grid.n, 2 * (2 + k) * self.stride, (5 + 2 * k) * self.stride)
+            for k, row in enumerate(job.rows)
+        }
+        columns = {
+            column: self._kept(self.crossed, grid.m, 2 * k * height, (2 * k + 1) * height)
+            for k, column in enumerate(job.columns)
+        }
+        spent = cells, self.launches, None, pruned
+        return TileResult(bottom, right, best, top, *spent, rows=rows, columns=columns), found
 
     def _line(self, line: int) -> Edge:
         """A line of the bus."""
         at = 2 * self.stride * line, (2 * line + 1) * self.stride
         return self._edge(self.bus, self.bus, self.grid.n, *at)
+
+    def _kept(self, buffer: Any, length: int, h_at: int, x_at: int) -> KeptEdge:
+        """An inner row or column, which stays in its buffer."""
+        runtime = self.runtime
+
+        def read(place: int, start: int, stop: int) -> NDArray[np.int32]:
+            with Buffers(runtime) as buffers:
+                return buffers.read(buffer, stop - start, place + start)
+
+        lost = self.job.floor is None
+        return KeptEdge(length, partial(read, h_at), partial(read, x_at), lost)
 
     def _edge(self, h: Any, x: Any, length: int, h_at: int = 0, x_at: int = 0) -> Edge:
         """An edge from two buffers, or two places of one."""

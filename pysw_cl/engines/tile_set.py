@@ -39,9 +39,10 @@ TOP_LINE = 2
 #: Work-groups that copy the edges of one tile, work-items that look for one peak.
 PARTS, FINDERS = 16, 128
 #: Alpha at most, of narrow lanes and where moves are kept.
-ALPHA, MOVES_ALPHA = 16, 8
+ALPHA, MOVES_ALPHA = 8, 8
 #: Columns of a block of a tile that is not long.
 SHORT_CHUNK = 64
+W = 2
 
 TAKE_EDGES = KernelSpec(
     "take_edges", ("base.clh", "tile_set.cl"), ("from", "to", "tiles", "sources")
@@ -309,7 +310,7 @@ class SideBySide:
         strips = done.said[:, ROWS] // strip
         done.said[:, FIRST] = np.cumsum(strips) - strips
         most, count = int(strips.max()), len(strips)
-        warps = int(runtime.advice["warps"]) * (1 if moves else 3) or 1
+        warps = int(runtime.advice["warps"]) * (1 if moves else W) or 1
         tickets = -(-most // warps) * count
         groups = max(1, min(plan.B // warps, tickets))
         walkers = groups * warps

@@ -223,6 +223,14 @@ class Buffers:
         part = self._part(size, None)
         return self._make(size, cl.mem_flags.READ_WRITE, None) if part is None else part
 
+    def apart(self, size: int) -> Any:
+        """A buffer as :meth:`empty` makes it that goes when nobody has it any more."""
+        import pyopencl as cl
+
+        made = self._make(max(size, 4), cl.mem_flags.READ_WRITE, None)
+        self._held.remove(made)
+        return made
+
     def again(self, buffer: Any, size: int) -> Any:
         """``buffer``, one of these or None, if it has ``size`` bytes; else a new one instead."""
         import pyopencl as cl
