@@ -276,7 +276,8 @@ __kernel __attribute__((reqd_work_group_size(WALKERS, 1, 1))) void
 trace(__global const uint *restrict dirs, __global const long *restrict tiles, int count, int row, int column,
       int state, int linear, __global int *restrict found)
 {
-  __global uchar *moves = (__global uchar *)(found + 6);
+  __global int *entries = found + 6;
+  __global uchar *moves = (__global uchar *)(entries + 4 * (size_t)count);
   __local shared_t shared;
   place_t p = {row, column, linear ? 0 : state, 0, 0};
   int index = next_tile(&shared, tiles, 0, count, p), stopped = count;
@@ -284,6 +285,7 @@ trace(__global const uint *restrict dirs, __global const long *restrict tiles, i
     __global const long *of = tiles + 5 * (size_t)index;
     const int above = (int)of[0] + 1, before = (int)of[1] + 1;
     const tile_t tile = {dirs + of[4], (int)of[3], linear ? 0 : 3};
+    if (get_local_id(0) == 0) vstore4((int4)(p.row, p.column, linear ? 0 : p.last, p.made), index, entries);
     p.row -= above;
     p.column -= before;
     p = walk(p, tile, &shared, moves);

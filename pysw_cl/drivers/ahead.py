@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
-from ..engines.base import Engine
+from ..engines.base import Engine, Walk
 from ..engines.sweep import Area, StartGrid
 from ..engines.tile_set import Part, SideBySide, TileSet
 from ..tile import REACH, Edge, EdgeArray, Edges, Hit
@@ -74,9 +74,6 @@ class Lines(Protocol):
     def h_at(self, row: int, column: int) -> int | None:
         """H of a cell of the matrix, if it is on a kept row or column."""
 
-    def holds(self, tile: int, h: int | None) -> bool:
-        """Is what was computed right for a path that leaves this tile at such a cell?"""
-
 
 class GridLines:
     """The rows and columns that a sweep kept on the host."""
@@ -127,16 +124,13 @@ class GridLines:
             return int(self.grid.columns[column].read(row - 1, row).h[0])
         return None
 
-    def holds(self, tile: int, h: int | None) -> bool:
-        """See :class:`Lines`."""
-        return True
-
 
 class SetLines:
     """The rows and columns that tiles on a device keep."""
 
-    def __init__(self, tiles: TileSet, match: int, gap_open: int) -> None:
-        self.tiles, self.match, self.gap_open = tiles, match, gap_open
+    def __init__(self, tiles: TileSet, match: int) -> None:
+        self.tiles, self.match = tiles, match
+        self.at = 0  # the tile that the path is in
 
     def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
         """See :class:`Lines`."""
@@ -182,11 +176,6 @@ class SetLines:
                 return self.tiles.h_at(k, row, column)
         return None
 
-    def holds(self, tile: int, h: int | None) -> bool:
-        """See :class:`Lines`."""
-        known = self.tiles.parts[tile].known
-        return known is None or (h is not None and h - self.gap_open >= known)
-
 
 class Ahead:
     """Walks a path by tiles computed side by side; see :meth:`walk`."""
@@ -216,6 +205,7 @@ class Ahead:
         self.lines = GridLines(grid, Area(0, m, 0, n), self.match)
         self.level_bytes = [LEVEL_BYTES + each * (m + n) for each in LEVEL_SIDE_BYTES]
         self.levels = list(self._levels(self.lines.side))
+        self.end, self.sets, self.refused = Hit(0, 0, 0), list[SetLines](), cast(int | None, None)
 
     def _levels(self, side: int) -> Iterator[tuple[int, int]]:
         """How far special rows and columns are apart, from the first finer ones on."""
@@ -232,33 +222,32 @@ class Ahead:
         """Walk ``path``, which ends at ``end``, as far as guesses go; says whether that is
         anywhere."""
         before = path.row, path.column
-        self.end = end
-        self._walk(self.lines, 0, path)
+        self.end, self.sets, self.refused = end, [], None
+        self._walk(self.lines, path)
         path.add_cost(*self.engine.cost())
         return path.ended or (path.row, path.column) != before
 
-    def _walk(self, lines: Lines, level: int, path: Path, outer: TileSet | None = None) -> None:
-        tile = 0
+    def _walk(self, lines: Lines, path: Path) -> None:
+        """Walk ``path`` through tiles between ``lines``, which are of the last of the sets."""
+        tile, level = 0, len(self.sets)
         while not path.ended:
             cell = lines.cell(path.row, path.column, tile)
             if cell is None:
                 return
-            h = self._h_at(lines, path)
-            if cell.tile > tile and not lines.holds(cell.tile, h):
-                return
             tile, before = cell.tile, (path.row, path.column)
             path.between(path)
-            parts = self._parts(lines, level, path, cell, h)
+            parts = self._parts(lines, level, path, cell)
             if level == len(self.levels):
-                self._step(outer, parts, path)
+                self._step(parts, path)
             else:
-                finer = self._finer(level, outer, parts)
-                self._walk(
-                    SetLines(finer, self.match, self.problem.scoring.gap_open),
-                    level + 1,
-                    path,
-                    finer,
-                )
+                finer = SetLines(self._finer(level, parts), self.match)
+                self.sets.append(finer)
+                self._walk(finer, path)
+                self.sets.pop()
+            if self.refused is not None:
+                if self.refused < level:
+                    return
+                self.refused = None
             if (path.row, path.column) == before:
                 return
 
@@ -268,11 +257,9 @@ class Ahead:
             return self.end.score
         return lines.h_at(path.row, path.column)
 
-    def _parts(
-        self, lines: Lines, level: int, path: Path, cell: Cell | None, h: int | None
-    ) -> list[Part]:
-        """The tiles of a launch: from where the path is now backward, as it probably goes; ``h``
-        is H there, if it is known."""
+    def _parts(self, lines: Lines, level: int, path: Path, cell: Cell | None) -> list[Part]:
+        """The tiles of a launch: from where the path is now backward, as it probably goes."""
+        h = self._h_at(lines, path)
         quantum, row, column = self.engine.row_quantum, path.row, path.column
         parts: list[Part] = []
         used, margin = 0, 0
@@ -310,10 +297,10 @@ class Ahead:
             return self.engine.moves_bytes(rows, columns)
         return self.engine.kept_bytes(rows, columns, self.levels[level])
 
-    def _finer(self, level: int, outer: TileSet | None, parts: list[Part]) -> TileSet:
+    def _finer(self, level: int, parts: list[Part]) -> TileSet:
         steps = self.levels[level]
-        if outer is not None:
-            return self.engine.inside(level, outer, parts, steps)
+        if self.sets:
+            return self.engine.inside(level, self.sets[-1].tiles, parts, steps)
         return self.engine.begin(level, parts, [self._edges(p.area) for p in parts], steps)
 
     def _edges(self, area: Area) -> Edges:
@@ -329,9 +316,31 @@ class Ahead:
         more = Edge(np.repeat(left.h[-1:], below), np.repeat(left.x[-1:], below))
         return Edges(edges.corner, edges.top, EdgeArray.of(left.joined(more)))
 
-    def _step(self, outer: TileSet | None, parts: list[Part], path: Path) -> None:
-        assert outer is not None
-        walk = self.engine.walk(outer, parts, path.row, path.column, path.state)
+    def _step(self, parts: list[Part], path: Path) -> None:
+        """Compute tiles with moves and walk through them, as far as they are right."""
+        start = path.row, path.column, path.state
+        walk, entries = self.engine.walk(self.sets[-1].tiles, parts, *start)
+        for part, (row, column, state, made) in zip(parts, entries.tolist(), strict=True):
+            if made < 0 or self._right(part, row, column):
+                continue
+            walk = Walk(walk.moves[:made], row, column, state, False)
+            break
         path.moves.append(walk.moves)
         path.row, path.column = walk.row, walk.column
         path.state, path.ended = walk.state, walk.ended
+
+    def _right(self, part: Part, row: int, column: int) -> bool:
+        """Is what the tiles around this one were computed for right for a path that comes to this
+        cell?  What is pruned in a tile cannot reach an H that is ``known``: a path that leaves it
+        with less may have led through that."""
+        tile = part.inside
+        for level in range(len(self.sets) - 1, -1, -1):
+            lines, outer = self.sets[level], self.sets[level - 1] if level else self.lines
+            here = lines.tiles.parts[tile]
+            if tile != lines.at and here.known is not None:
+                h = outer.h_at(row, column)
+                if h is None or h - self.problem.scoring.gap_open < here.known:
+                    self.refused = level
+                    return False
+            lines.at, tile = tile, here.inside
+        return True

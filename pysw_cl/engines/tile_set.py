@@ -228,8 +228,11 @@ class SideBySide:
         self._run(done, None)
         return done
 
-    def walk(self, outer: TileSet, parts: list[Part], row: int, column: int, state: int) -> Walk:
-        """Compute tiles as :meth:`inside` does, with their moves, and walk a path through them."""
+    def walk(
+        self, outer: TileSet, parts: list[Part], row: int, column: int, state: int
+    ) -> tuple[Walk, NDArray[np.int32]]:
+        """Compute tiles as :meth:`inside` does, with their moves, and walk a path through them; see
+        :func:`pysw_cl.engines.walks.walk_tiles`."""
         side = max(max(p.area.row_end - p.area.row, 1) for p in parts) + self.row_quantum
         done = self._set("moves", parts, (side, 1 << 30))
         self._take(outer, done)
@@ -253,7 +256,8 @@ class SideBySide:
         most = int((done.said[:, ROWS] + done.said[:, COLUMNS]).sum())
         self._launches += 1
         start = row, column, state
-        return walk_tiles(self.runtime, defines, dirs, tiles, start, linear, most)[0]
+        walk, _, entries = walk_tiles(self.runtime, defines, dirs, tiles, start, linear, most)
+        return walk, entries
 
     def _keep(self, name: int | str, size: int) -> Any:
         self._kept[name] = self._buffers.again(self._kept.get(name), size)

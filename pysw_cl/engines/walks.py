@@ -37,7 +37,7 @@ def walk_tiles(
     start: tuple[int, int, int],
     linear: bool,
     most_moves: int | None = None,
-) -> tuple[Walk, int]:
+) -> tuple[Walk, int, NDArray[np.int32]]:
     """Walk back through many tiles in one launch.
 
     ``defines``: see :func:`walk_defines`.  ``dirs``: the buffer that holds the tiles' moves.
@@ -51,21 +51,26 @@ def walk_tiles(
     rows and columns that lie before the start.
 
     Returns the walk, its place counted as the corners are, and the tile where the path ended, or
-    the number of tiles where no later one has the cell that it came to.
+    the number of tiles where no later one has the cell that it came to; and for each tile the row,
+    column and state with which the path came there and how many moves it had made, which is -1
+    where it did not.
     """
     row, column, state = start
     tiles = np.ascontiguousarray(tiles, np.int64).reshape(-1, 5)
-    size = PLACE_BYTES + (row + column if most_moves is None else most_moves)
+    head = PLACE_BYTES + 16 * len(tiles)
+    size = head + (row + column if most_moves is None else most_moves)
     with Buffers(runtime, small=True) as buffers:
         found, table = buffers.empty(size), buffers.of(tiles)
         kernel = BoundKernel(runtime, TRACE, defines)
         kernel.bind(dirs=dirs, tiles=table, count=len(tiles), row=row, column=column, state=state)
         kernel.bind(linear=int(linear), found=found)
+        buffers.write(found, np.full(4 * len(tiles), -1, np.int32), PLACE_BYTES)
         buffers.send()
         kernel.launch(1, defines["WALKERS"])
         walked = buffers.read(found, size, dtype=np.uint8)
     row, column, state, ended, made, tile = walked[:PLACE_BYTES].view(np.int32).tolist()
-    return Walk(walked[PLACE_BYTES:][:made].copy(), row, column, state, bool(ended)), tile
+    walk = Walk(walked[head:][:made].copy(), row, column, state, bool(ended))
+    return walk, tile, walked[PLACE_BYTES:head].view(np.int32).reshape(-1, 4)
 
 
 class DeviceDirections:
