@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,21 +131,31 @@ class Edge:
 class KeptEdge:
     """A run of edge cells that stays where it was computed until a part of it is asked for.
 
-    ``read_h`` and ``read_x`` give the cells [start, stop); ``lost``: unreachable ones may have
-    drifted.
+    ``buffer`` is the device's; H and X begin at the places ``h_at`` and ``x_at`` of it, from which
+    ``read(buffer, count, place)`` gives numbers.  ``lost``: unreachable cells may have drifted.
     """
 
     def __init__(
         self,
         length: int,
-        read_h: Callable[[int, int], Ints],
-        read_x: Callable[[int, int], Ints],
+        buffer: Any,
+        h_at: int,
+        x_at: int,
+        read: Callable[[Any, int, int], Ints],
         lost: bool,
     ) -> None:
-        self._length, self._read_h, self._read_x, self._lost = length, read_h, read_x, lost
+        self.buffer, self.h_at, self.x_at, self.lost = buffer, h_at, x_at, lost
+        self._length, self._read = length, read
 
     def __len__(self) -> int:
         return self._length
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop``."""
+        h, x = (
+            self._read(self.buffer, stop - start, place + start) for place in (self.h_at, self.x_at)
+        )
+        return Edge(h, x).restored() if self.lost else Edge(h, x)
 
     @property
     def h(self) -> Ints:
@@ -157,10 +167,9 @@ class KeptEdge:
         """X of all cells."""
         return self.read(0, self._length).x
 
-    def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop``."""
-        edge = Edge(self._read_h(start, stop), self._read_x(start, stop))
-        return edge.restored() if self._lost else edge
+    def read_h(self, start: int, stop: int) -> Ints:
+        """H of them, where unreachable ones may have drifted."""
+        return self._read(self.buffer, stop - start, self.h_at + start)
 
 
 class Source(Protocol):
@@ -203,7 +212,7 @@ class EdgeArray:
     def __init__(self, length: int) -> None:
         self._length = length
         self._cells: Edge | None = None
-        self._kept: KeptEdge | None = None
+        self.kept: KeptEdge | None = None
 
     @classmethod
     def of(cls, edge: Edge) -> EdgeArray:
@@ -226,8 +235,8 @@ class EdgeArray:
         return self._all().x
 
     def _all(self) -> Edge:
-        if self._kept is not None:
-            self._cells, self._kept = self._kept.read(0, self._length), None
+        if self.kept is not None:
+            self._cells, self.kept = self.kept.read(0, self._length), None
         if self._cells is None:
             room = (np.full(self._length, NEG, np.int32) for _ in "hx")
             self._cells = Edge(*room)
@@ -238,7 +247,7 @@ class EdgeArray:
         if len(edge) != self._length:
             raise InternalError(f"an edge of {self._length} cells was given {len(edge)}")
         if isinstance(edge, KeptEdge):
-            self._kept = edge
+            self.kept = edge
         else:
             self._cells = edge
 
@@ -249,8 +258,8 @@ class EdgeArray:
 
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop``, not copied."""
-        if self._kept is not None:
-            return self._kept.read(start, stop)
+        if self.kept is not None:
+            return self.kept.read(start, stop)
         return Edge(self.h[start:stop], self.x[start:stop])
 
 

@@ -16,20 +16,21 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..engines.base import Engine, Walk
 from ..engines.sweep import Area, StartGrid
 from ..engines.tile_set import Part, SideBySide, TileSet
-from ..tile import REACH, Edge, EdgeArray, Edges, Hit
-from .path import Path
+from ..tile import REACH, EdgeArray, Hit, Source
+from .path import Path, path_bytes
 from .problem import Problem
 
 #: Side of a tile whose moves are kept, in rows and columns.
 SIDE = 2048
 #: Sides of such a tile that both sides of a matrix have for this to pay.
 LEAST_SIDES = 4
-#: Cells that a side of a tile is cut into, of the largest tiles and of others.
-FIRST_CELLS, CELLS = 4, 8
+#: Cells that a side of a tile is cut into.
+CELLS = 4
 #: Side of a tile from which on it is computed only where it can matter.
 PRUNED_SIDE = 1 << 15
 #: Of a side, what a tile is larger than where the path probably leaves it; and the least.
@@ -38,8 +39,10 @@ MARGIN, LEAST_MARGIN = 1 / 16, 64
 SLACK = 1024
 #: H, in matches, below which a local path has probably begun in a cell.
 BEGUN = 64
-#: Memory of a level, and of it for each row and column of the matrix: of the first, of the others.
-LEVEL_BYTES, LEVEL_SIDE_BYTES = 1 << 26, (24, 8)
+#: Shares of a path's memory: of the first level, of all the others with the moves.
+FIRST_SHARE, OTHERS_SHARE = 0.3, 0.3
+#: How far the cells are apart that are looked at on kept rows and columns of a whole matrix.
+SPACING = 8
 #: Tiles of a launch at most.
 MOST_TILES = 1024
 
@@ -99,22 +102,37 @@ class GridLines:
 
     def entry(self, cell: Cell, row: int, column: int) -> Entry:
         """See :class:`Lines`."""
-        area = cell.area
-        edges = self.grid.edges_of(Area(area.row, row, area.column, column))
-        best, found = None, Entry(area.row, area.column, edges.corner)
-        for edge, along, across, top in (
-            (edges.top.read(0, column - area.column).h, column - area.column, row - area.row, True),
-            (edges.left.read(0, row - area.row).h, row - area.row, column - area.column, False),
+        area, (top, left) = cell.area, self.sides(cell.area)
+        best, found = None, Entry(area.row, area.column, 0)
+        for source, first, along, across in (
+            (top, area.column, column - area.column, row - area.row),
+            (left, area.row, row - area.row, column - area.column),
         ):
-            ahead = np.minimum(across, np.arange(along - 1, -1, -1))
-            promise = edge + self.match * ahead
+            h = _some(source, first, first + along)
+            places = np.arange(0, along, SPACING)
+            promise = h + self.match * np.minimum(across, along - 1 - places)
             at = int(promise.argmax())
             if best is None or promise[at] > best:
-                best = promise[at]
-                found = Entry(area.row, area.column + at + 1, int(edge[at]))
-                if not top:
-                    found = Entry(area.row + at + 1, area.column, int(edge[at]))
+                best, place = promise[at], first + SPACING * at + 1
+                found = Entry(area.row, place, int(h[at]))
+                if source is left:
+                    found = Entry(place, area.column, int(h[at]))
         return found
+
+    def corner(self, area: Area) -> int:
+        """H before an area's first cell."""
+        top, left = self.sides(area)
+        if area.column:
+            return int(top.read(area.column - 1, area.column).h[0])
+        return int(left.read(area.row - 1, area.row).h[0]) if area.row else self.grid.edges.corner
+
+    def sides(self, area: Area) -> tuple[Source, Source]:
+        """What an area has above and to its left, in the whole matrix's columns and rows."""
+        grid = self.grid
+        return (
+            grid.rows[area.row] if area.row else grid.edges.top,
+            grid.columns[area.column] if area.column else grid.edges.left,
+        )
 
     def h_at(self, row: int, column: int) -> int | None:
         """See :class:`Lines`."""
@@ -123,6 +141,13 @@ class GridLines:
         if column in self.grid.columns:
             return int(self.grid.columns[column].read(row - 1, row).h[0])
         return None
+
+
+def _some(source: Source, start: int, stop: int) -> NDArray[np.int32]:
+    """H of some cells of an edge: near enough to guess from."""
+    kept = source.kept if isinstance(source, EdgeArray) else None
+    h = source.read(start, stop).h if kept is None else kept.read_h(start, stop)
+    return h[::SPACING]
 
 
 class SetLines:
@@ -191,7 +216,8 @@ class Ahead:
         if min(path.row, path.column) < LEAST_SIDES * SIDE:
             return None
         query, target = problem.query.slice(0, path.row), problem.target.slice(0, path.column)
-        tiles = engine.side_by_side(query, target, problem.scoring, problem.floor)
+        rows = len(problem.query)
+        tiles = engine.side_by_side(query, target, problem.scoring, problem.floor, rows)
         if tiles is None:
             return None
         stack.enter_context(tiles)
@@ -203,20 +229,22 @@ class Ahead:
         m, n = len(problem.query), len(problem.target)
         self.match = max(0, problem.scoring.highest)
         self.lines = GridLines(grid, Area(0, m, 0, n), self.match)
-        self.level_bytes = [LEVEL_BYTES + each * (m + n) for each in LEVEL_SIDE_BYTES]
         self.levels = list(self._levels(self.lines.side))
+        most = path_bytes(m, n)
+        self.level_bytes = [most * FIRST_SHARE] + len(self.levels) * [
+            most * OTHERS_SHARE / max(1, len(self.levels))
+        ]
         self.end, self.sets, self.refused = Hit(0, 0, 0), list[SetLines](), cast(int | None, None)
 
     def _levels(self, side: int) -> Iterator[tuple[int, int]]:
         """How far special rows and columns are apart, from the first finer ones on."""
         quantum = self.engine.row_quantum
-        cells = FIRST_CELLS
         while side > SIDE + SIDE // 2:
-            step = max(SIDE, -(-side // cells))
+            step = max(SIDE, -(-side // CELLS))
             if step < 2 * SIDE:
                 step = SIDE
             yield -(-step // quantum) * quantum, step
-            side, cells = step, CELLS
+            side = step
 
     def walk(self, path: Path, end: Hit) -> bool:
         """Walk ``path``, which ends at ``end``, as far as guesses go; says whether that is
@@ -270,7 +298,7 @@ class Ahead:
             row_end = area.row + -(-(row_end - area.row) // quantum) * quantum
             part = Area(area.row, row_end, area.column, column_end)
             used += self._bytes(level, part)
-            if parts and used > self.level_bytes[level > 0]:
+            if parts and used > self.level_bytes[level]:
                 break
             known = None
             if h is not None and self.problem.floor is not None:
@@ -301,20 +329,8 @@ class Ahead:
         steps = self.levels[level]
         if self.sets:
             return self.engine.inside(level, self.sets[-1].tiles, parts, steps)
-        return self.engine.begin(level, parts, [self._edges(p.area) for p in parts], steps)
-
-    def _edges(self, area: Area) -> Edges:
-        """Edges of a tile on the host; rows below the matrix have what its last row has."""
-        inside = Area(
-            area.row, min(area.row_end, len(self.problem.query)), area.column, area.column_end
-        )
-        edges = self.lines.grid.edges_of(inside)
-        below = area.row_end - inside.row_end
-        if not below:
-            return edges
-        left = edges.left.read(0, inside.row_end - inside.row)
-        more = Edge(np.repeat(left.h[-1:], below), np.repeat(left.x[-1:], below))
-        return Edges(edges.corner, edges.top, EdgeArray.of(left.joined(more)))
+        sides = [(self.lines.corner(p.area), *self.lines.sides(p.area)) for p in parts]
+        return self.engine.begin(level, parts, sides, steps)
 
     def _step(self, parts: list[Part], path: Path) -> None:
         """Compute tiles with moves and walk through them, as far as they are right."""

@@ -12,6 +12,13 @@ from ..engines.sweep import Area
 from ..tile import Hit
 
 CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
+#: Memory that a path takes, and of it for each row and column of the matrix.
+PATH_BYTES, SIDE_BYTES = 500_000_000, 100
+
+
+def path_bytes(m: int, n: int) -> int:
+    """Memory that a path through m rows and n columns may take."""
+    return PATH_BYTES + SIDE_BYTES * (m + n)
 
 
 @dataclass

@@ -20,14 +20,14 @@ from ..engines.sweep import Area, SavedGrid, StartGrid, cuts, sweep, tile_shape
 from ..errors import InternalError
 from ..tile import Edges, Hit
 from .ahead import Ahead
-from .path import CONSUMES_QUERY, CONSUMES_TARGET, Path
+from .path import CONSUMES_QUERY, CONSUMES_TARGET, Path, path_bytes
 from .problem import Problem
 
 #: Pieces that a level of the grid cuts a side into at most; a level computes about 1/16 of the one
 #: above it again.
 MOST_PIECES = 16
-#: A grid in memory takes at most so many bytes, and so many for each row and column of the matrix.
-GRID_BYTES, SIDE_BYTES = 200_000_000, 48
+#: Share of a path's memory that the first grid takes at most.
+GRID_SHARE = 0.36
 #: Side of a grid cell below which finer cells only add launches.
 LEAST_SIDE = 2048
 #: Columns that are walked at once however small the limit.
@@ -54,7 +54,7 @@ def grid_places(length: int, quantum: int, most: int | None = None, least: int =
 
 def most_pieces(m: int, n: int) -> int:
     """Pieces of a side, for a grid in memory: k of them take 8 (k - 1) (m + n) bytes."""
-    most = 1 + (GRID_BYTES + SIDE_BYTES * (m + n)) // (8 * (m + n))
+    most = 1 + int(GRID_SHARE * path_bytes(m, n)) // (8 * (m + n))
     return max(2, min(MOST_PIECES, most))
 
 

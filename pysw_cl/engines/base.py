@@ -118,9 +118,10 @@ class Engine(Protocol):
         """Compute one tile."""
 
     def side_by_side(
-        self, query: View, target: View, scoring: Scoring, floor: int | None
+        self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
     ) -> SideBySide | None:
-        """What computes many tiles of this matrix at once; None where one by one is as good."""
+        """What computes many tiles at once of a matrix of ``rows`` rows, from the part of it that
+        ``query`` and ``target`` span; None where one by one is as good."""
 
     def strip_rows(self, rows: int, columns: int) -> int:
         """Rows of a strip of a tile of this size: inner rows at multiples cost nothing."""

@@ -384,14 +384,8 @@ class TileRun:
 
     def _kept(self, buffer: Any, length: int, h_at: int, x_at: int) -> KeptEdge:
         """An inner row or column, which stays in its buffer."""
-        runtime = self.runtime
-
-        def read(place: int, start: int, stop: int) -> NDArray[np.int32]:
-            with Buffers(runtime) as buffers:
-                return buffers.read(buffer, stop - start, place + start)
-
-        lost = self.job.floor is None
-        return KeptEdge(length, partial(read, h_at), partial(read, x_at), lost)
+        read = partial(read_kept, self.runtime)
+        return KeptEdge(length, buffer, h_at, x_at, read, self.job.floor is None)
 
     def _edge(self, h: Any, x: Any, length: int, h_at: int = 0, x_at: int = 0) -> Edge:
         """An edge from two buffers, or two places of one."""
@@ -413,6 +407,12 @@ class TileRun:
         family = lanes.narrow or lanes.wide.removesuffix("32")
         names = [*(f"wavefront/{family}/{w}" for w in (8, 16, 32)), "pruned"]
         return {name: count for name, count in zip(names, cells, strict=True) if count}
+
+
+def read_kept(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:
+    """``count`` numbers of a buffer that outlived its tile, from ``place`` on."""
+    with Buffers(runtime) as buffers:
+        return buffers.read(buffer, count, place)
 
 
 def moves_bytes(grid: Grid) -> int:

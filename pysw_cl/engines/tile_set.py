@@ -16,7 +16,7 @@ from ..opencl.program import BoundKernel, KernelSpec
 from ..plan import LANE_SETS, MOVES_CHUNK, Plan
 from ..precision import Bounds
 from ..scoring import Scoring
-from ..tile import NEG, Edges, View
+from ..tile import NEG, EdgeArray, Source, View
 from .base import Walk
 from .sweep import Area
 from .tile_run import (
@@ -39,7 +39,7 @@ TOP_LINE = 2
 #: Work-groups that copy the edges of one tile, work-items that look for one peak.
 PARTS, FINDERS = 16, 128
 #: Alpha at most, of narrow lanes and where moves are kept.
-ALPHA, MOVES_ALPHA = 8, 8
+ALPHA, MOVES_ALPHA = 4, 8
 #: Columns of a block of a tile that is not long.
 SHORT_CHUNK = 64
 W = 2
@@ -137,8 +137,9 @@ class TileSet:
 class SideBySide:
     """Launches of many tiles of one matrix, on one device.
 
-    ``query`` and ``target`` are on the device as long as this is in use (a context manager), and
-    the edges and moves of the last set of each level.
+    ``query`` and ``target``, as far as a path may lead, of a matrix of ``rows`` rows, are on the
+    device as long as this is in use (a context manager), and the edges and moves of the last set of
+    each level.
     """
 
     def __init__(
@@ -148,6 +149,7 @@ class SideBySide:
         target: View,
         scoring: Scoring,
         floor: int | None,
+        rows: int,
     ) -> None:
         runtime, plan = engine.runtime, engine.plan
         self.engine, self.runtime, self.scoring, self.floor = engine, runtime, scoring, floor
@@ -162,6 +164,7 @@ class SideBySide:
             False: replace(plan, alpha=alpha),
             True: replace(wide, alpha=moves_alpha, chunk=min(MOVES_CHUNK, plan.chunk)),
         }
+        self.rows = rows
         target_codes = target.read(0, len(target))
         score = narrow_score(plan, scoring, target_codes, bool(runtime.advice["permute"]))
         self.able = score is not None
@@ -202,22 +205,45 @@ class SideBySide:
         return 4 * strips * -(-plan.alpha // 8) * plan.T * (columns + plan.T)
 
     def begin(
-        self, level: int, parts: list[Part], edges: Sequence[Edges], steps: tuple[int, int]
+        self,
+        level: int,
+        parts: list[Part],
+        sides: Sequence[tuple[int, Source, Source]],
+        steps: tuple[int, int],
     ) -> TileSet:
-        """Compute tiles from edges on the host."""
+        """Compute tiles of the whole matrix: a corner and what lies above and to the left of each,
+        in the matrix's columns and rows.  Rows below its last one get what that one has."""
         done = self._set(level, parts, steps)
         with Buffers(self.runtime) as sent:
-            for said, edge in zip(done.said.tolist(), edges, strict=True):
-                m, n = said[ROWS], said[COLUMNS]
-                top, left = edge.top.read(0, n), edge.left.read(0, m)
+            for said, part, (corner, top, left) in zip(
+                done.said.tolist(), parts, sides, strict=True
+            ):
+                area, m, n = part.area, said[ROWS], said[COLUMNS]
                 line = said[BUS] + 2 * TOP_LINE * said[STRIDE]
-                sent.write(done.kept, top.h, 4 * line)
-                sent.write(done.kept, top.x, 4 * (line + said[STRIDE]))
-                sent.write(done.kept, np.array([edge.corner], np.int32), 4 * said[LEFT])
-                sent.write(done.kept, left.h, 4 * (said[LEFT] + 1))
-                sent.write(done.kept, left.x, 4 * (said[LEFT] + m + 1))
+                self._send(sent, top, area.column, n, done.kept, line, line + said[STRIDE])
+                at = said[LEFT] + 1, said[LEFT] + m + 1
+                rows = min(m, self.rows - area.row)
+                self._send(sent, left, area.row, rows, done.kept, *at)
+                sent.write(done.kept, np.array([corner], np.int32), 4 * said[LEFT])
+                if rows < m:
+                    last = left.read(self.rows - 1, self.rows)
+                    for place, cell in zip(at, (last.h, last.x), strict=True):
+                        sent.write(done.kept, np.repeat(cell, m - rows), 4 * (place + rows))
             self._run(done, None)
         return done
+
+    def _send(
+        self, sent: Buffers, edge: Source, start: int, count: int, to: Any, h_at: int, x_at: int
+    ) -> None:
+        """Copy cells of an edge to their places on the device, where they may be already."""
+        kept = edge.kept if isinstance(edge, EdgeArray) else None
+        if kept is not None and not kept.lost:
+            sent.move(kept.buffer, kept.h_at + start, to, h_at, count)
+            sent.move(kept.buffer, kept.x_at + start, to, x_at, count)
+            return
+        cells = edge.read(start, start + count)
+        sent.write(to, cells.h, 4 * h_at)
+        sent.write(to, cells.x, 4 * x_at)
 
     def inside(
         self, level: int, outer: TileSet, parts: list[Part], steps: tuple[int, int]

@@ -85,12 +85,12 @@ class WavefrontEngine:
         return next((strip for strip in every if wide.for_size(rows, columns, (strip,))), plan.T)
 
     def side_by_side(
-        self, query: View, target: View, scoring: Scoring, floor: int | None
+        self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
     ) -> SideBySide | None:
         """See :class:`pysw_cl.engines.base.Engine`."""
         if LANE_SETS[self.plan.lanes].narrow != "packed" or self.plan.form != "ticketed":
             return None
-        tiles = SideBySide(self, query, target, scoring, floor)
+        tiles = SideBySide(self, query, target, scoring, floor, rows)
         return tiles if tiles.able else None
 
     def _in_memory(self, job: TileJob) -> bool:

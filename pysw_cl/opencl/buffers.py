@@ -285,6 +285,18 @@ class Buffers:
             raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
         self._sent.append(copy)  # it holds the array
 
+    def move(self, source: Any, start: int, to: Any, place: int, count: int) -> None:
+        """Enqueue the copy of 32-bit numbers from one buffer to another."""
+        import pyopencl as cl
+
+        queue, size = self._runtime.queue, 4 * count
+        try:
+            cl.enqueue_copy(
+                queue, to, source, src_offset=4 * start, dst_offset=4 * place, byte_count=size
+            )
+        except cl.Error as error:
+            raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
+
     def send(self) -> None:
         """Enqueue what is still to be copied to the device."""
         import pyopencl as cl
