@@ -39,7 +39,7 @@ TOP_LINE = 2
 #: Work-groups that copy the edges of one tile, work-items that look for one peak.
 PARTS, FINDERS = 16, 128
 #: Alpha at most, of narrow lanes and where moves are kept.
-ALPHA, MOVES_ALPHA = 4, 8
+ALPHA, MOVES_ALPHA = 8, 8
 #: Columns of a block of a tile that is not long.
 SHORT_CHUNK = 64
 W = 2
