@@ -134,7 +134,7 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
 // Tiles side by side.  What is said of each, in ints from the start of `bus` where it is a place there:
 // rows (whole strips) and columns, where its letters begin in `query` and `target`, its bus, the bus's
 // stride, its left edge (m + 1 H with the corner, m X), its inner columns and how many, its first
-// strip's progress, its moves.  `known` has a score for each: what cannot reach it inside is pruned.
+// strip's progress, its moves, where its letters begin in `letters`.  `known` has a score for each: what cannot reach it inside is pruned.
 #define TILE_WORDS 12
 #define MANY_ARGS , __global const long *restrict tiles, int tile_count
 INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *said)
@@ -145,7 +145,7 @@ INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *said)
   t.strips = t.m / ROWS;
   t.query += said[2];
   t.target += said[3];
-  t.letters = t.target;
+  t.letters += said[11];
   t.bus = start + said[4];
   t.stride = lanes_share(scratch, (int)said[5]);
   t.left_h = start + said[6];

@@ -163,7 +163,7 @@ def score_arguments(
     return len(table) - 1, wide - 1, {"matrix": buffers.of(table.ravel()), "wide": wide}
 
 
-def _letters(target: Codes, T: int, pad: int) -> Codes:
+def backwards(target: Codes, T: int, pad: int) -> Codes:
     """The target as narrow lanes of CPU vectors read it: backwards, T columns of padding at both
     ends."""
     padded = np.full(len(target) + 2 * T, pad, np.uint8)
@@ -251,7 +251,7 @@ class TileRun:
         target = buffers.of(job.target)
         letters = target
         if narrow == "vector":
-            letters = buffers.of(_letters(job.target, grid.T, target_pad))
+            letters = buffers.of(backwards(job.target, grid.T, target_pad))
         left_h, left_x = _left(job, grid, buffers)
         self.stride = grid.n + 2 * grid.T
         chunk = min(self.plan.chunk, grid.n + grid.T)

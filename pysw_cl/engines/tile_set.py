@@ -21,6 +21,7 @@ from .base import Walk
 from .sweep import Area
 from .tile_run import (
     RECORD_WORDS,
+    backwards,
     kernel_spec,
     may_slope,
     narrow_score,
@@ -31,7 +32,7 @@ from .walks import walk_defines, walk_tiles
 
 #: What cl/wavefront.cl (MANY) is told of a tile, in 64-bit numbers.
 WORDS = 12
-ROWS, COLUMNS, QUERY, TARGET, BUS, STRIDE, LEFT, CROSSED, KEPT, FIRST, MOVES = range(11)
+ROWS, COLUMNS, QUERY, TARGET, BUS, STRIDE, LEFT, CROSSED, KEPT, FIRST, MOVES, LETTERS = range(WORDS)
 #: What cl/tile_set.cl is told of where a tile's edges come from.
 SOURCE_WORDS = 5
 #: The line of a tile's bus that holds its top edge; special rows follow, two lines come before.
@@ -171,14 +172,18 @@ class SideBySide:
         if score is None:
             return
         self._scores = {False: score, True: wide_score(scoring)}
-        self.row_quantum = plan.T * lcm(alpha, moves_alpha)
+        self.row_quantum = lcm(plan.T * alpha, wide.T * moves_alpha)
         codes = np.full(len(query) + self.row_quantum, 0, np.uint8)
         codes[: len(query)] = query.read(0, len(query))
         self._query: dict[bool, Any] = {}  # padding has another code for each score file
         for moves, name in self._scores.items():
             codes[len(query) :] = score_arguments(scoring, name, False, self._buffers)[0]
             self._query[moves] = self._buffers.of(codes.copy())
-        self._target = self._buffers.of(target_codes)
+        self._target = self._letters = self._buffers.of(target_codes)
+        self.columns, self._backwards = len(target), LANE_SETS[plan.lanes].narrow == "vector"
+        if self._backwards:
+            pad = score_arguments(scoring, score, False, self._buffers)[1]
+            self._letters = self._buffers.of(backwards(target_codes, plan.T, pad))
 
     def __enter__(self) -> SideBySide:
         return self
@@ -298,6 +303,9 @@ class SideBySide:
             words[:QUERY] = area.row_end - area.row, area.column_end - area.column
             words[QUERY], words[TARGET] = area.row, area.column
         m, n = said[:, ROWS], said[:, COLUMNS]
+        said[:, LETTERS] = said[:, TARGET]
+        if self._backwards:
+            said[:, LETTERS] = self.columns - said[:, TARGET] - n
         said[:, STRIDE] = n + 2 * T
         said[:, KEPT] = (n - 1) // steps[1]
         lengths = (
@@ -344,7 +352,7 @@ class SideBySide:
         tickets = -(-most // warps) * count
         groups = max(1, min(plan.B // warps, tickets))
         walkers = groups * warps
-        sloped = not moves and may_slope(plan, self.scoring)
+        sloped = lanes.narrow == "packed" and may_slope(plan, self.scoring)
         defines = {
             "T": T,
             "R": alpha,
@@ -356,11 +364,13 @@ class SideBySide:
             "STEPS": lanes.steps,
             "MANY": 1,
             "WARPS": warps,
-            "CHUNK": plan.chunk,
             "COLUMNS": int(not moves),
-            "SLOPED": int(sloped),
             "PRUNE": int(not moves and self.floor is not None),
         }
+        if lanes.narrow == "packed":
+            defines |= {"CHUNK": plan.chunk, "SLOPED": int(sloped)}
+        elif lanes.wide == "warp32":
+            defines["CHUNK"] = plan.chunk
         lines = np.arange(most + 1, dtype=np.int32) & 1
         special = np.arange(0, strip * (most + 1), done.steps[0]) // strip
         lines[special] = TOP_LINE + np.arange(len(special))
@@ -369,7 +379,8 @@ class SideBySide:
         long = int(done.said[:, COLUMNS].max()) > 1 << 16
         chunk = plan.chunk if long else min(plan.chunk, SHORT_CHUNK)
         bounds = Bounds.of(self.scoring)
-        spec = kernel_spec("ticketed", plan.lanes, score, lanes.widths, many=True)
+        widths = tuple(width for width in lanes.widths if width != 8)  # that needs the best score
+        spec = kernel_spec("ticketed", plan.lanes, score, widths, many=True)
         kernel = BoundKernel(runtime, spec, defines)
         record = np.zeros((walkers, RECORD_WORDS), np.int32)
         record[:, :4] = NEG
@@ -380,10 +391,11 @@ class SideBySide:
             kernel.bind(
                 query=self._query[moves],
                 target=self._target,
-                letters=self._target,
+                letters=self._letters,
                 bus=done.kept,
                 **dict.fromkeys(("left_h", "left_x", "right_h", "right_x"), none),
-                **dict.fromkeys(("crossed", "late", "hits", "profiles"), none),
+                **dict.fromkeys(("crossed", "late", "hits"), none),
+                profiles=buffers.empty(16 * T * walkers * scores.get("wide", 0)),
                 **dict.fromkeys(("m", "n", "stride", "right", "capacity", "column_count"), 0),
                 strips=most,
                 tap_lane=T - 1,

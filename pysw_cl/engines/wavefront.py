@@ -88,7 +88,8 @@ class WavefrontEngine:
         self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
     ) -> SideBySide | None:
         """See :class:`pysw_cl.engines.base.Engine`."""
-        if LANE_SETS[self.plan.lanes].narrow != "packed" or self.plan.form != "ticketed":
+        narrow = LANE_SETS[self.plan.lanes].narrow
+        if narrow is None or self.plan.form != "ticketed" or not self.runtime.advice["ahead"]:
             return None
         tiles = SideBySide(self, query, target, scoring, floor, rows)
         return tiles if tiles.able else None
