@@ -218,11 +218,12 @@ INLINE place_t walk_window(place_t p, corner_t corner, int kept, __local const s
   return p;
 }
 
-// Follow a gap to its end, or to the tile's: each work-item looks at one of the cells ahead.
-INLINE place_t follow_gap(place_t p, tile_t tile, __local shared_t *shared, __global uchar *restrict moves)
+// If asked to, follow a gap to its end, or to the tile's: each work-item looks at one of the cells ahead.
+// (A loop without turns, not a condition around it: PoCL gets barriers in conditions wrong.)
+INLINE place_t follow_gap(bool asked, place_t p, tile_t tile, __local shared_t *shared, __global uchar *restrict moves)
 {
   const int k = get_local_id(0), gap = p.last;
-  int run = WALKERS;
+  int run = asked ? WALKERS : 0;
   while (run == WALKERS) {
     const int row = p.row - (gap == 2 ? k : 0), column = p.column - (gap == 1 ? k : 0);
     const bool there = row >= 0 && column >= 0;
@@ -248,8 +249,9 @@ INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global u
   uint words[LOADS];
   bool loaded = false;
   while (p.row >= 0 && p.column >= 0 && !p.ended) {
-    if (!loaded || !in_window(p, ahead)) {
-      if (p.last) p = follow_gap(p, tile, shared, moves);
+    const bool lost = !loaded || !in_window(p, ahead);
+    p = follow_gap(lost && p.last, p, tile, shared, moves);
+    if (lost) {
       ahead = corner_around(p);
       load_window(words, tile, ahead);
     }
