@@ -250,7 +250,7 @@ def test_long_paths_through_large_windows(lanes: str, T: int, alpha: int, local:
     middle = size // 2
     gapped = joined([letters[: middle - 350], letters[middle:]])
     after_noise = joined([random_codes(rng, 333, 4), letters[333:]])
-    affine, linear = match_scoring(5, -4, 6, 1), match_scoring(9, -30, 0, 1)
+    affine, linear = match_scoring(5, -4, 6, 1), match_scoring(9, -2, 0, 1)
     cases: list[tuple[Scoring, NDArray[np.uint8], NDArray[np.uint8]]] = [
         (affine, letters, letters),
         (affine, letters, gapped),
@@ -313,5 +313,5 @@ def test_windows_follow_each_other(lanes: str, T: int, alpha: int) -> None:
             walks.append(kept_moves.walk(size, n, 0))
             same_walk(walks[-1], walks[0])
         assert len(walks[0].moves) > 0.98 * size
-        assert change or not walks[0].moves.any()
+        assert change or not walks[0].moves[: size - 100].any()
         kept_moves.release()
