@@ -64,7 +64,7 @@ class Cut:
         place = row + shift, column + shift, state
         linear = self.job.scoring.gap_open == 0
         most = row + column
-        walk, tile = walk_tiles(
+        walk, tile, _ = walk_tiles(
             self.engine.runtime, defines, self.dirs, table, place, linear, most_moves=most
         )
         return replace(walk, row=walk.row - shift, column=walk.column - shift), tile
