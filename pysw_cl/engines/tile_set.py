@@ -41,9 +41,9 @@ TOP_LINE = 2
 PARTS, FINDERS = 16, 128
 #: Alpha at most, of narrow lanes and where moves are kept.
 ALPHA, MOVES_ALPHA = 8, 8
-#: Columns of a block of a tile that is not long.
-SHORT_CHUNK = 64
-W = 2
+#: Columns of a block: few, because few strips are at work at once; and how many warps of each
+#: scheduler make a work-group.
+CHUNK, WARPS = 64, 2
 
 TAKE_EDGES = KernelSpec(
     "take_edges", ("base.clh", "tile_set.cl"), ("from", "to", "tiles", "sources")
@@ -348,7 +348,7 @@ class SideBySide:
         strips = done.said[:, ROWS] // strip
         done.said[:, FIRST] = np.cumsum(strips) - strips
         most, count = int(strips.max()), len(strips)
-        warps = int(runtime.advice["warps"]) * (1 if moves else W) or 1
+        warps = int(runtime.advice["warps"]) * (1 if moves else WARPS) or 1
         tickets = -(-most // warps) * count
         groups = max(1, min(plan.B // warps, tickets))
         walkers = groups * warps
@@ -376,8 +376,7 @@ class SideBySide:
         lines[special] = TOP_LINE + np.arange(len(special))
         columns = np.arange(1, 1 + int(done.said[:, KEPT].max()), dtype=np.int32) * done.steps[1]
         known = np.array([NEG if p.known is None else p.known for p in done.parts], np.int32)
-        long = int(done.said[:, COLUMNS].max()) > 1 << 16
-        chunk = plan.chunk if long else min(plan.chunk, SHORT_CHUNK)
+        chunk = min(plan.chunk, CHUNK)
         bounds = Bounds.of(self.scoring)
         widths = tuple(width for width in lanes.widths if width != 8)  # that needs the best score
         spec = kernel_spec("ticketed", plan.lanes, score, widths, many=True)
