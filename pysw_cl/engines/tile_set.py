@@ -284,7 +284,7 @@ class SideBySide:
         plan = self._plans[True]
         defines = walk_defines(self.runtime, plan.T, plan.alpha)
         linear = self.scoring.gap_open == 0
-        most = int((done.said[:, ROWS] + done.said[:, COLUMNS]).sum())
+        most = row + column - min(p.area.row + p.area.column for p in parts)
         self._launches += 1
         start = row, column, state
         walk, _, entries = walk_tiles(self.runtime, defines, dirs, tiles, start, linear, most)
@@ -409,8 +409,8 @@ class SideBySide:
                 limit8=bounds.limit8,
                 rows_after=0,
                 columns_after=0,
-                state=buffers.empty(4 * walkers * (4 * alpha + 6) * T),
-                stages=buffers.empty(8 * walkers * chunk),
+                state=self._keep("state", 4 * walkers * (4 * alpha + 6) * T),
+                stages=self._keep("stages", 8 * walkers * chunk),
                 record=tally,
                 known=buffers.of(known),
                 lines=buffers.of(lines),
