@@ -214,6 +214,21 @@ def test_rectangles_that_overlap() -> None:
                 check(cut, [tiles, [*tiles, cut.tiles[0]]], start, in_groups(GROUPS[:3]))
 
 
+def test_gaps_that_may_go_either_way() -> None:
+    """Unrelated letters and cheap linear gaps: short gaps and ties everywhere."""
+    engine, rng = engine_of("vector32", 4, 2), np.random.default_rng(26)
+    for local in (True, False):
+        m, n = 120, 160
+        job = random_job(rng, m, n, match_scoring(3, -2, 0, 1), local, directions=True, right=False)
+        target = rng.integers(0, 4, n).astype(np.uint8)
+        job = replace(job, bottom=False, target=target)
+        with Buffers(engine.runtime) as buffers:
+            cut = cut_of(engine, job, grid(rng, m, n, 3), buffers)
+            for _ in range(20):
+                start = int(rng.integers(m // 2, m + 1)), int(rng.integers(n // 2, n + 1)), 0
+                check(cut, [cut.tiles[::-1]], start, in_groups(GROUPS))
+
+
 def test_no_tile_has_the_start() -> None:
     engine, rng = engine_of("vector32", 4, 2), np.random.default_rng(22)
     job = job_of(rng, 30, 30, False, related=True)
