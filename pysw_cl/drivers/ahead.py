@@ -81,8 +81,8 @@ class Lines(Protocol):
 class GridLines:
     """The rows and columns that a sweep kept on the host."""
 
-    def __init__(self, grid: StartGrid, end: Area, match: int) -> None:
-        self.grid, self.match = grid, match
+    def __init__(self, grid: StartGrid, end: Area, match: int, extend: int) -> None:
+        self.grid, self.match, self.extend = grid, match, extend
         self._rows = [0, *sorted(grid.rows), end.row_end]
         self._columns = [0, *sorted(grid.columns), end.column_end]
 
@@ -110,7 +110,9 @@ class GridLines:
         ):
             h = _some(source, first, first + along)
             places = np.arange(0, along, SPACING)
-            promise = h + self.match * np.minimum(across, along - 1 - places)
+            left_over = along - 1 - places
+            promise = h + self.match * np.minimum(across, left_over)
+            promise -= self.extend * np.abs(across - left_over)
             at = int(promise.argmax())
             if best is None or promise[at] > best:
                 best, place = promise[at], first + SPACING * at + 1
@@ -153,8 +155,8 @@ def _some(source: Source, start: int, stop: int) -> NDArray[np.int32]:
 class SetLines:
     """The rows and columns that tiles on a device keep."""
 
-    def __init__(self, tiles: TileSet, match: int) -> None:
-        self.tiles, self.match = tiles, match
+    def __init__(self, tiles: TileSet) -> None:
+        self.tiles = tiles
         self.at = 0  # the tile that the path is in
 
     def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
@@ -181,13 +183,10 @@ class SetLines:
         whole, area = self.tiles.parts[cell.tile].area, cell.area
         r, c = area.row - whole.row, area.column - whole.column
         a, b = r // self.tiles.steps[0], c // self.tiles.steps[1]
-        (top, top_at), (left, left_at) = self.tiles.peaks[cell.tile, :, a, b].tolist()
-        if top >= left:
-            ahead = min(whole.row_end - area.row, whole.column_end - area.column - top_at - 1)
-            at = min(area.column + top_at + 1, column)
-            return Entry(area.row, at, top - self.match * ahead)
-        ahead = min(whole.row_end - area.row - left_at - 1, whole.column_end - area.column)
-        return Entry(min(area.row + left_at + 1, row), area.column, left - self.match * ahead)
+        above, before = self.tiles.peaks[cell.tile, :, a, b].tolist()
+        if above[0] >= before[0]:
+            return Entry(area.row, min(area.column + above[1] + 1, column), above[2])
+        return Entry(min(area.row + before[1] + 1, row), area.column, before[2])
 
     def h_at(self, row: int, column: int) -> int | None:
         """See :class:`Lines`."""
@@ -227,8 +226,9 @@ class Ahead:
     def __init__(self, engine: SideBySide, problem: Problem, grid: StartGrid) -> None:
         self.engine, self.problem = engine, problem
         m, n = len(problem.query), len(problem.target)
-        self.match = max(0, problem.scoring.highest)
-        self.lines = GridLines(grid, Area(0, m, 0, n), self.match)
+        self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
+        extend = problem.scoring.gap_extend
+        self.lines = GridLines(grid, Area(0, m, 0, n), self.match, extend)
         self.levels = list(self._levels(self.lines.side))
         most = path_bytes(m, n)
         self.level_bytes = [most * FIRST_SHARE] + len(self.levels) * [
@@ -268,7 +268,7 @@ class Ahead:
             if level == len(self.levels):
                 self._step(parts, path)
             else:
-                finer = SetLines(self._finer(level, parts), self.match)
+                finer = SetLines(self._finer(level, parts))
                 self.sets.append(finer)
                 self._walk(finer, path)
                 self.sets.pop()
@@ -296,18 +296,15 @@ class Ahead:
             row_end = min(area.row_end, row + margin)
             column_end = min(area.column_end, column + margin)
             row_end = area.row + -(-(row_end - area.row) // quantum) * quantum
-            part = Area(area.row, row_end, area.column, column_end)
-            used += self._bytes(level, part)
+            around = Area(area.row, row_end, area.column, column_end)
+            used += self._bytes(level, around)
             if parts and used > self.level_bytes[level]:
                 break
-            known = None
-            if h is not None and self.problem.floor is not None:
-                known = h - SLACK * self.match - self.problem.scoring.gap_open
-            if max(row_end - area.row, column_end - area.column) < PRUNED_SIDE:
-                known = None
-            if level == len(self.levels):
-                known = None
-            parts.append(Part(part, tile, known))
+            part = Part(around, tile)
+            if h is not None and self._prunes(level, around):
+                apart = row_end - row + column_end - column + margin
+                part = Part(around, tile, h - SLACK * self.match - self.gap_open, apart)
+            parts.append(part)
             entry = lines.entry(cell, min(row, area.row_end), min(column, area.column_end))
             row, column, h = entry.row, entry.column, entry.h
             if self.problem.floor is not None and h <= BEGUN * self.match:
@@ -318,6 +315,11 @@ class Ahead:
             side = max(area.row_end - area.row, area.column_end - area.column)
             margin = max(LEAST_MARGIN, int(side * MARGIN))
         return parts
+
+    def _prunes(self, level: int, area: Area) -> bool:
+        """Is a tile of this level computed only where it can matter?"""
+        side = max(area.row_end - area.row, area.column_end - area.column)
+        return level < len(self.levels) and side >= PRUNED_SIDE and self.problem.floor is not None
 
     def _bytes(self, level: int, area: Area) -> int:
         rows, columns = area.row_end - area.row, area.column_end - area.column
@@ -347,15 +349,16 @@ class Ahead:
 
     def _right(self, part: Part, row: int, column: int) -> bool:
         """Is what the tiles around this one were computed for right for a path that comes to this
-        cell?  What is pruned in a tile cannot reach an H that is ``known``: a path that leaves it
-        with less may have led through that."""
+        cell?  What is pruned in a tile cannot reach an H that is ``known`` near its last corner: a
+        path that leaves it with less, or elsewhere, may have led through that."""
         tile = part.inside
         for level in range(len(self.sets) - 1, -1, -1):
             lines, outer = self.sets[level], self.sets[level - 1] if level else self.lines
             here = lines.tiles.parts[tile]
             if tile != lines.at and here.known is not None:
-                h = outer.h_at(row, column)
-                if h is None or h - self.problem.scoring.gap_open < here.known:
+                h, end = outer.h_at(row, column), here.area
+                apart = end.row_end - row + end.column_end - column
+                if h is None or h - self.gap_open < here.known or apart > here.apart:
                     self.refused = level
                     return False
             lines.at, tile = tile, here.inside

@@ -31,8 +31,10 @@ from .tile_run import (
 from .walks import walk_defines, walk_tiles
 
 #: What cl/wavefront.cl (MANY) is told of a tile, in 64-bit numbers.
-WORDS = 12
-ROWS, COLUMNS, QUERY, TARGET, BUS, STRIDE, LEFT, CROSSED, KEPT, FIRST, MOVES, LETTERS = range(WORDS)
+WORDS = 13
+ROWS, COLUMNS, QUERY, TARGET, BUS, STRIDE, LEFT, CROSSED, KEPT, FIRST, MOVES, LETTERS, APART = (
+    range(WORDS)
+)
 #: What cl/tile_set.cl is told of where a tile's edges come from.
 SOURCE_WORDS = 5
 #: The line of a tile's bus that holds its top edge; special rows follow, two lines come before.
@@ -53,7 +55,7 @@ FIND_PEAKS = KernelSpec(
     ("base.clh", "tile_set.cl"),
     (
         *("kept", "tiles", "row_step:int", "column_step:int", "rows:int", "columns:int"),
-        *("match:int", "peaks"),
+        *("match:int", "extend:int", "peaks"),
     ),
 )
 
@@ -69,11 +71,13 @@ class Owner(Protocol):
 @dataclass(frozen=True)
 class Part:
     """A tile to be: its area in the whole matrix, in which tile of another set it lies (-1: none),
-    and what an H must at least be that a path leaves it with (None: nothing is known)."""
+    and what an H must at least be that a path leaves it with (None: nothing is known), so many rows
+    and columns ``apart`` from its last corner at most."""
 
     area: Area
     inside: int = -1
     known: int | None = None
+    apart: int = 0
 
 
 @dataclass
@@ -86,6 +90,7 @@ class TileSet:
     kept: Any
     runtime: Runtime
     match: int
+    extend: int
     _peaks: NDArray[np.int32] | None = field(default=None)
 
     def place_of_row(self, k: int, row: int) -> int:
@@ -116,19 +121,19 @@ class TileSet:
     def peaks(self) -> NDArray[np.int32]:
         """For tile k and the cell (a, b) between its special rows and columns ``[k, edge, a, b]``:
         along its top (0) or left (1) edge the most that a path through a cell there can score at
-        the tile's last row or column, and how many cells come before that one."""
+        the tile's last corner, how many cells come before that one, and its H."""
         if self._peaks is None:
             rows, columns = (
                 int((-(-self.said[:, side] // step)).max())
                 for side, step in zip((ROWS, COLUMNS), self.steps, strict=True)
             )
-            shape = len(self.parts), 2, rows, columns, 2
+            shape = len(self.parts), 2, rows, columns, 3
             with Buffers(self.runtime, small=True) as buffers:
                 found = buffers.empty(4 * int(np.prod(shape)))
                 kernel = BoundKernel(self.runtime, FIND_PEAKS, {"FINDERS": FINDERS})
                 kernel.bind(kept=self.kept, tiles=buffers.of(self.said), peaks=found)
                 kernel.bind(row_step=self.steps[0], column_step=self.steps[1])
-                kernel.bind(rows=rows, columns=columns, match=self.match)
+                kernel.bind(rows=rows, columns=columns, match=self.match, extend=self.extend)
                 buffers.send()
                 kernel.launch(int(np.prod(shape[:4])), FINDERS)
                 self._peaks = buffers.read(found, int(np.prod(shape))).reshape(shape)
@@ -301,7 +306,7 @@ class SideBySide:
         for words, part in zip(said, parts, strict=True):
             area = part.area
             words[:QUERY] = area.row_end - area.row, area.column_end - area.column
-            words[QUERY], words[TARGET] = area.row, area.column
+            words[QUERY], words[TARGET], words[APART] = area.row, area.column, part.apart
         m, n = said[:, ROWS], said[:, COLUMNS]
         said[:, LETTERS] = said[:, TARGET]
         if self._backwards:
@@ -319,7 +324,8 @@ class SideBySide:
             said[:, word] = ends - -(-length // 32) * 32
             place = int(ends[-1])
         kept = self._keep(level, 4 * place)
-        return TileSet(parts, steps, said, kept, self.runtime, max(self.scoring.highest, 0))
+        match, extend = max(self.scoring.highest, 0), self.scoring.gap_extend
+        return TileSet(parts, steps, said, kept, self.runtime, match, extend)
 
     def _take(self, outer: TileSet, done: TileSet) -> None:
         sources = np.empty((len(done.parts), SOURCE_WORDS), np.int64)
