@@ -47,7 +47,7 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
   int rest = get_group_id(0);
   const int b = rest % columns, a = (rest /= columns) % rows, left = (rest /= rows) & 1;
   __global const long *tile = tiles + (rest / 2) * TILE_WORDS;
-  const int m = tile[0], n = tile[1], row = a * row_step, column = b * column_step;
+  const int m = tile[0], n = tile[1], apart = tile[12], row = a * row_step, column = b * column_step;
   const bool inside = row < m && column < n;
   __global const int *h = kept + tile[4] + (size_t)2 * (TOP_LINE + a) * tile[5] + column;
   if (left) h = b ? kept + tile[7] + (size_t)2 * (b - 1) * m + row : kept + tile[6] + 1 + row;
@@ -55,7 +55,7 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
   int most = INT_MIN, at = 0;
   for (int k = get_local_id(0); k < count; k += FINDERS) {
     const int down = m - row - (left ? k + 1 : 0), across = n - column - (left ? 0 : k + 1);
-    const int here = h[k] + match * min(down, across) - extend * (int)abs_diff(down, across);
+    const int here = h[k] + match * min(down, across) - extend * max((int)abs_diff(down, across) - apart, 0);
     if (here > most) {
       most = here;
       at = k;

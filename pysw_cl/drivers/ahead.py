@@ -81,8 +81,8 @@ class Lines(Protocol):
 class GridLines:
     """The rows and columns that a sweep kept on the host."""
 
-    def __init__(self, grid: StartGrid, end: Area, match: int, extend: int) -> None:
-        self.grid, self.match, self.extend = grid, match, extend
+    def __init__(self, grid: StartGrid, end: Area, match: int) -> None:
+        self.grid, self.match = grid, match
         self._rows = [0, *sorted(grid.rows), end.row_end]
         self._columns = [0, *sorted(grid.columns), end.column_end]
 
@@ -110,9 +110,7 @@ class GridLines:
         ):
             h = _some(source, first, first + along)
             places = np.arange(0, along, SPACING)
-            left_over = along - 1 - places
-            promise = h + self.match * np.minimum(across, left_over)
-            promise -= self.extend * np.abs(across - left_over)
+            promise = h + self.match * np.minimum(across, along - 1 - places)
             at = int(promise.argmax())
             if best is None or promise[at] > best:
                 best, place = promise[at], first + SPACING * at + 1
@@ -227,8 +225,7 @@ class Ahead:
         self.engine, self.problem = engine, problem
         m, n = len(problem.query), len(problem.target)
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
-        extend = problem.scoring.gap_extend
-        self.lines = GridLines(grid, Area(0, m, 0, n), self.match, extend)
+        self.lines = GridLines(grid, Area(0, m, 0, n), self.match)
         self.levels = list(self._levels(self.lines.side))
         most = path_bytes(m, n)
         self.level_bytes = [most * FIRST_SHARE] + len(self.levels) * [

@@ -32,9 +32,10 @@ from .walks import walk_defines, walk_tiles
 
 #: What cl/wavefront.cl (MANY) is told of a tile, in 64-bit numbers.
 WORDS = 13
-ROWS, COLUMNS, QUERY, TARGET, BUS, STRIDE, LEFT, CROSSED, KEPT, FIRST, MOVES, LETTERS, APART = (
-    range(WORDS)
-)
+ROWS, COLUMNS, QUERY, TARGET, BUS, STRIDE, LEFT, CROSSED, KEPT, FIRST, MOVES = range(11)
+LETTERS, APART = 11, 12
+#: How far from a tile's last corner a path may leave it where that is not known.
+ANYWHERE = 1 << 30
 #: What cl/tile_set.cl is told of where a tile's edges come from.
 SOURCE_WORDS = 5
 #: The line of a tile's bus that holds its top edge; special rows follow, two lines come before.
@@ -77,7 +78,7 @@ class Part:
     area: Area
     inside: int = -1
     known: int | None = None
-    apart: int = 0
+    apart: int = ANYWHERE
 
 
 @dataclass
