@@ -34,7 +34,7 @@ CELLS = 4
 #: Side of a tile from which on it is computed only where it can matter.
 PRUNED_SIDE = 1 << 15
 #: Of a side, what a tile is larger than where the path probably leaves it; and the least.
-MARGIN, LEAST_MARGIN = 1 / 256, 64
+MARGIN, LEAST_MARGIN = 1 / 256, 256
 #: Matches by which an H may be less than foreseen where a path leaves a tile that is pruned.
 SLACK = 1024
 #: H, in matches, below which a local path has probably begun in a cell.

@@ -44,9 +44,8 @@ TOP_LINE = 2
 PARTS, FINDERS = 16, 128
 #: Alpha at most, of narrow lanes and where moves are kept.
 ALPHA, MOVES_ALPHA = 8, 8
-#: Columns of a block: few, because few strips are at work at once; and how many warps of each
-#: scheduler make a work-group.
-CHUNK, WARPS = 64, 2
+#: Warps of each scheduler that make a work-group: few, because few strips of a tile are at work.
+WARPS = 1
 
 TAKE_EDGES = KernelSpec(
     "take_edges", ("base.clh", "tile_set.cl"), ("from", "to", "tiles", "sources")
@@ -355,7 +354,7 @@ class SideBySide:
         strips = done.said[:, ROWS] // strip
         done.said[:, FIRST] = np.cumsum(strips) - strips
         most, count = int(strips.max()), len(strips)
-        warps = int(runtime.advice["warps"]) * (1 if moves else WARPS) or 1
+        warps = int(runtime.advice["warps"]) * WARPS or 1
         tickets = -(-most // warps) * count
         groups = max(1, min(plan.B // warps, tickets))
         walkers = groups * warps
@@ -383,7 +382,6 @@ class SideBySide:
         lines[special] = TOP_LINE + np.arange(len(special))
         columns = np.arange(1, 1 + int(done.said[:, KEPT].max()), dtype=np.int32) * done.steps[1]
         known = np.array([NEG if p.known is None else p.known for p in done.parts], np.int32)
-        chunk = min(plan.chunk, CHUNK)
         bounds = Bounds.of(self.scoring)
         widths = tuple(width for width in lanes.widths if width != 8)  # that needs the best score
         spec = kernel_spec("ticketed", plan.lanes, score, widths, many=True)
@@ -410,14 +408,14 @@ class SideBySide:
                 target_pad=target_pad,
                 gap_open=self.scoring.gap_open,
                 gap_extend=self.scoring.gap_extend,
-                chunk=chunk,
+                chunk=plan.chunk,
                 highest=bounds.highest,
                 depth=bounds.depth,
                 limit8=bounds.limit8,
                 rows_after=0,
                 columns_after=0,
                 state=self._keep("state", 4 * walkers * (4 * alpha + 6) * T),
-                stages=self._keep("stages", 8 * walkers * chunk),
+                stages=self._keep("stages", 8 * walkers * plan.chunk),
                 record=tally,
                 known=buffers.of(known),
                 lines=buffers.of(lines),
