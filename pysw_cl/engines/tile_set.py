@@ -44,8 +44,6 @@ TOP_LINE = 2
 PARTS, FINDERS = 16, 128
 #: Alpha at most, of narrow lanes and where moves are kept.
 ALPHA, MOVES_ALPHA = 8, 8
-#: Warps of each scheduler that make a work-group: few, because few strips of a tile are at work.
-WARPS = 1
 
 TAKE_EDGES = KernelSpec(
     "take_edges", ("base.clh", "tile_set.cl"), ("from", "to", "tiles", "sources")
@@ -354,7 +352,7 @@ class SideBySide:
         strips = done.said[:, ROWS] // strip
         done.said[:, FIRST] = np.cumsum(strips) - strips
         most, count = int(strips.max()), len(strips)
-        warps = int(runtime.advice["warps"]) * WARPS or 1
+        warps = int(runtime.advice["warps"]) or 1  # few, because few strips of a tile are at work
         tickets = -(-most // warps) * count
         groups = max(1, min(plan.B // warps, tickets))
         walkers = groups * warps
