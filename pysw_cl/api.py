@@ -18,7 +18,8 @@ from .engines.base import Engine
 from .engines.reference import ReferenceEngine
 from .engines.sweep import Progress
 from .errors import InputError, InternalError
-from .frame import make_frames
+from .frame import Frame, make_frames
+from .likely_strand import likely_minus
 from .plan import Plan, make_plan
 from .precision import check_range
 from .progress import part_of
@@ -77,7 +78,8 @@ def align(
     strand : "plus", "minus" or "both"
         Align the query as it is, its reverse complement, or whichever of them scores more (plus
         when they score the same); nucleotides only.  Coordinates stay those of the letters as given
-        (`Alignment`); with free ends, start and end are those of what is aligned.
+        (`Alignment`); with free ends, start and end are those of what is aligned.  Of "both" the
+        one that is likely to be better is searched first, which saves time and changes no result.
     query_range, target_range : (start, end), optional
         Compare only this part of a sequence, 0-based and half-open, as if the rest were not there;
         results still count in the whole sequence.
@@ -298,11 +300,14 @@ def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Eng
 def _best_strand(
     engine: Engine, plan: Plan, jobs: list[Job], how: dict[str, Any]
 ) -> tuple[Job, Hit, Path | None, TileMap]:
-    """The first job with the best score, the best end in it, and the path where wanted.  A later
-    one is searched only for what beats the ones before, which prunes most of it."""
+    """The job with the best score, plus among equals, the best end in it, and the path where
+    wanted.  The likely one of two is first; the other is searched only for what makes it the
+    better one, which prunes most of it."""
     found: tuple[Job, Hit, Path | None, TileMap] | None = None
+    if len(jobs) > 1 and likely_minus(jobs[0].frame):
+        jobs = jobs[::-1]
     for k, job in enumerate(jobs):
-        beat = None if found is None else found[1].score
+        beat = None if found is None else score_to_beat(found[1], job.frame)
         part = how | {"progress": part_of(how["progress"], k, len(jobs))}
         end, path, tiles = search(
             engine, plan, problem_of(job), job.output == "path", beat=beat, **part
@@ -311,3 +316,9 @@ def _best_strand(
             found = job, end, path, tiles
     assert found is not None
     return found
+
+
+def score_to_beat(other: Hit, frame: Frame) -> int:
+    """The score above which a frame is better than the other strand with its best end: plus is
+    when both score the same."""
+    return other.score - int(not frame.minus)
