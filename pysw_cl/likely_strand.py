@@ -78,4 +78,7 @@ def _kmers(codes: NDArray[np.uint8]) -> Kmers:
     kmers = codes[:-1] << 2 | codes[1:]
     kmers = kmers[:-2] << 4 | kmers[2:]
     eights = kmers[:-4].astype(np.uint16) << 8 | kmers[4:]
-    return eights[:-8].astype(np.uint32) << np.uint32(16) | eights[8:]
+    kmers16: Kmers = eights[:-8].astype(np.uint32)
+    kmers16 <<= 16
+    kmers16 |= eights[8:]
+    return kmers16
