@@ -24,8 +24,8 @@ from ..errors import CheckpointError, InputError, Stopped
 from ..results import Stats
 from ..stored_edges import SavedBand, Writer, stored_column
 from ..tile import Bound, EdgeArray, EdgeFrom, Edges, EdgeTee, Hit, Limits, Source, Want
+from ..tile_map import TileMap
 from . import pace
-from .problem import Problem
 from .score import best_end
 from .traceback import Path, grid_places, walk_back, walked_cells
 
@@ -72,14 +72,13 @@ class SavedRun:
     """One run of a job whose ``store`` may hold what earlier ones did.
 
     ``tile_cells``, ``walk_cells``, ``busy_rows``: as in a plan.  ``disk_size``: bytes the folder
-    may take (None: see :mod:`pysw_cl.drivers.pace`).  ``stop_after``: seconds after which the run
-    ends at the next row.
+    may take (None: see :mod:`pysw_cl.drivers.pace`).  ``stop_at``: when the run ends at the next
+    row, by time.monotonic.  ``maps``: of the tiles of each band, by its first row.
     """
 
     def __init__(
         self,
         engine: Engine,
-        problem: Problem,
         store: Store,
         *,
         tile_cells: int,
@@ -88,14 +87,13 @@ class SavedRun:
         prune: bool = True,
         progress: Progress | None = None,
         disk_size: int | None = None,
-        stop_after: float | None = None,
+        stop_at: float | None = None,
     ) -> None:
-        self.started = time.monotonic()
-        self.stop_at = None if stop_after is None else self.started + stop_after
-        self.engine, self.problem, self.store = engine, problem, store
+        self.started, self.stop_at = time.monotonic(), stop_at
+        self.engine, self.store, self.problem = engine, store, store.job.problem
         self.tile_cells, self.walk_cells, self.prune = tile_cells, walk_cells, prune
-        self.want_path = store.job.output == "path"
-        self.m, self.n = len(problem.query), len(problem.target)
+        self.want_path, self.beat = store.job.output == "path", store.job.beat or 0
+        self.m, self.n = len(self.problem.query), len(self.problem.target)
         self.columns = grid_places(self.n, 1)[1:-1] if self.want_path else []
         self.trusted: set[FilePath] = set()
         self.bands = self._saved()
@@ -106,6 +104,10 @@ class SavedRun:
             hits = [hit for hit in (self.done.best, found.best) if hit is not None]
             self.done = max(self.done, found, key=lambda done: done.seconds)
             self.done.best = min(hits, default=None)
+        self.maps: dict[int, TileMap] = {}
+        for band in self.bands if self.want_path else store.bands_to(self.bands):
+            if "tiles" in band.facts:  # not in format 1
+                self.maps[band.start] = TileMap.of_facts(band.facts["tiles"])
         self.pace = pace.Pace(
             self.m,
             self.n,
@@ -142,7 +144,8 @@ class SavedRun:
                     self.pace.computed(writer.seconds)
                     if todo and self._late():
                         writer.flush()
-                        raise self._stopped(f"{100 - 100 * todo / self.m:.1f}% of the cells are")
+                        done = f"{100 - 100 * todo / self.m:.1f}% of the cells"
+                        raise self._stopped(f"{done}{self.store.what} are")
         return best_end(self.problem, [] if self.done.best is None else [self.done.best])
 
     def path(self, end: Hit) -> Path:
@@ -175,6 +178,10 @@ class SavedRun:
         """What the job cost, earlier runs included, but for what they did not save."""
         done, peak = self.done, self.engine.peak_bytes
         return Stats(done.cells, done.launches, self._seconds(), peak, done.pruned)
+
+    def tiles(self) -> TileMap:
+        """What the sweep did where, earlier runs included."""
+        return TileMap.joined((self.m, self.n), self.maps)
 
     def _seconds(self) -> float:
         return self.done.seconds + time.monotonic() - self.started
@@ -210,9 +217,15 @@ class SavedRun:
             bottom=None if below is None else EdgeTee((below, file.row())),
             columns={column: file.column(column) for column in self.columns},
         )
+        local = problem.mode == "local"
+        known, least = Hit(0, m, n), None
+        if done.best is not None:
+            known, least = done.best, done.best.score
+        elif local and self.beat > 0:  # as in `find_end`
+            known, least = Hit(self.beat, 0, 0), self.beat + 1
         bound = None
-        if self.prune and problem.mode == "local":
-            known, highest = done.best or Hit(0, m, n), problem.scoring.highest
+        if self.prune and local:
+            highest = problem.scoring.highest
             bound = Bound(known.score, known.row - start, known.column, highest, m - end)
         where = problem.want.where if last else ABOVE_LAST_ROW[problem.want.where]
         best = [] if done.best is None else [done.best]
@@ -223,7 +236,7 @@ class SavedRun:
             problem.scoring,
             problem.floor,
             edges,
-            Want(where, threshold=best[0].score if best else None),
+            Want(where, threshold=least),
             Limits(bound=bound),
             shape=tile_shape(end - start, n, self.tile_cells),
             progress=lambda cells, _: self._tell(rows_done, cells),
@@ -232,7 +245,10 @@ class SavedRun:
         done.best = min([*best, *hits], default=None)
         done.add(result.cells, result.launches)
         done.pruned += result.pruned_cells
-        file.seal({"columns": self.columns, "done": done.facts(self._seconds())})
+        tiles = TileMap.of((end - start, n), result.tops, result.pruned, result.thinned)
+        self.maps[start] = tiles
+        facts = {"columns": self.columns, "done": done.facts(self._seconds())}
+        file.seal({**facts, "tiles": tiles.facts()})
         self.trusted.add(file.path)
         self.pace.saving(file)
         return below
@@ -296,7 +312,7 @@ class _Walk:
         run.store.save_arrays(self._name(), {"moves": moves}, {"end": end, **facts, **cost})
         self.moves, self.files = len(path.moves), self.files + 1
         if stop:
-            raise run._stopped("all cells and a part of the path are")
+            raise run._stopped(f"all cells{run.store.what} and a part of the path are")
 
     def _name(self) -> str:
         return f"walk-{self.files:06}"
