@@ -87,8 +87,8 @@ def _run(
         stop_at=stop_at,
     )
     end = run.end()
-    wanted = run.want_path and store.job.better(end)
-    path = path_of(store.job, end, run.path(end)) if wanted else None
+    moves = run.path(end)
+    path = None if moves is None else path_of(store.job, end, moves)
     found = Found(end, path, plan, run.stats(), run.tiles())
     alignment_of(store.job, *found)  # a path that is wrong is not kept
     save_result(store, found)

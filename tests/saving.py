@@ -63,10 +63,15 @@ def pair(length: int = 300, seed: int = 3) -> tuple[str, str]:
     return a.tobytes().decode(), b.tobytes().decode()
 
 
+def turned(letters: str) -> str:
+    """The reverse complement."""
+    return letters.translate(str.maketrans("ACGT", "TGCA"))[::-1]
+
+
 def key(found: pysw_cl.Alignment) -> tuple[Any, ...]:
     """All that a result says."""
     ends = found.query_start, found.query_end, found.target_start, found.target_end
-    return (found.score, found.cigar, *ends)
+    return (found.score, found.cigar, *ends, found.strand)
 
 
 def stop_at(calls: int) -> Any:

@@ -148,8 +148,12 @@ class SavedRun:
                         raise self._stopped(f"{done}{self.store.what} are")
         return best_end(self.problem, [] if self.done.best is None else [self.done.best])
 
-    def path(self, end: Hit) -> Path:
-        """The canonical path to ``end``, from the rows and columns on disk."""
+    def path(self, end: Hit) -> Path | None:
+        """The canonical path to ``end``, from the rows and columns on disk; None where it does not
+        matter."""
+        if not (self.want_path and self.store.job.better(end)):
+            self._tell(self.m, self.extra)
+            return None
         bands = self._saved()
         if [band.start for band in bands] + [self.m] != [0, *(band.end for band in bands)]:
             raise CheckpointError(f"{self.store.folder} has lost rows; {self.store.how}")
