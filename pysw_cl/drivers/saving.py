@@ -8,26 +8,24 @@ and the canonical path does not depend on where they lie.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
-import numpy as np
-
 from ..checkpoint import Store
 from ..engines.base import Engine
 from ..engines.sweep import Progress, StartGrid, sweep, tile_shape
-from ..errors import CheckpointError, InputError, Stopped
+from ..errors import CheckpointError, InputError
 from ..results import Stats
 from ..stored_edges import SavedBand, Writer, stored_column
 from ..tile import Bound, EdgeArray, EdgeFrom, Edges, EdgeTee, Hit, Limits, Source, Want
 from ..tile_map import TileMap
 from . import pace
+from .saved_walk import Clock, SavedWalk
 from .score import best_end
-from .traceback import Path, grid_places, walk_back, walked_cells
+from .traceback import Path, grid_places, walked_cells
 
 #: Where the best cell of a band is looked for that is not the last.
 ABOVE_LAST_ROW = {
@@ -89,7 +87,7 @@ class SavedRun:
         disk_size: int | None = None,
         stop_at: float | None = None,
     ) -> None:
-        self.started, self.stop_at = time.monotonic(), stop_at
+        self.clock = Clock(store, stop_at)
         self.engine, self.store, self.problem = engine, store, store.job.problem
         self.tile_cells, self.walk_cells, self.prune = tile_cells, walk_cells, prune
         self.want_path, self.beat = store.job.output == "path", store.job.beat or 0
@@ -104,6 +102,7 @@ class SavedRun:
             hits = [hit for hit in (self.done.best, found.best) if hit is not None]
             self.done = max(self.done, found, key=lambda done: done.seconds)
             self.done.best = min(hits, default=None)
+        self.clock.before = self.done.seconds
         self.maps: dict[int, TileMap] = {}
         for band in self.bands if self.want_path else store.bands_to(self.bands):
             if "tiles" in band.facts:  # not in format 1
@@ -116,7 +115,7 @@ class SavedRun:
             disk_size=disk_size,
             used=store.used(),
             free=store.free(),
-            stop_at=self.stop_at,
+            stop_at=stop_at,
         )
         self.extra = 0
         self.progress: Progress = progress or (lambda done, total: None)
@@ -134,7 +133,7 @@ class SavedRun:
             pieces = len(self.bands) + self.pace.bands(todo), len(self.columns) + 1
             self.extra = self.m * self.n * sum(pieces) // (2 * pieces[0] * pieces[1])
         self._tell(self.m - todo, 0)
-        with _writing() as writer:
+        with writing() as writer:
             for start, stop in gaps:
                 above: Source | None = None
                 while start < stop:
@@ -142,10 +141,10 @@ class SavedRun:
                     above = self._band(writer, start, start + height, above, self.m - todo)
                     start, todo = start + height, todo - height
                     self.pace.computed(writer.seconds)
-                    if todo and self._late():
+                    if todo and self.clock.late():
                         writer.flush()
                         done = f"{100 - 100 * todo / self.m:.1f}% of the cells"
-                        raise self._stopped(f"{done}{self.store.what} are")
+                        raise self.clock.stopped(f"{done}{self.store.what} are")
         return best_end(self.problem, [] if self.done.best is None else [self.done.best])
 
     def path(self, end: Hit) -> Path | None:
@@ -163,17 +162,8 @@ class SavedRun:
             {column: stored_column(bands, column) for column in self.columns},
         )
         self.extra = walked_cells(self.m, self.n, grid)
-        walk = _Walk(self, end)
-        path = walk_back(
-            self.engine,
-            self.problem,
-            grid,
-            end,
-            self.walk_cells,
-            walk.between,
-            walk.begun,
-            walk.after,
-        )
+        walk = SavedWalk(self.clock, end, self.extra, lambda done: self._tell(self.m, done))
+        path = walk.path(self.engine, self.problem, grid, self.walk_cells)
         self._tell(self.m, self.extra)
         self.done.add(path.cells, path.launches)
         return path
@@ -181,14 +171,11 @@ class SavedRun:
     def stats(self) -> Stats:
         """What the job cost, earlier runs included, but for what they did not save."""
         done, peak = self.done, self.engine.peak_bytes
-        return Stats(done.cells, done.launches, self._seconds(), peak, done.pruned)
+        return Stats(done.cells, done.launches, self.clock.seconds(), peak, done.pruned)
 
     def tiles(self) -> TileMap:
         """What the sweep did where, earlier runs included."""
         return TileMap.joined((self.m, self.n), self.maps)
-
-    def _seconds(self) -> float:
-        return self.done.seconds + time.monotonic() - self.started
 
     def _saved(self) -> list[SavedBand]:
         """What is on disk of use to this run."""
@@ -251,7 +238,7 @@ class SavedRun:
         done.pruned += result.pruned_cells
         tiles = TileMap.of((end - start, n), result.tops, result.pruned, result.thinned)
         self.maps[start] = tiles
-        facts = {"columns": self.columns, "done": done.facts(self._seconds())}
+        facts = {"columns": self.columns, "done": done.facts(self.clock.seconds())}
         file.seal({**facts, "tiles": tiles.facts()})
         self.trusted.add(file.path)
         self.pace.saving(file)
@@ -271,59 +258,9 @@ class SavedRun:
     def _tell(self, rows: int, cells: int) -> None:
         self.progress(rows * self.n + cells, self.m * self.n + self.extra)
 
-    def _late(self) -> bool:
-        """Is it time to stop?"""
-        return self.stop_at is not None and time.monotonic() >= self.stop_at
-
-    def _stopped(self, what: str) -> Stopped:
-        return Stopped(f"stopped as asked; {what} done; {self.store.how}")
-
-
-class _Walk:
-    """The walk back, saved part by part, and what earlier runs saved of it."""
-
-    def __init__(self, run: SavedRun, end: Hit) -> None:
-        self.run, self.end, self.saved_at = run, end, time.monotonic()
-        self.begun: Path | None = None
-        self.files = 0
-        cells: list[Any] = []
-        while (kept := run.store.arrays(self._name())) is not None:
-            arrays, facts = kept
-            if facts["end"] != [end.score, end.row, end.column]:
-                break
-            cells += [arrays["moves"]] if "moves" in arrays else []
-            self.begun = Path(facts["row"], facts["column"], list(cells))
-            self.begun.state, self.begun.ended = facts["state"], facts["ended"]
-            self.begun.cells, self.begun.launches = facts["cells"], facts["launches"]
-            run.done.seconds = max(run.done.seconds, facts["seconds"])
-            self.files += 1
-        self.moves = len(cells)
-
-    def between(self, path: Path) -> None:
-        """Tell how far the walk is."""
-        self.run._tell(self.run.m, path.share(self.end, self.run.extra))
-
-    def after(self, path: Path) -> None:
-        """Save what was walked since the last time, if that is some work or the run is to stop."""
-        run, stop = self.run, self.run._late()
-        if not stop and time.monotonic() - self.saved_at < pace.LEAST_SECONDS:
-            return
-        self.saved_at = time.monotonic()
-        moves = np.concatenate(path.moves[self.moves :])
-        facts = {name: getattr(path, name) for name in ("row", "column", "state", "ended")}
-        end = [self.end.score, self.end.row, self.end.column]
-        cost = {"cells": path.cells, "launches": path.launches, "seconds": run._seconds()}
-        run.store.save_arrays(self._name(), {"moves": moves}, {"end": end, **facts, **cost})
-        self.moves, self.files = len(path.moves), self.files + 1
-        if stop:
-            raise run._stopped(f"all cells{run.store.what} and a part of the path are")
-
-    def _name(self) -> str:
-        return f"walk-{self.files:06}"
-
 
 @contextmanager
-def _writing() -> Iterator[Writer]:
+def writing() -> Iterator[Writer]:
     """A writer that has written all it was given when the block ends well."""
     writer = Writer()
     try:
