@@ -141,18 +141,24 @@ def align(
     frames = make_frames(query, target, query_range, target_range, strand, scoring)
     check_range(scoring, *frames[0].shape, mode)
     job = Job(query, target, scoring, mode, astuple(free), output, frames[0], len(frames) > 1)
+    cost = None if mode == "local" or (max_cost == "auto" and not prune) else max_cost
     if checkpoint is not None:
         make_engine(device, plan)  # what is wrong with them is said before a folder is made
-        wishes = {"prune": bool(prune), "device": device, "plan": plan, "disk_size": disk_size}
+        wishes = {
+            "prune": bool(prune),
+            "max_cost": cost,
+            "device": device,
+            "plan": plan,
+            "disk_size": disk_size,
+        }
         with Store.begin(checkpoint, job, _lasting(wishes)) as store:
             engines = partial(make_engine, device, plan)
             limits = disk_size, stop_after
-            return run_saved(store, engines, bool(prune), progress, *limits)
+            return run_saved(store, engines, wishes, progress, *limits)
     if disk_size is not None or stop_after is not None:
         raise InputError("disk_size and stop_after go with checkpoint")
     engine, chosen = make_engine(device, plan)
     stats = Stats()
-    cost = None if mode == "local" or (max_cost == "auto" and not prune) else max_cost
     how = {"prune": bool(prune), "max_cost": cost, "progress": progress, "stats": stats}
     job, end, path, tiles = _best_strand(engine, chosen, job, how)
     found = None if path is None else path_of(job, end, path)
@@ -188,7 +194,7 @@ def resume(
         limits = disk_size or wishes["disk_size"], stop_after
         device = wishes["device"] if device is None else device
         engines = partial(make_engine, device, plan)
-        return run_saved(store, engines, wishes["prune"], progress, *limits)
+        return run_saved(store, engines, wishes, progress, *limits)
 
 
 def _check_options(
@@ -206,12 +212,14 @@ def _check_options(
 
 def _lasting(wishes: dict[str, Any]) -> dict[str, Any]:
     """What of a caller's wishes outlives the process: not a device object."""
-    device, plan = wishes["device"], wishes["plan"]
+    device, plan, cost = wishes["device"], wishes["plan"], wishes["max_cost"]
     if isinstance(plan, Plan):
         plan = {name: v for name, v in asdict(plan).items() if name not in ("device", "fixed")}
     if isinstance(plan, Mapping):
         plan = {str(k): v if isinstance(v, str) else int(v) for k, v in plan.items()}
-    return {**wishes, "device": device if isinstance(device, str) else "auto", "plan": plan}
+    cost = cost if cost is None or isinstance(cost, str) else float(cost)
+    device = device if isinstance(device, str) else "auto"
+    return {**wishes, "device": device, "plan": plan, "max_cost": cost}
 
 
 def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Engine, Plan]:

@@ -6,6 +6,8 @@
     rows-FROM-TO        a band of rows: its last row of cells (the special row), its parts of the
                         special columns, and the best cell and the counts up to it
     walk-NUMBER         a part of the path, from its end backward
+    band-NUMBER         tiles of a search in a band, where there are no rows yet
+    whole               no band pays
     result              the result
     plus/, minus/       of both strands: rows, walk and result of each
 
@@ -54,7 +56,7 @@ except ImportError:  # a system without it: two runs on one folder are not notic
 FORMAT = 2
 #: Names of files in a checkpoint.
 _OURS = re.compile(
-    r"plus|minus|(lock|job\.json|query|target|result|rows-\d+-\d+|walk-\d+)(\.part)?"
+    r"plus|minus|(lock|job\.json|query|target|result|whole|rows-\d+-\d+|walk-\d+|band-\d+)(\.part)?"
 )
 #: Letters, moves and runs are kept in pieces of this many.
 PIECE = 1 << 24
@@ -169,7 +171,7 @@ class Store:
         All that is in a band given has been read and checked, but for those whose paths are
         ``trusted``.
         """
-        found = [SavedBand(file) for file in self._sealed("rows")]
+        found = [SavedBand(file) for file in self.sealed("rows")]
         found.sort(key=lambda band: (band.start, -band.end))
         if not every:
             last = sorted(found, key=lambda band: band.end, reverse=True)
@@ -184,7 +186,7 @@ class Store:
     def bands_to(self, last: list[SavedBand]) -> list[SavedBand]:
         """The bands that led to the ``last`` one, for their facts: the rest of them is not checked,
         and where one is lost there is none."""
-        found = [SavedBand(file) for file in self._sealed("rows")] if last else []
+        found = [SavedBand(file) for file in self.sealed("rows")] if last else []
         bands = list(last)
         for band in sorted(found, key=lambda band: (band.end, -band.start), reverse=True):
             if band.end <= bands[-1].start:
@@ -228,16 +230,21 @@ class Store:
         except DamagedFile:
             return None
 
-    def drop_rows(self) -> None:
-        """Remove what a finished job needs no more."""
+    def has(self, pattern: str) -> bool:
+        """Is there a file of such a name?"""
+        return any(self.folder.glob(pattern))
+
+    def drop(self, *kinds: str) -> None:
+        """Remove files that are needed no more."""
         try:
-            for kind in ("rows", "walk"):
+            for kind in kinds:
                 for path in self.folder.glob(f"{kind}-*"):
                     path.unlink()
         except OSError as error:
             raise cannot_write(self.folder, error) from error
 
-    def _sealed(self, kind: str) -> Iterator[SealedFile]:
+    def sealed(self, kind: str) -> Iterator[SealedFile]:
+        """Files of this job with an index that is sound."""
         for path in self.folder.glob(f"{kind}-*"):
             with contextlib.suppress(DamagedFile):
                 file = SealedFile(path)

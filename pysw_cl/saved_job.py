@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .checkpoint import Store
+from .drivers.saved_band import search_band
 from .drivers.saving import SavedRun
 from .engines.base import Engine
 from .engines.sweep import Progress
@@ -35,13 +36,14 @@ class Found(NamedTuple):
 def run_saved(
     store: Store,
     make_engine: Callable[[], tuple[Engine, Plan]],
-    prune: bool,
+    wishes: dict[str, Any],
     progress: Progress | None,
     disk_size: int | None,
     stop_after: float | None,
 ) -> Alignment:
     """Run the job of a checkpoint, or read its result if it is finished.
 
+    ``wishes``: "prune" and "max_cost" (None: the whole matrix) as for `align`.
     Of both strands each has its part of the checkpoint.  The second is searched for what is better
     than the first, so its files name that score (`Job.beat`); rows of a finished one make room.
     """
@@ -55,9 +57,9 @@ def run_saved(
         found = saved_result(part)
         if found is None:
             tell = part_of(progress, k, len(jobs))
-            found = _run(part, *make_engine(), prune, tell, disk_size, stop_at)
+            found = _run(part, *make_engine(), wishes, tell, disk_size, stop_at)
         if store.job.both:
-            part.drop_rows()
+            part.drop("rows", "walk", "band")
         stats = found.stats if stats is None else stats.plus(found.stats)
         if job.better(found.end):
             best = job, found
@@ -69,27 +71,31 @@ def _run(
     store: Store,
     engine: Engine,
     plan: Plan,
-    prune: bool,
+    wishes: dict[str, Any],
     progress: Progress | None,
     disk_size: int | None,
     stop_at: float | None,
 ) -> Found:
     """Run a job of one strand, or go on with it, and keep its result."""
-    run = SavedRun(
-        engine,
-        store,
-        tile_cells=plan.tile_cells,
-        walk_cells=plan.walk_cells,
-        busy_rows=plan.busy_rows,
-        prune=prune,
-        progress=progress,
-        disk_size=disk_size,
-        stop_at=stop_at,
-    )
-    end = run.end()
-    moves = run.path(end)
+    limits: dict[str, Any] = {"progress": progress, "disk_size": disk_size, "stop_at": stop_at}
+    max_cost = wishes.get("max_cost")  # format 1 has none
+    band = None if max_cost is None else search_band(engine, store, plan, max_cost, **limits)
+    if band is not None:
+        end, moves, stats, tiles = band
+    else:
+        run = SavedRun(
+            engine,
+            store,
+            tile_cells=plan.tile_cells,
+            walk_cells=plan.walk_cells,
+            busy_rows=plan.busy_rows,
+            prune=wishes["prune"],
+            **limits,
+        )
+        end = run.end()
+        moves, stats, tiles = run.path(end), run.stats(), run.tiles()
     path = None if moves is None else path_of(store.job, end, moves)
-    found = Found(end, path, plan, run.stats(), run.tiles())
+    found = Found(end, path, plan, stats, tiles)
     alignment_of(store.job, *found)  # a path that is wrong is not kept
     save_result(store, found)
     return found

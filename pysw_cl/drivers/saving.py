@@ -9,7 +9,6 @@ and the canonical path does not depend on where they lie.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -19,7 +18,7 @@ from ..engines.base import Engine
 from ..engines.sweep import Progress, StartGrid, sweep, tile_shape
 from ..errors import CheckpointError, InputError
 from ..results import Stats
-from ..stored_edges import SavedBand, Writer, stored_column
+from ..stored_edges import SavedBand, Writer, stored_column, writing
 from ..tile import Bound, EdgeArray, EdgeFrom, Edges, EdgeTee, Hit, Limits, Source, Want
 from ..tile_map import TileMap
 from . import pace
@@ -257,14 +256,3 @@ class SavedRun:
 
     def _tell(self, rows: int, cells: int) -> None:
         self.progress(rows * self.n + cells, self.m * self.n + self.extra)
-
-
-@contextmanager
-def writing() -> Iterator[Writer]:
-    """A writer that has written all it was given when the block ends well."""
-    writer = Writer()
-    try:
-        yield writer
-        writer.flush()
-    finally:
-        writer.close()
