@@ -101,8 +101,9 @@ def align(
         The first call comes before any work, with what an earlier run has done (0 without one).
         A path adds to ``total`` about what it computes again; pruned cells count as done.
     checkpoint : path, optional
-        A folder, made if need be, in which the run saves rows of cells as it goes, and its result
-        in the end.  A folder in which a run of the same job was interrupted is taken up there.
+        A folder, made if need be, in which the run saves rows of cells (or the tiles of a band, see
+        ``max_cost``) as it goes, and its result in the end.  A folder in which a run of the same
+        job was interrupted is taken up there.
     disk_size : int, optional
         Bytes that the folder may take.  Default: 10 GiB, half of what is free on its disk, or what
         128 rows need, whichever is least.
