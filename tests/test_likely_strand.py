@@ -80,10 +80,11 @@ def test_a_turned_pair_is_searched_from_the_right_side(
     query = target.copy()
     query[::60] = random_letters(len(query[::60]), 6)
     cells = len(query) * len(target)
+    least = 0.95 if plan else 0.8  # inside a tile the first blocks of a strip are computed
     for strand, letters in (("plus", query), ("minus", turned(query))):
         how: dict[str, Any] = {"plan": plan, "output": "score"}
         alone = align(letters, target, strand=strand, **how)
         both = align(letters, target, strand="both", **how)
         assert (both.score, both.strand) == (alone.score, strand)
-        assert both.stats.pruned - alone.stats.pruned > 0.95 * cells
-        assert both.stats.total_cells - alone.stats.total_cells < 0.05 * cells
+        assert both.stats.pruned - alone.stats.pruned > least * cells
+        assert both.stats.total_cells - alone.stats.total_cells < (1 - least) * cells
