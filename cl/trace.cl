@@ -1,33 +1,38 @@
-// The backward walk over a tile's stored moves, by one work-group: at H take F if it explains the
-// value, else E, else the diagonal; inside a gap go on while that explains the value.
+// The backward walk over the stored moves of tiles, by one work-group: at H take F if it explains
+// the value, else E, else the diagonal; inside a gap go on while that explains the value.
+//
+// tiles: for each tile its upper left corner (its cells begin a row below and a column after it), its
+// rows and columns, and the place of its moves in `dirs`, in words.  (row, column) is the cell the walk
+// starts from, numbered as the corners are; state 0: at H, 1: a gap that consumes target leaves the
+// cell, 2: a gap that consumes query.  The walk starts in the first tile that has the cell; where it leaves
+// a tile, it goes on in the next one in the list that has the cell it comes to.  linear: a gap of k
+// costs k gaps of 1, there is no state inside a gap.  found: row, column, state, ended, moves made, the
+// tile where the path ended or else `count`; then the moves, a byte each.
 //
 // Each move says where the next one is read, so a work-item that reads them from global memory waits
-// for it at every move.  Here the group loads the moves around the path's next stretch together, a
-// window of some steps and lanes that ends at the path's place; its first work-item walks through the
-// window; all store the moves that were made.  A path of matches takes 9 steps for each lane of 8 rows.
-//
-// (row, column) is the cell the walk starts from, numbered from 1; state 0: at H, 1: a gap that
-// consumes target leaves the cell, 2: a gap that consumes query.  linear: a gap of k costs k gaps
-// of 1, there is no state inside a gap.  found: row, column, state, ended, moves made; then the moves,
-// a byte each.
+// for it at every move.  Here the group loads the moves around the path's next stretch together: a
+// window, some lanes high and some diagonals wide.  It then marks for each diagonal, 32 rows a word,
+// where a path at H would not go along it; so the first work-item walks through the window by whole
+// runs of diagonal moves, while the next window, where the path most likely goes, is on its way.
 
 #ifndef WALKERS       // work-items of the group; 1 reads the moves where they are: a CPU's caches need no
 #define WALKERS 1     // window, and PoCL gets no barriers inside a loop
 #endif
-#ifndef WINDOW_STEPS  // steps of a window: a load takes about 1 us, and 120 steps of matches are about
-#define WINDOW_STEPS 120  // 100 moves; more make windows that 256 work-items load in more than one go
+#ifndef WINDOW_DIAGONALS  // of a window, or some more: the path may drift by half of them in its rows
+#define WINDOW_DIAGONALS 32
 #endif
-#ifndef WINDOW_ROWS   // rows of a window: as many as a path of matches has in its steps, and some more
-#define WINDOW_ROWS 112
-#endif
-#ifndef MOST_LANES    // lanes of a window at most: so it takes at most 17 KB of local memory
-#define MOST_LANES 32
+#ifndef WINDOW_WORDS  // of a window, about: what work-items hold at once in 16 registers, and 16 KB of
+#define WINDOW_WORDS (16 * WALKERS)  // local memory for 256 of them
 #endif
 
 #define DIR_WORDS ((R + 7) / 8)
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
+#define MOST(a, b) ((a) > (b) ? (a) : (b))
 
-typedef struct { int row, column, state, ended, made; } place_t;
+// A cell, counted from 0 in its tile (or from 1 in the frame of all tiles), the last move made, or the
+// state the walk starts in, whether the path has ended, and the moves made so far.
+typedef struct { int row, column, last, ended, made; } place_t;
+typedef struct { __global const uint *dirs; int columns, kept; } tile_t;  // kept: of a move, as the state
 
 // What the path does at a cell, whose word it is: 0, 1, 2, or -1 where it ends.
 INLINE int next_move(uint word, int r, int state)
@@ -36,127 +41,279 @@ INLINE int next_move(uint word, int r, int state)
   return move >> 2 & state ? state : (move & 3) - 1;  // a gap goes on, or the path is at H
 }
 
-#if WALKERS == 1
-// Walk until the path ends or leaves the strip.
-INLINE place_t walk(place_t p, __global const uint *restrict strip, bool linear, __global uchar *restrict moves)
+// A word of a tile's moves: part k of a lane (of the whole tile) in a column.
+INLINE size_t word_at(tile_t tile, uint lane, uint k, uint column)
 {
-  const int above = (p.row - 1) / ROWS * ROWS;
-  while (p.row > above && p.column > 0) {
-    const int lane = (p.row - 1 - above) / R, r = (p.row - 1) % R;
-    const int move = next_move(strip[((size_t)(p.column - 1 + lane) * DIR_WORDS + r / 8) * T + lane], r, p.state);
-    if (move < 0) {
-      p.state = 0;
-      p.ended = 1;
-      break;
+  const uint strip = lane / T, of_strip = lane % T;
+  const size_t step = (size_t)strip * (tile.columns + T) + (column + of_strip);
+  return (step * DIR_WORDS + k) * T + of_strip;
+}
+
+INLINE bool has(__global const long *tile, place_t p)
+{
+  const long row = p.row - tile[0], column = p.column - tile[1];
+  return (row > 0) & (row <= tile[2]) & (column > 0) & (column <= tile[3]);  // all four loads at once
+}
+
+#if WALKERS == 1
+typedef int shared_t;
+
+INLINE int next_tile(__local shared_t *shared, __global const long *restrict tiles, int from, int count, place_t p)
+{
+  while (from < count && !has(tiles + 5 * from, p)) from++;
+  return from;
+}
+
+// Walk until the path ends or leaves the tile.
+INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global uchar *restrict moves)
+{
+  while (p.row >= 0 && p.column >= 0 && !p.ended) {
+    const int above = p.row / ROWS * ROWS;
+    __global const uint *restrict strip = tile.dirs + word_at(tile, above / R, 0, 0);
+    while (p.row >= above && p.column >= 0) {
+      const int lane = (p.row - above) / R, r = p.row % R;
+      const uint word = strip[((size_t)(p.column + lane) * DIR_WORDS + r / 8) * T + lane];
+      const int move = next_move(word, r, p.last & tile.kept);
+      if (move < 0) {
+        p.ended = 1;
+        break;
+      }
+      moves[p.made++] = move;
+      if (move != 1) p.row--;
+      if (move != 2) p.column--;
+      p.last = move;
     }
-    moves[p.made++] = move;
-    if (move != 1) p.row--;
-    if (move != 2) p.column--;
-    p.state = linear ? 0 : move;
   }
   return p;
 }
 #else
-// A window holds the words of one lane after the other, step by step.  Around it, and left of column 1, are
-// words of zeros, where a path stops: a lane before the first, and steps before the first, two that
-// a move leads to, and two and a lane that are looked at from there.  A cell's place counts rows, with
-// room for whole words: a step back is STEP_PLACES, a row up is 1, or else a step and a lane back.
-#define WINDOW_LANES LEAST(T, LEAST(MOST_LANES, (WINDOW_ROWS + R - 1) / R))
-#define EDGE_STEPS 5
-#define STEP_WORDS ((WINDOW_LANES + 1) * DIR_WORDS)
-#define WINDOW_SIZE ((WINDOW_STEPS + EDGE_STEPS) * STEP_WORDS)
-#define LANE_PLACES (8 * DIR_WORDS)
-#define STEP_PLACES (8 * STEP_WORDS)
-#define LOADS LEAST(16, (WINDOW_SIZE + WALKERS - 1) / WALKERS)  // of a work-item at once
+// A window has the words of some lanes, part after part, each with the columns that the window's
+// diagonals cross its rows in.  A step back in a strip is SLANT columns further on one lane up, so that
+// STEP_LANES lanes of a window lie side by side in memory; work-items load them in this order.
+#define PART_ROWS LEAST(R, 8)
+#define SLANT (R + 1)
+#define STEP_LANES ((WINDOW_DIAGONALS + PART_ROWS - 1 + SLANT - 1) / SLANT)
+#define COLUMNS_A_PART (STEP_LANES * SLANT)
+#define DIAGONALS (COLUMNS_A_PART - PART_ROWS + 1)
+#define LANE_WORDS (DIR_WORDS * COLUMNS_A_PART)
+#define LANES MOST(STEP_LANES, WINDOW_WORDS / LANE_WORDS)
+#define HEIGHT (LANES * R)
+#define WORDS (LANES * LANE_WORDS)
+#define LOADS ((WORDS + WALKERS - 1) / WALKERS)  // of a work-item
 #define EACH_LOAD(k) _Pragma("unroll") for (int k = 0; k < LOADS; k++)
+#define BLOCKS ((HEIGHT + 31) / 32)              // of 32 rows
+#define LOOK 2                                   // blocks that are looked at after a path's own
+#define PADDED_WORDS ((BLOCKS * 32 + R - 1) / R * LANE_WORDS)
+#define STRETCH (2 * HEIGHT + DIAGONALS)         // moves in a window at most: up, and as many to the left
 
-typedef struct { int strip, lane, step; } corner_t;  // a window's first lane and step
+typedef struct { int lane, diagonal; } corner_t;  // a window's first lane and diagonal (column - row) in the tile
+typedef struct {
+  uint window[PADDED_WORDS], stops[(LOOK + BLOCKS) * DIAGONALS], stretch[(STRETCH + 4) / 4];
+  uchar goes_on[WALKERS];
+  place_t end;
+  int first;
+} shared_t;
 
-INLINE void load_window(__local uint *window, __global const uint *restrict strip, corner_t corner)
+// The smallest number given by the work-items that have one, or `none`.
+INLINE int first_of(__local int *first, bool have, int number, int none)
 {
-  const int last = corner.step + WINDOW_STEPS - 1;
-  int step = corner.step - EDGE_STEPS + (int)get_local_id(0) / STEP_WORDS, of_step = get_local_id(0) % STEP_WORDS;
-  for (int first = 0; first < WINDOW_SIZE; first += LOADS * WALKERS) {
-    uint words[LOADS];
-    EACH_LOAD(k) {
-      const int lane = corner.lane + of_step / DIR_WORDS - 1;
-      const uint of_strip = max(min(step, last), 0), part = of_step % DIR_WORDS * T + max(lane, 0);
-      const uint word = strip[(size_t)of_strip * (DIR_WORDS * T) + part];
-      words[k] = step >= corner.step && lane >= corner.lane && step >= lane ? word : 0;
-      of_step += WALKERS % STEP_WORDS;
-      step += WALKERS / STEP_WORDS + (of_step >= STEP_WORDS);
-      of_step -= of_step >= STEP_WORDS ? STEP_WORDS : 0;
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);  // all are on their way before the first is stored: NVIDIA's compiler
-    EACH_LOAD(k) {                 // else has a few loads under way at a time
-      const int at = first + k * WALKERS + (int)get_local_id(0);
-      if (at < WINDOW_SIZE) window[at] = words[k];
-    }
+  barrier(CLK_LOCAL_MEM_FENCE);  // all have what was there before
+  if (get_local_id(0) == 0) *first = none;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (have) atomic_min(first, number);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return *first;
+}
+
+INLINE int next_tile(__local shared_t *shared, __global const long *restrict tiles, int from, int count, place_t p)
+{
+  int next = count;
+  for (; from < count && next == count; from += WALKERS) {
+    const int mine = from + (int)get_local_id(0);
+    next = first_of(&shared->first, mine < count && has(tiles + 5 * (size_t)min(mine, count - 1), p), mine, count);
+  }
+  return next;
+}
+
+INLINE corner_t corner_around(place_t p)
+{
+  return (corner_t){p.row / R - LANES + 1, p.column - p.row - DIAGONALS / 2};
+}
+
+INLINE bool in_window(place_t p, corner_t corner)
+{
+  const int row = p.row - corner.lane * R, diagonal = p.column - p.row - corner.diagonal;
+  return row >= 0 && row < HEIGHT && diagonal >= 0 && diagonal < DIAGONALS;
+}
+
+// The k-th word that this work-item loads: its lane, part and column in the window.
+typedef struct { int lane, part, column; } load_t;
+INLINE load_t load_of(int k)
+{
+  const uint at = k * WALKERS + get_local_id(0), turn = at / COLUMNS_A_PART;
+  const int aside = at % STEP_LANES, lane = (int)(turn % LANES) - aside;
+  return (load_t){lane < 0 ? lane + LANES : lane, turn / LANES, aside * SLANT + (int)(at / STEP_LANES % SLANT)};
+}
+
+INLINE void load_window(uint *words, tile_t tile, corner_t corner)
+{
+  EACH_LOAD(k) {
+    const load_t load = load_of(k);
+    const int lane = corner.lane + load.lane;
+    const int column = corner.diagonal + lane * R + 8 * load.part + load.column;
+    const bool mine = (k + 1) * WALKERS <= WORDS || load.part < DIR_WORDS;
+    const bool there = (lane >= 0) & (column >= 0) & (column < tile.columns) & mine;
+    const size_t at = word_at(tile, max(lane, 0), load.part, column);  // no branch: all loads are under
+    const uint word = tile.dirs[there ? at : 0];                      // way at once
+    words[k] = there ? word : 0;                                      // zeros go nowhere
   }
 }
 
-// Walk until the path ends or leaves the window.
-INLINE place_t walk(place_t p, __local const uint *window, corner_t corner, bool linear, __local uchar *moves)
+INLINE void store_window(__local uint *window, const uint *words)
 {
-  int lane = (p.row - 1) % ROWS / R, step = p.column - 1 + lane;
-  uint at = (step - corner.step + EDGE_STEPS) * STEP_PLACES + (lane - corner.lane + 1) * LANE_PLACES + (p.row - 1) % R;
-  int move, made = 0;
-  const int kept = linear ? 0 : 3;
-  uint word = window[at / 8];
-  do {  // no branch but one, and all three cells that may follow, before it is known which one it is
-    const uint up = at - (at % LANE_PLACES ? 1 : STEP_PLACES + LANE_PLACES - R + 1), diagonal = up - STEP_PLACES;
-    const uint left = at - STEP_PLACES;
-    const uint word_up = window[up / 8], word_diagonal = window[diagonal / 8], word_left = window[left / 8];
-    move = next_move(word, at % LANE_PLACES, p.state);
-    moves[made] = move;
-    made += move >= 0;
-    at = move < 0 ? at : move == 0 ? diagonal : move == 1 ? left : up;
-    word = move == 0 ? word_diagonal : move == 1 ? word_left : word_up;
-    p.state = move < 0 ? p.state : move & kept;
-  } while (move >= 0);
-  step = corner.step + (int)(at / STEP_PLACES) - EDGE_STEPS;
-  lane = corner.lane + (int)(at % STEP_PLACES / LANE_PLACES) - 1;
-  p.row = corner.strip * ROWS + lane * R + (int)(at % LANE_PLACES) + 1;
-  p.column = step - lane + 1;
-  p.ended = step >= corner.step && lane >= corner.lane && p.column > 0;
-  if (p.ended) p.state = 0;
+  EACH_LOAD(k) {
+    const load_t load = load_of(k);
+    const int at = (load.lane * DIR_WORDS + load.part) * COLUMNS_A_PART + load.column;
+    if ((k + 1) * WALKERS <= WORDS || load.part < DIR_WORDS) window[at] = words[k];
+  }
+}
+
+// The word of the cell in a row and on a diagonal of the window.
+INLINE uint window_at(uint row, uint diagonal)
+{
+  const uint r = row % R;
+  return (row / R * DIR_WORDS + r / 8) * COLUMNS_A_PART + diagonal + r % 8;
+}
+
+// Bit k of a block's word for a diagonal: does a path at H in its row k go another way, or end?  Above
+// the window, LOOK blocks say that it does.
+INLINE void mark_stops(__local uint *stops, __local const uint *window)
+{
+  for (uint at = get_local_id(0); at < BLOCKS * DIAGONALS; at += WALKERS) {
+    const uint first = at / DIAGONALS * 32, diagonal = at % DIAGONALS;
+    uint marks = 0;
+    _Pragma("unroll") for (int k = 0; k < 32; k++) {
+      const uint word = window[window_at(first + k, diagonal)];
+      marks |= (uint)((word >> 4 * ((first + k) % R % 8) & 3) != 1) << k;
+    }
+    stops[LOOK * DIAGONALS + at] = marks;
+  }
+  for (int at = get_local_id(0); at < LOOK * DIAGONALS; at += WALKERS) stops[at] = ~0u;
+}
+
+// How many diagonal moves a path at H makes, 64 at most, which 32 rows and those above them say.
+INLINE int run_of(__local const uint *stops, uint row)
+{
+  const uint bits = 31 - row % 32, first = stops[LOOK * DIAGONALS], next = stops[DIAGONALS], last = stops[0];
+  const uint high = (((ulong)first << 32 | next) << bits) >> 32, low = (((ulong)next << 32 | last) << bits) >> 32;
+  return clz(high) + (clz(low) & ((int)(high != 0) - 1));  // no branch, which loads would wait for
+}
+
+// Walk until the path ends or leaves the window or the tile; stretch has zeros, which diagonal moves are.
+INLINE place_t walk_window(place_t p, corner_t corner, int kept, __local const shared_t *shared, __local uchar *stretch)
+{
+  int row = p.row - corner.lane * R, diagonal = p.column - p.row - corner.diagonal, made = 0, move = 0;
+  while (row >= 0 && (uint)diagonal < DIAGONALS && move >= 0) {  // no other branch: all loads at once
+    const uint word = shared->window[window_at(row, diagonal)];
+    const int run = run_of(shared->stops + (uint)row / 32 * DIAGONALS + diagonal, row);
+    move = next_move(word, (uint)row % R, p.last & kept);
+    stretch[made] = max(move, 0);
+    made += move == 0 ? run : move > 0;
+    row -= move == 0 ? run : move == 2;
+    diagonal += move > 0 ? 2 * move - 3 : 0;
+    p.last = move < 0 ? p.last : move;
+  }
+  p.row = corner.lane * R + row;
+  p.column = corner.diagonal + diagonal + p.row;
+  p.ended = move < 0 && p.row >= 0 && p.column >= 0;
   p.made += made;
+  return p;
+}
+
+// If asked to, follow a gap to its end, or to the tile's: each work-item looks at one of the cells ahead.
+// (A loop without turns, not a condition around it: PoCL gets barriers in conditions wrong.)
+INLINE place_t follow_gap(bool asked, place_t p, tile_t tile, __local shared_t *shared, __global uchar *restrict moves)
+{
+  const int k = get_local_id(0), gap = p.last;
+  int run = asked ? WALKERS : 0;
+  while (run == WALKERS) {
+    const int row = p.row - (gap == 2 ? k : 0), column = p.column - (gap == 1 ? k : 0);
+    const bool there = row >= 0 && column >= 0;
+    const uint word = tile.dirs[there ? word_at(tile, row / R, row % R / 8, column) : 0];
+    const bool goes_on = there && next_move(word, row % R, gap & tile.kept) == gap;
+    shared->goes_on[k] = goes_on;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const bool may_be_first = !goes_on && (k == 0 || shared->goes_on[k - 1]);  // few: they take turns
+    run = first_of(&shared->first, may_be_first, k, WALKERS);
+    if (k < run) moves[p.made + k] = gap;
+    p.made += run;
+    p.row -= gap == 2 ? run : 0;
+    p.column -= gap == 1 ? run : 0;
+  }
+  return p;
+}
+
+// Walk until the path ends or leaves the tile.
+INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global uchar *restrict moves)
+{
+  __local uchar *stretch = (__local uchar *)shared->stretch;
+  corner_t ahead = corner_around(p);
+  uint words[LOADS];
+  bool loaded = false;
+  while (p.row >= 0 && p.column >= 0 && !p.ended) {
+    const bool lost = !loaded || !in_window(p, ahead);
+    p = follow_gap(lost && p.last, p, tile, shared, moves);
+    if (lost) {
+      ahead = corner_around(p);
+      load_window(words, tile, ahead);
+    }
+    const corner_t corner = ahead;
+    store_window(shared->window, words);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    ahead = (corner_t){corner.lane - LANES, p.column - p.row - DIAGONALS / 2};
+    loaded = corner.lane > 0;
+    if (loaded) load_window(words, tile, ahead);
+    for (int k = get_local_id(0); k < (STRETCH + 4) / 4; k += WALKERS) shared->stretch[k] = 0;
+    mark_stops(shared->stops, shared->window);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (get_local_id(0) == 0) shared->end = walk_window(p, corner, tile.kept, shared, stretch);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const place_t end = shared->end;
+    for (int k = get_local_id(0); k < end.made - p.made; k += WALKERS) moves[p.made + k] = stretch[k];
+    p = end;
+  }
   return p;
 }
 #endif
 
 __kernel __attribute__((reqd_work_group_size(WALKERS, 1, 1))) void
-trace(__global const uint *restrict dirs, int n, int row, int column, int state, int linear,
-      __global int *restrict found)
+trace(__global const uint *restrict dirs, __global const long *restrict tiles, int count, int row, int column,
+      int state, int linear, __global int *restrict found)
 {
-  __global uchar *moves = (__global uchar *)(found + 5);
+  __global int *entries = found + 6;
+  __global uchar *moves = (__global uchar *)(entries + 4 * (size_t)count);
+  __local shared_t shared;
   place_t p = {row, column, linear ? 0 : state, 0, 0};
-#if WALKERS > 1
-  __local uint window[WINDOW_SIZE];
-  __local uchar stretch[WINDOW_STEPS + WINDOW_LANES * R + 1];
-  __local place_t end;
-#endif
-  while (p.row > 0 && p.column > 0 && !p.ended) {
-    const int of = (p.row - 1) / ROWS;
-    __global const uint *strip = dirs + (size_t)of * (n + T) * DIR_WORDS * T;
-#if WALKERS == 1
-    p = walk(p, strip, linear, moves);
-#else
-    const int lane = (p.row - 1) % ROWS / R;
-    const corner_t corner = {of, max(lane - WINDOW_LANES + 1, 0), p.column - 1 + lane - WINDOW_STEPS + 1};
-    load_window(window, strip, corner);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (get_local_id(0) == 0) end = walk(p, window, corner, linear, stretch);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int k = get_local_id(0); k < end.made - p.made; k += WALKERS) moves[p.made + k] = stretch[k];
-    p = end;
-#endif
+  int index = next_tile(&shared, tiles, 0, count, p), stopped = count;
+  while (index < count) {
+    __global const long *of = tiles + 5 * (size_t)index;
+    const int above = (int)of[0] + 1, before = (int)of[1] + 1;
+    const tile_t tile = {dirs + of[4], (int)of[3], linear ? 0 : 3};
+    if (get_local_id(0) == 0) vstore4((int4)(p.row, p.column, linear ? 0 : p.last, p.made), index, entries);
+    p.row -= above;
+    p.column -= before;
+    p = walk(p, tile, &shared, moves);
+    p.row += above;
+    p.column += before;
+    if (p.ended) stopped = index;
+    index = next_tile(&shared, tiles, p.ended ? count : index + 1, count, p);
   }
   if (get_local_id(0) == 0) {
     found[0] = p.row;
     found[1] = p.column;
-    found[2] = p.state;
+    found[2] = linear || p.ended ? 0 : p.last;
     found[3] = p.ended;
     found[4] = p.made;
+    found[5] = stopped;
   }
 }

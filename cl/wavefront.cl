@@ -9,6 +9,7 @@
 // record: per group (score, row, column) of its best cell, the highest score it saw, and columns walked
 // in 8, 16 and 32 bits or pruned; known: the best score of all groups (or,
 // where cells are collected, the least score that counts); hits, capacity: cells collected.
+// tiles, tile_count: where MANY, the tiles of the launch, as tile_at() says.
 // pairs, pair_places: where BLOCKED, when lanes meet blocked pairs, those of strip s from place s on (as
 // pysw_cl.grid.Grid.blocked_steps says).
 
@@ -129,31 +130,62 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
 
 #if TICKETED
 
-#if WARPS > 1
-// The next strip of this warp.  One ticket is for all warps of the group, the first that wants it takes
-// it: they walk neighbouring strips, so that while one waits for the one above it, that one has
-// more of the processor.  Four slots (how many came, ticket + 1) are enough: who comes to a round has done a
-// strip that all strips of two rounds ago came before.
-#define SLOTS(name) \
-  __local int name[8]; \
-  if (get_local_id(0) < 8) name[get_local_id(0)] = 0; \
-  barrier(CLK_LOCAL_MEM_FENCE)
-INLINE int next_strip(__local int *scratch, volatile __global int *ticket, volatile __local int *slots, int round)
+#if MANY
+// Tiles side by side.  What is said of each, in ints from the start of `bus` where it is a place there:
+// rows (whole strips) and columns, where its letters begin in `query` and `target`, its bus, the bus's
+// stride, its left edge (m + 1 H with the corner, m X), its inner columns and how many, its first
+// strip's progress, its moves, where its letters begin in `letters`.  `known` has a score for each: what cannot reach it inside is pruned.
+#define TILE_WORDS 12
+#define MANY_ARGS , __global const long *restrict tiles, int tile_count
+INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *said)
 {
-  volatile __local int *slot = slots + 2 * (round & 3), *later = slots + 2 * (round + 2 & 3);
+  __global int *start = t.bus;
+  t.m = lanes_share(scratch, (int)said[0]);
+  t.n = lanes_share(scratch, (int)said[1]);
+  t.strips = t.m / ROWS;
+  t.query += said[2];
+  t.target += said[3];
+  t.letters += said[11];
+  t.bus = start + said[4];
+  t.stride = lanes_share(scratch, (int)said[5]);
+  t.left_h = start + said[6];
+  t.left_x = t.left_h + t.m + 1;
+  t.crossed = start + said[7];
+  t.column_count = lanes_share(scratch, (int)said[8]);
+  return t;
+}
+#else
+#define MANY_ARGS
+#endif
+
+#if WARPS > 1
+// The next ticket of this warp.  One is for all warps of the group, the first that wants it takes
+// it: they walk neighbouring strips, so that while one waits for the one above it, that one has
+// more of the processor.  Four slots (how many came, ticket + 1, how many have seen it) take turns: one is
+// free for the round after next when all have seen its ticket.
+#define SLOTS(name) \
+  __local int name[12]; \
+  if (get_local_id(0) < 12) name[get_local_id(0)] = get_local_id(0) == 8 || get_local_id(0) == 11 ? WARPS : 0; \
+  barrier(CLK_LOCAL_MEM_FENCE)
+INLINE int next_ticket(__local int *scratch, volatile __global int *ticket, volatile __local int *slots, int round)
+{
+  volatile __local int *slot = slots + 3 * (round & 3), *later = slots + 3 * (round + 2 & 3);
   int mine = 0;
   if (LEADER) {
     if (atomic_inc(slot) == 0) {
+      while (later[2] < WARPS) wait_a_little(1);
       later[0] = later[1] = 0;
+      slot[2] = 0;
       slot[1] = atomic_inc(ticket) + 1;
     }
     while (mine == 0) mine = slot[1];
+    atomic_inc(slot + 2);
   }
-  return (lanes_share(scratch, mine) - 1) * WARPS + (int)get_local_id(0) / GROUP;
+  return lanes_share(scratch, mine) - 1;
 }
 #else
 #define SLOTS(name) __local int *name = 0
-INLINE int next_strip(__local int *scratch, volatile __global int *ticket, volatile __local int *slots, int round)
+INLINE int next_ticket(__local int *scratch, volatile __global int *ticket, volatile __local int *slots, int round)
 {
   int mine = 0;
   if (LEADER) mine = atomic_inc(ticket);
@@ -165,27 +197,53 @@ INLINE int next_strip(__local int *scratch, volatile __global int *ticket, volat
 // far enough.  It cannot deadlock even where groups run one after another, because the strip above
 // always holds an earlier ticket.  Strips are drained: T steps more than columns.
 __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ticket, volatile __global int *progress,
-                                            __global int *dirs, SCORE_ARGS BLOCKED_ARGS)
+                                            __global int *dirs, SCORE_ARGS BLOCKED_ARGS MANY_ARGS)
 {
   LANES_LOCAL(scratch);
   SLOTS(slots);
   STAGE_OF_GROUP(stage, stages, WALKER, chunk);
+#if MANY
+  const tile_t all = TILE_INIT;
+  volatile __global int *const known_of = known, *const progress_of = progress;
+  const int tickets = (strips + WARPS - 1) / WARPS * tile_count;
+#else
   const tile_t tile = TILE_INIT;
+  const int tickets = (strips + WARPS - 1) / WARPS;
+#endif
   __global int *my_record = record + RECORD_WORDS * WALKER;
   best_t best = best_load(my_record);
   __global int *mine = state + (size_t)WALKER * STATE_WORDS * T;
 
-  for (int round = 0, strip; (strip = next_strip(scratch, ticket, slots, round)) < strips; round++) {
+  for (int round = 0, taken; (taken = next_ticket(scratch, ticket, slots, round)) < tickets; round++) {
+#if MANY
+    __global const long *said = tiles + taken % tile_count * TILE_WORDS;
+    const tile_t tile = tile_at(all, scratch, said);
+    n = tile.n;
+    known = known_of + taken % tile_count;
+    progress = progress_of + said[9];
+    taken /= tile_count;
+#endif
+#if WARPS > 1
+    const int strip = taken * WARPS + (int)get_local_id(0) / GROUP;
+#else
+    const int strip = taken;
+#endif
+#if MANY || WARPS > 1
+    if (strip >= tile.strips) continue;
+#endif
     walk_t w = walk_of(&tile, strip, WALKER, stage, scratch);
     w.leave = strip;
     w.leave_at = n;
 #if DIRS
     w.dirs = dirs + (size_t)strip * (n + T) * DIR_WORDS * T;
+#if MANY
+    w.dirs += said[10];
+#endif
 #endif
     if (strip > 0) w.above = progress + strip - 1;
     w.own = progress + strip;
     strip_begin(mine, &w);
-    profile_begin(w.profile, w.given, query + (size_t)strip * ROWS);
+    profile_begin(w.profile, w.given, w.query + (size_t)strip * ROWS);
     lanes_sync();
 
     int seen = strip > 0 ? -T : INT_MAX;

@@ -12,8 +12,8 @@ from typing import Any
 from .checkpoint import Store
 from .drivers.banded import check_max_cost
 from .drivers.pair import search
+from .drivers.path import Path
 from .drivers.problem import MODES, FreeEnds
-from .drivers.traceback import Path
 from .engines.base import Engine
 from .engines.reference import ReferenceEngine
 from .engines.sweep import Progress

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .drivers.path import Path
 from .drivers.problem import FreeEnds, Problem
-from .drivers.traceback import Path
 from .errors import InternalError
 from .frame import Frame
 from .plan import Plan

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from .tile_map import TileMap
 
 Moves = NDArray[np.uint8]
+Found = TypeVar("Found")
+#: Pieces of a path that are looked at side by side.
+AT_ONCE = 8
 
 #: The moves of a path: a letter of each, one that consumes target, one that consumes query.
 DIAGONAL, TARGET, QUERY = 0, 1, 2
@@ -99,18 +104,21 @@ def runs_from_moves(
     query_ids, target_ids = scoring.match_tables()
     ops: list[NDArray[np.uint8]] = []
     lengths: list[NDArray[np.int64]] = []
-    pieces = (moves[start : start + PIECE] for start in range(0, len(moves), PIECE))
-    sides = [side if isinstance(side, View) else View(side) for side in (query, target)]
-    for part, query_on, target_on in _on_diagonal(pieces, *sides):
+
+    def runs(part: Moves, query_on: Letters, target_on: Letters) -> tuple[Any, Any]:
         columns = _MOVE_TO_OP[part]
         equal = query_ids[query_on] == target_ids[target_on]
         columns[part == DIAGONAL] = np.where(equal, np.uint8(_MATCH), np.uint8(_MISMATCH))
         starts = np.flatnonzero(np.concatenate(([True], columns[1:] != columns[:-1])))
-        counts = np.diff(starts, append=len(columns)).astype(np.int64)
-        if ops and ops[-1][-1] == columns[0]:  # a run goes on from the piece before
+        return columns[starts], np.diff(starts, append=len(columns)).astype(np.int64)
+
+    pieces = (moves[start : start + PIECE] for start in range(0, len(moves), PIECE))
+    sides = [side if isinstance(side, View) else View(side) for side in (query, target)]
+    for found, counts in _on_diagonal(pieces, sides[0], sides[1], runs):
+        if ops and ops[-1][-1] == found[0]:  # a run goes on from the piece before
             counts[0] += lengths[-1][-1]
             ops[-1], lengths[-1] = ops[-1][:-1], lengths[-1][:-1]
-        ops.append(columns[starts])
+        ops.append(found)
         lengths.append(counts)
     if not ops:
         return Runs(np.zeros(0, np.uint8), np.zeros(0, np.int64))
@@ -118,20 +126,38 @@ def runs_from_moves(
 
 
 def _on_diagonal(
-    pieces: Iterable[Moves], query: View, target: View
-) -> Iterator[tuple[Moves, Letters, Letters]]:
-    """Every piece of the moves with the letters that stand opposite each other, pair by pair."""
+    pieces: Iterable[Moves],
+    query: View,
+    target: View,
+    work: Callable[[Moves, Letters, Letters], Found],
+) -> Iterator[Found]:
+    """What ``work`` makes of every piece of the moves and the letters that stand opposite each
+    other in it, pair by pair; some pieces at once."""
     row = column = 0
-    for moves in pieces:
-        if moves.max() > QUERY:
-            raise InternalError(f"a path has a move {int(moves.max())}")
+
+    def places() -> Iterator[tuple[Moves, int, int]]:
+        nonlocal row, column
+        for moves in pieces:
+            if moves.max() > QUERY:
+                raise InternalError(f"a path has a move {int(moves.max())}")
+            start = row, column
+            row += len(moves) - int(np.count_nonzero(moves == TARGET))
+            column += len(moves) - int(np.count_nonzero(moves == QUERY))
+            if row <= len(query) and column <= len(target):
+                yield moves, *start
+
+    def one(place: tuple[Moves, int, int]) -> Found:
+        moves, row, column = place
         diagonal = moves == DIAGONAL
         query_moves, target_moves = diagonal[moves != TARGET], diagonal[moves != QUERY]
-        ends = row + len(query_moves), column + len(target_moves)
-        if ends[0] <= len(query) and ends[1] <= len(target):
-            query_part, target_part = query.read(row, ends[0]), target.read(column, ends[1])
-            yield moves, query_part[query_moves], target_part[target_moves]
-        row, column = ends
+        query_part = query.read(row, row + len(query_moves))
+        target_part = target.read(column, column + len(target_moves))
+        return work(moves, query_part[query_moves], target_part[target_moves])
+
+    listed = places()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        while some := list(islice(listed, AT_ONCE)):
+            yield from pool.map(one, some) if len(some) > 1 else map(one, some)
     if (row, column) != (len(query), len(target)):
         raise InternalError(
             f"a path consumes {row} x {column} letters of a region of {len(query)} x {len(target)}"
@@ -273,9 +299,13 @@ class Alignment:
             raise InputError("there is no path to score; align with output='path'")
         scoring = self.scoring
         moves = (_OP_TO_MOVE[ops] for ops in self.runs.pieces())
-        for _, query_on, target_on in _on_diagonal(moves, *self._region()):
+
+        def scores(_: Moves, query_on: Letters, target_on: Letters) -> NDArray[np.int32]:
             query, target = scoring.encode_query(query_on), scoring.encode_target(target_on)
-            yield scoring.matrix[query, target]
+            return scoring.matrix[query, target]
+
+        region = self._region()
+        return _on_diagonal(moves, region[0], region[1], scores)
 
     def pair_scores(self) -> NDArray[np.int32]:
         """The substitution score, times ``scoring.scale``, of every '=' and 'X' column in turn.

@@ -14,9 +14,9 @@ column (left, right); the next cell's gap score is X - gap_extend.  X always lie
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,50 @@ class Edge:
         return Edge(np.where(lost, np.int32(NEG), self.h), np.where(lost, np.int32(NEG), self.x))
 
 
+class KeptEdge:
+    """A run of edge cells that stays where it was computed until a part of it is asked for.
+
+    ``buffer`` is the device's; H and X begin at the places ``h_at`` and ``x_at`` of it, from which
+    ``read(buffer, count, place)`` gives numbers.  ``lost``: unreachable cells may have drifted.
+    """
+
+    def __init__(
+        self,
+        length: int,
+        buffer: Any,
+        h_at: int,
+        x_at: int,
+        read: Callable[[Any, int, int], Ints],
+        lost: bool,
+    ) -> None:
+        self.buffer, self.h_at, self.x_at, self.lost = buffer, h_at, x_at, lost
+        self._length, self._read = length, read
+
+    def __len__(self) -> int:
+        return self._length
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop``."""
+        h, x = (
+            self._read(self.buffer, stop - start, place + start) for place in (self.h_at, self.x_at)
+        )
+        return Edge(h, x).restored() if self.lost else Edge(h, x)
+
+    @property
+    def h(self) -> Ints:
+        """H of all cells."""
+        return self.read(0, self._length).h
+
+    @property
+    def x(self) -> Ints:
+        """X of all cells."""
+        return self.read(0, self._length).x
+
+    def read_h(self, start: int, stop: int) -> Ints:
+        """H of them, where unreachable ones may have drifted."""
+        return self._read(self.buffer, stop - start, self.h_at + start)
+
+
 class Source(Protocol):
     """Where a top or left edge comes from: an array, a formula, a file, another device."""
 
@@ -168,6 +212,7 @@ class EdgeArray:
     def __init__(self, length: int) -> None:
         self._length = length
         self._cells: Edge | None = None
+        self.kept: KeptEdge | None = None
 
     @classmethod
     def of(cls, edge: Edge) -> EdgeArray:
@@ -190,16 +235,21 @@ class EdgeArray:
         return self._all().x
 
     def _all(self) -> Edge:
+        if self.kept is not None:
+            self._cells, self.kept = self.kept.read(0, self._length), None
         if self._cells is None:
             room = (np.full(self._length, NEG, np.int32) for _ in "hx")
             self._cells = Edge(*room)
         return self._cells
 
-    def take(self, edge: Edge) -> None:
+    def take(self, edge: Edge | KeptEdge) -> None:
         """Keep all cells as they are, not copied: ``edge`` is this array's from now on."""
         if len(edge) != self._length:
             raise InternalError(f"an edge of {self._length} cells was given {len(edge)}")
-        self._cells = edge
+        if isinstance(edge, KeptEdge):
+            self.kept = edge
+        else:
+            self._cells = edge
 
     def write(self, start: int, edge: Edge) -> None:
         """Keep the cells that follow the first ``start`` ones."""
@@ -208,6 +258,8 @@ class EdgeArray:
 
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop``, not copied."""
+        if self.kept is not None:
+            return self.kept.read(start, stop)
         return Edge(self.h[start:stop], self.x[start:stop])
 
 

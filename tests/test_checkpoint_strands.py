@@ -109,7 +109,7 @@ def test_interrupted_at_any_moment(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["part", "drop_rows", "saved_result", "SavedRun"], ids="before {}".format
+    "place", ["part", "drop", "saved_result", "SavedRun"], ids="before {}".format
 )
 @pytest.mark.parametrize("time", [1, 2])
 def test_ended_between_the_strands(tmp_path: Path, place: str, time: int) -> None:
@@ -128,7 +128,7 @@ def test_ended_between_the_strands(tmp_path: Path, place: str, time: int) -> Non
     with mock.patch.object(owner, place, dying), pytest.raises(Enough):
         pysw_cl.align(a, b, checkpoint=tmp_path, **both())
     done = len(names(tmp_path, "result"))
-    assert done == (time if place == "drop_rows" else time - 1)
+    assert done == (time if place == "drop" else time - 1)
     seen: list[tuple[int, int]] = []
     assert key(pysw_cl.resume(tmp_path, progress=lambda *t: seen.append(t))) == key(expected)
     assert len(seen) == 0 if done == 2 else 2 * seen[0][0] == done * seen[0][1]

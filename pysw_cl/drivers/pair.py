@@ -11,9 +11,10 @@ from ..results import Stats
 from ..tile import Hit
 from ..tile_map import TileMap
 from .banded import assumed_score, find_end_banded, rising
+from .path import Path
 from .problem import Problem
 from .score import find_end
-from .traceback import Path, Restarts, grid_places, most_pieces, walk_back, walked_cells
+from .traceback import Restarts, grid_places, most_pieces, walk_back, walked_cells
 
 
 def search(

@@ -23,8 +23,8 @@ from ..tile import Edge, Hit
 from ..tile_map import TileMap
 from . import pace
 from .banded import assumed_score, find_end_banded, rising
+from .path import Path
 from .saved_walk import Clock, SavedWalk
-from .traceback import Path
 
 
 class FoundInBand(NamedTuple):
@@ -132,6 +132,9 @@ class _KeptTiles:
             clock.before = max(clock.before, file.facts["seconds"])
             self._next = max(self._next, 1 + int(file.path.name.partition("-")[2]))
             self._there |= {facts["number"]: (file, facts) for facts in file.facts["tiles"]}
+
+    def side_by_side(self, *_: object) -> None:
+        """Tiles are kept one by one."""
 
     def strip_rows(self, rows: int, columns: int) -> int:
         """As the engine's."""

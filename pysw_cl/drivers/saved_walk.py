@@ -13,8 +13,9 @@ from ..engines.base import Engine
 from ..errors import Stopped
 from ..tile import Hit
 from . import pace
+from .path import Path
 from .problem import Problem
-from .traceback import Path, Restarts, walk_back
+from .traceback import Restarts, walk_back
 
 
 class Clock:

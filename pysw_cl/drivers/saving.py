@@ -22,9 +22,10 @@ from ..stored_edges import SavedBand, Writer, stored_column, writing
 from ..tile import Bound, EdgeArray, EdgeFrom, Edges, EdgeTee, Hit, Limits, Source, Want
 from ..tile_map import TileMap
 from . import pace
+from .path import Path
 from .saved_walk import Clock, SavedWalk
 from .score import best_end
-from .traceback import Path, grid_places, walked_cells
+from .traceback import grid_places, walked_cells
 
 #: Where the best cell of a band is looked for that is not the last.
 ABOVE_LAST_ROW = {

@@ -20,8 +20,9 @@ from ..engines.base import Engine
 from ..engines.sweep import Area, Progress, SavedGrid, sweep, tile_shape
 from ..plan import Plan
 from ..tile import Edge, EdgeArray, Hit, Pairs, Want
+from .path import CONSUMES_QUERY, CONSUMES_TARGET, Path
 from .problem import Problem
-from .traceback import CONSUMES_QUERY, CONSUMES_TARGET, Path, grid_places, walk_back
+from .traceback import grid_places, walk_back
 
 #: A tile by its place in the grid: which row of tiles, which column.
 Place = tuple[int, int]

@@ -9,30 +9,29 @@ All moves are decided by exact forward values, so the path is the canonical one 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import ExitStack
 from math import isqrt
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..engines.base import Engine, TileJob
 from ..engines.sweep import Area, SavedGrid, StartGrid, cuts, sweep, tile_shape
 from ..errors import InternalError
 from ..tile import Edges, Hit
+from .ahead import Ahead
+from .path import CONSUMES_QUERY, CONSUMES_TARGET, Path, path_bytes
 from .problem import Problem
 
 #: Pieces that a level of the grid cuts a side into at most; a level computes about 1/16 of the one
 #: above it again.
 MOST_PIECES = 16
-#: A grid in memory takes at most so many bytes, and so many for each row and column of the matrix.
-GRID_BYTES, SIDE_BYTES = 200_000_000, 64
+#: Share of a path's memory that the first grid takes at most.
+GRID_SHARE = 0.36
 #: Side of a grid cell below which finer cells only add launches.
 LEAST_SIDE = 2048
 #: Columns that are walked at once however small the limit.
 LEAST_COLUMNS = 16
-
-CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
 
 
 class Restarts(Protocol):
@@ -55,7 +54,7 @@ def grid_places(length: int, quantum: int, most: int | None = None, least: int =
 
 def most_pieces(m: int, n: int) -> int:
     """Pieces of a side, for a grid in memory: k of them take 8 (k - 1) (m + n) bytes."""
-    most = 1 + (GRID_BYTES + SIDE_BYTES * (m + n)) // (8 * (m + n))
+    most = 1 + int(GRID_SHARE * path_bytes(m, n)) // (8 * (m + n))
     return max(2, min(MOST_PIECES, most))
 
 
@@ -64,41 +63,6 @@ def walked_cells(m: int, n: int, grid: StartGrid) -> int:
     grid's cells that it runs through, and all where there is but one."""
     rows, columns = len(grid.rows) + 1, len(grid.columns) + 1
     return m * n * (rows + columns) // (2 * rows * columns)
-
-
-@dataclass
-class Path:
-    """A path backward: its start (half-open), its moves last first, and what it cost."""
-
-    row: int
-    column: int
-    moves: list[NDArray[np.uint8]] = field(default_factory=list)
-    cells: dict[str, int] = field(default_factory=dict)
-    launches: int = 0
-    state: int = 0
-    ended: bool = False
-    between: Callable[[Path], None] = lambda path: None
-
-    def inside(self, area: Area) -> bool:
-        """Does it go on in this area?"""
-        return self.row > area.row and self.column > area.column and not self.ended
-
-    def share(self, end: Hit, cells: int) -> int:
-        """How many of ``cells``, the work of a path from ``end`` to the corner, are done."""
-        left = (self.row + self.column) / max(1, end.row + end.column)
-        return round(cells * (1 - left))
-
-    def forward(self) -> NDArray[np.uint8]:
-        """All moves, first move first."""
-        if not self.moves:
-            return np.zeros(0, np.uint8)
-        return np.concatenate(self.moves)[::-1]
-
-    def add_cost(self, cells: dict[str, int], launches: int) -> None:
-        """Count cells that were computed again."""
-        self.launches += launches
-        for kind, count in cells.items():
-            self.cells[kind] = self.cells.get(kind, 0) + count
 
 
 def walk_back(
@@ -122,9 +86,14 @@ def walk_back(
     path = begun or Path(end.row, end.column)
     path.between = between
     area = Area(0, end.row, 0, end.column)
-    while path.inside(area):
-        _step(engine, problem, grid, area, path, walk_cells)
-        after(path)
+    with ExitStack() as stack:
+        ahead = Ahead.of(engine, problem, grid, path, stack)
+        while path.inside(area):
+            if ahead is not None and ahead.walk(path, end):
+                after(path)
+                continue
+            _step(engine, problem, grid, area, path, walk_cells)
+            after(path)
     free, local = problem.free, problem.mode == "local"
     if not path.ended and path.row and path.column:
         raise InternalError(f"the path stopped at ({path.row}, {path.column})")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring import Scoring
-from ..tile import Codes, Edge, Hit, Pairs
+from ..tile import Codes, Edge, Hit, KeptEdge, Pairs, View
+
+if TYPE_CHECKING:
+    from .tile_set import SideBySide
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class TileResult:
     threshold, and is that of the computed cells), cells computed by lane set
     ("engine/lanes/bits" -> cells), launches made, cells pruned.  ``rows`` (n cells each) and
     ``columns`` (m cells each) hold the inner ones that were wanted: what a tile that ends there has
-    as its bottom or right edge, in arrays that nobody else has."""
+    as its bottom or right edge, in arrays that nobody else has, or still on the device."""
 
     bottom: Edge | None
     right: Edge | None
@@ -93,8 +97,8 @@ class TileResult:
     launches: int = 0
     directions: Directions | None = None
     pruned: int = 0
-    rows: dict[int, Edge] = field(default_factory=dict)
-    columns: dict[int, Edge] = field(default_factory=dict)
+    rows: Mapping[int, Edge | KeptEdge] = field(default_factory=dict)
+    columns: Mapping[int, Edge | KeptEdge] = field(default_factory=dict)
 
 
 class Engine(Protocol):
@@ -112,6 +116,12 @@ class Engine(Protocol):
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile."""
+
+    def side_by_side(
+        self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
+    ) -> SideBySide | None:
+        """What computes many tiles at once of a matrix of ``rows`` rows, from the part of it that
+        ``query`` and ``target`` span; None where one by one is as good."""
 
     def strip_rows(self, rows: int, columns: int) -> int:
         """Rows of a strip of a tile of this size: inner rows at multiples cost nothing."""

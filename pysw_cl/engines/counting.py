@@ -421,6 +421,9 @@ class CountingEngine:
         self.counts: list[TileCount] = []
         self._rng = np.random.default_rng(seed)
 
+    def side_by_side(self, *_: object) -> None:
+        """Tiles are done one by one."""
+
     def strip_rows(self, rows: int, columns: int) -> int:
         """That of the plan, whatever the size."""
         return self.row_quantum

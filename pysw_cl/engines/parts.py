@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..tile import NEG, Edge, Hit, pairs_inside
+from ..tile import NEG, Edge, Hit, KeptEdge, pairs_inside
 from .base import TileJob, TileResult
 
 
@@ -95,7 +95,9 @@ def _room(length: int) -> Edge:
     return Edge(np.full(length, NEG, np.int32), np.full(length, NEG, np.int32))
 
 
-def _put(room: Edge, start: int, edge: Edge | None) -> None:
+def _put(room: Edge, start: int, edge: Edge | KeptEdge | None) -> None:
+    if isinstance(edge, KeptEdge):
+        edge = edge.read(0, len(edge))
     if edge is not None:
         room.h[start : start + len(edge)] = edge.h
         room.x[start : start + len(edge)] = edge.x

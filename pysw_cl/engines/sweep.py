@@ -24,6 +24,7 @@ from ..tile import (
     Edges,
     Goal,
     Hit,
+    KeptEdge,
     Limits,
     Pairs,
     Sink,
@@ -356,12 +357,12 @@ class _Sweep:
         return TileResult(edge(n), edge(m), rows=inner[0], columns=inner[1])
 
 
-def _give(sink: Sink, start: int, cells: Edge) -> None:
+def _give(sink: Sink, start: int, cells: Edge | KeptEdge) -> None:
     """Write cells that nobody else has to a sink; if they are all of an array's, without a copy."""
     if isinstance(sink, EdgeArray) and len(cells) == len(sink):
         sink.take(cells)
     else:
-        sink.write(start, cells)
+        sink.write(start, cells.read(0, len(cells)) if isinstance(cells, KeptEdge) else cells)
 
 
 def _between(places: Iterable[int], start: int, stop: int) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..opencl.program import BoundKernel, KernelSpec
 from ..plan import LANE_SETS, Plan
 from ..precision import Bounds, worst
 from ..scoring import Scoring
-from ..tile import NEG, REACH, Codes, Edge, Hit
+from ..tile import NEG, REACH, Codes, Edge, Hit, KeptEdge
 from .base import TileJob, TileResult
 
 MOST = 2**31 - 1
@@ -46,6 +46,7 @@ _SCORE = {
     "four": "words lift:int",
 }
 _BLOCKED = "pairs pair_places pair_score:int"
+_MANY = "tiles tile_count:int"
 _NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
 
 
@@ -56,9 +57,11 @@ def kernel_spec(
     score: str,
     widths: tuple[int, ...] | None = None,
     blocked: bool = False,
+    many: bool = False,
 ) -> KernelSpec:
     """The wavefront kernel of a form ("ticketed", "two-phase"), lane set and score file, with the
-    narrow lanes of all the set's widths or some; ``blocked``: as -D BLOCKED=1 builds it."""
+    narrow lanes of all the set's widths or some; ``blocked``, ``many``: as -D BLOCKED=1 and
+    -D MANY=1 build it."""
     lane_set = LANE_SETS[lanes]
     widths = lane_set.widths if widths is None else widths
     at_width = (f"score/{score}.clh", "recurrence.clh")
@@ -74,8 +77,9 @@ def kernel_spec(
     for width in widths:
         files += [f"WIDTH={width}", f"narrow/{lane_set.narrow}.clh", *at_width, "narrow.clh"]
     files += ["WIDTH=32", "portion.clh", "wavefront.cl"]
-    arguments = f"{_TILE} {_FORM[form]} {_SCORE[score]} {_BLOCKED if blocked else ''}".split()
-    return KernelSpec(_NAME[form], tuple(files), tuple(arguments))
+    arguments = f"{_TILE} {_FORM[form]} {_SCORE[score]}"
+    arguments += f" {_BLOCKED if blocked else ''} {_MANY if many else ''}"
+    return KernelSpec(_NAME[form], tuple(files), tuple(arguments.split()))
 
 
 def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
@@ -83,19 +87,18 @@ def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
     ends.  Narrow lanes keep no moves and block no pairs, every block of a tile must be proven to
     fit 16 bits, and its scores must be of a kind that they can make."""
     scoring = job.scoring
-    score = "match" if _simple(scoring) else "matrix"
+    score = wide_score(scoring)
     if LANE_SETS[plan.lanes].instead is None:
         return plan.for_size(*job.size, job.rows), score
-    narrow = _narrow_score(plan, job, permute)
-    fits = Bounds.of(scoring).fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T)
-    if narrow is not None and fits and not job.directions and job.blocked is None:
+    narrow = narrow_score(plan, scoring, job.target, permute)
+    if narrow is not None and not job.directions and job.blocked is None:
         return plan.for_size(*job.size, job.rows), narrow
     return plan.without_narrow().for_size(*job.size, job.rows), score
 
 
-def _may_slope(plan: Plan, job: TileJob) -> bool:
+def may_slope(plan: Plan, scoring: Scoring) -> bool:
     """Do numbers that rise by the extension a row and a column fit 15 bits, and scores bytes?"""
-    scoring, bounds = job.scoring, Bounds.of(job.scoring)
+    bounds = Bounds.of(scoring)
     fits = bounds.fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T, plan.alpha)
     return fits and scoring.highest + 2 * scoring.gap_extend <= 127
 
@@ -103,6 +106,11 @@ def _may_slope(plan: Plan, job: TileJob) -> bool:
 def _simple(scoring: Scoring) -> bool:
     """Match and mismatch by compare and select: padding, which never matches, must not gain."""
     return scoring.match_mismatch is not None and scoring.match_mismatch[1] <= 0
+
+
+def wide_score(scoring: Scoring) -> str:
+    """The score file that 32-bit lanes take."""
+    return "match" if _simple(scoring) else "matrix"
 
 
 def _table(scoring: Scoring) -> NDArray[np.int32]:
@@ -114,14 +122,15 @@ def _table(scoring: Scoring) -> NDArray[np.int32]:
     return np.maximum(table, worst(scoring))
 
 
-def _narrow_score(plan: Plan, job: TileJob, permute: bool) -> str | None:
-    """The score file that narrow lanes take, if there is one: compare and select; in CPU vectors a
+def narrow_score(plan: Plan, scoring: Scoring, target: Codes, permute: bool) -> str | None:
+    """The score file that narrow lanes take, if they can: compare and select; in CPU vectors a
     matrix as a profile of bytes, 16 rows a lane, made for each strip; in packed lanes four target
     letters as the bytes of a word, where the device can ``permute`` bytes with their sign."""
-    scoring = job.scoring
+    if not Bounds.of(scoring).fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T):
+        return None
     bytes_do = scoring.highest <= 127 and max(worst(scoring), min(0, scoring.lowest)) >= -128
     if LANE_SETS[plan.lanes].narrow == "packed":
-        if permute and bytes_do and int(job.target.max()) < 4:
+        if permute and bytes_do and int(target.max()) < 4:
             return "four"
         if not _simple(scoring) or len(scoring.matrix) > PACKED_CODES:
             return None
@@ -131,11 +140,30 @@ def _narrow_score(plan: Plan, job: TileJob, permute: bool) -> str | None:
         return "match" if small else None
     if _simple(scoring):
         return "match"
-    profiled = bytes_do and plan.alpha <= 16 and len(job.target) >= LEAST_PROFILED
+    profiled = bytes_do and plan.alpha <= 16 and len(target) >= LEAST_PROFILED
     return "matrix" if profiled else None
 
 
-def _letters(target: Codes, T: int, pad: int) -> Codes:
+def score_arguments(
+    scoring: Scoring, score: str, sloped: bool, buffers: Buffers
+) -> tuple[int, int, dict[str, Any]]:
+    """(padding code of the query, of the target, kernel arguments) for a score file.  Padding never
+    gains."""
+    lift = 2 * scoring.gap_extend if sloped else 0  # a diagonal step rises twice
+    if score == "match":
+        assert scoring.match_mismatch is not None
+        match, mismatch = (max(one, worst(scoring)) for one in scoring.match_mismatch)
+        return 254, 253, {"match": match, "mismatch": mismatch, "lift": lift}
+    table = _table(scoring)
+    if score == "four":
+        four = np.zeros((len(table), 4), np.int8)
+        four[:, : min(4, table.shape[1])] = table[:, :4] + lift
+        return len(table) - 1, 0, {"words": buffers.of(four.view("<i4")), "lift": lift}
+    wide = table.shape[1]
+    return len(table) - 1, wide - 1, {"matrix": buffers.of(table.ravel()), "wide": wide}
+
+
+def backwards(target: Codes, T: int, pad: int) -> Codes:
     """The target as narrow lanes of CPU vectors read it: backwards, T columns of padding at both
     ends."""
     padded = np.full(len(target) + 2 * T, pad, np.uint8)
@@ -158,7 +186,7 @@ class TileRun:
         if fits is None:
             raise InternalError(f"no strips of {plan} end at the rows {job.rows}")
         self.plan = plan = plan.for_moves(m, n) if job.directions else fits
-        self.sloped = LANE_SETS[plan.lanes].narrow == "packed" and _may_slope(plan, job)
+        self.sloped = LANE_SETS[plan.lanes].narrow == "packed" and may_slope(plan, job.scoring)
         form, B = plan.form, plan.B
         if job.directions and form == "two-phase":
             form, B = "ticketed", 1  # one group, which waits for no other
@@ -212,26 +240,10 @@ class TileRun:
             defines["COLUMNS"] = int(bool(job.columns))
         return defines
 
-    def _score_arguments(self) -> tuple[int, int, dict[str, Any]]:
-        """(padding code of the query, of the target, kernel arguments).  Padding never gains."""
-        scoring, of = self.job.scoring, self.buffers.of
-        lift = 2 * scoring.gap_extend if self.sloped else 0  # a diagonal step rises twice
-        if self.score == "match":
-            assert scoring.match_mismatch is not None
-            match, mismatch = (max(score, worst(scoring)) for score in scoring.match_mismatch)
-            return 254, 253, {"match": match, "mismatch": mismatch, "lift": lift}
-        table = _table(scoring)
-        if self.score == "four":
-            four = np.zeros((len(table), 4), np.int8)
-            four[:, : min(4, table.shape[1])] = table[:, :4] + lift
-            return len(table) - 1, 0, {"words": of(four.view("<i4")), "lift": lift}
-        wide = table.shape[1]
-        return len(table) - 1, wide - 1, {"matrix": of(table.ravel()), "wide": wide}
-
     def _bind(self) -> None:
         """All buffers and arguments."""
         grid, job, buffers, scoring = self.grid, self.job, self.buffers, self.job.scoring
-        query_pad, target_pad, score_arguments = self._score_arguments()
+        query_pad, target_pad, scores = score_arguments(scoring, self.score, self.sloped, buffers)
         bounds = Bounds.of(scoring)
         codes = np.full(grid.padded_rows, query_pad, np.uint8)
         codes[: grid.m] = job.query
@@ -239,7 +251,7 @@ class TileRun:
         target = buffers.of(job.target)
         letters = target
         if narrow == "vector":
-            letters = buffers.of(_letters(job.target, grid.T, target_pad))
+            letters = buffers.of(backwards(job.target, grid.T, target_pad))
         left_h, left_x = _left(job, grid, buffers)
         self.stride = grid.n + 2 * grid.T
         chunk = min(self.plan.chunk, grid.n + grid.T)
@@ -247,8 +259,9 @@ class TileRun:
         rows = grid.padded_rows if job.right else 1
         self.right = buffers.empty(4 * rows), buffers.empty(4 * rows)
         self.lines = grid.bus_lines(job.rows)
-        self.bus = buffers.empty(8 * self.stride * (2 + len(job.rows)))
-        self.crossed = buffers.empty(8 * grid.padded_rows * len(job.columns))
+        lines, height = 2 + len(job.rows), 8 * grid.padded_rows
+        self.bus = (buffers.apart if job.rows else buffers.empty)(8 * self.stride * lines)
+        self.crossed = (buffers.apart if job.columns else buffers.empty)(height * len(job.columns))
         buffers.write(self.bus, job.top.h)
         buffers.write(self.bus, job.top.x, 4 * self.stride)
         record = np.zeros((self.walkers, RECORD_WORDS), np.int32)
@@ -285,7 +298,7 @@ class TileRun:
             rows_after=min(job.after[0], MOST) if job.after is not None else 0,
             columns_after=min(job.after[1], MOST) if job.after is not None else 0,
             state=buffers.empty(4 * self.walkers * (4 * grid.alpha + 6) * grid.T),
-            profiles=buffers.empty(16 * grid.T * self.walkers * score_arguments.get("wide", 0)),
+            profiles=buffers.empty(16 * grid.T * self.walkers * scores.get("wide", 0)),
             stages=buffers.empty(8 * self.walkers * chunk),
             late=buffers.empty(4 * self.walkers * (8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk)),
             record=self.record,
@@ -296,7 +309,7 @@ class TileRun:
             columns=buffers.of(np.array(job.columns or (0,), np.int32)),
             column_count=len(job.columns),
             crossed=self.crossed,
-            **score_arguments,
+            **scores,
         )
         if job.blocked is not None:
             pairs, places = grid.blocked_steps(job.blocked)
@@ -353,17 +366,26 @@ class TileRun:
             best = tuple(self._hits(collected))
         cells, height = self._cells(records), grid.padded_rows
         pruned = cells.pop("pruned", 0)
-        done = TileResult(bottom, right, best, top, cells, self.launches, pruned=pruned)
-        done.rows.update({row: self._line(2 + k) for k, row in enumerate(job.rows)})
-        for k, column in enumerate(job.columns):
-            at = 2 * k * height, (2 * k + 1) * height
-            done.columns[column] = self._edge(self.crossed, self.crossed, grid.m, *at)
-        return done, found
+        rows = {
+            row: self._kept(self.bus, grid.n, 2 * (2 + k) * self.stride, (5 + 2 * k) * self.stride)
+            for k, row in enumerate(job.rows)
+        }
+        columns = {
+            column: self._kept(self.crossed, grid.m, 2 * k * height, (2 * k + 1) * height)
+            for k, column in enumerate(job.columns)
+        }
+        spent = cells, self.launches, None, pruned
+        return TileResult(bottom, right, best, top, *spent, rows=rows, columns=columns), found
 
     def _line(self, line: int) -> Edge:
         """A line of the bus."""
         at = 2 * self.stride * line, (2 * line + 1) * self.stride
         return self._edge(self.bus, self.bus, self.grid.n, *at)
+
+    def _kept(self, buffer: Any, length: int, h_at: int, x_at: int) -> KeptEdge:
+        """An inner row or column, which stays in its buffer."""
+        read = partial(read_kept, self.runtime)
+        return KeptEdge(length, buffer, h_at, x_at, read, self.job.floor is None)
 
     def _edge(self, h: Any, x: Any, length: int, h_at: int = 0, x_at: int = 0) -> Edge:
         """An edge from two buffers, or two places of one."""
@@ -385,6 +407,12 @@ class TileRun:
         family = lanes.narrow or lanes.wide.removesuffix("32")
         names = [*(f"wavefront/{family}/{w}" for w in (8, 16, 32)), "pruned"]
         return {name: count for name, count in zip(names, cells, strict=True) if count}
+
+
+def read_kept(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:
+    """``count`` numbers of a buffer that outlived its tile, from ``place`` on."""
+    with Buffers(runtime) as buffers:
+        return buffers.read(buffer, count, place)
 
 
 def moves_bytes(grid: Grid) -> int:

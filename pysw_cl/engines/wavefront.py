@@ -8,60 +8,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from ..errors import InternalError
 from ..grid import fit
 from ..opencl.buffers import Buffers, Room
 from ..opencl.device import Runtime
-from ..opencl.program import BoundKernel, KernelSpec
-from ..plan import Plan
-from .base import TileJob, TileResult, Walk
+from ..plan import LANE_SETS, Plan
+from ..scoring import Scoring
+from ..tile import View
+from .base import TileJob, TileResult
 from .parts import by_parts
 from .tile_run import TileRun, moves_bytes, planned
+from .tile_set import SideBySide
+from .walks import DeviceDirections
 
 #: Cells that a tile collects at least room for when several best ones are wanted.
 LEAST_HITS = 1 << 14
-
-TRACE = KernelSpec(
-    "trace",
-    ("base.clh", "trace.cl"),
-    tuple("dirs n:int row:int column:int state:int linear:int found".split()),
-)
-#: Bytes of what a walk finds before its moves: row, column, state, whether it ended, moves made.
-PLACE_BYTES = 20
-
-
-class DeviceDirections:
-    """A tile's moves in device memory (4 bits a cell), and the kernel that walks them there."""
-
-    def __init__(self, run: TileRun, room: Room):
-        self._runtime, self._dirs, self._room = run.runtime, run.dirs, room
-        walkers = int(run.runtime.advice["walkers"])
-        walkers = min(walkers, int(run.runtime.device.max_work_group_size))
-        self._defines = {"T": run.grid.T, "R": run.grid.alpha, "WALKERS": walkers}
-        self._m, self._n = run.grid.m, run.grid.n
-        self._linear = int(run.job.scoring.gap_open == 0)
-
-    def walk(self, row: int, column: int, state: int) -> Walk:
-        """See :class:`pysw_cl.engines.base.Directions`."""
-        if not (0 < row <= self._m and 0 < column <= self._n):
-            raise InternalError(f"walk from ({row}, {column}) outside {self._m} x {self._n}")
-        size = PLACE_BYTES + row + column
-        with Buffers(self._runtime, small=True) as buffers:
-            found = buffers.empty(size)
-            kernel = BoundKernel(self._runtime, TRACE, self._defines)
-            kernel.bind(dirs=self._dirs, n=self._n, row=row, column=column, state=state)
-            kernel.bind(linear=self._linear, found=found).launch(1, self._defines["WALKERS"])
-            walked = buffers.read(found, size, dtype=np.uint8)
-        row, column, state, ended, made = walked[:PLACE_BYTES].view(np.int32).tolist()
-        return Walk(walked[PLACE_BYTES:][:made].copy(), row, column, state, bool(ended))
-
-    def release(self) -> None:
-        """Give the device memory back."""
-        dirs, self._dirs = self._dirs, None
-        if dirs is not None:
-            self._room.give(dirs)
 
 
 class WavefrontEngine:
@@ -123,6 +83,16 @@ class WavefrontEngine:
         wide = plan.without_narrow()
         every = (plan.T * alpha for alpha in range(plan.alpha, 1, -1))
         return next((strip for strip in every if wide.for_size(rows, columns, (strip,))), plan.T)
+
+    def side_by_side(
+        self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
+    ) -> SideBySide | None:
+        """See :class:`pysw_cl.engines.base.Engine`."""
+        narrow = LANE_SETS[self.plan.lanes].narrow
+        if narrow is None or self.plan.form != "ticketed" or not self.runtime.advice["ahead"]:
+            return None
+        tiles = SideBySide(self, query, target, scoring, floor, rows)
+        return tiles if tiles.able else None
 
     def _in_memory(self, job: TileJob) -> bool:
         """Does the device hold all inner rows and columns, with half of its memory to spare?"""

@@ -223,6 +223,26 @@ class Buffers:
         part = self._part(size, None)
         return self._make(size, cl.mem_flags.READ_WRITE, None) if part is None else part
 
+    def apart(self, size: int) -> Any:
+        """A buffer as :meth:`empty` makes it that goes when nobody has it any more."""
+        import pyopencl as cl
+
+        made = self._make(max(size, 4), cl.mem_flags.READ_WRITE, None)
+        self._held.remove(made)
+        return made
+
+    def again(self, buffer: Any, size: int) -> Any:
+        """``buffer``, one of these or None, if it has ``size`` bytes; else a new one instead."""
+        import pyopencl as cl
+
+        if buffer is not None:
+            if buffer.size >= size:
+                return buffer
+            self._held.remove(buffer)
+            self.bytes -= buffer.size
+            buffer.release()
+        return self._make(size, cl.mem_flags.READ_WRITE, None)
+
     def lasting(self, size: int) -> Any:
         """A buffer of at least ``size`` bytes that is not freed with the others; who has it at last
         gives it to the room."""
@@ -264,6 +284,18 @@ class Buffers:
         except cl.Error as error:
             raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
         self._sent.append(copy)  # it holds the array
+
+    def move(self, source: Any, start: int, to: Any, place: int, count: int) -> None:
+        """Enqueue the copy of 32-bit numbers from one buffer to another."""
+        import pyopencl as cl
+
+        queue, size = self._runtime.queue, 4 * count
+        try:
+            cl.enqueue_copy(
+                queue, to, source, src_offset=4 * start, dst_offset=4 * place, byte_count=size
+            )
+        except cl.Error as error:
+            raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
 
     def send(self) -> None:
         """Enqueue what is still to be copied to the device."""

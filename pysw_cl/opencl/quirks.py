@@ -97,9 +97,9 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "cpu-vectors",
         lambda platform, device: _is_cpu(device),
-        {"lanes": "vector", "form": "ticketed", "walkers": 1},
+        {"lanes": "vector", "form": "ticketed", "walkers": 1, "ahead": False},
         "a work-item is a thread: lanes go into its vector registers, a few groups run at once, "
-        "and a path is walked by one",
+        "a path is walked by one, and one tile of it keeps them all busy",
         "https://portablecl.org/docs/html/",
     ),
     Quirk(
@@ -174,7 +174,8 @@ QUIRKS: tuple[Quirk, ...] = (
 #: form, columns a turn of the main loop of work-item lanes, compiler options, lane sets that must
 #: not be used, work-items of a warp (or sub-group), schedulers of a multiprocessor (0: a work-group
 #: is one warp), whether there is a byte permutation with sign replication, whether small tiles
-#: share one buffer, work-items that walk a path back together (cl/trace.cl).
+#: share one buffer, work-items that walk a path back together (cl/trace.cl),
+#: whether tiles that it may lead through are computed ahead of it.
 DEFAULTS: dict[str, Any] = {
     "prepare": lambda device: None,
     "warp": 32,
@@ -182,6 +183,7 @@ DEFAULTS: dict[str, Any] = {
     "warps": 0,
     "arena": True,
     "walkers": 256,
+    "ahead": True,
     "usable": True,
     "lanes": "scalar32",
     "form": "two-phase",

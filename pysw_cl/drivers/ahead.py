@@ -1,0 +1,362 @@
+"""The path, ahead of itself: the tiles that it is likely to lead through, computed side by side.
+
+`traceback` walks one grid cell at a time, because only the walk tells where the next one is left.
+Here the kept rows and columns say where the path probably crosses them: where a cell on them
+promises most.  The cells between, each up to a little beyond that place, are computed in one
+launch, with finer rows and columns, those in turn likewise, and at last with moves.  What the walk
+finds is exact all the same: wherever the path leaves what was guessed, it goes on from there as if
+nothing had been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.base import Engine, Walk
+from ..engines.sweep import Area, StartGrid
+from ..engines.tile_set import Part, SideBySide, TileSet
+from ..tile import REACH, EdgeArray, Hit, Source
+from .path import Path, path_bytes
+from .problem import Problem
+
+#: Side of a tile whose moves are kept, in rows and columns.
+SIDE = 2048
+#: Sides of such a tile that both sides of a matrix have for this to pay.
+LEAST_SIDES = 4
+#: Cells that a side of a tile is cut into.
+CELLS = 4
+#: Side of a tile from which on it is computed only where it can matter.
+PRUNED_SIDE = 1 << 15
+#: Of a side, what a tile is larger than where the path probably leaves it; and the least.
+MARGIN, LEAST_MARGIN = 1 / 16, 64
+#: Matches by which an H may be less than foreseen where a path leaves a tile that is pruned.
+SLACK = 1024
+#: H, in matches, below which a local path has probably begun in a cell.
+BEGUN = 64
+#: Shares of a path's memory: of the first level, of all the others with the moves.
+FIRST_SHARE, OTHERS_SHARE = 0.3, 0.3
+#: How far the cells are apart that are looked at on kept rows and columns of a whole matrix.
+SPACING = 8
+#: Tiles of a launch at most.
+MOST_TILES = 1024
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of kept rows and columns in which a path may be: the tile that it belongs to, its
+    corner, and how far the tile was computed, up to the cell's end."""
+
+    tile: int
+    area: Area
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a path probably enters a cell: the last cell of the matrix before it, and its H."""
+
+    row: int
+    column: int
+    h: int
+
+
+class Lines(Protocol):
+    """Kept rows and columns, with cells between them."""
+
+    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
+        """The cell around a cell of the matrix, of this tile or a later one."""
+
+    def entry(self, cell: Cell, row: int, column: int) -> Entry:
+        """Where a path to (row, column) probably enters the cell."""
+
+    def h_at(self, row: int, column: int) -> int | None:
+        """H of a cell of the matrix, if it is on a kept row or column."""
+
+
+class GridLines:
+    """The rows and columns that a sweep kept on the host."""
+
+    def __init__(self, grid: StartGrid, end: Area, match: int) -> None:
+        self.grid, self.match = grid, match
+        self._rows = [0, *sorted(grid.rows), end.row_end]
+        self._columns = [0, *sorted(grid.columns), end.column_end]
+
+    @property
+    def side(self) -> int:
+        """The longest side of a cell."""
+        return int(max(*np.diff(self._rows), *np.diff(self._columns)))
+
+    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
+        """See :class:`Lines`."""
+        if row < 1 or column < 1:
+            return None
+        r, c = self.grid.start(row, column)
+        row_end = next(x for x in self._rows if x >= row)
+        column_end = next(x for x in self._columns if x >= column)
+        return Cell(0, Area(r, row_end, c, column_end))
+
+    def entry(self, cell: Cell, row: int, column: int) -> Entry:
+        """See :class:`Lines`."""
+        area, (top, left) = cell.area, self.sides(cell.area)
+        best, found = None, Entry(area.row, area.column, 0)
+        for source, first, along, across in (
+            (top, area.column, column - area.column, row - area.row),
+            (left, area.row, row - area.row, column - area.column),
+        ):
+            h = _some(source, first, first + along)
+            places = np.arange(0, along, SPACING)
+            promise = h + self.match * np.minimum(across, along - 1 - places)
+            at = int(promise.argmax())
+            if best is None or promise[at] > best:
+                best, place = promise[at], first + SPACING * at + 1
+                found = Entry(area.row, place, int(h[at]))
+                if source is left:
+                    found = Entry(place, area.column, int(h[at]))
+        return found
+
+    def corner(self, area: Area) -> int:
+        """H before an area's first cell."""
+        top, left = self.sides(area)
+        if area.column:
+            return int(top.read(area.column - 1, area.column).h[0])
+        return int(left.read(area.row - 1, area.row).h[0]) if area.row else self.grid.edges.corner
+
+    def sides(self, area: Area) -> tuple[Source, Source]:
+        """What an area has above and to its left, in the whole matrix's columns and rows."""
+        grid = self.grid
+        return (
+            grid.rows[area.row] if area.row else grid.edges.top,
+            grid.columns[area.column] if area.column else grid.edges.left,
+        )
+
+    def h_at(self, row: int, column: int) -> int | None:
+        """See :class:`Lines`."""
+        if row in self.grid.rows:
+            return int(self.grid.rows[row].read(column - 1, column).h[0])
+        if column in self.grid.columns:
+            return int(self.grid.columns[column].read(row - 1, row).h[0])
+        return None
+
+
+def _some(source: Source, start: int, stop: int) -> NDArray[np.int32]:
+    """H of some cells of an edge: near enough to guess from."""
+    kept = source.kept if isinstance(source, EdgeArray) else None
+    h = source.read(start, stop).h if kept is None else kept.read_h(start, stop)
+    return h[::SPACING]
+
+
+class SetLines:
+    """The rows and columns that tiles on a device keep."""
+
+    def __init__(self, tiles: TileSet, match: int) -> None:
+        self.tiles, self.match = tiles, match
+        self.at = 0  # the tile that the path is in
+
+    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
+        """See :class:`Lines`."""
+        steps = self.tiles.steps
+        for k in range(tile, len(self.tiles.parts)):
+            area = self.tiles.parts[k].area
+            if area.row < row <= area.row_end and area.column < column <= area.column_end:
+                r = area.row + (row - area.row - 1) // steps[0] * steps[0]
+                c = area.column + (column - area.column - 1) // steps[1] * steps[1]
+                return Cell(
+                    k,
+                    Area(
+                        r,
+                        min(r + steps[0], area.row_end),
+                        c,
+                        min(c + steps[1], area.column_end),
+                    ),
+                )
+        return None
+
+    def entry(self, cell: Cell, row: int, column: int) -> Entry:
+        """See :class:`Lines`."""
+        whole, area = self.tiles.parts[cell.tile].area, cell.area
+        r, c = area.row - whole.row, area.column - whole.column
+        a, b = r // self.tiles.steps[0], c // self.tiles.steps[1]
+        (top, top_at), (left, left_at) = self.tiles.peaks[cell.tile, :, a, b].tolist()
+        if top >= left:
+            ahead = min(whole.row_end - area.row, whole.column_end - area.column - top_at - 1)
+            at = min(area.column + top_at + 1, column)
+            return Entry(area.row, at, top - self.match * ahead)
+        ahead = min(whole.row_end - area.row - left_at - 1, whole.column_end - area.column)
+        return Entry(min(area.row + left_at + 1, row), area.column, left - self.match * ahead)
+
+    def h_at(self, row: int, column: int) -> int | None:
+        """See :class:`Lines`."""
+        rows, columns = self.tiles.steps
+        for k, part in enumerate(self.tiles.parts):
+            a = part.area
+            inside = a.row <= row <= a.row_end and a.column <= column <= a.column_end
+            on_row = (row - a.row) % rows == 0 and row < a.row_end and column > a.column
+            on_column = (column - a.column) % columns == 0 and column < a.column_end and row > a.row
+            if inside and (on_row or on_column):
+                return self.tiles.h_at(k, row, column)
+        return None
+
+
+class Ahead:
+    """Walks a path by tiles computed side by side; see :meth:`walk`."""
+
+    @classmethod
+    def of(
+        cls, engine: Engine, problem: Problem, grid: object, path: Path, stack: ExitStack
+    ) -> Ahead | None:
+        """For a path from where it is now; None where tiles are better done one by one.  ``stack``
+        gives the device's memory back."""
+        if problem.blocked is not None or not isinstance(grid, StartGrid):
+            return None
+        if min(path.row, path.column) < LEAST_SIDES * SIDE:
+            return None
+        query, target = problem.query.slice(0, path.row), problem.target.slice(0, path.column)
+        rows = len(problem.query)
+        tiles = engine.side_by_side(query, target, problem.scoring, problem.floor, rows)
+        if tiles is None:
+            return None
+        stack.enter_context(tiles)
+        ahead = cls(tiles, problem, grid)
+        return ahead if ahead.levels else None
+
+    def __init__(self, engine: SideBySide, problem: Problem, grid: StartGrid) -> None:
+        self.engine, self.problem = engine, problem
+        m, n = len(problem.query), len(problem.target)
+        self.match = max(0, problem.scoring.highest)
+        self.lines = GridLines(grid, Area(0, m, 0, n), self.match)
+        self.levels = list(self._levels(self.lines.side))
+        most = path_bytes(m, n)
+        self.level_bytes = [most * FIRST_SHARE] + len(self.levels) * [
+            most * OTHERS_SHARE / max(1, len(self.levels))
+        ]
+        self.end, self.sets, self.refused = Hit(0, 0, 0), list[SetLines](), cast(int | None, None)
+
+    def _levels(self, side: int) -> Iterator[tuple[int, int]]:
+        """How far special rows and columns are apart, from the first finer ones on."""
+        quantum = self.engine.row_quantum
+        while side > SIDE + SIDE // 2:
+            step = max(SIDE, -(-side // CELLS))
+            if step < 2 * SIDE:
+                step = SIDE
+            yield -(-step // quantum) * quantum, step
+            side = step
+
+    def walk(self, path: Path, end: Hit) -> bool:
+        """Walk ``path``, which ends at ``end``, as far as guesses go; says whether that is
+        anywhere."""
+        before = path.row, path.column
+        self.end, self.sets, self.refused = end, [], None
+        self._walk(self.lines, path)
+        path.add_cost(*self.engine.cost())
+        return path.ended or (path.row, path.column) != before
+
+    def _walk(self, lines: Lines, path: Path) -> None:
+        """Walk ``path`` through tiles between ``lines``, which are of the last of the sets."""
+        tile, level = 0, len(self.sets)
+        while not path.ended:
+            cell = lines.cell(path.row, path.column, tile)
+            if cell is None:
+                return
+            tile, before = cell.tile, (path.row, path.column)
+            path.between(path)
+            parts = self._parts(lines, level, path, cell)
+            if level == len(self.levels):
+                self._step(parts, path)
+            else:
+                finer = SetLines(self._finer(level, parts), self.match)
+                self.sets.append(finer)
+                self._walk(finer, path)
+                self.sets.pop()
+            if self.refused is not None:
+                if self.refused < level:
+                    return
+                self.refused = None
+            if (path.row, path.column) == before:
+                return
+
+    def _h_at(self, lines: Lines, path: Path) -> int | None:
+        """H where the path is now, if that is easily known."""
+        if (path.row, path.column) == (self.end.row, self.end.column):
+            return self.end.score
+        return lines.h_at(path.row, path.column)
+
+    def _parts(self, lines: Lines, level: int, path: Path, cell: Cell | None) -> list[Part]:
+        """The tiles of a launch: from where the path is now backward, as it probably goes."""
+        h = self._h_at(lines, path)
+        quantum, row, column = self.engine.row_quantum, path.row, path.column
+        parts: list[Part] = []
+        used, margin = 0, 0
+        while cell is not None and len(parts) < MOST_TILES:
+            area, tile = cell.area, cell.tile
+            row_end = min(area.row_end, row + margin)
+            column_end = min(area.column_end, column + margin)
+            row_end = area.row + -(-(row_end - area.row) // quantum) * quantum
+            part = Area(area.row, row_end, area.column, column_end)
+            used += self._bytes(level, part)
+            if parts and used > self.level_bytes[level]:
+                break
+            known = None
+            if h is not None and self.problem.floor is not None:
+                known = h - SLACK * self.match - self.problem.scoring.gap_open
+            if max(row_end - area.row, column_end - area.column) < PRUNED_SIDE:
+                known = None
+            if level == len(self.levels):
+                known = None
+            parts.append(Part(part, tile, known))
+            entry = lines.entry(cell, min(row, area.row_end), min(column, area.column_end))
+            row, column, h = entry.row, entry.column, entry.h
+            if self.problem.floor is not None and h <= BEGUN * self.match:
+                break
+            if h < REACH:
+                break
+            cell = lines.cell(row, column, tile)
+            side = max(area.row_end - area.row, area.column_end - area.column)
+            margin = max(LEAST_MARGIN, int(side * MARGIN))
+        return parts
+
+    def _bytes(self, level: int, area: Area) -> int:
+        rows, columns = area.row_end - area.row, area.column_end - area.column
+        if level == len(self.levels):
+            return self.engine.moves_bytes(rows, columns)
+        return self.engine.kept_bytes(rows, columns, self.levels[level])
+
+    def _finer(self, level: int, parts: list[Part]) -> TileSet:
+        steps = self.levels[level]
+        if self.sets:
+            return self.engine.inside(level, self.sets[-1].tiles, parts, steps)
+        sides = [(self.lines.corner(p.area), *self.lines.sides(p.area)) for p in parts]
+        return self.engine.begin(level, parts, sides, steps)
+
+    def _step(self, parts: list[Part], path: Path) -> None:
+        """Compute tiles with moves and walk through them, as far as they are right."""
+        start = path.row, path.column, path.state
+        walk, entries = self.engine.walk(self.sets[-1].tiles, parts, *start)
+        for part, (row, column, state, made) in zip(parts, entries.tolist(), strict=True):
+            if made < 0 or self._right(part, row, column):
+                continue
+            walk = Walk(walk.moves[:made], row, column, state, False)
+            break
+        path.moves.append(walk.moves)
+        path.row, path.column = walk.row, walk.column
+        path.state, path.ended = walk.state, walk.ended
+
+    def _right(self, part: Part, row: int, column: int) -> bool:
+        """Is what the tiles around this one were computed for right for a path that comes to this
+        cell?  What is pruned in a tile cannot reach an H that is ``known``: a path that leaves it
+        with less may have led through that."""
+        tile = part.inside
+        for level in range(len(self.sets) - 1, -1, -1):
+            lines, outer = self.sets[level], self.sets[level - 1] if level else self.lines
+            here = lines.tiles.parts[tile]
+            if tile != lines.at and here.known is not None:
+                h = outer.h_at(row, column)
+                if h is None or h - self.problem.scoring.gap_open < here.known:
+                    self.refused = level
+                    return False
+            lines.at, tile = tile, here.inside
+        return True

@@ -1,0 +1,97 @@
+"""Paths walked back over moves that are kept in device memory (cl/trace.cl)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InternalError
+from ..opencl.buffers import Buffers, Room
+from ..opencl.device import Runtime
+from ..opencl.program import BoundKernel, KernelSpec
+from .base import Walk
+from .tile_run import TileRun
+
+TRACE = KernelSpec(
+    "trace",
+    ("base.clh", "trace.cl"),
+    tuple("dirs tiles count:int row:int column:int state:int linear:int found".split()),
+)
+#: What a walk finds before its moves: row, column, state, whether it ended, moves made, the tile.
+PLACE_BYTES = 24
+
+
+def walk_defines(runtime: Runtime, T: int, alpha: int) -> dict[str, int]:
+    """What the kernel is built with for moves that were kept by ``T`` lanes of ``alpha`` rows."""
+    walkers = min(int(runtime.advice["walkers"]), int(runtime.device.max_work_group_size))
+    return {"T": T, "R": alpha, "WALKERS": walkers}
+
+
+def walk_tiles(
+    runtime: Runtime,
+    defines: dict[str, int],
+    dirs: Any,
+    tiles: NDArray[np.int64],
+    start: tuple[int, int, int],
+    linear: bool,
+    most_moves: int | None = None,
+) -> tuple[Walk, int, NDArray[np.int32]]:
+    """Walk back through many tiles in one launch.
+
+    ``defines``: see :func:`walk_defines`.  ``dirs``: the buffer that holds the tiles' moves.
+    ``tiles``: a row for each, one at least, in the order that the path comes to them: row and
+    column of the upper left corner (both 0 or more; its cells begin a row below and a column after
+    it), rows, columns, and where its moves begin in ``dirs``, in words of 32 bits.  ``start``: row,
+    column and state of the cell that the walk starts from, counted as the corners are (state: see
+    :class:`pysw_cl.engines.base.Directions`).  It starts in the first tile that has the cell, and
+    where it leaves a tile it goes on in the next one in the list that has the cell it comes to.
+    ``linear``: gaps have no opening cost.  ``most_moves``: no path in these tiles has more; None:
+    rows and columns that lie before the start.
+
+    Returns the walk, its place counted as the corners are, and the tile where the path ended, or
+    the number of tiles where no later one has the cell that it came to; and for each tile the row,
+    column and state with which the path came there and how many moves it had made, which is -1
+    where it did not.
+    """
+    row, column, state = start
+    tiles = np.ascontiguousarray(tiles, np.int64).reshape(-1, 5)
+    head = PLACE_BYTES + 16 * len(tiles)
+    size = head + (row + column if most_moves is None else most_moves)
+    with Buffers(runtime, small=True) as buffers:
+        found, table = buffers.empty(size), buffers.of(tiles)
+        kernel = BoundKernel(runtime, TRACE, defines)
+        kernel.bind(dirs=dirs, tiles=table, count=len(tiles), row=row, column=column, state=state)
+        kernel.bind(linear=int(linear), found=found)
+        buffers.write(found, np.full(4 * len(tiles), -1, np.int32), PLACE_BYTES)
+        buffers.send()
+        kernel.launch(1, defines["WALKERS"])
+        walked = buffers.read(found, size, dtype=np.uint8)
+    row, column, state, ended, made, tile = walked[:PLACE_BYTES].view(np.int32).tolist()
+    walk = Walk(walked[head:][:made].copy(), row, column, state, bool(ended))
+    return walk, tile, walked[PLACE_BYTES:head].view(np.int32).reshape(-1, 4)
+
+
+class DeviceDirections:
+    """A tile's moves in device memory (4 bits a cell), walked there."""
+
+    def __init__(self, run: TileRun, room: Room):
+        self._runtime, self._dirs, self._room = run.runtime, run.dirs, room
+        self._defines = walk_defines(run.runtime, run.grid.T, run.grid.alpha)
+        self._m, self._n = run.grid.m, run.grid.n
+        self._linear = run.job.scoring.gap_open == 0
+
+    def walk(self, row: int, column: int, state: int) -> Walk:
+        """See :class:`pysw_cl.engines.base.Directions`."""
+        if not (0 < row <= self._m and 0 < column <= self._n):
+            raise InternalError(f"walk from ({row}, {column}) outside {self._m} x {self._n}")
+        tiles = np.array([[0, 0, self._m, self._n, 0]], np.int64)
+        start = row, column, state
+        return walk_tiles(self._runtime, self._defines, self._dirs, tiles, start, self._linear)[0]
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        dirs, self._dirs = self._dirs, None
+        if dirs is not None:
+            self._room.give(dirs)
