@@ -184,6 +184,18 @@ class Stats:
         for kind, count in cells.items():
             self.cells[kind] = self.cells.get(kind, 0) + count
 
+    def plus(self, other: Stats) -> Stats:
+        """What two runs cost, one after the other."""
+        total = Stats(
+            dict(self.cells),
+            self.launches + other.launches,
+            self.seconds + other.seconds,
+            max(self.device_bytes, other.device_bytes),
+            self.pruned + other.pruned,
+        )
+        total.add_cells(other.cells)
+        return total
+
     @property
     def total_cells(self) -> int:
         """All cells computed."""

@@ -24,6 +24,13 @@ CELL_BYTES, FILE_BYTES = 1.0, 2000
 FINAL_BYTES = 2 * FILE_BYTES
 
 
+def room(disk_size: int | None, used: int, free: int) -> int:
+    """Bytes that a folder may still take, of which ``used`` are taken, on a disk with so many
+    ``free``; None: `MOST_BYTES`, or half of what is free."""
+    size = min(MOST_BYTES, used + free // 2) if disk_size is None else disk_size
+    return size - used - FINAL_BYTES
+
+
 class Pace:
     """Heights of bands for m x n cells, even and in multiples of ``quantum`` where possible.
 
