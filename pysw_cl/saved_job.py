@@ -89,6 +89,7 @@ def _run(
             tile_cells=plan.tile_cells,
             walk_cells=plan.walk_cells,
             busy_rows=plan.busy_rows,
+            fill=plan.fill,
             prune=wishes["prune"],
             **limits,
         )

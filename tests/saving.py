@@ -41,7 +41,7 @@ def tight() -> Iterator[None]:
     """Bands as small as the disk size allows, grids that cut small pairs up, walks saved often;
     nothing waits for a disk, because only processes die here."""
     with (
-        mock.patch.multiple(pace, LEAST_SECONDS=0, LEAST_TIMES=0, FEW_BANDS=1 << 30),
+        mock.patch.multiple(pace, LEAST_SECONDS=0, LEAST_TIMES=0, FILL_TIMES=0),
         mock.patch.multiple(traceback, MOST_PIECES=5, LEAST_SIDE=20),
         mock.patch("os.fsync"),
     ):

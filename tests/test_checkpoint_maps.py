@@ -68,7 +68,7 @@ def test_one_band_has_the_map_of_a_plain_run(tmp_path: Path, mode: str, strand: 
     del how["max_cost"]
     with (
         mock.patch("pysw_cl.drivers.pace.MOST_ROWS", 1),
-        mock.patch("pysw_cl.drivers.pace.FEW_BANDS", 1),
+        mock.patch("pysw_cl.drivers.pace.FILL_TIMES", 1 << 30),
     ):
         found = pysw_cl.align(turned(a), b, checkpoint=tmp_path, **how)
     assert found.tiles is not None

@@ -69,9 +69,9 @@ class Done:
 class SavedRun:
     """One run of a job whose ``store`` may hold what earlier ones did.
 
-    ``tile_cells``, ``walk_cells``, ``busy_rows``: as in a plan.  ``disk_size``: bytes the folder
-    may take (None: see :mod:`pysw_cl.drivers.pace`).  ``stop_at``: when the run ends at the next
-    row, by time.monotonic.  ``maps``: of the tiles of each band, by its first row.
+    ``tile_cells``, ``walk_cells``, ``busy_rows``, ``fill``: as in a plan.  ``disk_size``: bytes the
+    folder may take (None: see :mod:`pysw_cl.drivers.pace`).  ``stop_at``: when the run ends at the
+    next row, by time.monotonic.  ``maps``: of the tiles of each band, by its first row.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class SavedRun:
         tile_cells: int,
         walk_cells: int,
         busy_rows: int,
+        fill: int,
         prune: bool = True,
         progress: Progress | None = None,
         disk_size: int | None = None,
@@ -90,6 +91,7 @@ class SavedRun:
         self.clock = Clock(store, stop_at)
         self.engine, self.store, self.problem = engine, store, store.job.problem
         self.tile_cells, self.walk_cells, self.prune = tile_cells, walk_cells, prune
+        self.busy_rows = busy_rows
         self.want_path, self.beat = store.job.output == "path", store.job.beat or 0
         self.m, self.n = len(self.problem.query), len(self.problem.target)
         self.columns = grid_places(self.n, 1)[1:-1] if self.want_path else []
@@ -112,6 +114,7 @@ class SavedRun:
             self.n,
             quantum=engine.row_quantum,
             busy_rows=busy_rows,
+            fill=fill,
             disk_size=disk_size,
             used=store.used(),
             free=store.free(),
@@ -229,7 +232,7 @@ class SavedRun:
             edges,
             Want(where, threshold=least),
             Limits(bound=bound),
-            shape=tile_shape(end - start, n, self.tile_cells),
+            shape=tile_shape(end - start, n, self.tile_cells, self.busy_rows),
             progress=lambda cells, _: self._tell(rows_done, cells),
         )
         hits = [Hit(hit.score, start + hit.row, hit.column) for hit in result.hits]
