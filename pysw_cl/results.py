@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Moves = NDArray[np.uint8]
 Found = TypeVar("Found")
 #: Pieces of a path that are looked at side by side.
-AT_ONCE = 8
+AT_ONCE = min(8, os.cpu_count() or 1)
 
 #: The moves of a path: a letter of each, one that consumes target, one that consumes query.
 DIAGONAL, TARGET, QUERY = 0, 1, 2

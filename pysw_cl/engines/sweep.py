@@ -156,6 +156,8 @@ class _Sweep:
         strip = self.engine.strip_rows(rows, columns)
         quantum = strip if self.inner else self.engine.row_quantum
         row_cuts = cuts(m, rows, quantum, forced)
+        if not forced and rows % quantum == 0 and 0 < 4 * (m % rows) < rows < m:
+            row_cuts = [*range(0, m, rows), m]  # whole tiles and little that is left
         self.result, self.m, self.n = SweepResult(), m, n
         band_above = EdgeArray(n if len(row_cuts) > 2 else 0)
         done, corner_below, reached = 0, self.edges.corner, n
