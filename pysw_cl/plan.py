@@ -125,7 +125,8 @@ class Plan:
         if not fit:
             return None
         alpha = min(fit, key=cost)
-        if narrow == "packed" and m <= self.B * self.T * alpha:
+        at_once = self.B * self.T * alpha
+        if narrow == "packed" and m <= at_once and n <= 2 * at_once:
             return replace(self, alpha=alpha, chunk=min(self.chunk, 64))  # follow sooner
         return replace(self, alpha=alpha)
 
