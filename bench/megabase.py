@@ -27,6 +27,8 @@ import numpy as np
 from cases import ROOT, Bench, Letters, Row, check, pysw_cl, similar_pair
 from pair import Case, run_cases
 
+from pysw_cl.progress import Estimate
+
 MEGABASE = 1_000_000
 #: What is left of two chromosomes of human and chimpanzee (21) without their gaps, about.
 CHROMOSOMES = 33_000_000, 47_000_000
@@ -163,12 +165,14 @@ class Mega:
         copy = diverged(letters, CHROMOSOME_DIVERGENCE)
         pair: Letters = letters, random_letters(more // 2, 4) + copy + random_letters(more // 2, 5)
         most = self.most_seconds or (None if self.gpu else 20)
-        told: list[tuple[float, float]] = []
+        told: list[tuple[float, float, float]] = []
+        estimate = Estimate()
         started = time.perf_counter()
 
         def tell(done: int, total: int) -> None:
             seconds = time.perf_counter() - started
-            told.append((done / total, seconds))
+            left = estimate.seconds_left(done, total, seconds)
+            told.append((done / total, seconds, seconds + (left or 0)))
             print(f"{done / total:.3f} done in {seconds:.1f} s", file=sys.stderr, flush=True)
             if most is not None and seconds > most:
                 raise Stop
@@ -178,15 +182,15 @@ class Mega:
             _, r = self.align(pair, output="ends", prune=prune, progress=tell)
             found = {"score": r.score, "end": [r.query_end, r.target_end]}
             found |= {"device_bytes": r.stats.device_bytes, "pruned": r.stats.pruned}
-        share, early = next((one for one in told if one[0] >= 0.05), told[-1])
-        estimate, seconds = early / share, told[-1][1] / told[-1][0]
+        share, _, early = next((one for one in told if one[0] >= 0.05), told[-1])
+        seconds = told[-1][2]
         return {
             "case": case,
             "seconds": seconds,
             "runs": 1,
             "gcups": len(pair[0]) * len(pair[1]) / seconds / 1e9,
-            "estimate": estimate,
-            "estimate_off": abs(estimate / seconds - 1),
+            "estimate": early,
+            "estimate_off": abs(early / seconds - 1),
             "more_bytes": peak() - before,
             "verified": f"{told[-1][0]:.1%} of the cells, estimate from {share:.1%}",
             **found,
