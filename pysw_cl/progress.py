@@ -49,9 +49,10 @@ class ProgressBar:
     """A progress callback that draws cells done, GCUPS and the time left on ``stream``.
 
     Speed and time left (`Estimate`) count from the first call of a run, so what an earlier run had
-    done is no part of them.  Nothing is drawn before ``delay`` seconds have passed, so a short run leaves no
-    trace; after that the line is drawn again at most every ``interval`` seconds.  ``begin`` starts
-    another run on the same line, so that many short ones show, too.  ``clear`` wipes it.
+    done is no part of them.  Nothing is drawn before ``delay`` seconds have passed, so a short run
+    leaves no trace; after that the line is drawn again at most every ``interval`` seconds.
+    ``begin`` starts another run on the same line, so that many short ones show, too.  ``clear``
+    wipes it.
     """
 
     def __init__(
