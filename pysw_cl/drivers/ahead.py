@@ -10,7 +10,7 @@ nothing had been.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ..engines.base import Engine, Walk
 from ..engines.sweep import Area, StartGrid
 from ..engines.tile_set import Part, SideBySide, TileSet
+from ..errors import DeviceError
 from ..tile import REACH, EdgeArray, Hit, Source
 from .path import Path, path_bytes
 from .problem import Problem
@@ -79,12 +80,12 @@ class Lines(Protocol):
 
 
 class GridLines:
-    """The rows and columns that a sweep kept on the host."""
+    """The rows and columns that a sweep kept, as far as the cell (rows, columns)."""
 
-    def __init__(self, grid: StartGrid, end: Area, match: int) -> None:
+    def __init__(self, grid: StartGrid, rows: int, columns: int, match: int) -> None:
         self.grid, self.match = grid, match
-        self._rows = [0, *sorted(grid.rows), end.row_end]
-        self._columns = [0, *sorted(grid.columns), end.column_end]
+        self._rows = [0, *sorted(row for row in grid.rows if row < rows), rows]
+        self._columns = [0, *sorted(column for column in grid.columns if column < columns), columns]
 
     @property
     def side(self) -> int:
@@ -217,24 +218,27 @@ class Ahead:
             return None
         query, target = problem.query.slice(0, path.row), problem.target.slice(0, path.column)
         rows = len(problem.query)
-        tiles = engine.side_by_side(query, target, problem.scoring, problem.floor, rows)
+        try:
+            tiles = engine.side_by_side(query, target, problem.scoring, problem.floor, rows)
+        except DeviceError:
+            return None
         if tiles is None:
             return None
         stack.enter_context(tiles)
-        ahead = cls(tiles, problem, grid)
-        return ahead if ahead.levels else None
+        ahead = cls(tiles, problem, grid, path)
+        return ahead if ahead.levels and tiles.row_quantum <= SIDE else None
 
-    def __init__(self, engine: SideBySide, problem: Problem, grid: StartGrid) -> None:
+    def __init__(self, engine: SideBySide, problem: Problem, grid: StartGrid, path: Path) -> None:
         self.engine, self.problem = engine, problem
-        m, n = len(problem.query), len(problem.target)
         self.match = max(0, problem.scoring.highest)
-        self.lines = GridLines(grid, Area(0, m, 0, n), self.match)
+        self.lines = GridLines(grid, path.row, path.column, self.match)
         self.levels = list(self._levels(self.lines.side))
-        most = path_bytes(m, n)
-        self.level_bytes = [most * FIRST_SHARE] + len(self.levels) * [
-            most * OTHERS_SHARE / max(1, len(self.levels))
-        ]
+        most = path_bytes(len(problem.query), len(problem.target))
+        others = max(1, len(self.levels))
+        shares = [FIRST_SHARE] + others * [OTHERS_SHARE / others]
+        self.level_bytes = [min(most * share, engine.most_bytes) for share in shares]
         self.end, self.sets, self.refused = Hit(0, 0, 0), list[SetLines](), cast(int | None, None)
+        self.failed = False
 
     def _levels(self, side: int) -> Iterator[tuple[int, int]]:
         """How far special rows and columns are apart, from the first finer ones on."""
@@ -246,12 +250,18 @@ class Ahead:
             yield -(-step // quantum) * quantum, step
             side = step
 
-    def walk(self, path: Path, end: Hit) -> bool:
+    def walk(self, path: Path, end: Hit, after: Callable[[Path], None]) -> bool:
         """Walk ``path``, which ends at ``end``, as far as guesses go; says whether that is
-        anywhere."""
+        anywhere.  ``after`` is called after each part of it."""
         before = path.row, path.column
-        self.end, self.sets, self.refused = end, [], None
-        self._walk(self.lines, path)
+        self.end, self.sets, self.refused, self.after = end, [], None, after
+        if self.failed:
+            return False
+        try:
+            self._walk(self.lines, path)
+        except DeviceError:  # one by one needs less memory
+            self.failed = True
+            self.engine.free()
         path.add_cost(*self.engine.cost())
         return path.ended or (path.row, path.column) != before
 
@@ -322,7 +332,8 @@ class Ahead:
     def _bytes(self, level: int, area: Area) -> int:
         rows, columns = area.row_end - area.row, area.column_end - area.column
         if level == len(self.levels):
-            return self.engine.moves_bytes(rows, columns)
+            edges = self.engine.kept_bytes(rows, columns, (rows + 1, columns))
+            return self.engine.moves_bytes(rows, columns) + edges
         return self.engine.kept_bytes(rows, columns, self.levels[level])
 
     def _finer(self, level: int, parts: list[Part]) -> TileSet:
@@ -344,6 +355,8 @@ class Ahead:
         path.moves.append(walk.moves)
         path.row, path.column = walk.row, walk.column
         path.state, path.ended = walk.state, walk.ended
+        path.add_cost(*self.engine.cost())
+        self.after(path)
 
     def _right(self, part: Part, row: int, column: int) -> bool:
         """Is what the tiles around this one were computed for right for a path that comes to this
