@@ -19,7 +19,7 @@ import pysw_cl
 from pysw_cl.drivers import ahead, pace, traceback
 from pysw_cl.drivers import path as path_module
 from pysw_cl.drivers.ahead import Ahead
-from pysw_cl.drivers.path import Path, path_bytes
+from pysw_cl.drivers.path import path_bytes
 from pysw_cl.engines.base import TileJob
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
 from pysw_cl.engines.sweep import Area
@@ -289,7 +289,10 @@ class Whole:
             places = tiles.place_of_column(k, column)
             wanted = column_of(self.full, before + column).part(at, at + real)
             kept["column", column] = self.same(tiles, *places, wanted)
-            for row in {min(row_step, real), int(np.random.default_rng(column).integers(1, real + 1))}:
+            for row in {
+                min(row_step, real),
+                int(np.random.default_rng(column).integers(1, real + 1)),
+            }:
                 h = int(self.full.h[at + row, before + column])
                 found = tiles.h_at(k, area.row + row, area.column + column)
                 assert found == h or max(found, h) < REACH
@@ -357,9 +360,7 @@ def test_a_set_of_tiles_is_what_the_reference_gives(lanes: str, local: bool) -> 
                 floor = 0 if local else None
                 wholes.append(Whole(area, full_matrices(*codes, scoring, floor, edges)))
             steps = quantum * int(rng.integers(1, 3)), int(rng.integers(1, 300))
-            given = [
-                (corner, EdgeArray.of(top), EdgeArray.of(left)) for corner, top, left in sides
-            ]
+            given = [(corner, EdgeArray.of(top), EdgeArray.of(left)) for corner, top, left in sides]
             outer = tiles.begin(0, [Part(area) for area in areas], given, steps)
             for k, whole in enumerate(wholes):
                 whole.check(outer, k, whole.area, m)
@@ -427,3 +428,179 @@ def test_walks_through_sets_of_tiles(lanes: str, local: bool) -> None:
                     if scoring.gap_open and 0 < made < len(walk.moves):
                         again = directions.walk(row, column, state)
                         assert again.moves.tolist() == walk.moves[made:].tolist()
+
+
+def kept_edge(lost: bool, length: int = 50) -> tuple[KeptEdge, Edge]:
+    """An edge in a buffer, and what it says: with some unreachable cells that have drifted."""
+    rng = np.random.default_rng(length)
+    cells = random_edge(rng, length, 7, False, 100)
+    h, x = cells.h.copy(), cells.x.copy()
+    if lost:
+        h[10:20] = NEG + np.arange(10)
+        x[10:20] = NEG - 3
+    buffer = np.concatenate([np.full(5, 9, np.int32), h, np.full(3, 9, np.int32), x])
+
+    def read(buffer: Any, count: int, place: int) -> Ints:
+        part: Ints = buffer[place : place + count].copy()
+        return part
+
+    return KeptEdge(length, buffer, 5, 8 + length, read, lost), Edge(h, x).restored()
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_edge_that_stays_where_it_was_computed(lost: bool) -> None:
+    kept, wanted = kept_edge(lost)
+    assert len(kept) == len(wanted)
+    for start, stop in ((0, 50), (0, 1), (49, 50), (7, 13), (12, 18), (5, 5)):
+        part = kept.read(start, stop)
+        np.testing.assert_array_equal(part.h, wanted.h[start:stop])
+        np.testing.assert_array_equal(part.x, wanted.x[start:stop])
+        assert len(kept.read_h(start, stop)) == stop - start
+    np.testing.assert_array_equal(kept.h, wanted.h)
+    np.testing.assert_array_equal(kept.x, wanted.x)
+
+
+def test_an_array_of_an_edge_that_was_kept_elsewhere() -> None:
+    kept, wanted = kept_edge(True)
+    array = EdgeArray(50)
+    array.take(kept)
+    np.testing.assert_array_equal(array.read(8, 22).h, wanted.h[8:22])
+    assert array.kept is kept
+    array.write(20, Edge(np.full(3, 77, np.int32), np.full(3, 70, np.int32)))
+    assert array.kept is None  # it is an array from now on
+    assert array.read(19, 24).h.tolist() == [wanted.h[19], 77, 77, 77, wanted.h[23]]
+    assert array.x[20:23].tolist() == [70] * 3 and array.x[10] == NEG
+    array.take(wanted)
+    assert array.read(0, 50).h is not None and array.h[20] == wanted.h[20]
+    with pytest.raises(pysw_cl.errors.InternalError):
+        array.take(kept_edge(False, 49)[0])
+
+
+def related(rng: np.random.Generator, length: int) -> tuple[str, str]:
+    return pairs("similar", rng, length)
+
+
+HOW: dict[str, Any] = {"output": "path", "device": "auto"}
+
+
+@every_plan
+def test_progress_never_falls(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(lanes)
+    constants(monkeypatch, MOST_TILES=3)
+    told: list[tuple[int, int]] = []
+    a, b = related(np.random.default_rng(4), 4000)
+    pysw_cl.align(a, b, plan=plan, progress=lambda *now: told.append(now), **HOW)
+    assert seen.walked > 5 and seen.alone < 3
+    done, totals = zip(*told, strict=True)
+    assert list(done) == sorted(done)
+    assert set(totals) == {totals[0]} and done[-1] == totals[0] > len(a) * len(b)
+    assert sum(len(a) * len(b) < now < totals[0] for now in done) > 5
+
+
+@every_plan
+def test_an_interrupt_gives_the_memory_back(
+    lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(lanes)
+    constants(monkeypatch, MOST_TILES=3)
+    a, b = related(np.random.default_rng(4), 4000)
+
+    def progress(done: int, total: int) -> None:
+        if seen.walked == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pysw_cl.align(a, b, plan=plan, progress=progress, **HOW)
+    assert seen.walked == 2
+    assert [tiles._buffers.bytes for tiles in seen.engines] == [0]
+
+
+def failing(calls: int, original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that raises DeviceError from its call number ``calls`` on."""
+    count = 0
+
+    def call(*args: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count >= calls:
+            raise DeviceError("out of memory")
+        return original(*args)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"), [("__init__", 1), ("_keep", 1), ("_keep", 4), ("_run", 3), ("_take", 7)]
+)
+def test_where_memory_lacks_tiles_go_one_by_one(
+    name: str, calls: int, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of("vector")
+    constants(monkeypatch, MOST_TILES=3)
+    a, b = related(np.random.default_rng(4), 4000)
+    wanted = pysw_cl.align(a, b, plan=plan, **HOW)
+    assert seen.alone < 3
+    monkeypatch.setattr(SideBySide, name, failing(calls, getattr(SideBySide, name)))
+    found = pysw_cl.align(a, b, plan=plan, **HOW)
+    assert key(found) == key(wanted)
+    assert seen.alone >= 3
+    assert all(tiles._buffers.bytes == 0 for tiles in seen.engines)
+
+
+@every_plan
+@pytest.mark.parametrize("limit", [(0, 400), (1 << 20, 100), (1 << 22, 50)])
+def test_memory_stays_below_its_limit(
+    lanes: str, limit: tuple[int, int], seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(lanes)
+    constants(monkeypatch, PATH_BYTES=limit[0], SIDE_BYTES=limit[1])
+    rng = np.random.default_rng(4)
+    a, b = related(rng, 6000)
+    held: list[int] = []
+    took = WavefrontEngine.took
+
+    def counted(self: WavefrontEngine, size: int) -> None:
+        took(self, size)
+        held.append(self._room.edge_bytes)
+
+    monkeypatch.setattr(WavefrontEngine, "took", counted)
+    found = pysw_cl.align(a, b, plan=plan, **HOW)
+    assert seen.walked and not seen.alone
+    assert found.stats.device_bytes <= path_bytes(len(a), len(b))
+    # the first grid is on the device all the time
+    cut = [EdgeArray(len(b)), EdgeArray(len(a))]
+    assert max(held) >= 8 * sum(map(len, cut)) and held[-1] == max(held)
+    assert found.stats.device_bytes > max(held)
+
+
+@every_plan
+def test_a_walk_that_is_saved_goes_on_where_it_was(
+    lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """Each part of it is saved, and a later run begins behind the last one."""
+    plan = plan_of(lanes)
+    constants(monkeypatch, MOST_TILES=3)
+    for name, value in {"LEAST_SECONDS": 0, "LEAST_TIMES": 0}.items():
+        monkeypatch.setattr(pace, name, value)
+    a, b = related(np.random.default_rng(4), 4000)
+    wanted = pysw_cl.align(a, b, plan=plan, **HOW)
+    parts = seen.walked
+    seen.walked = 0
+
+    def progress(done: int, total: int) -> None:
+        if seen.walked == 3:
+            seen.walked = 0
+            raise KeyboardInterrupt
+
+    runs = 0
+    while True:
+        runs += 1
+        try:
+            found = pysw_cl.align(
+                a, b, plan=plan, progress=progress, checkpoint=tmp_path / "saved", **HOW
+            )
+        except KeyboardInterrupt:
+            continue
+        break
+    assert key(found) == key(wanted)
+    assert 2 < runs <= parts
