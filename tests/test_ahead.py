@@ -23,7 +23,7 @@ from pysw_cl.drivers.path import path_bytes
 from pysw_cl.engines.base import TileJob
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
 from pysw_cl.engines.sweep import Area
-from pysw_cl.engines.tile_set import TOP_LINE, Part, SideBySide, TileSet
+from pysw_cl.engines.tile_set import Part, SideBySide, TileSet
 from pysw_cl.engines.wavefront import WavefrontEngine
 from pysw_cl.errors import DeviceError
 from pysw_cl.opencl.buffers import Buffers
