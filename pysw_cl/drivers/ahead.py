@@ -44,8 +44,8 @@ BEGUN = 64
 FIRST_SHARE, OTHERS_SHARE = 0.3, 0.3
 #: How far the cells are apart that are looked at on kept rows and columns of a whole matrix.
 SPACING = 8
-#: Tiles of a launch at most.
-MOST_TILES = 1024
+#: Tiles of a launch: at most, and at most where the guess was wrong early in the last one.
+MOST_TILES, FEW_TILES = 1024, 4
 
 
 @dataclass(frozen=True)
@@ -238,6 +238,7 @@ class Ahead:
         shares = [FIRST_SHARE] + others * [OTHERS_SHARE / others]
         self.level_bytes = [min(most * share, engine.most_bytes) for share in shares]
         self.end, self.sets, self.refused = Hit(0, 0, 0), list[SetLines](), cast(int | None, None)
+        self.most_tiles = [MOST_TILES] * len(shares)
         self.failed = False
 
     def _levels(self, side: int) -> Iterator[tuple[int, int]]:
@@ -265,29 +266,34 @@ class Ahead:
         path.add_cost(*self.engine.cost())
         return path.ended or (path.row, path.column) != before
 
-    def _walk(self, lines: Lines, path: Path) -> None:
-        """Walk ``path`` through tiles between ``lines``, which are of the last of the sets."""
+    def _walk(self, lines: Lines, path: Path) -> int:
+        """Walk ``path`` through tiles between ``lines``, which are of the last of the sets; says in
+        which of its tiles it was last."""
         tile, level = 0, len(self.sets)
         while not path.ended:
             cell = lines.cell(path.row, path.column, tile)
             if cell is None:
-                return
+                break
             tile, before = cell.tile, (path.row, path.column)
             path.between(path)
             parts = self._parts(lines, level, path, cell)
             if level == len(self.levels):
-                self._step(parts, path)
+                last = self._step(parts, path)
             else:
                 finer = SetLines(self._finer(level, parts), self.match)
                 self.sets.append(finer)
-                self._walk(finer, path)
+                last = self._walk(finer, path)
                 self.sets.pop()
+            # after a wrong guess fewer tiles, which may be computed again
+            used = last + 1 if last + 1 < len(parts) else self.most_tiles[level]
+            self.most_tiles[level] = min(MOST_TILES, max(FEW_TILES, 2 * used))
             if self.refused is not None:
                 if self.refused < level:
-                    return
+                    break
                 self.refused = None
             if (path.row, path.column) == before:
-                return
+                break
+        return tile
 
     def _h_at(self, lines: Lines, path: Path) -> int | None:
         """H where the path is now, if that is easily known."""
@@ -301,7 +307,7 @@ class Ahead:
         quantum, row, column = self.engine.row_quantum, path.row, path.column
         parts: list[Part] = []
         used, margin = 0, 0
-        while cell is not None and len(parts) < MOST_TILES:
+        while cell is not None and len(parts) < self.most_tiles[level]:
             area, tile = cell.area, cell.tile
             row_end = min(area.row_end, row + margin)
             column_end = min(area.column_end, column + margin)
@@ -343,12 +349,16 @@ class Ahead:
         sides = [(self.lines.corner(p.area), *self.lines.sides(p.area)) for p in parts]
         return self.engine.begin(level, parts, sides, steps)
 
-    def _step(self, parts: list[Part], path: Path) -> None:
-        """Compute tiles with moves and walk through them, as far as they are right."""
-        start = path.row, path.column, path.state
+    def _step(self, parts: list[Part], path: Path) -> int:
+        """Compute tiles with moves and walk through them, as far as they are right; says which was
+        the last."""
+        start, last = (path.row, path.column, path.state), 0
         walk, entries = self.engine.walk(self.sets[-1].tiles, parts, *start)
-        for part, (row, column, state, made) in zip(parts, entries.tolist(), strict=True):
-            if made < 0 or self._right(part, row, column):
+        for k, (row, column, state, made) in enumerate(entries.tolist()):
+            if made < 0:
+                continue
+            last = k
+            if self._right(parts[k], row, column):
                 continue
             walk = Walk(walk.moves[:made], row, column, state, False)
             break
@@ -357,6 +367,7 @@ class Ahead:
         path.state, path.ended = walk.state, walk.ended
         path.add_cost(*self.engine.cost())
         self.after(path)
+        return last
 
     def _right(self, part: Part, row: int, column: int) -> bool:
         """Is what the tiles around this one were computed for right for a path that comes to this
