@@ -18,7 +18,7 @@ from saving import key
 import pysw_cl
 from pysw_cl.drivers import ahead, pace, traceback
 from pysw_cl.drivers import path as path_module
-from pysw_cl.drivers.ahead import Ahead
+from pysw_cl.drivers.ahead import Ahead, Entry, GridLines, SetLines
 from pysw_cl.drivers.path import path_bytes
 from pysw_cl.engines.base import TileJob
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
@@ -215,6 +215,48 @@ def test_a_guess_that_is_wrong(
     found, _ = both(seen, text(query), text(target), plan, sub_score=(1, -3), gap_cost=(10, 2))
     assert found.query_end == 3000 and found.target_end == len(target)
     assert seen.refused
+
+
+@every_plan
+def test_guesses_of_any_kind(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a path enters a cell is guessed at random, often near what is true, with any H."""
+    plan, rng = plan_of(lanes), np.random.default_rng(6)
+
+    def guessing(kind: Any) -> Any:
+        entry = kind.entry
+
+        def guess(self: Any, cell: Any, row: int, column: int) -> Entry:
+            here, area = entry(self, cell, row, column), cell.area
+            row, column = min(row, area.row_end), min(column, area.column_end)
+            h = here.h + int(rng.choice([0, -300, 5, 40, 2000]))
+            if rng.random() < 0.8:
+                return Entry(here.row, here.column, h)
+            if rng.random() < 0.5:
+                return Entry(area.row, int(rng.integers(area.column + 1, column + 1)), h)
+            return Entry(int(rng.integers(area.row + 1, row + 1)), area.column, h)
+
+        return guess
+
+    for kind in (GridLines, SetLines):
+        monkeypatch.setattr(kind, "entry", guessing(kind))
+    for k in range(12):
+        slack = int(rng.choice([0, 10, 1024]))
+        constants(monkeypatch, SLACK=slack, LEAST_SIDE=int(rng.choice([600, 1500])))
+        a, b = pairs(KINDS[k % 4], rng, int(rng.integers(2300, 6000)))
+        mode = MODES[0] if k % 3 else MODES[2]
+        both(seen, a, b, plan, **mode, **SCORINGS[k % len(SCORINGS)])
+    assert seen.refused > 10
+
+
+@every_plan
+def test_wrong_guesses_cost_little(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path through noise is rarely where it is guessed."""
+    plan, rng = plan_of(lanes), np.random.default_rng(8)
+    constants(monkeypatch)
+    a, b = pairs("unrelated", rng, 14000)
+    found, alone = both(seen, a, b, plan, **MODES[2], **SCORINGS[0])
+    walked, least = (sum(x.stats.cells.values()) - len(a) * len(b) for x in (found, alone))
+    assert walked < 5 * least
 
 
 @every_plan

@@ -226,7 +226,7 @@ class Ahead:
             return None
         stack.enter_context(tiles)
         ahead = cls(tiles, problem, grid, path)
-        return ahead if ahead.levels and tiles.row_quantum <= SIDE else None
+        return ahead if ahead.levels else None
 
     def __init__(self, engine: SideBySide, problem: Problem, grid: StartGrid, path: Path) -> None:
         self.engine, self.problem = engine, problem
