@@ -615,6 +615,29 @@ def test_memory_stays_below_its_limit(
     assert found.stats.device_bytes > max(held)
 
 
+def test_a_level_is_no_larger_than_one_buffer_may_be(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, most = plan_of("vector"), 1 << 18
+    constants(monkeypatch)
+    a, b = related(np.random.default_rng(4), 6000)
+    init, keep = SideBySide.__init__, SideBySide._keep
+    sizes: list[int] = []
+
+    def small(self: SideBySide, *args: Any) -> None:
+        init(self, *args)
+        self.most_bytes = most
+
+    def kept(self: SideBySide, name: Any, size: int) -> Any:
+        sizes.append(size)
+        return keep(self, name, size)
+
+    monkeypatch.setattr(SideBySide, "__init__", small)
+    monkeypatch.setattr(SideBySide, "_keep", kept)
+    pysw_cl.align(a, b, plan=plan, **HOW)
+    assert max(sizes) <= most and seen.walked > 5 and not seen.alone
+
+
 @every_plan
 def test_a_walk_that_is_saved_goes_on_where_it_was(
     lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
