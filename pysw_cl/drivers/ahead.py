@@ -10,7 +10,7 @@ nothing had been.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ..engines.base import Engine, Walk
 from ..engines.sweep import Area, StartGrid
 from ..engines.tile_set import Part, SideBySide, TileSet
+from ..errors import DeviceError
 from ..tile import REACH, EdgeArray, Hit, Source
 from .path import Path, path_bytes
 from .problem import Problem
@@ -43,8 +44,8 @@ BEGUN = 64
 FIRST_SHARE, OTHERS_SHARE = 0.3, 0.3
 #: How far the cells are apart that are looked at on kept rows and columns of a whole matrix.
 SPACING = 8
-#: Tiles of a launch at most.
-MOST_TILES = 1024
+#: Tiles of a launch: at most, and at most where the guess was wrong early in the last one.
+MOST_TILES, FEW_TILES = 1024, 4
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,12 @@ class Lines(Protocol):
 
 
 class GridLines:
-    """The rows and columns that a sweep kept on the host."""
+    """The rows and columns that a sweep kept, as far as the cell (rows, columns)."""
 
-    def __init__(self, grid: StartGrid, end: Area, match: int) -> None:
+    def __init__(self, grid: StartGrid, rows: int, columns: int, match: int) -> None:
         self.grid, self.match = grid, match
-        self._rows = [0, *sorted(grid.rows), end.row_end]
-        self._columns = [0, *sorted(grid.columns), end.column_end]
+        self._rows = [0, *sorted(row for row in grid.rows if row < rows), rows]
+        self._columns = [0, *sorted(column for column in grid.columns if column < columns), columns]
 
     @property
     def side(self) -> int:
@@ -214,24 +215,28 @@ class Ahead:
             return None
         query, target = problem.query.slice(0, path.row), problem.target.slice(0, path.column)
         rows = len(problem.query)
-        tiles = engine.side_by_side(query, target, problem.scoring, problem.floor, rows)
+        try:
+            tiles = engine.side_by_side(query, target, problem.scoring, problem.floor, rows)
+        except DeviceError:
+            return None
         if tiles is None:
             return None
         stack.enter_context(tiles)
-        ahead = cls(tiles, problem, grid)
+        ahead = cls(tiles, problem, grid, path)
         return ahead if ahead.levels else None
 
-    def __init__(self, engine: SideBySide, problem: Problem, grid: StartGrid) -> None:
+    def __init__(self, engine: SideBySide, problem: Problem, grid: StartGrid, path: Path) -> None:
         self.engine, self.problem = engine, problem
-        m, n = len(problem.query), len(problem.target)
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
-        self.lines = GridLines(grid, Area(0, m, 0, n), self.match)
+        self.lines = GridLines(grid, path.row, path.column, self.match)
         self.levels = list(self._levels(self.lines.side))
-        most = path_bytes(m, n)
-        self.level_bytes = [most * FIRST_SHARE] + len(self.levels) * [
-            most * OTHERS_SHARE / max(1, len(self.levels))
-        ]
+        most = path_bytes(len(problem.query), len(problem.target))
+        others = max(1, len(self.levels))
+        shares = [FIRST_SHARE] + others * [OTHERS_SHARE / others]
+        self.level_bytes = [min(most * share, engine.most_bytes) for share in shares]
         self.end, self.sets, self.refused = Hit(0, 0, 0), list[SetLines](), cast(int | None, None)
+        self.most_tiles = [MOST_TILES] * len(shares)
+        self.failed = False
 
     def _levels(self, side: int) -> Iterator[tuple[int, int]]:
         """How far special rows and columns are apart, from the first finer ones on."""
@@ -243,38 +248,49 @@ class Ahead:
             yield -(-step // quantum) * quantum, step
             side = step
 
-    def walk(self, path: Path, end: Hit) -> bool:
+    def walk(self, path: Path, end: Hit, after: Callable[[Path], None]) -> bool:
         """Walk ``path``, which ends at ``end``, as far as guesses go; says whether that is
-        anywhere."""
+        anywhere.  ``after`` is called after each part of it."""
         before = path.row, path.column
-        self.end, self.sets, self.refused = end, [], None
-        self._walk(self.lines, path)
+        self.end, self.sets, self.refused, self.after = end, [], None, after
+        if self.failed:
+            return False
+        try:
+            self._walk(self.lines, path)
+        except DeviceError:  # one by one needs less memory
+            self.failed = True
+            self.engine.free()
         path.add_cost(*self.engine.cost())
         return path.ended or (path.row, path.column) != before
 
-    def _walk(self, lines: Lines, path: Path) -> None:
-        """Walk ``path`` through tiles between ``lines``, which are of the last of the sets."""
+    def _walk(self, lines: Lines, path: Path) -> int:
+        """Walk ``path`` through tiles between ``lines``, which are of the last of the sets; says in
+        which of its tiles it was last."""
         tile, level = 0, len(self.sets)
         while not path.ended:
             cell = lines.cell(path.row, path.column, tile)
             if cell is None:
-                return
+                break
             tile, before = cell.tile, (path.row, path.column)
             path.between(path)
             parts = self._parts(lines, level, path, cell)
             if level == len(self.levels):
-                self._step(parts, path)
+                last = self._step(parts, path)
             else:
                 finer = SetLines(self._finer(level, parts))
                 self.sets.append(finer)
-                self._walk(finer, path)
+                last = self._walk(finer, path)
                 self.sets.pop()
+            # after a wrong guess fewer tiles, which may be computed again
+            used = last + 1 if last + 1 < len(parts) else self.most_tiles[level]
+            self.most_tiles[level] = min(MOST_TILES, max(FEW_TILES, 2 * used))
             if self.refused is not None:
                 if self.refused < level:
-                    return
+                    break
                 self.refused = None
             if (path.row, path.column) == before:
-                return
+                break
+        return tile
 
     def _h_at(self, lines: Lines, path: Path) -> int | None:
         """H where the path is now, if that is easily known."""
@@ -288,7 +304,7 @@ class Ahead:
         quantum, row, column = self.engine.row_quantum, path.row, path.column
         parts: list[Part] = []
         used, margin = 0, 0
-        while cell is not None and len(parts) < MOST_TILES:
+        while cell is not None and len(parts) < self.most_tiles[level]:
             area, tile = cell.area, cell.tile
             row_end = min(area.row_end, row + margin)
             column_end = min(area.column_end, column + margin)
@@ -321,7 +337,8 @@ class Ahead:
     def _bytes(self, level: int, area: Area) -> int:
         rows, columns = area.row_end - area.row, area.column_end - area.column
         if level == len(self.levels):
-            return self.engine.moves_bytes(rows, columns)
+            edges = self.engine.kept_bytes(rows, columns, (rows + 1, columns))
+            return self.engine.moves_bytes(rows, columns) + edges
         return self.engine.kept_bytes(rows, columns, self.levels[level])
 
     def _finer(self, level: int, parts: list[Part]) -> TileSet:
@@ -331,18 +348,25 @@ class Ahead:
         sides = [(self.lines.corner(p.area), *self.lines.sides(p.area)) for p in parts]
         return self.engine.begin(level, parts, sides, steps)
 
-    def _step(self, parts: list[Part], path: Path) -> None:
-        """Compute tiles with moves and walk through them, as far as they are right."""
-        start = path.row, path.column, path.state
+    def _step(self, parts: list[Part], path: Path) -> int:
+        """Compute tiles with moves and walk through them, as far as they are right; says which was
+        the last."""
+        start, last = (path.row, path.column, path.state), 0
         walk, entries = self.engine.walk(self.sets[-1].tiles, parts, *start)
-        for part, (row, column, state, made) in zip(parts, entries.tolist(), strict=True):
-            if made < 0 or self._right(part, row, column):
+        for k, (row, column, state, made) in enumerate(entries.tolist()):
+            if made < 0:
+                continue
+            last = k
+            if self._right(parts[k], row, column):
                 continue
             walk = Walk(walk.moves[:made], row, column, state, False)
             break
         path.moves.append(walk.moves)
         path.row, path.column = walk.row, walk.column
         path.state, path.ended = walk.state, walk.ended
+        path.add_cost(*self.engine.cost())
+        self.after(path)
+        return last
 
     def _right(self, part: Part, row: int, column: int) -> bool:
         """Is what the tiles around this one were computed for right for a path that comes to this

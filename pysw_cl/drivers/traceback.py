@@ -80,8 +80,8 @@ def walk_back(
 
     ``walk_cells``: cells of the largest tile whose moves are kept.  ``between`` is called with the
     path so far before each tile; an exception that it raises ends the walk.  ``begun``: how far an
-    earlier walk came; ``after`` is called when the path has left a cell of the grid, with a path
-    that can be one.
+    earlier walk came; ``after`` is called with a path that can be one when it has left a cell of
+    the grid, or tiles that were computed side by side.
     """
     path = begun or Path(end.row, end.column)
     path.between = between
@@ -89,8 +89,7 @@ def walk_back(
     with ExitStack() as stack:
         ahead = Ahead.of(engine, problem, grid, path, stack)
         while path.inside(area):
-            if ahead is not None and ahead.walk(path, end):
-                after(path)
+            if ahead is not None and ahead.walk(path, end, after):
                 continue
             _step(engine, problem, grid, area, path, walk_cells)
             after(path)

@@ -63,7 +63,9 @@ class Owner(Protocol):
 
     runtime: Runtime
     plan: Plan
-    peak_bytes: int
+
+    def took(self, size: int) -> None:
+        """Count memory that is taken at once."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class TileSet:
         """H of a cell (of the whole matrix) of tile k on a special row or column."""
         area = self.parts[k].area
         row, column = row - area.row, column - area.column
-        if row % self.steps[0] == 0:
+        if row % self.steps[0] == 0 and column:
             place = self.place_of_row(k, row) + column - 1
         else:
             place = self.place_of_column(k, column)[0] + row - 1
@@ -161,6 +163,7 @@ class SideBySide:
         self._kept: dict[int | str, Any] = {}
         self._cells: dict[str, int] = {}
         self._launches = 0
+        self.most_bytes = int(runtime.device.max_mem_alloc_size)  # of the tiles of a level
         alpha = plan.alpha if plan.fixed else min(ALPHA, plan.alpha)
         wide = plan.without_narrow()
         moves_alpha = wide.alpha if plan.fixed else min(MOVES_ALPHA, wide.alpha)
@@ -192,6 +195,11 @@ class SideBySide:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.free()
+
+    def free(self) -> None:
+        """Give the device's memory back; nothing is computed any more."""
+        self._kept.clear()
         self._buffers.free()
 
     def cost(self) -> tuple[dict[str, int], int]:
@@ -428,8 +436,7 @@ class SideBySide:
             buffers.send()
             kernel.launch(groups, warps * lanes.group(T))
             self._launches += 1
-            held = self._buffers.bytes + buffers.bytes
-            self.engine.peak_bytes = max(self.engine.peak_bytes, held)
+            self.engine.took(self._buffers.bytes + buffers.bytes)
             walked = buffers.read(tally, RECORD_WORDS * walkers).reshape(-1, RECORD_WORDS)
         self._count(walked, strip, lanes.narrow or lanes.wide.removesuffix("32"))
 

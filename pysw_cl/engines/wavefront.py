@@ -13,7 +13,7 @@ from ..opencl.buffers import Buffers, Room
 from ..opencl.device import Runtime
 from ..plan import LANE_SETS, Plan
 from ..scoring import Scoring
-from ..tile import View
+from ..tile import KeptEdge, View
 from .base import TileJob, TileResult
 from .parts import by_parts
 from .tile_run import TileRun, moves_bytes, planned
@@ -52,10 +52,16 @@ class WavefrontEngine:
             run = TileRun(self.runtime, self.plan, job, buffers, capacity)
             run.run()
             result, found = run.result()
-            self.peak_bytes = max(self.peak_bytes, buffers.bytes)
+            self.took(buffers.bytes)
+        inner = (*result.rows.values(), *result.columns.values())
+        self._room.edges.update(edge for edge in inner if isinstance(edge, KeptEdge))
         if job.directions:
             result = replace(result, directions=DeviceDirections(run, self._room))
         return result, found
+
+    def took(self, size: int) -> None:
+        """Count memory that a job takes, beside the edges that stayed on the device before it."""
+        self.peak_bytes = max(self.peak_bytes, size + self._room.edge_bytes)
 
     def _collect(self, job: TileJob) -> TileResult:
         """The ``count`` best cells.  All cells of at least a threshold are collected; where they

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DeviceError
+from ..tile import KeptEdge
 from .device import Runtime
 
 #: Bytes of a thread's arena: a small tile's buffers are parts of it, which are there already.
@@ -124,10 +126,17 @@ class Pool:
 
 
 class Room:
-    """One large buffer that goes from job to job: new memory is page faults on first use."""
+    """What outlives jobs: one large buffer that goes from job to job (new memory is page faults on
+    first use), and edges that stay where they were computed as long as anybody has them."""
 
     def __init__(self) -> None:
         self._kept: list[Any] = []
+        self.edges: WeakSet[KeptEdge] = WeakSet()
+
+    @property
+    def edge_bytes(self) -> int:
+        """Memory of the edges that somebody still has."""
+        return sum({id(edge.buffer): edge.buffer.size for edge in self.edges}.values())
 
     def take(self, size: int) -> Any:
         """The buffer that is kept, if it has ``size`` bytes; else it is released."""

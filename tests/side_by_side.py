@@ -1,0 +1,148 @@
+"""What tests of paths by tiles side by side share: plans, pairs of sequences, what happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from aligning import needs_lanes
+from numpy.typing import NDArray
+from saving import key
+
+import pysw_cl
+from pysw_cl.drivers import ahead, traceback
+from pysw_cl.drivers import path as path_module
+from pysw_cl.drivers.ahead import Ahead
+from pysw_cl.engines.tile_set import Part, SideBySide, TileSet
+from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.opencl.device import get_runtime
+
+PLANS: dict[str, dict[str, Any]] = {
+    "vector": {"lanes": "vector", "T": 8, "alpha": 4, "chunk": 16, "B": 2},
+    "packed": {"lanes": "packed", "alpha": 3, "chunk": 32, "B": 4},
+}
+every_plan = pytest.mark.parametrize("lanes", list(PLANS))
+
+
+@dataclass
+class Seen:
+    """What happened in walks: cells of the grid walked one by one, sets of tiles of each level,
+    crossings that were looked at and refused, launches with moves, what computed them."""
+
+    alone: int = 0
+    levels: list[int] = field(default_factory=list)
+    looked: int = 0
+    refused: int = 0
+    walked: int = 0
+    engines: list[SideBySide] = field(default_factory=list)
+
+
+def watched(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """Tiles go side by side on any device, and only where a path's part of the matrix is."""
+    monkeypatch.setitem(get_runtime("auto").advice, "ahead", True)
+    found = Seen()
+    step, right, run_set = traceback._step, Ahead._right, SideBySide._set
+    begin, walk = SideBySide.__enter__, SideBySide.walk
+
+    def counted_step(*args: Any) -> None:
+        found.alone += 1
+        step(*args)
+
+    def counted_right(self: Ahead, *args: Any) -> bool:
+        good = right(self, *args)
+        found.looked, found.refused = found.looked + 1, found.refused + (not good)
+        return good
+
+    def checked_set(self: SideBySide, level: Any, parts: list[Part], *args: Any) -> TileSet:
+        found.levels.append(level if isinstance(level, int) else -1)
+        rows = self._query[True].size
+        for part in parts:
+            assert 0 <= part.area.row < part.area.row_end <= rows
+            assert 0 <= part.area.column < part.area.column_end <= self.columns
+        return run_set(self, level, parts, *args)
+
+    def entered(self: SideBySide) -> SideBySide:
+        found.engines.append(self)
+        return begin(self)
+
+    def counted_walk(self: SideBySide, *args: Any) -> Any:
+        found.walked += 1
+        return walk(self, *args)
+
+    monkeypatch.setattr(traceback, "_step", counted_step)
+    monkeypatch.setattr(Ahead, "_right", counted_right)
+    monkeypatch.setattr(SideBySide, "_set", checked_set)
+    monkeypatch.setattr(SideBySide, "__enter__", entered)
+    monkeypatch.setattr(SideBySide, "walk", counted_walk)
+    return found
+
+
+def plan_of(lanes: str) -> dict[str, Any]:
+    needs_lanes(lanes)
+    wishes = PLANS[lanes]
+    warp = {"T": 2 * int(get_runtime("auto").advice["warp"])} if lanes == "packed" else {}
+    return {"form": "ticketed", **wishes, **warp}
+
+
+def constants(patch: pytest.MonkeyPatch, **more: Any) -> None:
+    """Every level and stage on pairs of a few thousand letters."""
+    values = {"SIDE": 128, "LEAST_SIDES": 2, "PRUNED_SIDE": 0, "SLACK": 20, "BEGUN": 8}
+    values |= {"LEAST_MARGIN": 20, "MARGIN": 1 / 16, "MOST_TILES": 1024}
+    for name, value in (values | more).items():
+        if name in ("PATH_BYTES", "SIDE_BYTES"):
+            patch.setattr(path_module, name, value)
+        else:
+            patch.setattr(traceback if name == "LEAST_SIDE" else ahead, name, value)
+    if "LEAST_SIDE" not in more:
+        patch.setattr(traceback, "LEAST_SIDE", 1100)
+
+
+def text(codes: NDArray[Any], letters: str = "ACGT") -> str:
+    return "".join(letters[code] for code in codes)
+
+
+def pairs(kind: str, rng: np.random.Generator, length: int) -> tuple[str, str]:
+    """Two related sequences."""
+    letters = 2 if kind == "few letters" else 4
+    a = rng.integers(0, letters, length)
+    if kind == "repeats":
+        a = np.resize(a[:97], length)
+    b = a.copy()
+    b[rng.integers(0, length, length // 20)] = rng.integers(0, letters, length // 20)
+    for _ in range(length // 100):
+        at = int(rng.integers(0, len(b)))
+        b = np.delete(b, at) if rng.random() < 0.5 else np.insert(b, at, rng.integers(0, letters))
+    if kind == "long gap":
+        at = int(rng.integers(length // 4, 3 * length // 4))
+        b = np.insert(b, at, rng.integers(0, letters, int(rng.integers(1, length // 3))))
+    if kind == "rotated":
+        b = np.roll(b, length // 3)
+    if kind == "inside":
+        a, b = (np.concatenate([s[:-300], rng.integers(0, letters, 700)]) for s in (a, b))
+    if kind == "unrelated":
+        b = rng.integers(0, letters, length)
+    return text(a), text(b)
+
+
+def both(
+    seen: Seen, a: str, b: str, plan: dict[str, Any], **options: Any
+) -> tuple[pysw_cl.Alignment, pysw_cl.Alignment]:
+    """Side by side, and one by one."""
+    options = {"output": "path", "device": "auto", "plan": plan, **options}
+    found = pysw_cl.align(a, b, **options)
+    with pytest.MonkeyPatch.context() as alone:
+        alone.setattr(WavefrontEngine, "side_by_side", lambda *_: None)
+        before = seen.alone
+        wanted = pysw_cl.align(a, b, **options)
+        seen.alone = before
+    assert key(found) == key(wanted), (a, b, options)
+    return found, wanted
+
+
+def related(rng: np.random.Generator, length: int) -> tuple[str, str]:
+    return pairs("similar", rng, length)
+
+
+HOW: dict[str, Any] = {"output": "path", "device": "auto"}

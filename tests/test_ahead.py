@@ -1,0 +1,146 @@
+"""Paths by tiles that are computed side by side, ahead of the walk, are those of tiles one by one,
+wherever the guess is wrong, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from side_by_side import (
+    Seen,
+    both,
+    constants,
+    every_plan,
+    pairs,
+    plan_of,
+    text,
+    watched,
+)
+
+from pysw_cl.drivers.ahead import Entry, GridLines, SetLines
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """What happens in this test."""
+    return watched(monkeypatch)
+
+
+KINDS = ["similar", "inside", "long gap", "rotated", "few letters", "repeats", "unrelated"]
+MODES: list[dict[str, Any]] = [
+    {"mode": "local"},
+    {"mode": "local", "prune": False},
+    {"mode": "global", "max_cost": None},
+    {"mode": "global", "free_ends": True, "max_cost": None},
+]
+SCORINGS: list[dict[str, Any]] = [
+    {"sub_score": (1, -3), "gap_cost": (3, 2)},
+    {"sub_score": (2, -1), "gap_cost": 1},
+    {"sub_score": (1, -1), "gap_cost": (10, 1)},
+]
+ODD: list[dict[str, Any]] = [
+    {},
+    {"MARGIN": 0, "LEAST_MARGIN": 0, "SLACK": 0},
+    {"PATH_BYTES": 0, "SIDE_BYTES": 0},
+    {"MOST_TILES": 2, "SIDE": 300, "BEGUN": 64},
+    {"PATH_BYTES": 1 << 20, "SIDE_BYTES": 20, "LEAST_SIDE": 400},
+    {"LEAST_MARGIN": 1, "PRUNED_SIDE": 700},
+]
+
+
+@every_plan
+def test_paths_are_those_of_tiles_one_by_one(
+    lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, rng = plan_of(lanes), np.random.default_rng(5)
+    count = 0
+    for k, kind in enumerate(KINDS):
+        for j, mode in enumerate(MODES):
+            constants(monkeypatch, **ODD[(k + j) % len(ODD)])
+            a, b = pairs(kind, rng, int(rng.integers(2300, 5000)))
+            both(seen, a, b, plan, **mode, **SCORINGS[(k + 2 * j) % len(SCORINGS)])
+            count += kind != "unrelated" or mode["mode"] == "global"
+    assert len(seen.engines) >= count - 2
+    assert seen.alone < count  # where the path is near its start, mostly
+    assert {-1, 0, 1} <= set(seen.levels)
+    assert seen.looked > 100
+
+
+@every_plan
+@pytest.mark.parametrize("side", [128, 256])
+def test_a_guess_that_is_wrong(
+    lanes: str, side: int, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the grid is cut another path promises more, to the right of the one that is best: that
+    one comes to a tile that was pruned for the other."""
+    plan, rng = plan_of(lanes), np.random.default_rng(1)
+    constants(monkeypatch, LEAST_SIDE=1500, SLACK=0, SIDE=side)
+    strip = plan["T"] * plan["alpha"]
+    cut = -(-1500 // strip) * strip
+    query = rng.integers(0, 4, 3000)
+    query[cut - 600 : cut] = query[cut : cut + 600]
+    noisy = query[cut - 600 : cut].copy()
+    noisy[::6] = (noisy[::6] + 1) % 4
+    query[cut - 900 : cut - 600] = noisy[300:]
+    target = np.concatenate([noisy, query[cut:]])
+    found, _ = both(seen, text(query), text(target), plan, sub_score=(1, -3), gap_cost=(10, 2))
+    assert found.query_end == 3000 and found.target_end == len(target)
+    assert seen.refused
+
+
+@every_plan
+def test_guesses_of_any_kind(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a path enters a cell is guessed at random, often near what is true, with any H."""
+    plan, rng = plan_of(lanes), np.random.default_rng(6)
+
+    def guessing(kind: Any) -> Any:
+        entry = kind.entry
+
+        def guess(self: Any, cell: Any, row: int, column: int) -> Entry:
+            here, area = entry(self, cell, row, column), cell.area
+            row, column = min(row, area.row_end), min(column, area.column_end)
+            h = here.h + int(rng.choice([0, -300, 5, 40, 2000]))
+            if rng.random() < 0.8:
+                return Entry(here.row, here.column, h)
+            if rng.random() < 0.5:
+                return Entry(area.row, int(rng.integers(area.column + 1, column + 1)), h)
+            return Entry(int(rng.integers(area.row + 1, row + 1)), area.column, h)
+
+        return guess
+
+    for kind in (GridLines, SetLines):
+        monkeypatch.setattr(kind, "entry", guessing(kind))
+    for k in range(12):
+        slack = int(rng.choice([0, 10, 1024]))
+        constants(monkeypatch, SLACK=slack, LEAST_SIDE=int(rng.choice([600, 1500])))
+        a, b = pairs(KINDS[k % 4], rng, int(rng.integers(2300, 6000)))
+        mode = MODES[0] if k % 3 else MODES[2]
+        both(seen, a, b, plan, **mode, **SCORINGS[k % len(SCORINGS)])
+    assert seen.refused > 10
+
+
+@every_plan
+def test_wrong_guesses_cost_little(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path through noise is rarely where it is guessed."""
+    plan, rng = plan_of(lanes), np.random.default_rng(8)
+    constants(monkeypatch)
+    a, b = pairs("unrelated", rng, 14000)
+    found, alone = both(seen, a, b, plan, **MODES[2], **SCORINGS[0])
+    walked, least = (sum(x.stats.cells.values()) - len(a) * len(b) for x in (found, alone))
+    assert walked < 5 * least
+
+
+@every_plan
+@pytest.mark.parametrize("across", [False, True])
+def test_a_path_that_ends_just_behind_a_cut(
+    lanes: str, across: bool, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tiles, which reach a little beyond the guess, do not reach beyond the path's end."""
+    plan, rng = plan_of(lanes), np.random.default_rng(2)
+    constants(monkeypatch, LEAST_SIDE=1500)
+    a = rng.integers(0, 4, 1545)
+    q, t = (np.concatenate([a, rng.integers(0, 4, length)]) for length in (1455, 1000))
+    query, target = (text(t), text(q)) if across else (text(q), text(t))
+    both(seen, query, target, plan, sub_score=(1, -3), gap_cost=(3, 2))
+    assert seen.walked

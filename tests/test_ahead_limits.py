@@ -1,0 +1,180 @@
+"""Paths by tiles side by side: memory, and what happens where it lacks; progress, interrupts, walks
+that are saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from saving import key
+from side_by_side import (
+    HOW,
+    Seen,
+    constants,
+    every_plan,
+    plan_of,
+    related,
+    watched,
+)
+
+import pysw_cl
+from pysw_cl.drivers import pace
+from pysw_cl.drivers.path import path_bytes
+from pysw_cl.engines.tile_set import SideBySide
+from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.errors import DeviceError
+from pysw_cl.tile import EdgeArray
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """What happens in this test."""
+    return watched(monkeypatch)
+
+
+@every_plan
+def test_progress_never_falls(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(lanes)
+    constants(monkeypatch, MOST_TILES=3)
+    told: list[tuple[int, int]] = []
+    a, b = related(np.random.default_rng(4), 4000)
+    pysw_cl.align(a, b, plan=plan, progress=lambda *now: told.append(now), **HOW)
+    assert seen.walked > 5 and seen.alone < 3
+    done, totals = zip(*told, strict=True)
+    assert list(done) == sorted(done)
+    assert set(totals) == {totals[0]} and done[-1] == totals[0] > len(a) * len(b)
+    assert sum(len(a) * len(b) < now < totals[0] for now in done) > 5
+
+
+@every_plan
+def test_an_interrupt_gives_the_memory_back(
+    lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(lanes)
+    constants(monkeypatch, MOST_TILES=3)
+    a, b = related(np.random.default_rng(4), 4000)
+
+    def progress(done: int, total: int) -> None:
+        if seen.walked == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pysw_cl.align(a, b, plan=plan, progress=progress, **HOW)
+    assert seen.walked == 2
+    assert [tiles._buffers.bytes for tiles in seen.engines] == [0]
+
+
+def failing(calls: int, original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that raises DeviceError from its call number ``calls`` on."""
+    count = 0
+
+    def call(*args: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count >= calls:
+            raise DeviceError("out of memory")
+        return original(*args)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"), [("__init__", 1), ("_keep", 1), ("_keep", 4), ("_run", 3), ("_take", 7)]
+)
+def test_where_memory_lacks_tiles_go_one_by_one(
+    name: str, calls: int, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of("vector")
+    constants(monkeypatch, MOST_TILES=3)
+    a, b = related(np.random.default_rng(4), 4000)
+    wanted = pysw_cl.align(a, b, plan=plan, **HOW)
+    assert seen.alone < 3
+    monkeypatch.setattr(SideBySide, name, failing(calls, getattr(SideBySide, name)))
+    found = pysw_cl.align(a, b, plan=plan, **HOW)
+    assert key(found) == key(wanted)
+    assert seen.alone >= 3
+    assert all(tiles._buffers.bytes == 0 for tiles in seen.engines)
+
+
+@every_plan
+@pytest.mark.parametrize("limit", [(0, 400), (1 << 20, 100), (1 << 22, 50)])
+def test_memory_stays_below_its_limit(
+    lanes: str, limit: tuple[int, int], seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(lanes)
+    constants(monkeypatch, PATH_BYTES=limit[0], SIDE_BYTES=limit[1])
+    rng = np.random.default_rng(4)
+    a, b = related(rng, 6000)
+    held: list[int] = []
+    took = WavefrontEngine.took
+
+    def counted(self: WavefrontEngine, size: int) -> None:
+        took(self, size)
+        held.append(self._room.edge_bytes)
+
+    monkeypatch.setattr(WavefrontEngine, "took", counted)
+    found = pysw_cl.align(a, b, plan=plan, **HOW)
+    assert seen.walked and not seen.alone
+    assert found.stats.device_bytes <= path_bytes(len(a), len(b))
+    # the first grid is on the device all the time
+    cut = [EdgeArray(len(b)), EdgeArray(len(a))]
+    assert max(held) >= 8 * sum(map(len, cut)) and held[-1] == max(held)
+    assert found.stats.device_bytes > max(held)
+
+
+def test_a_level_is_no_larger_than_one_buffer_may_be(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, most = plan_of("vector"), 1 << 18
+    constants(monkeypatch)
+    a, b = related(np.random.default_rng(4), 6000)
+    init, keep = SideBySide.__init__, SideBySide._keep
+    sizes: list[int] = []
+
+    def small(self: SideBySide, *args: Any) -> None:
+        init(self, *args)
+        self.most_bytes = most
+
+    def kept(self: SideBySide, name: Any, size: int) -> Any:
+        sizes.append(size)
+        return keep(self, name, size)
+
+    monkeypatch.setattr(SideBySide, "__init__", small)
+    monkeypatch.setattr(SideBySide, "_keep", kept)
+    pysw_cl.align(a, b, plan=plan, **HOW)
+    assert max(sizes) <= most and seen.walked > 5 and not seen.alone
+
+
+@every_plan
+def test_a_walk_that_is_saved_goes_on_where_it_was(
+    lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """Each part of it is saved, and a later run begins behind the last one."""
+    plan = plan_of(lanes)
+    constants(monkeypatch, MOST_TILES=3)
+    for name, value in {"LEAST_SECONDS": 0, "LEAST_TIMES": 0}.items():
+        monkeypatch.setattr(pace, name, value)
+    a, b = related(np.random.default_rng(4), 4000)
+    wanted = pysw_cl.align(a, b, plan=plan, **HOW)
+    parts = seen.walked
+    seen.walked = 0
+
+    def progress(done: int, total: int) -> None:
+        if seen.walked == 3:
+            seen.walked = 0
+            raise KeyboardInterrupt
+
+    runs = 0
+    while True:
+        runs += 1
+        try:
+            found = pysw_cl.align(
+                a, b, plan=plan, progress=progress, checkpoint=tmp_path / "saved", **HOW
+            )
+        except KeyboardInterrupt:
+            continue
+        break
+    assert key(found) == key(wanted)
+    assert 2 < runs <= parts

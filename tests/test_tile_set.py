@@ -1,0 +1,275 @@
+"""Tiles side by side hold what the reference engine gives, and are walked as its moves are; edges
+that stay where they were computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from contract_engines import column_of, full_matrices, random_edge, row_of
+from helpers import match_scoring, mutated, random_codes, random_pair, random_scoring
+from numpy.typing import NDArray
+from side_by_side import (
+    every_plan,
+    plan_of,
+)
+
+import pysw_cl
+from pysw_cl.engines.base import TileJob
+from pysw_cl.engines.reference import Matrices, ReferenceEngine
+from pysw_cl.engines.sweep import Area
+from pysw_cl.engines.tile_set import Part, SideBySide, TileSet
+from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.opencl.buffers import Buffers
+from pysw_cl.opencl.device import get_runtime
+from pysw_cl.plan import make_plan
+from pysw_cl.scoring import Scoring
+from pysw_cl.tile import NEG, REACH, Edge, EdgeArray, Edges, Ints, KeptEdge, View
+
+
+def tiles_of(
+    lanes: str, query: NDArray[np.uint8], target: NDArray[np.uint8], scoring: Scoring, local: bool
+) -> SideBySide:
+    runtime = get_runtime("auto")
+    engine = WavefrontEngine(runtime, make_plan(runtime, plan_of(lanes)))
+    floor = 0 if local else None
+    tiles = SideBySide(engine, View(query), View(target), scoring, floor, len(query))
+    assert tiles.able
+    return tiles
+
+
+def small_scoring(rng: np.random.Generator, lanes: str) -> Scoring:
+    """One that narrow lanes take."""
+    if lanes == "vector":
+        return random_scoring(rng, 4)
+    opening, extend = (int(rng.integers(least, 6)) for least in (0, 1))
+    return match_scoring(int(rng.integers(1, 4)), -int(rng.integers(1, 5)), opening, extend)
+
+
+def random_sides(
+    rng: np.random.Generator, m: int, n: int, opening: int, local: bool
+) -> tuple[int, Edge, Edge]:
+    """A corner and edges of a whole matrix; if global, unreachable cells in them."""
+    edges = []
+    for length in (n, m):
+        edge = random_edge(rng, length, opening, local, 30)
+        h, x = edge.h.copy(), edge.x.copy()
+        if not local and rng.random() < 0.6:
+            lost = slice(int(rng.integers(0, length)), int(rng.integers(0, length)))
+            h[lost] = x[lost] = NEG
+        edges.append(Edge(h, x))
+    return 30, edges[0], edges[1]
+
+
+@dataclass
+class Whole:
+    """A tile of the matrix, as the definition gives it."""
+
+    area: Area
+    full: Matrices
+
+    def check(self, tiles: TileSet, k: int, area: Area, rows: int) -> None:
+        """Tile k of a set, which is this area: edges, special rows and columns, peaks."""
+        said, (row_step, column_step) = tiles.said[k], tiles.steps
+        m, n = area.row_end - area.row, area.column_end - area.column
+        assert said[:2].tolist() == [m, n]
+        real = min(m, rows - area.row)
+        at, before = area.row - self.area.row, area.column - self.area.column
+        kept: dict[tuple[str, int], Edge] = {}
+        for row in range(0, real + 1, row_step):
+            place = tiles.place_of_row(k, row)
+            wanted = row_of(self.full, at + row).part(before, before + n)
+            kept["row", row] = self.same(tiles, place, place + int(said[5]), wanted)
+        for column in range(0, n, column_step):
+            places = tiles.place_of_column(k, column)
+            wanted = column_of(self.full, before + column).part(at, at + real)
+            kept["column", column] = self.same(tiles, *places, wanted)
+            for row in {
+                min(row_step, real),
+                int(np.random.default_rng(column).integers(1, real + 1)),
+            }:
+                h = int(self.full.h[at + row, before + column])
+                found = tiles.h_at(k, area.row + row, area.column + column)
+                assert found == h or max(found, h) < REACH
+        if real == m:
+            self.peaks(tiles, k, (m, n), kept)
+
+    def same(self, tiles: TileSet, h_at: int, x_at: int, wanted: Edge) -> Edge:
+        with Buffers(tiles.runtime) as buffers:
+            found = Edge(*(buffers.read(tiles.kept, len(wanted), at) for at in (h_at, x_at)))
+        np.testing.assert_array_equal(found.restored().h, wanted.restored().h)
+        np.testing.assert_array_equal(found.restored().x, wanted.restored().x)
+        return found
+
+    def peaks(
+        self, tiles: TileSet, k: int, size: tuple[int, int], kept: dict[tuple[str, int], Edge]
+    ) -> None:
+        """The best cell of each piece of a kept line, and what it promises."""
+        (m, n), steps = size, tiles.steps
+        for a in range(-(-m // steps[0])):
+            for b in range(-(-n // steps[1])):
+                row, column = a * steps[0], b * steps[1]
+                for left, edge, first, step, along, across in (
+                    (0, kept["row", row], column, steps[1], n - column, m - row),
+                    (1, kept["column", column], row, steps[0], m - row, n - column),
+                ):
+                    h = edge.h[first : first + step].astype(np.int64)
+                    ahead = along - 1 - np.arange(len(h))
+                    gap = np.maximum(np.abs(across - ahead) - tiles.parts[k].apart, 0)
+                    promise = h + tiles.match * np.minimum(across, ahead) - tiles.extend * gap
+                    most, place, there = tiles.peaks[k, left, a, b].tolist()
+                    assert most == promise.max() == promise[place] and there == h[place]
+
+
+def random_area(rng: np.random.Generator, m: int, n: int, quantum: int) -> Area:
+    """Some of a matrix, whole strips: they may end below it."""
+    row, column = int(rng.integers(0, m)), int(rng.integers(0, n))
+    strips = int(rng.integers(1, -(-(m - row) // quantum) + 1))
+    return Area(row, row + strips * quantum, column, int(rng.integers(column + 1, n + 1)))
+
+
+@every_plan
+@pytest.mark.parametrize("local", [True, False])
+def test_a_set_of_tiles_is_what_the_reference_gives(lanes: str, local: bool) -> None:
+    """Tiles anywhere in a matrix, at its borders, of one column, with rows below it; then tiles
+    inside them, in their special rows and columns."""
+    rng = np.random.default_rng(7 + local)
+    for case in range(6):
+        scoring = small_scoring(rng, lanes)
+        m, n = (int(k) for k in rng.integers(64, 700, 2))
+        if case == 0:
+            m, n, scoring = 300, 1, match_scoring(1, -1, 2, 1)
+        query, target = random_pair(rng, 4, m, n)
+        with tiles_of(lanes, query, target, scoring, local) as tiles:
+            quantum = tiles.row_quantum
+            areas = [random_area(rng, m, n, quantum) for _ in range(int(rng.integers(1, 5)))]
+            areas.append(Area(0, -(-m // quantum) * quantum, 0, n))
+            sides = [random_sides(rng, m, n, scoring.gap_open, local) for _ in areas]
+            wholes = []
+            for area, (corner, top, left) in zip(areas, sides, strict=True):
+                real = area.row, min(area.row_end, m)
+                edges = Edges(
+                    corner,
+                    EdgeArray.of(top.part(area.column, area.column_end)),
+                    EdgeArray.of(left.part(*real)),
+                )
+                codes = query[slice(*real)], target[area.column : area.column_end]
+                floor = 0 if local else None
+                wholes.append(Whole(area, full_matrices(*codes, scoring, floor, edges)))
+            steps = quantum * int(rng.integers(1, 3)), int(rng.integers(1, 300))
+            given = [(corner, EdgeArray.of(top), EdgeArray.of(left)) for corner, top, left in sides]
+            outer = tiles.begin(0, [Part(area) for area in areas], given, steps)
+            for k, whole in enumerate(wholes):
+                whole.check(outer, k, whole.area, m)
+
+            parts = []
+            for k, area in enumerate(areas):
+                row = area.row + steps[0] * int(
+                    rng.integers(0, -(-(min(area.row_end, m) - area.row) // steps[0]))
+                )
+                column = area.column + steps[1] * int(
+                    rng.integers(0, -(-(area.column_end - area.column) // steps[1]))
+                )
+                size = min(steps[0], area.row_end - row), min(steps[1], area.column_end - column)
+                parts.append(Part(Area(row, row + size[0], column, column + size[1]), k))
+            finer = tiles.inside(1, outer, parts, (quantum, int(rng.integers(1, 60))))
+            for k, part in enumerate(parts):
+                wholes[k].check(finer, k, part.area, m)
+
+
+@every_plan
+@pytest.mark.parametrize("local", [True, False])
+def test_walks_through_sets_of_tiles(lanes: str, local: bool) -> None:
+    """Through all cells of a tile's special rows and columns: moves, and how each was entered."""
+    rng = np.random.default_rng(3)
+    for _ in range(4):
+        scoring = small_scoring(rng, lanes)
+        m, n = (int(k) for k in rng.integers(300, 600, 2))
+        query = random_codes(rng, m, 4)
+        target = mutated(rng, query, n, 4)
+        with tiles_of(lanes, query, target, scoring, local) as tiles:
+            quantum = tiles.row_quantum
+            area = Area(0, -(-m // quantum) * quantum, 0, n)
+            corner, top, left = random_sides(rng, m, n, scoring.gap_open, True)
+            sources = EdgeArray.of(top), EdgeArray.of(left)
+            steps = quantum, 70
+            outer = tiles.begin(0, [Part(area)], [(corner, *sources)], steps)
+            parts = [
+                Part(Area(row, row + quantum, column, min(column + 70, n)), 0)
+                for row in range(0, area.row_end, quantum)
+                for column in range(0, n, 70)
+            ][::-1]
+            job = TileJob(query, target, scoring, 0 if local else None, corner, top, left,
+                          directions=True)  # fmt: skip
+            directions = ReferenceEngine().tile(job).directions
+            assert directions is not None
+            for start in ((m, n, 0), (m, n // 2, 2), (m // 2, n, 1), (m // 2, n // 2, 0)):
+                walk, entries = tiles.walk(outer, parts, *start)
+                wanted = directions.walk(*start)
+                assert walk.moves.tolist() == wanted.moves.tolist()
+                assert (walk.row, walk.column, walk.state, walk.ended) == (
+                    wanted.row, wanted.column, wanted.state, wanted.ended,
+                )  # fmt: skip
+                entered = [entry for entry in entries.tolist() if entry[3] >= 0]
+                assert entered[0][:2] == list(start[:2]) and entered[0][3] == 0
+                rows = start[0] - np.cumsum(np.append(0, walk.moves != 1))
+                columns = start[1] - np.cumsum(np.append(0, walk.moves != 2))
+                for part, (row, column, state, made) in zip(parts, entries.tolist(), strict=True):
+                    inside = (rows > part.area.row) & (rows <= part.area.row_end)
+                    inside &= (columns > part.area.column) & (columns <= part.area.column_end)
+                    if not inside.any():
+                        assert made == -1
+                        continue
+                    assert made == inside.argmax()
+                    assert (row, column) == (rows[made], columns[made])
+                    if scoring.gap_open and 0 < made < len(walk.moves):
+                        again = directions.walk(row, column, state)
+                        assert again.moves.tolist() == walk.moves[made:].tolist()
+
+
+def kept_edge(lost: bool, length: int = 50) -> tuple[KeptEdge, Edge]:
+    """An edge in a buffer, and what it says: with some unreachable cells that have drifted."""
+    rng = np.random.default_rng(length)
+    cells = random_edge(rng, length, 7, False, 100)
+    h, x = cells.h.copy(), cells.x.copy()
+    if lost:
+        h[10:20] = NEG + np.arange(10)
+        x[10:20] = NEG - 3
+    buffer = np.concatenate([np.full(5, 9, np.int32), h, np.full(3, 9, np.int32), x])
+
+    def read(buffer: Any, count: int, place: int) -> Ints:
+        part: Ints = buffer[place : place + count].copy()
+        return part
+
+    return KeptEdge(length, buffer, 5, 8 + length, read, lost), Edge(h, x).restored()
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_edge_that_stays_where_it_was_computed(lost: bool) -> None:
+    kept, wanted = kept_edge(lost)
+    assert len(kept) == len(wanted)
+    for start, stop in ((0, 50), (0, 1), (49, 50), (7, 13), (12, 18), (5, 5)):
+        part = kept.read(start, stop)
+        np.testing.assert_array_equal(part.h, wanted.h[start:stop])
+        np.testing.assert_array_equal(part.x, wanted.x[start:stop])
+        assert len(kept.read_h(start, stop)) == stop - start
+    np.testing.assert_array_equal(kept.h, wanted.h)
+    np.testing.assert_array_equal(kept.x, wanted.x)
+
+
+def test_an_array_of_an_edge_that_was_kept_elsewhere() -> None:
+    kept, wanted = kept_edge(True)
+    array = EdgeArray(50)
+    array.take(kept)
+    np.testing.assert_array_equal(array.read(8, 22).h, wanted.h[8:22])
+    assert array.kept is kept
+    array.write(20, Edge(np.full(3, 77, np.int32), np.full(3, 70, np.int32)))
+    assert array.kept is None  # it is an array from now on
+    assert array.read(19, 24).h.tolist() == [wanted.h[19], 77, 77, 77, wanted.h[23]]
+    assert array.x[20:23].tolist() == [70] * 3 and array.x[10] == NEG
+    array.take(wanted)
+    assert array.read(0, 50).h is not None and array.h[20] == wanted.h[20]
+    with pytest.raises(pysw_cl.errors.InternalError):
+        array.take(kept_edge(False, 49)[0])
