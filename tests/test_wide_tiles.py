@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from helpers import mutated
@@ -39,5 +41,5 @@ def test_results_are_those_of_any_tiles(
     found = pysw_cl.align(a.tobytes(), b.tobytes(), **how, plan=plan, **progress)
     assert (found.score, found.cigar) == (right.score, right.cigar)
     assert (found.query_start, found.target_start) == (right.query_start, right.target_start)
-    tiles = [two - one for one, two in zip(seen, seen[1:], strict=False) if two > one]
+    tiles = [two - one for one, two in pairwise(seen) if two > one]
     assert 2048 * (len(b) // 2) in tiles
