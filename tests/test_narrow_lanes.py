@@ -12,7 +12,7 @@ from aligning import needs_lanes
 from test_lanes import COMMENT, names_of
 
 from pysw_cl._kernels import shipped
-from pysw_cl.engines.tile_run import PACKED_GAIN, _letters, kernel_spec
+from pysw_cl.engines.tile_run import PACKED_GAIN, backwards, kernel_spec
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
@@ -117,7 +117,7 @@ def run(lanes: str, T: int, width: int, data: dict[str, Any]) -> tuple[Any, Any,
     files = kernel_spec("ticketed", lanes, "matrix" if narrow == "vector" else "match").files[:-3]
     source = joined_source((*files, f"WIDTH={width}")) + KERNEL
     program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T} -DR={R}")
-    letters = _letters(data["target"], T, WIDE) if narrow == "vector" else data["target"]
+    letters = backwards(data["target"], T, WIDE) if narrow == "vector" else data["target"]
     with Buffers(runtime) as buffers:
         out = buffers.of(np.zeros(ROWS * T, np.int32))
         bus = [buffers.of(np.zeros(BUS, np.int32)) for _ in range(2)]
