@@ -34,6 +34,7 @@ FIGURES = {
     "device_bytes": (1e6, " MB on the device", False),
     "peak_bytes": (2**20, " MiB", False),
     "more_bytes": (1e6, " MB more", False),
+    "estimate_off": (0.01, "% off in the estimate", False),
     "times": (1, " times the score alone", False),
     "pruned": (0.01, "% pruned", True),
     "computed": (0.01, "% computed", False),

@@ -1,7 +1,7 @@
 // Tiles side by side (wavefront.cl, MANY), numbers of a tile and places as there: their edges, from what
 // was kept of the tiles that they lie in, and where a path may cross what they keep.
 
-#define TILE_WORDS 12
+#define TILE_WORDS 13
 #define TOP_LINE 2      // of a tile's bus: its top edge
 #define SOURCE_WORDS 5  // of a tile: where its top H and X, its left H and X and its corner are
 #define UNREACHABLE (-(1 << 30))  // pysw_cl.tile.REACH
@@ -37,24 +37,25 @@ __kernel void take_edges(__global const int *restrict from, __global int *restri
 }
 
 // For the cell (a, b) of each tile's kept rows and columns, along its top and along its left edge:
-// the most that a path through there can score at the tile's last row or column, and where.
+// the most that a path through there can score at the tile's last corner, after how many cells of the edge
+// that is, and H there.
 __kernel __attribute__((reqd_work_group_size(FINDERS, 1, 1)))
 void find_peaks(__global const int *restrict kept, __global const long *restrict tiles, int row_step, int column_step,
-                int rows, int columns, int match, __global int *restrict peaks)
+                int rows, int columns, int match, int extend, __global int *restrict peaks)
 {
   __local int best[FINDERS], place[FINDERS];
   int rest = get_group_id(0);
   const int b = rest % columns, a = (rest /= columns) % rows, left = (rest /= rows) & 1;
   __global const long *tile = tiles + (rest / 2) * TILE_WORDS;
-  const int m = tile[0], n = tile[1], row = a * row_step, column = b * column_step;
+  const int m = tile[0], n = tile[1], apart = tile[12], row = a * row_step, column = b * column_step;
   const bool inside = row < m && column < n;
   __global const int *h = kept + tile[4] + (size_t)2 * (TOP_LINE + a) * tile[5] + column;
   if (left) h = b ? kept + tile[7] + (size_t)2 * (b - 1) * m + row : kept + tile[6] + 1 + row;
   const int count = !inside ? 0 : left ? min(row_step, m - row) : min(column_step, n - column);
   int most = INT_MIN, at = 0;
   for (int k = get_local_id(0); k < count; k += FINDERS) {
-    const int ahead = left ? min(m - row - k - 1, n - column) : min(m - row, n - column - k - 1);
-    const int here = h[k] + match * ahead;
+    const int down = m - row - (left ? k + 1 : 0), across = n - column - (left ? 0 : k + 1);
+    const int here = h[k] + match * min(down, across) - extend * max((int)abs_diff(down, across) - apart, 0);
     if (here > most) {
       most = here;
       at = k;
@@ -62,15 +63,14 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
   }
   best[get_local_id(0)] = most;
   place[get_local_id(0)] = at;
-  for (int across = FINDERS / 2; across > 0; across /= 2) {
+  for (int step = FINDERS / 2; step > 0; step /= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (get_local_id(0) < across && best[get_local_id(0) + across] > best[get_local_id(0)]) {
-      best[get_local_id(0)] = best[get_local_id(0) + across];
-      place[get_local_id(0)] = place[get_local_id(0) + across];
+    if (get_local_id(0) < step && best[get_local_id(0) + step] > best[get_local_id(0)]) {
+      best[get_local_id(0)] = best[get_local_id(0) + step];
+      place[get_local_id(0)] = place[get_local_id(0) + step];
     }
   }
   if (get_local_id(0) == 0) {
-    peaks[2 * get_group_id(0)] = best[0];
-    peaks[2 * get_group_id(0) + 1] = place[0];
+    vstore3((int3)(best[0], place[0], count ? h[place[0]] : NEG), get_group_id(0), peaks);
   }
 }

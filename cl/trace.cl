@@ -42,16 +42,17 @@ INLINE int next_move(uint word, int r, int state)
 }
 
 // A word of a tile's moves: part k of a lane (of the whole tile) in a column.
-INLINE size_t word_at(tile_t tile, int lane, int k, int column)
+INLINE size_t word_at(tile_t tile, uint lane, uint k, uint column)
 {
-  const int strip = lane / T, of_strip = lane % T;
+  const uint strip = lane / T, of_strip = lane % T;
   const size_t step = (size_t)strip * (tile.columns + T) + (column + of_strip);
   return (step * DIR_WORDS + k) * T + of_strip;
 }
 
 INLINE bool has(__global const long *tile, place_t p)
 {
-  return p.row > tile[0] && p.row <= tile[0] + tile[2] && p.column > tile[1] && p.column <= tile[1] + tile[3];
+  const long row = p.row - tile[0], column = p.column - tile[1];
+  return (row > 0) & (row <= tile[2]) & (column > 0) & (column <= tile[3]);  // all four loads at once
 }
 
 #if WALKERS == 1
@@ -101,12 +102,13 @@ INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global u
 #define LOADS ((WORDS + WALKERS - 1) / WALKERS)  // of a work-item
 #define EACH_LOAD(k) _Pragma("unroll") for (int k = 0; k < LOADS; k++)
 #define BLOCKS ((HEIGHT + 31) / 32)              // of 32 rows
+#define LOOK 2                                   // blocks that are looked at after a path's own
 #define PADDED_WORDS ((BLOCKS * 32 + R - 1) / R * LANE_WORDS)
 #define STRETCH (2 * HEIGHT + DIAGONALS)         // moves in a window at most: up, and as many to the left
 
 typedef struct { int lane, diagonal; } corner_t;  // a window's first lane and diagonal (column - row) in the tile
 typedef struct {
-  uint window[PADDED_WORDS], stops[BLOCKS * DIAGONALS], stretch[(STRETCH + 3) / 4];
+  uint window[PADDED_WORDS], stops[(LOOK + BLOCKS) * DIAGONALS], stretch[(STRETCH + 4) / 4];
   uchar goes_on[WALKERS];
   place_t end;
   int first;
@@ -159,9 +161,11 @@ INLINE void load_window(uint *words, tile_t tile, corner_t corner)
     const load_t load = load_of(k);
     const int lane = corner.lane + load.lane;
     const int column = corner.diagonal + lane * R + 8 * load.part + load.column;
-    const bool there = lane >= 0 && column >= 0 && column < tile.columns && load.part < DIR_WORDS;
-    const uint word = tile.dirs[there ? word_at(tile, lane, load.part, column) : 0];
-    words[k] = there ? word : 0;  // zeros go nowhere
+    const bool mine = (k + 1) * WALKERS <= WORDS || load.part < DIR_WORDS;
+    const bool there = (lane >= 0) & (column >= 0) & (column < tile.columns) & mine;
+    const size_t at = word_at(tile, max(lane, 0), load.part, column);  // no branch: all loads are under
+    const uint word = tile.dirs[there ? at : 0];                      // way at once
+    words[k] = there ? word : 0;                                      // zeros go nowhere
   }
 }
 
@@ -170,46 +174,54 @@ INLINE void store_window(__local uint *window, const uint *words)
   EACH_LOAD(k) {
     const load_t load = load_of(k);
     const int at = (load.lane * DIR_WORDS + load.part) * COLUMNS_A_PART + load.column;
-    if (load.part < DIR_WORDS) window[at] = words[k];
+    if ((k + 1) * WALKERS <= WORDS || load.part < DIR_WORDS) window[at] = words[k];
   }
 }
 
 // The word of the cell in a row and on a diagonal of the window.
-INLINE int window_at(int row, int diagonal)
+INLINE uint window_at(uint row, uint diagonal)
 {
-  const int r = row % R;
+  const uint r = row % R;
   return (row / R * DIR_WORDS + r / 8) * COLUMNS_A_PART + diagonal + r % 8;
 }
 
-// Bit k of a block's word for a diagonal: does a path at H in its row k go another way, or end?
+// Bit k of a block's word for a diagonal: does a path at H in its row k go another way, or end?  Above
+// the window, LOOK blocks say that it does.
 INLINE void mark_stops(__local uint *stops, __local const uint *window)
 {
-  for (int at = get_local_id(0); at < BLOCKS * DIAGONALS; at += WALKERS) {
-    const int first = at / DIAGONALS * 32, diagonal = at % DIAGONALS;
+  for (uint at = get_local_id(0); at < BLOCKS * DIAGONALS; at += WALKERS) {
+    const uint first = at / DIAGONALS * 32, diagonal = at % DIAGONALS;
     uint marks = 0;
     _Pragma("unroll") for (int k = 0; k < 32; k++) {
       const uint word = window[window_at(first + k, diagonal)];
       marks |= (uint)((word >> 4 * ((first + k) % R % 8) & 3) != 1) << k;
     }
-    stops[at] = marks;
+    stops[LOOK * DIAGONALS + at] = marks;
   }
+  for (int at = get_local_id(0); at < LOOK * DIAGONALS; at += WALKERS) stops[at] = ~0u;
+}
+
+// How many diagonal moves a path at H makes, 64 at most, which 32 rows and those above them say.
+INLINE int run_of(__local const uint *stops, uint row)
+{
+  const uint bits = 31 - row % 32, first = stops[LOOK * DIAGONALS], next = stops[DIAGONALS], last = stops[0];
+  const uint high = (((ulong)first << 32 | next) << bits) >> 32, low = (((ulong)next << 32 | last) << bits) >> 32;
+  return clz(high) + (clz(low) & ((int)(high != 0) - 1));  // no branch, which loads would wait for
 }
 
 // Walk until the path ends or leaves the window or the tile; stretch has zeros, which diagonal moves are.
 INLINE place_t walk_window(place_t p, corner_t corner, int kept, __local const shared_t *shared, __local uchar *stretch)
 {
   int row = p.row - corner.lane * R, diagonal = p.column - p.row - corner.diagonal, made = 0, move = 0;
-  while (row >= 0 && diagonal >= 0 && diagonal < DIAGONALS) {
+  while (row >= 0 && (uint)diagonal < DIAGONALS && move >= 0) {  // no other branch: all loads at once
     const uint word = shared->window[window_at(row, diagonal)];
-    const uint stops = shared->stops[row / 32 * DIAGONALS + diagonal];
-    move = next_move(word, row % R, p.last & kept);
-    if (move < 0) break;
-    const int run = move ? 1 : min((int)clz(stops << (31 - row % 32)), row % 32 + 1);
-    if (move) stretch[made] = move;
-    made += run;
-    row -= move == 1 ? 0 : run;
-    diagonal += move == 0 ? 0 : move == 1 ? -1 : 1;
-    p.last = move;
+    const int run = run_of(shared->stops + (uint)row / 32 * DIAGONALS + diagonal, row);
+    move = next_move(word, (uint)row % R, p.last & kept);
+    stretch[made] = max(move, 0);
+    made += move == 0 ? run : move > 0;
+    row -= move == 0 ? run : move == 2;
+    diagonal += move > 0 ? 2 * move - 3 : 0;
+    p.last = move < 0 ? p.last : move;
   }
   p.row = corner.lane * R + row;
   p.column = corner.diagonal + diagonal + p.row;
@@ -218,11 +230,12 @@ INLINE place_t walk_window(place_t p, corner_t corner, int kept, __local const s
   return p;
 }
 
-// Follow a gap to its end, or to the tile's: each work-item looks at one of the cells ahead.
-INLINE place_t follow_gap(place_t p, tile_t tile, __local shared_t *shared, __global uchar *restrict moves)
+// If asked to, follow a gap to its end, or to the tile's: each work-item looks at one of the cells ahead.
+// (A loop without turns, not a condition around it: PoCL gets barriers in conditions wrong.)
+INLINE place_t follow_gap(bool asked, place_t p, tile_t tile, __local shared_t *shared, __global uchar *restrict moves)
 {
   const int k = get_local_id(0), gap = p.last;
-  int run = WALKERS;
+  int run = asked ? WALKERS : 0;
   while (run == WALKERS) {
     const int row = p.row - (gap == 2 ? k : 0), column = p.column - (gap == 1 ? k : 0);
     const bool there = row >= 0 && column >= 0;
@@ -248,8 +261,9 @@ INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global u
   uint words[LOADS];
   bool loaded = false;
   while (p.row >= 0 && p.column >= 0 && !p.ended) {
-    if (!loaded || !in_window(p, ahead)) {
-      if (p.last) p = follow_gap(p, tile, shared, moves);
+    const bool lost = !loaded || !in_window(p, ahead);
+    p = follow_gap(lost && p.last, p, tile, shared, moves);
+    if (lost) {
       ahead = corner_around(p);
       load_window(words, tile, ahead);
     }
@@ -259,7 +273,7 @@ INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global u
     ahead = (corner_t){corner.lane - LANES, p.column - p.row - DIAGONALS / 2};
     loaded = corner.lane > 0;
     if (loaded) load_window(words, tile, ahead);
-    for (int k = get_local_id(0); k < (STRETCH + 3) / 4; k += WALKERS) shared->stretch[k] = 0;
+    for (int k = get_local_id(0); k < (STRETCH + 4) / 4; k += WALKERS) shared->stretch[k] = 0;
     mark_stops(shared->stops, shared->window);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (get_local_id(0) == 0) shared->end = walk_window(p, corner, tile.kept, shared, stretch);

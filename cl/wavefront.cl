@@ -27,7 +27,7 @@ typedef struct {
   int profile_bytes;
   given_t given;
   __global const int *lines, *columns;
-  int column_count;
+  int column_count, apart;
   __global int *crossed;
 #if BLOCKED
   __global const int *pairs, *pair_places;
@@ -79,6 +79,7 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   w.highest = t->highest;
   w.rows_after = t->rows_after;
   w.columns_after = t->columns_after;
+  w.apart = t->apart;
   w.depth = t->depth;
   w.limit8 = t->limit8;
   w.stage = stage;
@@ -116,7 +117,7 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
 #define TILE_INIT \
   {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, right, target_pad, \
    gap_open, gap_extend, capacity, hits, late, letters, chunk, highest, depth, limit8, rows_after, columns_after, profiles, PROFILE_BYTES, SCORE_GIVEN, \
-   lines, columns, column_count, crossed BLOCKED_GIVEN}
+   lines, columns, column_count, 0, crossed BLOCKED_GIVEN}
 #if BLOCKED
 #define BLOCKED_ARGS , __global const int *restrict pairs, __global const int *restrict pair_places, int pair_score
 #define BLOCKED_GIVEN , pairs, pair_places, pair_score
@@ -134,8 +135,9 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
 // Tiles side by side.  What is said of each, in ints from the start of `bus` where it is a place there:
 // rows (whole strips) and columns, where its letters begin in `query` and `target`, its bus, the bus's
 // stride, its left edge (m + 1 H with the corner, m X), its inner columns and how many, its first
-// strip's progress, its moves, where its letters begin in `letters`.  `known` has a score for each: what cannot reach it inside is pruned.
-#define TILE_WORDS 12
+// strip's progress, its moves, where its letters begin in `letters`, and `apart`.  `known` has a score for
+// each: what cannot reach it near the tile's last corner is pruned.
+#define TILE_WORDS 13
 #define MANY_ARGS , __global const long *restrict tiles, int tile_count
 INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *said)
 {
@@ -146,6 +148,7 @@ INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *said)
   t.query += said[2];
   t.target += said[3];
   t.letters += said[11];
+  t.apart = (int)said[12];
   t.bus = start + said[4];
   t.stride = lanes_share(scratch, (int)said[5]);
   t.left_h = start + said[6];

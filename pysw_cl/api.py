@@ -6,24 +6,26 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, astuple
+from functools import partial
 from typing import Any
 
-from .checkpoint import Job, Store
+from .checkpoint import Store
 from .drivers.banded import check_max_cost
 from .drivers.pair import search
 from .drivers.path import Path
-from .drivers.problem import MODES, FreeEnds, Problem
-from .drivers.saving import SavedRun
+from .drivers.problem import MODES, FreeEnds
 from .engines.base import Engine
 from .engines.reference import ReferenceEngine
 from .engines.sweep import Progress
-from .errors import InputError, InternalError
+from .errors import InputError
 from .frame import make_frames
+from .job import Job, alignment_of, path_of
+from .likely_strand import likely_minus
 from .plan import Plan, make_plan
 from .precision import check_range
 from .progress import part_of
-from .results import Alignment, Stats, runs_from_moves, unscale
-from .saved_result import FoundPath, save_result, saved_result
+from .results import Alignment, Stats
+from .saved_job import run_saved
 from .scoring import cached_scoring
 from .sequences import as_sequence
 from .tile import Hit
@@ -77,7 +79,8 @@ def align(
     strand : "plus", "minus" or "both"
         Align the query as it is, its reverse complement, or whichever of them scores more (plus
         when they score the same); nucleotides only.  Coordinates stay those of the letters as given
-        (`Alignment`); with free ends, start and end are those of what is aligned.
+        (`Alignment`); with free ends, start and end are those of what is aligned.  Of "both" the
+        one that is likely to be better is searched first, which saves time and changes no result.
     query_range, target_range : (start, end), optional
         Compare only this part of a sequence, 0-based and half-open, as if the rest were not there;
         results still count in the whole sequence.
@@ -98,8 +101,9 @@ def align(
         The first call comes before any work, with what an earlier run has done (0 without one).
         A path adds to ``total`` about what it computes again; pruned cells count as done.
     checkpoint : path, optional
-        A folder, made if need be, in which the run saves rows of cells as it goes, and its result
-        in the end.  A folder in which a run of the same job was interrupted is taken up there.
+        A folder, made if need be, in which the run saves rows of cells (or the tiles of a band, see
+        ``max_cost``) as it goes, and its result in the end.  A folder in which a run of the same
+        job was interrupted is taken up there.
     disk_size : int, optional
         Bytes that the folder may take.  Default: 10 GiB, half of what is free on its disk, or what
         128 rows need, whichever is least.
@@ -137,25 +141,27 @@ def align(
     query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
     frames = make_frames(query, target, query_range, target_range, strand, scoring)
     check_range(scoring, *frames[0].shape, mode)
-    jobs = [Job(query, target, scoring, mode, astuple(free), output, frame) for frame in frames]
+    job = Job(query, target, scoring, mode, astuple(free), output, frames[0], len(frames) > 1)
+    cost = None if mode == "local" or (max_cost == "auto" and not prune) else max_cost
     if checkpoint is not None:
-        if len(jobs) > 1:
-            raise InputError(
-                "a checkpoint is of one strand; run strand='plus' and strand='minus' with a folder "
-                "each, and take the better score"
-            )
         make_engine(device, plan)  # what is wrong with them is said before a folder is made
-        wishes = {"prune": bool(prune), "device": device, "plan": plan, "disk_size": disk_size}
-        with Store.begin(checkpoint, jobs[0], _lasting(wishes)) as store:
-            limits = {"disk_size": disk_size, "stop_after": stop_after}
-            return _run_saved(store, device, plan, bool(prune), progress, **limits)
+        wishes = {
+            "prune": bool(prune),
+            "max_cost": cost,
+            "device": device,
+            "plan": plan,
+            "disk_size": disk_size,
+        }
+        with Store.begin(checkpoint, job, _lasting(wishes)) as store:
+            engines = partial(make_engine, device, plan)
+            limits = disk_size, stop_after
+            return run_saved(store, engines, wishes, progress, *limits)
     if disk_size is not None or stop_after is not None:
         raise InputError("disk_size and stop_after go with checkpoint")
     engine, chosen = make_engine(device, plan)
     stats = Stats()
-    cost = None if mode == "local" or (max_cost == "auto" and not prune) else max_cost
     how = {"prune": bool(prune), "max_cost": cost, "progress": progress, "stats": stats}
-    job, end, path, tiles = _best_strand(engine, chosen, jobs, how)
+    job, end, path, tiles = _best_strand(engine, chosen, job, how)
     found = None if path is None else path_of(job, end, path)
     stats.seconds = time.perf_counter() - started
     stats.device_bytes = engine.peak_bytes
@@ -186,9 +192,10 @@ def resume(
         wishes = store.wishes
         if plan is None and device is None:
             plan = wishes["plan"]
-        how = {"disk_size": disk_size or wishes["disk_size"], "stop_after": stop_after}
+        limits = disk_size or wishes["disk_size"], stop_after
         device = wishes["device"] if device is None else device
-        return _run_saved(store, device, plan, wishes["prune"], progress, **how)
+        engines = partial(make_engine, device, plan)
+        return run_saved(store, engines, wishes, progress, *limits)
 
 
 def _check_options(
@@ -204,82 +211,16 @@ def _check_options(
         raise InputError(f"stop_after must be a number of seconds or None, not {stop_after!r}")
 
 
-def problem_of(job: Job) -> Problem:
-    """The comparison that a job asks for."""
-    free = FreeEnds(*job.free_ends)
-    return Problem(*job.frame.codes(job.scoring), job.scoring, job.mode, free)
-
-
 def _lasting(wishes: dict[str, Any]) -> dict[str, Any]:
     """What of a caller's wishes outlives the process: not a device object."""
-    device, plan = wishes["device"], wishes["plan"]
+    device, plan, cost = wishes["device"], wishes["plan"], wishes["max_cost"]
     if isinstance(plan, Plan):
         plan = {name: v for name, v in asdict(plan).items() if name not in ("device", "fixed")}
     if isinstance(plan, Mapping):
         plan = {str(k): v if isinstance(v, str) else int(v) for k, v in plan.items()}
-    return {**wishes, "device": device if isinstance(device, str) else "auto", "plan": plan}
-
-
-def _run_saved(
-    store: Store,
-    device: Any,
-    plan: Plan | Mapping[str, Any] | None,
-    prune: bool,
-    progress: Progress | None,
-    **how: Any,
-) -> Alignment:
-    """Run a job with a checkpoint, or read its result if it is finished."""
-    found = saved_result(store)
-    if found is not None:
-        return alignment_of(store.job, *found)
-    engine, chosen = make_engine(device, plan)
-    for name in ("tile_cells", "walk_cells", "busy_rows"):
-        how[name] = getattr(chosen, name)
-    run = SavedRun(engine, problem_of(store.job), store, prune=prune, progress=progress, **how)
-    end = run.end()
-    path = path_of(store.job, end, run.path(end)) if run.want_path else None
-    stats = run.stats()
-    result = alignment_of(store.job, end, path, chosen, stats)
-    save_result(store, end, path, chosen, stats)
-    return result
-
-
-def path_of(job: Job, end: Hit, path: Path) -> FoundPath:
-    """Where a path starts, and its runs."""
-    letters = job.frame.region(path.row, end.row, path.column, end.column)
-    return path.row, path.column, runs_from_moves(path.forward(), *letters, job.scoring)
-
-
-def alignment_of(
-    job: Job,
-    end: Hit,
-    path: FoundPath | None,
-    plan: Plan,
-    stats: Stats,
-    tiles: TileMap | None = None,
-) -> Alignment:
-    """The result as users see it; a path is scored again."""
-    start = None if path is None else path[:2]
-    found: dict[str, Any] = dict(
-        job.frame.found(start, None if job.output == "score" else (end.row, end.column))
-    )
-    found["strand"] = job.frame.strand
-    if tiles is not None:
-        found["tiles"] = job.frame.map(tiles, job.scoring.scale)
-    if path is not None:
-        found["runs"] = path[2]
-    score = unscale(end.score, job.scoring)
-    common = job.query, job.target, job.scoring
-    result = Alignment(score, job.mode, *common, plan=plan, stats=stats, **found)
-    if path is not None and result.rescore() != score:
-        scoring = job.scoring
-        raise InternalError(
-            f"the path scores {result.rescore()}, not {score}; please report this with both "
-            f"sequences, mode={job.mode!r}, free_ends={job.free_ends}, matrix of "
-            f"{scoring.letters} {scoring.matrix.tolist()}, gap_open={scoring.gap_open}, "
-            f"gap_extend={scoring.gap_extend} (of scale {scoring.scale}) and {plan}"
-        )
-    return result
+    cost = cost if cost is None or isinstance(cost, str) else float(cost)
+    device = device if isinstance(device, str) else "auto"
+    return {**wishes, "device": device, "plan": plan, "max_cost": cost}
 
 
 def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Engine, Plan]:
@@ -296,18 +237,20 @@ def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Eng
 
 
 def _best_strand(
-    engine: Engine, plan: Plan, jobs: list[Job], how: dict[str, Any]
+    engine: Engine, plan: Plan, job: Job, how: dict[str, Any]
 ) -> tuple[Job, Hit, Path | None, TileMap]:
-    """The first job with the best score, the best end in it, and the path where wanted.  A later
-    one is searched only for what beats the ones before, which prunes most of it."""
+    """The strand with the best score, plus among equals, as a job; the best end in it, and the path
+    where wanted.  The likely one of two is first; the other is searched only for what makes it the
+    better one, which prunes most of it."""
     found: tuple[Job, Hit, Path | None, TileMap] | None = None
-    for k, job in enumerate(jobs):
-        beat = None if found is None else found[1].score
+    jobs = job.strands(job.both and likely_minus(job.frame))
+    for k, one in enumerate(jobs):
+        this = one.beating(found and found[1])
         part = how | {"progress": part_of(how["progress"], k, len(jobs))}
         end, path, tiles = search(
-            engine, plan, problem_of(job), job.output == "path", beat=beat, **part
+            engine, plan, this.problem, job.output == "path", beat=this.beat, **part
         )
-        if beat is None or end.score > beat:
-            found = job, end, path, tiles
+        if this.better(end):
+            found = this, end, path, tiles
     assert found is not None
     return found

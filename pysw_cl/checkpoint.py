@@ -1,11 +1,15 @@
 """Checkpoints: a folder that holds all that a run needs to go on, and its result in the end.
 
-    job.json            what is computed, and the wishes that a resume takes as defaults
+    job.json            what is computed, in which order of two strands, and the wishes that a
+                        resume takes as defaults
     query, target       the letters
     rows-FROM-TO        a band of rows: its last row of cells (the special row), its parts of the
                         special columns, and the best cell and the counts up to it
     walk-NUMBER         a part of the path, from its end backward
+    band-NUMBER         tiles of a search in a band, where there are no rows yet
+    whole               no band pays
     result              the result
+    plus/, minus/       of both strands: rows, walk and result of each
 
 Every file is sealed (:mod:`pysw_cl.sealed`) and names its job, so what is missing, damaged or of
 another job is known as such.  Method: the special rows of CUDAlign 2 (Sandes & de Melo, IPDPS
@@ -21,8 +25,6 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +33,8 @@ from numpy.typing import NDArray
 
 from ._version import __version__
 from .errors import CheckpointError
-from .frame import Frame
-from .scoring import Scoring
+from .job import Job, canonical, digest
+from .likely_strand import likely_minus
 from .sealed import (
     DamagedFile,
     SealedFile,
@@ -50,51 +52,30 @@ try:
 except ImportError:  # a system without it: two runs on one folder are not noticed
     fcntl = None  # type: ignore[assignment]
 
-FORMAT = 1
+#: What is written; earlier ones are read: 1 had one strand, and no maps of tiles.
+FORMAT = 2
 #: Names of files in a checkpoint.
-_OURS = re.compile(r"(lock|job\.json|query|target|result|rows-\d+-\d+|walk-\d+)(\.part)?")
+_OURS = re.compile(
+    r"plus|minus|(lock|job\.json|query|target|result|whole|rows-\d+-\d+|walk-\d+|band-\d+)(\.part)?"
+)
 #: Letters, moves and runs are kept in pieces of this many.
 PIECE = 1 << 24
 
 
-@dataclass(frozen=True, eq=False)
-class Job:
-    """What is computed: ``free_ends`` are the four of `FreeEnds`, ``output`` is align's, ``frame``
-    says which part of the sequences and which strand."""
-
-    query: Sequence
-    target: Sequence
-    scoring: Scoring
-    mode: str
-    free_ends: tuple[bool, ...]
-    output: str
-    frame: Frame
-
-    @cached_property
-    def facts(self) -> dict[str, Any]:
-        """All that decides the result; sequences by length and digest."""
-        return {
-            "query": _digest(self.query),
-            "target": _digest(self.target),
-            "scoring": _scoring_facts(self.scoring),
-            "mode": self.mode,
-            "free_ends": list(self.free_ends),
-            "output": self.output,
-            "range": self.frame.places,
-            "strand": self.frame.strand,
-        }
-
-    @cached_property
-    def key(self) -> str:
-        """A digest of the facts."""
-        return hashlib.sha256(_canonical(self.facts)).hexdigest()
-
-
 class Store:
-    """A checkpoint folder, held by this run alone while it is open (a context manager)."""
+    """A checkpoint folder, held by this run alone while it is open (a context manager), or the part
+    for one of both strands in that of a ``whole`` job.  ``minus_first``: the order of the two."""
 
-    def __init__(self, folder: Path, job: Job, wishes: dict[str, Any]) -> None:
-        self.folder, self.job, self.wishes = folder, job, wishes
+    def __init__(
+        self,
+        folder: Path,
+        job: Job,
+        wishes: dict[str, Any],
+        minus_first: bool,
+        whole: Store | None = None,
+    ) -> None:
+        self.folder, self.job, self.wishes, self.minus_first = folder, job, wishes, minus_first
+        self._whole = whole
 
     @classmethod
     @contextlib.contextmanager
@@ -113,16 +94,21 @@ class Store:
             raise cannot_write(path, error) from error
         with _held(path):
             manifest = path / "job.json"
+            minus_first: bool | None = None
             others = [p.name for p in path.iterdir() if not _OURS.fullmatch(p.name)]
             if manifest.exists():
                 with contextlib.suppress(DamagedFile):  # it is written again
-                    _check_same(path, _read_manifest(manifest)["job"], job)
+                    content = _read_manifest(manifest)
+                    _check_same(path, content["job"], job)
+                    minus_first = content.get("minus_first", False)
             elif others:
                 raise CheckpointError(
                     f"{path} holds other files ({min(others)}) and no job.json; give an empty or "
                     "a new folder"
                 )
-            store = cls(path, job, dict(wishes))
+            if minus_first is None:
+                minus_first = job.both and likely_minus(job.frame)
+            store = cls(path, job, dict(wishes), minus_first)
             store._clean()
             store._keep_letters("query", job.query)
             store._keep_letters("target", job.target)
@@ -149,16 +135,35 @@ class Store:
                     f"{str(error).partition(';')[0]}; align the same sequences again with this "
                     "folder as checkpoint: the rows in it are used"
                 ) from error
-            store = cls(path, job, content["wishes"])
+            store = cls(path, job, content["wishes"], content.get("minus_first", False))
             store._clean()
             yield store
+
+    def part(self, job: Job) -> Store:
+        """The part for a ``job`` of one strand of this one's."""
+        folder = self.folder / job.frame.strand
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise cannot_write(folder, error) from error
+        store = Store(folder, job, self.wishes, self.minus_first, self)
+        store._clean()
+        return store
+
+    @property
+    def _root(self) -> Path:
+        return self.folder if self._whole is None else self._whole.folder
 
     @property
     def how(self) -> str:
         """How to go on, for messages."""
-        return (
-            f"continue with pysw_cl.resume({str(self.folder)!r}) or: pysw-cl resume {self.folder}"
-        )
+        folder = self._root
+        return f"continue with pysw_cl.resume({str(folder)!r}) or: pysw-cl resume {folder}"
+
+    @property
+    def what(self) -> str:
+        """What of the job this is, for messages."""
+        return "" if self._whole is None else f" of the {self.job.frame.strand} strand"
 
     def bands(self, every: bool, trusted: Collection[Path] = ()) -> list[SavedBand]:
         """Sound bands in order, none overlapping: ``every`` one that there is, or only the last.
@@ -166,7 +171,7 @@ class Store:
         All that is in a band given has been read and checked, but for those whose paths are
         ``trusted``.
         """
-        found = [SavedBand(file) for file in self._sealed("rows")]
+        found = [SavedBand(file) for file in self.sealed("rows")]
         found.sort(key=lambda band: (band.start, -band.end))
         if not every:
             last = sorted(found, key=lambda band: band.end, reverse=True)
@@ -178,9 +183,19 @@ class Store:
                 bands.append(band)
         return bands
 
+    def bands_to(self, last: list[SavedBand]) -> list[SavedBand]:
+        """The bands that led to the ``last`` one, for their facts: the rest of them is not checked,
+        and where one is lost there is none."""
+        found = [SavedBand(file) for file in self.sealed("rows")] if last else []
+        bands = list(last)
+        for band in sorted(found, key=lambda band: (band.end, -band.start), reverse=True):
+            if band.end <= bands[-1].start:
+                bands.append(band)
+        return bands
+
     def used(self) -> int:
-        """Bytes in the folder."""
-        return sum(path.stat().st_size for path in self.folder.iterdir())
+        """Bytes in the whole folder."""
+        return sum(path.stat().st_size for path in self._root.rglob("*") if path.is_file())
 
     def free(self) -> int:
         """Bytes that are free on its disk."""
@@ -215,7 +230,21 @@ class Store:
         except DamagedFile:
             return None
 
-    def _sealed(self, kind: str) -> Iterator[SealedFile]:
+    def has(self, pattern: str) -> bool:
+        """Is there a file of such a name?"""
+        return any(self.folder.glob(pattern))
+
+    def drop(self, *kinds: str) -> None:
+        """Remove files that are needed no more."""
+        try:
+            for kind in kinds:
+                for path in self.folder.glob(f"{kind}-*"):
+                    path.unlink()
+        except OSError as error:
+            raise cannot_write(self.folder, error) from error
+
+    def sealed(self, kind: str) -> Iterator[SealedFile]:
+        """Files of this job with an index that is sound."""
         for path in self.folder.glob(f"{kind}-*"):
             with contextlib.suppress(DamagedFile):
                 file = SealedFile(path)
@@ -245,9 +274,10 @@ class Store:
                 side: [s.name, s.description]
                 for side, s in (("query", job.query), ("target", job.target))
             },
+            "minus_first": self.minus_first,
             "wishes": self.wishes,
         }
-        content["checksum"] = hashlib.sha256(_canonical(content)).hexdigest()
+        content["checksum"] = hashlib.sha256(canonical(content)).hexdigest()
         path = self.folder / "job.json"
         beside = path.with_name("job.json.part")
         try:
@@ -281,55 +311,27 @@ def _held(folder: Path) -> Iterator[None]:
         yield
 
 
-def _canonical(facts: Mapping[str, Any]) -> bytes:
-    return json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _digest(sequence: Sequence) -> dict[str, Any]:
-    digest = hashlib.sha256(np.ascontiguousarray(sequence.letters).data)
-    return {"length": len(sequence), "sha256": digest.hexdigest()}
-
-
-def _scoring_facts(scoring: Scoring) -> dict[str, Any]:
-    """All fields of a scoring, as JSON can hold them: an array as its type and its values."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return {"dtype": value.dtype.str, "values": value.tolist()}
-        return [int(v) for v in value] if isinstance(value, tuple) else value
-
-    return {field.name: plain(getattr(scoring, field.name)) for field in fields(scoring)}
-
-
-def _scoring(facts: Mapping[str, Any]) -> Scoring:
-    def real(value: Any) -> Any:
-        if isinstance(value, dict):
-            return np.array(value["values"], value["dtype"])
-        return tuple(value) if isinstance(value, list) else value
-
-    return Scoring(**{name: real(value) for name, value in facts.items()})
-
-
 def _read_manifest(path: Path) -> dict[str, Any]:
     """job.json, checked.  Raises DamagedFile, or CheckpointError for another format version."""
     try:
         content = json.loads(path.read_text())
         checksum = content.pop("checksum")
-        sound = checksum == hashlib.sha256(_canonical(content)).hexdigest()
+        sound = checksum == hashlib.sha256(canonical(content)).hexdigest()
     except (OSError, ValueError, KeyError, AttributeError):
         sound = False
     if not sound:
         raise DamagedFile(f"{path} is damaged")
-    if content["format"] != FORMAT:
+    if content["format"] > FORMAT:
         raise CheckpointError(
             f"{path.parent} is of checkpoint format {content['format']}, written by "
-            f"{content['made_by']}; this version reads format {FORMAT}: resume it with that one"
+            f"{content['made_by']}; this version reads formats up to {FORMAT}: resume it with that "
+            "one"
         )
     return dict(content)
 
 
 def _check_same(folder: Path, there: Mapping[str, Any], job: Job) -> None:
-    here = json.loads(_canonical(job.facts))
+    here = json.loads(canonical(job.facts))
     different = [name.replace("_", " ") for name in here if there.get(name) != here[name]]
     if different:
         raise CheckpointError(
@@ -345,15 +347,10 @@ def _job(folder: Path, content: Mapping[str, Any]) -> Job:
         letters = _joined(SealedFile(folder / name), "letters")
         title, description = content["names"][name]
         sequence = Sequence(title, description, letters)
-        if _digest(sequence) != facts[name]:
+        if digest(sequence) != facts[name]:
             raise DamagedFile(f"{folder / name} is damaged")
         sides.append(sequence)
-    ends = tuple(facts["free_ends"])
-    scoring = _scoring(facts["scoring"])
-    row, row_end, column, column_end = facts["range"]
-    both = sides[0].letters, sides[1].letters
-    frame = Frame(both, row, row_end, column, column_end, facts["strand"] == "minus")
-    return Job(sides[0], sides[1], scoring, facts["mode"], ends, facts["output"], frame)
+    return Job.of(facts, *sides)
 
 
 def _joined(file: SealedFile, name: str) -> NDArray[np.uint8]:

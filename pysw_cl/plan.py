@@ -84,6 +84,12 @@ class Plan:
         """Rows of a tile that gives every work-group a strip."""
         return 1 if self.engine == "reference" else self.B * self.T * self.alpha
 
+    @property
+    def fill(self) -> int:
+        """Columns that the first of ``busy_rows`` are ahead of the last: a tile takes so much
+        longer than its columns do."""
+        return 0 if self.engine == "reference" else self.B * (self.T + self.chunk)
+
     def without_narrow(self) -> Plan:
         """This plan for what narrow lanes do not do; itself where it has none."""
         lanes, T, alpha = LANE_SETS[self.lanes].instead or (self.lanes, self.T, self.alpha)
@@ -119,7 +125,8 @@ class Plan:
         if not fit:
             return None
         alpha = min(fit, key=cost)
-        if narrow == "packed" and m <= self.B * self.T * alpha:
+        at_once = self.B * self.T * alpha
+        if narrow == "packed" and m <= at_once and n <= 2 * at_once:
             return replace(self, alpha=alpha, chunk=min(self.chunk, 64))  # follow sooner
         return replace(self, alpha=alpha)
 

@@ -25,13 +25,34 @@ def part_of(
     return lambda done, total: progress(part * total + done, parts * total)
 
 
+class Estimate:
+    """The time that a run has left, from what its progress callback is told.
+
+    The first cells take longer than others, because kernels are built for them: as soon as there
+    are more, the speed is that of those that follow.
+    """
+
+    def __init__(self) -> None:
+        self._told: list[tuple[float, int]] = []
+
+    def seconds_left(self, done: int, total: int, now: float) -> float | None:
+        """Seconds that are left at ``now``, or None while nothing tells a speed."""
+        if len(self._told) < 2 and (not self._told or done > self._told[-1][1]):
+            self._told.append((now, done))
+        for then, before in reversed(self._told):
+            if done > before:
+                return (total - done) * (now - then) / (done - before)
+        return None
+
+
 class ProgressBar:
     """A progress callback that draws cells done, GCUPS and the time left on ``stream``.
 
-    Speed and time left count from the first call of a run, so what an earlier run had done is no
-    part of them.  Nothing is drawn before ``delay`` seconds have passed, so a short run leaves no
-    trace; after that the line is drawn again at most every ``interval`` seconds.  ``begin`` starts
-    another run on the same line, so that many short ones show, too.  ``clear`` wipes it.
+    Speed and time left (`Estimate`) count from the first call of a run, so what an earlier run had
+    done is no part of them.  Nothing is drawn before ``delay`` seconds have passed, so a short run
+    leaves no trace; after that the line is drawn again at most every ``interval`` seconds.
+    ``begin`` starts another run on the same line, so that many short ones show, too.  ``clear``
+    wipes it.
     """
 
     def __init__(
@@ -46,26 +67,28 @@ class ProgressBar:
         self._interval = interval
         self._clock = clock
         self._first: tuple[float, int] | None = None
+        self._estimate = Estimate()
         self._next = clock() + delay
         self._drawn = 0
         self._label = ""
 
     def begin(self, label: str) -> None:
         """The next run starts now; ``label`` stands before its bar."""
-        self._first = None
+        self._first, self._estimate = None, Estimate()
         self._label = label
 
     def __call__(self, done: int, total: int) -> None:
         now = self._clock()
         if self._first is None:
             self._first = now, done
+        left = self._estimate.seconds_left(done, total, now)
         if now < self._next or total <= 0:
             return
         self._next = now + self._interval
         share = min(1.0, done / total)
         started, before = self._first
         rate = (done - before) / max(now - started, 1e-9)
-        speed = f"{rate / 1e9:8.2f} GCUPS  {duration((total - done) / rate)} left" if rate else ""
+        speed = "" if left is None else f"{rate / 1e9:8.2f} GCUPS  {duration(left)} left"
         filled = int(share * _WIDTH)
         bar = "#" * filled + "." * (_WIDTH - filled)
         self._draw(f"{self._label}[{bar}] {share:6.1%} {speed}".rstrip())

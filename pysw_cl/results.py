@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Moves = NDArray[np.uint8]
 Found = TypeVar("Found")
 #: Pieces of a path that are looked at side by side.
-AT_ONCE = 8
+AT_ONCE = min(8, os.cpu_count() or 1)
 
 #: The moves of a path: a letter of each, one that consumes target, one that consumes query.
 DIAGONAL, TARGET, QUERY = 0, 1, 2
@@ -183,6 +183,18 @@ class Stats:
         """Add the cells of one tile."""
         for kind, count in cells.items():
             self.cells[kind] = self.cells.get(kind, 0) + count
+
+    def plus(self, other: Stats) -> Stats:
+        """What two runs cost, one after the other."""
+        total = Stats(
+            dict(self.cells),
+            self.launches + other.launches,
+            self.seconds + other.seconds,
+            max(self.device_bytes, other.device_bytes),
+            self.pruned + other.pruned,
+        )
+        total.add_cells(other.cells)
+        return total
 
     @property
     def total_cells(self) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
@@ -67,6 +68,17 @@ class Writer:
                 self._error = error
             self.seconds += time.perf_counter() - started
             self._tasks.task_done()
+
+
+@contextmanager
+def writing() -> Iterator[Writer]:
+    """A writer that has written all it was given when the block ends well."""
+    writer = Writer()
+    try:
+        yield writer
+        writer.flush()
+    finally:
+        writer.close()
 
 
 class BandWriter:

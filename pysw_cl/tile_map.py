@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +43,30 @@ class TileMap:
         and, of other areas, so many cells as ``thinned`` says."""
         skipped = dict.fromkeys(pruned, 1.0)
         skipped |= {area: count / area.cells for area, count in (thinned or {}).items()}
+        return cls._of(shape, tops, skipped)
+
+    @classmethod
+    def joined(cls, shape: tuple[int, int], bands: Mapping[int, TileMap]) -> TileMap:
+        """The map of ``shape`` from those of bands of rows, by their first rows.  Where there is no
+        band nothing is known."""
+        tops: dict[Area, float] = {}
+        skipped: dict[Area, float] = {}
+        for first, band in bands.items():
+            rows = pairwise((band.rows + first).tolist())
+            columns = list(pairwise(band.columns.tolist()))
+            for (row, row_end), scores, shares in zip(rows, band.scores, band.pruned, strict=True):
+                for (column, column_end), score, share in zip(columns, scores, shares, strict=True):
+                    area = Area(row, row_end, column, column_end)
+                    if not np.isnan(score):
+                        tops[area] = float(score)
+                    if share:
+                        skipped[area] = float(share)
+        return cls._of(shape, tops, skipped)
+
+    @classmethod
+    def _of(
+        cls, shape: tuple[int, int], tops: Mapping[Area, float], skipped: Mapping[Area, float]
+    ) -> TileMap:
         areas = list(dict.fromkeys([*tops, *skipped]))
         rows = _cuts(shape[0], [(area.row, area.row_end) for area in areas])
         columns = _cuts(shape[1], [(area.column, area.column_end) for area in areas])
@@ -63,6 +89,26 @@ class TileMap:
             lost = np.add.reduceat(lost, first, axis=axis)
         rows, columns = (cuts[[*_groups(len(cuts) - 1), -1]] for cuts in (rows, columns))
         return cls(rows, columns, scores, lost / np.outer(np.diff(rows), np.diff(columns)))
+
+    def facts(self) -> dict[str, Any]:
+        """The map as JSON can hold it, in few letters: whole scores, pruned cells as counts."""
+        cells = np.outer(np.diff(self.rows), np.diff(self.columns))
+        scores = [[None if np.isnan(s) else int(s) for s in row] for row in self.scores]
+        pruned = np.rint(self.pruned * cells).astype(np.int64)
+        return {
+            "rows": self.rows.tolist(),
+            "columns": self.columns.tolist(),
+            "scores": scores,
+            "pruned": pruned.tolist(),
+        }
+
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, Any]) -> TileMap:
+        """From what :meth:`facts` gave."""
+        rows, columns = (np.array(facts[side], np.int64) for side in ("rows", "columns"))
+        cells = np.outer(np.diff(rows), np.diff(columns))
+        scores = np.array(facts["scores"], np.float64)  # None becomes NaN
+        return cls(rows, columns, scores, np.array(facts["pruned"], np.int64) / cells)
 
     def placed(self, row: int, column: int, scale: int = 1, turned: bool = False) -> TileMap:
         """The map with real scores in the whole sequences, from where the first row and column are;

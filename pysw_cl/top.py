@@ -9,13 +9,13 @@ from math import ceil, isfinite
 from numbers import Real
 from typing import Any
 
-from .api import OUTPUTS, alignment_of, make_engine, path_of, problem_of
-from .checkpoint import Job
+from .api import OUTPUTS, make_engine
 from .drivers.problem import FreeEnds
 from .drivers.top import find_top
 from .engines.sweep import Progress
 from .errors import InputError
 from .frame import make_frames
+from .job import Job, alignment_of, path_of
 from .plan import Plan
 from .precision import check_range
 from .results import Alignment, Stats
@@ -89,12 +89,13 @@ def align_top(
     frame = make_frames(query, target, None, None, "plus", scoring)[0]
     check_range(scoring, *frame.shape, "local")
     job = Job(query, target, scoring, "local", astuple(FreeEnds()), output, frame)
-    problem = problem_of(job)
     engine, chosen = make_engine(device, plan)
 
     results = []
     least, paths = ceil(min_score * scoring.scale), output == "path"
-    for one in find_top(engine, problem, chosen, int(k), least, last_path=paths, progress=progress):
+    for one in find_top(
+        engine, job.problem, chosen, int(k), least, last_path=paths, progress=progress
+    ):
         path = path_of(job, one.end, one.path) if paths and one.path is not None else None
         now = time.perf_counter()
         stats = Stats(one.cells, one.launches, now - started, engine.peak_bytes)

@@ -15,6 +15,8 @@ from pysw_cl.drivers import pace, traceback
 from pysw_cl.errors import PyswError
 
 REFERENCE = {"engine": "reference", "tile_cells": 3000, "walk_cells": 1000}
+#: Tiles so small that a band pays for a pair of some hundreds of letters.
+TINY = {"engine": "reference", "tile_cells": 300, "walk_cells": 200}
 #: Mode and free ends.
 MODES: list[tuple[str, Any]] = [
     ("local", False),
@@ -39,7 +41,7 @@ def tight() -> Iterator[None]:
     """Bands as small as the disk size allows, grids that cut small pairs up, walks saved often;
     nothing waits for a disk, because only processes die here."""
     with (
-        mock.patch.multiple(pace, LEAST_SECONDS=0, LEAST_TIMES=0, FEW_BANDS=1 << 30),
+        mock.patch.multiple(pace, LEAST_SECONDS=0, LEAST_TIMES=0, FILL_TIMES=0),
         mock.patch.multiple(traceback, MOST_PIECES=5, LEAST_SIDE=20),
         mock.patch("os.fsync"),
     ):
@@ -63,10 +65,24 @@ def pair(length: int = 300, seed: int = 3) -> tuple[str, str]:
     return a.tobytes().decode(), b.tobytes().decode()
 
 
+def related(length: int = 250, seed: int = 5) -> tuple[str, str]:
+    """Two similar sequences of about the same length."""
+    rng = np.random.default_rng(seed)
+    a = rng.choice(list("ACGT"), length)
+    b = a.copy()
+    b[::15] = rng.choice(list("ACGT"), len(b[::15]))
+    return "".join(a), "".join(np.concatenate([b[:60], b[65:], b[:3]]))
+
+
+def turned(letters: str) -> str:
+    """The reverse complement."""
+    return letters.translate(str.maketrans("ACGT", "TGCA"))[::-1]
+
+
 def key(found: pysw_cl.Alignment) -> tuple[Any, ...]:
     """All that a result says."""
     ends = found.query_start, found.query_end, found.target_start, found.target_end
-    return (found.score, found.cigar, *ends)
+    return (found.score, found.cigar, *ends, found.strand)
 
 
 def stop_at(calls: int) -> Any:

@@ -19,17 +19,12 @@ from saving import (
     pair,
     rows,
     stop_at,
-    tight,
 )
 
 import pysw_cl
 from pysw_cl.errors import CheckpointError
 
-
-@pytest.fixture(autouse=True)
-def small() -> Any:
-    with tight():
-        yield
+pytestmark = pytest.mark.usefixtures("small")
 
 
 # Going on

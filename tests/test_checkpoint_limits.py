@@ -18,7 +18,6 @@ from saving import (
     options,
     pair,
     rows,
-    tight,
 )
 
 import pysw_cl
@@ -27,11 +26,7 @@ from pysw_cl.drivers import pace
 from pysw_cl.drivers.traceback import grid_places, most_pieces
 from pysw_cl.errors import CheckpointError, InputError, PlanError, Stopped
 
-
-@pytest.fixture(autouse=True)
-def small() -> Any:
-    with tight():
-        yield
+pytestmark = pytest.mark.usefixtures("small")
 
 
 # What is refused

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pysw_cl
-from pysw_cl import align
+from pysw_cl import align, api
 from pysw_cl.alphabet import COMPLEMENT
 from pysw_cl.errors import InputError, SequenceError
 from pysw_cl.formats import paf, pair
@@ -31,6 +33,11 @@ MODES: list[dict[str, Any]] = [
 
 def turned(letters: str) -> str:
     return "".join(OTHER[letter] for letter in reversed(letters))
+
+
+def minus_is_likely(answer: bool) -> Any:
+    """Search the minus strand first, or plus."""
+    return mock.patch.object(api, "likely_minus", lambda frame: answer)
 
 
 def coordinates(r: Alignment) -> tuple[int | None, ...]:
@@ -96,16 +103,28 @@ def test_minus_is_the_turned_query(texts: tuple[str, str], mode: dict[str, Any],
 
 
 @settings(deadline=None, max_examples=60)
-@given(pairs(), st.sampled_from(MODES), st.booleans(), st.sampled_from(["score", "ends", "path"]))
+@given(
+    pairs(),
+    st.sampled_from(MODES),
+    st.booleans(),
+    st.sampled_from(["score", "ends", "path"]),
+    st.booleans(),
+)
 def test_both_is_the_better_one(
-    texts: tuple[str, str], mode: dict[str, Any], prune: bool, output: str
+    texts: tuple[str, str], mode: dict[str, Any], prune: bool, output: str, palindrome: bool
 ) -> None:
+    query, target = texts
+    if palindrome:  # both strands score the same
+        query += turned(query)
     options = {**mode, "sub_score": (2, -3), "plan": REFERENCE, "prune": prune, "output": output}
-    plus, minus = (align(*texts, strand=strand, **options) for strand in ("plus", "minus"))
-    r = align(*texts, strand="both", **options)
+    plus, minus = (align(query, target, strand=strand, **options) for strand in ("plus", "minus"))
     expected = minus if minus.score > plus.score else plus
-    assert (r.score, r.strand, r.cigar) == (expected.score, expected.strand, expected.cigar)
-    assert coordinates(r) == coordinates(expected)
+    assert not palindrome or expected is plus
+    for minus_first in (False, True):
+        with minus_is_likely(minus_first):
+            r = align(query, target, strand="both", **options)
+        assert (r.score, r.strand, r.cigar) == (expected.score, expected.strand, expected.cigar)
+        assert coordinates(r) == coordinates(expected)
 
 
 @pytest.mark.parametrize("kernels", SMALL[:1], ids=str)
@@ -117,7 +136,8 @@ def test_both_on_a_device(kernels: Any) -> None:
         target = "".join(rng.choice(list("ACGT"), 80)) + turned(core[5:-9]) + "ACCA"
         for query, strand in ((core, "minus"), (turned(core), "plus")):
             plan = kernels.plan(tile_cells=600)
-            r = align(query, target, strand="both", plan=plan)
+            with minus_is_likely(length % 2 == 0):
+                r = align(query, target, strand="both", plan=plan)
             host = align(query, target, strand=strand, plan=REFERENCE)
             assert (r.strand, r.score, r.cigar) == (strand, host.score, host.cigar)
             assert coordinates(r) == coordinates(host)
@@ -132,20 +152,34 @@ def test_both_on_a_device(kernels: Any) -> None:
 def test_plus_wins_a_tie() -> None:
     palindrome = "ACGTTAACGT"
     assert turned(palindrome) == palindrome
-    for mode in MODES:
-        r = align("GG" + palindrome + "CC", palindrome, strand="both", plan=REFERENCE, **mode)
-        assert r.strand == "plus"
+    for query, mode, minus_first in product(
+        ("GG" + palindrome + "CC", "AAAA" + palindrome, "GGGG"), MODES, (False, True)
+    ):
+        with minus_is_likely(minus_first):
+            r = align(query, palindrome, strand="both", plan=REFERENCE, **mode)
+        plus, minus = (
+            align(query, palindrome, strand=strand, plan=REFERENCE, **mode)
+            for strand in ("plus", "minus")
+        )
+        expected = minus if minus.score > plus.score else plus
+        assert (r.strand, r.cigar) == (expected.strand, expected.cigar)
+        if query.startswith("GG" + palindrome) or not mode:
+            assert r.strand == "plus"
 
 
-def test_the_second_strand_is_pruned_by_the_first() -> None:
+@pytest.mark.parametrize("strand", ["plus", "minus"])
+def test_the_second_strand_is_pruned_by_the_first(strand: str) -> None:
     rng = np.random.default_rng(3)
-    query = "".join(rng.choice(list("ACGT"), 400))
-    both, plus, minus = (
-        align(query, query, strand=strand, plan=REFERENCE) for strand in ("both", "plus", "minus")
-    )
-    assert both.strand == "plus"
+    target = "".join(rng.choice(list("ACGT"), 400))
+    query = target if strand == "plus" else turned(target)
+    with minus_is_likely(strand == "minus"):
+        both, plus, minus = (
+            align(query, target, strand=name, plan=REFERENCE) for name in ("both", "plus", "minus")
+        )
+    assert both.strand == strand
+    first, second = (plus, minus) if strand == "plus" else (minus, plus)
     assert both.stats.pruned > plus.stats.pruned + minus.stats.pruned
-    assert both.stats.total_cells < plus.stats.total_cells + minus.stats.total_cells // 4
+    assert both.stats.total_cells < first.stats.total_cells + second.stats.total_cells // 4
 
 
 def test_a_matrix_whose_codes_have_no_complement() -> None:

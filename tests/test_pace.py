@@ -66,9 +66,13 @@ def test_the_disk_size_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_work_for_every_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    for busy, least in ((100_000, 100_000), (10**9, 250_000)):
-        run = Run(monkeypatch, 2_000_000, 10**7, 1e9, busy_rows=busy, disk_size=50 * GIB)
-        assert min(run.heights(3_000_000)[:-1]) >= least
+    """All have some, and the first wait for the last a hundredth of the time at most."""
+    for fill, least in ((1, 100_000), (100_000, 100_000), (100_001, 200_000), (300_000, 300_000)):
+        how: dict[str, Any] = {"busy_rows": 100_000, "fill": fill, "disk_size": 50 * GIB}
+        heights = Run(monkeypatch, 2_000_000, 10**7, 1e9, **how).heights(3_000_000)
+        assert len(heights) > 1 and min(heights[:-1]) >= least
+    how["busy_rows"] = 10**9
+    assert Run(monkeypatch, 2_000_000, 10**7, 1e9, **how).heights(3_000_000) == [2_000_000]
 
 
 def test_a_run_that_is_to_stop_has_a_row_by_then(monkeypatch: pytest.MonkeyPatch) -> None:

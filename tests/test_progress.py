@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from pysw_cl.progress import ProgressBar, duration
+from pysw_cl.progress import Estimate, ProgressBar, duration
 
 
 def test_progress_bar() -> None:
@@ -35,6 +35,15 @@ def test_what_an_earlier_run_did_is_no_speed() -> None:
     now[0] = 7.0
     bar(8 * 10**9, 10 * 10**9)
     assert stream.getvalue().endswith("80.0%     1.00 GCUPS  0:02 left")
+
+
+def test_the_first_cells_tell_the_speed_only_while_there_are_no_others() -> None:
+    estimate = Estimate()
+    assert estimate.seconds_left(0, 100, 10.0) is None
+    assert estimate.seconds_left(4, 100, 26.0) == 24 * 16.0
+    assert estimate.seconds_left(4, 100, 28.0) == 24 * 18.0
+    assert estimate.seconds_left(8, 100, 39.0) == 23 * 13.0
+    assert estimate.seconds_left(12, 100, 52.0) == 22 * 13.0
 
 
 def test_duration() -> None:

@@ -20,7 +20,7 @@ import pysw_cl
 from pysw_cl.engines.base import TileJob
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
 from pysw_cl.engines.sweep import Area
-from pysw_cl.engines.tile_set import Part, SideBySide, TileSet
+from pysw_cl.engines.tile_set import ANYWHERE, Part, SideBySide, TileSet
 from pysw_cl.engines.wavefront import WavefrontEngine
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
@@ -116,9 +116,11 @@ class Whole:
                     (1, kept["column", column], row, steps[0], m - row, n - column),
                 ):
                     h = edge.h[first : first + step].astype(np.int64)
-                    promise = h + tiles.match * np.minimum(across, along - 1 - np.arange(len(h)))
-                    most, place = tiles.peaks[k, left, a, b].tolist()
-                    assert most == promise.max() == promise[place]
+                    ahead = along - 1 - np.arange(len(h))
+                    gap = np.maximum(np.abs(across - ahead) - tiles.parts[k].apart, 0)
+                    promise = h + tiles.match * np.minimum(across, ahead) - tiles.extend * gap
+                    most, place, there = tiles.peaks[k, left, a, b].tolist()
+                    assert most == promise.max() == promise[place] and there == h[place]
 
 
 def random_area(rng: np.random.Generator, m: int, n: int, quantum: int) -> Area:
@@ -158,7 +160,8 @@ def test_a_set_of_tiles_is_what_the_reference_gives(lanes: str, local: bool) -> 
                 wholes.append(Whole(area, full_matrices(*codes, scoring, floor, edges)))
             steps = quantum * int(rng.integers(1, 3)), int(rng.integers(1, 300))
             given = [(corner, EdgeArray.of(top), EdgeArray.of(left)) for corner, top, left in sides]
-            outer = tiles.begin(0, [Part(area) for area in areas], given, steps)
+            given_parts = [Part(area, apart=int(rng.choice([0, 30, ANYWHERE]))) for area in areas]
+            outer = tiles.begin(0, given_parts, given, steps)
             for k, whole in enumerate(wholes):
                 whole.check(outer, k, whole.area, m)
 

@@ -35,7 +35,7 @@ CELLS = 4
 #: Side of a tile from which on it is computed only where it can matter.
 PRUNED_SIDE = 1 << 15
 #: Of a side, what a tile is larger than where the path probably leaves it; and the least.
-MARGIN, LEAST_MARGIN = 1 / 16, 64
+MARGIN, LEAST_MARGIN = 1 / 256, 256
 #: Matches by which an H may be less than foreseen where a path leaves a tile that is pruned.
 SLACK = 1024
 #: H, in matches, below which a local path has probably begun in a cell.
@@ -154,8 +154,8 @@ def _some(source: Source, start: int, stop: int) -> NDArray[np.int32]:
 class SetLines:
     """The rows and columns that tiles on a device keep."""
 
-    def __init__(self, tiles: TileSet, match: int) -> None:
-        self.tiles, self.match = tiles, match
+    def __init__(self, tiles: TileSet) -> None:
+        self.tiles = tiles
         self.at = 0  # the tile that the path is in
 
     def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
@@ -182,13 +182,10 @@ class SetLines:
         whole, area = self.tiles.parts[cell.tile].area, cell.area
         r, c = area.row - whole.row, area.column - whole.column
         a, b = r // self.tiles.steps[0], c // self.tiles.steps[1]
-        (top, top_at), (left, left_at) = self.tiles.peaks[cell.tile, :, a, b].tolist()
-        if top >= left:
-            ahead = min(whole.row_end - area.row, whole.column_end - area.column - top_at - 1)
-            at = min(area.column + top_at + 1, column)
-            return Entry(area.row, at, top - self.match * ahead)
-        ahead = min(whole.row_end - area.row - left_at - 1, whole.column_end - area.column)
-        return Entry(min(area.row + left_at + 1, row), area.column, left - self.match * ahead)
+        above, before = self.tiles.peaks[cell.tile, :, a, b].tolist()
+        if above[0] >= before[0]:
+            return Entry(area.row, min(area.column + above[1] + 1, column), above[2])
+        return Entry(min(area.row + before[1] + 1, row), area.column, before[2])
 
     def h_at(self, row: int, column: int) -> int | None:
         """See :class:`Lines`."""
@@ -230,7 +227,7 @@ class Ahead:
 
     def __init__(self, engine: SideBySide, problem: Problem, grid: StartGrid, path: Path) -> None:
         self.engine, self.problem = engine, problem
-        self.match = max(0, problem.scoring.highest)
+        self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
         self.lines = GridLines(grid, path.row, path.column, self.match)
         self.levels = list(self._levels(self.lines.side))
         most = path_bytes(len(problem.query), len(problem.target))
@@ -280,7 +277,7 @@ class Ahead:
             if level == len(self.levels):
                 last = self._step(parts, path)
             else:
-                finer = SetLines(self._finer(level, parts), self.match)
+                finer = SetLines(self._finer(level, parts))
                 self.sets.append(finer)
                 last = self._walk(finer, path)
                 self.sets.pop()
@@ -312,18 +309,15 @@ class Ahead:
             row_end = min(area.row_end, row + margin)
             column_end = min(area.column_end, column + margin)
             row_end = area.row + -(-(row_end - area.row) // quantum) * quantum
-            part = Area(area.row, row_end, area.column, column_end)
-            used += self._bytes(level, part)
+            around = Area(area.row, row_end, area.column, column_end)
+            used += self._bytes(level, around)
             if parts and used > self.level_bytes[level]:
                 break
-            known = None
-            if h is not None and self.problem.floor is not None:
-                known = h - SLACK * self.match - self.problem.scoring.gap_open
-            if max(row_end - area.row, column_end - area.column) < PRUNED_SIDE:
-                known = None
-            if level == len(self.levels):
-                known = None
-            parts.append(Part(part, tile, known))
+            part = Part(around, tile)
+            if h is not None and self._prunes(level, around):
+                apart = row_end - row + column_end - column + margin
+                part = Part(around, tile, h - SLACK * self.match - self.gap_open, apart)
+            parts.append(part)
             entry = lines.entry(cell, min(row, area.row_end), min(column, area.column_end))
             row, column, h = entry.row, entry.column, entry.h
             if self.problem.floor is not None and h <= BEGUN * self.match:
@@ -334,6 +328,11 @@ class Ahead:
             side = max(area.row_end - area.row, area.column_end - area.column)
             margin = max(LEAST_MARGIN, int(side * MARGIN))
         return parts
+
+    def _prunes(self, level: int, area: Area) -> bool:
+        """Is a tile of this level computed only where it can matter?"""
+        side = max(area.row_end - area.row, area.column_end - area.column)
+        return level < len(self.levels) and side >= PRUNED_SIDE and self.problem.floor is not None
 
     def _bytes(self, level: int, area: Area) -> int:
         rows, columns = area.row_end - area.row, area.column_end - area.column
@@ -371,15 +370,16 @@ class Ahead:
 
     def _right(self, part: Part, row: int, column: int) -> bool:
         """Is what the tiles around this one were computed for right for a path that comes to this
-        cell?  What is pruned in a tile cannot reach an H that is ``known``: a path that leaves it
-        with less may have led through that."""
+        cell?  What is pruned in a tile cannot reach an H that is ``known`` near its last corner: a
+        path that leaves it with less, or elsewhere, may have led through that."""
         tile = part.inside
         for level in range(len(self.sets) - 1, -1, -1):
             lines, outer = self.sets[level], self.sets[level - 1] if level else self.lines
             here = lines.tiles.parts[tile]
             if tile != lines.at and here.known is not None:
-                h = outer.h_at(row, column)
-                if h is None or h - self.problem.scoring.gap_open < here.known:
+                h, end = outer.h_at(row, column), here.area
+                apart = end.row_end - row + end.column_end - column
+                if h is None or h - self.gap_open < here.known or apart > here.apart:
                     self.refused = level
                     return False
             lines.at, tile = tile, here.inside

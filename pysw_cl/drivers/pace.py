@@ -14,8 +14,9 @@ LEAST_TIMES = 50
 #: A band is at most so many times as high as the last one for these two reasons: pruning, which
 #: makes a band fast, may end in the next.
 MOST_GROWTH = 4
-#: A band keeps the whole device busy, unless there were fewer than this many then.
-FEW_BANDS = 8
+#: A band has so many times the columns, one row of groups below the other, that it takes to give
+#: all groups work.
+FILL_TIMES = 100
 #: Without a given size: so many rows at most, and so many bytes.
 MOST_ROWS, MOST_BYTES = 128, 10 << 30
 #: What a row is taken to need before one was written: bytes a cell, and a file's index.
@@ -24,13 +25,21 @@ CELL_BYTES, FILE_BYTES = 1.0, 2000
 FINAL_BYTES = 2 * FILE_BYTES
 
 
+def room(disk_size: int | None, used: int, free: int) -> int:
+    """Bytes that a folder may still take, of which ``used`` are taken, on a disk with so many
+    ``free``; None: `MOST_BYTES`, or half of what is free."""
+    size = min(MOST_BYTES, used + free // 2) if disk_size is None else disk_size
+    return size - used - FINAL_BYTES
+
+
 class Pace:
     """Heights of bands for m x n cells, even and in multiples of ``quantum`` where possible.
 
-    ``busy_rows``: rows that keep the whole device busy.  ``disk_size``: bytes that the folder may
-    take in all (None: `MOST_BYTES`, half of what is ``free`` on the disk, and no more than
-    `MOST_ROWS` rows); ``used``: what it takes already; ``stop_at``: when the run is to end, by
-    time.monotonic.  Speed and size are those of the last band.
+    ``busy_rows``: rows that keep the whole device busy, once the first ones are ``fill`` columns
+    ahead of the last.  ``disk_size``: bytes that the folder may take in all (None: `MOST_BYTES`,
+    half of what is ``free`` on the disk, and no more than `MOST_ROWS` rows); ``used``: what it
+    takes already; ``stop_at``: when the run is to end, by time.monotonic.  Speed and size are those
+    of the last band.
     """
 
     def __init__(
@@ -40,6 +49,7 @@ class Pace:
         *,
         quantum: int,
         busy_rows: int,
+        fill: int = 0,
         disk_size: int | None,
         used: int,
         free: int,
@@ -47,7 +57,7 @@ class Pace:
     ) -> None:
         self.disk_size = min(MOST_BYTES, used + free // 2) if disk_size is None else disk_size
         self.n, self.quantum, self.used, self.stop_at = n, quantum, used, stop_at
-        self._least = min(busy_rows, ceil(m / FEW_BANDS))
+        self._least = min(busy_rows * ceil(FILL_TIMES * fill / n), m)
         if disk_size is None:
             self._least = max(self._least, ceil(m / MOST_ROWS))
         self._row_bytes = ceil(CELL_BYTES * n) + FILE_BYTES

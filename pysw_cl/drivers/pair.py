@@ -59,10 +59,10 @@ def search(
         for swept in banded.sweeps:
             _count(stats, swept)
     if end is None:
-        edges = problem.edges
+        edges, shape = problem.edges, tile_shape(m, n, plan.tile_cells, plan.busy_rows)
         if want_path:
             most = most_pieces(m, n)
-            quantum = engine.strip_rows(*tile_shape(m, n, plan.tile_cells))
+            quantum = engine.strip_rows(*shape)
             rows, columns = grid_places(m, quantum, most), grid_places(n, 1, most)
             restarts = grid = SavedGrid.over(edges, rows, columns)
             edges, total = grid.saving(), total + walked_cells(m, n, grid)
@@ -71,7 +71,7 @@ def search(
             engine,
             problem,
             edges=edges,
-            shape=tile_shape(m, n, plan.tile_cells),
+            shape=shape,
             prune=prune,
             beat=beat,
             progress=lambda done, _: tell(done),

@@ -8,27 +8,24 @@ and the canonical path does not depend on where they lie.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
-import numpy as np
-
 from ..checkpoint import Store
 from ..engines.base import Engine
 from ..engines.sweep import Progress, StartGrid, sweep, tile_shape
-from ..errors import CheckpointError, InputError, Stopped
+from ..errors import CheckpointError, InputError
 from ..results import Stats
-from ..stored_edges import SavedBand, Writer, stored_column
+from ..stored_edges import SavedBand, Writer, stored_column, writing
 from ..tile import Bound, EdgeArray, EdgeFrom, Edges, EdgeTee, Hit, Limits, Source, Want
+from ..tile_map import TileMap
 from . import pace
 from .path import Path
-from .problem import Problem
+from .saved_walk import Clock, SavedWalk
 from .score import best_end
-from .traceback import grid_places, walk_back, walked_cells
+from .traceback import grid_places, walked_cells
 
 #: Where the best cell of a band is looked for that is not the last.
 ABOVE_LAST_ROW = {
@@ -72,31 +69,31 @@ class Done:
 class SavedRun:
     """One run of a job whose ``store`` may hold what earlier ones did.
 
-    ``tile_cells``, ``walk_cells``, ``busy_rows``: as in a plan.  ``disk_size``: bytes the folder
-    may take (None: see :mod:`pysw_cl.drivers.pace`).  ``stop_after``: seconds after which the run
-    ends at the next row.
+    ``tile_cells``, ``walk_cells``, ``busy_rows``, ``fill``: as in a plan.  ``disk_size``: bytes the
+    folder may take (None: see :mod:`pysw_cl.drivers.pace`).  ``stop_at``: when the run ends at the
+    next row, by time.monotonic.  ``maps``: of the tiles of each band, by its first row.
     """
 
     def __init__(
         self,
         engine: Engine,
-        problem: Problem,
         store: Store,
         *,
         tile_cells: int,
         walk_cells: int,
         busy_rows: int,
+        fill: int,
         prune: bool = True,
         progress: Progress | None = None,
         disk_size: int | None = None,
-        stop_after: float | None = None,
+        stop_at: float | None = None,
     ) -> None:
-        self.started = time.monotonic()
-        self.stop_at = None if stop_after is None else self.started + stop_after
-        self.engine, self.problem, self.store = engine, problem, store
+        self.clock = Clock(store, stop_at)
+        self.engine, self.store, self.problem = engine, store, store.job.problem
         self.tile_cells, self.walk_cells, self.prune = tile_cells, walk_cells, prune
-        self.want_path = store.job.output == "path"
-        self.m, self.n = len(problem.query), len(problem.target)
+        self.busy_rows = busy_rows
+        self.want_path, self.beat = store.job.output == "path", store.job.beat or 0
+        self.m, self.n = len(self.problem.query), len(self.problem.target)
         self.columns = grid_places(self.n, 1)[1:-1] if self.want_path else []
         self.trusted: set[FilePath] = set()
         self.bands = self._saved()
@@ -107,15 +104,21 @@ class SavedRun:
             hits = [hit for hit in (self.done.best, found.best) if hit is not None]
             self.done = max(self.done, found, key=lambda done: done.seconds)
             self.done.best = min(hits, default=None)
+        self.clock.before = self.done.seconds
+        self.maps: dict[int, TileMap] = {}
+        for band in self.bands if self.want_path else store.bands_to(self.bands):
+            if "tiles" in band.facts:  # not in format 1
+                self.maps[band.start] = TileMap.of_facts(band.facts["tiles"])
         self.pace = pace.Pace(
             self.m,
             self.n,
             quantum=engine.row_quantum,
             busy_rows=busy_rows,
+            fill=fill,
             disk_size=disk_size,
             used=store.used(),
             free=store.free(),
-            stop_at=self.stop_at,
+            stop_at=stop_at,
         )
         self.extra = 0
         self.progress: Progress = progress or (lambda done, total: None)
@@ -133,7 +136,7 @@ class SavedRun:
             pieces = len(self.bands) + self.pace.bands(todo), len(self.columns) + 1
             self.extra = self.m * self.n * sum(pieces) // (2 * pieces[0] * pieces[1])
         self._tell(self.m - todo, 0)
-        with _writing() as writer:
+        with writing() as writer:
             for start, stop in gaps:
                 above: Source | None = None
                 while start < stop:
@@ -141,13 +144,18 @@ class SavedRun:
                     above = self._band(writer, start, start + height, above, self.m - todo)
                     start, todo = start + height, todo - height
                     self.pace.computed(writer.seconds)
-                    if todo and self._late():
+                    if todo and self.clock.late():
                         writer.flush()
-                        raise self._stopped(f"{100 - 100 * todo / self.m:.1f}% of the cells are")
+                        done = f"{100 - 100 * todo / self.m:.1f}% of the cells"
+                        raise self.clock.stopped(f"{done}{self.store.what} are")
         return best_end(self.problem, [] if self.done.best is None else [self.done.best])
 
-    def path(self, end: Hit) -> Path:
-        """The canonical path to ``end``, from the rows and columns on disk."""
+    def path(self, end: Hit) -> Path | None:
+        """The canonical path to ``end``, from the rows and columns on disk; None where it does not
+        matter."""
+        if not (self.want_path and self.store.job.better(end)):
+            self._tell(self.m, self.extra)
+            return None
         bands = self._saved()
         if [band.start for band in bands] + [self.m] != [0, *(band.end for band in bands)]:
             raise CheckpointError(f"{self.store.folder} has lost rows; {self.store.how}")
@@ -157,17 +165,8 @@ class SavedRun:
             {column: stored_column(bands, column) for column in self.columns},
         )
         self.extra = walked_cells(self.m, self.n, grid)
-        walk = _Walk(self, end)
-        path = walk_back(
-            self.engine,
-            self.problem,
-            grid,
-            end,
-            self.walk_cells,
-            walk.between,
-            walk.begun,
-            walk.after,
-        )
+        walk = SavedWalk(self.clock, end, self.extra, lambda done: self._tell(self.m, done))
+        path = walk.path(self.engine, self.problem, grid, self.walk_cells)
         self._tell(self.m, self.extra)
         self.done.add(path.cells, path.launches)
         return path
@@ -175,10 +174,11 @@ class SavedRun:
     def stats(self) -> Stats:
         """What the job cost, earlier runs included, but for what they did not save."""
         done, peak = self.done, self.engine.peak_bytes
-        return Stats(done.cells, done.launches, self._seconds(), peak, done.pruned)
+        return Stats(done.cells, done.launches, self.clock.seconds(), peak, done.pruned)
 
-    def _seconds(self) -> float:
-        return self.done.seconds + time.monotonic() - self.started
+    def tiles(self) -> TileMap:
+        """What the sweep did where, earlier runs included."""
+        return TileMap.joined((self.m, self.n), self.maps)
 
     def _saved(self) -> list[SavedBand]:
         """What is on disk of use to this run."""
@@ -211,9 +211,15 @@ class SavedRun:
             bottom=None if below is None else EdgeTee((below, file.row())),
             columns={column: file.column(column) for column in self.columns},
         )
+        local = problem.mode == "local"
+        known, least = Hit(0, m, n), None
+        if done.best is not None:
+            known, least = done.best, done.best.score
+        elif local and self.beat > 0:  # as in `find_end`
+            known, least = Hit(self.beat, 0, 0), self.beat + 1
         bound = None
-        if self.prune and problem.mode == "local":
-            known, highest = done.best or Hit(0, m, n), problem.scoring.highest
+        if self.prune and local:
+            highest = problem.scoring.highest
             bound = Bound(known.score, known.row - start, known.column, highest, m - end)
         where = problem.want.where if last else ABOVE_LAST_ROW[problem.want.where]
         best = [] if done.best is None else [done.best]
@@ -224,16 +230,19 @@ class SavedRun:
             problem.scoring,
             problem.floor,
             edges,
-            Want(where, threshold=best[0].score if best else None),
+            Want(where, threshold=least),
             Limits(bound=bound),
-            shape=tile_shape(end - start, n, self.tile_cells),
+            shape=tile_shape(end - start, n, self.tile_cells, self.busy_rows),
             progress=lambda cells, _: self._tell(rows_done, cells),
         )
         hits = [Hit(hit.score, start + hit.row, hit.column) for hit in result.hits]
         done.best = min([*best, *hits], default=None)
         done.add(result.cells, result.launches)
         done.pruned += result.pruned_cells
-        file.seal({"columns": self.columns, "done": done.facts(self._seconds())})
+        tiles = TileMap.of((end - start, n), result.tops, result.pruned, result.thinned)
+        self.maps[start] = tiles
+        facts = {"columns": self.columns, "done": done.facts(self.clock.seconds())}
+        file.seal({**facts, "tiles": tiles.facts()})
         self.trusted.add(file.path)
         self.pace.saving(file)
         return below
@@ -251,64 +260,3 @@ class SavedRun:
 
     def _tell(self, rows: int, cells: int) -> None:
         self.progress(rows * self.n + cells, self.m * self.n + self.extra)
-
-    def _late(self) -> bool:
-        """Is it time to stop?"""
-        return self.stop_at is not None and time.monotonic() >= self.stop_at
-
-    def _stopped(self, what: str) -> Stopped:
-        return Stopped(f"stopped as asked; {what} done; {self.store.how}")
-
-
-class _Walk:
-    """The walk back, saved part by part, and what earlier runs saved of it."""
-
-    def __init__(self, run: SavedRun, end: Hit) -> None:
-        self.run, self.end, self.saved_at = run, end, time.monotonic()
-        self.begun: Path | None = None
-        self.files = 0
-        cells: list[Any] = []
-        while (kept := run.store.arrays(self._name())) is not None:
-            arrays, facts = kept
-            if facts["end"] != [end.score, end.row, end.column]:
-                break
-            cells += [arrays["moves"]] if "moves" in arrays else []
-            self.begun = Path(facts["row"], facts["column"], list(cells))
-            self.begun.state, self.begun.ended = facts["state"], facts["ended"]
-            self.begun.cells, self.begun.launches = facts["cells"], facts["launches"]
-            run.done.seconds = max(run.done.seconds, facts["seconds"])
-            self.files += 1
-        self.moves = len(cells)
-
-    def between(self, path: Path) -> None:
-        """Tell how far the walk is."""
-        self.run._tell(self.run.m, path.share(self.end, self.run.extra))
-
-    def after(self, path: Path) -> None:
-        """Save what was walked since the last time, if that is some work or the run is to stop."""
-        run, stop = self.run, self.run._late()
-        if not stop and time.monotonic() - self.saved_at < pace.LEAST_SECONDS:
-            return
-        self.saved_at = time.monotonic()
-        moves = np.concatenate(path.moves[self.moves :])
-        facts = {name: getattr(path, name) for name in ("row", "column", "state", "ended")}
-        end = [self.end.score, self.end.row, self.end.column]
-        cost = {"cells": path.cells, "launches": path.launches, "seconds": run._seconds()}
-        run.store.save_arrays(self._name(), {"moves": moves}, {"end": end, **facts, **cost})
-        self.moves, self.files = len(path.moves), self.files + 1
-        if stop:
-            raise run._stopped("all cells and a part of the path are")
-
-    def _name(self) -> str:
-        return f"walk-{self.files:06}"
-
-
-@contextmanager
-def _writing() -> Iterator[Writer]:
-    """A writer that has written all it was given when the block ends well."""
-    writer = Writer()
-    try:
-        yield writer
-        writer.flush()
-    finally:
-        writer.close()

@@ -30,7 +30,7 @@ def by_parts(
     hits: list[Hit] = []
     tops: list[int] = []
     cells: dict[str, int] = {}
-    launches = 0
+    launches = pruned = 0
     for row, row_end in pairwise(row_cuts):
         above = kept_rows[row] if row else job.top
         below = kept_rows.get(row_end, last_row)
@@ -50,6 +50,7 @@ def by_parts(
                     top=above.part(column, column_end),
                     left=beside.part(row, row_end),
                     threshold=_least(job, hits, row, row_end, column),
+                    after=job.after and (job.after[0] + m - row_end, job.after[1] + n - column_end),
                     bottom=job.bottom or row_end < m,
                     right=job.right or column_end < n,
                     blocked=pairs_inside(job.blocked, row, row_end, column, column_end),
@@ -67,6 +68,7 @@ def by_parts(
             hits = sorted([*hits, *found])[: job.count]
             tops += [] if done.top is None else [done.top]
             launches += done.launches
+            pruned += done.pruned
             for kind, count in done.cells.items():
                 cells[kind] = cells.get(kind, 0) + count
     return TileResult(
@@ -76,6 +78,7 @@ def by_parts(
         max(tops, default=None),
         cells,
         launches,
+        pruned=pruned,
         rows={row: kept_rows[row] for row in job.rows},
         columns={column: kept_columns[column] for column in job.columns},
     )

@@ -93,8 +93,15 @@ def cuts(length: int, step: int, quantum: int, forced: tuple[int, ...] = ()) -> 
     return out
 
 
-def tile_shape(m: int, n: int, cells: int) -> tuple[int, int]:
-    """Rows and columns of tiles of at most ``cells`` cells: squares where the matrix allows."""
+def tile_shape(m: int, n: int, cells: int, busy_rows: int = 0) -> tuple[int, int]:
+    """Rows and columns of tiles of at most ``cells`` cells: squares where the matrix allows.
+
+    Where only the sides are a limit, a matrix that is too long for one tile is cut into tiles of
+    ``busy_rows``, which keep a whole device busy, as wide as they may be, because a tile's first
+    and last columns give work to few groups.
+    """
+    if cells >= LONGEST_SIDE**2 and max(m, n) > LONGEST_SIDE and m > busy_rows > 0:
+        return busy_rows, max(1, min(n, cells // busy_rows))
     rows = min(m, max(1, isqrt(cells)))
     columns = max(1, min(n, cells // rows, LONGEST_SIDE))
     return max(1, min(m, cells // columns, LONGEST_SIDE)), columns
@@ -149,6 +156,8 @@ class _Sweep:
         strip = self.engine.strip_rows(rows, columns)
         quantum = strip if self.inner else self.engine.row_quantum
         row_cuts = cuts(m, rows, quantum, forced)
+        if not forced and rows % quantum == 0 and 0 < 4 * (m % rows) < rows < m:
+            row_cuts = [*range(0, m, rows), m]  # whole tiles and little that is left
         self.result, self.m, self.n = SweepResult(), m, n
         band_above = EdgeArray(n if len(row_cuts) > 2 else 0)
         done, corner_below, reached = 0, self.edges.corner, n

@@ -31,8 +31,11 @@ from .tile_run import (
 from .walks import walk_defines, walk_tiles
 
 #: What cl/wavefront.cl (MANY) is told of a tile, in 64-bit numbers.
-WORDS = 12
-ROWS, COLUMNS, QUERY, TARGET, BUS, STRIDE, LEFT, CROSSED, KEPT, FIRST, MOVES, LETTERS = range(WORDS)
+WORDS = 13
+ROWS, COLUMNS, QUERY, TARGET, BUS, STRIDE, LEFT, CROSSED, KEPT, FIRST, MOVES = range(11)
+LETTERS, APART = 11, 12
+#: How far from a tile's last corner a path may leave it where that is not known.
+ANYWHERE = 1 << 30
 #: What cl/tile_set.cl is told of where a tile's edges come from.
 SOURCE_WORDS = 5
 #: The line of a tile's bus that holds its top edge; special rows follow, two lines come before.
@@ -41,9 +44,6 @@ TOP_LINE = 2
 PARTS, FINDERS = 16, 128
 #: Alpha at most, of narrow lanes and where moves are kept.
 ALPHA, MOVES_ALPHA = 8, 8
-#: Columns of a block of a tile that is not long.
-SHORT_CHUNK = 64
-W = 2
 
 TAKE_EDGES = KernelSpec(
     "take_edges", ("base.clh", "tile_set.cl"), ("from", "to", "tiles", "sources")
@@ -53,7 +53,7 @@ FIND_PEAKS = KernelSpec(
     ("base.clh", "tile_set.cl"),
     (
         *("kept", "tiles", "row_step:int", "column_step:int", "rows:int", "columns:int"),
-        *("match:int", "peaks"),
+        *("match:int", "extend:int", "peaks"),
     ),
 )
 
@@ -71,11 +71,13 @@ class Owner(Protocol):
 @dataclass(frozen=True)
 class Part:
     """A tile to be: its area in the whole matrix, in which tile of another set it lies (-1: none),
-    and what an H must at least be that a path leaves it with (None: nothing is known)."""
+    and what an H must at least be that a path leaves it with (None: nothing is known), so many rows
+    and columns ``apart`` from its last corner at most."""
 
     area: Area
     inside: int = -1
     known: int | None = None
+    apart: int = ANYWHERE
 
 
 @dataclass
@@ -88,6 +90,7 @@ class TileSet:
     kept: Any
     runtime: Runtime
     match: int
+    extend: int
     _peaks: NDArray[np.int32] | None = field(default=None)
 
     def place_of_row(self, k: int, row: int) -> int:
@@ -118,19 +121,19 @@ class TileSet:
     def peaks(self) -> NDArray[np.int32]:
         """For tile k and the cell (a, b) between its special rows and columns ``[k, edge, a, b]``:
         along its top (0) or left (1) edge the most that a path through a cell there can score at
-        the tile's last row or column, and how many cells come before that one."""
+        the tile's last corner, how many cells come before that one, and its H."""
         if self._peaks is None:
             rows, columns = (
                 int((-(-self.said[:, side] // step)).max())
                 for side, step in zip((ROWS, COLUMNS), self.steps, strict=True)
             )
-            shape = len(self.parts), 2, rows, columns, 2
+            shape = len(self.parts), 2, rows, columns, 3
             with Buffers(self.runtime, small=True) as buffers:
                 found = buffers.empty(4 * int(np.prod(shape)))
                 kernel = BoundKernel(self.runtime, FIND_PEAKS, {"FINDERS": FINDERS})
                 kernel.bind(kept=self.kept, tiles=buffers.of(self.said), peaks=found)
                 kernel.bind(row_step=self.steps[0], column_step=self.steps[1])
-                kernel.bind(rows=rows, columns=columns, match=self.match)
+                kernel.bind(rows=rows, columns=columns, match=self.match, extend=self.extend)
                 buffers.send()
                 kernel.launch(int(np.prod(shape[:4])), FINDERS)
                 self._peaks = buffers.read(found, int(np.prod(shape))).reshape(shape)
@@ -292,7 +295,7 @@ class SideBySide:
         plan = self._plans[True]
         defines = walk_defines(self.runtime, plan.T, plan.alpha)
         linear = self.scoring.gap_open == 0
-        most = int((done.said[:, ROWS] + done.said[:, COLUMNS]).sum())
+        most = row + column - min(p.area.row + p.area.column for p in parts)
         self._launches += 1
         start = row, column, state
         walk, _, entries = walk_tiles(self.runtime, defines, dirs, tiles, start, linear, most)
@@ -309,7 +312,7 @@ class SideBySide:
         for words, part in zip(said, parts, strict=True):
             area = part.area
             words[:QUERY] = area.row_end - area.row, area.column_end - area.column
-            words[QUERY], words[TARGET] = area.row, area.column
+            words[QUERY], words[TARGET], words[APART] = area.row, area.column, part.apart
         m, n = said[:, ROWS], said[:, COLUMNS]
         said[:, LETTERS] = said[:, TARGET]
         if self._backwards:
@@ -327,7 +330,8 @@ class SideBySide:
             said[:, word] = ends - -(-length // 32) * 32
             place = int(ends[-1])
         kept = self._keep(level, 4 * place)
-        return TileSet(parts, steps, said, kept, self.runtime, max(self.scoring.highest, 0))
+        match, extend = max(self.scoring.highest, 0), self.scoring.gap_extend
+        return TileSet(parts, steps, said, kept, self.runtime, match, extend)
 
     def _take(self, outer: TileSet, done: TileSet) -> None:
         sources = np.empty((len(done.parts), SOURCE_WORDS), np.int64)
@@ -356,7 +360,7 @@ class SideBySide:
         strips = done.said[:, ROWS] // strip
         done.said[:, FIRST] = np.cumsum(strips) - strips
         most, count = int(strips.max()), len(strips)
-        warps = int(runtime.advice["warps"]) * (1 if moves else W) or 1
+        warps = int(runtime.advice["warps"]) or 1  # few, because few strips of a tile are at work
         tickets = -(-most // warps) * count
         groups = max(1, min(plan.B // warps, tickets))
         walkers = groups * warps
@@ -384,8 +388,6 @@ class SideBySide:
         lines[special] = TOP_LINE + np.arange(len(special))
         columns = np.arange(1, 1 + int(done.said[:, KEPT].max()), dtype=np.int32) * done.steps[1]
         known = np.array([NEG if p.known is None else p.known for p in done.parts], np.int32)
-        long = int(done.said[:, COLUMNS].max()) > 1 << 16
-        chunk = plan.chunk if long else min(plan.chunk, SHORT_CHUNK)
         bounds = Bounds.of(self.scoring)
         widths = tuple(width for width in lanes.widths if width != 8)  # that needs the best score
         spec = kernel_spec("ticketed", plan.lanes, score, widths, many=True)
@@ -412,14 +414,14 @@ class SideBySide:
                 target_pad=target_pad,
                 gap_open=self.scoring.gap_open,
                 gap_extend=self.scoring.gap_extend,
-                chunk=chunk,
+                chunk=plan.chunk,
                 highest=bounds.highest,
                 depth=bounds.depth,
                 limit8=bounds.limit8,
                 rows_after=0,
                 columns_after=0,
-                state=buffers.empty(4 * walkers * (4 * alpha + 6) * T),
-                stages=buffers.empty(8 * walkers * chunk),
+                state=self._keep("state", 4 * walkers * (4 * alpha + 6) * T),
+                stages=self._keep("stages", 8 * walkers * plan.chunk),
                 record=tally,
                 known=buffers.of(known),
                 lines=buffers.of(lines),

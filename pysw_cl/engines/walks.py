@@ -41,10 +41,10 @@ def walk_tiles(
     """Walk back through many tiles in one launch.
 
     ``defines``: see :func:`walk_defines`.  ``dirs``: the buffer that holds the tiles' moves.
-    ``tiles``: a row for each, in the order that the path comes to them: row and column of the upper
-    left corner (both 0 or more; its cells begin a row below and a column after it), rows, columns,
-    and where its moves begin in ``dirs``, in words of 32 bits.  ``start``: row, column and state of
-    the cell that the walk starts from, counted as the corners are (state: see
+    ``tiles``: a row for each, one at least, in the order that the path comes to them: row and
+    column of the upper left corner (both 0 or more; its cells begin a row below and a column after
+    it), rows, columns, and where its moves begin in ``dirs``, in words of 32 bits.  ``start``: row,
+    column and state of the cell that the walk starts from, counted as the corners are (state: see
     :class:`pysw_cl.engines.base.Directions`).  It starts in the first tile that has the cell, and
     where it leaves a tile it goes on in the next one in the list that has the cell it comes to.
     ``linear``: gaps have no opening cost.  ``most_moves``: no path in these tiles has more; None:

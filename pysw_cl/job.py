@@ -1,0 +1,177 @@
+"""What is to be computed, as one value: it decides the result, and a checkpoint is of one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .drivers.path import Path
+from .drivers.problem import FreeEnds, Problem
+from .errors import InternalError
+from .frame import Frame
+from .plan import Plan
+from .results import Alignment, Runs, Stats, runs_from_moves, unscale
+from .scoring import Scoring
+from .sequences import Sequence
+from .tile import Hit
+from .tile_map import TileMap
+
+#: Where a path starts (row, column), and its runs.
+FoundPath = tuple[int, int, Runs]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What is computed: ``free_ends`` are the four of `FreeEnds`, ``output`` is align's, ``frame``
+    says which part of the sequences and which strand.
+
+    ``both``: the minus strand, too, and ``frame`` is that of plus.  ``beat``: only a higher score
+    than this matters, and the end and the path of another are not looked for.
+    """
+
+    query: Sequence
+    target: Sequence
+    scoring: Scoring
+    mode: str
+    free_ends: tuple[bool, ...]
+    output: str
+    frame: Frame
+    both: bool = False
+    beat: int | None = None
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """All that decides the result; sequences by length and digest."""
+        beat = {} if self.beat is None else {"beat": self.beat}
+        return {
+            "query": digest(self.query),
+            "target": digest(self.target),
+            "scoring": _scoring_facts(self.scoring),
+            "mode": self.mode,
+            "free_ends": list(self.free_ends),
+            "output": self.output,
+            "range": self.frame.places,
+            "strand": "both" if self.both else self.frame.strand,
+            **beat,
+        }
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any], query: Sequence, target: Sequence) -> Job:
+        """The job that has these ``facts``, but for its sequences."""
+        row, row_end, column, column_end = facts["range"]
+        strand, letters = facts["strand"], (query.letters, target.letters)
+        frame = Frame(letters, row, row_end, column, column_end, strand == "minus")
+        return cls(
+            query,
+            target,
+            _scoring(facts["scoring"]),
+            facts["mode"],
+            tuple(facts["free_ends"]),
+            facts["output"],
+            frame,
+            strand == "both",
+        )
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of the facts."""
+        return hashlib.sha256(canonical(self.facts)).hexdigest()
+
+    @property
+    def problem(self) -> Problem:
+        """The comparison that is asked for."""
+        free = FreeEnds(*self.free_ends)
+        return Problem(*self.frame.codes(self.scoring), self.scoring, self.mode, free)
+
+    def strands(self, minus_first: bool) -> list[Job]:
+        """The jobs of one strand each that this one consists of."""
+        if not self.both:
+            return [self]
+        one = [replace(self, both=False, frame=replace(self.frame, minus=m)) for m in (False, True)]
+        return one[::-1] if minus_first else one
+
+    def beating(self, other: Hit | None) -> Job:
+        """This job, where only what is better matters than the best end of the other strand: plus
+        is when both score the same."""
+        if other is None:
+            return self
+        return replace(self, beat=other.score - int(not self.frame.minus))
+
+    def better(self, end: Hit) -> bool:
+        """Does this end beat what it has to?"""
+        return self.beat is None or end.score > self.beat
+
+
+def path_of(job: Job, end: Hit, path: Path) -> FoundPath:
+    """Where a path starts, and its runs."""
+    letters = job.frame.region(path.row, end.row, path.column, end.column)
+    return path.row, path.column, runs_from_moves(path.forward(), *letters, job.scoring)
+
+
+def alignment_of(
+    job: Job,
+    end: Hit,
+    path: FoundPath | None,
+    plan: Plan,
+    stats: Stats,
+    tiles: TileMap | None = None,
+) -> Alignment:
+    """The result as users see it; a path is scored again."""
+    start = None if path is None else path[:2]
+    found: dict[str, Any] = dict(
+        job.frame.found(start, None if job.output == "score" else (end.row, end.column))
+    )
+    found["strand"] = job.frame.strand
+    if tiles is not None:
+        found["tiles"] = job.frame.map(tiles, job.scoring.scale)
+    if path is not None:
+        found["runs"] = path[2]
+    score = unscale(end.score, job.scoring)
+    common = job.query, job.target, job.scoring
+    result = Alignment(score, job.mode, *common, plan=plan, stats=stats, **found)
+    if path is not None and result.rescore() != score:
+        scoring = job.scoring
+        raise InternalError(
+            f"the path scores {result.rescore()}, not {score}; please report this with both "
+            f"sequences, mode={job.mode!r}, free_ends={job.free_ends}, matrix of "
+            f"{scoring.letters} {scoring.matrix.tolist()}, gap_open={scoring.gap_open}, "
+            f"gap_extend={scoring.gap_extend} (of scale {scoring.scale}) and {plan}"
+        )
+    return result
+
+
+def canonical(facts: Mapping[str, Any]) -> bytes:
+    """Facts as JSON that is the same for equal ones."""
+    return json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()
+
+
+def digest(sequence: Sequence) -> dict[str, Any]:
+    """A sequence by its length and a digest of its letters."""
+    found = hashlib.sha256(np.ascontiguousarray(sequence.letters).data)
+    return {"length": len(sequence), "sha256": found.hexdigest()}
+
+
+def _scoring_facts(scoring: Scoring) -> dict[str, Any]:
+    """All fields of a scoring, as JSON can hold them: an array as its type and its values."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return {"dtype": value.dtype.str, "values": value.tolist()}
+        return [int(v) for v in value] if isinstance(value, tuple) else value
+
+    return {field.name: plain(getattr(scoring, field.name)) for field in fields(scoring)}
+
+
+def _scoring(facts: Mapping[str, Any]) -> Scoring:
+    def real(value: Any) -> Any:
+        if isinstance(value, dict):
+            return np.array(value["values"], value["dtype"])
+        return tuple(value) if isinstance(value, list) else value
+
+    return Scoring(**{name: real(value) for name, value in facts.items()})

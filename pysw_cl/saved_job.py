@@ -1,0 +1,136 @@
+"""Jobs with a checkpoint, of one strand or both: what was not finished is run, and all is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .checkpoint import Store
+from .drivers.saved_band import search_band
+from .drivers.saving import SavedRun
+from .engines.base import Engine
+from .engines.sweep import Progress
+from .job import FoundPath, Job, alignment_of, path_of
+from .plan import Plan
+from .progress import part_of
+from .results import Alignment, Runs, Stats
+from .tile import Hit
+from .tile_map import TileMap
+
+
+class Found(NamedTuple):
+    """What a finished job of one strand has found, as `alignment_of` takes it."""
+
+    end: Hit
+    path: FoundPath | None
+    plan: Plan
+    stats: Stats
+    tiles: TileMap | None
+
+
+def run_saved(
+    store: Store,
+    make_engine: Callable[[], tuple[Engine, Plan]],
+    wishes: dict[str, Any],
+    progress: Progress | None,
+    disk_size: int | None,
+    stop_after: float | None,
+) -> Alignment:
+    """Run the job of a checkpoint, or read its result if it is finished.
+
+    ``wishes``: "prune" and "max_cost" (None: the whole matrix) as for `align`.
+    Of both strands each has its part of the checkpoint.  The second is searched for what is better
+    than the first, so its files name that score (`Job.beat`); rows of a finished one make room.
+    """
+    stop_at = None if stop_after is None else time.monotonic() + stop_after
+    best: tuple[Job, Found] | None = None
+    stats: Stats | None = None
+    jobs = store.job.strands(store.minus_first)
+    for k, one in enumerate(jobs):
+        job = one.beating(best and best[1].end)
+        part = store.part(job) if store.job.both else store
+        found = saved_result(part)
+        if found is None:
+            tell = part_of(progress, k, len(jobs))
+            found = _run(part, *make_engine(), wishes, tell, disk_size, stop_at)
+        if store.job.both:
+            part.drop("rows", "walk", "band")
+        stats = found.stats if stats is None else stats.plus(found.stats)
+        if job.better(found.end):
+            best = job, found
+    assert best is not None and stats is not None
+    return alignment_of(best[0], *best[1]._replace(stats=stats))
+
+
+def _run(
+    store: Store,
+    engine: Engine,
+    plan: Plan,
+    wishes: dict[str, Any],
+    progress: Progress | None,
+    disk_size: int | None,
+    stop_at: float | None,
+) -> Found:
+    """Run a job of one strand, or go on with it, and keep its result."""
+    limits: dict[str, Any] = {"progress": progress, "disk_size": disk_size, "stop_at": stop_at}
+    max_cost = wishes.get("max_cost")  # format 1 has none
+    band = None if max_cost is None else search_band(engine, store, plan, max_cost, **limits)
+    if band is not None:
+        end, moves, stats, tiles = band
+    else:
+        run = SavedRun(
+            engine,
+            store,
+            tile_cells=plan.tile_cells,
+            walk_cells=plan.walk_cells,
+            busy_rows=plan.busy_rows,
+            fill=plan.fill,
+            prune=wishes["prune"],
+            **limits,
+        )
+        end = run.end()
+        moves, stats, tiles = run.path(end), run.stats(), run.tiles()
+    path = None if moves is None else path_of(store.job, end, moves)
+    found = Found(end, path, plan, stats, tiles)
+    alignment_of(store.job, *found)  # a path that is wrong is not kept
+    save_result(store, found)
+    return found
+
+
+def save_result(store: Store, found: Found) -> None:
+    """Keep what a finished job has found.  Raises CheckpointError if it cannot be written."""
+    arrays: dict[str, NDArray[np.uint8]] = {}
+    start = None
+    if found.path is not None:
+        row, column, runs = found.path
+        start = [row, column]
+        arrays = {"ops": runs.ops, "lengths": runs.lengths.astype("<i8").view(np.uint8)}
+    facts = {
+        "end": [found.end.score, found.end.row, found.end.column],
+        "start": start,
+        "plan": asdict(found.plan),
+        "stats": asdict(found.stats),
+        "tiles": None if found.tiles is None else found.tiles.facts(),
+    }
+    store.save_arrays("result", arrays, facts)
+
+
+def saved_result(store: Store) -> Found | None:
+    """What a finished job has found; None if it is not finished, or its result is damaged."""
+    kept = store.arrays("result")
+    if kept is None:
+        return None
+    arrays, facts = kept
+    path = None
+    if facts["start"] is not None:
+        none = np.zeros(0, np.uint8)
+        lengths = arrays.get("lengths", none).view("<i8").astype(np.int64)
+        path = (*facts["start"], Runs(arrays.get("ops", none), lengths))
+    map_facts = facts.get("tiles")  # format 1 has none
+    tiles = None if map_facts is None else TileMap.of_facts(map_facts)
+    return Found(Hit(*facts["end"]), path, Plan(**facts["plan"]), Stats(**facts["stats"]), tiles)
