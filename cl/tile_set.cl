@@ -55,7 +55,8 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
   int most = INT_MIN, at = 0;
   for (int k = get_local_id(0); k < count; k += FINDERS) {
     const int down = m - row - (left ? k + 1 : 0), across = n - column - (left ? 0 : k + 1);
-    const int here = h[k] + match * min(down, across) - extend * max((int)abs_diff(down, across) - apart, 0);
+    const long gap = max((long)abs_diff(down, across) - apart, 0L);
+    const int here = (int)clamp(h[k] + (long)match * min(down, across) - extend * gap, (long)NEG, (long)INT_MAX);
     if (here > most) {
       most = here;
       at = k;

@@ -69,13 +69,15 @@ def test_paths_are_those_of_tiles_one_by_one(
 
 @every_plan
 @pytest.mark.parametrize("side", [128, 256])
+@pytest.mark.parametrize("slack", [0, 710])
 def test_a_guess_that_is_wrong(
-    lanes: str, side: int, seen: Seen, monkeypatch: pytest.MonkeyPatch
+    lanes: str, side: int, slack: int, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the grid is cut another path promises more, to the right of the one that is best: that
-    one comes to a tile that was pruned for the other."""
+    one comes to a tile that was pruned for the other, with too low a score (``slack`` 0) or too far
+    away."""
     plan, rng = plan_of(lanes), np.random.default_rng(1)
-    constants(monkeypatch, LEAST_SIDE=1500, SLACK=0, SIDE=side)
+    constants(monkeypatch, LEAST_SIDE=1500, SLACK=slack, SIDE=side)
     strip = plan["T"] * plan["alpha"]
     cut = -(-1500 // strip) * strip
     query = rng.integers(0, 4, 3000)
