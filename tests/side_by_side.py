@@ -15,7 +15,8 @@ import pysw_cl
 from pysw_cl.drivers import ahead, traceback
 from pysw_cl.drivers import path as path_module
 from pysw_cl.drivers.ahead import Ahead
-from pysw_cl.engines.tile_set import Part, SideBySide, TileSet
+from pysw_cl.engines.side_by_side import SideBySide
+from pysw_cl.engines.tile_set import Part, TileSet
 from pysw_cl.engines.wavefront import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
 

@@ -22,7 +22,7 @@ from side_by_side import (
 import pysw_cl
 from pysw_cl.drivers import pace
 from pysw_cl.drivers.path import path_bytes
-from pysw_cl.engines.tile_set import SideBySide
+from pysw_cl.engines.side_by_side import SideBySide
 from pysw_cl.engines.wavefront import WavefrontEngine
 from pysw_cl.errors import DeviceError
 from pysw_cl.tile import EdgeArray

@@ -19,7 +19,7 @@ from helpers import random_case
 
 import pysw_cl
 from pysw_cl.engines.reference import align_reference
-from pysw_cl.engines.tile_run import kernel_spec
+from pysw_cl.engines.tile_kernel import kernel_spec
 from pysw_cl.engines.walks import TRACE
 from pysw_cl.errors import DeviceError, InternalError, PlanError
 from pysw_cl.opencl import device as device_module

@@ -12,7 +12,7 @@ from aligning import needs_lanes
 from test_lanes import COMMENT, names_of
 
 from pysw_cl._kernels import shipped
-from pysw_cl.engines.tile_run import PACKED_GAIN, backwards, kernel_spec
+from pysw_cl.engines.tile_kernel import PACKED_GAIN, backwards, kernel_spec
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime

@@ -19,8 +19,9 @@ from side_by_side import (
 import pysw_cl
 from pysw_cl.engines.base import TileJob
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
+from pysw_cl.engines.side_by_side import SideBySide
 from pysw_cl.engines.sweep import Area
-from pysw_cl.engines.tile_set import ANYWHERE, Part, SideBySide, TileSet
+from pysw_cl.engines.tile_set import ANYWHERE, Part, TileSet
 from pysw_cl.engines.wavefront import WavefrontEngine
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime

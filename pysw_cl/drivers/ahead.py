@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.base import Engine, Walk
+from ..engines.side_by_side import SideBySide
 from ..engines.sweep import Area, StartGrid
-from ..engines.tile_set import Part, SideBySide, TileSet
+from ..engines.tile_set import Part, TileSet
 from ..errors import DeviceError
 from ..tile import REACH, EdgeArray, Hit, Source
 from .path import Path, path_bytes

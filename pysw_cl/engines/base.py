@@ -13,7 +13,7 @@ from ..scoring import Scoring
 from ..tile import Codes, Edge, Hit, KeptEdge, Pairs, View
 
 if TYPE_CHECKING:
-    from .tile_set import SideBySide
+    from .side_by_side import SideBySide
 
 
 @dataclass(frozen=True)

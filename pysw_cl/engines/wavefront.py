@@ -16,8 +16,9 @@ from ..scoring import Scoring
 from ..tile import KeptEdge, View
 from .base import TileJob, TileResult
 from .parts import by_parts
-from .tile_run import TileRun, moves_bytes, planned
-from .tile_set import SideBySide
+from .side_by_side import SideBySide
+from .tile_kernel import planned
+from .tile_run import TileRun, moves_bytes
 from .walks import DeviceDirections
 
 #: Cells that a tile collects at least room for when several best ones are wanted.
