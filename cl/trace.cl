@@ -15,6 +15,8 @@
 // where a path at H would not go along it; so the first work-item walks through the window by whole
 // runs of diagonal moves, while the next window, where the path most likely goes, is on its way.
 
+// (Functions that are inlined say nothing of restrict: Oclgrind does not know what clang makes of it.)
+
 #ifndef WALKERS       // work-items of the group; 1 reads the moves where they are: a CPU's caches need no
 #define WALKERS 1     // window, and PoCL gets no barriers inside a loop
 #endif
@@ -58,18 +60,18 @@ INLINE bool has(__global const long *tile, place_t p)
 #if WALKERS == 1
 typedef int shared_t;
 
-INLINE int next_tile(__local shared_t *shared, __global const long *restrict tiles, int from, int count, place_t p)
+INLINE int next_tile(__local shared_t *shared, __global const long *tiles, int from, int count, place_t p)
 {
   while (from < count && !has(tiles + 5 * from, p)) from++;
   return from;
 }
 
 // Walk until the path ends or leaves the tile.
-INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global uchar *restrict moves)
+INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global uchar *moves)
 {
   while (p.row >= 0 && p.column >= 0 && !p.ended) {
     const int above = p.row / ROWS * ROWS;
-    __global const uint *restrict strip = tile.dirs + word_at(tile, above / R, 0, 0);
+    __global const uint *strip = tile.dirs + word_at(tile, above / R, 0, 0);
     while (p.row >= above && p.column >= 0) {
       const int lane = (p.row - above) / R, r = p.row % R;
       const uint word = strip[((size_t)(p.column + lane) * DIR_WORDS + r / 8) * T + lane];
@@ -125,7 +127,7 @@ INLINE int first_of(__local int *first, bool have, int number, int none)
   return *first;
 }
 
-INLINE int next_tile(__local shared_t *shared, __global const long *restrict tiles, int from, int count, place_t p)
+INLINE int next_tile(__local shared_t *shared, __global const long *tiles, int from, int count, place_t p)
 {
   int next = count;
   for (; from < count && next == count; from += WALKERS) {
@@ -232,7 +234,7 @@ INLINE place_t walk_window(place_t p, corner_t corner, int kept, __local const s
 
 // If asked to, follow a gap to its end, or to the tile's: each work-item looks at one of the cells ahead.
 // (A loop without turns, not a condition around it: PoCL gets barriers in conditions wrong.)
-INLINE place_t follow_gap(bool asked, place_t p, tile_t tile, __local shared_t *shared, __global uchar *restrict moves)
+INLINE place_t follow_gap(bool asked, place_t p, tile_t tile, __local shared_t *shared, __global uchar *moves)
 {
   const int k = get_local_id(0), gap = p.last;
   int run = asked ? WALKERS : 0;
@@ -254,7 +256,7 @@ INLINE place_t follow_gap(bool asked, place_t p, tile_t tile, __local shared_t *
 }
 
 // Walk until the path ends or leaves the tile.
-INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global uchar *restrict moves)
+INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global uchar *moves)
 {
   __local uchar *stretch = (__local uchar *)shared->stretch;
   corner_t ahead = corner_around(p);

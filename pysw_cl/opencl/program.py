@@ -83,7 +83,12 @@ class BoundKernel:
 
         program = build(runtime, spec, defines)
         if (spec.name, program) not in runtime.kernels:
-            runtime.kernels[spec.name, program] = cl.Kernel(program, spec.name), {}
+            try:
+                runtime.kernels[spec.name, program] = cl.Kernel(program, spec.name), {}
+            except cl.Error as error:
+                raise DeviceError(
+                    f"{runtime.info.name} makes no kernel of {spec.name}: {error}"
+                ) from None
         self._kernel, self._bound = runtime.kernels[spec.name, program]
         self._runtime = runtime
         self._place = {a.partition(":")[0]: i for i, a in enumerate(spec.arguments)}
