@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 import pysw_cl
 from pysw_cl import cli
+from pysw_cl.drivers import banded
 from pysw_cl.drivers.problem import FreeEnds as Free
 from pysw_cl.drivers.problem import Problem
 from pysw_cl.drivers.reach import Reach
@@ -315,7 +316,12 @@ def test_half_scores() -> None:
     assert found.stats.pruned > 0
 
 
-def test_progress_never_falls_and_ends_at_all_cells() -> None:
+@pytest.mark.parametrize("covered", [banded.MOST_COVERED, banded.MOST_BESIDE_PRUNING])
+def test_progress_never_falls_and_ends_at_all_cells(
+    covered: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a band those of the matrix, else those for the path as well."""
+    monkeypatch.setattr(banded, "MOST_BESIDE_PRUNING", covered)
     text = dna(9, 240)
     for other in (changed(text, 1, 0.03, (5, 9)), dna(10, 230)):
         told: list[tuple[int, int]] = []
@@ -327,7 +333,9 @@ def test_progress_never_falls_and_ends_at_all_cells() -> None:
             progress=lambda done, total, told=told: told.append((done, total)),
         )
         assert told == sorted(told)
-        assert told[-1] == (len(text) * len(other),) * 2
+        assert told[-1][0] == told[-1][1]
+        if covered == banded.MOST_COVERED:
+            assert told[-1] == (len(text) * len(other),) * 2
 
     def stop(done: int, total: int) -> None:
         raise KeyError

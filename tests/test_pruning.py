@@ -12,6 +12,8 @@ from widths import made_job
 
 import pysw_cl
 from pysw_cl.api import make_engine
+from pysw_cl.drivers import pair
+from pysw_cl.drivers.banded import Banded
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.scoring import make_scoring
 
@@ -93,3 +95,58 @@ def test_how_much_of_an_identical_pair() -> None:
         assert whole.stats.pruned == 0
         if output == "path":
             assert found.cigar == whole.cigar == "40000="
+
+
+FREE: list[Any] = [False, True, (True, False), (False, True), (True, False, False, True)]
+
+
+@plans
+@pytest.mark.parametrize("shift", [0, 700])
+def test_global_pairs_are_pruned_by_a_score_that_is_known(
+    plan: dict[str, Any], shift: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Score, ends and path are those of all cells, whatever less is known, ties included; numbers
+    may be far below 0."""
+    needs_lanes(plan["lanes"])
+    known: list[int] = []
+    monkeypatch.setattr(pair, "find_end_banded", lambda *_, **__: Banded(least=known[0]))
+    rng = np.random.default_rng(9 + shift)
+    pruned = 0
+    for k in range(25):
+        query, target = relatives(rng, int(rng.integers(20, 130)))
+        target = np.concatenate([rng.integers(0, 4, shift), target])
+        a, b = (np.frombuffer(b"ACGT", np.uint8)[side].tobytes() for side in (query, target))
+        how: dict[str, Any] = {
+            "mode": "global", "free_ends": FREE[k % len(FREE)], "output": ("path", "ends")[k % 2],
+            "sub_score": [(1, -3), (5, -4), (2, -1)][k % 3],
+            "gap_cost": [(3, 2), (10, 1), 1][k % 3],
+        }  # fmt: skip
+        tiles = {"tile_cells": int(rng.choice([300, 2000, 1 << 30])), "walk_cells": 500}
+        right = pysw_cl.align(a, b, **how, plan={**plan, **tiles}, prune=False, max_cost=None)
+        known[:] = [int(right.score) - int(rng.choice([0, 0, 1, 7, 100]))]
+        found = pysw_cl.align(a, b, **how, plan={**plan, **tiles})
+        assert found.score == right.score
+        assert (found.query_end, found.target_end) == (right.query_end, right.target_end)
+        if how["output"] == "path":
+            assert found.cigar == right.cigar
+            assert (found.query_start, found.target_start) == (
+                right.query_start,
+                right.target_start,
+            )
+        pruned += found.stats.pruned
+    assert pruned
+
+
+def test_free_ends_of_similar_pairs_take_little() -> None:
+    """A narrow band knows nearly the best score, and the whole matrix is pruned by it."""
+    rng = np.random.default_rng(4)
+    query = rng.integers(0, 4, 60_000)
+    target = np.where(rng.random(len(query)) < 0.05, (query + 1) % 4, query)
+    a, b = (np.frombuffer(b"ACGT", np.uint8)[side].tobytes() for side in (query, target))
+    for free in (True, (True, False)):
+        found = pysw_cl.align(a, b, mode="global", free_ends=free, output="ends")
+        assert found.stats.total_cells < 0.6 * len(a) * len(b)
+        whole = pysw_cl.align(
+            a, b, mode="global", free_ends=free, output="ends", prune=False, max_cost=None
+        )
+        assert (found.score, found.query_end) == (whole.score, whole.query_end)

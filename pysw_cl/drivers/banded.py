@@ -24,7 +24,7 @@ from ..engines.sweep import LONGEST_SIDE, Area, Progress, SweepResult, cuts
 from ..errors import InputError
 from ..plan import Plan
 from ..scoring import Scoring
-from ..tile import Edge, EdgeArray, Edges, Hit, Source
+from ..tile import NEG, Edge, EdgeArray, Edges, Hit, Source
 from .problem import Problem
 from .reach import Band, Reach
 from .score import find_end
@@ -34,8 +34,9 @@ from .score import find_end
 LEAST_ROWS, LEAST_ALPHA = 4096, 8
 #: Sweeps that may prove nothing compute at most this share of the matrix, all together.
 MOST_WASTE = 1 / 8
-#: A band that covers more than this share of the matrix is not worth its own sweep.
-MOST_COVERED = 0.9
+#: A band that covers more than this share of the matrix is not worth its own sweep; nor one that
+#: covers more than the other share where the whole matrix is pruned by what bands have found.
+MOST_COVERED, MOST_BESIDE_PRUNING = 0.9, 0.5
 
 
 def check_max_cost(value: Any, mode: str) -> None:
@@ -130,11 +131,13 @@ class BandGrid:
 @dataclass
 class Banded:
     """What was found in a band: the best end (None: no band that pays is proven to hold it), the
-    rows to walk back from, if they were wanted, and every sweep that was made."""
+    rows to walk back from, if they were wanted, every sweep that was made, and the ``least`` that
+    the best score is."""
 
     end: Hit | None = None
     grid: BandGrid | None = None
     sweeps: list[SweepResult] = field(default_factory=list)
+    least: int | None = None
 
 
 def find_end_banded(
@@ -144,6 +147,7 @@ def find_end_banded(
     *,
     assumed: int | None = None,
     save: bool = False,
+    prunes: bool = False,
     progress: Progress | None = None,
 ) -> Banded:
     """The best end of a global comparison, as :func:`find_end` gives it, from a band where that
@@ -152,6 +156,7 @@ def find_end_banded(
     ``assumed``: a score that the best one is thought to reach; the first band is the one that
     proves it.  Else a narrow one is first.  A band that proves nothing is widened, at most to what
     is sure to prove the score found so far.  ``save``: keep what a walk back needs.
+    ``prunes``: if no band pays, the whole matrix is pruned by ``least``.
     ``progress(done, total)`` never falls, from band to band.
     """
     m, n = len(problem.query), len(problem.target)
@@ -160,13 +165,14 @@ def find_end_banded(
     first = tiles.rows(abs(n - m) + 1) // 4 + 1
     k = first if assumed is None else reach.width(assumed)
     trusted, proving, score, spent = assumed is not None, reach.widest, None, 0
+    most_covered = MOST_BESIDE_PRUNING if prunes else MOST_COVERED
     while k < reach.widest:
         low, high = reach.diagonals(k)
         shape = tiles.shape(high - low + 1)
         places = cuts(m, shape[0], engine.row_quantum)
         cells = _cells(low, high, places, n)
         sure = k == proving
-        limit = MOST_COVERED * whole if sure or trusted else MOST_WASTE * whole - spent
+        limit = most_covered * whole if sure or trusted else MOST_WASTE * whole - spent
         if cells > limit:
             if sure or score is None:
                 break
@@ -185,6 +191,7 @@ def find_end_banded(
             engine, problem, edges=edges, shape=shape, corridor=band, progress=tell
         )
         found.sweeps.append(swept)
+        found.least = max(end.score, NEG if found.least is None else found.least)
         spent += cells
         if end.score > reach.beyond(k + 1) and (least is None or end.score >= least):
             if progress is not None:

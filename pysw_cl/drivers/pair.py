@@ -45,7 +45,7 @@ def search(
 
     end: Hit | None = None
     restarts: Restarts | None = None
-    swept = SweepResult()
+    swept, least = SweepResult(), None
     if max_cost is not None:
         banded = find_end_banded(
             engine,
@@ -53,9 +53,10 @@ def search(
             plan,
             assumed=assumed_score(problem, max_cost),
             save=want_path,
+            prunes=prune,
             progress=progress,
         )
-        end, restarts = banded.end, banded.grid
+        end, restarts, least = banded.end, banded.grid, banded.least
         for swept in banded.sweeps:
             _count(stats, swept)
     if end is None:
@@ -74,6 +75,7 @@ def search(
             shape=shape,
             prune=prune,
             beat=beat,
+            least=least,
             progress=lambda done, _: tell(done),
         )
         _count(stats, swept)

@@ -19,6 +19,7 @@ def find_end(
     shape: tuple[int, int] | None = None,
     prune: bool = True,
     beat: int | None = None,
+    least: int | None = None,
     corridor: Corridor | None = None,
     progress: Progress | None = None,
 ) -> tuple[Hit, SweepResult]:
@@ -27,7 +28,8 @@ def find_end(
     its tiles reach.
 
     ``beat``: only an end above this score matters; without one, a local comparison may give any
-    end that does not reach it, and skips what it can.
+    end that does not reach it, and skips what it can.  ``least``: a score that some path of a
+    global comparison has; what cannot reach it is skipped.
     """
     m, n = len(problem.query), len(problem.target)
     local = problem.mode == "local"
@@ -35,6 +37,13 @@ def find_end(
     bound, want = Bound(0, m, n, problem.scoring.highest), problem.want
     if local and beat is not None and beat > 0:  # as if found before this matrix's first cell
         bound, want = replace(bound, score=beat, row=0, column=0), replace(want, threshold=beat + 1)
+    prunes = prune and local
+    if prune and not local and least is not None:
+        bound, want = (
+            replace(bound, score=least, row=m + 1, column=n + 1),
+            replace(want, threshold=least),
+        )
+        prunes = True
     result = sweep(
         engine,
         problem.query,
@@ -43,7 +52,7 @@ def find_end(
         problem.floor,
         edges or problem.edges,
         want,
-        Limits(bound=bound if local and prune else None, corridor=corridor),
+        Limits(bound=bound if prunes else None, corridor=corridor),
         shape=shape,
         progress=progress,
     )

@@ -255,10 +255,14 @@ class _Sweep:
             columns=_between(self.edges.columns, area.column, area.column_end),
         )
 
+    def _prunes(self) -> bool:
+        """Is one best cell all that is looked for?"""
+        return self.want.count == 1 and self.want.where != "none"
+
     def _after(self, area: Area) -> tuple[int, int] | None:
         """Rows and columns beyond a tile that may be pruned."""
         bound = self.limits.bound
-        if bound is None or self.want.where != "all" or self.want.count != 1:
+        if bound is None or not self._prunes():
             return None
         return (
             self.m - area.row_end + bound.rows_left,
@@ -335,7 +339,7 @@ class _Sweep:
         """Block pruning (Sandes & de Melo, CUDAlign 2.1), ties included: no path through this
         area can beat the best cell known, nor equal it at an earlier cell."""
         bound = self.limits.bound
-        if bound is None or self.want.where != "all" or self.want.count != 1:
+        if bound is None or not self._prunes():
             return False
         best = self._best_known(bound)
         start = max(corner, int(top.h.max()), int(left.h.max()))

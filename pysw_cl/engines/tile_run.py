@@ -53,7 +53,7 @@ class TileRun:
             self.warps = runtime.advice["warps"] * -(-self.grid.B // schedulers)
         self.walkers = -(-self.grid.B // self.warps) * self.warps
         # not in lanes that meet at barriers: some compilers lose track of conditional ones
-        self.prunes = job.after is not None and job.floor is not None and job.best and not capacity
+        self.prunes = job.after is not None and not capacity and (job.best or job.floor is None)
         self.prunes &= LANE_SETS[plan.lanes].wide != "scalar32"
         lowest = REACH if job.floor is None else 1
         self.threshold = lowest
