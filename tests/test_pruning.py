@@ -76,7 +76,7 @@ def test_a_path_that_goes_on_is_not_pruned(plan: dict[str, Any]) -> None:
     """With enough rows and columns after the tile every block may still lead to the best."""
     needs_lanes(plan["lanes"])
     engine, _ = make_engine("auto", plan)
-    query = np.random.default_rng(6).integers(0, 4, 90)
+    query = np.random.default_rng(6).integers(0, 4, 500)  # longer than any strip is high
     job = made_job(query, query, make_scoring(), True, 0, 0, best=True)
     assert engine.tile(replace(job, after=(0, 0))).pruned
     for after in ((1000, 1000), (2**40, 2**40)):
