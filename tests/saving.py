@@ -53,6 +53,17 @@ def options(**more: Any) -> dict[str, Any]:
     return {"plan": REFERENCE, "disk_size": SIZE, **more}
 
 
+def resumed_again_and_again(folder: Path, calls: range) -> Any:
+    """The result of a run that is ended after so many calls, and so many, by plans that differ."""
+    for count in calls:
+        plan = {"engine": "reference", "tile_cells": 500 * count, "walk_cells": 50 * count}
+        try:
+            return pysw_cl.resume(folder, plan=plan, progress=stop_at(count))
+        except Enough:
+            continue
+    return None
+
+
 def pair(length: int = 300, seed: int = 3) -> tuple[str, str]:
     """Two related sequences with a gap of 40 letters in each."""
     rng = np.random.default_rng(seed)

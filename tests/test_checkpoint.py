@@ -11,14 +11,13 @@ from saving import (
     MODES,
     REFERENCE,
     SIZE,
-    Enough,
     interrupted,
     key,
     message,
     options,
     pair,
+    resumed_again_and_again,
     rows,
-    stop_at,
 )
 
 import pysw_cl
@@ -40,13 +39,7 @@ def test_interrupted_anywhere(tmp_path: Path, mode: str, free_ends: Any, gap_cos
         expected = pysw_cl.align(a, b, output=output, plan={"engine": "reference"}, **how)
         folder = tmp_path / output
         interrupted(folder, 9, a, b, output=output, **options(**how))
-        for calls in range(10, 1000, 19):
-            plan = {"engine": "reference", "tile_cells": 500 * calls, "walk_cells": 50 * calls}
-            try:
-                found = pysw_cl.resume(folder, plan=plan, progress=stop_at(calls))
-            except Enough:
-                continue
-            break
+        found = resumed_again_and_again(folder, range(10, 1000, 19))
         assert key(found) == key(expected), how
         assert found.mode == mode and found.query.letters.tobytes().decode() == a
         assert key(pysw_cl.resume(folder)) == key(expected)

@@ -17,6 +17,7 @@ from saving import (
     message,
     options,
     pair,
+    resumed_again_and_again,
     stop_at,
     turned,
 )
@@ -71,14 +72,7 @@ def test_interrupted_anywhere(tmp_path: Path, mode: str, free_ends: Any, kind: s
         folder = tmp_path / output
         with first(minus_first):
             interrupted(folder, 9, a, b, output=output, **both(**how))
-        found = None
-        for calls in range(10, 2000, 29):
-            plan = {"engine": "reference", "tile_cells": 500 * calls, "walk_cells": 50 * calls}
-            try:
-                found = pysw_cl.resume(folder, plan=plan, progress=stop_at(calls))
-            except Enough:
-                continue
-            break
+        found = resumed_again_and_again(folder, range(10, 2000, 29))
         assert found is not None
         assert key(found) == key(expected)
         assert kind == "minus" or mode != "local" or found.strand == "plus"

@@ -10,10 +10,11 @@ nothing had been.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,14 +98,13 @@ class GridLines:
         """See :class:`Lines`."""
         if row < 1 or column < 1:
             return None
-        r, c = self.grid.start(row, column)
-        row_end = next(x for x in self._rows if x >= row)
-        column_end = next(x for x in self._columns if x >= column)
-        return Cell(0, Area(r, row_end, c, column_end))
+        a, b = bisect_left(self._rows, row), bisect_left(self._columns, column)
+        rows, columns = self._rows[a - 1 : a + 1], self._columns[b - 1 : b + 1]
+        return Cell(0, Area(*rows, *columns))
 
     def entry(self, cell: Cell, row: int, column: int) -> Entry:
         """See :class:`Lines`."""
-        area, (top, left) = cell.area, self.sides(cell.area)
+        area, (top, left) = cell.area, self.grid.sides(cell.area)
         best, found = None, Entry(area.row, area.column, 0)
         for source, first, along, across in (
             (top, area.column, column - area.column, row - area.row),
@@ -120,21 +120,6 @@ class GridLines:
                 if source is left:
                     found = Entry(place, area.column, int(h[at]))
         return found
-
-    def corner(self, area: Area) -> int:
-        """H before an area's first cell."""
-        top, left = self.sides(area)
-        if area.column:
-            return int(top.read(area.column - 1, area.column).h[0])
-        return int(left.read(area.row - 1, area.row).h[0]) if area.row else self.grid.edges.corner
-
-    def sides(self, area: Area) -> tuple[Source, Source]:
-        """What an area has above and to its left, in the whole matrix's columns and rows."""
-        grid = self.grid
-        return (
-            grid.rows[area.row] if area.row else grid.edges.top,
-            grid.columns[area.column] if area.column else grid.edges.left,
-        )
 
     def h_at(self, row: int, column: int) -> int | None:
         """See :class:`Lines`."""
@@ -235,7 +220,8 @@ class Ahead:
         others = max(1, len(self.levels))
         shares = [FIRST_SHARE] + others * [OTHERS_SHARE / others]
         self.level_bytes = [min(most * share, engine.most_bytes) for share in shares]
-        self.end, self.sets, self.refused = Hit(0, 0, 0), list[SetLines](), cast(int | None, None)
+        self.end, self.sets = Hit(0, 0, 0), list[SetLines]()
+        self.refused: int | None = None  # the level of a tile that was computed for another path
         self.most_tiles = [MOST_TILES] * len(shares)
         self.failed = False
 
@@ -346,7 +332,8 @@ class Ahead:
         steps = self.levels[level]
         if self.sets:
             return self.engine.inside(level, self.sets[-1].tiles, parts, steps)
-        sides = [(self.lines.corner(p.area), *self.lines.sides(p.area)) for p in parts]
+        grid = self.lines.grid
+        sides = [(grid.corner(p.area), *grid.sides(p.area)) for p in parts]
         return self.engine.begin(level, parts, sides, steps)
 
     def _step(self, parts: list[Part], path: Path) -> int:

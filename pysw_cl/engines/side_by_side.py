@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..grid import Grid
 from ..opencl.buffers import Buffers
 from ..opencl.device import Runtime
 from ..opencl.program import BoundKernel, KernelSpec
@@ -24,9 +25,10 @@ from .tile_kernel import (
     may_slope,
     narrow_score,
     score_arguments,
+    state_bytes,
     wide_score,
 )
-from .tile_run import RECORD_WORDS
+from .tile_run import RECORD_WORDS, moves_bytes, new_records
 from .tile_set import (
     APART,
     BUS,
@@ -50,6 +52,8 @@ from .walks import walk_defines, walk_tiles
 
 #: What cl/tile_set.cl is told of where a tile's edges come from.
 SOURCE_WORDS = 5
+#: How far special rows and columns are apart where there are none.
+NO_LINES = 1 << 30, 1 << 30
 #: Work-groups that copy the edges of one tile.
 PARTS = 16
 #: Alpha at most, of narrow lanes and where moves are kept.
@@ -147,8 +151,7 @@ class SideBySide:
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Memory of a tile's moves."""
         plan = self._plans[True]
-        strips = -(-rows // (plan.T * plan.alpha))
-        return 4 * strips * -(-plan.alpha // 8) * plan.T * (columns + plan.T)
+        return moves_bytes(Grid(rows, columns, 1, plan.T, plan.alpha, "ticketed"))
 
     def begin(
         self,
@@ -205,23 +208,13 @@ class SideBySide:
     ) -> tuple[Walk, NDArray[np.int32]]:
         """Compute tiles as :meth:`inside` does, with their moves, and walk a path through them; see
         :func:`pysw_cl.engines.walks.walk_tiles`."""
-        side = max(max(p.area.row_end - p.area.row, 1) for p in parts) + self.row_quantum
-        done = self._set("moves", parts, (side, 1 << 30))
+        done = self._set("moves", parts, NO_LINES)
         self._take(outer, done)
         sizes = [self.moves_bytes(int(said[ROWS]), int(said[COLUMNS])) for said in done.said]
         done.said[:, MOVES] = np.concatenate(([0], np.cumsum(sizes[:-1]))) // 4
         dirs = self._keep("dirs", sum(sizes))
         self._run(done, dirs)
-        tiles = np.stack(
-            [
-                np.array([p.area.row for p in parts]),
-                np.array([p.area.column for p in parts]),
-                done.said[:, ROWS],
-                done.said[:, COLUMNS],
-                done.said[:, MOVES],
-            ],
-            axis=1,
-        ).astype(np.int64)
+        tiles = done.said[:, [QUERY, TARGET, ROWS, COLUMNS, MOVES]]
         plan = self._plans[True]
         defines = walk_defines(self.runtime, plan.T, plan.alpha)
         linear = self.scoring.gap_open == 0
@@ -256,8 +249,9 @@ class SideBySide:
         )
         place = 0
         for word, length in lengths:
-            ends = place + np.cumsum(-(-length // 32) * 32)
-            said[:, word] = ends - -(-length // 32) * 32
+            rooms = -(-length // 32) * 32
+            ends = place + np.cumsum(rooms)
+            said[:, word] = ends - rooms
             place = int(ends[-1])
         kept = self._keep(level, 4 * place)
         match, extend = max(self.scoring.highest, 0), self.scoring.gap_extend
@@ -286,10 +280,11 @@ class SideBySide:
         moves = dirs is not None
         plan, score, runtime = self._plans[moves], self._scores[moves], self.runtime
         lanes, T, alpha = LANE_SETS[plan.lanes], plan.T, plan.alpha
-        strip = T * alpha
+        grid = Grid(int(done.said[:, ROWS].max()), 1, 1, T, alpha, "ticketed")  # the highest tile's
+        strip, most = grid.strip_rows, grid.strips
         strips = done.said[:, ROWS] // strip
         done.said[:, FIRST] = np.cumsum(strips) - strips
-        most, count = int(strips.max()), len(strips)
+        count = len(strips)
         warps = int(runtime.advice["warps"]) or 1  # few, because few strips of a tile are at work
         tickets = -(-most // warps) * count
         groups = max(1, min(plan.B // warps, tickets))
@@ -322,11 +317,9 @@ class SideBySide:
         widths = tuple(width for width in lanes.widths if width != 8)  # that needs the best score
         spec = kernel_spec("ticketed", plan.lanes, score, widths, many=True)
         kernel = BoundKernel(runtime, spec, defines)
-        record = np.zeros((walkers, RECORD_WORDS), np.int32)
-        record[:, :4] = NEG
         with Buffers(runtime, small=True) as buffers:
             _, target_pad, scores = score_arguments(self.scoring, score, sloped, buffers)
-            tally = buffers.of(record)
+            tally = buffers.of(new_records(walkers))
             none = buffers.empty(4)
             kernel.bind(
                 query=self._query[moves],
@@ -350,7 +343,7 @@ class SideBySide:
                 limit8=bounds.limit8,
                 rows_after=0,
                 columns_after=0,
-                state=self._keep("state", 4 * walkers * (4 * alpha + 6) * T),
+                state=self._keep("state", state_bytes(grid, walkers)),
                 stages=self._keep("stages", 8 * walkers * plan.chunk),
                 record=tally,
                 known=buffers.of(known),

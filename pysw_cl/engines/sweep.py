@@ -399,18 +399,25 @@ class StartGrid:
             column_places[bisect_right(column_places, column - 1) - 1],
         )
 
+    def sides(self, area: Area) -> tuple[Source, Source]:
+        """What such an area has above and to its left, in the whole matrix's columns and rows."""
+        return (
+            self.rows[area.row] if area.row else self.edges.top,
+            self.columns[area.column] if area.column else self.edges.left,
+        )
+
+    def corner(self, area: Area) -> int:
+        """H before its first cell."""
+        top, left = self.sides(area)
+        if area.column:
+            return int(top.read(area.column - 1, area.column).h[0])
+        return int(left.read(area.row - 1, area.row).h[0]) if area.row else self.edges.corner
+
     def edges_of(self, area: Area) -> Edges:
         """Edges of an area whose upper left corner lies on the grid."""
-        top = self.rows[area.row] if area.row else self.edges.top
-        left = self.columns[area.column] if area.column else self.edges.left
-        if area.column:
-            corner = int(top.read(area.column - 1, area.column).h[0])
-        elif area.row:
-            corner = int(left.read(area.row - 1, area.row).h[0])
-        else:
-            corner = self.edges.corner
+        top, left = self.sides(area)
         return Edges(
-            corner,
+            self.corner(area),
             EdgeArray.of(top.read(area.column, area.column_end)),
             EdgeArray.of(left.read(area.row, area.row_end)),
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..grid import Grid
 from ..opencl.buffers import Buffers
 from ..opencl.program import KernelSpec
 from ..plan import LANE_SETS, Plan
@@ -71,6 +72,11 @@ def kernel_spec(
     arguments = f"{_TILE} {_FORM[form]} {_SCORE[score]}"
     arguments += f" {_BLOCKED if blocked else ''} {_MANY if many else ''}"
     return KernelSpec(_NAME[form], tuple(files), tuple(arguments.split()))
+
+
+def state_bytes(grid: Grid, walkers: int) -> int:
+    """Memory for the lanes of strips that ``walkers`` groups have between two blocks."""
+    return 4 * walkers * (4 * grid.alpha + 6) * grid.T
 
 
 def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:

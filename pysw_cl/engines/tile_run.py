@@ -17,7 +17,14 @@ from ..plan import LANE_SETS, Plan
 from ..precision import Bounds, worst
 from ..tile import NEG, REACH, Edge, Hit, KeptEdge
 from .base import TileJob, TileResult
-from .tile_kernel import backwards, kernel_spec, may_slope, planned, score_arguments
+from .tile_kernel import (
+    backwards,
+    kernel_spec,
+    may_slope,
+    planned,
+    score_arguments,
+    state_bytes,
+)
 
 MOST = 2**31 - 1
 
@@ -119,9 +126,7 @@ class TileRun:
         self.crossed = (buffers.apart if job.columns else buffers.empty)(height * len(job.columns))
         buffers.write(self.bus, job.top.h)
         buffers.write(self.bus, job.top.x, 4 * self.stride)
-        record = np.zeros((self.walkers, RECORD_WORDS), np.int32)
-        record[:, :4] = NEG
-        self.record = buffers.of(record)
+        self.record = buffers.of(new_records(self.walkers))
         self.hits = buffers.of(np.zeros(1 + 3 * self.capacity, np.int32))
         blocked = job.blocked is not None
         spec = kernel_spec(grid.form, self.plan.lanes, self.score, self._widths(), blocked)
@@ -152,7 +157,7 @@ class TileRun:
             limit8=bounds.limit8,
             rows_after=min(job.after[0], MOST) if job.after is not None else 0,
             columns_after=min(job.after[1], MOST) if job.after is not None else 0,
-            state=buffers.empty(4 * self.walkers * (4 * grid.alpha + 6) * grid.T),
+            state=buffers.empty(state_bytes(grid, self.walkers)),
             profiles=buffers.empty(16 * grid.T * self.walkers * scores.get("wide", 0)),
             stages=buffers.empty(8 * self.walkers * chunk),
             late=buffers.empty(4 * self.walkers * (8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk)),
@@ -262,6 +267,13 @@ class TileRun:
         family = lanes.narrow or lanes.wide.removesuffix("32")
         names = [*(f"wavefront/{family}/{w}" for w in (8, 16, 32)), "pruned"]
         return {name: count for name, count in zip(names, cells, strict=True) if count}
+
+
+def new_records(walkers: int) -> NDArray[np.int32]:
+    """The records of groups that have done nothing yet."""
+    records = np.zeros((walkers, RECORD_WORDS), np.int32)
+    records[:, :4] = NEG
+    return records
 
 
 def read_kept(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:
