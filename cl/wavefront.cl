@@ -199,8 +199,9 @@ INLINE int next_ticket(__local int *scratch, volatile __global int *ticket, vola
 // Ticketed form: one launch; each group takes the next strip and waits until the strip above is
 // far enough.  It cannot deadlock even where groups run one after another, because the strip above
 // always holds an earlier ticket.  Strips are drained: T steps more than columns.
+// before[before_at]: how far the row above the tile is, which another launch may still be computing.
 __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ticket, volatile __global int *progress,
-                                            __global int *dirs, SCORE_ARGS BLOCKED_ARGS MANY_ARGS)
+                                            volatile __global int *before, int before_at, __global int *dirs, SCORE_ARGS BLOCKED_ARGS MANY_ARGS)
 {
   LANES_LOCAL(scratch);
   SLOTS(slots);
@@ -243,13 +244,13 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
     w.dirs += said[10];
 #endif
 #endif
-    if (strip > 0) w.above = progress + strip - 1;
+    w.above = strip > 0 ? progress + strip - 1 : before + before_at;
     w.own = progress + strip;
     strip_begin(mine, &w);
     profile_begin(w.profile, w.given, w.query + (size_t)strip * ROWS);
     lanes_sync();
 
-    int seen = strip > 0 ? -T : INT_MAX;
+    int seen = -T;
     for (int from = 0, limit = 0; from < n + T;) {
       if (from == limit) limit = columns_from(&w, from, n + T);
 #if PRUNE

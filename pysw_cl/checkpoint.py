@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from ._version import __version__
 from .errors import CheckpointError
+from .in_threads import in_threads
 from .job import Job, canonical, digest
 from .likely_strand import likely_minus
 from .sealed import (
@@ -59,7 +60,7 @@ _OURS = re.compile(
     r"plus|minus|(lock|job\.json|query|target|result|whole|rows-\d+-\d+|walk-\d+|band-\d+)(\.part)?"
 )
 #: Letters, moves and runs are kept in pieces of this many.
-PIECE = 1 << 24
+PIECE = 1 << 20
 
 
 class Store:
@@ -213,9 +214,9 @@ class Store:
         writer = SealedWriter(self.folder / name)
         try:
             for key, array in arrays.items():
-                for start in range(0, len(array), PIECE):
-                    part = array[start : start + PIECE]
-                    writer.put(key, start, len(part), pack_bytes(part))
+                parts = [array[start : start + PIECE] for start in range(0, len(array), PIECE)]
+                for k, packed in enumerate(in_threads(pack_bytes, parts)):
+                    writer.put(key, k * PIECE, len(parts[k]), packed)
             writer.seal({"job": self.job.key, **facts})
         finally:
             writer.abandon()

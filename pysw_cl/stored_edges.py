@@ -13,13 +13,14 @@ from threading import Thread
 from typing import Any
 
 from .errors import InternalError
+from .in_threads import AT_ONCE, in_threads
 from .sealed import DamagedFile, Piece, SealedFile, SealedWriter, pack_edge, unpack_edge
 from .tile import Edge
 
 #: Cells of a piece at most: a reader unpacks whole pieces.
 PIECE_CELLS = 1 << 20
-#: Pieces that wait for the writer at most: 8 bytes a cell.
-WAITING = 8
+#: Tasks of some pieces, 8 bytes a cell, that wait for the writer at most.
+WAITING = max(1, 8 // AT_ONCE)
 
 
 class Writer:
@@ -84,13 +85,13 @@ def writing() -> Iterator[Writer]:
 class BandWriter:
     """A band of rows on its way to disk: sinks for its last row and its parts of columns.
 
-    ``bytes``: of the file, 0 until it is sealed.
+    ``bytes``: of the file, 0 until it is sealed; there is none until something is put into it.
     """
 
     def __init__(self, writer: Writer, path: Path, facts: Mapping[str, Any]) -> None:
         self._writer, self.path, self._facts = writer, path, facts
         self.bytes = 0
-        writer.do(self._open)
+        self._opened = False
 
     def row(self) -> EdgeSink:
         """The sink for the band's last row."""
@@ -102,20 +103,30 @@ class BandWriter:
 
     def seal(self, facts: Mapping[str, Any]) -> None:
         """All of the band is there."""
+        self._begin()
         self._writer.do(lambda: self._seal({**self._facts, **facts}))
 
     def put(self, name: str, start: int, edge: Edge) -> None:
         """Write the cells of an edge that follow its first ``start`` ones."""
-        for at in range(0, len(edge), PIECE_CELLS):
-            part = edge.part(at, at + PIECE_CELLS)
+        self._begin()
+        for at in range(0, len(edge), PIECE_CELLS * AT_ONCE):
+            part = edge.part(at, at + PIECE_CELLS * AT_ONCE)
             self._writer.do(lambda at=start + at, part=part: self._put(name, at, part))  # type: ignore[misc]
+
+    def _begin(self) -> None:
+        if not self._opened:
+            self._opened = True
+            self._writer.do(self._open)
 
     def _open(self) -> None:
         self._writer.file = SealedWriter(self.path)
 
     def _put(self, name: str, start: int, edge: Edge) -> None:
         assert self._writer.file is not None
-        self._writer.file.put(name, start, len(edge), pack_edge(edge))
+        places = range(0, len(edge), PIECE_CELLS)
+        parts = [edge.part(at, at + PIECE_CELLS) for at in places]
+        for at, part, packed in zip(places, parts, in_threads(pack_edge, parts), strict=True):
+            self._writer.file.put(name, start + at, len(part), packed)
 
     def _seal(self, facts: Mapping[str, Any]) -> None:
         assert self._writer.file is not None

@@ -133,6 +133,7 @@ class KeptEdge:
 
     ``buffer`` is the device's; H and X begin at the places ``h_at`` and ``x_at`` of it, from which
     ``read(buffer, count, place)`` gives numbers.  ``lost``: unreachable cells may have drifted.
+    ``lent``: it is there only until the next tile is asked for.
     """
 
     def __init__(
@@ -143,8 +144,10 @@ class KeptEdge:
         x_at: int,
         read: Callable[[Any, int, int], Ints],
         lost: bool,
+        lent: bool = False,
     ) -> None:
-        self.buffer, self.h_at, self.x_at, self.lost = buffer, h_at, x_at, lost
+        self.buffer, self.h_at, self.x_at = buffer, h_at, x_at
+        self.lost, self.lent = lost, lent
         self._length, self._read = length, read
 
     def __len__(self) -> int:
@@ -255,6 +258,10 @@ class EdgeArray:
         """Keep the cells that follow the first ``start`` ones."""
         self.h[start : start + len(edge)] = edge.h
         self.x[start : start + len(edge)] = edge.x
+
+    def part(self, start: int, stop: int) -> Edge:
+        """Cells ``[start, stop)``, counted from 0, as of an `Edge`."""
+        return self.read(start, stop)
 
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop``, not copied."""

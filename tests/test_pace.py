@@ -30,7 +30,7 @@ class Run:
             todo -= heights[-1]
             self.now += heights[-1] * self.n / self.speed
             self.pace.saving(SimpleNamespace(bytes=row_bytes))  # type: ignore[arg-type]
-            self.pace.computed(len(heights) * writer_seconds)
+            self.pace.computed(heights[-1], len(heights) * writer_seconds)
         assert sum(heights) == self.m
         assert all(height % 1000 == 0 for height in heights[:-1])
         return heights
@@ -83,5 +83,5 @@ def test_a_run_that_is_to_stop_has_a_row_by_then(monkeypatch: pytest.MonkeyPatch
         height = pace_.height(todo, todo)
         todo -= height
         run.now += height * run.n / run.speed
-        pace_.computed(0)
+        pace_.computed(height, 0)
     assert run.now < 3010

@@ -9,8 +9,9 @@ from ..stored_edges import BandWriter
 
 #: A band takes at least so long: launches cost little beside it, and a crash loses little by it.
 LEAST_SECONDS = 2.0
-#: A band takes at least so many times as long as its saving keeps the writer busy.
-LEAST_TIMES = 50
+#: A band takes at least so many times as long as its saving keeps the writer busy; and where the
+#: device goes on with the next meanwhile, which leaves the writer a processor of its own.
+LEAST_TIMES, LEAST_TIMES_BESIDE = 50, 2
 #: A band is at most so many times as high as the last one for these two reasons: pruning, which
 #: makes a band fast, may end in the next.
 MOST_GROWTH = 4
@@ -57,13 +58,21 @@ class Pace:
     ) -> None:
         self.disk_size = min(MOST_BYTES, used + free // 2) if disk_size is None else disk_size
         self.n, self.quantum, self.used, self.stop_at = n, quantum, used, stop_at
-        self._least = min(busy_rows * ceil(FILL_TIMES * fill / n), m)
-        if disk_size is None:
-            self._least = max(self._least, ceil(m / MOST_ROWS))
+        self._own_quantum, self._beside = quantum, False
+        self._fewest = ceil(m / MOST_ROWS) if disk_size is None else 1
+        self._filling = max(self._fewest, min(busy_rows * ceil(FILL_TIMES * fill / n), m))
+        self._least = self._filling
         self._row_bytes = ceil(CELL_BYTES * n) + FILE_BYTES
         self._bands, self._height, self._since = 0, 0, time.monotonic()
         self._row_seconds = self._save_seconds = 0.0
         self._pending: list[BandWriter] = []
+
+    def chained(self, rows: tuple[int, int] | None) -> None:
+        """From now on bands follow each other without a pause: of at least so many rows, in
+        multiples of the second number (None: they do not)."""
+        self._beside = rows is not None
+        least, self.quantum = rows or (self._filling, self._own_quantum)
+        self._least, self._since = max(self._fewest, least), time.monotonic()
 
     def rows_left(self) -> int:
         """Special rows for which there is room."""
@@ -86,25 +95,27 @@ class Pace:
         next saved one."""
         shortest = self._shortest(todo)
         height = ceil(rows / max(1, rows // shortest))
-        if self.stop_at is not None and self._row_seconds:
+        if self.stop_at is not None and self._row_seconds and not self._beside:
             height = min(height, int((self.stop_at - time.monotonic()) / self._row_seconds))
         height = ceil(max(1, height) / self.quantum) * self.quantum
-        self._height, self._since = min(rows, height), time.monotonic()
+        self._height = min(rows, height)
         return self._height
 
     def saving(self, band: BandWriter) -> None:
         """A band is on its way to disk."""
         self._pending.append(band)
 
-    def computed(self, busy: float) -> None:
-        """The band is computed; ``busy``: seconds that the writer has worked so far."""
+    def computed(self, height: int, busy: float) -> None:
+        """The next band is computed; ``busy``: seconds that the writer has worked so far."""
         self._bands += 1
-        self._row_seconds = (time.monotonic() - self._since) / self._height
+        now = time.monotonic()
+        self._row_seconds, self._since = (now - self._since) / height, now
         self._save_seconds = busy / self._bands
 
     def _shortest(self, todo: int) -> int:
         height = max(self._least, ceil(todo / (self.rows_left() + 1)))
         if self._row_seconds:
-            seconds = max(LEAST_SECONDS, LEAST_TIMES * self._save_seconds)
+            times = LEAST_TIMES_BESIDE if self._beside else LEAST_TIMES
+            seconds = max(LEAST_SECONDS * (not self._beside), times * self._save_seconds)
             height = max(height, min(MOST_GROWTH * self._height, ceil(seconds / self._row_seconds)))
         return height

@@ -133,6 +133,12 @@ class _KeptTiles:
             self._next = max(self._next, 1 + int(file.path.name.partition("-")[2]))
             self._there |= {facts["number"]: (file, facts) for facts in file.facts["tiles"]}
 
+    def chained_rows(self, *_: object) -> None:
+        """See Engine: never."""
+
+    def settle(self) -> None:
+        """See Engine: nothing is left."""
+
     def side_by_side(self, *_: object) -> None:
         """Tiles are kept one by one."""
 

@@ -14,12 +14,24 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ..checkpoint import Store
-from ..engines.base import Engine
-from ..engines.sweep import Progress, StartGrid, sweep, tile_shape
+from ..engines.base import Below, Engine, TileJob
+from ..engines.sweep import Progress, StartGrid, Sweep, tile_shape
 from ..errors import CheckpointError, InputError
 from ..results import Stats
-from ..stored_edges import SavedBand, Writer, stored_column, writing
-from ..tile import Bound, EdgeArray, EdgeFrom, Edges, EdgeTee, Hit, Limits, Source, Want
+from ..stored_edges import BandWriter, SavedBand, Writer, stored_column, writing
+from ..tile import (
+    Bound,
+    Edge,
+    EdgeArray,
+    EdgeFrom,
+    Edges,
+    EdgeTee,
+    Hit,
+    Limits,
+    Source,
+    View,
+    Want,
+)
 from ..tile_map import TileMap
 from . import pace
 from .path import Path
@@ -64,6 +76,34 @@ class Done:
         self.launches += launches
         for kind, count in cells.items():
             self.cells[kind] = self.cells.get(kind, 0) + count
+
+
+@dataclass
+class _Whole:
+    """A sink that hands an edge on without a copy where it is all of it."""
+
+    array: EdgeArray
+
+    def write(self, start: int, edge: Edge) -> None:
+        """Take the cells that follow the first ``start`` ones."""
+        if len(edge) == len(self.array):
+            self.array.take(edge)
+        else:
+            self.array.write(start, edge)
+
+
+@dataclass
+class _Band:
+    """Rows [start, end) to be computed and saved, with ``done`` rows before; ``next``: the band
+    below, once it is begun."""
+
+    start: int
+    end: int
+    done: int
+    file: BandWriter
+    bottom: EdgeArray | None
+    sweep: Sweep
+    next: _Band | None = None
 
 
 class SavedRun:
@@ -138,16 +178,7 @@ class SavedRun:
         self._tell(self.m - todo, 0)
         with writing() as writer:
             for start, stop in gaps:
-                above: Source | None = None
-                while start < stop:
-                    height = self.pace.height(todo, stop - start)
-                    above = self._band(writer, start, start + height, above, self.m - todo)
-                    start, todo = start + height, todo - height
-                    self.pace.computed(writer.seconds)
-                    if todo and self.clock.late():
-                        writer.flush()
-                        done = f"{100 - 100 * todo / self.m:.1f}% of the cells"
-                        raise self.clock.stopped(f"{done}{self.store.what} are")
+                todo = self._fill_gap(writer, start, stop, todo)
         return best_end(self.problem, [] if self.done.best is None else [self.done.best])
 
     def path(self, end: Hit) -> Path | None:
@@ -196,44 +227,103 @@ class SavedRun:
         if at < self.m:
             yield at, self.m
 
-    def _band(
-        self, writer: Writer, start: int, end: int, above: Source | None, rows_done: int
-    ) -> EdgeArray | None:
-        """Compute rows [start, end) and save them; gives their last row."""
-        problem, done, m, n = self.problem, self.done, self.m, self.n
-        last = end == m
+    def _fill_gap(self, writer: Writer, start: int, stop: int, todo: int) -> int:
+        """Compute rows [start, stop) of ``todo`` that are left, and save them; gives what is left
+        then."""
+        chained = self.engine.chained_rows(stop - start, self.n) if self._whole_rows() else None
+        self.pace.chained(chained)
+        if chained is not None:  # all bands take it as it is
+            self._target = View(self.problem.target.read(0, self.n))
+        band: _Band | None = self._begin(writer, start, stop, None, todo, chained is not None)
+        while band is not None:
+            self._compute(band)
+            todo -= band.end - band.start
+            self.pace.computed(band.end - band.start, writer.seconds)
+            if todo and self.clock.late():
+                writer.flush()
+                done = f"{100 - 100 * todo / self.m:.1f}% of the cells"
+                raise self.clock.stopped(f"{done}{self.store.what} are")
+            if band.next is None and band.end < stop:
+                band = self._begin(writer, band.end, stop, band.bottom, todo, False)
+            else:
+                band = band.next
+        self.engine.settle()
+        return todo
+
+    def _whole_rows(self) -> bool:
+        """Is a band one tile?"""
+        return tile_shape(self.m, self.n, self.tile_cells, self.busy_rows)[1] == self.n
+
+    def _begin(
+        self,
+        writer: Writer,
+        start: int,
+        stop: int,
+        above: EdgeArray | None,
+        todo: int,
+        chained: bool,
+    ) -> _Band:
+        """The band from row ``start`` on, of a gap that ends at row ``stop``; ``above``: its row
+        above, if that is not on disk.  ``chained``: the engine may begin the next one before this
+        one is done."""
+        problem, n = self.problem, self.n
+        end = start + self.pace.height(todo, stop - start)
         file = self.store.band(writer, start, end)
-        below = None if last else EdgeArray(n)
+        self.pace.saving(file)
+        bottom = None if end == self.m else EdgeArray(n)
         edges = Edges(
             self._corner(start),
             above or self._above(start),
             EdgeFrom(problem.edges.left, start),
-            bottom=None if below is None else EdgeTee((below, file.row())),
+            bottom=None if bottom is None else EdgeTee((_Whole(bottom), file.row())),
             columns={column: file.column(column) for column in self.columns},
         )
-        local = problem.mode == "local"
-        known, least = Hit(0, m, n), None
-        if done.best is not None:
-            known, least = done.best, done.best.score
+        where = problem.want.where if end == self.m else ABOVE_LAST_ROW[problem.want.where]
+        want, limits = self._known(start, end, where)
+        sweep = Sweep(
+            self.engine,
+            problem.query.slice(start, end),
+            self._target if chained else problem.target,
+            problem.scoring,
+            problem.floor,
+            edges,
+            want,
+            limits,
+        )
+        band = _Band(start, end, self.m - todo, file, bottom, sweep)
+        if chained and end < stop:
+            assert bottom is not None
+
+            def below() -> TileJob:
+                left = todo - (end - start)
+                band.next = self._begin(writer, end, stop, bottom, left, chained)
+                return band.next.sweep.promise()
+
+            sweep.below = Below(stop - end, below)
+        return band
+
+    def _known(self, start: int, end: int, where: str) -> tuple[Want, Limits]:
+        """What is looked for in a band, and what needs not be, by what is known now."""
+        known, least, m = Hit(0, self.m, self.n), None, self.m
+        local = self.problem.mode == "local"
+        if self.done.best is not None:
+            known, least = self.done.best, self.done.best.score
         elif local and self.beat > 0:  # as in `find_end`
             known, least = Hit(self.beat, 0, 0), self.beat + 1
         bound = None
         if self.prune and local:
-            highest = problem.scoring.highest
+            highest = self.problem.scoring.highest
             bound = Bound(known.score, known.row - start, known.column, highest, m - end)
-        where = problem.want.where if last else ABOVE_LAST_ROW[problem.want.where]
+        return Want(where, threshold=least), Limits(bound=bound)
+
+    def _compute(self, band: _Band) -> None:
+        """Compute a band and save it."""
+        done, start, end, n = self.done, band.start, band.end, self.n
         best = [] if done.best is None else [done.best]
-        result = sweep(
-            self.engine,
-            problem.query.slice(start, end),
-            problem.target,
-            problem.scoring,
-            problem.floor,
-            edges,
-            Want(where, threshold=least),
-            Limits(bound=bound),
-            shape=tile_shape(end - start, n, self.tile_cells, self.busy_rows),
-            progress=lambda cells, _: self._tell(rows_done, cells),
+        band.sweep.want, band.sweep.limits = self._known(start, end, band.sweep.want.where)
+        result = band.sweep.run(
+            tile_shape(end - start, n, self.tile_cells, self.busy_rows),
+            lambda cells, _: self._tell(band.done, cells),
         )
         hits = [Hit(hit.score, start + hit.row, hit.column) for hit in result.hits]
         done.best = min([*best, *hits], default=None)
@@ -242,10 +332,8 @@ class SavedRun:
         tiles = TileMap.of((end - start, n), result.tops, result.pruned, result.thinned)
         self.maps[start] = tiles
         facts = {"columns": self.columns, "done": done.facts(self.clock.seconds())}
-        file.seal({**facts, "tiles": tiles.facts()})
-        self.trusted.add(file.path)
-        self.pace.saving(file)
-        return below
+        band.file.seal({**facts, "tiles": tiles.facts()})
+        self.trusted.add(band.file.path)
 
     def _corner(self, row: int) -> int:
         if row == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,13 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring import Scoring
-from ..tile import Codes, Edge, Hit, KeptEdge, Pairs, View
+from ..tile import Codes, Edge, EdgeArray, Hit, KeptEdge, Pairs, View
 
 if TYPE_CHECKING:
     from .side_by_side import SideBySide
 
 
 @dataclass(frozen=True)
+class Below:
+    """What lies below a tile, in the same columns: ``rows`` in all; ``tile()`` gives the tile that
+    will be asked for next, which an engine may begin before that is.  (Its ``top`` is then not yet
+    there to be read.)"""
+
+    rows: int
+    tile: Callable[[], TileJob]
+
+
+@dataclass(frozen=True, eq=False)
 class TileJob:
     """One tile: codes and edges in.
 
@@ -28,7 +38,7 @@ class TileJob:
     least one, that may not be aligned: no path takes the diagonal step of their cells.  (Edges are
     such that a gap of one letter in each sequence leads around it, as in every real matrix.)
     ``rows``, ``columns``: inner rows (0 < row < m) and columns (0 < column < n), each sorted, whose
-    cells are wanted, too; not together with ``directions``.
+    cells are wanted, too; not together with ``directions``.  ``below``: what is asked for next.
     """
 
     query: Codes
@@ -36,7 +46,7 @@ class TileJob:
     scoring: Scoring
     floor: int | None
     corner: int
-    top: Edge
+    top: Edge | EdgeArray
     left: Edge
     best: bool = False
     threshold: int | None = None
@@ -48,6 +58,7 @@ class TileJob:
     blocked: Pairs | None = None
     rows: tuple[int, ...] = ()
     columns: tuple[int, ...] = ()
+    below: Below | None = None
 
     @property
     def size(self) -> tuple[int, int]:
@@ -125,6 +136,14 @@ class Engine(Protocol):
 
     def strip_rows(self, rows: int, columns: int) -> int:
         """Rows of a strip of a tile of this size: inner rows at multiples cost nothing."""
+
+    def chained_rows(self, rows: int, columns: int) -> tuple[int, int] | None:
+        """Rows of a tile of all these columns, among tiles that follow each other (`Below`), and
+        what they are a multiple of; None where one begins when the one above it is done."""
+
+    def settle(self) -> None:
+        """Nothing more is asked for of tiles that follow each other, nor what the last one gave
+        that is still on the device."""
 
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Memory that the moves of a tile of this size take when they are kept."""

@@ -421,6 +421,12 @@ class CountingEngine:
         self.counts: list[TileCount] = []
         self._rng = np.random.default_rng(seed)
 
+    def chained_rows(self, *_: object) -> None:
+        """See Engine: never."""
+
+    def settle(self) -> None:
+        """See Engine: nothing is left."""
+
     def side_by_side(self, *_: object) -> None:
         """Tiles are done one by one."""
 

@@ -173,6 +173,12 @@ class ReferenceEngine:
     peak_bytes = 0
     inner = True
 
+    def chained_rows(self, *_: object) -> None:
+        """See Engine: never."""
+
+    def settle(self) -> None:
+        """See Engine: nothing is left."""
+
     def side_by_side(self, *_: object) -> None:
         """None: tiles are done one by one."""
 

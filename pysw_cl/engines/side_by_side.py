@@ -28,7 +28,7 @@ from .tile_kernel import (
     state_bytes,
     wide_score,
 )
-from .tile_run import RECORD_WORDS, moves_bytes, new_records
+from .tile_run import RECORD_WORDS, moves_bytes, new_progress, new_records
 from .tile_set import (
     APART,
     BUS,
@@ -320,6 +320,7 @@ class SideBySide:
         with Buffers(runtime, small=True) as buffers:
             _, target_pad, scores = score_arguments(self.scoring, score, sloped, buffers)
             tally = buffers.of(new_records(walkers))
+            progress = buffers.of(new_progress(int(strips.sum()), T))
             none = buffers.empty(4)
             kernel.bind(
                 query=self._query[moves],
@@ -350,7 +351,9 @@ class SideBySide:
                 lines=buffers.of(lines),
                 columns=buffers.of(columns if len(columns) else np.zeros(1, np.int32)),
                 ticket=buffers.of(np.zeros(1, np.int32)),
-                progress=buffers.of(np.full(int(strips.sum()), -T, np.int32)),
+                progress=progress,
+                before=progress,
+                before_at=int(strips.sum()),
                 dirs=dirs if moves else none,
                 tiles=buffers.of(done.said),
                 tile_count=count,

@@ -33,7 +33,7 @@ from ..tile import (
     Want,
     pairs_inside,
 )
-from .base import Engine, TileJob, TileResult
+from .base import Below, Engine, TileJob, TileResult
 
 Progress = Callable[[int, int], None]
 
@@ -132,12 +132,17 @@ def sweep(
     ``blocked``: pairs of letters that are never aligned.
     """
     want, limits = want or Want(), limits or Limits()
-    job = _Sweep(engine, query, target, scoring, floor, edges, want, limits, blocked)
+    job = Sweep(engine, query, target, scoring, floor, edges, want, limits, blocked)
     return job.run(shape, progress)
 
 
 @dataclass
-class _Sweep:
+class Sweep:
+    """A sweep to be made: see :func:`sweep`.
+
+    ``below``: what follows, where all of it is one tile of those that follow each other.
+    """
+
     engine: Engine
     query: View
     target: View
@@ -146,19 +151,33 @@ class _Sweep:
     edges: Edges
     want: Want
     limits: Limits
-    blocked: Pairs | None
+    blocked: Pairs | None = None
+    below: Below | None = None
+
+    def __post_init__(self) -> None:
+        self.m, self.n = len(self.query), len(self.target)
+        self.result = SweepResult()
+        self.inner = self.engine.inner and self.limits.corridor is None
+        self._promised: TileJob | None = None
+
+    def promise(self) -> TileJob:
+        """The one tile that this sweep is, before the row above it is there to be read."""
+        whole = Area(0, self.m, 0, self.n)
+        left = self.edges.left.read(0, self.m)
+        assert isinstance(self.edges.top, EdgeArray)
+        self._promised = self._job(whole, self.edges.corner, self.edges.top, left)
+        return self._promised
 
     def run(self, shape: tuple[int, int] | None, progress: Progress | None) -> SweepResult:
-        m, n = len(self.query), len(self.target)
+        """Make it."""
+        m, n = self.m, self.n
         rows, columns = shape or (m, n)
-        self.inner = self.engine.inner and self.limits.corridor is None
         forced = () if self.inner else tuple(self.edges.rows)
         strip = self.engine.strip_rows(rows, columns)
         quantum = strip if self.inner else self.engine.row_quantum
         row_cuts = cuts(m, rows, quantum, forced)
         if not forced and rows % quantum == 0 and 0 < 4 * (m % rows) < rows < m:
             row_cuts = [*range(0, m, rows), m]  # whole tiles and little that is left
-        self.result, self.m, self.n = SweepResult(), m, n
         band_above = EdgeArray(n if len(row_cuts) > 2 else 0)
         done, corner_below, reached = 0, self.edges.corner, n
         for row, row_end in pairwise(row_cuts):
@@ -215,11 +234,11 @@ class _Sweep:
         self, area: Area, corner: int, top: Edge, left: Edge
     ) -> tuple[Edge | None, Edge | None]:
         """One tile, its sinks served; gives its bottom and right edges."""
-        if self._hopeless(area, corner, top, left):
+        if self._promised is None and self._hopeless(area, corner, top, left):
             done = self._skipped(area)
             self.result.pruned.append(area)
         else:
-            done = self.engine.tile(self._job(area, corner, top, left))
+            done = self.engine.tile(self._promised or self._job(area, corner, top, left))
             if done.top is not None:
                 self.result.tops[area] = done.top
             if done.pruned:
@@ -232,7 +251,7 @@ class _Sweep:
         self._serve(area, done)
         return done.bottom, done.right
 
-    def _job(self, area: Area, corner: int, top: Edge, left: Edge) -> TileJob:
+    def _job(self, area: Area, corner: int, top: Edge | EdgeArray, left: Edge) -> TileJob:
         last = area.row_end == self.m
         below = self.edges.bottom is not None or self.m in self.edges.rows
         wanted = self.want.where in ("last_row", "border") or self._goal("bottom") is not None
@@ -253,6 +272,7 @@ class _Sweep:
             after=self._after(area),
             rows=_between(self.edges.rows, area.row, area.row_end),
             columns=_between(self.edges.columns, area.column, area.column_end),
+            below=self.below,
         )
 
     def _prunes(self) -> bool:
@@ -372,7 +392,8 @@ class _Sweep:
 
 def _give(sink: Sink, start: int, cells: Edge | KeptEdge) -> None:
     """Write cells that nobody else has to a sink; if they are all of an array's, without a copy."""
-    if isinstance(sink, EdgeArray) and len(cells) == len(sink):
+    lent = isinstance(cells, KeptEdge) and cells.lent
+    if isinstance(sink, EdgeArray) and len(cells) == len(sink) and not lent:
         sink.take(cells)
     else:
         sink.write(start, cells.read(0, len(cells)) if isinstance(cells, KeptEdge) else cells)

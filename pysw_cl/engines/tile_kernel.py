@@ -29,7 +29,7 @@ _TILE = (
     "late profiles record known hits capacity:int lines columns column_count:int crossed"
 )
 _FORM = {
-    "ticketed": "ticket progress dirs",
+    "ticketed": "ticket progress before before_at:int dirs",
     "two-phase": "diagonal:int first_block:int blocks:int phase:int",
 }
 _SCORE = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,18 +33,45 @@ MOST = 2**31 - 1
 RECORD_WORDS = 12
 
 
+class Link(Protocol):
+    """A tile's place in a chain of tiles below each other (:mod:`pysw_cl.engines.chain`): the
+    ``plan`` of all, the ``bus`` and the best score ``known`` that they share, the tile ``above``,
+    which may still be computed (None: the tile's top is given), and the target's letters, which the
+    first one ``kept`` in memory ``held`` by the chain."""
+
+    plan: Plan
+    bus: Any
+    known: Any
+    above: TileRun | None
+    kept: list[Any]
+    held: Buffers
+
+    def lines(self, strips: int) -> NDArray[np.int32]:
+        """The lines of the bus that its strips read, and the one that the last one writes."""
+
+
 class TileRun:
     """A tile that is being computed; :meth:`run` and then :meth:`result`.
 
     ``capacity``: how many cells of at least the job's threshold are collected; 0: the best only.
+    ``link``: the tile's place in a chain, for which ``plan`` is the one that all of it takes.
     """
 
     def __init__(
-        self, runtime: Runtime, plan: Plan, job: TileJob, buffers: Buffers, capacity: int = 0
+        self,
+        runtime: Runtime,
+        plan: Plan,
+        job: TileJob,
+        buffers: Buffers,
+        capacity: int = 0,
+        link: Link | None = None,
     ) -> None:
         self.runtime, self.job, self.buffers, self.capacity = runtime, job, buffers, capacity
+        self.link = link
         m, n = job.size
         fits, self.score = planned(plan, job, bool(runtime.advice["permute"]))
+        if link is not None:
+            fits = link.plan
         if fits is None:
             raise InternalError(f"no strips of {plan} end at the rows {job.rows}")
         self.plan = plan = plan.for_moves(m, n) if job.directions else fits
@@ -55,9 +82,9 @@ class TileRun:
         self.grid = fit(m, n, B, plan.T, plan.alpha, form)
         warps = LANE_SETS[plan.lanes].wide == "warp32" and form == "ticketed"
         self.warps = 1
-        if warps and runtime.advice["warps"]:  # as many a scheduler everywhere
-            schedulers = int(runtime.advice["warps"]) * runtime.info.compute_units
-            self.warps = runtime.advice["warps"] * -(-self.grid.B // schedulers)
+        if warps and runtime.advice["warps"]:
+            schedulers, units = int(runtime.advice["warps"]), runtime.info.compute_units
+            self.warps = warps_of(B if link else self.grid.B, schedulers, units)
         self.walkers = -(-self.grid.B // self.warps) * self.warps
         # not in lanes that meet at barriers: some compilers lose track of conditional ones
         self.prunes = job.after is not None and not capacity and (job.best or job.floor is None)
@@ -105,15 +132,18 @@ class TileRun:
     def _bind(self) -> None:
         """All buffers and arguments."""
         grid, job, buffers, scoring = self.grid, self.job, self.buffers, self.job.scoring
+        link, own = self.link, buffers.empty if self.link else buffers.apart
         query_pad, target_pad, scores = score_arguments(scoring, self.score, self.sloped, buffers)
         bounds = Bounds.of(scoring)
         codes = np.full(grid.padded_rows, query_pad, np.uint8)
         codes[: grid.m] = job.query
         narrow = LANE_SETS[self.plan.lanes].narrow
-        target = buffers.of(job.target)
-        letters = target
-        if narrow == "vector":
-            letters = buffers.of(backwards(job.target, grid.T, target_pad))
+        kept, held = (link.kept, link.held) if link is not None else ([], buffers)
+        if not kept:
+            kept += 2 * [held.of(job.target)]
+            if narrow == "vector":
+                kept[1] = held.of(backwards(job.target, grid.T, target_pad))
+        target, letters = kept
         left_h, left_x = _left(job, grid, buffers)
         self.stride = grid.n + 2 * grid.T
         chunk = min(self.plan.chunk, grid.n + grid.T)
@@ -122,10 +152,15 @@ class TileRun:
         self.right = buffers.empty(4 * rows), buffers.empty(4 * rows)
         self.lines = grid.bus_lines(job.rows)
         lines, height = 2 + len(job.rows), 8 * grid.padded_rows
-        self.bus = (buffers.apart if job.rows else buffers.empty)(8 * self.stride * lines)
-        self.crossed = (buffers.apart if job.columns else buffers.empty)(height * len(job.columns))
-        buffers.write(self.bus, job.top.h)
-        buffers.write(self.bus, job.top.x, 4 * self.stride)
+        self.crossed = (own if job.columns else buffers.empty)(height * len(job.columns))
+        if link is not None:
+            self.bus, self.lines = link.bus, link.lines(grid.strips)
+        else:
+            self.bus = (own if job.rows else buffers.empty)(8 * self.stride * lines)
+        if link is None or link.above is None:
+            top = 2 * self.stride * int(self.lines[0])
+            buffers.write(self.bus, job.top.h, 4 * top)
+            buffers.write(self.bus, job.top.x, 4 * (top + self.stride))
         self.record = buffers.of(new_records(self.walkers))
         self.hits = buffers.of(np.zeros(1 + 3 * self.capacity, np.int32))
         blocked = job.blocked is not None
@@ -162,7 +197,7 @@ class TileRun:
             stages=buffers.empty(8 * self.walkers * chunk),
             late=buffers.empty(4 * self.walkers * (8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk)),
             record=self.record,
-            known=buffers.of(np.array([self.threshold], np.int32)),
+            known=buffers.of(np.array([self.threshold], np.int32)) if link is None else link.known,
             hits=self.hits,
             capacity=self.capacity,
             lines=buffers.of(self.lines),
@@ -178,9 +213,16 @@ class TileRun:
         if grid.form == "ticketed":
             directions = job.directions
             self.dirs = buffers.lasting(moves_bytes(grid)) if directions else buffers.empty(4)
+            self.ticket = buffers.of(np.zeros(1, np.int32))
+            self.progress = buffers.of(new_progress(grid.strips, grid.T))
+            above = (self.progress, grid.strips)  # which is far enough
+            if link is not None and link.above is not None:
+                above = link.above.progress, link.above.grid.strips - 1
             self.kernel.bind(
-                ticket=buffers.of(np.zeros(1, np.int32)),
-                progress=buffers.of(np.full(grid.strips, -grid.T, np.int32)),
+                ticket=self.ticket,
+                progress=self.progress,
+                before=above[0],
+                before_at=above[1],
                 dirs=self.dirs,
             )
 
@@ -193,8 +235,15 @@ class TileRun:
             self._two_phase()
 
     def _ticketed(self) -> None:
-        self.kernel.launch(self.walkers // self.warps, self.warps * self._group())
+        groups = self.walkers // self.warps
+        self.event = self.kernel.launch(groups, self.warps * self._group())
         self.launches = 1
+
+    @property
+    def tickets(self) -> int:
+        """How many tickets there are: when all are taken, all that is left is in the hands of
+        groups that run."""
+        return -(-self.grid.strips // self.warps)
 
     def _two_phase(self) -> None:
         self.kernel.bind(blocks=self.grid.B)
@@ -245,7 +294,8 @@ class TileRun:
     def _kept(self, buffer: Any, length: int, h_at: int, x_at: int) -> KeptEdge:
         """An inner row or column, which stays in its buffer."""
         read = partial(read_kept, self.runtime)
-        return KeptEdge(length, buffer, h_at, x_at, read, self.job.floor is None)
+        lent = self.link is not None
+        return KeptEdge(length, buffer, h_at, x_at, read, self.job.floor is None, lent)
 
     def _edge(self, h: Any, x: Any, length: int, h_at: int = 0, x_at: int = 0) -> Edge:
         """An edge from two buffers, or two places of one."""
@@ -269,11 +319,23 @@ class TileRun:
         return {name: count for name, count in zip(names, cells, strict=True) if count}
 
 
+def warps_of(B: int, schedulers: int, units: int) -> int:
+    """Warps of a work-group, where B are at work: as many on each of a unit's schedulers."""
+    return schedulers * -(-B // (schedulers * units))
+
+
 def new_records(walkers: int) -> NDArray[np.int32]:
     """The records of groups that have done nothing yet."""
     records = np.zeros((walkers, RECORD_WORDS), np.int32)
     records[:, :4] = NEG
     return records
+
+
+def new_progress(strips: int, T: int) -> NDArray[np.int32]:
+    """How far strips are that have not begun; behind them, what is far enough for all."""
+    progress = np.full(strips + 1, -T, np.int32)
+    progress[-1] = MOST
+    return progress
 
 
 def read_kept(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:

@@ -6,21 +6,26 @@ and long phase, horizontal and vertical bus); the ticketed form is described in 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
+from ..errors import DeviceError
 from ..grid import fit
 from ..opencl.buffers import Buffers, Room
 from ..opencl.device import Runtime
 from ..plan import LANE_SETS, Plan
 from ..scoring import Scoring
-from ..tile import KeptEdge, View
+from ..tile import EdgeArray, KeptEdge, View
 from .base import TileJob, TileResult
+from .chain import DEPTH, Chain
 from .parts import by_parts
 from .side_by_side import SideBySide
 from .tile_kernel import planned
-from .tile_run import TileRun, moves_bytes
+from .tile_run import TileRun, moves_bytes, warps_of
 from .walks import DeviceDirections
 
+#: Cells from which on tiles follow each other: seconds of work.
+LEAST_CHAINED = 1 << 43
 #: Cells that a tile collects at least room for when several best ones are wanted.
 LEAST_HITS = 1 << 14
 
@@ -36,9 +41,18 @@ class WavefrontEngine:
         self.row_quantum = plan.T * plan.alpha
         self.peak_bytes, self.inner = 0, plan.form == "ticketed"
         self._room = Room()
+        self._chain: Chain | None = None
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.engines.base.TileJob`."""
+        if self._chain is not None and job not in self._chain:
+            self.settle()
+        if self._chain is None:
+            self._chain = Chain.of(self.runtime, self.plan, job)
+        if self._chain is not None:
+            return self._chained(self._chain, job)
+        if isinstance(job.top, EdgeArray):
+            job = replace(job, top=job.top.read(0, len(job.top)))
         if job.rows or job.columns:
             if not self.inner or not self._in_memory(job):
                 return by_parts(self.tile, job, job.rows, job.columns)
@@ -47,6 +61,18 @@ class WavefrontEngine:
         if job.best and job.count > 1:
             return self._collect(job)
         return self._run(job)[0]
+
+    def _chained(self, chain: Chain, job: TileJob) -> TileResult:
+        """A tile of a chain, which goes on as long as there is one below."""
+        try:
+            result = chain.tile(job)
+        except BaseException:
+            with suppress(DeviceError):  # which it was, or the next job says
+                self.settle()
+            self._chain = None
+            raise
+        self.took(chain.bytes)
+        return result
 
     def _run(self, job: TileJob, capacity: int = 0) -> tuple[TileResult, int]:
         with Buffers(self.runtime, small=True, room=self._room) as buffers:
@@ -111,6 +137,26 @@ class WavefrontEngine:
             for name in ("max_mem_alloc_size", "global_mem_size")
         )
         return max(across, down) <= piece and across + down <= limit // 2
+
+    def chained_rows(self, rows: int, columns: int) -> tuple[int, int] | None:
+        """See :class:`pysw_cl.engines.base.Engine`: what all groups do at once is shared by the
+        tiles that are on the device at once."""
+        plan = self.plan.for_size(rows, columns)
+        if plan is None or not self.inner or not self.runtime.advice["ahead"]:
+            return None
+        if LANE_SETS[plan.lanes].narrow is None or rows * columns < LEAST_CHAINED:
+            return None
+        quantum = plan.T * plan.alpha
+        if LANE_SETS[plan.lanes].wide == "warp32" and self.runtime.advice["warps"]:
+            schedulers, units = int(self.runtime.advice["warps"]), self.runtime.info.compute_units
+            quantum *= warps_of(plan.B, schedulers, units)
+        return max(1, plan.busy_rows // DEPTH // quantum) * quantum, quantum
+
+    def settle(self) -> None:
+        """See :class:`pysw_cl.engines.base.Engine`."""
+        if self._chain is not None:
+            self._chain.close()
+            self._chain = None
 
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Memory of the moves of a tile: see :func:`pysw_cl.engines.tile_run.moves_bytes`."""

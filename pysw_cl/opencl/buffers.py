@@ -16,7 +16,7 @@ from .device import Runtime
 ARENA_BYTES = 4 << 20
 #: Parts that an arena keeps from job to job.
 MOST_PARTS = 512
-#: The largest buffer that a pool keeps, and how many.
+#: The largest buffer that a thread's pool keeps, and how many.
 POOLED_BYTES = 1 << 18
 MOST_POOLED = 256
 
@@ -82,8 +82,8 @@ class Pool:
     """Buffers of a thread that are kept, lent to one job at a time: the k-th that a job asks for is
     the one of its size that another job's k-th was."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    def __init__(self, runtime: Runtime, most: int = POOLED_BYTES) -> None:
+        self._runtime, self._most = runtime, most
         self._kept: dict[tuple[int, int], Any] = {}
         self._sent: list[Any] = []
         self._asked = 0
@@ -107,7 +107,7 @@ class Pool:
         """A buffer of at least ``size`` bytes, with a copy of ``array``; None if that is much."""
         import pyopencl as cl
 
-        if not 0 < size <= POOLED_BYTES:
+        if not 0 < size <= self._most:
             return None
         self._asked += 1
         key = self._asked, 1 << max(10, (size - 1).bit_length())
@@ -159,21 +159,29 @@ class Buffers:
     """Allocates buffers for one job and frees them together; ``bytes`` is what they hold.
 
     ``small``: take what fits from what this thread keeps; :meth:`send` must then be called before
-    a kernel runs.  ``room``: where the job looks for memory that outlives it.
+    a kernel runs.  ``pool``: take all that one buffer may hold from it.  ``room``: where the job
+    looks for memory that outlives it.
     """
 
-    def __init__(self, runtime: Runtime, small: bool = False, room: Room | None = None) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        small: bool = False,
+        room: Room | None = None,
+        pool: Pool | None = None,
+    ) -> None:
         self._runtime = runtime
         self._room = room or Room()
         self._held: list[Any] = []
         self._sent: list[Any] = []
         self._kept: Arena | Pool | None = None
         self.bytes = 0
+        kept: Arena | Pool | None = pool
         if small and _large(runtime):
             kept = runtime.arena(Arena if runtime.advice["arena"] else Pool)
-            if not kept.lent:
-                kept.lent, self._kept = True, kept
-                kept.begin()
+        if kept is not None and not kept.lent:
+            kept.lent, self._kept = True, kept
+            kept.begin()
 
     def __enter__(self) -> Buffers:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -192,6 +193,14 @@ class Runtime:
         if not hasattr(self._local, "queue"):
             self._local.queue = cl.CommandQueue(self.context, self.device)
         return self._local.queue
+
+    def beside(self) -> Runtime:
+        """This runtime with a queue of its own: what is enqueued there may run at the same time."""
+        import pyopencl as cl
+
+        other = copy.copy(self)
+        other._given, other._local = cl.CommandQueue(self.context, self.device), threading.local()
+        return other
 
     def forget(self) -> None:
         """Drop this thread's kernels and arena, and the programs."""
