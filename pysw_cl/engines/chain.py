@@ -85,9 +85,8 @@ class Chain:
 
     def __init__(self, runtime: Runtime, plan: Plan, job: TileJob, depth: int) -> None:
         self.runtime, self.plan, self.depth = runtime, plan, depth
-        self._places, most = depth + MORE, int(runtime.device.max_mem_alloc_size)
-        self._sides = [runtime.beside() for _ in range(self._places)]
-        self._pools = [Pool(side, most) for side in self._sides]
+        self._places = depth + MORE
+        self._pools: list[Pool] = []
         self._own = Buffers(runtime)
         stride = job.size[1] + 2 * plan.T
         self._bus = self._own.empty(8 * stride * (2 + self._places + 1))
@@ -123,8 +122,8 @@ class Chain:
         import pyopencl as cl
 
         try:
-            for side in self._sides:
-                side.queue.finish()
+            for index in range(len(self._pools)):
+                self.runtime.beside(index).queue.finish()
         except cl.Error as error:
             raise DeviceError(f"{self.runtime.info.name} failed: {error}") from None
         self._release()
@@ -163,20 +162,23 @@ class Chain:
 
     def _taken(self, one: Begun) -> bool:
         """Are all strips of a tile in the hands of groups that run, or done?"""
-        side = self._sides[self._count % self._places]  # whose queue has nothing to do
+        side = self.runtime.beside(self._count % self._places)  # whose queue has nothing to do
         with Buffers(side) as buffers:
             return bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)
 
     def _begin(self, job: TileJob) -> None:
         index, plan = self._count % self._places, self.plan
+        side = self.runtime.beside(index)
+        if index == len(self._pools):
+            self._pools.append(Pool(side, int(side.device.max_mem_alloc_size)))
         below = job.below
         if below is not None and job.size[0] % (plan.T * plan.alpha):
             raise InternalError(f"a tile of {job.size[0]} rows ends inside a strip of a chain")
         lines = [2 + (self._count + k) % (self._places + 1) for k in (0, 1)]
         letters = self._letters, self._own
         place = Place(plan, self._bus, self._known, self._last, *letters, self._strips, *lines)
-        buffers = Buffers(self._sides[index], pool=self._pools[index])
-        run = TileRun(self._sides[index], plan, job, buffers, link=place)
+        buffers = Buffers(side, pool=self._pools[index])
+        run = TileRun(side, plan, job, buffers, link=place)
         self._begun.append(Begun(job, run, buffers, below))
         self._last, self._count = run, self._count + 1
         self._strips += run.grid.strips

@@ -194,13 +194,19 @@ class Runtime:
             self._local.queue = cl.CommandQueue(self.context, self.device)
         return self._local.queue
 
-    def beside(self) -> Runtime:
-        """This runtime with a queue of its own: what is enqueued there may run at the same time."""
+    def beside(self, k: int) -> Runtime:
+        """This thread's k-th runtime with a queue of its own: what is enqueued there may run at
+        the same time as what is elsewhere."""
         import pyopencl as cl
 
-        other = copy.copy(self)
-        other._given, other._local = cl.CommandQueue(self.context, self.device), threading.local()
-        return other
+        if not hasattr(self._local, "beside"):
+            self._local.beside = {}
+        if k not in self._local.beside:
+            other = self._local.beside[k] = copy.copy(self)
+            other._given = cl.CommandQueue(self.context, self.device)
+            other._local = threading.local()
+        side: Runtime = self._local.beside[k]
+        return side
 
     def forget(self) -> None:
         """Drop this thread's kernels and arena, and the programs."""
