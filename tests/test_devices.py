@@ -18,6 +18,7 @@ from aligning import NO_FREE_ENDS, align_case, ends, moves, needs_lanes
 from helpers import random_case
 
 import pysw_cl
+from pysw_cl.engines.packed_edge import PACK, UNPACK
 from pysw_cl.engines.reference import align_reference
 from pysw_cl.engines.tile_kernel import kernel_spec
 from pysw_cl.engines.walks import TRACE
@@ -328,7 +329,7 @@ SPECS = [
     for form in FORMS
     for lanes in LANE_SETS
     for score in ("match", "matrix")
-] + [(TRACE, {"T": 2, "R": 2})]
+] + [(TRACE, {"T": 2, "R": 2}), (PACK, {}), (UNPACK, {})]
 SPECS += [
     (kernel_spec(form, lanes, "match", blocked=True), {**defines, "BLOCKED": 1, "T": 4, "R": 2})
     for form, defines in (("ticketed", {"TICKETED": 1}), ("two-phase", {"TICKETED": 0}))
@@ -352,8 +353,8 @@ def test_argument_descriptors(spec: program.KernelSpec, defines: dict[str, int])
     real = []
     for k in range(kernel.num_args):
         name, kind = (kernel.get_arg_info(k, what) for what in (info.NAME, info.TYPE_NAME))
-        assert kind == "int" or kind.endswith("*"), (name, kind)
-        real.append(f"{name}:int" if kind == "int" else name)
+        assert kind in program.INTEGERS or kind.endswith("*"), (name, kind)
+        real.append(f"{name}:{kind}" if kind in program.INTEGERS else name)
     assert tuple(real) == spec.arguments
 
 

@@ -15,11 +15,14 @@ from ..errors import DeviceError, InternalError
 from .buffers import LASTING
 from .device import Runtime
 
+#: How a kernel takes an integer.
+INTEGERS: Mapping[str, type[np.integer[Any]]] = {"int": np.int32, "long": np.int64}
+
 
 @dataclass(frozen=True)
 class KernelSpec:
     """A kernel's name, the files it is joined from and its arguments in order: "name" for a
-    buffer, "name:int" for a 32-bit integer."""
+    buffer, "name:int" for a 32-bit integer, "name:long" for a 64-bit one."""
 
     name: str
     files: tuple[str, ...]
@@ -92,7 +95,8 @@ class BoundKernel:
         self._kernel, self._bound = runtime.kernels[spec.name, program]
         self._runtime = runtime
         self._place = {a.partition(":")[0]: i for i, a in enumerate(spec.arguments)}
-        self._integer = {a[:-4] for a in spec.arguments if a.endswith(":int")}
+        typed = (a.partition(":") for a in spec.arguments if ":" in a)
+        self._integer = {name: INTEGERS[kind] for name, _, kind in typed}
         if self._kernel.num_args != len(spec.arguments):
             raise InternalError(f"{spec.name} has {self._kernel.num_args} arguments")
 
@@ -101,10 +105,10 @@ class BoundKernel:
         for name, value in values.items():
             if name not in self._place:
                 raise InternalError(f"no kernel argument is called {name}")
-            integer, bound = name in self._integer, self._bound.get(name)
+            integer, bound = self._integer.get(name), self._bound.get(name)
             if bound is not None and (bound == value if integer else bound is value):
                 continue  # it has this value already
-            self._kernel.set_arg(self._place[name], np.int32(value) if integer else value)
+            self._kernel.set_arg(self._place[name], integer(value) if integer else value)
             if integer or id(value) in LASTING:
                 self._bound[name] = value
             else:
