@@ -1,24 +1,30 @@
-// Edges that stay on the device in little more than a quarter of their size: blocks of CELLS cells, each
-// a base, the lowest H, and for each cell what its H is above it and its X below H, a byte each.  A block
-// that bytes do not hold is stored as it is in one of `room` raw blocks, and its base says in which.
+// Edges that stay on the device in less than half of their size: blocks of CELLS cells, each a base, the
+// lowest H, and for each cell what its H is above it, in 16 bits (pruned blocks leave steps of more than 255),
+// and its X below H, in 8.  A block that they do not hold is stored as it is in one of `room` raw blocks, and
+// its base says in which.
 //
 // `packed` holds, in 32-bit numbers: HEAD, the first of them how many raw blocks were asked for; bases,
-// their number rounded up to whole vectors; 4 a block with the bytes of H; 4 a block with those of X; raw
-// blocks, each CELLS H, then CELLS X.
+// their number rounded up to whole vectors; 8 a block with the 16 bits of H; 4 a block with the bytes of X;
+// raw blocks, each CELLS H, then CELLS X.
 
 #define CELLS 16
 #define HEAD 16
 #define RAW (INT_MIN + (1 << 27))  // a base below this is INT_MIN and the number of a raw block
 #define UNREACHABLE (-(1 << 30))   // pysw_cl.tile.REACH
 
-INLINE size_t bytes_at(int blocks)
+INLINE size_t shorts_at(int blocks)
 {
   return HEAD + (((size_t)blocks + 3) & ~(size_t)3);
 }
 
+INLINE size_t bytes_at(int blocks)
+{
+  return shorts_at(blocks) + (size_t)8 * blocks;
+}
+
 INLINE size_t raw_at(int blocks, int number)
 {
-  return bytes_at(blocks) + (size_t)8 * blocks + (size_t)2 * CELLS * number;
+  return bytes_at(blocks) + (size_t)4 * blocks + (size_t)2 * CELLS * number;
 }
 
 INLINE int lowest(int16 v)
@@ -29,12 +35,12 @@ INLINE int lowest(int16 v)
   return min(two.x, two.y);
 }
 
-INLINE bool are_bytes(uint16 v)
+INLINE bool are_below(uint16 v, uint limit)
 {
   const uint8 eight = v.lo | v.hi;
   const uint4 four = eight.lo | eight.hi;
   const uint2 two = four.lo | four.hi;
-  return (two.x | two.y) < 256;
+  return (two.x | two.y) < limit;
 }
 
 // `count` numbers, at most CELLS; the last of them instead of those that follow.
@@ -63,11 +69,10 @@ __kernel void pack_edge(__global int *restrict packed, int blocks, int room, int
   }
   const int base = lowest(h);
   const uint16 above = as_uint16(h) - (uint16)(uint)base, below = as_uint16(h) - as_uint16(x);
-  if (base >= RAW && are_bytes(above | below)) {
-    __global uint4 *bytes = (__global uint4 *)(packed + bytes_at(blocks));
+  if (base >= RAW && are_below(above, 1 << 16) && are_below(below, 1 << 8)) {
     packed[HEAD + block] = base;
-    bytes[block] = as_uint4(convert_uchar16(above));
-    bytes[blocks + block] = as_uint4(convert_uchar16(below));
+    vstore16(convert_ushort16(above), block, (__global ushort *)(packed + shorts_at(blocks)));
+    vstore16(convert_uchar16(below), block, (__global uchar *)(packed + bytes_at(blocks)));
     return;
   }
   const int before = again && k == 0 ? packed[HEAD + block] : 0;
@@ -95,9 +100,8 @@ __kernel void unpack_edge(__global const int *restrict packed, int blocks, int f
     h = raw[0];
     x = raw[CELLS];
   } else {
-    __global const uchar *bytes = (__global const uchar *)(packed + bytes_at(blocks));
-    h = base + bytes[cell];
-    x = gaps ? h - bytes[(size_t)CELLS * blocks + cell] : 0;
+    h = base + ((__global const ushort *)(packed + shorts_at(blocks)))[cell];
+    x = gaps ? h - ((__global const uchar *)(packed + bytes_at(blocks)))[cell] : 0;
   }
   to[h_at + k] = h;
   if (gaps) to[x_at + k] = x;

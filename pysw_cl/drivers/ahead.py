@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.base import Engine, Walk
+from ..engines.packed_edge import PackedEdge
 from ..engines.side_by_side import SideBySide
 from ..engines.sweep import Area, StartGrid
 from ..engines.tile_set import Part, TileSet
@@ -132,6 +133,8 @@ class GridLines:
 
 def _some(source: Source, start: int, stop: int) -> NDArray[np.int32]:
     """H of some cells of an edge: near enough to guess from."""
+    if isinstance(source, PackedEdge):
+        return source.read_h(start, stop, SPACING)
     kept = source.kept if isinstance(source, EdgeArray) else None
     h = source.read(start, stop).h if kept is None else kept.read_h(start, stop)
     return h[::SPACING]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..engines.base import Engine
+from ..engines.packed_edge import PACKED_BYTES, PackedEdge
 from ..engines.sweep import Progress, SavedGrid, SweepResult, tile_shape
 from ..plan import Plan
 from ..results import Stats
-from ..tile import Hit
+from ..tile import EdgeArray, Hit
 from ..tile_map import TileMap
 from .banded import assumed_score, find_end_banded, rising
 from .path import Path
@@ -61,11 +64,10 @@ def search(
             _count(stats, swept)
     if end is None:
         edges, shape = problem.edges, tile_shape(m, n, plan.tile_cells, plan.busy_rows)
+        grid: SavedGrid | None = None
+        chained = engine.chained_rows(m, n) if want_path and shape[1] == n else None
         if want_path:
-            most = most_pieces(m, n)
-            quantum = engine.strip_rows(*shape)
-            rows, columns = grid_places(m, quantum, most), grid_places(n, 1, most)
-            restarts = grid = SavedGrid.over(edges, rows, columns)
+            grid = _grid(engine, problem, shape, chained and chained[1])
             edges, total = grid.saving(), total + walked_cells(m, n, grid)
         tell(0)
         end, swept = find_end(
@@ -77,8 +79,10 @@ def search(
             beat=beat,
             least=least,
             progress=lambda done, _: tell(done),
+            follow=chained is not None,
         )
         _count(stats, swept)
+        restarts = grid and grid.sound()
     stats.pruned += swept.pruned_cells
     tiles = TileMap.of((m, n), swept.tops, swept.pruned, swept.thinned)
     if restarts is None or (beat is not None and end.score <= beat):
@@ -94,6 +98,21 @@ def search(
     stats.add_cells(path.cells)
     stats.launches += path.launches
     return end, path, tiles
+
+
+def _grid(
+    engine: Engine, problem: Problem, shape: tuple[int, int], quantum: int | None
+) -> SavedGrid:
+    """Special rows and columns for a path, in tiles of this ``shape``; ``quantum``: what rows are a
+    multiple of where tiles end at each and follow each other."""
+    m, n, lost = len(problem.query), len(problem.target), problem.floor is None
+    make: Callable[[int], EdgeArray | PackedEdge] = EdgeArray
+    if quantum is None:
+        most, quantum = most_pieces(m, n), engine.strip_rows(*shape)
+    else:
+        most, make = most_pieces(m, n, PACKED_BYTES), partial(engine.packed_edge, lost=lost)
+    rows, columns = grid_places(m, quantum, most), grid_places(n, 1, most)
+    return SavedGrid.over(problem.edges, rows, columns, make)
 
 
 def _count(stats: Stats, swept: SweepResult) -> None:

@@ -52,9 +52,9 @@ def grid_places(length: int, quantum: int, most: int | None = None, least: int =
     return cuts(length, -(-length // pieces), quantum)
 
 
-def most_pieces(m: int, n: int) -> int:
-    """Pieces of a side, for a grid in memory: k of them take 8 (k - 1) (m + n) bytes."""
-    most = 1 + int(GRID_SHARE * path_bytes(m, n)) // (8 * (m + n))
+def most_pieces(m: int, n: int, cell_bytes: float = 8) -> int:
+    """Pieces of a side, for a grid in memory: k of them take (k - 1) (m + n) cells of it."""
+    most = 1 + int(GRID_SHARE * path_bytes(m, n) / (cell_bytes * (m + n)))
     return max(2, min(MOST_PIECES, most))
 
 

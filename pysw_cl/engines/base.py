@@ -13,6 +13,7 @@ from ..scoring import Scoring
 from ..tile import Codes, Edge, EdgeArray, Hit, KeptEdge, Pairs, View
 
 if TYPE_CHECKING:
+    from .packed_edge import PackedEdge
     from .side_by_side import SideBySide
 
 
@@ -38,7 +39,9 @@ class TileJob:
     least one, that may not be aligned: no path takes the diagonal step of their cells.  (Edges are
     such that a gap of one letter in each sequence leads around it, as in every real matrix.)
     ``rows``, ``columns``: inner rows (0 < row < m) and columns (0 < column < n), each sorted, whose
-    cells are wanted, too; not together with ``directions``.  ``below``: what is asked for next.
+    cells are wanted, too; not together with ``directions``.  ``below``: what is asked for next;
+    where that is begun before this tile is done, ``take`` is called with the bottom and the
+    ``columns`` when this one is enqueued: what it enqueues in turn finds them there.
     """
 
     query: Codes
@@ -59,6 +62,7 @@ class TileJob:
     rows: tuple[int, ...] = ()
     columns: tuple[int, ...] = ()
     below: Below | None = None
+    take: Callable[[KeptEdge, Mapping[int, KeptEdge]], None] | None = None
 
     @property
     def size(self) -> tuple[int, int]:
@@ -100,7 +104,7 @@ class TileResult:
     ``columns`` (m cells each) hold the inner ones that were wanted: what a tile that ends there has
     as its bottom or right edge, in arrays that nobody else has, or still on the device."""
 
-    bottom: Edge | None
+    bottom: Edge | KeptEdge | None
     right: Edge | None
     hits: tuple[Hit, ...] = ()
     top: int | None = None
@@ -140,6 +144,10 @@ class Engine(Protocol):
     def chained_rows(self, rows: int, columns: int) -> tuple[int, int] | None:
         """Rows of a tile of all these columns, among tiles that follow each other (`Below`), and
         what they are a multiple of; None where one begins when the one above it is done."""
+
+    def packed_edge(self, length: int, lost: bool) -> EdgeArray | PackedEdge:
+        """An edge for tiles that follow each other, which takes little memory where there is such a
+        thing; ``lost``: unreachable cells may have drifted."""
 
     def settle(self) -> None:
         """Nothing more is asked for of tiles that follow each other, nor what the last one gave

@@ -25,7 +25,7 @@ from .tile_kernel import planned
 from .tile_run import TileRun
 
 #: Tiles of a chain that are computed at once, at most; and what is kept of others meanwhile.
-DEPTH, MORE = 6, 2
+DEPTH, MORE = 8, 2
 #: Seconds between two looks at how far they are.
 LOOK_AGAIN = 0.0003
 
@@ -113,6 +113,8 @@ class Chain:
             raise InternalError("the tiles of a chain are asked for in another order")
         while self._go_on() or not self._complete(first):
             time.sleep(LOOK_AGAIN)
+        if len(self._begun) == 1:
+            self._go_on()  # the next one must not wait to be asked for: its top stays here
         result, _ = first.run.result()
         self._done = self._begun.pop(0)
         return result
@@ -185,6 +187,8 @@ class Chain:
 
     def _start(self, one: Begun) -> None:
         one.run.run()
+        if one.job.take is not None:
+            one.job.take(one.run.bottom(), one.run.columns())
         one.run.runtime.queue.flush()
         own = sum(b.buffers.bytes for b in self._begun)
         self.bytes = max(self.bytes, self._own.bytes + own)

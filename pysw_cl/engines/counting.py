@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..errors import InternalError
 from ..grid import SHORT, Grid, fit
 from ..plan import Plan
-from ..tile import Edge, Pairs
+from ..tile import Edge, EdgeArray, Pairs
 from .base import TileJob, TileResult, Walk
 from .parts import by_parts
 
@@ -423,6 +423,10 @@ class CountingEngine:
 
     def chained_rows(self, *_: object) -> None:
         """See Engine: never."""
+
+    def packed_edge(self, length: int, lost: bool) -> EdgeArray:
+        """See Engine: as any other."""
+        return EdgeArray(length)
 
     def settle(self) -> None:
         """See Engine: nothing is left."""

@@ -1,4 +1,4 @@
-"""Edges that stay on the device in little more than a quarter of their size."""
+"""Edges that stay on the device in less than half of their size."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from ..errors import DeviceError, InternalError
 from ..opencl.buffers import Buffers
 from ..opencl.device import Runtime
 from ..opencl.program import BoundKernel, KernelSpec
-from ..tile import Edge, Ints
+from ..tile import Edge, Ints, KeptEdge
 
 #: cl/packed_edge.cl's: cells of a block, and 32-bit numbers before the blocks.
 CELLS, HEAD = 16, 16
 #: Blocks that may be raw: this many, or one of so many if that is more.
 LEAST_RAW, BLOCKS_A_RAW = 64, 32
+#: Bytes of a cell, with room for raw blocks.
+PACKED_BYTES = 3.5
 #: Work-items of a group.
 GROUP = 128
 #: Cells that pass between host and device at a time: 8 bytes each of memory on the device.
@@ -40,8 +42,8 @@ UNPACK = KernelSpec(
 
 
 class PackedEdge:
-    """A run of edge cells on the device, 2.25 bytes a cell instead of 8, and a quarter of a byte
-    for those that are stored as they are: blocks of 16 cells whose H are more than 255 apart, or
+    """A run of edge cells on the device, 3.25 bytes a cell instead of 8, and a quarter of a byte
+    for those that are stored as they are: blocks of 16 cells whose H are more than 65,535 apart, or
     an X more than 255 below its H.  What is read is what was taken, to the last bit.
 
     A sink (:meth:`write`) and a source (:meth:`read`).  Segments come in order, without gaps; one
@@ -58,7 +60,7 @@ class PackedEdge:
         self._blocks = max(1, -(-length // CELLS))
         self._room = max(LEAST_RAW, -(-self._blocks // BLOCKS_A_RAW))
         bases = -(-self._blocks // 4) * 4
-        words = HEAD + bases + 2 * self._blocks * CELLS // 4 + 2 * self._room * CELLS
+        words = HEAD + bases + 3 * self._blocks * CELLS // 4 + 2 * self._room * CELLS
         self.bytes = 4 * words
         self.buffer = Buffers(runtime).apart(self.bytes)
         self._done = 0  # cells that were taken
@@ -81,6 +83,11 @@ class PackedEdge:
             raise InternalError(f"a packed edge takes no cells from {start} on")
         self._tail = None
         self._take(start, start, buffer, h_at, x_at, count, runtime or self._runtime)
+
+    def keep(self, start: int, cells: KeptEdge) -> None:
+        """Enqueue the packing of cells that follow the first ``start`` ones, a multiple of 16, on
+        the queue that they are computed on."""
+        self.take(start, cells.buffer, cells.h_at, cells.x_at, len(cells), cells.runtime)
 
     def _take(
         self, start: int, begin: int, buffer: Any, h_at: int, x_at: int, count: int,

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..scoring import Scoring
-from ..tile import REACH, Codes, Edge, Hit, Pairs
+from ..tile import REACH, Codes, Edge, EdgeArray, Hit, Pairs
 from .base import TileJob, TileResult, Walk
 
 Matrix = NDArray[np.int64]
@@ -175,6 +175,10 @@ class ReferenceEngine:
 
     def chained_rows(self, *_: object) -> None:
         """See Engine: never."""
+
+    def packed_edge(self, length: int, lost: bool) -> EdgeArray:
+        """See Engine: as any other."""
+        return EdgeArray(length)
 
     def settle(self) -> None:
         """See Engine: nothing is left."""

@@ -19,6 +19,7 @@ from ..precision import Bounds
 from ..scoring import Scoring
 from ..tile import NEG, EdgeArray, Source, View
 from .base import Walk
+from .packed_edge import PackedEdge
 from .tile_kernel import (
     backwards,
     kernel_spec,
@@ -185,6 +186,9 @@ class SideBySide:
         self, sent: Buffers, edge: Source, start: int, count: int, to: Any, h_at: int, x_at: int
     ) -> None:
         """Copy cells of an edge to their places on the device, where they may be already."""
+        if isinstance(edge, PackedEdge):
+            edge.give(start, count, to, h_at, x_at, self.runtime)
+            return
         kept = edge.kept if isinstance(edge, EdgeArray) else None
         if kept is not None and not kept.lost:
             sent.move(kept.buffer, kept.h_at + start, to, h_at, count)

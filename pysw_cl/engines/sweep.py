@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from math import isqrt
 
@@ -31,9 +32,11 @@ from ..tile import (
     Source,
     View,
     Want,
+    cells_of,
     pairs_inside,
 )
 from .base import Below, Engine, TileJob, TileResult
+from .packed_edge import PackedEdge
 
 Progress = Callable[[int, int], None]
 
@@ -120,6 +123,7 @@ def sweep(
     shape: tuple[int, int] | None = None,
     progress: Progress | None = None,
     blocked: Pairs | None = None,
+    follow: bool = False,
 ) -> SweepResult:
     """Compute the rectangle of ``query`` (m codes) x ``target`` (n codes).
 
@@ -129,10 +133,11 @@ def sweep(
     rows and columns inside one, or in a corridor, tiles also end at each of them.
     ``progress(done, total)`` is called with cells after every tile; an exception that it raises
     ends the sweep.
-    ``blocked``: pairs of letters that are never aligned.
+    ``blocked``: pairs of letters that are never aligned.  ``follow``: where tiles are as wide as
+    the rectangle they end at special rows, and each may be begun while the one above is computed.
     """
     want, limits = want or Want(), limits or Limits()
-    job = Sweep(engine, query, target, scoring, floor, edges, want, limits, blocked)
+    job = Sweep(engine, query, target, scoring, floor, edges, want, limits, blocked, follow)
     return job.run(shape, progress)
 
 
@@ -152,34 +157,41 @@ class Sweep:
     want: Want
     limits: Limits
     blocked: Pairs | None = None
+    follow: bool = False
     below: Below | None = None
 
     def __post_init__(self) -> None:
         self.m, self.n = len(self.query), len(self.target)
         self.result = SweepResult()
         self.inner = self.engine.inner and self.limits.corridor is None
-        self._promised: TileJob | None = None
+        self._promised: dict[int, TileJob] = {}  # by their first row
+        self._taken: set[Area] = set()  # tiles whose cells packed edges took
+        self._row_cuts: list[int] = []
 
     def promise(self) -> TileJob:
         """The one tile that this sweep is, before the row above it is there to be read."""
         whole = Area(0, self.m, 0, self.n)
         left = self.edges.left.read(0, self.m)
         assert isinstance(self.edges.top, EdgeArray)
-        self._promised = self._job(whole, self.edges.corner, self.edges.top, left)
-        return self._promised
+        job = self._promised[0] = self._job(whole, self.edges.corner, self.edges.top, left)
+        return job
 
     def run(self, shape: tuple[int, int] | None, progress: Progress | None) -> SweepResult:
         """Make it."""
         m, n = self.m, self.n
         rows, columns = shape or (m, n)
-        forced = () if self.inner else tuple(self.edges.rows)
+        self.follow &= columns == n and self.limits.corridor is None
+        if self.follow:  # all tiles take it as it is
+            self.target = View(self.target.read(0, n))
+        forced = () if self.inner and not self.follow else tuple(self.edges.rows)
         strip = self.engine.strip_rows(rows, columns)
         quantum = strip if self.inner else self.engine.row_quantum
         row_cuts = cuts(m, rows, quantum, forced)
         if not forced and rows % quantum == 0 and 0 < 4 * (m % rows) < rows < m:
             row_cuts = [*range(0, m, rows), m]  # whole tiles and little that is left
+        self._row_cuts = row_cuts
         band_above = EdgeArray(n if len(row_cuts) > 2 else 0)
-        done, corner_below, reached = 0, self.edges.corner, n
+        done, corner_below, reached, next_corner = 0, self.edges.corner, n, 0
         for row, row_end in pairwise(row_cuts):
             left = self.edges.left.read(row, row_end)
             corner, corner_below = corner_below, int(left.h[-1])
@@ -195,13 +207,16 @@ class Sweep:
             done += (row_end - row) * (n - (last - first))
             for column, column_end in pairwise(self._column_cuts(first, last, columns)):
                 area = Area(row, row_end, column, column_end)
-                top = above.read(column, column_end)
-                next_corner = int(top.h[-1])
-                bottom, right = self._tile(area, corner, top, left)
+                if row in self._promised:
+                    bottom, right = self._serve(area, self.engine.tile(self._promised.pop(row)))
+                else:
+                    top = above.read(column, column_end)
+                    next_corner = int(top.h[-1])
+                    bottom, right = self._tile(area, corner, top, left)
                 if right is not None:
                     left = right
-                if bottom is not None and row_end < m:
-                    band_above.write(column, bottom)
+                if bottom is not None and row_end < m and row_end not in self._promised:
+                    band_above.write(column, cells_of(bottom))
                 corner = next_corner
                 done += area.cells
                 if progress is not None:
@@ -210,6 +225,8 @@ class Sweep:
                 self.limits.corridor.passed(row_end, first, band_above.read(first, last))
                 if first > 0:  # the corner of the next tile, where that starts in the same column
                     band_above.write(first - 1, beside)
+        if self.follow:
+            self.engine.settle()
         return self.result
 
     def _inside(self, row: int, row_end: int) -> tuple[int, int]:
@@ -232,24 +249,41 @@ class Sweep:
 
     def _tile(
         self, area: Area, corner: int, top: Edge, left: Edge
-    ) -> tuple[Edge | None, Edge | None]:
+    ) -> tuple[Edge | KeptEdge | None, Edge | None]:
         """One tile, its sinks served; gives its bottom and right edges."""
-        if self._promised is None and self._hopeless(area, corner, top, left):
+        if self._hopeless(area, corner, top, left):
             done = self._skipped(area)
             self.result.pruned.append(area)
         else:
-            done = self.engine.tile(self._promised or self._job(area, corner, top, left))
-            if done.top is not None:
-                self.result.tops[area] = done.top
-            if done.pruned:
-                self.result.thinned[area] = done.pruned
-        result = self.result
-        result.launches += done.launches
-        for kind, count in done.cells.items():
-            result.cells[kind] = result.cells.get(kind, 0) + count
-        self._keep(Hit(h.score, area.row + h.row, area.column + h.column) for h in done.hits)
-        self._serve(area, done)
-        return done.bottom, done.right
+            done = self.engine.tile(self._job(area, corner, top, left))
+        return self._serve(area, done)
+
+    def _below(self, area: Area) -> Below | None:
+        """What lies below a tile, where that may be begun before."""
+        if not self.follow or area.row_end == self.m:
+            return self.below
+        row, row_end = area.row_end, next(end for end in self._row_cuts if end > area.row_end)
+
+        def tile() -> TileJob:
+            left, before = (
+                self.edges.left.read(*part) for part in ((row, row_end), (row - 1, row))
+            )
+            after = Area(row, row_end, 0, self.n)
+            job = self._promised[row] = self._job(after, int(before.h[0]), EdgeArray(self.n), left)
+            return job
+
+        return Below(self.m - row, tile)
+
+    def _take(self, area: Area, bottom: KeptEdge, columns: Mapping[int, KeptEdge]) -> None:
+        """Packed edges take what is on the device."""
+        self._taken.add(area)
+        row = self.edges.rows.get(area.row_end)
+        if isinstance(row, PackedEdge):
+            row.keep(area.column, bottom)
+        for column, cells in columns.items():
+            sink = self.edges.columns[area.column + column]
+            if isinstance(sink, PackedEdge):
+                sink.keep(area.row, cells)
 
     def _job(self, area: Area, corner: int, top: Edge | EdgeArray, left: Edge) -> TileJob:
         last = area.row_end == self.m
@@ -272,7 +306,8 @@ class Sweep:
             after=self._after(area),
             rows=_between(self.edges.rows, area.row, area.row_end),
             columns=_between(self.edges.columns, area.column, area.column_end),
-            below=self.below,
+            below=self._below(area),
+            take=partial(self._take, area) if self.follow else None,
         )
 
     def _prunes(self) -> bool:
@@ -308,16 +343,26 @@ class Sweep:
         if found:
             self.result.hits = sorted([*self.result.hits, *found])[: self.want.count]
 
-    def _serve(self, area: Area, done: TileResult) -> None:
-        edges, bottom, right = self.edges, done.bottom, done.right
+    def _serve(self, area: Area, done: TileResult) -> tuple[Edge | KeptEdge | None, Edge | None]:
+        """Count what a tile cost and found, and give its edges to who wants them; gives the bottom
+        and right ones."""
+        result, edges, bottom, right = self.result, self.edges, done.bottom, done.right
+        if done.top is not None:
+            result.tops[area] = done.top
+        if done.pruned:
+            result.thinned[area] = done.pruned
+        result.launches += done.launches
+        for kind, count in done.cells.items():
+            result.cells[kind] = result.cells.get(kind, 0) + count
+        self._keep(Hit(h.score, area.row + h.row, area.column + h.column) for h in done.hits)
         for column, cells in done.columns.items():
-            _give(edges.columns[area.column + column], area.row, cells)
+            self._give(area, edges.columns[area.column + column], area.row, cells)
         for row, cells in done.rows.items():
-            _give(edges.rows[area.row + row], area.column, cells)
+            self._give(area, edges.rows[area.row + row], area.column, cells)
         if right is not None and area.column_end in edges.columns:
             edges.columns[area.column_end].write(area.row, right)
         if bottom is not None and area.row_end in edges.rows:
-            edges.rows[area.row_end].write(area.column, bottom)
+            self._give(area, edges.rows[area.row_end], area.column, bottom)
         where = self.want.where
         if right is not None and area.column_end == self.n:
             if edges.right is not None:
@@ -329,6 +374,7 @@ class Sweep:
                 self._keep(self._edge_hits(corner, lambda _: (self.m, self.n)))
             self._meet("right", area.row, right)
         if area.row_end == self.m and bottom is not None:
+            bottom = cells_of(bottom)
             if edges.bottom is not None:
                 edges.bottom.write(area.column, bottom)
             if where in ("last_row", "border"):
@@ -336,6 +382,18 @@ class Sweep:
                 inside = bottom.part(0, inner)
                 self._keep(self._edge_hits(inside, lambda k: (self.m, area.column + k + 1)))
             self._meet("bottom", area.column, bottom)
+        return bottom, right
+
+    def _give(self, area: Area, sink: Sink, start: int, cells: Edge | KeptEdge) -> None:
+        """Write cells that nobody else has to a sink; if they are all of an array's, without a
+        copy."""
+        if isinstance(sink, PackedEdge) and area in self._taken:
+            return
+        lent = isinstance(cells, KeptEdge) and cells.lent
+        if isinstance(sink, EdgeArray) and len(cells) == len(sink) and not lent:
+            sink.take(cells)
+        else:
+            sink.write(start, cells_of(cells))
 
     def _edge_hits(self, edge: Edge, cell: Callable[[int], tuple[int, int]]) -> Iterator[Hit]:
         order = np.argsort(-edge.h.astype(np.int64), kind="stable")[: self.want.count]
@@ -390,15 +448,6 @@ class Sweep:
         return TileResult(edge(n), edge(m), rows=inner[0], columns=inner[1])
 
 
-def _give(sink: Sink, start: int, cells: Edge | KeptEdge) -> None:
-    """Write cells that nobody else has to a sink; if they are all of an array's, without a copy."""
-    lent = isinstance(cells, KeptEdge) and cells.lent
-    if isinstance(sink, EdgeArray) and len(cells) == len(sink) and not lent:
-        sink.take(cells)
-    else:
-        sink.write(start, cells.read(0, len(cells)) if isinstance(cells, KeptEdge) else cells)
-
-
 def _between(places: Iterable[int], start: int, stop: int) -> tuple[int, ...]:
     """Those of ``places`` strictly between, sorted, counted from ``start``."""
     return tuple(sorted(place - start for place in places if start < place < stop))
@@ -446,22 +495,36 @@ class StartGrid:
 
 @dataclass(frozen=True)
 class SavedGrid(StartGrid):
-    """Special rows and columns of a sweep, kept in memory."""
+    """Special rows and columns of a sweep, kept in memory; ``packed`` on the device."""
 
-    rows: Mapping[int, EdgeArray]
-    columns: Mapping[int, EdgeArray]
+    rows: Mapping[int, EdgeArray | PackedEdge]
+    columns: Mapping[int, EdgeArray | PackedEdge]
 
     @classmethod
-    def over(cls, edges: Edges, rows: list[int], columns: list[int]) -> SavedGrid:
+    def over(
+        cls,
+        edges: Edges,
+        rows: list[int],
+        columns: list[int],
+        make: Callable[[int], EdgeArray | PackedEdge] = EdgeArray,
+    ) -> SavedGrid:
         """A grid to be filled by a sweep with ``saving()`` as its edges; ``rows`` and ``columns``
-        are cuts, from 0 to the sides' lengths."""
+        are cuts, from 0 to the sides' lengths; ``make`` makes an edge of so many cells."""
         return cls(
             edges,
-            {row: EdgeArray(columns[-1]) for row in rows[1:-1]},
-            {column: EdgeArray(rows[-1]) for column in columns[1:-1]},
+            {row: make(columns[-1]) for row in rows[1:-1]},
+            {column: make(rows[-1]) for column in columns[1:-1]},
         )
 
     def saving(self) -> Edges:
         """The sweep's edges, with this grid as sinks."""
         e = self.edges
         return Edges(e.corner, e.top, e.left, e.bottom, e.right, self.rows, self.columns)
+
+    def sound(self) -> SavedGrid:
+        """Without what could not be packed."""
+        rows, columns = (
+            {place: edge for place, edge in lines.items() if isinstance(edge, EdgeArray) or edge.ok}
+            for lines in (self.rows, self.columns)
+        )
+        return replace(self, rows=rows, columns=columns)

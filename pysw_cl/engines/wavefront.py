@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from weakref import WeakSet
 
 from ..errors import DeviceError
 from ..grid import fit
@@ -18,6 +19,7 @@ from ..scoring import Scoring
 from ..tile import EdgeArray, KeptEdge, View
 from .base import TileJob, TileResult
 from .chain import DEPTH, Chain
+from .packed_edge import PackedEdge
 from .parts import by_parts
 from .side_by_side import SideBySide
 from .tile_kernel import planned
@@ -42,6 +44,7 @@ class WavefrontEngine:
         self.peak_bytes, self.inner = 0, plan.form == "ticketed"
         self._room = Room()
         self._chain: Chain | None = None
+        self._packed: WeakSet[PackedEdge] = WeakSet()
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.engines.base.TileJob`."""
@@ -88,7 +91,8 @@ class WavefrontEngine:
 
     def took(self, size: int) -> None:
         """Count memory that a job takes, beside the edges that stayed on the device before it."""
-        self.peak_bytes = max(self.peak_bytes, size + self._room.edge_bytes)
+        packed = sum(edge.bytes for edge in self._packed)
+        self.peak_bytes = max(self.peak_bytes, size + self._room.edge_bytes + packed)
 
     def _collect(self, job: TileJob) -> TileResult:
         """The ``count`` best cells.  All cells of at least a threshold are collected; where they
@@ -151,6 +155,12 @@ class WavefrontEngine:
             schedulers, units = int(self.runtime.advice["warps"]), self.runtime.info.compute_units
             quantum *= warps_of(plan.B, schedulers, units)
         return max(1, plan.busy_rows // DEPTH // quantum) * quantum, quantum
+
+    def packed_edge(self, length: int, lost: bool) -> PackedEdge:
+        """See :class:`pysw_cl.engines.base.Engine`."""
+        edge = PackedEdge(self.runtime, length, lost)
+        self._packed.add(edge)
+        return edge
 
     def settle(self) -> None:
         """See :class:`pysw_cl.engines.base.Engine`."""
