@@ -16,7 +16,8 @@ from .drivers.problem import FreeEnds, Problem
 from .errors import InternalError
 from .frame import Frame
 from .plan import Plan
-from .results import Alignment, Runs, Stats, runs_from_moves, unscale
+from .results import Alignment, Stats, unscale
+from .runs import Runs, runs_from_moves
 from .scoring import Scoring
 from .sequences import Sequence
 from .tile import Hit

@@ -18,7 +18,8 @@ from .engines.sweep import Progress
 from .job import FoundPath, Job, alignment_of, path_of
 from .plan import Plan
 from .progress import part_of
-from .results import Alignment, Runs, Stats
+from .results import Alignment, Stats
+from .runs import Runs
 from .tile import Hit
 from .tile_map import TileMap
 

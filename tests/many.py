@@ -15,7 +15,8 @@ from pysw_cl.drivers.found import FIELDS
 from pysw_cl.engines.reference import ReferenceAlignment, align_reference
 from pysw_cl.many import align_many_stats
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.results import Stats, runs_from_moves
+from pysw_cl.results import Stats
+from pysw_cl.runs import runs_from_moves
 from pysw_cl.scoring import Scoring
 
 OUTPUTS = list(FIELDS)

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pysw_cl import align, alphabet, results, sequences
+from pysw_cl import align, alphabet, runs, sequences
 from pysw_cl.errors import SequenceError
 from pysw_cl.frame import make_frames
-from pysw_cl.results import Alignment, runs_from_moves
+from pysw_cl.results import Alignment
+from pysw_cl.runs import runs_from_moves
 from pysw_cl.scoring import make_scoring
 from pysw_cl.sequences import Sequence, as_letters, read_fasta
 from pysw_cl.tile import View
@@ -40,7 +41,7 @@ print(len(record), peak() - before)
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    for module in (alphabet, sequences, results):
+    for module in (alphabet, sequences, runs):
         monkeypatch.setattr(module, "PIECE", request.param)
 
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from pysw_cl.errors import InputError, InternalError
 from pysw_cl.formats import paf, pair
-from pysw_cl.results import Alignment, Runs, Stats, runs_from_moves, unscale
+from pysw_cl.results import Alignment, Stats, unscale
+from pysw_cl.runs import Runs, runs_from_moves
 from pysw_cl.scoring import make_scoring
 from pysw_cl.sequences import Sequence, as_letters
 
