@@ -158,8 +158,7 @@ class Alignment:
         moves = (OP_TO_MOVE[ops] for ops in self.runs.pieces())
 
         def scores(_: Moves, query_on: Letters, target_on: Letters) -> NDArray[np.int32]:
-            query, target = scoring.encode_query(query_on), scoring.encode_target(target_on)
-            return scoring.matrix[query, target]
+            return scoring.pair_scores(query_on, target_on)
 
         region = self._region()
         return on_diagonal(moves, region[0], region[1], scores)

@@ -6,27 +6,32 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, TypeVar
+from functools import partial
+from itertools import chain, islice
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .alphabet import PIECE, Letters
+from .alphabet import Letters, translated
 from .errors import InternalError
 from .scoring import Scoring
 from .tile import View
 
 Moves = NDArray[np.uint8]
 Found = TypeVar("Found")
+#: Columns of a path that are looked at at once: what is made of them stays in a core's caches.
+PIECE = 1 << 17
 #: Pieces of a path that are looked at side by side.
 AT_ONCE = min(8, os.cpu_count() or 1)
 
 #: The moves of a path: a letter of each, one that consumes target, one that consumes query.
 DIAGONAL, TARGET, QUERY = 0, 1, 2
+#: What stands for a diagonal move whose letters match.
+_MATCHING = 3
 
-_MATCH, _MISMATCH, _INSERTION, _DELETION = b"=XID"
-_MOVE_TO_OP = np.array([_MISMATCH, _DELETION, _INSERTION], np.uint8)
+_INSERTION, _DELETION = b"ID"
+_MOVE_TO_OP = np.frombuffer(b"XDI=", np.uint8)
 OP_TO_MOVE = np.zeros(256, np.uint8)
 OP_TO_MOVE[_DELETION] = TARGET
 OP_TO_MOVE[_INSERTION] = QUERY
@@ -64,11 +69,12 @@ class Runs:
 
     def count(self, ops: str) -> int:
         """How many columns of the alignment have one of ``ops``."""
-        return int(self.lengths[np.isin(self.ops, list(ops.encode("ascii")))].sum())
+        wanted = set(ops.encode("ascii"))
+        return sum(int(self.lengths @ (self.ops == op)) for op in wanted)
 
     def gaps(self) -> int:
         """How many gaps there are, whatever their lengths."""
-        return int(np.isin(self.ops, [_INSERTION, _DELETION]).sum())
+        return sum(int(np.count_nonzero(self.ops == op)) for op in (_INSERTION, _DELETION))
 
     def columns(self) -> NDArray[np.uint8]:
         """One operation (ASCII) for every column of the alignment."""
@@ -93,32 +99,55 @@ def runs_from_moves(
 
     ``moves`` (uint8, first move first): 0 diagonal, 1 consumes target, 2 consumes query.
     ``query`` and ``target`` are the letters (uint8, or views of them) that the path consumes, no
-    more.  Letters
-    match where ``scoring.match_tables()`` says so.  Raises InternalError if the path does not
-    consume exactly these letters.
+    more.  Letters match where ``scoring.match_tables()`` says so.  Raises InternalError if the path
+    does not consume exactly these letters.
     """
-    query_ids, target_ids = scoring.match_tables()
-    ops: list[NDArray[np.uint8]] = []
-    lengths: list[NDArray[np.int64]] = []
-
-    def runs(part: Moves, query_on: Letters, target_on: Letters) -> tuple[Any, Any]:
-        columns = _MOVE_TO_OP[part]
-        equal = query_ids[query_on] == target_ids[target_on]
-        columns[part == DIAGONAL] = np.where(equal, np.uint8(_MATCH), np.uint8(_MISMATCH))
-        starts = np.flatnonzero(np.concatenate(([True], columns[1:] != columns[:-1])))
-        return columns[starts], np.diff(starts, append=len(columns)).astype(np.int64)
-
-    pieces = (moves[start : start + PIECE] for start in range(0, len(moves), PIECE))
+    starts = range(0, len(moves), PIECE)
+    pieces = (np.ascontiguousarray(moves[start : start + PIECE]) for start in starts)
     sides = [side if isinstance(side, View) else View(side) for side in (query, target)]
-    for found, counts in on_diagonal(pieces, sides[0], sides[1], runs):
-        if ops and ops[-1][-1] == found[0]:  # a run goes on from the piece before
-            counts[0] += lengths[-1][-1]
-            ops[-1], lengths[-1] = ops[-1][:-1], lengths[-1][:-1]
-        ops.append(found)
-        lengths.append(counts)
-    if not ops:
-        return Runs(np.zeros(0, np.uint8), np.zeros(0, np.int64))
+    return joined(on_diagonal(pieces, sides[0], sides[1], partial(piece_runs, scoring)))
+
+
+def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Letters) -> Runs:
+    """The runs of a piece of a path, at least one move, in which these letters stand opposite each
+    other."""
+    query_ids, target_ids = scoring.match_tables()
+    kinds = moves.copy()
+    equal = translated(query_ids, query_on) == translated(target_ids, target_on)
+    kinds[moves == DIAGONAL] = equal * np.uint8(_MATCHING)
+    last = np.append(np.flatnonzero(kinds[1:] != kinds[:-1]), len(kinds) - 1)
+    return Runs(_MOVE_TO_OP[kinds[last]], np.diff(last, prepend=-1).astype(np.int64, copy=False))
+
+
+def joined(parts: Iterable[Runs]) -> Runs:
+    """The runs of a path from those of its pieces, which may be changed: a run that goes on in the
+    next piece is one."""
+    ops: list[NDArray[np.uint8]] = [np.zeros(0, np.uint8)]
+    lengths: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
+    for part in parts:
+        goes_on = int(len(ops[-1]) > 0 and ops[-1][-1] == part.ops[0])
+        if goes_on:
+            lengths[-1][-1] += part.lengths[0]
+        if len(part) > goes_on:
+            ops.append(part.ops[goes_on:])
+            lengths.append(part.lengths[goes_on:])
     return Runs(np.concatenate(ops), np.concatenate(lengths))
+
+
+def consumed(moves: Moves) -> tuple[int, int]:
+    """How many letters of the query and of the target a piece of a path consumes."""
+    if moves.max() > QUERY:
+        raise InternalError(f"a path has a move {int(moves.max())}")
+    target, query = (int(np.count_nonzero(moves == move)) for move in (TARGET, QUERY))
+    return len(moves) - target, len(moves) - query
+
+
+def opposite(moves: Moves, query: View, target: View) -> tuple[Letters, Letters]:
+    """The letters that stand opposite each other in a piece of a path, pair by pair, of those that
+    it consumes."""
+    diagonal = moves == DIAGONAL
+    query_on = query.read(0, len(query))[diagonal[moves != TARGET]]
+    return query_on, target.read(0, len(target))[diagonal[moves != QUERY]]
 
 
 def on_diagonal(
@@ -131,29 +160,27 @@ def on_diagonal(
     other in it, pair by pair; some pieces at once."""
     row = column = 0
 
-    def places() -> Iterator[tuple[Moves, int, int]]:
+    def places() -> Iterator[tuple[Moves, View, View]]:
         nonlocal row, column
         for moves in pieces:
-            if moves.max() > QUERY:
-                raise InternalError(f"a path has a move {int(moves.max())}")
             start = row, column
-            row += len(moves) - int(np.count_nonzero(moves == TARGET))
-            column += len(moves) - int(np.count_nonzero(moves == QUERY))
+            rows, columns = consumed(moves)
+            row, column = row + rows, column + columns
             if row <= len(query) and column <= len(target):
-                yield moves, *start
+                yield moves, query.slice(start[0], row), target.slice(start[1], column)
 
-    def one(place: tuple[Moves, int, int]) -> Found:
-        moves, row, column = place
-        diagonal = moves == DIAGONAL
-        query_moves, target_moves = diagonal[moves != TARGET], diagonal[moves != QUERY]
-        query_part = query.read(row, row + len(query_moves))
-        target_part = target.read(column, column + len(target_moves))
-        return work(moves, query_part[query_moves], target_part[target_moves])
+    def one(place: tuple[Moves, View, View]) -> Found:
+        return work(place[0], *opposite(*place))
 
     listed = places()
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        while some := list(islice(listed, AT_ONCE)):
-            yield from pool.map(one, some) if len(some) > 1 else map(one, some)
+    some = list(islice(listed, AT_ONCE))
+    if len(some) > 1:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            while some:
+                yield from pool.map(one, some)
+                some = list(islice(listed, AT_ONCE))
+    else:
+        yield from map(one, chain(some, listed))
     if (row, column) != (len(query), len(target)):
         raise InternalError(
             f"a path consumes {row} x {column} letters of a region of {len(query)} x {len(target)}"
