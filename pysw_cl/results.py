@@ -136,20 +136,8 @@ class Alignment:
     def region(self) -> tuple[Letters, Letters]:
         """The letters of the aligned region of both sequences, the query's as they are aligned:
         reverse complemented on the minus strand.  Raises InputError without a path."""
-        query, target = self._region()
+        query, target = region_of(self)
         return query.read(0, len(query)), target.read(0, len(target))
-
-    def _region(self) -> tuple[View, View]:
-        if self.query_start is None or self.target_start is None:
-            raise InputError(
-                "it is not known where this alignment starts; align with output='path'"
-            )
-        minus = self.strand == "minus"
-        table = COMPLEMENT if minus else None
-        return (
-            View(self.query.letters, self.query_start, self.query_end, minus, table),
-            View(self.target.letters, self.target_start, self.target_end),
-        )
 
     def _pair_scores(self) -> Iterator[NDArray[np.int32]]:
         if self.runs is None:
@@ -160,7 +148,7 @@ class Alignment:
         def scores(_: Moves, query_on: Letters, target_on: Letters) -> NDArray[np.int32]:
             return scoring.pair_scores(query_on, target_on)
 
-        region = self._region()
+        region = region_of(self)
         return on_diagonal(moves, region[0], region[1], scores)
 
     def pair_scores(self) -> NDArray[np.int32]:
@@ -202,6 +190,18 @@ class Alignment:
         from .formats import pair
 
         return pair.text(self)
+
+
+def region_of(found: Alignment) -> tuple[View, View]:
+    """Views of what :meth:`Alignment.region` gives."""
+    if found.query_start is None or found.target_start is None:
+        raise InputError("it is not known where this alignment starts; align with output='path'")
+    minus = found.strand == "minus"
+    table = COMPLEMENT if minus else None
+    return (
+        View(found.query.letters, found.query_start, found.query_end, minus, table),
+        View(found.target.letters, found.target_start, found.target_end),
+    )
 
 
 def unscale(score: int, scoring: Scoring) -> int | float:

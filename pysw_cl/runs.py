@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -19,11 +18,12 @@ from .scoring import Scoring
 from .tile import View
 
 Moves = NDArray[np.uint8]
+Given = TypeVar("Given")
 Found = TypeVar("Found")
 #: Columns of a path that are looked at at once: what is made of them stays in a core's caches.
 PIECE = 1 << 17
-#: Pieces of a path that are looked at side by side.
-AT_ONCE = min(8, os.cpu_count() or 1)
+#: Pieces of a path that are looked at side by side; fewer than a few are not worth threads.
+AT_ONCE, FEW = min(8, os.cpu_count() or 1), 4
 
 #: The moves of a path: a letter of each, one that consumes target, one that consumes query.
 DIAGONAL, TARGET, QUERY = 0, 1, 2
@@ -92,22 +92,6 @@ class Runs:
             yield np.repeat(self.ops[first : last + 1], lengths)
 
 
-def runs_from_moves(
-    moves: Moves, query: Letters | View, target: Letters | View, scoring: Scoring
-) -> Runs:
-    """The runs of a path.
-
-    ``moves`` (uint8, first move first): 0 diagonal, 1 consumes target, 2 consumes query.
-    ``query`` and ``target`` are the letters (uint8, or views of them) that the path consumes, no
-    more.  Letters match where ``scoring.match_tables()`` says so.  Raises InternalError if the path
-    does not consume exactly these letters.
-    """
-    starts = range(0, len(moves), PIECE)
-    pieces = (np.ascontiguousarray(moves[start : start + PIECE]) for start in starts)
-    sides = [side if isinstance(side, View) else View(side) for side in (query, target)]
-    return joined(on_diagonal(pieces, sides[0], sides[1], partial(piece_runs, scoring)))
-
-
 def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Letters) -> Runs:
     """The runs of a piece of a path, at least one move, in which these letters stand opposite each
     other."""
@@ -169,19 +153,21 @@ def on_diagonal(
             if row <= len(query) and column <= len(target):
                 yield moves, query.slice(start[0], row), target.slice(start[1], column)
 
-    def one(place: tuple[Moves, View, View]) -> Found:
-        return work(place[0], *opposite(*place))
-
-    listed = places()
-    some = list(islice(listed, AT_ONCE))
-    if len(some) > 1:
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            while some:
-                yield from pool.map(one, some)
-                some = list(islice(listed, AT_ONCE))
-    else:
-        yield from map(one, chain(some, listed))
+    yield from some_at_once(lambda place: work(place[0], *opposite(*place)), places())
     if (row, column) != (len(query), len(target)):
         raise InternalError(
             f"a path consumes {row} x {column} letters of a region of {len(query)} x {len(target)}"
         )
+
+
+def some_at_once(work: Callable[[Given], Found], things: Iterable[Given]) -> Iterator[Found]:
+    """What ``work`` makes of each thing, in order; by threads where there are many."""
+    things = iter(things)
+    first = list(islice(things, FEW))
+    waiting = chain(first, things)
+    if len(first) < FEW:
+        yield from map(work, waiting)
+        return
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        while some := list(islice(waiting, AT_ONCE)):
+            yield from pool.map(work, some)
