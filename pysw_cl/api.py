@@ -12,15 +12,15 @@ from typing import Any
 from .checkpoint import Store
 from .drivers.banded import check_max_cost
 from .drivers.pair import search
-from .drivers.path import Path
 from .drivers.problem import MODES, FreeEnds
 from .engines.base import Engine
 from .engines.reference import ReferenceEngine
 from .engines.sweep import Progress
 from .errors import InputError
 from .frame import make_frames
-from .job import Job, alignment_of, path_of
+from .job import Job, alignment_of
 from .likely_strand import likely_minus
+from .path_reader import FoundPath, PathReader
 from .plan import Plan, make_plan
 from .precision import check_range
 from .progress import part_of
@@ -162,10 +162,9 @@ def align(
     stats = Stats()
     how = {"prune": bool(prune), "max_cost": cost, "progress": progress, "stats": stats}
     job, end, path, tiles = _best_strand(engine, chosen, job, how)
-    found = None if path is None else path_of(job, end, path)
     stats.seconds = time.perf_counter() - started
     stats.device_bytes = engine.peak_bytes
-    return alignment_of(job, end, found, chosen, stats, tiles)
+    return alignment_of(job, end, path, chosen, stats, tiles)
 
 
 def resume(
@@ -238,19 +237,21 @@ def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Eng
 
 def _best_strand(
     engine: Engine, plan: Plan, job: Job, how: dict[str, Any]
-) -> tuple[Job, Hit, Path | None, TileMap]:
+) -> tuple[Job, Hit, FoundPath | None, TileMap]:
     """The strand with the best score, plus among equals, as a job; the best end in it, and the path
     where wanted.  The likely one of two is first; the other is searched only for what makes it the
     better one, which prunes most of it."""
-    found: tuple[Job, Hit, Path | None, TileMap] | None = None
+    found: tuple[Job, Hit, FoundPath | None, TileMap] | None = None
     jobs = job.strands(job.both and likely_minus(job.frame))
     for k, one in enumerate(jobs):
         this = one.beating(found and found[1])
         part = how | {"progress": part_of(how["progress"], k, len(jobs))}
+        reader = PathReader(this.frame, this.scoring)
+        part["look"] = reader.look
         end, path, tiles = search(
             engine, plan, this.problem, job.output == "path", beat=this.beat, **part
         )
         if this.better(end):
-            found = this, end, path, tiles
+            found = this, end, None if path is None else reader.found(end, path), tiles
     assert found is not None
     return found

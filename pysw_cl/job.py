@@ -15,15 +15,13 @@ from .drivers.path import Path
 from .drivers.problem import FreeEnds, Problem
 from .errors import InternalError
 from .frame import Frame
+from .path_reader import FoundPath, PathReader
 from .plan import Plan
-from .results import Alignment, Runs, Stats, runs_from_moves, unscale
+from .results import Alignment, Stats, region_of, unscale
 from .scoring import Scoring
 from .sequences import Sequence
-from .tile import Hit
+from .tile import Hit, View
 from .tile_map import TileMap
-
-#: Where a path starts (row, column), and its runs.
-FoundPath = tuple[int, int, Runs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +107,8 @@ class Job:
 
 
 def path_of(job: Job, end: Hit, path: Path) -> FoundPath:
-    """Where a path starts, and its runs."""
-    letters = job.frame.region(path.row, end.row, path.column, end.column)
-    return path.row, path.column, runs_from_moves(path.forward(), *letters, job.scoring)
+    """A path that was walked to its start."""
+    return PathReader(job.frame, job.scoring).found(end, path)
 
 
 def alignment_of(
@@ -122,7 +119,7 @@ def alignment_of(
     stats: Stats,
     tiles: TileMap | None = None,
 ) -> Alignment:
-    """The result as users see it; a path is scored again."""
+    """The result as users see it; a path has to score what was found."""
     start = None if path is None else path[:2]
     found: dict[str, Any] = dict(
         job.frame.found(start, None if job.output == "score" else (end.row, end.column))
@@ -131,19 +128,35 @@ def alignment_of(
     if tiles is not None:
         found["tiles"] = job.frame.map(tiles, job.scoring.scale)
     if path is not None:
-        found["runs"] = path[2]
+        found["runs"] = path.runs
     score = unscale(end.score, job.scoring)
     common = job.query, job.target, job.scoring
     result = Alignment(score, job.mode, *common, plan=plan, stats=stats, **found)
-    if path is not None and result.rescore() != score:
+    again = score if path is None else _scored(job, end, path, result)
+    if again != score:
         scoring = job.scoring
         raise InternalError(
-            f"the path scores {result.rescore()}, not {score}; please report this with both "
+            f"the path scores {again}, not {score}; please report this with both "
             f"sequences, mode={job.mode!r}, free_ends={job.free_ends}, matrix of "
             f"{scoring.letters} {scoring.matrix.tolist()}, gap_open={scoring.gap_open}, "
             f"gap_extend={scoring.gap_extend} (of scale {scoring.scale}) and {plan}"
         )
     return result
+
+
+def _scored(job: Job, end: Hit, path: FoundPath, result: Alignment) -> int | float:
+    """What a path scores: what its reader said, if it read the letters that the result names."""
+    if path.score is not None:
+        read = job.frame.region(path.row, end.row, path.column, end.column)
+        if all(map(_same, read, region_of(result))):
+            return unscale(path.score, job.scoring)
+    return result.rescore()
+
+
+def _same(one: View, other: View) -> bool:
+    """Are these views of the same range of the same array, read in the same way?"""
+    ranges = [(view.start, len(view), view.reverse) for view in (one, other)]
+    return one.codes is other.codes and one.table is other.table and ranges[0] == ranges[1]
 
 
 def canonical(facts: Mapping[str, Any]) -> bytes:

@@ -15,10 +15,12 @@ from .drivers.saved_band import search_band
 from .drivers.saving import SavedRun
 from .engines.base import Engine
 from .engines.sweep import Progress
-from .job import FoundPath, Job, alignment_of, path_of
+from .job import Job, alignment_of, path_of
+from .path_reader import FoundPath
 from .plan import Plan
 from .progress import part_of
-from .results import Alignment, Runs, Stats
+from .results import Alignment, Stats
+from .runs import Runs
 from .tile import Hit
 from .tile_map import TileMap
 
@@ -107,8 +109,7 @@ def save_result(store: Store, found: Found) -> None:
     arrays: dict[str, NDArray[np.uint8]] = {}
     start = None
     if found.path is not None:
-        row, column, runs = found.path
-        start = [row, column]
+        runs, start = found.path.runs, [found.path.row, found.path.column]
         arrays = {"ops": runs.ops, "lengths": runs.lengths.astype("<i8").view(np.uint8)}
     facts = {
         "end": [found.end.score, found.end.row, found.end.column],
@@ -130,7 +131,8 @@ def saved_result(store: Store) -> Found | None:
     if facts["start"] is not None:
         none = np.zeros(0, np.uint8)
         lengths = arrays.get("lengths", none).view("<i8").astype(np.int64)
-        path = (*facts["start"], Runs(arrays.get("ops", none), lengths))
+        row, column = facts["start"]
+        path = FoundPath(row, column, Runs(arrays.get("ops", none), lengths))
     map_facts = facts.get("tiles")  # format 1 has none
     tiles = None if map_facts is None else TileMap.of_facts(map_facts)
     return Found(Hit(*facts["end"]), path, Plan(**facts["plan"]), Stats(**facts["stats"]), tiles)

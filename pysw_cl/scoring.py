@@ -6,6 +6,7 @@ import math
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -85,8 +86,17 @@ class Scoring:
         return self._encode(self.target_encoding, letters, "target")
 
     def _encode(self, table: Table, letters: Letters, what: str) -> NDArray[np.uint8]:
-        self.check_letters(letters, what)
-        return translated(table, letters)
+        codes = translated(table, letters)
+        if codes.max(initial=0) == NO_CODE:
+            self.check_letters(letters, what)
+        return codes
+
+    def pair_scores(self, query: Letters, target: Letters) -> NDArray[np.int32]:
+        """The scores of letters of a query with as many of a target, pair by pair.  Raises
+        SequenceError as `encode_query`."""
+        places = self.encode_query(query).astype(np.uint16) * np.uint16(self.matrix.shape[1])
+        places += self.encode_target(target)
+        return self.matrix.ravel().take(places)
 
     def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
         """Raise SequenceError that names the first letter outside the alphabet and its 1-based
@@ -107,6 +117,10 @@ class Scoring:
         That is: equal letters, case folded and U as T in nucleotide alphabets, whatever they score,
         but for those of ``never_match``.
         """
+        return self._match_tables
+
+    @cached_property
+    def _match_tables(self) -> tuple[Table, Table]:
         ids = range(len(self.letters))
         target_ids = [MAX_LETTERS if self.letters[k] in self.never_match else k for k in ids]
         return encoding_table(self.letters, ids), encoding_table(self.letters, target_ids)

@@ -10,8 +10,12 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
+from pysw_cl.drivers.path import Path
+from pysw_cl.frame import Frame
+from pysw_cl.path_reader import PathReader
+from pysw_cl.runs import Runs
 from pysw_cl.scoring import NO_CODE, Scoring
-from pysw_cl.tile import Codes
+from pysw_cl.tile import Codes, Hit
 
 #: Code k stands for letter k; the nucleotides come first.
 LETTERS = "ACGTRNDQEHILKMFPSWYVBZXU"
@@ -79,6 +83,16 @@ def encode(text: str, scoring: Scoring) -> Codes:
 def decode(codes: Codes, scoring: Scoring) -> str:
     """The text of a code array."""
     return "".join(scoring.letters[code] for code in codes)
+
+
+def read_moves(
+    moves: NDArray[np.uint8], query: Codes, target: Codes, scoring: Scoring
+) -> tuple[Runs, int | None]:
+    """The runs and the score of a path (first move first) through these letters."""
+    path, end = Path(0, 0, [moves[::-1]]), Hit(0, len(query), len(target))
+    frame = Frame((query, target), 0, end.row, 0, end.column)
+    found = PathReader(frame, scoring).found(end, path)
+    return found.runs, found.score
 
 
 def rescore(

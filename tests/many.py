@@ -8,14 +8,14 @@ from unittest import mock
 import numpy as np
 import pytest
 from aligning import sub_score
-from helpers import Case, FreeEnds, decode, random_pair
+from helpers import Case, FreeEnds, decode, random_pair, read_moves
 
 from pysw_cl.drivers import batch
 from pysw_cl.drivers.found import FIELDS
 from pysw_cl.engines.reference import ReferenceAlignment, align_reference
 from pysw_cl.many import align_many_stats
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.results import Stats, runs_from_moves
+from pysw_cl.results import Stats
 from pysw_cl.scoring import Scoring
 
 OUTPUTS = list(FIELDS)
@@ -61,7 +61,7 @@ def row_of(found: ReferenceAlignment, pair: tuple[str, str], scoring: Scoring) -
         query[found.query_start : found.query_end],
         target[found.target_start : found.target_end],
     )
-    runs = runs_from_moves(found.moves, *letters, scoring)
+    runs, _ = read_moves(found.moves, *letters, scoring)
     return {
         "score": found.score,
         "query_start": found.query_start,

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import read_moves
 
-from pysw_cl import align, alphabet, results, sequences
+from pysw_cl import align, alphabet, path_reader, runs, sequences
 from pysw_cl.errors import SequenceError
 from pysw_cl.frame import make_frames
-from pysw_cl.results import Alignment, runs_from_moves
+from pysw_cl.results import Alignment
 from pysw_cl.scoring import make_scoring
 from pysw_cl.sequences import Sequence, as_letters, read_fasta
 from pysw_cl.tile import View
@@ -40,7 +41,7 @@ print(len(record), peak() - before)
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    for module in (alphabet, sequences, results):
+    for module in (alphabet, sequences, runs, path_reader):
         monkeypatch.setattr(module, "PIECE", request.param)
 
 
@@ -112,7 +113,7 @@ def test_paths_by_pieces() -> None:
         moves = rng.choice(3, int(rng.integers(1, 60)), p=[0.8, 0.1, 0.1]).astype(np.uint8)
         query = rng.choice(ACGT[:2], int((moves != 1).sum())).astype(np.uint8)
         target = rng.choice(ACGT[:2], int((moves != 2).sum())).astype(np.uint8)
-        runs = runs_from_moves(moves, query, target, scoring)
+        runs, score = read_moves(moves, query, target, scoring)
         pairs = zip(list(runs), list(runs)[1:], strict=False)
         assert all(one[0] != other[0] for one, other in pairs)
         columns = runs.columns()
@@ -126,7 +127,7 @@ def test_paths_by_pieces() -> None:
                       0, ends[0], 0, ends[1], runs)  # fmt: skip
         assert r.pair_scores().tolist() == np.where(same, 2, -3).tolist()
         gaps = 5 * runs.gaps() + runs.count("ID")
-        assert r.rescore() == int(np.where(same, 2, -3).sum()) - gaps
+        assert score == r.rescore() == int(np.where(same, 2, -3).sum()) - gaps
 
 
 @pytest.mark.parametrize("small_pieces", [1, 3, 8], indirect=True)
@@ -239,13 +240,13 @@ def test_a_long_path_takes_little_beside_its_moves() -> None:
     scoring = make_scoring()
     target[1::50_000] = ord("N")
     tracemalloc.start()
-    runs = runs_from_moves(moves, query, target, scoring)
+    runs, score = read_moves(moves, query, target, scoring)
     r = Alignment(0, "global", Sequence("", "", query), Sequence("", "", target), scoring,
                   0, len(query), 0, len(target), runs)  # fmt: skip
     total = r.rescore()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     gaps = 3 * runs.gaps() + 2 * runs.count("ID")
-    assert total == runs.count("=") - 3 * runs.count("X") - gaps
+    assert score == total == runs.count("=") - 3 * runs.count("X") - gaps
     bytes_a_run = 200  # runs are pieces of arrays first, and short ones where letters differ
     assert peak < (48 << 20) + bytes_a_run * len(runs)

@@ -13,7 +13,8 @@ from pysw_cl import align, cli
 from pysw_cl.engines.sweep import Area
 from pysw_cl.errors import FormatError, InputError
 from pysw_cl.plot import MOST_TILE, path_points, picture_plan
-from pysw_cl.results import Alignment, Runs
+from pysw_cl.results import Alignment
+from pysw_cl.runs import Runs
 from pysw_cl.scoring import make_scoring
 from pysw_cl.sequences import Sequence
 from pysw_cl.tile_map import MOST, TileMap

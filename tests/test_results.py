@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import read_moves
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pysw_cl.errors import InputError, InternalError
 from pysw_cl.formats import paf, pair
-from pysw_cl.results import Alignment, Runs, Stats, runs_from_moves, unscale
+from pysw_cl.results import Alignment, Stats, unscale
+from pysw_cl.runs import Runs
 from pysw_cl.scoring import make_scoring
 from pysw_cl.sequences import Sequence, as_letters
 
@@ -72,9 +74,9 @@ def moves_of(text: str) -> np.ndarray:
     return np.array(["MDI".index(c) for c in text], np.uint8)
 
 
-def test_runs_from_moves() -> None:
+def test_runs_of_moves() -> None:
     scoring = make_scoring()
-    runs = runs_from_moves(
+    runs, _ = read_moves(
         moves_of("MMMMDMIMM"), as_letters("ACGTTTAC"), as_letters("ACGACTAC"), scoring
     )
     assert runs.cigar == "3=1X1D1=1I2="
@@ -82,7 +84,7 @@ def test_runs_from_moves() -> None:
 
 def test_no_moves() -> None:
     none = np.empty(0, np.uint8)
-    runs = runs_from_moves(none, none, none, make_scoring())
+    runs, _ = read_moves(none, none, none, make_scoring())
     assert (len(runs), runs.cigar, runs.count("=")) == (0, "", 0)
 
 
@@ -100,7 +102,7 @@ def test_what_counts_as_a_match(
     sub_score: Any, wildcard: str | None, query: str, target: str, cigar: str
 ) -> None:
     scoring = make_scoring(sub_score, wildcard=wildcard)
-    runs = runs_from_moves(
+    runs, _ = read_moves(
         np.zeros(len(query), np.uint8), as_letters(query), as_letters(target), scoring
     )
     assert runs.cigar == cigar
@@ -109,14 +111,12 @@ def test_what_counts_as_a_match(
 @pytest.mark.parametrize(("query", "target"), [("AC", "ACG"), ("ACG", "AC"), ("ACGT", "ACG")])
 def test_path_that_does_not_fit_its_region(query: str, target: str) -> None:
     with pytest.raises(InternalError, match="consumes 3 x 3 letters"):
-        runs_from_moves(moves_of("MMDI"), as_letters(query), as_letters(target), make_scoring())
+        read_moves(moves_of("MMDI"), as_letters(query), as_letters(target), make_scoring())
 
 
 def test_unknown_move() -> None:
     with pytest.raises(InternalError, match="move 3"):
-        runs_from_moves(
-            np.array([0, 3], np.uint8), as_letters("A"), as_letters("A"), make_scoring()
-        )
+        read_moves(np.array([0, 3], np.uint8), as_letters("A"), as_letters("A"), make_scoring())
 
 
 @given(st.text("MDI", max_size=40), st.randoms(use_true_random=False))
@@ -136,7 +136,7 @@ def test_runs_against_a_plain_loop(text: str, random: Any) -> None:
         i, j, last = i + (c != "D"), j + (c != "I"), c
     letters = [np.frombuffer(s.encode(), np.uint8) for s in (query, target)]
     scoring = make_scoring((2, -3), (5, 1))
-    runs = runs_from_moves(moves_of(text), letters[0], letters[1], scoring)
+    runs, score = read_moves(moves_of(text), letters[0], letters[1], scoring)
     assert runs.columns().tobytes().decode() == columns
     assert all(a[0] != b[0] for a, b in zip(list(runs), list(runs)[1:], strict=False))
     whole = Alignment(
@@ -151,7 +151,7 @@ def test_runs_against_a_plain_loop(text: str, random: Any) -> None:
         len(target),
         runs,
     )
-    assert whole.rescore() == total
+    assert score == whole.rescore() == total
     assert whole.matches == columns.count("=")
     assert str(whole).startswith("# query")
 
@@ -163,10 +163,12 @@ def test_ten_million_moves() -> None:
     query = rng.choice(letters, int((moves != 1).sum()))
     target = rng.choice(letters, int((moves != 2).sum()))
     start = time.perf_counter()
-    runs = runs_from_moves(moves, query, target, make_scoring())
+    runs, score = read_moves(moves, query, target, make_scoring())
     assert time.perf_counter() - start < 3  # about 0.2 s on an idle machine
     assert int(runs.lengths.sum()) == len(moves)
     assert runs.count("D") == int((moves == 1).sum())
+    gaps = 3 * runs.gaps() + 2 * runs.count("ID")
+    assert score == runs.count("=") - 3 * runs.count("X") - gaps
 
 
 # Alignment
@@ -318,4 +320,4 @@ def test_equal_letters_are_equal_whatever_they_score() -> None:
         scoring = make_scoring((scores, "ACGT"), 9)
         letters = as_letters("GG")
         moves = np.zeros(2, np.uint8)
-        assert runs_from_moves(moves, letters, letters, scoring).cigar == "2="
+        assert read_moves(moves, letters, letters, scoring)[0].cigar == "2="

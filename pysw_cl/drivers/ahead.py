@@ -216,6 +216,7 @@ class Ahead:
 
     def __init__(self, engine: SideBySide, problem: Problem, grid: StartGrid, path: Path) -> None:
         self.engine, self.problem = engine, problem
+        engine.meanwhile = lambda: path.meanwhile(path)
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
         self.lines = GridLines(grid, path.row, path.column, self.match)
         self.levels = list(self._levels(self.lines.side))

@@ -31,11 +31,13 @@ def search(
     beat: int | None,
     progress: Progress | None,
     stats: Stats,
+    look: Callable[[Hit, Path], None] = lambda end, path: None,
 ) -> tuple[Hit, Path | None, TileMap]:
     """The best end, and the path to it where wanted and where it beats the score ``beat``.
 
     A score alone keeps no special rows.  ``max_cost``: as for `align`, in bands; None: the whole
-    matrix.  What it costs is added to ``stats``.
+    matrix.  What it costs is added to ``stats``.  ``look`` is called with the end and the path so
+    far while the device computes what is walked next; not in every walk.
     """
     m, n = len(problem.query), len(problem.target)
     total = m * n
@@ -93,7 +95,15 @@ def search(
     def between(path: Path) -> None:
         tell(m * n + path.share(last, total - m * n))
 
-    path = walk_back(engine, problem, restarts, end, plan.walk_cells, between)
+    path = walk_back(
+        engine,
+        problem,
+        restarts,
+        end,
+        plan.walk_cells,
+        between,
+        meanwhile=lambda path: look(last, path),
+    )
     tell(total)
     stats.add_cells(path.cells)
     stats.launches += path.launches

@@ -33,6 +33,7 @@ class Path:
     state: int = 0
     ended: bool = False
     between: Callable[[Path], None] = lambda path: None
+    meanwhile: Callable[[Path], None] = lambda path: None
 
     def inside(self, area: Area) -> bool:
         """Does it go on in this area?"""

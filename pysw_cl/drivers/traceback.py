@@ -74,6 +74,7 @@ def walk_back(
     between: Callable[[Path], None] = lambda path: None,
     begun: Path | None = None,
     after: Callable[[Path], None] = lambda path: None,
+    meanwhile: Callable[[Path], None] = lambda path: None,
 ) -> Path:
     """The canonical path that ends at ``end``, from what a sweep of the whole matrix
     saved.
@@ -81,10 +82,11 @@ def walk_back(
     ``walk_cells``: cells of the largest tile whose moves are kept.  ``between`` is called with the
     path so far before each tile; an exception that it raises ends the walk.  ``begun``: how far an
     earlier walk came; ``after`` is called with a path that can be one when it has left a cell of
-    the grid, or tiles that were computed side by side.
+    the grid, or tiles that were computed side by side.  ``meanwhile`` is called with the path so
+    far while a device computes tiles side by side.
     """
     path = begun or Path(end.row, end.column)
-    path.between = between
+    path.between, path.meanwhile = between, meanwhile
     area = Area(0, end.row, 0, end.column)
     with ExitStack() as stack:
         ahead = Ahead.of(engine, problem, grid, path, stack)

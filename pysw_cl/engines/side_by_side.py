@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import lcm
 from typing import Any, Protocol
@@ -80,8 +80,10 @@ class SideBySide:
 
     ``query`` and ``target``, as far as a path may lead, of a matrix of ``rows`` rows, are on the
     device as long as this is in use (a context manager), and the edges and moves of the last set of
-    each level.
+    each level.  ``meanwhile`` is called while the device computes.
     """
+
+    meanwhile: Callable[[], None]
 
     def __init__(
         self,
@@ -98,6 +100,7 @@ class SideBySide:
         self._kept: dict[int | str, Any] = {}
         self._cells: dict[str, int] = {}
         self._launches = 0
+        self.meanwhile = lambda: None
         self.most_bytes = int(runtime.device.max_mem_alloc_size)  # of the tiles of a level
         alpha = plan.alpha if plan.fixed else min(ALPHA, plan.alpha)
         wide = plan.without_narrow()
@@ -364,9 +367,10 @@ class SideBySide:
                 **scores,
             )
             buffers.send()
-            kernel.launch(groups, warps * lanes.group(T))
+            kernel.launch(groups, warps * lanes.group(T), at_once=True)
             self._launches += 1
             self.engine.took(self._buffers.bytes + buffers.bytes)
+            self.meanwhile()
             walked = buffers.read(tally, RECORD_WORDS * walkers).reshape(-1, RECORD_WORDS)
         self._count(walked, strip, lanes.narrow or lanes.wide.removesuffix("32"))
 

@@ -115,14 +115,18 @@ class BoundKernel:
                 self._bound.pop(name, None)
         return self
 
-    def launch(self, groups: int, group_size: int) -> Any:
-        """Enqueue ``groups`` work-groups; returns the event."""
+    def launch(self, groups: int, group_size: int, at_once: bool = False) -> Any:
+        """Enqueue ``groups`` work-groups, and have the device begin before it is waited for where
+        that is to be ``at_once``; returns the event."""
         import pyopencl as cl
 
         try:
-            return cl.enqueue_nd_range_kernel(
+            event = cl.enqueue_nd_range_kernel(
                 self._runtime.queue, self._kernel, (groups * group_size,), (group_size,)
             )
+            if at_once:
+                self._runtime.queue.flush()
         except cl.Error as error:  # some drivers find out here that memory or registers lack
             name = self._kernel.function_name
             raise DeviceError(f"{self._runtime.info.name} does not run {name}: {error}") from None
+        return event
