@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeVar
 
-Item = TypeVar("Item")
-Done = TypeVar("Done")
-#: Pieces that are worked on side by side.
-AT_ONCE = min(8, os.cpu_count() or 1)
+Given = TypeVar("Given")
+Found = TypeVar("Found")
+#: Pieces that are worked on side by side; fewer than a few are not worth threads.
+AT_ONCE, FEW = min(8, os.cpu_count() or 1), 4
 
 
-def in_threads(work: Callable[[Item], Done], items: Iterable[Item]) -> Iterator[Done]:
-    """``work`` of each item, in order; at most `AT_ONCE` items and results are held."""
-    listed = iter(items)
+def in_threads(work: Callable[[Given], Found], things: Iterable[Given]) -> Iterator[Found]:
+    """What ``work`` makes of each thing, in order; by threads where there are many."""
+    things = iter(things)
+    first = list(islice(things, FEW))
+    waiting = chain(first, things)
+    if len(first) < FEW:
+        yield from map(work, waiting)
+        return
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        while some := list(islice(listed, AT_ONCE)):
-            yield from pool.map(work, some) if len(some) > 1 else map(work, some)
+        while some := list(islice(waiting, AT_ONCE)):
+            yield from pool.map(work, some)

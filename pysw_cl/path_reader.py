@@ -15,7 +15,8 @@ import numpy as np
 from .drivers.path import Path
 from .errors import InternalError
 from .frame import Frame
-from .runs import PIECE, Moves, Runs, consumed, joined, opposite, piece_runs, some_at_once
+from .in_threads import in_threads
+from .runs import PIECE, Moves, Runs, consumed, joined, opposite, piece_runs
 from .scoring import Scoring
 from .tile import Hit, View
 
@@ -57,7 +58,7 @@ class PathReader:
     def found(self, end: Hit, path: Path) -> FoundPath:
         """The runs and the score of a path that was walked to its start.  Raises InternalError if
         it does not consume the letters between there and its end."""
-        self._pieces += some_at_once(self._read, self._take(end, path))
+        self._pieces += in_threads(self._read, self._take(end, path))
         runs = joined(piece.runs for piece in reversed(self._pieces))
         total, query, target = int(runs.lengths.sum()), runs.count("I"), runs.count("D")
         _check((total - target, total - query), (end.row, end.column), path)

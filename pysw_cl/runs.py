@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain, islice
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +11,7 @@ from numpy.typing import NDArray
 
 from .alphabet import Letters, translated
 from .errors import InternalError
+from .in_threads import in_threads
 from .scoring import Scoring
 from .tile import View
 
@@ -22,8 +20,6 @@ Given = TypeVar("Given")
 Found = TypeVar("Found")
 #: Columns of a path that are looked at at once: what is made of them stays in a core's caches.
 PIECE = 1 << 17
-#: Pieces of a path that are looked at side by side; fewer than a few are not worth threads.
-AT_ONCE, FEW = min(8, os.cpu_count() or 1), 4
 
 #: The moves of a path: a letter of each, one that consumes target, one that consumes query.
 DIAGONAL, TARGET, QUERY = 0, 1, 2
@@ -153,21 +149,8 @@ def on_diagonal(
             if row <= len(query) and column <= len(target):
                 yield moves, query.slice(start[0], row), target.slice(start[1], column)
 
-    yield from some_at_once(lambda place: work(place[0], *opposite(*place)), places())
+    yield from in_threads(lambda place: work(place[0], *opposite(*place)), places())
     if (row, column) != (len(query), len(target)):
         raise InternalError(
             f"a path consumes {row} x {column} letters of a region of {len(query)} x {len(target)}"
         )
-
-
-def some_at_once(work: Callable[[Given], Found], things: Iterable[Given]) -> Iterator[Found]:
-    """What ``work`` makes of each thing, in order; by threads where there are many."""
-    things = iter(things)
-    first = list(islice(things, FEW))
-    waiting = chain(first, things)
-    if len(first) < FEW:
-        yield from map(work, waiting)
-        return
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        while some := list(islice(waiting, AT_ONCE)):
-            yield from pool.map(work, some)
