@@ -40,8 +40,8 @@ class TileJob:
     such that a gap of one letter in each sequence leads around it, as in every real matrix.)
     ``rows``, ``columns``: inner rows (0 < row < m) and columns (0 < column < n), each sorted, whose
     cells are wanted, too; not together with ``directions``.  ``below``: what is asked for next;
-    where that is begun before this tile is done, ``take`` is called with the bottom and the
-    ``columns`` when this one is enqueued: what it enqueues in turn finds them there.
+    where that is begun before it is asked for, ``take`` is called with the bottom and the
+    ``columns`` as soon as they are there, to enqueue what copies them.
     """
 
     query: Codes

@@ -60,6 +60,7 @@ class Begun:
     run: TileRun
     buffers: Buffers
     below: Below | None
+    done: bool = False
 
 
 class Chain:
@@ -111,7 +112,7 @@ class Chain:
         first = self._begun[0]
         if first.job is not job:
             raise InternalError("the tiles of a chain are asked for in another order")
-        while self._go_on() or not self._complete(first):
+        while self._go_on() or not first.done:
             time.sleep(LOOK_AGAIN)
         if len(self._begun) == 1:
             self._go_on()  # the next one must not wait to be asked for: its top stays here
@@ -142,18 +143,29 @@ class Chain:
             self._done.buffers.free()
             self._done = None
 
-    def _complete(self, one: Begun) -> bool:
+    def _look(self) -> None:
+        """Notice which tiles are done.  What takes their edges is enqueued only now: a command that
+        waits for another can hold up those of other queues (NVIDIA's share a few channels)."""
         import pyopencl as cl
 
-        state = int(one.run.event.command_execution_status)
-        if state < 0:
-            raise DeviceError(f"{self.runtime.info.name} failed: OpenCL error {state}")
-        return state == cl.command_execution_status.COMPLETE
+        for one in self._begun:
+            if one.done:
+                continue
+            state = int(one.run.event.command_execution_status)
+            if state < 0:
+                raise DeviceError(f"{self.runtime.info.name} failed: OpenCL error {state}")
+            if state != cl.command_execution_status.COMPLETE:
+                break  # nor are those below it
+            one.done = True
+            if one.job.take is not None:
+                one.job.take(one.run.bottom(), one.run.columns())
+                one.run.runtime.queue.flush()
 
     def _go_on(self) -> bool:
         """Begin the next tile if it is time; says whether."""
+        self._look()
         last = self._begun[-1]
-        busy = sum(not self._complete(one) for one in self._begun)
+        busy = sum(not one.done for one in self._begun)
         if last.below is None or busy >= self.depth or len(self._begun) >= self._places - 1:
             return False
         if not self._taken(last):
@@ -187,8 +199,6 @@ class Chain:
 
     def _start(self, one: Begun) -> None:
         one.run.run()
-        if one.job.take is not None:
-            one.job.take(one.run.bottom(), one.run.columns())
         one.run.runtime.queue.flush()
         own = sum(b.buffers.bytes for b in self._begun)
         self.bytes = max(self.bytes, self._own.bytes + own)
