@@ -262,7 +262,7 @@ class Ahead:
             cell = lines.cell(path.row, path.column, tile)
             if cell is None:
                 break
-            tile, before = cell.tile, (path.row, path.column)
+            before = path.row, path.column
             path.between(path)
             parts = self._parts(lines, level, path, cell)
             if level == len(self.levels):
@@ -272,6 +272,7 @@ class Ahead:
                 self.sets.append(finer)
                 last = self._walk(finer, path)
                 self.sets.pop()
+            tile = parts[last].inside
             # after a wrong guess fewer tiles, which may be computed again
             used = last + 1 if last + 1 < len(parts) else self.most_tiles[level]
             self.most_tiles[level] = min(MOST_TILES, max(FEW_TILES, 2 * used))
@@ -304,11 +305,11 @@ class Ahead:
             used += self._bytes(level, around)
             if parts and used > self.level_bytes[level]:
                 break
-            part = Part(around, tile)
+            known = None
             if h is not None and self._prunes(level, around):
-                apart = row_end - row + column_end - column + margin
-                part = Part(around, tile, h - SLACK * self.match - self.gap_open, apart)
-            parts.append(part)
+                known = h - SLACK * self.match - self.gap_open
+            apart = row_end - row + column_end - column + margin
+            parts.append(Part(around, tile, known, apart))
             entry = lines.entry(cell, min(row, area.row_end), min(column, area.column_end))
             row, column, h = entry.row, entry.column, entry.h
             if self.problem.floor is not None and h <= BEGUN * self.match:
