@@ -60,7 +60,7 @@ _OURS = re.compile(
     r"plus|minus|(lock|job\.json|query|target|result|whole|rows-\d+-\d+|walk-\d+|band-\d+)(\.part)?"
 )
 #: Letters, moves and runs are kept in pieces of this many.
-PIECE = 1 << 20
+PIECE = 1 << 19
 
 
 class Store:

@@ -11,7 +11,7 @@ from typing import TypeVar
 Given = TypeVar("Given")
 Found = TypeVar("Found")
 #: Pieces that are worked on side by side; fewer than a few are not worth threads.
-AT_ONCE, FEW = min(8, os.cpu_count() or 1), 4
+AT_ONCE, FEW = min(16, os.cpu_count() or 1), 4
 
 
 def in_threads(work: Callable[[Given], Found], things: Iterable[Given]) -> Iterator[Found]:

@@ -34,7 +34,7 @@ SIDE = 2048
 #: Sides of such a tile that both sides of a matrix have for this to pay.
 LEAST_SIDES = 4
 #: Cells that a side of a tile is cut into.
-CELLS = 4
+CELLS = 6
 #: Side of a tile from which on it is computed only where it can matter.
 PRUNED_SIDE = 1 << 15
 #: Of a side, what a tile is larger than where the path probably leaves it; and the least.
@@ -43,8 +43,8 @@ MARGIN, LEAST_MARGIN = 1 / 256, 256
 SLACK = 1024
 #: H, in matches, below which a local path has probably begun in a cell.
 BEGUN = 64
-#: Shares of a path's memory: of the first level, of all the others with the moves.
-FIRST_SHARE, OTHERS_SHARE = 0.3, 0.3
+#: Shares of a path's memory: of the first level, of all the others, of the moves.
+FIRST_SHARE, INNER_SHARE, MOVES_SHARE = 0.3, 0.12, 0.2
 #: How far the cells are apart that are looked at on kept rows and columns of a whole matrix.
 SPACING = 8
 #: Tiles of a launch: at most, and at most where the guess was wrong early in the last one.
@@ -221,8 +221,8 @@ class Ahead:
         self.lines = GridLines(grid, path.row, path.column, self.match)
         self.levels = list(self._levels(self.lines.side))
         most = path_bytes(len(problem.query), len(problem.target))
-        others = max(1, len(self.levels))
-        shares = [FIRST_SHARE] + others * [OTHERS_SHARE / others]
+        inner = max(0, len(self.levels) - 1)
+        shares = [FIRST_SHARE, *inner * [INNER_SHARE / max(1, inner)], MOVES_SHARE]
         self.level_bytes = [min(most * share, engine.most_bytes) for share in shares]
         self.end, self.sets = Hit(0, 0, 0), list[SetLines]()
         self.refused: int | None = None  # the level of a tile that was computed for another path

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from ..engines.base import Engine
-from ..engines.packed_edge import PACKED_BYTES, PackedEdge
+from ..engines.packed_edge import PACKED_BYTES
 from ..engines.sweep import Progress, SavedGrid, SweepResult, tile_shape
 from ..plan import Plan
 from ..results import Stats
-from ..tile import EdgeArray, Hit
+from ..tile import Hit
 from ..tile_map import TileMap
 from .banded import assumed_score, find_end_banded, rising
 from .path import Path
@@ -69,7 +69,7 @@ def search(
         grid: SavedGrid | None = None
         chained = engine.chained_rows(m, n) if want_path and shape[1] == n else None
         if want_path:
-            grid = _grid(engine, problem, shape, chained and chained[1])
+            grid = _grid(engine, problem, shape, chained and chained[0])
             edges, total = grid.saving(), total + walked_cells(m, n, grid)
         tell(0)
         end, swept = find_end(
@@ -110,19 +110,19 @@ def search(
     return end, path, tiles
 
 
-def _grid(
-    engine: Engine, problem: Problem, shape: tuple[int, int], quantum: int | None
-) -> SavedGrid:
-    """Special rows and columns for a path, in tiles of this ``shape``; ``quantum``: what rows are a
-    multiple of where tiles end at each and follow each other."""
+def _grid(engine: Engine, problem: Problem, shape: tuple[int, int], apart: int | None) -> SavedGrid:
+    """Special rows and columns for a path, in tiles of this ``shape``; ``apart``: how far special
+    rows are where tiles end at each and follow each other."""
     m, n, lost = len(problem.query), len(problem.target), problem.floor is None
-    make: Callable[[int], EdgeArray | PackedEdge] = EdgeArray
-    if quantum is None:
-        most, quantum = most_pieces(m, n), engine.strip_rows(*shape)
-    else:
-        most, make = most_pieces(m, n, PACKED_BYTES), partial(engine.packed_edge, lost=lost)
-    rows, columns = grid_places(m, quantum, most), grid_places(n, 1, most)
-    return SavedGrid.over(problem.edges, rows, columns, make)
+    if apart is None:
+        most = most_pieces(m, n)
+        rows = grid_places(m, engine.strip_rows(*shape), most)
+        return SavedGrid.over(problem.edges, rows, grid_places(n, 1, most))
+    most = most_pieces(m, n, PACKED_BYTES)
+    apart *= -(-m // (most * apart))
+    columns = grid_places(n, 1, most)
+    make = partial(engine.packed_edges, lost=lost)
+    return SavedGrid.over(problem.edges, [*range(0, m, apart), m], columns, make)
 
 
 def _count(stats: Stats, swept: SweepResult) -> None:

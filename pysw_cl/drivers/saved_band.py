@@ -136,9 +136,9 @@ class _KeptTiles:
     def chained_rows(self, *_: object) -> None:
         """See Engine: never."""
 
-    def packed_edge(self, length: int, lost: bool) -> EdgeArray:
+    def packed_edges(self, count: int, length: int, lost: bool) -> list[EdgeArray]:
         """See Engine: as any other."""
-        return EdgeArray(length)
+        return [EdgeArray(length) for _ in range(count)]
 
     def settle(self) -> None:
         """See Engine: nothing is left."""

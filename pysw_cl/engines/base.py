@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ class TileJob:
     ``rows``, ``columns``: inner rows (0 < row < m) and columns (0 < column < n), each sorted, whose
     cells are wanted, too; not together with ``directions``.  ``below``: what is asked for next;
     where that is begun before it is asked for, ``take`` is called with the bottom and the
-    ``columns`` as soon as they are there, to enqueue what copies them.
+    ``columns`` as soon as they are there, to enqueue what copies them; it returns the events.
     """
 
     query: Codes
@@ -62,7 +62,7 @@ class TileJob:
     rows: tuple[int, ...] = ()
     columns: tuple[int, ...] = ()
     below: Below | None = None
-    take: Callable[[KeptEdge, Mapping[int, KeptEdge]], None] | None = None
+    take: Callable[[KeptEdge, Mapping[int, KeptEdge]], list[Any]] | None = None
 
     @property
     def size(self) -> tuple[int, int]:
@@ -145,8 +145,8 @@ class Engine(Protocol):
         """Rows of a tile of all these columns, among tiles that follow each other (`Below`), and
         what they are a multiple of; None where one begins when the one above it is done."""
 
-    def packed_edge(self, length: int, lost: bool) -> EdgeArray | PackedEdge:
-        """An edge for tiles that follow each other, which takes little memory where there is such a
+    def packed_edges(self, count: int, length: int, lost: bool) -> Sequence[EdgeArray | PackedEdge]:
+        """Edges for tiles that follow each other, which take little memory where there is such a
         thing; ``lost``: unreachable cells may have drifted."""
 
     def settle(self) -> None:

@@ -10,7 +10,7 @@ for groups that run only, so it cannot keep them from running.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ from .base import Below, TileJob, TileResult
 from .tile_kernel import planned
 from .tile_run import TileRun
 
-#: Tiles of a chain that are computed at once, at most; and what is kept of others meanwhile.
-DEPTH, MORE = 8, 2
+#: Tiles of a chain that a device computes at once; and others that are begun or kept meanwhile.
+DEPTH, MORE = 6, 3
 #: Seconds between two looks at how far they are.
 LOOK_AGAIN = 0.0003
 
@@ -61,6 +61,7 @@ class Begun:
     buffers: Buffers
     below: Below | None
     done: bool = False
+    taking: list[Any] = field(default_factory=list)  # events of what takes its edges
 
 
 class Chain:
@@ -85,7 +86,7 @@ class Chain:
         return cls(runtime, fits, job, depth)
 
     def __init__(self, runtime: Runtime, plan: Plan, job: TileJob, depth: int) -> None:
-        self.runtime, self.plan, self.depth = runtime, plan, depth
+        self.runtime, self.plan = runtime, plan
         self._places = depth + MORE
         self._pools: list[Pool] = []
         self._own = Buffers(runtime)
@@ -112,7 +113,7 @@ class Chain:
         first = self._begun[0]
         if first.job is not job:
             raise InternalError("the tiles of a chain are asked for in another order")
-        while self._go_on() or not first.done:
+        while self._go_on() or not first.done or not all(map(self._complete, first.taking)):
             time.sleep(LOOK_AGAIN)
         if len(self._begun) == 1:
             self._go_on()  # the next one must not wait to be asked for: its top stays here
@@ -146,29 +147,28 @@ class Chain:
     def _look(self) -> None:
         """Notice which tiles are done.  What takes their edges is enqueued only now: a command that
         waits for another can hold up those of other queues (NVIDIA's share a few channels)."""
-        import pyopencl as cl
-
         for one in self._begun:
             if one.done:
                 continue
-            state = int(one.run.event.command_execution_status)
-            if state < 0:
-                raise DeviceError(f"{self.runtime.info.name} failed: OpenCL error {state}")
-            if state != cl.command_execution_status.COMPLETE:
+            if not self._complete(one.run.event):
                 break  # nor are those below it
             one.done = True
             if one.job.take is not None:
-                one.job.take(one.run.bottom(), one.run.columns())
-                one.run.runtime.queue.flush()
+                one.taking = one.job.take(one.run.bottom(), one.run.columns())
+
+    def _complete(self, event: Any) -> bool:
+        import pyopencl as cl
+
+        state = int(event.command_execution_status)
+        if state < 0:
+            raise DeviceError(f"{self.runtime.info.name} failed: OpenCL error {state}")
+        return state == cl.command_execution_status.COMPLETE
 
     def _go_on(self) -> bool:
         """Begin the next tile if it is time; says whether."""
         self._look()
         last = self._begun[-1]
-        busy = sum(not one.done for one in self._begun)
-        if last.below is None or busy >= self.depth or len(self._begun) >= self._places - 1:
-            return False
-        if not self._taken(last):
+        if last.below is None or len(self._begun) >= self._places - 1 or not self._taken(last):
             return False
         self._begin(last.below.tile())
         self._start(self._begun[-1])

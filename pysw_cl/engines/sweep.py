@@ -8,11 +8,12 @@ edge, progress and cancellation are the same for every engine.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from math import isqrt
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ from ..tile import (
     pairs_inside,
 )
 from .base import Below, Engine, TileJob, TileResult
-from .packed_edge import PackedEdge
+from .packed_edge import PackedEdge, keep_all
 
 Progress = Callable[[int, int], None]
 
@@ -274,16 +275,17 @@ class Sweep:
 
         return Below(self.m - row, tile)
 
-    def _take(self, area: Area, bottom: KeptEdge, columns: Mapping[int, KeptEdge]) -> None:
+    def _take(self, area: Area, bottom: KeptEdge, columns: Mapping[int, KeptEdge]) -> list[Any]:
         """Packed edges take what is on the device."""
         self._taken.add(area)
-        row = self.edges.rows.get(area.row_end)
+        row, events = self.edges.rows.get(area.row_end), []
         if isinstance(row, PackedEdge):
-            row.keep(area.column, bottom)
-        for column, cells in columns.items():
-            sink = self.edges.columns[area.column + column]
-            if isinstance(sink, PackedEdge):
-                sink.keep(area.row, cells)
+            events.append(row.keep(area.column, bottom))
+        sinks = [self.edges.columns[area.column + column] for column in columns]
+        packed = [sink for sink in sinks if isinstance(sink, PackedEdge)]
+        if packed:
+            events.append(keep_all(packed, area.row, list(columns.values())))
+        return events
 
     def _job(self, area: Area, corner: int, top: Edge | EdgeArray, left: Edge) -> TileJob:
         last = area.row_end == self.m
@@ -493,6 +495,10 @@ class StartGrid:
         )
 
 
+def _arrays(count: int, length: int) -> list[EdgeArray]:
+    return [EdgeArray(length) for _ in range(count)]
+
+
 @dataclass(frozen=True)
 class SavedGrid(StartGrid):
     """Special rows and columns of a sweep, kept in memory; ``packed`` on the device."""
@@ -506,14 +512,15 @@ class SavedGrid(StartGrid):
         edges: Edges,
         rows: list[int],
         columns: list[int],
-        make: Callable[[int], EdgeArray | PackedEdge] = EdgeArray,
+        make: Callable[[int, int], Sequence[EdgeArray | PackedEdge]] = _arrays,
     ) -> SavedGrid:
         """A grid to be filled by a sweep with ``saving()`` as its edges; ``rows`` and ``columns``
-        are cuts, from 0 to the sides' lengths; ``make`` makes an edge of so many cells."""
+        are cuts, from 0 to the sides' lengths; ``make`` makes so many edges of so many cells."""
+        across, down = make(len(rows) - 2, columns[-1]), make(len(columns) - 2, rows[-1])
         return cls(
             edges,
-            {row: make(columns[-1]) for row in rows[1:-1]},
-            {column: make(rows[-1]) for column in columns[1:-1]},
+            dict(zip(rows[1:-1], across, strict=True)),
+            dict(zip(columns[1:-1], down, strict=True)),
         )
 
     def saving(self) -> Edges:

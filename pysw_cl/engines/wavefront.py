@@ -156,11 +156,11 @@ class WavefrontEngine:
             quantum *= warps_of(plan.B, schedulers, units)
         return max(1, plan.busy_rows // DEPTH // quantum) * quantum, quantum
 
-    def packed_edge(self, length: int, lost: bool) -> PackedEdge:
+    def packed_edges(self, count: int, length: int, lost: bool) -> list[PackedEdge]:
         """See :class:`pysw_cl.engines.base.Engine`."""
-        edge = PackedEdge(self.runtime, length, lost)
-        self._packed.add(edge)
-        return edge
+        edges = PackedEdge.several(self.runtime, count, length, lost)
+        self._packed.update(edges)
+        return edges
 
     def settle(self) -> None:
         """See :class:`pysw_cl.engines.base.Engine`."""
