@@ -26,6 +26,9 @@ from .tile_run import TileRun
 
 #: Tiles of a chain that a device computes at once; and others that are begun or kept meanwhile.
 DEPTH, MORE = 6, 3
+#: Queues for them: with the thread's own, which copies their edges, no more than NVIDIA's drivers
+#: have channels for, because what shares one waits for all that is in it.
+QUEUES = 7
 #: Seconds between two looks at how far they are.
 LOOK_AGAIN = 0.0003
 
@@ -126,8 +129,8 @@ class Chain:
         import pyopencl as cl
 
         try:
-            for index in range(len(self._pools)):
-                self.runtime.beside(index).queue.finish()
+            for side in (self.runtime, *map(self.runtime.beside, range(QUEUES))):
+                side.queue.finish()
         except cl.Error as error:
             raise DeviceError(f"{self.runtime.info.name} failed: {error}") from None
         self._release()
@@ -176,15 +179,15 @@ class Chain:
 
     def _taken(self, one: Begun) -> bool:
         """Are all strips of a tile in the hands of groups that run, or done?"""
-        side = self.runtime.beside(self._count % self._places)  # whose queue has nothing to do
-        with Buffers(side) as buffers:
+        with Buffers(self.runtime) as buffers:  # whose queue has little to do
             return bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)
 
     def _begin(self, job: TileJob) -> None:
         index, plan = self._count % self._places, self.plan
-        side = self.runtime.beside(index)
+        side = self.runtime.beside(self._count % QUEUES)
         if index == len(self._pools):
             self._pools.append(Pool(side, int(side.device.max_mem_alloc_size)))
+        self._pools[index].runtime = side
         below = job.below
         if below is not None and job.size[0] % (plan.T * plan.alpha):
             raise InternalError(f"a tile of {job.size[0]} rows ends inside a strip of a chain")

@@ -86,6 +86,8 @@ class PackedEdge:
         if count < 1:
             return []
         first = cls(runtime, length, lost, count)
+        # none is packed, but what some drivers do at a first launch, when nothing runs, is done
+        first._pack([first], 0, 0, first.buffer, (0, 0, 0), 0, runtime)
         others = (cls(runtime, length, lost, k, first) for k in range(1, count))
         return [first, *others]
 
@@ -104,14 +106,14 @@ class PackedEdge:
         self._take(start, start, buffer, h_at, x_at, count, runtime or self._runtime)
 
     def keep(self, start: int, cells: KeptEdge) -> Any:
-        """Enqueue the packing of cells that follow the first ``start`` ones, a multiple of 16, on
-        the queue that they were computed on; they are there already.  Returns the event."""
+        """Enqueue the packing of cells that follow the first ``start`` ones, a multiple of 16; they
+        are there already.  Returns the event, of the edge's own queue."""
         if start % CELLS:
             raise InternalError(f"a packed edge takes no cells from {start} on")
         self._tail = None
-        self._begin(start, start, len(cells), cells.runtime)
+        self._begin(start, start, len(cells), self._runtime)
         places = cells.h_at, cells.x_at, 0
-        return self._pack([self], start, start, cells.buffer, places, len(cells), cells.runtime)
+        return self._pack([self], start, start, cells.buffer, places, len(cells), self._runtime)
 
     def _take(
         self, start: int, begin: int, buffer: Any, h_at: int, x_at: int, count: int,
@@ -158,7 +160,7 @@ class PackedEdge:
         kernel.bind(blocks=self._blocks, room=self._room, lost=self.lost)
         kernel.bind(first=begin // CELLS, again=begin < start, count=count)
         kernel.bind(source=buffer, h_at=places[0], x_at=places[1], source_words=places[2])
-        groups = -(-count // (CELLS * GROUP))
+        groups = max(1, -(-count // (CELLS * GROUP)))
         event = kernel.launch(groups, GROUP, at_once=True, times=len(edges))
         for edge in edges:
             edge._last = runtime.queue, event
