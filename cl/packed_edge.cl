@@ -54,13 +54,9 @@ INLINE int16 cells_of(__global const int *from, int count)
 
 // `count` cells, whose H and X lie in `source` from places `h_at` and `x_at` on, as those from block `first`
 // on; `again`: that block was packed before, with fewer cells; `lost`: unreachable cells may have drifted.
-// Edge e of several lies `edge_words` times e after `packed_at`, its cells `source_words` times e later.
-__kernel void pack_edge(__global int *restrict packed, long packed_at, long edge_words, int blocks, int room,
-                        int first, int again, int count, int lost, __global const int *restrict source,
-                        long h_at, long x_at, long source_words)
+__kernel void pack_edge(__global int *restrict packed, int blocks, int room, int first, int again,
+                        int count, int lost, __global const int *restrict source, long h_at, long x_at)
 {
-  packed += packed_at + get_global_id(1) * edge_words;
-  source += get_global_id(1) * source_words;
   const size_t k = get_global_id(0), done = k * CELLS;
   if (done >= (size_t)count) return;
   const size_t block = first + k;
@@ -91,12 +87,11 @@ __kernel void pack_edge(__global int *restrict packed, long packed_at, long edge
 
 // Every stride-th of the cells from `first` on, `count` of them: H to places from `h_at` on; X, if `gaps`,
 // to places from `x_at` on.
-__kernel void unpack_edge(__global const int *restrict packed, long packed_at, int blocks, int first, int stride, int count,
+__kernel void unpack_edge(__global const int *restrict packed, int blocks, int first, int stride, int count,
                           int gaps, __global int *restrict to, long h_at, long x_at)
 {
   const size_t k = get_global_id(0);
   if (k >= (size_t)count) return;
-  packed += packed_at;
   const size_t cell = first + k * stride;
   const int base = packed[HEAD + cell / CELLS];
   int h, x;

@@ -133,8 +133,7 @@ class KeptEdge:
 
     ``buffer`` is the device's; H and X begin at the places ``h_at`` and ``x_at`` of it, from which
     ``read(buffer, count, place)`` gives numbers.  ``lost``: unreachable cells may have drifted.
-    ``lent``: it is there only until the next tile is asked for.  ``runtime``: the device's, on
-    whose queue it is computed.
+    ``lent``: it is there only until the next tile is asked for.
     """
 
     def __init__(
@@ -146,10 +145,9 @@ class KeptEdge:
         read: Callable[[Any, int, int], Ints],
         lost: bool,
         lent: bool = False,
-        runtime: Any = None,
     ) -> None:
         self.buffer, self.h_at, self.x_at = buffer, h_at, x_at
-        self.lost, self.lent, self.runtime = lost, lent, runtime
+        self.lost, self.lent = lost, lent
         self._length, self._read = length, read
 
     def __len__(self) -> int:
@@ -175,11 +173,6 @@ class KeptEdge:
     def read_h(self, start: int, stop: int) -> Ints:
         """H of them, where unreachable ones may have drifted."""
         return self._read(self.buffer, stop - start, self.h_at + start)
-
-
-def cells_of(edge: Edge | KeptEdge) -> Edge:
-    """The cells of an edge, wherever they are."""
-    return edge.read(0, len(edge)) if isinstance(edge, KeptEdge) else edge
 
 
 class Source(Protocol):

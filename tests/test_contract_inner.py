@@ -29,7 +29,8 @@ from pysw_cl.engines.base import Engine, TileJob, TileResult
 from pysw_cl.engines.counting import ORDERS, CountingEngine
 from pysw_cl.engines.parts import by_parts
 from pysw_cl.engines.reference import ReferenceEngine, align_reference
-from pysw_cl.engines.sweep import SavedGrid, sweep
+from pysw_cl.engines.start_grid import SavedGrid
+from pysw_cl.engines.sweep import sweep
 from pysw_cl.errors import InternalError
 from pysw_cl.plan import Plan, make_plan
 from pysw_cl.scoring import Scoring

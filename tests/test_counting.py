@@ -20,7 +20,8 @@ from pysw_cl.drivers.score import find_end
 from pysw_cl.drivers.traceback import walk_back
 from pysw_cl.engines.base import TileJob, TileResult
 from pysw_cl.engines.counting import ORDERS, CountingEngine, TileCount
-from pysw_cl.engines.sweep import SavedGrid, sweep
+from pysw_cl.engines.start_grid import SavedGrid
+from pysw_cl.engines.sweep import sweep
 from pysw_cl.errors import InternalError, PlanError
 from pysw_cl.grid import LONG, SHORT, Grid, Launch, fit
 from pysw_cl.plan import Plan

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from ..engines.base import Engine, Walk
 from ..engines.packed_edge import PackedEdge
 from ..engines.side_by_side import SideBySide
-from ..engines.sweep import Area, StartGrid
+from ..engines.start_grid import StartGrid
+from ..engines.sweep import Area
 from ..engines.tile_set import Part, TileSet
 from ..errors import DeviceError
 from ..tile import REACH, EdgeArray, Hit, Source

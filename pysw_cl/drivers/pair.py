@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from ..engines.base import Engine
-from ..engines.packed_edge import PACKED_BYTES
-from ..engines.sweep import Progress, SavedGrid, SweepResult, tile_shape
+from ..engines.start_grid import SavedGrid
+from ..engines.sweep import Progress, SweepResult, tile_shape
 from ..plan import Plan
 from ..results import Stats
 from ..tile import Hit
@@ -66,10 +65,14 @@ def search(
             _count(stats, swept)
     if end is None:
         edges, shape = problem.edges, tile_shape(m, n, plan.tile_cells, plan.busy_rows)
-        grid: SavedGrid | None = None
-        chained = engine.chained_rows(m, n) if want_path and shape[1] == n else None
         if want_path:
-            grid = _grid(engine, problem, shape, chained and chained[0])
+            most = most_pieces(m, n)
+            packs = engine.packs(problem.scoring) and shape == (m, n)
+            if packs:
+                packs, most = most_pieces(m, n, True) > most, most_pieces(m, n, True)
+            quantum = engine.strip_rows(*shape)
+            rows, columns = grid_places(m, quantum, most), grid_places(n, 1, most)
+            restarts = grid = SavedGrid.over(edges, rows, columns)
             edges, total = grid.saving(), total + walked_cells(m, n, grid)
         tell(0)
         end, swept = find_end(
@@ -81,10 +84,10 @@ def search(
             beat=beat,
             least=least,
             progress=lambda done, _: tell(done),
-            follow=chained is not None,
         )
         _count(stats, swept)
-        restarts = grid and grid.sound()
+        if isinstance(restarts, SavedGrid) and packs:
+            restarts = restarts.packed(engine.packed_edge)
     stats.pruned += swept.pruned_cells
     tiles = TileMap.of((m, n), swept.tops, swept.pruned, swept.thinned)
     if restarts is None or (beat is not None and end.score <= beat):
@@ -108,21 +111,6 @@ def search(
     stats.add_cells(path.cells)
     stats.launches += path.launches
     return end, path, tiles
-
-
-def _grid(engine: Engine, problem: Problem, shape: tuple[int, int], apart: int | None) -> SavedGrid:
-    """Special rows and columns for a path, in tiles of this ``shape``; ``apart``: how far special
-    rows are where tiles end at each and follow each other."""
-    m, n, lost = len(problem.query), len(problem.target), problem.floor is None
-    if apart is None:
-        most = most_pieces(m, n)
-        rows = grid_places(m, engine.strip_rows(*shape), most)
-        return SavedGrid.over(problem.edges, rows, grid_places(n, 1, most))
-    most = most_pieces(m, n, PACKED_BYTES)
-    apart *= -(-m // (most * apart))
-    columns = grid_places(n, 1, most)
-    make = partial(engine.packed_edges, lost=lost)
-    return SavedGrid.over(problem.edges, [*range(0, m, apart), m], columns, make)
 
 
 def _count(stats: Stats, swept: SweepResult) -> None:

@@ -19,7 +19,7 @@ from ..plan import Plan
 from ..results import Stats
 from ..sealed import DamagedFile, SealedFile
 from ..stored_edges import BandWriter, StoredEdge, Writer, writing
-from ..tile import Edge, EdgeArray, Hit, cells_of
+from ..tile import Edge, Hit
 from ..tile_map import TileMap
 from . import pace
 from .banded import assumed_score, find_end_banded, rising
@@ -136,9 +136,12 @@ class _KeptTiles:
     def chained_rows(self, *_: object) -> None:
         """See Engine: never."""
 
-    def packed_edges(self, count: int, length: int, lost: bool) -> list[EdgeArray]:
-        """See Engine: as any other."""
-        return [EdgeArray(length) for _ in range(count)]
+    def packs(self, *_: object) -> bool:
+        """See Engine: never."""
+        return False
+
+    def packed_edge(self, *_: object) -> None:
+        """See Engine: it does not."""
 
     def settle(self) -> None:
         """See Engine: nothing is left."""
@@ -201,7 +204,7 @@ class _KeptTiles:
         edges = {"bottom": result.bottom, "right": result.right}
         for side, edge in edges.items():
             if edge is not None:
-                self._file.put(f"{number} {side}", 0, cells_of(edge))
+                self._file.put(f"{number} {side}", 0, edge)
         self._facts.append(
             {
                 "number": number,

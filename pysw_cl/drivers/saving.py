@@ -15,7 +15,8 @@ from typing import Any
 
 from ..checkpoint import Store
 from ..engines.base import Below, Engine, TileJob
-from ..engines.sweep import Progress, StartGrid, Sweep, tile_shape
+from ..engines.start_grid import StartGrid
+from ..engines.sweep import Progress, Sweep, tile_shape
 from ..errors import CheckpointError, InputError
 from ..results import Stats
 from ..stored_edges import BandWriter, SavedBand, Writer, stored_column, writing

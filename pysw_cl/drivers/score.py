@@ -22,7 +22,6 @@ def find_end(
     least: int | None = None,
     corridor: Corridor | None = None,
     progress: Progress | None = None,
-    follow: bool = False,
 ) -> tuple[Hit, SweepResult]:
     """The best end, first in row-major order among equals (a local comparison without a positive
     score ends at (0, 0) with 0), and the sweep that found it.  With a ``corridor`` the best of what
@@ -30,8 +29,7 @@ def find_end(
 
     ``beat``: only an end above this score matters; without one, a local comparison may give any
     end that does not reach it, and skips what it can.  ``least``: a score that some path of a
-    global comparison has; what cannot reach it is skipped.  ``follow``: as of a
-    sweep.
+    global comparison has; what cannot reach it is skipped.
     """
     m, n = len(problem.query), len(problem.target)
     local = problem.mode == "local"
@@ -57,7 +55,6 @@ def find_end(
         Limits(bound=bound if prunes else None, corridor=corridor),
         shape=shape,
         progress=progress,
-        follow=follow,
     )
     hits = list(result.hits)
     if corridor is not None:  # where the end itself is not reached

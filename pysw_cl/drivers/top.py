@@ -17,7 +17,8 @@ from itertools import pairwise, product
 import numpy as np
 
 from ..engines.base import Engine
-from ..engines.sweep import Area, Progress, SavedGrid, sweep, tile_shape
+from ..engines.start_grid import SavedGrid
+from ..engines.sweep import Area, Progress, sweep, tile_shape
 from ..plan import Plan
 from ..tile import Edge, EdgeArray, Hit, Pairs, Want
 from .path import CONSUMES_QUERY, CONSUMES_TARGET, Path

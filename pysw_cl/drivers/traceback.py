@@ -16,7 +16,9 @@ from typing import Protocol
 import numpy as np
 
 from ..engines.base import Engine, TileJob
-from ..engines.sweep import Area, SavedGrid, StartGrid, cuts, sweep, tile_shape
+from ..engines.packed_edge import PACKED_BYTES
+from ..engines.start_grid import SavedGrid, StartGrid
+from ..engines.sweep import Area, cuts, sweep, tile_shape
 from ..errors import InternalError
 from ..tile import Edges, Hit
 from .ahead import Ahead
@@ -26,8 +28,9 @@ from .problem import Problem
 #: Pieces that a level of the grid cuts a side into at most; a level computes about 1/16 of the one
 #: above it again.
 MOST_PIECES = 16
-#: Share of a path's memory that the first grid takes at most.
-GRID_SHARE = 0.36
+#: Shares of a path's memory that the first grid takes at most: while the path is walked, and before
+#: it is packed.
+GRID_SHARE, UNPACKED_SHARE = 0.36, 0.7
 #: Side of a grid cell below which finer cells only add launches.
 LEAST_SIDE = 2048
 #: Columns that are walked at once however small the limit.
@@ -52,10 +55,12 @@ def grid_places(length: int, quantum: int, most: int | None = None, least: int =
     return cuts(length, -(-length // pieces), quantum)
 
 
-def most_pieces(m: int, n: int, cell_bytes: float = 8) -> int:
+def most_pieces(m: int, n: int, packed: bool = False) -> int:
     """Pieces of a side, for a grid in memory: k of them take (k - 1) (m + n) cells of it."""
-    most = 1 + int(GRID_SHARE * path_bytes(m, n) / (cell_bytes * (m + n)))
-    return max(2, min(MOST_PIECES, most))
+    lines = GRID_SHARE * path_bytes(m, n) / ((PACKED_BYTES if packed else 8) * (m + n))
+    if packed:
+        lines = min(lines, UNPACKED_SHARE * path_bytes(m, n) / (8 * (m + n)))
+    return max(2, min(MOST_PIECES, 1 + int(lines)))
 
 
 def walked_cells(m: int, n: int, grid: StartGrid) -> int:

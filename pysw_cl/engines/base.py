@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,7 @@ class TileJob:
     least one, that may not be aligned: no path takes the diagonal step of their cells.  (Edges are
     such that a gap of one letter in each sequence leads around it, as in every real matrix.)
     ``rows``, ``columns``: inner rows (0 < row < m) and columns (0 < column < n), each sorted, whose
-    cells are wanted, too; not together with ``directions``.  ``below``: what is asked for next;
-    where that is begun before it is asked for, ``take`` is called with the bottom and the
-    ``columns`` as soon as they are there, to enqueue what copies them; it returns the events.
+    cells are wanted, too; not together with ``directions``.  ``below``: what is asked for next.
     """
 
     query: Codes
@@ -62,7 +60,6 @@ class TileJob:
     rows: tuple[int, ...] = ()
     columns: tuple[int, ...] = ()
     below: Below | None = None
-    take: Callable[[KeptEdge, Mapping[int, KeptEdge]], list[Any]] | None = None
 
     @property
     def size(self) -> tuple[int, int]:
@@ -104,7 +101,7 @@ class TileResult:
     ``columns`` (m cells each) hold the inner ones that were wanted: what a tile that ends there has
     as its bottom or right edge, in arrays that nobody else has, or still on the device."""
 
-    bottom: Edge | KeptEdge | None
+    bottom: Edge | None
     right: Edge | None
     hits: tuple[Hit, ...] = ()
     top: int | None = None
@@ -145,9 +142,11 @@ class Engine(Protocol):
         """Rows of a tile of all these columns, among tiles that follow each other (`Below`), and
         what they are a multiple of; None where one begins when the one above it is done."""
 
-    def packed_edges(self, count: int, length: int, lost: bool) -> Sequence[EdgeArray | PackedEdge]:
-        """Edges for tiles that follow each other, which take little memory where there is such a
-        thing; ``lost``: unreachable cells may have drifted."""
+    def packs(self, scoring: Scoring) -> bool:
+        """Does it pay to pack edges that stay on the device?"""
+
+    def packed_edge(self, cells: KeptEdge) -> PackedEdge | None:
+        """The same cells in less memory; None where that cannot be done."""
 
     def settle(self) -> None:
         """Nothing more is asked for of tiles that follow each other, nor what the last one gave

@@ -10,7 +10,7 @@ for groups that run only, so it cannot keep them from running.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,6 @@ from .tile_run import TileRun
 
 #: Tiles of a chain that a device computes at once; and others that are begun or kept meanwhile.
 DEPTH, MORE = 6, 3
-#: Queues for them: with the thread's own, which copies their edges, no more than NVIDIA's drivers
-#: have channels for, because what shares one waits for all that is in it.
-QUEUES = 7
 #: Seconds between two looks at how far they are.
 LOOK_AGAIN = 0.0003
 
@@ -64,7 +61,6 @@ class Begun:
     buffers: Buffers
     below: Below | None
     done: bool = False
-    taking: list[Any] = field(default_factory=list)  # events of what takes its edges
 
 
 class Chain:
@@ -116,7 +112,7 @@ class Chain:
         first = self._begun[0]
         if first.job is not job:
             raise InternalError("the tiles of a chain are asked for in another order")
-        while self._go_on() or not first.done or not all(map(self._complete, first.taking)):
+        while self._go_on() or not first.done:
             time.sleep(LOOK_AGAIN)
         if len(self._begun) == 1:
             self._go_on()  # the next one must not wait to be asked for: its top stays here
@@ -129,8 +125,8 @@ class Chain:
         import pyopencl as cl
 
         try:
-            for side in (self.runtime, *map(self.runtime.beside, range(QUEUES))):
-                side.queue.finish()
+            for index in range(len(self._pools)):
+                self.runtime.beside(index).queue.finish()
         except cl.Error as error:
             raise DeviceError(f"{self.runtime.info.name} failed: {error}") from None
         self._release()
@@ -148,16 +144,11 @@ class Chain:
             self._done = None
 
     def _look(self) -> None:
-        """Notice which tiles are done.  What takes their edges is enqueued only now: a command that
-        waits for another can hold up those of other queues (NVIDIA's share a few channels)."""
+        """Notice which tiles are done."""
         for one in self._begun:
-            if one.done:
-                continue
-            if not self._complete(one.run.event):
+            one.done = one.done or self._complete(one.run.event)
+            if not one.done:
                 break  # nor are those below it
-            one.done = True
-            if one.job.take is not None:
-                one.taking = one.job.take(one.run.bottom(), one.run.columns())
 
     def _complete(self, event: Any) -> bool:
         import pyopencl as cl
@@ -179,15 +170,15 @@ class Chain:
 
     def _taken(self, one: Begun) -> bool:
         """Are all strips of a tile in the hands of groups that run, or done?"""
-        with Buffers(self.runtime) as buffers:  # whose queue has little to do
+        side = self.runtime.beside(self._count % self._places)  # whose queue has nothing to do
+        with Buffers(side) as buffers:
             return bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)
 
     def _begin(self, job: TileJob) -> None:
         index, plan = self._count % self._places, self.plan
-        side = self.runtime.beside(self._count % QUEUES)
+        side = self.runtime.beside(index)
         if index == len(self._pools):
             self._pools.append(Pool(side, int(side.device.max_mem_alloc_size)))
-        self._pools[index].runtime = side
         below = job.below
         if below is not None and job.size[0] % (plan.T * plan.alpha):
             raise InternalError(f"a tile of {job.size[0]} rows ends inside a strip of a chain")

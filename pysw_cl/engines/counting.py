@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..errors import InternalError
 from ..grid import SHORT, Grid, fit
 from ..plan import Plan
-from ..tile import Edge, EdgeArray, Pairs
+from ..tile import Edge, Pairs
 from .base import TileJob, TileResult, Walk
 from .parts import by_parts
 
@@ -424,9 +424,12 @@ class CountingEngine:
     def chained_rows(self, *_: object) -> None:
         """See Engine: never."""
 
-    def packed_edges(self, count: int, length: int, lost: bool) -> list[EdgeArray]:
-        """See Engine: as any other."""
-        return [EdgeArray(length) for _ in range(count)]
+    def packs(self, *_: object) -> bool:
+        """See Engine: never."""
+        return False
+
+    def packed_edge(self, *_: object) -> None:
+        """See Engine: it does not."""
 
     def settle(self) -> None:
         """See Engine: nothing is left."""

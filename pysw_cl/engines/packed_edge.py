@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from ..errors import DeviceError, InternalError
 from ..opencl.buffers import Buffers
 from ..opencl.device import Runtime
 from ..opencl.program import BoundKernel, KernelSpec
-from ..tile import Edge, Ints, KeptEdge
+from ..tile import Edge, Ints
 
 #: cl/packed_edge.cl's: cells of a block, and 32-bit numbers before the blocks.
 CELLS, HEAD = 16, 16
@@ -19,6 +18,8 @@ CELLS, HEAD = 16, 16
 LEAST_RAW, BLOCKS_A_RAW = 64, 32
 #: Bytes of a cell, with room for raw blocks.
 PACKED_BYTES = 3.5
+#: How far an X may be below its H.
+MOST_GAP = 255
 #: Work-items of a group.
 GROUP = 128
 #: Cells that pass between host and device at a time: 8 bytes each of memory on the device.
@@ -28,17 +29,16 @@ PACK = KernelSpec(
     "pack_edge",
     ("base.clh", "packed_edge.cl"),
     (
-        *("packed", "packed_at:long", "edge_words:long", "blocks:int", "room:int", "first:int"),
-        *("again:int", "count:int", "lost:int", "source", "h_at:long", "x_at:long"),
-        "source_words:long",
+        *("packed", "blocks:int", "room:int", "first:int", "again:int", "count:int", "lost:int"),
+        *("source", "h_at:long", "x_at:long"),
     ),
 )
 UNPACK = KernelSpec(
     "unpack_edge",
     ("base.clh", "packed_edge.cl"),
     (
-        *("packed", "packed_at:long", "blocks:int", "first:int", "stride:int", "count:int"),
-        *("gaps:int", "to", "h_at:long", "x_at:long"),
+        *("packed", "blocks:int", "first:int", "stride:int", "count:int", "gaps:int"),
+        *("to", "h_at:long", "x_at:long"),
     ),
 )
 
@@ -56,40 +56,21 @@ class PackedEdge:
     Raises DeviceError if the device has no memory for it.
     """
 
-    def __init__(
-        self, runtime: Runtime, length: int, lost: bool, number: int = 0, first: Any = None
-    ) -> None:
+    def __init__(self, runtime: Runtime, length: int, lost: bool) -> None:
         self.lost = lost
         self._runtime, self._length = runtime, length
         self._blocks = max(1, -(-length // CELLS))
         self._room = max(LEAST_RAW, -(-self._blocks // BLOCKS_A_RAW))
         bases = -(-self._blocks // 4) * 4
         words = HEAD + bases + 3 * self._blocks * CELLS // 4 + 2 * self._room * CELLS
-        self._words = -(-words // 32) * 32
-        self.bytes = 4 * self._words
-        if first is None:
-            self.buffer, self._at = Buffers(runtime).apart(self.bytes * max(1, number)), 0
-        else:
-            self.buffer, self._at = first.buffer, number * self._words
+        self.bytes = 4 * words
+        self.buffer = Buffers(runtime).apart(self.bytes)
         self._done = 0  # cells that were taken
         self._tail: Edge | None = None  # cells of a block that the host has not filled yet
         self._last: tuple[Any, Any] | None = None  # the last take's queue and event
         self._fits: bool | None = None
         for spec in (PACK, UNPACK):
             BoundKernel(runtime, spec, {})  # built now: a take must not wait
-        self._empty_room(runtime)
-        self._fresh = True
-
-    @classmethod
-    def several(cls, runtime: Runtime, count: int, length: int, lost: bool) -> list[PackedEdge]:
-        """Edges of one length in one buffer, for :func:`keep_all`."""
-        if count < 1:
-            return []
-        first = cls(runtime, length, lost, count)
-        # none is packed, but what some drivers do at a first launch, when nothing runs, is done
-        first._pack([first], 0, 0, first.buffer, (0, 0, 0), 0, runtime)
-        others = (cls(runtime, length, lost, k, first) for k in range(1, count))
-        return [first, *others]
 
     def __len__(self) -> int:
         return self._length
@@ -105,28 +86,14 @@ class PackedEdge:
         self._tail = None
         self._take(start, start, buffer, h_at, x_at, count, runtime or self._runtime)
 
-    def keep(self, start: int, cells: KeptEdge) -> Any:
-        """Enqueue the packing of cells that follow the first ``start`` ones, a multiple of 16; they
-        are there already.  Returns the event, of the edge's own queue."""
-        if start % CELLS:
-            raise InternalError(f"a packed edge takes no cells from {start} on")
-        self._tail = None
-        self._begin(start, start, len(cells), self._runtime)
-        places = cells.h_at, cells.x_at, 0
-        return self._pack([self], start, start, cells.buffer, places, len(cells), self._runtime)
-
     def _take(
         self, start: int, begin: int, buffer: Any, h_at: int, x_at: int, count: int,
         runtime: Runtime,
     ) -> None:  # fmt: skip
         """Pack cells from ``begin`` on, where a block begins, of which those from ``start`` on are
         new."""
-        self._begin(start, begin, count, runtime)
-        if count:
-            self._pack([self], start, begin, buffer, (h_at, x_at, 0), count, runtime)
+        import pyopencl as cl
 
-    def _begin(self, start: int, begin: int, count: int, runtime: Runtime) -> None:
-        """Get ready to take them."""
         stop = begin + count
         if start not in (0, self._done) or stop > self._length:
             raise InternalError(
@@ -134,37 +101,20 @@ class PackedEdge:
             )
         self._follow(runtime)
         self._done, self._fits = stop, None
-        if start == 0 and not self._fresh:
-            self._empty_room(runtime)
-        self._fresh = False
-
-    def _empty_room(self, runtime: Runtime) -> None:
-        """No raw block is taken."""
-        import pyopencl as cl
-
-        zero = np.zeros(1, np.int32)
         try:
-            cl.enqueue_fill_buffer(runtime.queue, self.buffer, zero, 4 * self._at, zero.nbytes)
+            if start == 0:
+                zero = np.zeros(1, np.int32)
+                cl.enqueue_fill_buffer(runtime.queue, self.buffer, zero, 0, zero.nbytes)
+            if begin == stop:
+                return
         except cl.Error as error:
             raise DeviceError(f"{runtime.info.name} failed: {error}") from None
-
-    def _pack(
-        self, edges: Sequence[PackedEdge], start: int, begin: int, buffer: Any,
-        places: tuple[int, int, int], count: int, runtime: Runtime,
-    ) -> Any:  # fmt: skip
-        """Enqueue the packing of cells of edges that follow this one in its buffer: H and X of this
-        one's lie at the first two ``places``, those of the next so much later as the third says.
-        Returns the event."""
         kernel = BoundKernel(runtime, PACK, {})
-        kernel.bind(packed=self.buffer, packed_at=self._at, edge_words=self._words)
-        kernel.bind(blocks=self._blocks, room=self._room, lost=self.lost)
+        kernel.bind(packed=self.buffer, blocks=self._blocks, room=self._room, lost=self.lost)
         kernel.bind(first=begin // CELLS, again=begin < start, count=count)
-        kernel.bind(source=buffer, h_at=places[0], x_at=places[1], source_words=places[2])
-        groups = max(1, -(-count // (CELLS * GROUP)))
-        event = kernel.launch(groups, GROUP, at_once=True, times=len(edges))
-        for edge in edges:
-            edge._last = runtime.queue, event
-        return event
+        kernel.bind(source=buffer, h_at=h_at, x_at=x_at)
+        groups = -(-count // (CELLS * GROUP))
+        self._last = runtime.queue, kernel.launch(groups, GROUP)
 
     def _follow(self, runtime: Runtime) -> None:
         """What is enqueued from here on comes after the last take, whatever queue that was on."""
@@ -208,7 +158,7 @@ class PackedEdge:
                 return True
             self._follow(self._runtime)
             with Buffers(self._runtime) as buffers:
-                self._fits = int(buffers.read(self.buffer, 1, self._at)[0]) <= self._room
+                self._fits = int(buffers.read(self.buffer, 1)[0]) <= self._room
         return self._fits
 
     def read(self, start: int, stop: int) -> Edge:
@@ -256,31 +206,6 @@ class PackedEdge:
         self._follow(runtime)
         buffer, h_at, x_at = to
         kernel = BoundKernel(runtime, UNPACK, {})
-        kernel.bind(packed=self.buffer, packed_at=self._at, blocks=self._blocks)
-        kernel.bind(first=start, stride=step, count=count)
+        kernel.bind(packed=self.buffer, blocks=self._blocks, first=start, stride=step, count=count)
         kernel.bind(to=buffer, h_at=h_at, x_at=x_at or 0, gaps=x_at is not None)
         kernel.launch(-(-count // GROUP), GROUP)
-
-
-def keep_all(edges: Sequence[PackedEdge], start: int, cells: Sequence[KeptEdge]) -> Any:
-    """Enqueue the packing of cells that follow the first ``start`` ones, a multiple of 16, of each
-    of some edges that were made together, all in one launch; their places in one buffer are evenly
-    apart.  The cells are there already.  Returns the event, of the edges' own queue."""
-    runtime = edges[0]._runtime
-    first, count = cells[0], len(cells[0])
-    apart = cells[1].h_at - first.h_at if len(cells) > 1 else 0
-    even = all(
-        cell.buffer is first.buffer
-        and (cell.h_at, cell.x_at) == (first.h_at + k * apart, first.x_at + k * apart)
-        for k, cell in enumerate(cells)
-    )
-    neighbours = all(
-        edge.buffer is edges[0].buffer and edge._at == edges[0]._at + k * edge._words
-        for k, edge in enumerate(edges)
-    )
-    if start % CELLS or not even or not neighbours:
-        raise InternalError("these edges are not packed at once")
-    for edge in edges:
-        edge._begin(start, start, count, runtime)
-    places = first.h_at, first.x_at, apart
-    return edges[0]._pack(edges, start, start, first.buffer, places, count, runtime)

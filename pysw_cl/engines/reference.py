@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..scoring import Scoring
-from ..tile import REACH, Codes, Edge, EdgeArray, Hit, Pairs
+from ..tile import REACH, Codes, Edge, Hit, Pairs
 from .base import TileJob, TileResult, Walk
 
 Matrix = NDArray[np.int64]
@@ -176,9 +176,12 @@ class ReferenceEngine:
     def chained_rows(self, *_: object) -> None:
         """See Engine: never."""
 
-    def packed_edges(self, count: int, length: int, lost: bool) -> list[EdgeArray]:
-        """See Engine: as any other."""
-        return [EdgeArray(length) for _ in range(count)]
+    def packs(self, *_: object) -> bool:
+        """See Engine: never."""
+        return False
+
+    def packed_edge(self, *_: object) -> None:
+        """See Engine: it does not."""
 
     def settle(self) -> None:
         """See Engine: nothing is left."""

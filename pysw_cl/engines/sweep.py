@@ -7,13 +7,10 @@ edge, progress and cancellation are the same for every engine.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isqrt
-from typing import Any
 
 import numpy as np
 
@@ -33,11 +30,9 @@ from ..tile import (
     Source,
     View,
     Want,
-    cells_of,
     pairs_inside,
 )
 from .base import Below, Engine, TileJob, TileResult
-from .packed_edge import PackedEdge, keep_all
 
 Progress = Callable[[int, int], None]
 
@@ -124,7 +119,6 @@ def sweep(
     shape: tuple[int, int] | None = None,
     progress: Progress | None = None,
     blocked: Pairs | None = None,
-    follow: bool = False,
 ) -> SweepResult:
     """Compute the rectangle of ``query`` (m codes) x ``target`` (n codes).
 
@@ -134,11 +128,10 @@ def sweep(
     rows and columns inside one, or in a corridor, tiles also end at each of them.
     ``progress(done, total)`` is called with cells after every tile; an exception that it raises
     ends the sweep.
-    ``blocked``: pairs of letters that are never aligned.  ``follow``: where tiles are as wide as
-    the rectangle they end at special rows, and each may be begun while the one above is computed.
+    ``blocked``: pairs of letters that are never aligned.
     """
     want, limits = want or Want(), limits or Limits()
-    job = Sweep(engine, query, target, scoring, floor, edges, want, limits, blocked, follow)
+    job = Sweep(engine, query, target, scoring, floor, edges, want, limits, blocked)
     return job.run(shape, progress)
 
 
@@ -158,41 +151,34 @@ class Sweep:
     want: Want
     limits: Limits
     blocked: Pairs | None = None
-    follow: bool = False
     below: Below | None = None
 
     def __post_init__(self) -> None:
         self.m, self.n = len(self.query), len(self.target)
         self.result = SweepResult()
         self.inner = self.engine.inner and self.limits.corridor is None
-        self._promised: dict[int, TileJob] = {}  # by their first row
-        self._taken: set[Area] = set()  # tiles whose cells packed edges took
-        self._row_cuts: list[int] = []
+        self._promised: TileJob | None = None
 
     def promise(self) -> TileJob:
         """The one tile that this sweep is, before the row above it is there to be read."""
         whole = Area(0, self.m, 0, self.n)
         left = self.edges.left.read(0, self.m)
         assert isinstance(self.edges.top, EdgeArray)
-        job = self._promised[0] = self._job(whole, self.edges.corner, self.edges.top, left)
-        return job
+        self._promised = self._job(whole, self.edges.corner, self.edges.top, left)
+        return self._promised
 
     def run(self, shape: tuple[int, int] | None, progress: Progress | None) -> SweepResult:
         """Make it."""
         m, n = self.m, self.n
         rows, columns = shape or (m, n)
-        self.follow &= columns == n and self.limits.corridor is None
-        if self.follow:  # all tiles take it as it is
-            self.target = View(self.target.read(0, n))
-        forced = () if self.inner and not self.follow else tuple(self.edges.rows)
+        forced = () if self.inner else tuple(self.edges.rows)
         strip = self.engine.strip_rows(rows, columns)
         quantum = strip if self.inner else self.engine.row_quantum
         row_cuts = cuts(m, rows, quantum, forced)
         if not forced and rows % quantum == 0 and 0 < 4 * (m % rows) < rows < m:
             row_cuts = [*range(0, m, rows), m]  # whole tiles and little that is left
-        self._row_cuts = row_cuts
         band_above = EdgeArray(n if len(row_cuts) > 2 else 0)
-        done, corner_below, reached, next_corner = 0, self.edges.corner, n, 0
+        done, corner_below, reached = 0, self.edges.corner, n
         for row, row_end in pairwise(row_cuts):
             left = self.edges.left.read(row, row_end)
             corner, corner_below = corner_below, int(left.h[-1])
@@ -208,16 +194,13 @@ class Sweep:
             done += (row_end - row) * (n - (last - first))
             for column, column_end in pairwise(self._column_cuts(first, last, columns)):
                 area = Area(row, row_end, column, column_end)
-                if row in self._promised:
-                    bottom, right = self._serve(area, self.engine.tile(self._promised.pop(row)))
-                else:
-                    top = above.read(column, column_end)
-                    next_corner = int(top.h[-1])
-                    bottom, right = self._tile(area, corner, top, left)
+                top = above.read(column, column_end)
+                next_corner = int(top.h[-1])
+                bottom, right = self._tile(area, corner, top, left)
                 if right is not None:
                     left = right
-                if bottom is not None and row_end < m and row_end not in self._promised:
-                    band_above.write(column, cells_of(bottom))
+                if bottom is not None and row_end < m:
+                    band_above.write(column, bottom)
                 corner = next_corner
                 done += area.cells
                 if progress is not None:
@@ -226,8 +209,6 @@ class Sweep:
                 self.limits.corridor.passed(row_end, first, band_above.read(first, last))
                 if first > 0:  # the corner of the next tile, where that starts in the same column
                     band_above.write(first - 1, beside)
-        if self.follow:
-            self.engine.settle()
         return self.result
 
     def _inside(self, row: int, row_end: int) -> tuple[int, int]:
@@ -250,42 +231,24 @@ class Sweep:
 
     def _tile(
         self, area: Area, corner: int, top: Edge, left: Edge
-    ) -> tuple[Edge | KeptEdge | None, Edge | None]:
+    ) -> tuple[Edge | None, Edge | None]:
         """One tile, its sinks served; gives its bottom and right edges."""
-        if self._hopeless(area, corner, top, left):
+        if self._promised is None and self._hopeless(area, corner, top, left):
             done = self._skipped(area)
             self.result.pruned.append(area)
         else:
-            done = self.engine.tile(self._job(area, corner, top, left))
-        return self._serve(area, done)
-
-    def _below(self, area: Area) -> Below | None:
-        """What lies below a tile, where that may be begun before."""
-        if not self.follow or area.row_end == self.m:
-            return self.below
-        row, row_end = area.row_end, next(end for end in self._row_cuts if end > area.row_end)
-
-        def tile() -> TileJob:
-            left, before = (
-                self.edges.left.read(*part) for part in ((row, row_end), (row - 1, row))
-            )
-            after = Area(row, row_end, 0, self.n)
-            job = self._promised[row] = self._job(after, int(before.h[0]), EdgeArray(self.n), left)
-            return job
-
-        return Below(self.m - row, tile)
-
-    def _take(self, area: Area, bottom: KeptEdge, columns: Mapping[int, KeptEdge]) -> list[Any]:
-        """Packed edges take what is on the device."""
-        self._taken.add(area)
-        row, events = self.edges.rows.get(area.row_end), []
-        if isinstance(row, PackedEdge):
-            events.append(row.keep(area.column, bottom))
-        sinks = [self.edges.columns[area.column + column] for column in columns]
-        packed = [sink for sink in sinks if isinstance(sink, PackedEdge)]
-        if packed:
-            events.append(keep_all(packed, area.row, list(columns.values())))
-        return events
+            done = self.engine.tile(self._promised or self._job(area, corner, top, left))
+            if done.top is not None:
+                self.result.tops[area] = done.top
+            if done.pruned:
+                self.result.thinned[area] = done.pruned
+        result = self.result
+        result.launches += done.launches
+        for kind, count in done.cells.items():
+            result.cells[kind] = result.cells.get(kind, 0) + count
+        self._keep(Hit(h.score, area.row + h.row, area.column + h.column) for h in done.hits)
+        self._serve(area, done)
+        return done.bottom, done.right
 
     def _job(self, area: Area, corner: int, top: Edge | EdgeArray, left: Edge) -> TileJob:
         last = area.row_end == self.m
@@ -308,8 +271,7 @@ class Sweep:
             after=self._after(area),
             rows=_between(self.edges.rows, area.row, area.row_end),
             columns=_between(self.edges.columns, area.column, area.column_end),
-            below=self._below(area),
-            take=partial(self._take, area) if self.follow else None,
+            below=self.below,
         )
 
     def _prunes(self) -> bool:
@@ -345,26 +307,16 @@ class Sweep:
         if found:
             self.result.hits = sorted([*self.result.hits, *found])[: self.want.count]
 
-    def _serve(self, area: Area, done: TileResult) -> tuple[Edge | KeptEdge | None, Edge | None]:
-        """Count what a tile cost and found, and give its edges to who wants them; gives the bottom
-        and right ones."""
-        result, edges, bottom, right = self.result, self.edges, done.bottom, done.right
-        if done.top is not None:
-            result.tops[area] = done.top
-        if done.pruned:
-            result.thinned[area] = done.pruned
-        result.launches += done.launches
-        for kind, count in done.cells.items():
-            result.cells[kind] = result.cells.get(kind, 0) + count
-        self._keep(Hit(h.score, area.row + h.row, area.column + h.column) for h in done.hits)
+    def _serve(self, area: Area, done: TileResult) -> None:
+        edges, bottom, right = self.edges, done.bottom, done.right
         for column, cells in done.columns.items():
-            self._give(area, edges.columns[area.column + column], area.row, cells)
+            _give(edges.columns[area.column + column], area.row, cells)
         for row, cells in done.rows.items():
-            self._give(area, edges.rows[area.row + row], area.column, cells)
+            _give(edges.rows[area.row + row], area.column, cells)
         if right is not None and area.column_end in edges.columns:
             edges.columns[area.column_end].write(area.row, right)
         if bottom is not None and area.row_end in edges.rows:
-            self._give(area, edges.rows[area.row_end], area.column, bottom)
+            edges.rows[area.row_end].write(area.column, bottom)
         where = self.want.where
         if right is not None and area.column_end == self.n:
             if edges.right is not None:
@@ -376,7 +328,6 @@ class Sweep:
                 self._keep(self._edge_hits(corner, lambda _: (self.m, self.n)))
             self._meet("right", area.row, right)
         if area.row_end == self.m and bottom is not None:
-            bottom = cells_of(bottom)
             if edges.bottom is not None:
                 edges.bottom.write(area.column, bottom)
             if where in ("last_row", "border"):
@@ -384,18 +335,6 @@ class Sweep:
                 inside = bottom.part(0, inner)
                 self._keep(self._edge_hits(inside, lambda k: (self.m, area.column + k + 1)))
             self._meet("bottom", area.column, bottom)
-        return bottom, right
-
-    def _give(self, area: Area, sink: Sink, start: int, cells: Edge | KeptEdge) -> None:
-        """Write cells that nobody else has to a sink; if they are all of an array's, without a
-        copy."""
-        if isinstance(sink, PackedEdge) and area in self._taken:
-            return
-        lent = isinstance(cells, KeptEdge) and cells.lent
-        if isinstance(sink, EdgeArray) and len(cells) == len(sink) and not lent:
-            sink.take(cells)
-        else:
-            sink.write(start, cells_of(cells))
 
     def _edge_hits(self, edge: Edge, cell: Callable[[int], tuple[int, int]]) -> Iterator[Hit]:
         order = np.argsort(-edge.h.astype(np.int64), kind="stable")[: self.want.count]
@@ -450,88 +389,15 @@ class Sweep:
         return TileResult(edge(n), edge(m), rows=inner[0], columns=inner[1])
 
 
+def _give(sink: Sink, start: int, cells: Edge | KeptEdge) -> None:
+    """Write cells that nobody else has to a sink; if they are all of an array's, without a copy."""
+    lent = isinstance(cells, KeptEdge) and cells.lent
+    if isinstance(sink, EdgeArray) and len(cells) == len(sink) and not lent:
+        sink.take(cells)
+    else:
+        sink.write(start, cells.read(0, len(cells)) if isinstance(cells, KeptEdge) else cells)
+
+
 def _between(places: Iterable[int], start: int, stop: int) -> tuple[int, ...]:
     """Those of ``places`` strictly between, sorted, counted from ``start``."""
     return tuple(sorted(place - start for place in places if start < place < stop))
-
-
-@dataclass(frozen=True)
-class StartGrid:
-    """Special rows and columns of a sweep that was made: where a tile inside it can start."""
-
-    edges: Edges
-    rows: Mapping[int, Source]
-    columns: Mapping[int, Source]
-
-    def start(self, row: int, column: int) -> tuple[int, int]:
-        """The grid's corner (row, column) from which cell (row, column), from 1, is computed."""
-        row_places, column_places = [0, *sorted(self.rows)], [0, *sorted(self.columns)]
-        return (
-            row_places[bisect_right(row_places, row - 1) - 1],
-            column_places[bisect_right(column_places, column - 1) - 1],
-        )
-
-    def sides(self, area: Area) -> tuple[Source, Source]:
-        """What such an area has above and to its left, in the whole matrix's columns and rows."""
-        return (
-            self.rows[area.row] if area.row else self.edges.top,
-            self.columns[area.column] if area.column else self.edges.left,
-        )
-
-    def corner(self, area: Area) -> int:
-        """H before its first cell."""
-        top, left = self.sides(area)
-        if area.column:
-            return int(top.read(area.column - 1, area.column).h[0])
-        return int(left.read(area.row - 1, area.row).h[0]) if area.row else self.edges.corner
-
-    def edges_of(self, area: Area) -> Edges:
-        """Edges of an area whose upper left corner lies on the grid."""
-        top, left = self.sides(area)
-        return Edges(
-            self.corner(area),
-            EdgeArray.of(top.read(area.column, area.column_end)),
-            EdgeArray.of(left.read(area.row, area.row_end)),
-        )
-
-
-def _arrays(count: int, length: int) -> list[EdgeArray]:
-    return [EdgeArray(length) for _ in range(count)]
-
-
-@dataclass(frozen=True)
-class SavedGrid(StartGrid):
-    """Special rows and columns of a sweep, kept in memory; ``packed`` on the device."""
-
-    rows: Mapping[int, EdgeArray | PackedEdge]
-    columns: Mapping[int, EdgeArray | PackedEdge]
-
-    @classmethod
-    def over(
-        cls,
-        edges: Edges,
-        rows: list[int],
-        columns: list[int],
-        make: Callable[[int, int], Sequence[EdgeArray | PackedEdge]] = _arrays,
-    ) -> SavedGrid:
-        """A grid to be filled by a sweep with ``saving()`` as its edges; ``rows`` and ``columns``
-        are cuts, from 0 to the sides' lengths; ``make`` makes so many edges of so many cells."""
-        across, down = make(len(rows) - 2, columns[-1]), make(len(columns) - 2, rows[-1])
-        return cls(
-            edges,
-            dict(zip(rows[1:-1], across, strict=True)),
-            dict(zip(columns[1:-1], down, strict=True)),
-        )
-
-    def saving(self) -> Edges:
-        """The sweep's edges, with this grid as sinks."""
-        e = self.edges
-        return Edges(e.corner, e.top, e.left, e.bottom, e.right, self.rows, self.columns)
-
-    def sound(self) -> SavedGrid:
-        """Without what could not be packed."""
-        rows, columns = (
-            {place: edge for place, edge in lines.items() if isinstance(edge, EdgeArray) or edge.ok}
-            for lines in (self.rows, self.columns)
-        )
-        return replace(self, rows=rows, columns=columns)

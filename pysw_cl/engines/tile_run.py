@@ -262,10 +262,7 @@ class TileRun:
         """What the tile gives, without moves, and how many cells could have been collected."""
         grid, job, read = self.grid, self.job, self.buffers.read
         right = self._edge(*self.right, grid.m) if job.right else None
-        bottom: Edge | KeptEdge | None = None
-        if job.bottom:
-            stays = self.link is not None and job.below is not None
-            bottom = self.bottom() if stays else self._line(int(self.lines[grid.strips]))
+        bottom = self._line(int(self.lines[grid.strips])) if job.bottom else None
         best: tuple[Hit, ...] = ()
         top, found = None, 0
         records = read(self.record, RECORD_WORDS * self.walkers).reshape(-1, RECORD_WORDS)
@@ -282,23 +279,13 @@ class TileRun:
             row: self._kept(self.bus, grid.n, 2 * (2 + k) * self.stride, (5 + 2 * k) * self.stride)
             for k, row in enumerate(job.rows)
         }
-        spent, columns = (cells, self.launches, None, pruned), self.columns()
-        return TileResult(bottom, right, best, top, *spent, rows=rows, columns=columns), found
-
-    def bottom(self) -> KeptEdge:
-        """The last row, where it stays on the bus."""
-        line = int(self.lines[self.grid.strips])
-        return self._kept(
-            self.bus, self.grid.n, 2 * self.stride * line, (2 * line + 1) * self.stride
-        )
-
-    def columns(self) -> dict[int, KeptEdge]:
-        """The inner columns."""
-        height = self.grid.padded_rows
-        return {
-            column: self._kept(self.crossed, self.grid.m, 2 * k * height, (2 * k + 1) * height)
-            for k, column in enumerate(self.job.columns)
+        height = grid.padded_rows
+        columns = {
+            column: self._kept(self.crossed, grid.m, 2 * k * height, (2 * k + 1) * height)
+            for k, column in enumerate(job.columns)
         }
+        spent = cells, self.launches, None, pruned
+        return TileResult(bottom, right, best, top, *spent, rows=rows, columns=columns), found
 
     def _line(self, line: int) -> Edge:
         """A line of the bus."""
@@ -309,8 +296,7 @@ class TileRun:
         """An inner row or column, which stays in its buffer."""
         read = partial(read_kept, self.runtime)
         lent = self.link is not None
-        lost = self.job.floor is None
-        return KeptEdge(length, buffer, h_at, x_at, read, lost, lent, self.runtime)
+        return KeptEdge(length, buffer, h_at, x_at, read, self.job.floor is None, lent)
 
     def _edge(self, h: Any, x: Any, length: int, h_at: int = 0, x_at: int = 0) -> Edge:
         """An edge from two buffers, or two places of one."""

@@ -19,7 +19,7 @@ from ..scoring import Scoring
 from ..tile import EdgeArray, KeptEdge, View
 from .base import TileJob, TileResult
 from .chain import DEPTH, Chain
-from .packed_edge import PackedEdge
+from .packed_edge import MOST_GAP, PackedEdge
 from .parts import by_parts
 from .side_by_side import SideBySide
 from .tile_kernel import planned
@@ -91,8 +91,12 @@ class WavefrontEngine:
 
     def took(self, size: int) -> None:
         """Count memory that a job takes, beside the edges that stayed on the device before it."""
-        packed = sum(edge.bytes for edge in self._packed)
-        self.peak_bytes = max(self.peak_bytes, size + self._room.edge_bytes + packed)
+        self.peak_bytes = max(self.peak_bytes, size + self.edge_bytes)
+
+    @property
+    def edge_bytes(self) -> int:
+        """Memory of the edges on the device that somebody still has."""
+        return self._room.edge_bytes + sum(edge.bytes for edge in self._packed)
 
     def _collect(self, job: TileJob) -> TileResult:
         """The ``count`` best cells.  All cells of at least a threshold are collected; where they
@@ -156,11 +160,17 @@ class WavefrontEngine:
             quantum *= warps_of(plan.B, schedulers, units)
         return max(1, plan.busy_rows // DEPTH // quantum) * quantum, quantum
 
-    def packed_edges(self, count: int, length: int, lost: bool) -> list[PackedEdge]:
+    def packs(self, scoring: Scoring) -> bool:
+        """See :class:`pysw_cl.engines.base.Engine`: X is up to the opening of a gap below H."""
+        return self.inner and self.runtime.advice["ahead"] and scoring.gap_open <= MOST_GAP
+
+    def packed_edge(self, cells: KeptEdge) -> PackedEdge | None:
         """See :class:`pysw_cl.engines.base.Engine`."""
-        edges = PackedEdge.several(self.runtime, count, length, lost)
-        self._packed.update(edges)
-        return edges
+        edge = PackedEdge(self.runtime, len(cells), cells.lost)
+        self._packed.add(edge)
+        self.took(0)
+        edge.take(0, cells.buffer, cells.h_at, cells.x_at, len(cells))
+        return edge if edge.ok else None
 
     def settle(self) -> None:
         """See :class:`pysw_cl.engines.base.Engine`."""

@@ -80,11 +80,10 @@ class Arena:
 
 class Pool:
     """Buffers of a thread that are kept, lent to one job at a time: the k-th that a job asks for is
-    the one of its size that another job's k-th was.  What the host gives goes to the queue of
-    ``runtime``, which may be another for each job."""
+    the one of its size that another job's k-th was."""
 
     def __init__(self, runtime: Runtime, most: int = POOLED_BYTES) -> None:
-        self.runtime, self._most = runtime, most
+        self._runtime, self._most = runtime, most
         self._kept: dict[tuple[int, int], Any] = {}
         self._sent: list[Any] = []
         self._asked = 0
@@ -113,12 +112,12 @@ class Pool:
         self._asked += 1
         key = self._asked, 1 << max(10, (size - 1).bit_length())
         if key not in self._kept:
-            made = cl.Buffer(self.runtime.context, cl.mem_flags.READ_WRITE, key[1])
+            made = cl.Buffer(self._runtime.context, cl.mem_flags.READ_WRITE, key[1])
             self._kept[key] = LASTING[id(made)] = made
         buffer = self._kept[key]
         if array is not None:
             host = np.ascontiguousarray(array)
-            copy = cl.enqueue_copy(self.runtime.queue, buffer, host, is_blocking=False)
+            copy = cl.enqueue_copy(self._runtime.queue, buffer, host, is_blocking=False)
             self._sent.append(copy)  # it holds the array
         return buffer
 

@@ -115,19 +115,15 @@ class BoundKernel:
                 self._bound.pop(name, None)
         return self
 
-    def launch(
-        self, groups: int, group_size: int, at_once: bool = False, times: int | None = None
-    ) -> Any:
-        """Enqueue ``groups`` work-groups, so many ``times`` in a second dimension, and have the
-        device begin before it is waited for where that is to be ``at_once``; returns the event."""
+    def launch(self, groups: int, group_size: int, at_once: bool = False) -> Any:
+        """Enqueue ``groups`` work-groups, and have the device begin before it is waited for where
+        that is to be ``at_once``; returns the event."""
         import pyopencl as cl
 
-        whole: tuple[int, ...] = (groups * group_size,)
-        part: tuple[int, ...] = (group_size,)
-        if times is not None:
-            whole, part = (*whole, times), (*part, 1)
         try:
-            event = cl.enqueue_nd_range_kernel(self._runtime.queue, self._kernel, whole, part)
+            event = cl.enqueue_nd_range_kernel(
+                self._runtime.queue, self._kernel, (groups * group_size,), (group_size,)
+            )
             if at_once:
                 self._runtime.queue.flush()
         except cl.Error as error:  # some drivers find out here that memory or registers lack
