@@ -13,8 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,16 +43,17 @@ MARGIN, LEAST_MARGIN = 1 / 256, 256
 SLACK = 1024
 #: H, in matches, below which a local path has probably begun in a cell.
 BEGUN = 64
-#: Shares of a path's memory: of the first level, of all the others, of the moves.
-FIRST_SHARE, INNER_SHARE, MOVES_SHARE = 0.3, 0.12, 0.2
+#: Shares of a path's memory: of the first level at most, of all the others, of the moves.
+FIRST_SHARE, INNER_SHARE, MOVES_SHARE = 0.27, 0.25, 0.15
+#: Of what is not held yet and no other level's, what the first level may take.
+LEFT_SHARE = 0.95
 #: How far the cells are apart that are looked at on kept rows and columns of a whole matrix.
 SPACING = 8
 #: Tiles of a launch: at most, and at most where the guess was wrong early in the last one.
 MOST_TILES, FEW_TILES = 1024, 4
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A cell of kept rows and columns in which a path may be: the tile that it belongs to, its
     corner, and how far the tile was computed, up to the cell's end."""
 
@@ -61,8 +61,7 @@ class Cell:
     area: Area
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """Where a path probably enters a cell: the last cell of the matrix before it, and its H."""
 
     row: int
@@ -223,7 +222,9 @@ class Ahead:
         self.levels = list(self._levels(self.lines.side))
         most = path_bytes(len(problem.query), len(problem.target))
         inner = max(0, len(self.levels) - 1)
-        shares = [FIRST_SHARE, *inner * [INNER_SHARE / max(1, inner)], MOVES_SHARE]
+        left = 1 - INNER_SHARE - MOVES_SHARE - engine.held_bytes / most
+        first = min(FIRST_SHARE, LEFT_SHARE * max(0, left))
+        shares = [first, *inner * [INNER_SHARE / max(1, inner)], MOVES_SHARE]
         self.level_bytes = [min(most * share, engine.most_bytes) for share in shares]
         self.end, self.sets = Hit(0, 0, 0), list[SetLines]()
         self.refused: int | None = None  # the level of a tile that was computed for another path

@@ -71,6 +71,10 @@ class Owner(Protocol):
     runtime: Runtime
     plan: Plan
 
+    @property
+    def edge_bytes(self) -> int:
+        """Memory of edges on the device."""
+
     def took(self, size: int) -> None:
         """Count memory that is taken at once."""
 
@@ -139,6 +143,11 @@ class SideBySide:
         """Give the device's memory back; nothing is computed any more."""
         self._kept.clear()
         self._buffers.free()
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that is taken, edges elsewhere included."""
+        return self.engine.edge_bytes + self._buffers.bytes
 
     def cost(self) -> tuple[dict[str, int], int]:
         """Cells by lane set and launches since this was asked last."""
