@@ -92,7 +92,7 @@ class Store:
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise cannot_write(path, error) from error
+            raise cannot_write(path, error, begun=False) from error
         with _held(path):
             manifest = path / "job.json"
             minus_first: bool | None = None
@@ -298,7 +298,7 @@ def _held(folder: Path) -> Iterator[None]:
     try:
         lock = (folder / "lock").open("w")
     except OSError as error:
-        raise cannot_write(folder, error) from error
+        raise cannot_write(folder, error, begun=(folder / "job.json").exists()) from error
     with lock:
         if fcntl is not None:
             try:

@@ -49,12 +49,14 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def cannot_write(path: Path, error: OSError) -> CheckpointError:
-    """What to raise when ``path`` could not be written."""
-    return CheckpointError(
-        f"cannot write {path}: {error.strerror or error}; what was saved before is sound: free "
-        "space or make the folder writable, then resume"
-    )
+def cannot_write(path: Path, error: OSError, begun: bool = True) -> CheckpointError:
+    """What to raise when ``path`` could not be written; ``begun``: there is a checkpoint."""
+    advice = "give a folder that can be written"
+    if begun:
+        advice = (
+            "what was saved before is sound: free space or make the folder writable, then resume"
+        )
+    return CheckpointError(f"cannot write {path}: {error.strerror or error}; {advice}")
 
 
 @dataclass(frozen=True)
