@@ -97,6 +97,8 @@ def test_an_unfinished_file_leaves_nothing(tmp_path: Path) -> None:
 def test_the_writer_passes_its_error_on(tmp_path: Path) -> None:
     writer = Writer()
     band = BandWriter(writer, tmp_path / "missing" / "band", {})
+    writer.flush()  # no file as long as nothing is put into it
+    band.row().write(0, Edge.lost(3))
     with pytest.raises(CheckpointError, match="No such file"):
         writer.flush()
     with pytest.raises(CheckpointError, match="No such file"):
