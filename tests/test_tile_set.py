@@ -208,7 +208,7 @@ def test_walks_through_sets_of_tiles(lanes: str, local: bool) -> None:
             directions = ReferenceEngine().tile(job).directions
             assert directions is not None
             for start in ((m, n, 0), (m, n // 2, 2), (m // 2, n, 1), (m // 2, n // 2, 0)):
-                walk, entries = tiles.walk(outer, parts, *start)
+                walk, entries = tiles.walk(tiles.moves(outer, parts), *start)()
                 wanted = directions.walk(*start)
                 assert walk.moves.tolist() == wanted.moves.tolist()
                 assert (walk.row, walk.column, walk.state, walk.ended) == (

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..engines.base import Engine, Walk
 from ..engines.packed_edge import PackedEdge
-from ..engines.side_by_side import SideBySide
+from ..engines.side_by_side import Moves, SideBySide
 from ..engines.start_grid import StartGrid
 from ..engines.sweep import Area
 from ..engines.tile_set import Part, TileSet
@@ -43,7 +43,8 @@ MARGIN, LEAST_MARGIN = 1 / 256, 256
 SLACK = 1024
 #: H, in matches, below which a local path has probably begun in a cell.
 BEGUN = 64
-#: Shares of a path's memory: of the first level at most, of all the others, of the moves.
+#: Shares of a path's memory: of the first level at most, of all the others, of two launches with
+#: moves.
 FIRST_SHARE, INNER_SHARE, MOVES_SHARE = 0.27, 0.25, 0.15
 #: Of what is not held yet and no other level's, what the first level may take.
 LEFT_SHARE = 0.95
@@ -67,6 +68,30 @@ class Entry(NamedTuple):
     row: int
     column: int
     h: int
+
+
+class Guess(NamedTuple):
+    """Where a path probably goes on: in ``cell``, which it enters (backward) at a place with an H
+    (None: not known), up to ``margin`` cells beyond."""
+
+    row: int
+    column: int
+    h: int | None
+    cell: Cell
+    margin: int
+
+
+class Step(NamedTuple):
+    """Tiles with moves, and where the path probably goes on after them."""
+
+    parts: list[Part]
+    moves: Moves
+    rest: Guess | None
+
+    def has(self, row: int, column: int) -> bool:
+        """Does the path come to the first of the tiles at this cell?"""
+        area = self.parts[0].area
+        return area.row < row <= area.row_end and area.column < column <= area.column_end
 
 
 class Lines(Protocol):
@@ -125,9 +150,9 @@ class GridLines:
     def h_at(self, row: int, column: int) -> int | None:
         """See :class:`Lines`."""
         if row in self.grid.rows:
-            return int(self.grid.rows[row].read(column - 1, column).h[0])
+            return _one(self.grid.rows[row], column)
         if column in self.grid.columns:
-            return int(self.grid.columns[column].read(row - 1, row).h[0])
+            return _one(self.grid.columns[column], row)
         return None
 
 
@@ -138,6 +163,13 @@ def _some(source: Source, start: int, stop: int) -> NDArray[np.int32]:
     kept = source.kept if isinstance(source, EdgeArray) else None
     h = source.read(start, stop).h if kept is None else kept.read_h(start, stop)
     return h[::SPACING]
+
+
+def _one(source: Source, cell: int) -> int:
+    """H of a cell (from 1) of an edge."""
+    if isinstance(source, PackedEdge):
+        return source.h_at(cell - 1)
+    return int(source.read(cell - 1, cell).h[0])
 
 
 class SetLines:
@@ -220,16 +252,18 @@ class Ahead:
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
         self.lines = GridLines(grid, path.row, path.column, self.match)
         self.levels = list(self._levels(self.lines.side))
-        most = path_bytes(len(problem.query), len(problem.target))
+        most = max(1, path_bytes(len(problem.query), len(problem.target)))
         inner = max(0, len(self.levels) - 1)
         left = 1 - INNER_SHARE - MOVES_SHARE - engine.held_bytes / most
         first = min(FIRST_SHARE, LEFT_SHARE * max(0, left))
-        shares = [first, *inner * [INNER_SHARE / max(1, inner)], MOVES_SHARE]
+        shares = [first, *inner * [INNER_SHARE / max(1, inner)], MOVES_SHARE / 2]
         self.level_bytes = [min(most * share, engine.most_bytes) for share in shares]
         self.end, self.sets = Hit(0, 0, 0), list[SetLines]()
         self.refused: int | None = None  # the level of a tile that was computed for another path
         self.most_tiles = [MOST_TILES] * len(shares)
         self.failed = False
+        self._begun: Step | None = None  # tiles with moves that were begun before they were needed
+        self._slot = 0  # of the two that tiles with moves take in turn
 
     def _levels(self, side: int) -> Iterator[tuple[int, int]]:
         """How far special rows and columns are apart, from the first finer ones on."""
@@ -246,6 +280,7 @@ class Ahead:
         anywhere.  ``after`` is called after each part of it."""
         before = path.row, path.column
         self.end, self.sets, self.refused, self.after = end, [], None, after
+        self._begun = None
         if self.failed:
             return False
         try:
@@ -266,14 +301,19 @@ class Ahead:
                 break
             before = path.row, path.column
             path.between(path)
-            parts = self._parts(lines, level, path, cell)
             if level == len(self.levels):
-                last = self._step(parts, path)
+                step = self._begun
+                if step is None or not step.has(*before):
+                    step = self._begin(lines, Guess(*before, None, cell, 0))
+                parts, last = step.parts, self._step(lines, step, path)
             else:
+                guess = Guess(*before, self._h_at(lines, path), cell, 0)
+                parts, _ = self._parts(lines, level, guess)
                 finer = SetLines(self._finer(level, parts))
                 self.sets.append(finer)
                 last = self._walk(finer, path)
                 self.sets.pop()
+                self._begun = None
             tile = parts[last].inside
             # after a wrong guess fewer tiles, which may be computed again
             used = last + 1 if last + 1 < len(parts) else self.most_tiles[level]
@@ -292,13 +332,14 @@ class Ahead:
             return self.end.score
         return lines.h_at(path.row, path.column)
 
-    def _parts(self, lines: Lines, level: int, path: Path, cell: Cell | None) -> list[Part]:
-        """The tiles of a launch: from where the path is now backward, as it probably goes."""
-        h = self._h_at(lines, path)
-        quantum, row, column = self.engine.row_quantum, path.row, path.column
+    def _parts(self, lines: Lines, level: int, guess: Guess) -> tuple[list[Part], Guess | None]:
+        """The tiles of a launch, from a guess backward, and where the path probably goes on; None
+        where nothing says."""
+        row, column, h, cell, margin = guess
+        quantum = self.engine.row_quantum
         parts: list[Part] = []
-        used, margin = 0, 0
-        while cell is not None and len(parts) < self.most_tiles[level]:
+        used = 0
+        while len(parts) < self.most_tiles[level]:
             area, tile = cell.area, cell.tile
             row_end = min(area.row_end, row + margin)
             column_end = min(area.column_end, column + margin)
@@ -315,13 +356,13 @@ class Ahead:
             entry = lines.entry(cell, min(row, area.row_end), min(column, area.column_end))
             row, column, h = entry.row, entry.column, entry.h
             if self.problem.floor is not None and h <= BEGUN * self.match:
-                break
-            if h < REACH:
-                break
-            cell = lines.cell(row, column, tile)
+                return parts, None
+            following = lines.cell(row, column, tile) if h >= REACH else None
+            if following is None:
+                return parts, None
             side = max(area.row_end - area.row, area.column_end - area.column)
-            margin = max(LEAST_MARGIN, int(side * MARGIN))
-        return parts
+            cell, margin = following, max(LEAST_MARGIN, int(side * MARGIN))
+        return parts, Guess(row, column, h, cell, margin)
 
     def _prunes(self, level: int, area: Area) -> bool:
         """Is a tile of this level computed only where it can matter?"""
@@ -343,11 +384,21 @@ class Ahead:
         sides = [(grid.corner(p.area), *grid.sides(p.area)) for p in parts]
         return self.engine.begin(level, parts, sides, steps)
 
-    def _step(self, parts: list[Part], path: Path) -> int:
-        """Compute tiles with moves and walk through them, as far as they are right; says which was
-        the last."""
-        start, last = (path.row, path.column, path.state), 0
-        walk, entries = self.engine.walk(self.sets[-1].tiles, parts, *start)
+    def _begin(self, lines: Lines, guess: Guess) -> Step:
+        """Begin to compute tiles with moves."""
+        parts, rest = self._parts(lines, len(self.levels), guess)
+        self._slot = 1 - self._slot
+        return Step(parts, self.engine.moves(self.sets[-1].tiles, parts, self._slot), rest)
+
+    def _step(self, lines: Lines, step: Step, path: Path) -> int:
+        """Walk through tiles with moves, as far as they are right; says which was the last.  What
+        probably follows is begun meanwhile."""
+        parts, start, last = step.parts, (path.row, path.column, path.state), 0
+        walking, self._begun = self.engine.walk(step.moves, *start), None
+        if step.rest is not None and len(parts) < self.most_tiles[-1]:
+            self._begun = self._begin(lines, step.rest)
+        self.engine.meanwhile()
+        walk, entries = walking()
         for k, (row, column, state, made) in enumerate(entries.tolist()):
             if made < 0:
                 continue

@@ -14,6 +14,8 @@ from ..tile import Edge, Ints
 
 #: cl/packed_edge.cl's: cells of a block, and 32-bit numbers before the blocks.
 CELLS, HEAD = 16, 16
+#: A base below `RAW` is `INT_MIN` and the number of a raw block.
+INT_MIN, RAW = -(1 << 31), -(1 << 31) + (1 << 27)
 #: Blocks that may be raw: this many, or one of so many if that is more.
 LEAST_RAW, BLOCKS_A_RAW = 64, 32
 #: Bytes of a cell, with room for raw blocks.
@@ -183,6 +185,17 @@ class PackedEdge:
             buffers.send()
             self._unpack(start, step, count, (cells, 0, None), self._runtime)
             return buffers.read(cells, count)
+
+    def h_at(self, cell: int) -> int:
+        """H of the cell that follows the first ``cell`` ones; waits for nothing else that is
+        enqueued, so that it must be there."""
+        shorts = HEAD + -(-self._blocks // 4) * 4
+        with Buffers(self._runtime.beside(0)) as buffers:
+            base = int(buffers.read(self.buffer, 1, HEAD + cell // CELLS)[0])
+            if base < RAW:
+                place = shorts + 12 * self._blocks + 2 * CELLS * (base - INT_MIN) + cell % CELLS
+                return int(buffers.read(self.buffer, 1, place)[0])
+            return base + int(buffers.read(self.buffer, 1, 2 * shorts + cell, np.uint16)[0])
 
     def give(
         self, start: int, count: int, buffer: Any, h_at: int, x_at: int,

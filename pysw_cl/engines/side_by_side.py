@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import lcm
 from typing import Any, Protocol
 
@@ -11,31 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..grid import Grid
-from ..opencl.buffers import Buffers
+from ..opencl.buffers import Buffers, Pool
 from ..opencl.device import Runtime
 from ..opencl.program import BoundKernel, KernelSpec
 from ..plan import LANE_SETS, MOVES_CHUNK, Plan
-from ..precision import Bounds
 from ..scoring import Scoring
-from ..tile import NEG, EdgeArray, Source, View
+from ..tile import EdgeArray, Source, View
 from .base import Walk
+from .many_tiles import Tally, launch_tiles, walkers_of
 from .packed_edge import PackedEdge
 from .tile_kernel import (
     backwards,
-    kernel_spec,
-    may_slope,
     narrow_score,
     score_arguments,
     state_bytes,
     wide_score,
 )
-from .tile_run import RECORD_WORDS, moves_bytes, new_progress, new_records
+from .tile_run import RECORD_WORDS, moves_bytes
 from .tile_set import (
     APART,
     BUS,
     COLUMNS,
     CROSSED,
-    FIRST,
     KEPT,
     LEFT,
     LETTERS,
@@ -49,7 +46,7 @@ from .tile_set import (
     Part,
     TileSet,
 )
-from .walks import walk_defines, walk_tiles
+from .walks import begin_walk, walk_defines
 
 #: What cl/tile_set.cl is told of where a tile's edges come from.
 SOURCE_WORDS = 5
@@ -79,6 +76,17 @@ class Owner(Protocol):
         """Count memory that is taken at once."""
 
 
+@dataclass
+class Moves:
+    """Tiles whose moves are computed: the buffer ``dirs`` for them, what ``buffers`` the launch
+    has, and what groups count."""
+
+    done: TileSet
+    dirs: Any
+    buffers: Buffers
+    tally: Tally
+
+
 class SideBySide:
     """Launches of many tiles of one matrix, on one device.
 
@@ -102,6 +110,8 @@ class SideBySide:
         self.engine, self.runtime, self.scoring, self.floor = engine, runtime, scoring, floor
         self._buffers = Buffers(runtime)
         self._kept: dict[int | str, Any] = {}
+        self._slots: dict[int, Buffers] = {}
+        self._pools: dict[int, Pool] = {}
         self._cells: dict[str, int] = {}
         self._launches = 0
         self.meanwhile = lambda: None
@@ -141,6 +151,12 @@ class SideBySide:
 
     def free(self) -> None:
         """Give the device's memory back; nothing is computed any more."""
+        for buffers in self._slots.values():
+            buffers.free()
+        for pool in self._pools.values():
+            pool.forget()
+        self._slots.clear()
+        self._pools.clear()
         self._kept.clear()
         self._buffers.free()
 
@@ -191,7 +207,7 @@ class SideBySide:
                     last = left.read(self.rows - 1, self.rows)
                     for place, cell in zip(at, (last.h, last.x), strict=True):
                         sent.write(done.kept, np.repeat(cell, m - rows), 4 * (place + rows))
-            self._run(done, None)
+            self._run(None, done)
         return done
 
     def _send(
@@ -215,30 +231,45 @@ class SideBySide:
     ) -> TileSet:
         """Compute tiles that begin at corners of the special rows and columns of others."""
         done = self._set(level, parts, steps)
-        self._take(outer, done)
-        self._run(done, None)
+        self._run(outer, done)
         return done
 
-    def walk(
-        self, outer: TileSet, parts: list[Part], row: int, column: int, state: int
-    ) -> tuple[Walk, NDArray[np.int32]]:
-        """Compute tiles as :meth:`inside` does, with their moves, and walk a path through them; see
-        :func:`pysw_cl.engines.walks.walk_tiles`."""
-        done = self._set("moves", parts, NO_LINES)
-        self._take(outer, done)
+    def moves(self, outer: TileSet, parts: list[Part], slot: int = 0) -> Moves:
+        """Begin to compute tiles as :meth:`inside` does, with their moves, in memory that is used
+        again when ``slot`` is."""
+        done = self._set(f"moves {slot}", parts, NO_LINES)
         sizes = [self.moves_bytes(int(said[ROWS]), int(said[COLUMNS])) for said in done.said]
         done.said[:, MOVES] = np.concatenate(([0], np.cumsum(sizes[:-1]))) // 4
-        dirs = self._keep("dirs", sum(sizes))
-        self._run(done, dirs)
-        tiles = done.said[:, [QUERY, TARGET, ROWS, COLUMNS, MOVES]]
-        plan = self._plans[True]
+        dirs = self._keep(f"dirs {slot}", sum(sizes))
+        if slot in self._slots:
+            self._slots[slot].free()
+        if slot not in self._pools:
+            self._pools[slot] = Pool(self.runtime, int(self.runtime.device.max_mem_alloc_size))
+        buffers = self._slots[slot] = Buffers(self.runtime, pool=self._pools[slot])
+        self._take(outer, done, buffers)
+        return Moves(done, dirs, buffers, self._launch(done, dirs, buffers, f" {slot}"))
+
+    def walk(
+        self, moves: Moves, row: int, column: int, state: int
+    ) -> Callable[[], tuple[Walk, NDArray[np.int32]]]:
+        """Begin to walk a path through tiles, whatever is enqueued after that; gives what waits for
+        it.  See :func:`pysw_cl.engines.walks.begin_walk`."""
+        parts, plan = moves.done.parts, self._plans[True]
+        tiles = moves.done.said[:, [QUERY, TARGET, ROWS, COLUMNS, MOVES]]
         defines = walk_defines(self.runtime, plan.T, plan.alpha)
         linear = self.scoring.gap_open == 0
         most = row + column - min(p.area.row + p.area.column for p in parts)
         self._launches += 1
-        start = row, column, state
-        walk, _, entries = walk_tiles(self.runtime, defines, dirs, tiles, start, linear, most)
-        return walk, entries
+        begun = self.runtime, defines, moves.dirs, tiles, (row, column, state), linear
+        walked = begin_walk(*begun, moves.buffers, most)
+        records = moves.tally.later()
+
+        def found() -> tuple[Walk, NDArray[np.int32]]:
+            walk, _, entries = walked()
+            self._count(records(), True)
+            return walk, entries
+
+        return found
 
     def _keep(self, name: int | str, size: int) -> Any:
         self._kept[name] = self._buffers.again(self._kept.get(name), size)
@@ -273,7 +304,7 @@ class SideBySide:
         match, extend = max(self.scoring.highest, 0), self.scoring.gap_extend
         return TileSet(parts, steps, said, kept, self.runtime, match, extend)
 
-    def _take(self, outer: TileSet, done: TileSet) -> None:
+    def _take(self, outer: TileSet, done: TileSet, buffers: Buffers) -> None:
         sources = np.empty((len(done.parts), SOURCE_WORDS), np.int64)
         for source, part in zip(sources, done.parts, strict=True):
             k, around = part.inside, outer.parts[part.inside].area
@@ -284,107 +315,43 @@ class SideBySide:
             source[:] = top, top + outer.said[k, STRIDE], left_h, left_x, corner
         local = int(self.floor is not None)
         kernel = BoundKernel(self.runtime, TAKE_EDGES, {"PARTS": PARTS, "LOCAL": local})
-        with Buffers(self.runtime, small=True) as buffers:
-            kernel.bind(**{"from": outer.kept}, to=done.kept, tiles=buffers.of(done.said))
-            kernel.bind(sources=buffers.of(sources))
-            buffers.send()
-            kernel.launch(PARTS * len(done.parts), 64)
-            self.runtime.queue.finish()
+        kernel.bind(**{"from": outer.kept}, to=done.kept, tiles=buffers.of(done.said))
+        kernel.bind(sources=buffers.of(sources))
+        buffers.send()
+        kernel.launch(PARTS * len(done.parts), 64)
         self._launches += 1
 
-    def _run(self, done: TileSet, dirs: Any) -> None:
-        moves = dirs is not None
-        plan, score, runtime = self._plans[moves], self._scores[moves], self.runtime
-        lanes, T, alpha = LANE_SETS[plan.lanes], plan.T, plan.alpha
-        grid = Grid(int(done.said[:, ROWS].max()), 1, 1, T, alpha, "ticketed")  # the highest tile's
-        strip, most = grid.strip_rows, grid.strips
-        strips = done.said[:, ROWS] // strip
-        done.said[:, FIRST] = np.cumsum(strips) - strips
-        count = len(strips)
-        warps = int(runtime.advice["warps"]) or 1  # few, because few strips of a tile are at work
-        tickets = -(-most // warps) * count
-        groups = max(1, min(plan.B // warps, tickets))
-        walkers = groups * warps
-        sloped = lanes.narrow == "packed" and may_slope(plan, self.scoring)
-        defines = {
-            "T": T,
-            "R": alpha,
-            "LOCAL": int(self.floor is not None),
-            "BEST": 0,
-            "DIRS": int(moves),
-            "BLOCKED": 0,
-            "TICKETED": 1,
-            "STEPS": lanes.steps,
-            "MANY": 1,
-            "WARPS": warps,
-            "COLUMNS": int(not moves),
-            "PRUNE": int(not moves and self.floor is not None),
-        }
-        if lanes.narrow == "packed":
-            defines |= {"CHUNK": plan.chunk, "SLOPED": int(sloped)}
-        elif lanes.wide == "warp32":
-            defines["CHUNK"] = plan.chunk
-        lines = np.arange(most + 1, dtype=np.int32) & 1
-        special = np.arange(0, strip * (most + 1), done.steps[0]) // strip
-        lines[special] = TOP_LINE + np.arange(len(special))
-        columns = np.arange(1, 1 + int(done.said[:, KEPT].max()), dtype=np.int32) * done.steps[1]
-        known = np.array([NEG if p.known is None else p.known for p in done.parts], np.int32)
-        bounds = Bounds.of(self.scoring)
-        widths = tuple(width for width in lanes.widths if width != 8)  # that needs the best score
-        spec = kernel_spec("ticketed", plan.lanes, score, widths, many=True)
-        kernel = BoundKernel(runtime, spec, defines)
-        with Buffers(runtime, small=True) as buffers:
-            _, target_pad, scores = score_arguments(self.scoring, score, sloped, buffers)
-            tally = buffers.of(new_records(walkers))
-            progress = buffers.of(new_progress(int(strips.sum()), T))
-            none = buffers.empty(4)
-            kernel.bind(
-                query=self._query[moves],
-                target=self._target,
-                letters=self._letters,
-                bus=done.kept,
-                **dict.fromkeys(("left_h", "left_x", "right_h", "right_x"), none),
-                **dict.fromkeys(("crossed", "late", "hits"), none),
-                profiles=buffers.empty(16 * T * walkers * scores.get("wide", 0)),
-                **dict.fromkeys(("m", "n", "stride", "right", "capacity", "column_count"), 0),
-                strips=most,
-                tap_lane=T - 1,
-                tap_r=alpha - 1,
-                query_pad=0,
-                target_pad=target_pad,
-                gap_open=self.scoring.gap_open,
-                gap_extend=self.scoring.gap_extend,
-                chunk=plan.chunk,
-                highest=bounds.highest,
-                depth=bounds.depth,
-                limit8=bounds.limit8,
-                rows_after=0,
-                columns_after=0,
-                state=self._keep("state", state_bytes(grid, walkers)),
-                stages=self._keep("stages", 8 * walkers * plan.chunk),
-                record=tally,
-                known=buffers.of(known),
-                lines=buffers.of(lines),
-                columns=buffers.of(columns if len(columns) else np.zeros(1, np.int32)),
-                ticket=buffers.of(np.zeros(1, np.int32)),
-                progress=progress,
-                before=progress,
-                before_at=int(strips.sum()),
-                dirs=dirs if moves else none,
-                tiles=buffers.of(done.said),
-                tile_count=count,
-                **scores,
-            )
-            buffers.send()
-            kernel.launch(groups, warps * lanes.group(T), at_once=True)
-            self._launches += 1
-            self.engine.took(self._buffers.bytes + buffers.bytes)
+    def _run(self, outer: TileSet | None, done: TileSet) -> None:
+        """Compute tiles without moves, and meanwhile what there is to do."""
+        with Buffers(self.runtime, small=True) as buffers:
+            if outer is not None:
+                self._take(outer, done, buffers)
+            records = self._launch(done, None, buffers).later()
             self.meanwhile()
-            walked = buffers.read(tally, RECORD_WORDS * walkers).reshape(-1, RECORD_WORDS)
-        self._count(walked, strip, lanes.narrow or lanes.wide.removesuffix("32"))
+            self._count(records(), False)
 
-    def _count(self, records: NDArray[np.int32], strip: int, family: str) -> None:
+    def _launch(self, done: TileSet, dirs: Any, buffers: Buffers, slot: str = "") -> Tally:
+        """Enqueue the computation of tiles."""
+        moves = dirs is not None
+        plan = self._plans[moves]
+        walkers = walkers_of(self.runtime, plan, done)
+        room = (
+            self._keep("state" + slot, state_bytes(Grid(1, 1, 1, plan.T, plan.alpha, ""), walkers)),
+            self._keep("stages" + slot, 8 * walkers * plan.chunk),
+        )
+        letters = self._query[moves], self._target, self._letters
+        how = self.scoring, self._scores[moves], self.floor is not None
+        tally = launch_tiles(self.runtime, plan, done, dirs, letters, how, room, buffers)
+        self._launches += 1
+        self.engine.took(self._buffers.bytes + buffers.bytes)
+        return tally
+
+    def _count(self, counted: NDArray[np.int32], moves: bool) -> None:
         """Add up cells by width, from the columns of strips that were walked."""
+        plan = self._plans[moves]
+        strip, lanes = plan.T * plan.alpha, LANE_SETS[plan.lanes]
+        family = lanes.narrow or lanes.wide.removesuffix("32")
+        records = counted.reshape(-1, RECORD_WORDS)
         walked = np.ascontiguousarray(records[:, 4:]).view(np.int64).sum(axis=0).tolist()
         for width, steps in zip((8, 16, 32), walked, strict=False):
             name = f"wavefront/{family}/{width}"

@@ -340,8 +340,9 @@ def new_progress(strips: int, T: int) -> NDArray[np.int32]:
 
 
 def read_kept(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:
-    """``count`` numbers of a buffer that outlived its tile, from ``place`` on."""
-    with Buffers(runtime) as buffers:
+    """``count`` numbers of a buffer that outlived its tile, from ``place`` on; whatever else is
+    enqueued."""
+    with Buffers(runtime.beside(0)) as buffers:
         return buffers.read(buffer, count, place)
 
 

@@ -73,14 +73,15 @@ class TileSet:
         return first, first + int(said[ROWS])
 
     def h_at(self, k: int, row: int, column: int) -> int:
-        """H of a cell (of the whole matrix) of tile k on a special row or column."""
+        """H of a cell (of the whole matrix) of tile k on a special row or column, whatever else is
+        enqueued."""
         area = self.parts[k].area
         row, column = row - area.row, column - area.column
         if row % self.steps[0] == 0 and column:
             place = self.place_of_row(k, row) + column - 1
         else:
             place = self.place_of_column(k, column)[0] + row - 1
-        with Buffers(self.runtime) as buffers:
+        with Buffers(self.runtime.beside(0)) as buffers:
             return int(buffers.read(self.kept, 1, place)[0])
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,23 @@ def walk_tiles(
     linear: bool,
     most_moves: int | None = None,
 ) -> tuple[Walk, int, NDArray[np.int32]]:
-    """Walk back through many tiles in one launch.
+    """Walk back through many tiles in one launch: see :func:`begin_walk`; this waits for it."""
+    with Buffers(runtime, small=True) as buffers:
+        return begin_walk(runtime, defines, dirs, tiles, start, linear, buffers, most_moves)()
+
+
+def begin_walk(
+    runtime: Runtime,
+    defines: dict[str, int],
+    dirs: Any,
+    tiles: NDArray[np.int64],
+    start: tuple[int, int, int],
+    linear: bool,
+    buffers: Buffers,
+    most_moves: int | None = None,
+) -> Callable[[], tuple[Walk, int, NDArray[np.int32]]]:
+    """Enqueue a walk back through many tiles in one launch, in ``buffers`` that live until it is
+    done.
 
     ``defines``: see :func:`walk_defines`.  ``dirs``: the buffer that holds the tiles' moves.
     ``tiles``: a row for each, one at least, in the order that the path comes to them: row and
@@ -50,27 +67,31 @@ def walk_tiles(
     ``linear``: gaps have no opening cost.  ``most_moves``: no path in these tiles has more; None:
     rows and columns that lie before the start.
 
-    Returns the walk, its place counted as the corners are, and the tile where the path ended, or
-    the number of tiles where no later one has the cell that it came to; and for each tile the row,
-    column and state with which the path came there and how many moves it had made, which is -1
-    where it did not.
+    Returns what waits for it and returns the walk, its place counted as the corners are, and the
+    tile where the path ended, or the number of tiles where no later one has the cell that it came
+    to; and for each tile the row, column and state with which the path came there and how many
+    moves it had made, which is -1 where it did not.
     """
     row, column, state = start
     tiles = np.ascontiguousarray(tiles, np.int64).reshape(-1, 5)
     head = PLACE_BYTES + 16 * len(tiles)
     size = head + (row + column if most_moves is None else most_moves)
-    with Buffers(runtime, small=True) as buffers:
-        found, table = buffers.empty(size), buffers.of(tiles)
-        kernel = BoundKernel(runtime, TRACE, defines)
-        kernel.bind(dirs=dirs, tiles=table, count=len(tiles), row=row, column=column, state=state)
-        kernel.bind(linear=int(linear), found=found)
-        buffers.write(found, np.full(4 * len(tiles), -1, np.int32), PLACE_BYTES)
-        buffers.send()
-        kernel.launch(1, defines["WALKERS"])
-        walked = buffers.read(found, size, dtype=np.uint8)
-    row, column, state, ended, made, tile = walked[:PLACE_BYTES].view(np.int32).tolist()
-    walk = Walk(walked[head:][:made].copy(), row, column, state, bool(ended))
-    return walk, tile, walked[PLACE_BYTES:head].view(np.int32).reshape(-1, 4)
+    found, table = buffers.empty(size), buffers.of(tiles)
+    kernel = BoundKernel(runtime, TRACE, defines)
+    kernel.bind(dirs=dirs, tiles=table, count=len(tiles), row=row, column=column, state=state)
+    kernel.bind(linear=int(linear), found=found)
+    buffers.write(found, np.full(4 * len(tiles), -1, np.int32), PLACE_BYTES)
+    buffers.send()
+    kernel.launch(1, defines["WALKERS"])
+    read = buffers.read_later(found, size, dtype=np.uint8)
+
+    def walked() -> tuple[Walk, int, NDArray[np.int32]]:
+        items = read()
+        row, column, state, ended, made, tile = items[:PLACE_BYTES].view(np.int32).tolist()
+        walk = Walk(items[head:][:made].copy(), row, column, state, bool(ended))
+        return walk, tile, items[PLACE_BYTES:head].view(np.int32).reshape(-1, 4)
+
+    return walked
 
 
 class DeviceDirections:

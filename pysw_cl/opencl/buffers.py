@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
@@ -323,6 +324,29 @@ class Buffers:
                 self._kept.send()
         except cl.Error as error:
             raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
+
+    def read_later(
+        self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32
+    ) -> Callable[[], NDArray[Any]]:
+        """Enqueue what :meth:`read` does, and give what waits for it and returns the items."""
+        import pyopencl as cl
+
+        out = np.empty(count, dtype)
+        queue, start = self._runtime.queue, offset * out.itemsize
+        try:
+            copy = cl.enqueue_copy(queue, out, buffer, src_offset=start, is_blocking=False)
+            queue.flush()
+        except cl.Error as error:
+            raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
+
+        def items() -> NDArray[Any]:
+            try:
+                copy.wait()
+            except cl.Error as error:
+                raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
+            return out
+
+        return items
 
     def read(self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32) -> NDArray[Any]:
         """``count`` items of a buffer from item ``offset``; waits for the queue."""
