@@ -222,13 +222,13 @@ class Ahead:
         self.levels = list(self._levels(self.lines.side))
         most = path_bytes(len(problem.query), len(problem.target))
         inner = max(0, len(self.levels) - 1)
-        left = 1 - INNER_SHARE - MOVES_SHARE - engine.held_bytes / most
-        first = min(FIRST_SHARE, LEFT_SHARE * max(0, left))
-        shares = [first, *inner * [INNER_SHARE / max(1, inner)], MOVES_SHARE]
-        self.level_bytes = [min(most * share, engine.most_bytes) for share in shares]
+        left = max(0, (1 - INNER_SHARE - MOVES_SHARE) * most - engine.held_bytes)
+        shares = [*inner * [INNER_SHARE / max(1, inner)], MOVES_SHARE]
+        sizes = [min(FIRST_SHARE * most, LEFT_SHARE * left), *(most * share for share in shares)]
+        self.level_bytes = [min(size, engine.most_bytes) for size in sizes]
         self.end, self.sets = Hit(0, 0, 0), list[SetLines]()
         self.refused: int | None = None  # the level of a tile that was computed for another path
-        self.most_tiles = [MOST_TILES] * len(shares)
+        self.most_tiles = [MOST_TILES] * len(sizes)
         self.failed = False
 
     def _levels(self, side: int) -> Iterator[tuple[int, int]]:
