@@ -26,7 +26,7 @@ from ..engines.sweep import Area
 from ..engines.tile_set import Part, TileSet
 from ..errors import DeviceError
 from ..tile import REACH, EdgeArray, Hit, Source
-from .path import Path, path_bytes
+from .path import GRID_SHARE, Path, path_bytes
 from .problem import Problem
 
 #: Side of a tile whose moves are kept, in rows and columns.
@@ -222,9 +222,11 @@ class Ahead:
         self.levels = list(self._levels(self.lines.side))
         most = path_bytes(len(problem.query), len(problem.target))
         inner = max(0, len(self.levels) - 1)
-        left = max(0, (1 - INNER_SHARE - MOVES_SHARE) * most - engine.held_bytes)
-        shares = [*inner * [INNER_SHARE / max(1, inner)], MOVES_SHARE]
-        sizes = [min(FIRST_SHARE * most, LEFT_SHARE * left), *(most * share for share in shares)]
+        free = max(0, most - engine.held_bytes)
+        scale = min(most, free / (1 - GRID_SHARE))  # less where the grid has more than its share
+        others = [*inner * [INNER_SHARE / max(1, inner) * scale], MOVES_SHARE * scale]
+        first = min(FIRST_SHARE * most, LEFT_SHARE * (free - (INNER_SHARE + MOVES_SHARE) * scale))
+        sizes = [first, *others]
         self.level_bytes = [min(size, engine.most_bytes) for size in sizes]
         self.end, self.sets = Hit(0, 0, 0), list[SetLines]()
         self.refused: int | None = None  # the level of a tile that was computed for another path
