@@ -146,8 +146,13 @@ class SideBySide:
 
     @property
     def held_bytes(self) -> int:
-        """Memory that is taken, edges elsewhere included."""
-        return self.engine.edge_bytes + self._buffers.bytes
+        """Memory that is taken, with edges elsewhere and what any launch takes beside its tiles."""
+        groups = [
+            state_bytes(Grid(1, 1, 1, plan.T, plan.alpha, "ticketed"), plan.B)
+            + 8 * plan.B * plan.chunk
+            for plan in self._plans.values()
+        ]
+        return self.engine.edge_bytes + self._buffers.bytes + max(groups)
 
     def cost(self) -> tuple[dict[str, int], int]:
         """Cells by lane set and launches since this was asked last."""
