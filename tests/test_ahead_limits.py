@@ -80,7 +80,16 @@ def failing(calls: int, original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "calls"), [("__init__", 1), ("_keep", 1), ("_keep", 4), ("_launch", 3), ("moves", 2), ("walk", 2), ("_take", 7)]
+    ("name", "calls"),
+    [
+        ("__init__", 1),
+        ("_keep", 1),
+        ("_keep", 4),
+        ("_launch", 3),
+        ("moves", 2),
+        ("walk", 2),
+        ("_take", 7),
+    ],
 )
 def test_where_memory_lacks_tiles_go_one_by_one(
     name: str, calls: int, seen: Seen, monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,7 @@ import pytest
 from side_by_side import Seen, constants, every_plan, pairs, plan_of, watched
 
 import pysw_cl
-from pysw_cl import api, path_reader, runs
+from pysw_cl import api, in_threads, path_reader
 from pysw_cl.drivers.path import Path
 from pysw_cl.errors import InternalError
 from pysw_cl.frame import Frame
@@ -121,7 +121,7 @@ def test_a_path_that_is_not_where_its_moves_lead() -> None:
 
 
 def test_a_short_path_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "ThreadPoolExecutor", None)
+    monkeypatch.setattr(in_threads, "ThreadPoolExecutor", None)
     r = pysw_cl.align("ACGT" * 30, "ACGT" * 20 + "ACT" * 5, **REFERENCE)
     assert r.rescore() == r.score > 0
 

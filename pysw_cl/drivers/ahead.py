@@ -26,7 +26,7 @@ from ..engines.sweep import Area
 from ..engines.tile_set import Part, TileSet
 from ..errors import DeviceError
 from ..tile import REACH, EdgeArray, Hit, Source
-from .path import Path, path_bytes
+from .path import GRID_SHARE, Path, path_bytes
 from .problem import Problem
 
 #: Side of a tile whose moves are kept, in rows and columns.
@@ -254,13 +254,15 @@ class Ahead:
         self.levels = list(self._levels(self.lines.side))
         most = max(1, path_bytes(len(problem.query), len(problem.target)))
         inner = max(0, len(self.levels) - 1)
-        left = 1 - INNER_SHARE - MOVES_SHARE - engine.held_bytes / most
-        first = min(FIRST_SHARE, LEFT_SHARE * max(0, left))
-        shares = [first, *inner * [INNER_SHARE / max(1, inner)], MOVES_SHARE / 2]
-        self.level_bytes = [min(most * share, engine.most_bytes) for share in shares]
+        free = max(0, most - engine.held_bytes)
+        scale = min(most, free / (1 - GRID_SHARE))  # less where the grid has more than its share
+        others = [*inner * [INNER_SHARE / max(1, inner) * scale], MOVES_SHARE / 2 * scale]
+        first = min(FIRST_SHARE * most, LEFT_SHARE * (free - (INNER_SHARE + MOVES_SHARE) * scale))
+        sizes = [first, *others]
+        self.level_bytes = [min(size, engine.most_bytes) for size in sizes]
         self.end, self.sets = Hit(0, 0, 0), list[SetLines]()
         self.refused: int | None = None  # the level of a tile that was computed for another path
-        self.most_tiles = [MOST_TILES] * len(shares)
+        self.most_tiles = [MOST_TILES] * len(sizes)
         self.failed = False
         self._begun: Step | None = None  # tiles with moves that were begun before they were needed
         self._slot = 0  # of the two that tiles with moves take in turn

@@ -66,10 +66,10 @@ def search(
     if end is None:
         edges, shape = problem.edges, tile_shape(m, n, plan.tile_cells, plan.busy_rows)
         if want_path:
-            most = most_pieces(m, n)
-            packs = engine.packs(problem.scoring) and shape == (m, n)
-            if packs:
-                packs, most = most_pieces(m, n, True) > most, most_pieces(m, n, True)
+            most, more = most_pieces(m, n), most_pieces(m, n, packed=True)
+            packs = more > most and shape == (m, n)
+            packs = packs and engine.packs(problem.scoring, m, n, more - 1)
+            most = more if packs else most
             quantum = engine.strip_rows(*shape)
             rows, columns = grid_places(m, quantum, most), grid_places(n, 1, most)
             restarts = grid = SavedGrid.over(edges, rows, columns)

@@ -14,6 +14,8 @@ from ..tile import Hit
 CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
 #: Memory that a path takes, and of it for each row and column of the matrix.
 PATH_BYTES, SIDE_BYTES = 500_000_000, 100
+#: Share of it that the first grid takes at most while the path is walked.
+GRID_SHARE = 0.36
 
 
 def path_bytes(m: int, n: int) -> int:

@@ -22,15 +22,14 @@ from ..engines.sweep import Area, cuts, sweep, tile_shape
 from ..errors import InternalError
 from ..tile import Edges, Hit
 from .ahead import Ahead
-from .path import CONSUMES_QUERY, CONSUMES_TARGET, Path, path_bytes
+from .path import CONSUMES_QUERY, CONSUMES_TARGET, GRID_SHARE, Path, path_bytes
 from .problem import Problem
 
 #: Pieces that a level of the grid cuts a side into at most; a level computes about 1/16 of the one
 #: above it again.
 MOST_PIECES = 16
-#: Shares of a path's memory that the first grid takes at most: while the path is walked, and before
-#: it is packed.
-GRID_SHARE, UNPACKED_SHARE = 0.36, 0.7
+#: Share of a path's memory that the first grid takes at most while it is packed.
+PACKING_SHARE = 0.96
 #: Side of a grid cell below which finer cells only add launches.
 LEAST_SIDE = 2048
 #: Columns that are walked at once however small the limit.
@@ -56,10 +55,16 @@ def grid_places(length: int, quantum: int, most: int | None = None, least: int =
 
 
 def most_pieces(m: int, n: int, packed: bool = False) -> int:
-    """Pieces of a side, for a grid in memory: k of them take (k - 1) (m + n) cells of it."""
+    """Pieces of a side, for a grid in memory: k of them take (k - 1) (m + n) cells of it.
+
+    Where those are ``packed``, rows first, all rows and then all columns are there twice
+    (`SavedGrid.packed`), and before that two lines more than the rows.
+    """
     lines = GRID_SHARE * path_bytes(m, n) / ((PACKED_BYTES if packed else 8) * (m + n))
     if packed:
-        lines = min(lines, UNPACKED_SHARE * path_bytes(m, n) / (8 * (m + n)))
+        most, both = PACKING_SHARE * path_bytes(m, n), 8 + PACKED_BYTES
+        lines = min(lines, (most - 2 * 8 * n) / (8 * m + both * n))
+        lines = min(lines, most / (both * m + PACKED_BYTES * n))
     return max(2, min(MOST_PIECES, 1 + int(lines)))
 
 

@@ -142,8 +142,9 @@ class Engine(Protocol):
         """Rows of a tile of all these columns, among tiles that follow each other (`Below`), and
         what they are a multiple of; None where one begins when the one above it is done."""
 
-    def packs(self, scoring: Scoring) -> bool:
-        """Does it pay to pack edges that stay on the device?"""
+    def packs(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
+        """Would ``lines`` inner rows of a tile of this size, and as many columns, stay on the
+        device until they are packed, and can they be?"""
 
     def packed_edge(self, cells: KeptEdge) -> PackedEdge | None:
         """The same cells in less memory; None where that cannot be done."""

@@ -10,6 +10,7 @@ from ..errors import DeviceError, InternalError
 from ..opencl.buffers import Buffers
 from ..opencl.device import Runtime
 from ..opencl.program import BoundKernel, KernelSpec
+from ..scoring import Scoring
 from ..tile import Edge, Ints
 
 #: cl/packed_edge.cl's: cells of a block, and 32-bit numbers before the blocks.
@@ -20,8 +21,8 @@ INT_MIN, RAW = -(1 << 31), -(1 << 31) + (1 << 27)
 LEAST_RAW, BLOCKS_A_RAW = 64, 32
 #: Bytes of a cell, with room for raw blocks.
 PACKED_BYTES = 3.5
-#: How far an X may be below its H.
-MOST_GAP = 255
+#: How far an H may be above the lowest of its block, and an X below its H.
+MOST_RISE, MOST_GAP = 65535, 255
 #: Work-items of a group.
 GROUP = 128
 #: Cells that pass between host and device at a time: 8 bytes each of memory on the device.
@@ -43,6 +44,14 @@ UNPACK = KernelSpec(
         *("to", "h_at:long", "x_at:long"),
     ),
 )
+
+
+def holds(scoring: Scoring) -> bool:
+    """Do blocks hold all that a sweep computes?  Over k steps along a row or a column H rises by at
+    most k (highest + extend) + open and falls by less (`Bounds.fits16`).  Only where cells are
+    unreachable or pruned may a block be raw."""
+    rise = (CELLS - 1) * (max(0, scoring.highest) + scoring.gap_extend) + scoring.gap_open
+    return rise <= MOST_RISE and scoring.gap_open <= MOST_GAP
 
 
 class PackedEdge:

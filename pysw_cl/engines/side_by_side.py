@@ -162,8 +162,14 @@ class SideBySide:
 
     @property
     def held_bytes(self) -> int:
-        """Memory that is taken, edges elsewhere included."""
-        return self.engine.edge_bytes + self._buffers.bytes
+        """Memory that is taken, with edges elsewhere and what any launch takes beside its tiles."""
+        groups = {
+            moves: state_bytes(Grid(1, 1, 1, plan.T, plan.alpha, "ticketed"), plan.B)
+            + 8 * plan.B * plan.chunk
+            for moves, plan in self._plans.items()
+        }
+        beside = groups[False] + 2 * groups[True]  # of a level, and of two launches with moves
+        return self.engine.edge_bytes + self._buffers.bytes + beside
 
     def cost(self) -> tuple[dict[str, int], int]:
         """Cells by lane set and launches since this was asked last."""

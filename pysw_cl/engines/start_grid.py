@@ -81,8 +81,9 @@ class SavedGrid(StartGrid):
             packed: dict[int, Source] = {}
             for at, edge in kept.items():
                 smaller = pack(edge.kept) if edge.kept is not None else None
-                if smaller is not None:
-                    packed[at] = smaller
+                if smaller is None:
+                    break
+                packed[at] = smaller
             whole = len(packed) == len(kept)
             lines.append(packed if whole else dict(kept))
             for edge in kept.values() if whole else ():

@@ -19,7 +19,7 @@ from ..scoring import Scoring
 from ..tile import EdgeArray, KeptEdge, View
 from .base import TileJob, TileResult
 from .chain import DEPTH, Chain
-from .packed_edge import MOST_GAP, PackedEdge
+from .packed_edge import PackedEdge, holds
 from .parts import by_parts
 from .side_by_side import SideBySide
 from .tile_kernel import planned
@@ -57,7 +57,8 @@ class WavefrontEngine:
         if isinstance(job.top, EdgeArray):
             job = replace(job, top=job.top.read(0, len(job.top)))
         if job.rows or job.columns:
-            if not self.inner or not self._in_memory(job):
+            inner = len(job.rows), len(job.columns)
+            if not self.inner or not self._in_memory(*job.size, *inner):
                 return by_parts(self.tile, job, job.rows, job.columns)
             if planned(self.plan, job, bool(self.runtime.advice["permute"]))[0] is None:
                 return by_parts(self.tile, job, job.rows, ())
@@ -135,11 +136,11 @@ class WavefrontEngine:
         tiles = SideBySide(self, query, target, scoring, floor, rows)
         return tiles if tiles.able else None
 
-    def _in_memory(self, job: TileJob) -> bool:
-        """Does the device hold all inner rows and columns, with half of its memory to spare?"""
-        m, n = job.size
-        across = 8 * (n + 2 * self.plan.T) * (2 + len(job.rows))
-        down = 8 * (m + self.row_quantum) * len(job.columns)
+    def _in_memory(self, m: int, n: int, rows: int, columns: int) -> bool:
+        """Does the device hold so many inner rows and columns of a tile of this size, with half of
+        its memory to spare?"""
+        across = 8 * (n + 2 * self.plan.T) * (2 + rows)
+        down = 8 * (m + self.row_quantum) * columns
         piece, limit = (
             int(getattr(self.runtime.device, name))
             for name in ("max_mem_alloc_size", "global_mem_size")
@@ -160,17 +161,21 @@ class WavefrontEngine:
             quantum *= warps_of(plan.B, schedulers, units)
         return max(1, plan.busy_rows // DEPTH // quantum) * quantum, quantum
 
-    def packs(self, scoring: Scoring) -> bool:
-        """See :class:`pysw_cl.engines.base.Engine`: X is up to the opening of a gap below H."""
-        return self.inner and self.runtime.advice["ahead"] and scoring.gap_open <= MOST_GAP
+    def packs(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
+        """See :class:`pysw_cl.engines.base.Engine`."""
+        if not self.inner or not self.runtime.advice["ahead"] or not holds(scoring):
+            return False
+        return self._in_memory(rows, columns, lines, lines)
 
     def packed_edge(self, cells: KeptEdge) -> PackedEdge | None:
         """See :class:`pysw_cl.engines.base.Engine`."""
-        edge = PackedEdge(self.runtime, len(cells), cells.lost)
-        self._packed.add(edge)
-        self.took(0)
-        edge.take(0, cells.buffer, cells.h_at, cells.x_at, len(cells))
-        return edge if edge.ok else None
+        with suppress(DeviceError):  # no memory: it stays as it is
+            edge = PackedEdge(self.runtime, len(cells), cells.lost)
+            self._packed.add(edge)
+            self.took(0)
+            edge.take(0, cells.buffer, cells.h_at, cells.x_at, len(cells))
+            return edge if edge.ok else None
+        return None
 
     def settle(self) -> None:
         """See :class:`pysw_cl.engines.base.Engine`."""

@@ -1,0 +1,259 @@
+"""Rows and columns of a grid that are packed on the device: the same cells in less memory."""
+
+from __future__ import annotations
+
+import gc
+from copy import copy
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from saving import key
+from side_by_side import HOW, constants, every_plan, pairs, plan_of, related, watched
+
+import pysw_cl
+from pysw_cl.drivers import path as path_module
+from pysw_cl.drivers import traceback
+from pysw_cl.drivers.ahead import Ahead
+from pysw_cl.drivers.path import path_bytes
+from pysw_cl.drivers.traceback import GRID_SHARE, most_pieces
+from pysw_cl.engines.packed_edge import PACKED_BYTES, PackedEdge, holds
+from pysw_cl.engines.start_grid import SavedGrid, StartGrid
+from pysw_cl.engines.sweep import Area, cuts, sweep
+from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.errors import DeviceError
+from pysw_cl.opencl.device import get_runtime
+from pysw_cl.plan import make_plan
+from pysw_cl.scoring import make_scoring
+from pysw_cl.tile import Border, Edge, EdgeArray, Edges, KeptEdge, View, Want
+
+
+@pytest.fixture
+def ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles go side by side on any device."""
+    monkeypatch.setitem(get_runtime("auto").advice, "ahead", True)
+
+
+def swept(local: bool, m: int = 700, n: int = 900) -> tuple[WavefrontEngine, SavedGrid]:
+    """A grid that a sweep kept on the device."""
+    runtime, rng = get_runtime("auto"), np.random.default_rng(7)
+    lanes = "packed" if runtime.info.kind != "cpu" else "vector"
+    engine = WavefrontEngine(runtime, make_plan(runtime, plan_of(lanes)))
+    scoring = make_scoring((2, -3), (5, 1))
+    query, target = (View(rng.integers(0, 4, length).astype(np.uint8)) for length in (m, n))
+    border = Border(local, scoring.gap_open, scoring.gap_extend)
+    rows, columns = cuts(m, m // 3, engine.strip_rows(m, n)), cuts(n, n // 4, 1)
+    grid = SavedGrid.over(Edges(0, border, border), rows, columns)
+    floor, want = (0, Want("all")) if local else (None, Want("corner"))
+    sweep(engine, query, target, scoring, floor, grid.saving(), want)
+    assert grid.rows and len(grid.columns) == 3
+    return engine, grid
+
+
+def lines(grid: StartGrid) -> dict[str, Edge]:
+    """All cells of a grid."""
+    kinds = {"row": grid.rows, "column": grid.columns}
+    length = {"row": 900, "column": 700}
+    return {
+        f"{kind} {at}": edge.read(0, length[kind])
+        for kind, edges in kinds.items()
+        for at, edge in edges.items()
+    }
+
+
+def same(found: dict[str, Edge], wanted: dict[str, Edge]) -> None:
+    assert found.keys() == wanted.keys()
+    for name, edge in found.items():
+        np.testing.assert_array_equal(edge.h, wanted[name].h, name)
+        np.testing.assert_array_equal(edge.x, wanted[name].x, name)
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_a_packed_grid_is_the_same(local: bool) -> None:
+    """And what it was before is given back."""
+    engine, grid = swept(local)
+    wanted, raw = lines(grid), engine.edge_bytes
+    area = Area(max(grid.rows), 700, max(grid.columns), 900)
+    corner, edges = grid.corner(area), grid.edges_of(area)
+    packed = grid.packed(engine.packed_edge)
+    gc.collect()
+    both = [*packed.rows.values(), *packed.columns.values()]
+    assert all(isinstance(edge, PackedEdge) for edge in both)
+    assert engine.edge_bytes == sum(edge.bytes for edge in both if isinstance(edge, PackedEdge))
+    assert not engine._room.edges and engine.peak_bytes > raw  # some are there twice meanwhile
+    same(lines(packed), wanted)
+    assert packed.start(700, 900) == grid.start(700, 900) == (area.row, area.column)
+    assert packed.corner(area) == corner
+    again = packed.edges_of(area)
+    for found, want in ((again.top, edges.top), (again.left, edges.left)):
+        same({"": found.read(0, 50)}, {"": want.read(0, 50)})
+
+
+def test_what_cannot_be_packed_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows or all columns, which share a buffer."""
+    engine, grid = swept(True)
+    wanted, asked = lines(grid), list[int]()
+    width = len(next(iter(grid.rows.values())))
+
+    def but_rows(edge: KeptEdge) -> PackedEdge | None:
+        asked.append(len(edge))
+        return None if len(edge) == width else engine.packed_edge(edge)
+
+    packed = grid.packed(but_rows)
+    assert asked == [900, 700, 700, 700]  # the second row is not tried
+    assert packed.rows == grid.rows
+    assert all(isinstance(edge, EdgeArray) and edge.kept for edge in packed.rows.values())
+    assert all(isinstance(edge, PackedEdge) for edge in packed.columns.values())
+    same(lines(packed), wanted)
+
+    def no_memory(*_: Any) -> None:
+        raise DeviceError("out of memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PackedEdge, "take", no_memory)
+        engine, grid = swept(True)
+        before = engine.edge_bytes
+        assert grid.packed(engine.packed_edge).rows == grid.rows
+        assert engine.edge_bytes == before
+        same(lines(grid), wanted)
+    for edge in (*grid.rows.values(), *grid.columns.values()):
+        edge.take(edge.read(0, len(edge)))  # cells that the host has
+        edge.kept = None
+    same(lines(grid.packed(engine.packed_edge)), wanted)
+
+
+def test_cells_that_blocks_do_not_hold() -> None:
+    """They are known from the scores before anything is computed."""
+    assert holds(make_scoring((1, -3), (255, 2))) and not holds(make_scoring((1, -3), (256, 2)))
+    assert holds(make_scoring((4000, -1), (20, 367))) and not holds(
+        make_scoring((4000, -1), (200, 2000))
+    )
+    assert holds(make_scoring("BLOSUM62", (10, 0.5)))
+
+
+@pytest.mark.usefixtures("ahead")
+def test_a_device_with_little_memory_packs_nothing() -> None:
+    """What does not stay on it while it is computed is not packed, so the grid is not cut finer."""
+    runtime, scoring = get_runtime("auto"), make_scoring((1, -3), (3, 2))
+    engine = WavefrontEngine(runtime, make_plan(runtime, plan_of("vector")))
+    assert engine.packs(scoring, 10_000, 10_000, 15)
+    little = SimpleNamespace(max_mem_alloc_size=4 << 20, global_mem_size=4 << 20)
+    engine.runtime = copy(runtime)
+    engine.runtime.device = little
+    assert engine.packs(scoring, 10_000, 10_000, 8)
+    assert not engine.packs(scoring, 10_000, 10_000, 15)
+
+
+@pytest.mark.parametrize("m", [10**4, 3 * 10**6, 33 * 10**6, 10**9])
+@pytest.mark.parametrize("n", [10**4, 3 * 10**6, 47 * 10**6, 10**9])
+@pytest.mark.parametrize("limit", [(500_000_000, 100), (0, 100), (0, 172), (0, 20), (1 << 20, 40)])
+def test_pieces_of_a_packed_grid(
+    m: int, n: int, limit: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They keep to what a path may take while they are computed, packed and read."""
+    for name, value in zip(("PATH_BYTES", "SIDE_BYTES"), limit, strict=True):
+        monkeypatch.setattr(path_module, name, value)
+    most, each = path_bytes(m, n), most_pieces(m, n, packed=True) - 1
+    rows, columns, bus = 8 * each * n, 8 * each * m, 2 * 8 * n
+    less = PACKED_BYTES / 8
+    peak = max(
+        rows + columns + bus + less * rows,  # rows are there twice
+        columns + less * (rows + columns),  # columns are
+    )
+    assert each == 1 or peak <= 0.97 * most
+    assert each == 1 or less * (rows + columns) <= GRID_SHARE * most
+    more = each + 1
+    if 1 < each < 15:  # one more would be too much
+        parts = peak - bus * (rows + columns + bus + less * rows == peak)
+        too_much = parts / each * more + bus > 0.95 * most
+        assert too_much or less * (rows + columns) / each * more > GRID_SHARE * most
+    if limit[1] >= 100:
+        assert most_pieces(m, n) <= each + 1
+
+
+@every_plan
+@pytest.mark.parametrize("shape", [(2100, 40_000), (40_000, 2100), (9000, 9000)])
+def test_memory_stays_below_its_limit(
+    lanes: str, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of wide and tall matrices, too, and where nothing could be packed."""
+    plan, rng = plan_of(lanes), np.random.default_rng(4)
+    watched(monkeypatch)
+    constants(monkeypatch, PATH_BYTES=400_000, SIDE_BYTES=150, LEAST_SIDE=100)
+    grids: list[StartGrid] = []
+    packed = SavedGrid.packed
+
+    def seen_packed(self: SavedGrid, pack: Any) -> StartGrid:
+        grids.append(packed(self, pack))
+        return grids[-1]
+
+    init, planned = Ahead.__init__, list[float]()
+
+    def seen_init(self: Ahead, *args: Any) -> None:
+        init(self, *args)
+        planned.append(self.engine.held_bytes + sum(self.level_bytes))
+
+    monkeypatch.setattr(SavedGrid, "packed", seen_packed)
+    monkeypatch.setattr(Ahead, "__init__", seen_init)
+    a, b = related(rng, max(shape))
+    a, b = a[: shape[0]], b[: shape[1]]
+    limit = path_bytes(len(a), len(b))
+    found = pysw_cl.align(a, b, plan=plan, **HOW)
+    assert len(grids[0].columns) > most_pieces(len(a), len(b)) - 1
+    assert all(isinstance(edge, PackedEdge) for edge in grids[0].columns.values())
+    assert found.stats.device_bytes <= limit
+    monkeypatch.setattr(WavefrontEngine, "packed_edge", lambda *_: None)
+    again = pysw_cl.align(a, b, plan=plan, **HOW)
+    assert not any(isinstance(edge, PackedEdge) for edge in grids[1].columns.values())
+    assert again.stats.device_bytes <= limit
+    assert key(again) == key(found)
+    assert len(planned) == 2 and max(planned) <= limit
+
+
+MODES: list[dict[str, Any]] = [
+    {"mode": "local"},
+    {"mode": "local", "prune": False},
+    {"mode": "global", "max_cost": None},
+    {"mode": "global", "max_cost": None, "prune": False},
+    {"mode": "global", "free_ends": True, "max_cost": None},
+    {"mode": "global", "free_ends": (True, False, False, True), "max_cost": None},
+]
+
+
+@every_plan
+@pytest.mark.parametrize("side_by_side", [True, False])
+def test_paths_are_the_same_with_a_packed_grid(
+    lanes: str, side_by_side: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By tiles side by side, and one by one."""
+    plan, rng = plan_of(lanes), np.random.default_rng(9)
+    watched(monkeypatch)
+    constants(monkeypatch, PATH_BYTES=0, SIDE_BYTES=60, LEAST_SIDE=200)
+    if not side_by_side:
+        monkeypatch.setattr(WavefrontEngine, "side_by_side", lambda *_: None)
+    made: list[int] = []
+    pack = WavefrontEngine.packed_edge
+
+    def counted(self: WavefrontEngine, cells: KeptEdge) -> PackedEdge | None:
+        edge = pack(self, cells)
+        made.append(edge is not None)
+        return edge
+
+    monkeypatch.setattr(WavefrontEngine, "packed_edge", counted)
+    scorings: list[dict[str, Any]] = [
+        {"sub_score": (1, -3), "gap_cost": (3, 2)},
+        {"sub_score": (2, -1.5), "gap_cost": 1},
+        {"sub_score": (5, -4), "gap_cost": (255, 1)},
+    ]
+    for k, mode in enumerate(MODES):
+        for kind in ("similar", "long gap", "rotated"):
+            a, b = pairs(kind, rng, int(rng.integers(2000, 3500)))
+            options = {"plan": plan, **mode, **scorings[k % 3], **HOW}
+            before = len(made)
+            found = pysw_cl.align(a, b, **options)
+            assert sum(made[before:]) == len(made) - before >= 4
+            with monkeypatch.context() as patch:
+                patch.setattr(WavefrontEngine, "packs", lambda *_: False)
+                assert key(pysw_cl.align(a, b, **options)) == key(found), (a, b, options)
+            assert traceback.most_pieces(len(a), len(b), True) > 2
