@@ -18,7 +18,7 @@ from side_by_side import (
     watched,
 )
 
-from pysw_cl.drivers.ahead import Entry, GridLines, SetLines
+from pysw_cl.drivers.kept_lines import Entry, GridLines, SetLines
 
 
 @pytest.fixture

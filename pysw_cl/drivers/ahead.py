@@ -10,22 +10,18 @@ nothing had been.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import NamedTuple, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from ..engines.base import Engine, Walk
-from ..engines.packed_edge import PackedEdge
 from ..engines.side_by_side import Moves, SideBySide
 from ..engines.start_grid import StartGrid
 from ..engines.sweep import Area
 from ..engines.tile_set import Part, TileSet
 from ..errors import DeviceError
-from ..tile import REACH, EdgeArray, Hit, Source
+from ..tile import REACH, Hit
+from .kept_lines import Cell, GridLines, Lines, SetLines
 from .path import GRID_SHARE, Path, path_bytes
 from .problem import Problem
 
@@ -48,26 +44,8 @@ BEGUN = 64
 FIRST_SHARE, INNER_SHARE, MOVES_SHARE = 0.27, 0.25, 0.15
 #: Of what is not held yet and no other level's, what the first level may take.
 LEFT_SHARE = 0.95
-#: How far the cells are apart that are looked at on kept rows and columns of a whole matrix.
-SPACING = 8
 #: Tiles of a launch: at most, and at most where the guess was wrong early in the last one.
 MOST_TILES, FEW_TILES = 1024, 4
-
-
-class Cell(NamedTuple):
-    """A cell of kept rows and columns in which a path may be: the tile that it belongs to, its
-    corner, and how far the tile was computed, up to the cell's end."""
-
-    tile: int
-    area: Area
-
-
-class Entry(NamedTuple):
-    """Where a path probably enters a cell: the last cell of the matrix before it, and its H."""
-
-    row: int
-    column: int
-    h: int
 
 
 class Guess(NamedTuple):
@@ -92,133 +70,6 @@ class Step(NamedTuple):
         """Does the path come to the first of the tiles at this cell?"""
         area = self.parts[0].area
         return area.row < row <= area.row_end and area.column < column <= area.column_end
-
-
-class Lines(Protocol):
-    """Kept rows and columns, with cells between them."""
-
-    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
-        """The cell around a cell of the matrix, of this tile or a later one."""
-
-    def entry(self, cell: Cell, row: int, column: int) -> Entry:
-        """Where a path to (row, column) probably enters the cell."""
-
-    def h_at(self, row: int, column: int) -> int | None:
-        """H of a cell of the matrix, if it is on a kept row or column."""
-
-
-class GridLines:
-    """The rows and columns that a sweep kept, as far as the cell (rows, columns)."""
-
-    def __init__(self, grid: StartGrid, rows: int, columns: int, match: int) -> None:
-        self.grid, self.match = grid, match
-        self._rows = [0, *sorted(row for row in grid.rows if row < rows), rows]
-        self._columns = [0, *sorted(column for column in grid.columns if column < columns), columns]
-
-    @property
-    def side(self) -> int:
-        """The longest side of a cell."""
-        return int(max(*np.diff(self._rows), *np.diff(self._columns)))
-
-    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
-        """See :class:`Lines`."""
-        if row < 1 or column < 1:
-            return None
-        a, b = bisect_left(self._rows, row), bisect_left(self._columns, column)
-        rows, columns = self._rows[a - 1 : a + 1], self._columns[b - 1 : b + 1]
-        return Cell(0, Area(*rows, *columns))
-
-    def entry(self, cell: Cell, row: int, column: int) -> Entry:
-        """See :class:`Lines`."""
-        area, (top, left) = cell.area, self.grid.sides(cell.area)
-        best, found = None, Entry(area.row, area.column, 0)
-        for source, first, along, across in (
-            (top, area.column, column - area.column, row - area.row),
-            (left, area.row, row - area.row, column - area.column),
-        ):
-            h = _some(source, first, first + along)
-            places = np.arange(0, along, SPACING)
-            promise = h + self.match * np.minimum(across, along - 1 - places)
-            at = int(promise.argmax())
-            if best is None or promise[at] > best:
-                best, place = promise[at], first + SPACING * at + 1
-                found = Entry(area.row, place, int(h[at]))
-                if source is left:
-                    found = Entry(place, area.column, int(h[at]))
-        return found
-
-    def h_at(self, row: int, column: int) -> int | None:
-        """See :class:`Lines`."""
-        if row in self.grid.rows:
-            return _one(self.grid.rows[row], column)
-        if column in self.grid.columns:
-            return _one(self.grid.columns[column], row)
-        return None
-
-
-def _some(source: Source, start: int, stop: int) -> NDArray[np.int32]:
-    """H of some cells of an edge: near enough to guess from."""
-    if isinstance(source, PackedEdge):
-        return source.read_h(start, stop, SPACING)
-    kept = source.kept if isinstance(source, EdgeArray) else None
-    h = source.read(start, stop).h if kept is None else kept.read_h(start, stop)
-    return h[::SPACING]
-
-
-def _one(source: Source, cell: int) -> int:
-    """H of a cell (from 1) of an edge."""
-    if isinstance(source, PackedEdge):
-        return source.h_at(cell - 1)
-    return int(source.read(cell - 1, cell).h[0])
-
-
-class SetLines:
-    """The rows and columns that tiles on a device keep."""
-
-    def __init__(self, tiles: TileSet) -> None:
-        self.tiles = tiles
-        self.at = 0  # the tile that the path is in
-
-    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
-        """See :class:`Lines`."""
-        steps = self.tiles.steps
-        for k in range(tile, len(self.tiles.parts)):
-            area = self.tiles.parts[k].area
-            if area.row < row <= area.row_end and area.column < column <= area.column_end:
-                r = area.row + (row - area.row - 1) // steps[0] * steps[0]
-                c = area.column + (column - area.column - 1) // steps[1] * steps[1]
-                return Cell(
-                    k,
-                    Area(
-                        r,
-                        min(r + steps[0], area.row_end),
-                        c,
-                        min(c + steps[1], area.column_end),
-                    ),
-                )
-        return None
-
-    def entry(self, cell: Cell, row: int, column: int) -> Entry:
-        """See :class:`Lines`."""
-        whole, area = self.tiles.parts[cell.tile].area, cell.area
-        r, c = area.row - whole.row, area.column - whole.column
-        a, b = r // self.tiles.steps[0], c // self.tiles.steps[1]
-        above, before = self.tiles.peaks[cell.tile, :, a, b].tolist()
-        if above[0] >= before[0]:
-            return Entry(area.row, min(area.column + above[1] + 1, column), above[2])
-        return Entry(min(area.row + before[1] + 1, row), area.column, before[2])
-
-    def h_at(self, row: int, column: int) -> int | None:
-        """See :class:`Lines`."""
-        rows, columns = self.tiles.steps
-        for k, part in enumerate(self.tiles.parts):
-            a = part.area
-            inside = a.row <= row <= a.row_end and a.column <= column <= a.column_end
-            on_row = (row - a.row) % rows == 0 and row < a.row_end and column > a.column
-            on_column = (column - a.column) % columns == 0 and column < a.column_end and row > a.row
-            if inside and (on_row or on_column):
-                return self.tiles.h_at(k, row, column)
-        return None
 
 
 class Ahead:
