@@ -55,12 +55,13 @@ class Place:
 
 @dataclass
 class Begun:
-    """A tile on the device."""
+    """A tile on the device; ``ready``: the event of its buffers being filled."""
 
     job: TileJob
     run: TileRun
     buffers: Buffers
     below: Below | None
+    ready: Any = None
     done: bool = False
 
 
@@ -190,6 +191,8 @@ class Chain:
 
     def _taken(self, one: Begun) -> bool:
         """Are all strips of a tile in the hands of groups that run, or done?"""
+        if not self._complete(one.ready):
+            return False  # its ticket may still be that of a tile before
         side = self.runtime.beside(self._count % self._places)  # whose queue has nothing to do
         with Buffers(side) as buffers:
             return bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)
@@ -213,9 +216,11 @@ class Chain:
         import pyopencl as cl
 
         self.bytes = max(self.bytes, self._own.bytes + sum(pool.bytes for _, pool in self._sides))
-        one.run.run()
+        queue = one.run.runtime.queue
         try:
-            one.run.runtime.queue.flush()
+            one.ready = cl.enqueue_marker(queue)
+            one.run.run()
+            queue.flush()
         except cl.Error as error:
             raise DeviceError(f"{self.runtime.info.name} failed: {error}") from None
 
