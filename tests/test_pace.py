@@ -23,16 +23,22 @@ class Run:
         given = {"quantum": 1000, "busy_rows": 2000, "disk_size": None, "used": 0, "free": 1 << 50}
         self.pace = Pace(m, n, **{**given, "stop_at": None, **how})
 
-    def heights(self, row_bytes: int, writer_seconds: float = 0.0) -> list[int]:
-        todo, heights = self.m, []
-        while todo:
-            heights.append(self.pace.height(todo, todo))
-            todo -= heights[-1]
-            self.now += heights[-1] * self.n / self.speed
-            self.pace.saving(SimpleNamespace(bytes=row_bytes))  # type: ignore[arg-type]
-            self.pace.computed(heights[-1], len(heights) * writer_seconds)
+    def heights(self, row_bytes: int, writer_seconds: float = 0.0, begun: int = 1) -> list[int]:
+        """``begun``: bands that the device works on at once."""
+        todo, heights, done = self.m, [], 0
+        files: list[Any] = []
+        while todo or done < len(heights):
+            while todo and len(heights) < done + begun:
+                heights.append(self.pace.height(todo, todo))
+                files.append(SimpleNamespace(bytes=0))
+                self.pace.saving(files[-1])
+                todo -= heights[-1]
+            self.now += heights[done] * self.n / self.speed
+            files[done].bytes = row_bytes
+            self.pace.computed(heights[done], (done + 1) * writer_seconds)
+            done += 1
         assert sum(heights) == self.m
-        assert all(height % 1000 == 0 for height in heights[:-1])
+        assert all(height % self.pace.quantum == 0 for height in heights[:-1])
         return heights
 
 
@@ -85,3 +91,49 @@ def test_a_run_that_is_to_stop_has_a_row_by_then(monkeypatch: pytest.MonkeyPatch
         run.now += height * run.n / run.speed
         pace_.computed(height, 0)
     assert run.now < 3010
+
+
+# Bands that follow each other
+
+
+def test_little_is_waited_for_in_a_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A band needs no seconds, only what tiles need and as many rows as there may be."""
+    run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
+    run.pace.chained((60_000, 12_000))
+    heights = run.heights(1_500_000, begun=7)
+    assert set(heights[:5]) == {72_000} and max(heights) <= 96_000
+    run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
+    run.pace.chained((12_000, 12_000))
+    heights = run.heights(1_500_000, begun=7)
+    assert min(heights[:-1]) >= 5_000_000 / pace.MOST_ROWS and max(heights) <= 60_000
+
+
+def test_a_chain_waits_for_the_writer(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, 10**8, 10**8, 3e12)
+    run.pace.chained((400_000, 20_000))
+    heights = run.heights(30_000_000, writer_seconds=20.0, begun=7)
+    seconds = [height * run.n / run.speed for height in heights]
+    assert seconds[0] < 32 and min(seconds[20:-1]) > 39 and max(seconds) < 50
+    assert all(two <= 4 * one + 20_000 for one, two in pairwise(heights))
+
+
+@pytest.mark.parametrize("begun", [1, 3, 8])
+def test_a_chain_keeps_the_disk_size(begun: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bands that are begun take room: one row is taken to need as much as the last one did."""
+    for size in (1 * GIB, 20 * GIB):
+        for row_bytes in (30_000_000, 100_000_000):
+            run = Run(monkeypatch, 10**8, 10**8, 3e10, disk_size=size)
+            run.pace.chained((10_000, 5_000))
+            heights = run.heights(row_bytes, begun=begun)
+            assert 0.5 * size < row_bytes * len(heights) <= size + row_bytes
+
+
+def test_a_chain_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then bands are as high as they are without."""
+    run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
+    wanted = run.heights(1_500_000)
+    run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
+    run.pace.chained((60_000, 12_000))
+    assert run.pace.height(5_000_000, 5_000_000) == 72_000
+    run.pace.chained(None)
+    assert run.heights(1_500_000) == wanted

@@ -9,6 +9,7 @@ and the canonical path does not depend on where they lie.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -17,7 +18,7 @@ from ..checkpoint import Store
 from ..engines.base import Below, Engine, TileJob
 from ..engines.start_grid import StartGrid
 from ..engines.sweep import Progress, Sweep, tile_shape
-from ..errors import CheckpointError, InputError
+from ..errors import CheckpointError, DeviceError, InputError
 from ..results import Stats
 from ..stored_edges import BandWriter, SavedBand, Writer, stored_column, writing
 from ..tile import (
@@ -231,29 +232,41 @@ class SavedRun:
     def _fill_gap(self, writer: Writer, start: int, stop: int, todo: int) -> int:
         """Compute rows [start, stop) of ``todo`` that are left, and save them; gives what is left
         then."""
-        chained = self.engine.chained_rows(stop - start, self.n) if self._whole_rows() else None
-        self.pace.chained(chained)
-        if chained is not None:  # all bands take it as it is
+        rows = (
+            self.engine.chained_rows(stop - start, self.n)
+            if self._shape(self.m)[1] == self.n
+            else None
+        )
+        self.pace.chained(rows)
+        chained = rows is not None
+        if chained:  # all bands take it as it is
             self._target = View(self.problem.target.read(0, self.n))
-        band: _Band | None = self._begin(writer, start, stop, None, todo, chained is not None)
-        while band is not None:
-            self._compute(band)
-            todo -= band.end - band.start
-            self.pace.computed(band.end - band.start, writer.seconds)
-            if todo and self.clock.late():
-                writer.flush()
-                done = f"{100 - 100 * todo / self.m:.1f}% of the cells"
-                raise self.clock.stopped(f"{done}{self.store.what} are")
-            if band.next is None and band.end < stop:
-                band = self._begin(writer, band.end, stop, band.bottom, todo, False)
-            else:
+        band: _Band | None = self._begin(writer, start, stop, None, todo, chained)
+        try:
+            while band is not None:
+                self._compute(band)
+                todo -= band.end - band.start
+                self.pace.computed(band.end - band.start, writer.seconds)
+                if todo and self.clock.late():
+                    writer.flush()
+                    done = f"{100 - 100 * todo / self.m:.1f}% of the cells"
+                    raise self.clock.stopped(f"{done}{self.store.what} are")
+                if band.next is None and band.end < stop:
+                    if chained and band.sweep.below is not None:  # the engine did without
+                        chained = False
+                        self.pace.chained(None)
+                    band.next = self._begin(writer, band.end, stop, band.bottom, todo, chained)
                 band = band.next
+        except BaseException:
+            with suppress(DeviceError):  # what ends the run says more
+                self.engine.settle()
+            raise
         self.engine.settle()
         return todo
 
-    def _whole_rows(self) -> bool:
-        """Is a band one tile?"""
-        return tile_shape(self.m, self.n, self.tile_cells, self.busy_rows)[1] == self.n
+    def _shape(self, rows: int) -> tuple[int, int]:
+        """Rows and columns of the tiles of so many rows."""
+        return tile_shape(rows, self.n, self.tile_cells, self.busy_rows)
 
     def _begin(
         self,
@@ -292,16 +305,20 @@ class SavedRun:
             limits,
         )
         band = _Band(start, end, self.m - todo, file, bottom, sweep)
-        if chained and end < stop:
+        if chained and end < stop and self._one_tile(band):
             assert bottom is not None
 
-            def below() -> TileJob:
+            def below() -> TileJob | None:
                 left = todo - (end - start)
                 band.next = self._begin(writer, end, stop, bottom, left, chained)
-                return band.next.sweep.promise()
+                return band.next.sweep.promise() if self._one_tile(band.next) else None
 
             sweep.below = Below(stop - end, below)
         return band
+
+    def _one_tile(self, band: _Band) -> bool:
+        rows = band.end - band.start
+        return self._shape(rows) == (rows, self.n)
 
     def _known(self, start: int, end: int, where: str) -> tuple[Want, Limits]:
         """What is looked for in a band, and what needs not be, by what is known now."""
@@ -323,7 +340,7 @@ class SavedRun:
         best = [] if done.best is None else [done.best]
         band.sweep.want, band.sweep.limits = self._known(start, end, band.sweep.want.where)
         result = band.sweep.run(
-            tile_shape(end - start, n, self.tile_cells, self.busy_rows),
+            self._shape(end - start),
             lambda cells, _: self._tell(band.done, cells),
         )
         hits = [Hit(hit.score, start + hit.row, hit.column) for hit in result.hits]

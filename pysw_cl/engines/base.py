@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Below:
     """What lies below a tile, in the same columns: ``rows`` in all; ``tile()`` gives the tile that
-    will be asked for next, which an engine may begin before that is.  (Its ``top`` is then not yet
-    there to be read.)"""
+    will be asked for next, which an engine may begin before that is, or None.  (Its ``top`` is then
+    not yet there to be read.)"""
 
     rows: int
-    tile: Callable[[], TileJob]
+    tile: Callable[[], TileJob | None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ for groups that run only, so it cannot keep them from running.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,12 +55,13 @@ class Place:
 
 @dataclass
 class Begun:
-    """A tile on the device."""
+    """A tile on the device; ``ready``: the event of its buffers being filled."""
 
     job: TileJob
     run: TileRun
     buffers: Buffers
     below: Below | None
+    ready: Any = None
     done: bool = False
 
 
@@ -80,28 +82,32 @@ class Chain:
             return None
         whole = replace(job, query=np.broadcast_to(job.query[:1], m + job.below.rows))
         fits, _ = planned(plan, whole, bool(runtime.advice["permute"]))
-        if fits is None or m % (fits.T * fits.alpha):
+        if fits is None or m % (fits.T * fits.alpha) or not _room(runtime, fits, job, depth):
             return None
         return cls(runtime, fits, job, depth)
 
     def __init__(self, runtime: Runtime, plan: Plan, job: TileJob, depth: int) -> None:
         self.runtime, self.plan = runtime, plan
         self._places = depth + MORE
-        self._pools: list[Pool] = []
+        self._sides: list[tuple[Runtime, Pool]] = []
         self._own = Buffers(runtime)
-        stride = job.size[1] + 2 * plan.T
-        self._bus = self._own.empty(8 * stride * (2 + self._places + 1))
-        self._known = self._own.empty(4)
         self._letters: list[Any] = []
         self._begun: list[Begun] = []
+        self._done: Begun | None = None
         self._count, self._strips = 0, 0  # tiles begun so far, and their strips
         self._last: TileRun | None = None
         self.bytes = 0
-        self._begin(job)
-        self._own.write(self._known, np.array([self._begun[0].run.threshold], np.int32))
-        runtime.queue.finish()
-        self._start(self._begun[0])
-        self._done: Begun | None = None
+        try:
+            self._bus = self._own.empty(_bus_bytes(plan, job, self._places))
+            self._known = self._own.empty(4)
+            self._begin(job)
+            self._own.write(self._known, np.array([self._begun[0].run.threshold], np.int32))
+            runtime.queue.finish()
+            self._start(self._begun[0])
+        except BaseException:
+            with suppress(DeviceError):  # which it was, most likely
+                self.close()
+            raise
 
     def __contains__(self, job: TileJob) -> bool:
         return any(one.job is job for one in self._begun)
@@ -124,18 +130,23 @@ class Chain:
         """Wait for what is on the device, and give its memory back."""
         import pyopencl as cl
 
+        failed: cl.Error | None = None
         try:
-            for index in range(len(self._pools)):
-                self.runtime.beside(index).queue.finish()
-        except cl.Error as error:
-            raise DeviceError(f"{self.runtime.info.name} failed: {error}") from None
-        self._release()
-        for one in self._begun:
-            one.buffers.free()
-        self._begun.clear()
-        for pool in self._pools:
-            pool.forget()
-        self._own.free()
+            for side, _ in self._sides:
+                try:
+                    side.queue.finish()
+                except cl.Error as error:  # the others are waited for all the same
+                    failed = error
+        finally:
+            self._release()
+            for one in self._begun:
+                one.buffers.free()
+            self._begun.clear()
+            for _, pool in self._sides:
+                pool.forget()
+            self._own.free()
+        if failed is not None:
+            raise DeviceError(f"{self.runtime.info.name} failed: {failed}") from None
 
     def _release(self) -> None:
         """What the last result lent is needed no longer."""
@@ -162,40 +173,75 @@ class Chain:
         """Begin the next tile if it is time; says whether."""
         self._look()
         last = self._begun[-1]
-        if last.below is None or len(self._begun) >= self._places - 1 or not self._taken(last):
+        if last.below is None or not self._room_for(last) or not self._taken(last):
             return False
-        self._begin(last.below.tile())
+        job, last.below = last.below.tile(), None
+        if job is None or (job.below is not None and job.size[0] % (self.plan.T * self.plan.alpha)):
+            return False  # the chain ends here
+        self._begin(job)
         self._start(self._begun[-1])
         return True
 
+    def _room_for(self, last: Begun) -> bool:
+        """Is there room for one more like the ``last``?"""
+        if len(self._begun) == 1:
+            return True
+        asked = sum(one.buffers.bytes for one in (*self._begun, last))
+        return len(self._begun) < self._places - 1 and _spare(self.runtime, self._own.bytes, asked)
+
     def _taken(self, one: Begun) -> bool:
         """Are all strips of a tile in the hands of groups that run, or done?"""
+        if not self._complete(one.ready):
+            return False  # its ticket may still be that of a tile before
         side = self.runtime.beside(self._count % self._places)  # whose queue has nothing to do
         with Buffers(side) as buffers:
             return bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)
 
     def _begin(self, job: TileJob) -> None:
         index, plan = self._count % self._places, self.plan
-        side = self.runtime.beside(index)
-        if index == len(self._pools):
-            self._pools.append(Pool(side, int(side.device.max_mem_alloc_size)))
-        below = job.below
-        if below is not None and job.size[0] % (plan.T * plan.alpha):
-            raise InternalError(f"a tile of {job.size[0]} rows ends inside a strip of a chain")
+        if index == len(self._sides):
+            side = self.runtime.beside(index)
+            self._sides.append((side, Pool(side, int(side.device.max_mem_alloc_size))))
+        side, pool = self._sides[index]
         lines = [2 + (self._count + k) % (self._places + 1) for k in (0, 1)]
         letters = self._letters, self._own
         place = Place(plan, self._bus, self._known, self._last, *letters, self._strips, *lines)
-        buffers = Buffers(side, pool=self._pools[index])
+        buffers = Buffers(side, pool=pool)
         run = TileRun(side, plan, job, buffers, link=place)
-        self._begun.append(Begun(job, run, buffers, below))
+        self._begun.append(Begun(job, run, buffers, job.below))
         self._last, self._count = run, self._count + 1
         self._strips += run.grid.strips
 
     def _start(self, one: Begun) -> None:
-        one.run.run()
-        one.run.runtime.queue.flush()
-        own = sum(b.buffers.bytes for b in self._begun)
-        self.bytes = max(self.bytes, self._own.bytes + own)
+        import pyopencl as cl
+
+        self.bytes = max(self.bytes, self._own.bytes + sum(pool.bytes for _, pool in self._sides))
+        queue = one.run.runtime.queue
+        try:
+            one.ready = cl.enqueue_marker(queue)
+            one.run.run()
+            queue.flush()
+        except cl.Error as error:
+            raise DeviceError(f"{self.runtime.info.name} failed: {error}") from None
+
+
+def _bus_bytes(plan: Plan, job: TileJob, places: int) -> int:
+    """Memory of the lines that the tiles of a chain share."""
+    return 8 * (job.size[1] + 2 * plan.T) * (2 + places + 1)
+
+
+def _room(runtime: Runtime, plan: Plan, job: TileJob, depth: int) -> bool:
+    """Does the device hold a chain that has two tiles like ``job`` at least?"""
+    bus = _bus_bytes(plan, job, depth + MORE)
+    rows = (1 + 8 + 8 * job.right + 8 * len(job.columns)) * job.size[0]
+    whole = bus <= int(runtime.device.max_mem_alloc_size)
+    return whole and _spare(runtime, bus, 2 * rows)
+
+
+def _spare(runtime: Runtime, own: int, asked: int) -> bool:
+    """Is half of the memory left beside what a chain itself takes and what its tiles ask for, which
+    pools may keep in twice as much?"""
+    return own + 2 * asked <= int(runtime.device.global_mem_size) // 2
 
 
 def _alone(job: TileJob) -> bool:

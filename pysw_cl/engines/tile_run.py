@@ -263,6 +263,10 @@ class TileRun:
         grid, job, read = self.grid, self.job, self.buffers.read
         right = self._edge(*self.right, grid.m) if job.right else None
         bottom = self._line(int(self.lines[grid.strips])) if job.bottom else None
+        if bottom is not None and self.link is not None and self.prunes:
+            # the tile below may raise it meanwhile (cl/prune.clh): each number is old or new
+            least = bottom.h - np.int32(job.scoring.gap_open)
+            bottom = Edge(bottom.h, np.clip(bottom.x, least, bottom.h))
         best: tuple[Hit, ...] = ()
         top, found = None, 0
         records = read(self.record, RECORD_WORDS * self.walkers).reshape(-1, RECORD_WORDS)

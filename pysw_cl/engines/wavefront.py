@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from math import lcm
 from weakref import WeakSet
 
 from ..errors import DeviceError
@@ -73,7 +74,6 @@ class WavefrontEngine:
         except BaseException:
             with suppress(DeviceError):  # which it was, or the next job says
                 self.settle()
-            self._chain = None
             raise
         self.took(chain.bytes)
         return result
@@ -159,6 +159,8 @@ class WavefrontEngine:
         if LANE_SETS[plan.lanes].wide == "warp32" and self.runtime.advice["warps"]:
             schedulers, units = int(self.runtime.advice["warps"]), self.runtime.info.compute_units
             quantum *= warps_of(plan.B, schedulers, units)
+        wide = self.plan.without_narrow()  # whose strips are to end there, too
+        quantum = lcm(quantum, wide.T * wide.alpha)
         return max(1, plan.busy_rows // DEPTH // quantum) * quantum, quantum
 
     def packs(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
@@ -179,9 +181,9 @@ class WavefrontEngine:
 
     def settle(self) -> None:
         """See :class:`pysw_cl.engines.base.Engine`."""
-        if self._chain is not None:
-            self._chain.close()
-            self._chain = None
+        chain, self._chain = self._chain, None
+        if chain is not None:
+            chain.close()
 
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Memory of the moves of a tile: see :func:`pysw_cl.engines.tile_run.moves_bytes`."""

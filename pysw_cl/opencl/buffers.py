@@ -99,10 +99,18 @@ class Pool:
 
     def forget(self) -> None:
         """Drop the buffers."""
-        for buffer in self._kept.values():
-            LASTING.pop(id(buffer), None)
-            buffer.release()
-        self._kept.clear()
+        for key in list(self._kept):
+            self._drop(key)
+
+    def _drop(self, key: tuple[int, int]) -> None:
+        buffer = self._kept.pop(key)
+        LASTING.pop(id(buffer), None)
+        buffer.release()
+
+    @property
+    def bytes(self) -> int:
+        """What the buffers take."""
+        return sum(size for _, size in self._kept)
 
     def part(self, size: int, array: NDArray[Any] | None) -> Any:
         """A buffer of at least ``size`` bytes, with a copy of ``array``; None if that is much."""
@@ -111,8 +119,11 @@ class Pool:
         if not 0 < size <= self._most:
             return None
         self._asked += 1
-        key = self._asked, 1 << max(10, (size - 1).bit_length())
+        key = self._asked, min(1 << max(10, (size - 1).bit_length()), self._most)
         if key not in self._kept:
+            large = [old for old in self._kept if old[0] == key[0] and old[1] > POOLED_BYTES]
+            for old in large:  # of another size: of these only one is kept
+                self._drop(old)
             made = cl.Buffer(self._runtime.context, cl.mem_flags.READ_WRITE, key[1])
             self._kept[key] = LASTING[id(made)] = made
         buffer = self._kept[key]
