@@ -188,7 +188,9 @@ def test_too_little_memory_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     job = replace(job, rows=(8, 16), columns=(20,))
     check(engine, job, launches=1)
     monkeypatch.setattr(
-        wavefront.WavefrontEngine, "_in_memory", lambda _, job: not (job.rows or job.columns)
+        wavefront.WavefrontEngine,
+        "_in_memory",
+        lambda _, m, n, rows, columns: not (rows or columns),
     )
     check(engine, job, launches=6)
 
