@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,15 +23,16 @@ from .tile_set import FIRST, KEPT, ROWS, TOP_LINE, TileSet
 
 @dataclass(frozen=True)
 class Tally:
-    """What the groups of a launch count, in a buffer that is one of ``buffers``."""
+    """What the groups of a launch count, and its event."""
 
-    buffers: Buffers
+    event: Any
     buffer: Any
     walkers: int
 
-    def later(self) -> Callable[[], NDArray[np.int32]]:
-        """Enqueue to read it; gives what waits for it."""
-        return self.buffers.read_later(self.buffer, RECORD_WORDS * self.walkers)
+    def read(self, buffers: Buffers) -> NDArray[np.int32]:
+        """A row for each of them; waits for the queue of ``buffers``."""
+        records = buffers.read(self.buffer, RECORD_WORDS * self.walkers)
+        return records.reshape(-1, RECORD_WORDS)
 
 
 def _warps(runtime: Runtime) -> int:
@@ -142,5 +142,5 @@ def launch_tiles(
         **scores,
     )
     buffers.send()
-    kernel.launch(walkers // warps, warps * lanes.group(T), at_once=True)
-    return Tally(buffers, tally, walkers)
+    event = kernel.launch(walkers // warps, warps * lanes.group(T), at_once=True)
+    return Tally(event, tally, walkers)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..grid import Grid
 from ..opencl.buffers import Buffers, Pool
 from ..opencl.device import Runtime
-from ..opencl.program import BoundKernel, KernelSpec
+from ..opencl.program import BoundKernel, KernelSpec, wait
 from ..plan import LANE_SETS, MOVES_CHUNK, Plan
 from ..scoring import Scoring
 from ..tile import EdgeArray, Source, View
@@ -27,7 +27,7 @@ from .tile_kernel import (
     state_bytes,
     wide_score,
 )
-from .tile_run import RECORD_WORDS, moves_bytes
+from .tile_run import moves_bytes
 from .tile_set import (
     APART,
     BUS,
@@ -110,7 +110,7 @@ class SideBySide:
         self.engine, self.runtime, self.scoring, self.floor = engine, runtime, scoring, floor
         self._buffers = Buffers(runtime)
         self._kept: dict[int | str, Any] = {}
-        self._slots: dict[int, Buffers] = {}
+        self._slots: dict[int, Moves] = {}
         self._pools: dict[int, Pool] = {}
         self._cells: dict[str, int] = {}
         self._launches = 0
@@ -151,8 +151,8 @@ class SideBySide:
 
     def free(self) -> None:
         """Give the device's memory back; nothing is computed any more."""
-        for buffers in self._slots.values():
-            buffers.free()
+        for moves in self._slots.values():
+            moves.buffers.free()
         for pool in self._pools.values():
             pool.forget()
         self._slots.clear()
@@ -243,17 +243,22 @@ class SideBySide:
     def moves(self, outer: TileSet, parts: list[Part], slot: int = 0) -> Moves:
         """Begin to compute tiles as :meth:`inside` does, with their moves, in memory that is used
         again when ``slot`` is."""
+        if slot in self._slots:
+            before = self._slots.pop(slot)
+            wait(self.runtime, before.tally.event)  # it may not have been walked
+            before.buffers.free()
         done = self._set(f"moves {slot}", parts, NO_LINES)
         sizes = [self.moves_bytes(int(said[ROWS]), int(said[COLUMNS])) for said in done.said]
         done.said[:, MOVES] = np.concatenate(([0], np.cumsum(sizes[:-1]))) // 4
         dirs = self._keep(f"dirs {slot}", sum(sizes))
-        if slot in self._slots:
-            self._slots[slot].free()
+        side = self.runtime.beside(0)  # copies do not wait for what is computed
         if slot not in self._pools:
-            self._pools[slot] = Pool(self.runtime, int(self.runtime.device.max_mem_alloc_size))
-        buffers = self._slots[slot] = Buffers(self.runtime, pool=self._pools[slot])
+            self._pools[slot] = Pool(side, int(self.runtime.device.max_mem_alloc_size))
+        buffers = Buffers(side, pool=self._pools[slot], aside=True)
         self._take(outer, done, buffers)
-        return Moves(done, dirs, buffers, self._launch(done, dirs, buffers, f" {slot}"))
+        tally = self._launch(done, dirs, buffers, f" {slot}")
+        moves = self._slots[slot] = Moves(done, dirs, buffers, tally)
+        return moves
 
     def walk(
         self, moves: Moves, row: int, column: int, state: int
@@ -267,12 +272,12 @@ class SideBySide:
         most = row + column - min(p.area.row + p.area.column for p in parts)
         self._launches += 1
         begun = self.runtime, defines, moves.dirs, tiles, (row, column, state), linear
-        walked = begin_walk(*begun, moves.buffers, most)
-        records = moves.tally.later()
+        aside = Buffers(self.runtime.beside(0))  # reads past what is enqueued after the walk
+        walked = begin_walk(*begun, moves.buffers, aside, most)
 
         def found() -> tuple[Walk, NDArray[np.int32]]:
             walk, _, entries = walked()
-            self._count(records(), True)
+            self._count(moves.tally.read(aside), True)
             return walk, entries
 
         return found
@@ -332,9 +337,9 @@ class SideBySide:
         with Buffers(self.runtime, small=True) as buffers:
             if outer is not None:
                 self._take(outer, done, buffers)
-            records = self._launch(done, None, buffers).later()
+            tally = self._launch(done, None, buffers)
             self.meanwhile()
-            self._count(records(), False)
+            self._count(tally.read(buffers), False)
 
     def _launch(self, done: TileSet, dirs: Any, buffers: Buffers, slot: str = "") -> Tally:
         """Enqueue the computation of tiles."""
@@ -352,12 +357,11 @@ class SideBySide:
         self.engine.took(self._buffers.bytes + buffers.bytes)
         return tally
 
-    def _count(self, counted: NDArray[np.int32], moves: bool) -> None:
+    def _count(self, records: NDArray[np.int32], moves: bool) -> None:
         """Add up cells by width, from the columns of strips that were walked."""
         plan = self._plans[moves]
         strip, lanes = plan.T * plan.alpha, LANE_SETS[plan.lanes]
         family = lanes.narrow or lanes.wide.removesuffix("32")
-        records = counted.reshape(-1, RECORD_WORDS)
         walked = np.ascontiguousarray(records[:, 4:]).view(np.int64).sum(axis=0).tolist()
         for width, steps in zip((8, 16, 32), walked, strict=False):
             name = f"wavefront/{family}/{width}"

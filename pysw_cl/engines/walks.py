@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import InternalError
 from ..opencl.buffers import Buffers, Room
 from ..opencl.device import Runtime
-from ..opencl.program import BoundKernel, KernelSpec
+from ..opencl.program import BoundKernel, KernelSpec, wait
 from .base import Walk
 from .tile_run import TileRun
 
@@ -41,7 +41,8 @@ def walk_tiles(
 ) -> tuple[Walk, int, NDArray[np.int32]]:
     """Walk back through many tiles in one launch: see :func:`begin_walk`; this waits for it."""
     with Buffers(runtime, small=True) as buffers:
-        return begin_walk(runtime, defines, dirs, tiles, start, linear, buffers, most_moves)()
+        how = linear, buffers, buffers, most_moves
+        return begin_walk(runtime, defines, dirs, tiles, start, *how)()
 
 
 def begin_walk(
@@ -52,10 +53,11 @@ def begin_walk(
     start: tuple[int, int, int],
     linear: bool,
     buffers: Buffers,
+    aside: Buffers,
     most_moves: int | None = None,
 ) -> Callable[[], tuple[Walk, int, NDArray[np.int32]]]:
     """Enqueue a walk back through many tiles in one launch, in ``buffers`` that live until it is
-    done.
+    done; ``aside``: what reads them then, of the same queue or another.
 
     ``defines``: see :func:`walk_defines`.  ``dirs``: the buffer that holds the tiles' moves.
     ``tiles``: a row for each, one at least, in the order that the path comes to them: row and
@@ -82,11 +84,12 @@ def begin_walk(
     kernel.bind(linear=int(linear), found=found)
     buffers.write(found, np.full(4 * len(tiles), -1, np.int32), PLACE_BYTES)
     buffers.send()
-    kernel.launch(1, defines["WALKERS"])
-    read = buffers.read_later(found, size, dtype=np.uint8)
+    done = kernel.launch(1, defines["WALKERS"], at_once=aside is not buffers)
 
     def walked() -> tuple[Walk, int, NDArray[np.int32]]:
-        items = read()
+        if aside is not buffers:
+            wait(runtime, done)
+        items = aside.read(found, size, dtype=np.uint8)
         row, column, state, ended, made, tile = items[:PLACE_BYTES].view(np.int32).tolist()
         walk = Walk(items[head:][:made].copy(), row, column, state, bool(ended))
         return walk, tile, items[PLACE_BYTES:head].view(np.int32).reshape(-1, 4)

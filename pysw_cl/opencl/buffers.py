@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
@@ -172,7 +171,8 @@ class Buffers:
 
     ``small``: take what fits from what this thread keeps; :meth:`send` must then be called before
     a kernel runs.  ``pool``: take all that one buffer may hold from it.  ``room``: where the job
-    looks for memory that outlives it.
+    looks for memory that outlives it.  ``aside``: kernels are launched on another queue, so that
+    :meth:`send` has to wait for what was copied.
     """
 
     def __init__(
@@ -181,12 +181,14 @@ class Buffers:
         small: bool = False,
         room: Room | None = None,
         pool: Pool | None = None,
+        aside: bool = False,
     ) -> None:
         self._runtime = runtime
         self._room = room or Room()
         self._held: list[Any] = []
         self._sent: list[Any] = []
         self._kept: Arena | Pool | None = None
+        self._aside = aside
         self.bytes = 0
         kept: Arena | Pool | None = pool
         if small and _large(runtime):
@@ -333,31 +335,10 @@ class Buffers:
         try:
             if self._kept is not None:
                 self._kept.send()
+            if self._aside:
+                self._runtime.queue.finish()
         except cl.Error as error:
             raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
-
-    def read_later(
-        self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32
-    ) -> Callable[[], NDArray[Any]]:
-        """Enqueue what :meth:`read` does, and give what waits for it and returns the items."""
-        import pyopencl as cl
-
-        out = np.empty(count, dtype)
-        queue, start = self._runtime.queue, offset * out.itemsize
-        try:
-            copy = cl.enqueue_copy(queue, out, buffer, src_offset=start, is_blocking=False)
-            queue.flush()
-        except cl.Error as error:
-            raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
-
-        def items() -> NDArray[Any]:
-            try:
-                copy.wait()
-            except cl.Error as error:
-                raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
-            return out
-
-        return items
 
     def read(self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32) -> NDArray[Any]:
         """``count`` items of a buffer from item ``offset``; waits for the queue."""

@@ -78,6 +78,16 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
         return runtime.programs[key]
 
 
+def wait(runtime: Runtime, event: Any) -> None:
+    """Wait for a launch, whatever is enqueued after it."""
+    import pyopencl as cl
+
+    try:
+        event.wait()
+    except cl.Error as error:
+        raise DeviceError(f"{runtime.info.name} failed: {error}") from None
+
+
 class BoundKernel:
     """This thread's kernel object for a spec, its arguments bound by name."""
 
