@@ -46,8 +46,8 @@ class Place:
     last: int  # the one that its last strip writes
 
     def lines(self, strips: int) -> NDArray[np.int32]:
-        """See Link.  Lines 0 and 1 take turns through the whole chain; between two tiles, and for
-        inner rows, lie lines of their own."""
+        """See Link.  Lines 0 and 1 take turns through the whole chain; between two tiles lies a
+        line of a ring."""
         lines = (np.arange(strips + 1) + self.first).astype(np.int32) & 1
         lines[0], lines[strips] = self.room, self.last
         return lines
