@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .drivers.path import Path
-from .errors import InternalError
 from .frame import Frame
 from .in_threads import in_threads
-from .runs import PIECE, Moves, Runs, consumed, joined, opposite, piece_runs
+from .runs import PIECE, Moves, Runs, check_region, consumed, joined, opposite, piece_runs
 from .scoring import Scoring
 from .tile import Hit, View
 
@@ -89,9 +88,4 @@ class PathReader:
 
 def _check(letters: tuple[int, int], end: tuple[int, int], path: Path) -> None:
     """Do moves consume these letters, between where a path is now and ``end``?"""
-    region = end[0] - path.row, end[1] - path.column
-    if letters != region:
-        raise InternalError(
-            f"a path consumes {letters[0]} x {letters[1]} letters of a region of "
-            f"{region[0]} x {region[1]}"
-        )
+    check_region(letters, (end[0] - path.row, end[1] - path.column))

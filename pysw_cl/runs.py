@@ -122,6 +122,16 @@ def consumed(moves: Moves) -> tuple[int, int]:
     return len(moves) - target, len(moves) - query
 
 
+def check_region(letters: tuple[int, int], region: tuple[int, int]) -> None:
+    """Does a path consume its region's letters, of the query and of the target?  Raises
+    InternalError."""
+    if letters != region:
+        raise InternalError(
+            f"a path consumes {letters[0]} x {letters[1]} letters of a region of "
+            f"{region[0]} x {region[1]}"
+        )
+
+
 def opposite(moves: Moves, query: View, target: View) -> tuple[Letters, Letters]:
     """The letters that stand opposite each other in a piece of a path, pair by pair, of those that
     it consumes."""
@@ -150,7 +160,4 @@ def on_diagonal(
                 yield moves, query.slice(start[0], row), target.slice(start[1], column)
 
     yield from in_threads(lambda place: work(place[0], *opposite(*place)), places())
-    if (row, column) != (len(query), len(target)):
-        raise InternalError(
-            f"a path consumes {row} x {column} letters of a region of {len(query)} x {len(target)}"
-        )
+    check_region((row, column), (len(query), len(target)))

@@ -49,7 +49,7 @@ def search(
 
     end: Hit | None = None
     restarts: Restarts | None = None
-    swept, least = SweepResult(), None
+    swept, least, packs = SweepResult(), None, False
     if max_cost is not None:
         banded = find_end_banded(
             engine,
@@ -86,14 +86,14 @@ def search(
             progress=lambda done, _: tell(done),
         )
         _count(stats, swept)
-        if isinstance(restarts, SavedGrid) and packs:
-            restarts = restarts.packed(engine.packed_edge)
     stats.pruned += swept.pruned_cells
     tiles = TileMap.of((m, n), swept.tops, swept.pruned, swept.thinned)
     if restarts is None or (beat is not None and end.score <= beat):
         tell(total)
         return end, None, tiles
     last = end
+    if packs and isinstance(restarts, SavedGrid):
+        restarts = restarts.packed(engine.packed_edge)
 
     def between(path: Path) -> None:
         tell(m * n + path.share(last, total - m * n))

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DeviceError, InternalError
 from ..opencl.buffers import Buffers, Pool
@@ -23,34 +22,12 @@ from ..opencl.device import Runtime
 from ..plan import LANE_SETS, Plan
 from .base import Below, TileJob, TileResult
 from .tile_kernel import planned
-from .tile_run import TileRun
+from .tile_run import Link, TileRun
 
 #: Tiles of a chain that a device computes at once; and others that are begun or kept meanwhile.
 DEPTH, MORE = 6, 3
 #: Seconds between two looks at how far they are.
 LOOK_AGAIN = 0.0003
-
-
-@dataclass
-class Place:
-    """A tile's place in the chain (:class:`pysw_cl.engines.tile_run.Link`)."""
-
-    plan: Plan
-    bus: Any
-    known: Any
-    above: TileRun | None
-    kept: list[Any]
-    held: Buffers
-    first: int  # strips above it
-    room: int  # the line of the bus that its first strip reads
-    last: int  # the one that its last strip writes
-
-    def lines(self, strips: int) -> NDArray[np.int32]:
-        """See Link.  Lines 0 and 1 take turns through the whole chain; between two tiles lies a
-        line of a ring."""
-        lines = (np.arange(strips + 1) + self.first).astype(np.int32) & 1
-        lines[0], lines[strips] = self.room, self.last
-        return lines
 
 
 @dataclass
@@ -205,9 +182,9 @@ class Chain:
         side, pool = self._sides[index]
         lines = [2 + (self._count + k) % (self._places + 1) for k in (0, 1)]
         letters = self._letters, self._own
-        place = Place(plan, self._bus, self._known, self._last, *letters, self._strips, *lines)
+        link = Link(plan, self._bus, self._known, self._last, *letters, self._strips, *lines)
         buffers = Buffers(side, pool=pool)
-        run = TileRun(side, plan, job, buffers, link=place)
+        run = TileRun(side, plan, job, buffers, link=link)
         self._begun.append(Begun(job, run, buffers, job.below))
         self._last, self._count = run, self._count + 1
         self._strips += run.grid.strips

@@ -72,8 +72,8 @@ class PackedEdge:
         self._runtime, self._length = runtime, length
         self._blocks = max(1, -(-length // CELLS))
         self._room = max(LEAST_RAW, -(-self._blocks // BLOCKS_A_RAW))
-        bases = -(-self._blocks // 4) * 4
-        words = HEAD + bases + 3 * self._blocks * CELLS // 4 + 2 * self._room * CELLS
+        self._shorts = HEAD + -(-self._blocks // 4) * 4  # where the 16 bits of H begin
+        words = self._shorts + 3 * self._blocks * CELLS // 4 + 2 * self._room * CELLS
         self.bytes = 4 * words
         self.buffer = Buffers(runtime).apart(self.bytes)
         self._done = 0  # cells that were taken
@@ -198,13 +198,14 @@ class PackedEdge:
     def h_at(self, cell: int) -> int:
         """H of the cell that follows the first ``cell`` ones; waits for nothing else that is
         enqueued, so that it must be there."""
-        shorts = HEAD + -(-self._blocks // 4) * 4
         with Buffers(self._runtime.beside(0)) as buffers:
             base = int(buffers.read(self.buffer, 1, HEAD + cell // CELLS)[0])
             if base < RAW:
-                place = shorts + 12 * self._blocks + 2 * CELLS * (base - INT_MIN) + cell % CELLS
+                place = (
+                    self._shorts + 12 * self._blocks + 2 * CELLS * (base - INT_MIN) + cell % CELLS
+                )
                 return int(buffers.read(self.buffer, 1, place)[0])
-            return base + int(buffers.read(self.buffer, 1, 2 * shorts + cell, np.uint16)[0])
+            return base + int(buffers.read(self.buffer, 1, 2 * self._shorts + cell, np.uint16)[0])
 
     def give(
         self, start: int, count: int, buffer: Any, h_at: int, x_at: int,

@@ -24,6 +24,7 @@ from .tile_kernel import (
     backwards,
     narrow_score,
     score_arguments,
+    stage_bytes,
     state_bytes,
     wide_score,
 )
@@ -85,6 +86,11 @@ class Moves:
     dirs: Any
     buffers: Buffers
     tally: Tally
+
+
+def _group_bytes(plan: Plan, walkers: int) -> tuple[int, int]:
+    """Memory that groups have for their lanes between two blocks, and for stages."""
+    return state_bytes(plan.T, plan.alpha, walkers), stage_bytes(plan.chunk, walkers)
 
 
 class SideBySide:
@@ -163,13 +169,8 @@ class SideBySide:
     @property
     def held_bytes(self) -> int:
         """Memory that is taken, with edges elsewhere and what any launch takes beside its tiles."""
-        groups = {
-            moves: state_bytes(Grid(1, 1, 1, plan.T, plan.alpha, "ticketed"), plan.B)
-            + 8 * plan.B * plan.chunk
-            for moves, plan in self._plans.items()
-        }
-        beside = groups[False] + 2 * groups[True]  # of a level, and of two launches with moves
-        return self.engine.edge_bytes + self._buffers.bytes + beside
+        level, moves = (sum(_group_bytes(plan, plan.B)) for plan in self._plans.values())
+        return self.engine.edge_bytes + self._buffers.bytes + level + 2 * moves  # of two launches
 
     def cost(self) -> tuple[dict[str, int], int]:
         """Cells by lane set and launches since this was asked last."""
@@ -345,11 +346,8 @@ class SideBySide:
         """Enqueue the computation of tiles."""
         moves = dirs is not None
         plan = self._plans[moves]
-        walkers = walkers_of(self.runtime, plan, done)
-        room = (
-            self._keep("state" + slot, state_bytes(Grid(1, 1, 1, plan.T, plan.alpha, ""), walkers)),
-            self._keep("stages" + slot, 8 * walkers * plan.chunk),
-        )
+        state, stages = _group_bytes(plan, walkers_of(self.runtime, plan, done))
+        room = self._keep("state" + slot, state), self._keep("stages" + slot, stages)
         letters = self._query[moves], self._target, self._letters
         how = self.scoring, self._scores[moves], self.floor is not None
         tally = launch_tiles(self.runtime, plan, done, dirs, letters, how, room, buffers)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..grid import Grid
 from ..opencl.buffers import Buffers
 from ..opencl.program import KernelSpec
 from ..plan import LANE_SETS, Plan
@@ -74,9 +73,14 @@ def kernel_spec(
     return KernelSpec(_NAME[form], tuple(files), tuple(arguments.split()))
 
 
-def state_bytes(grid: Grid, walkers: int) -> int:
+def state_bytes(T: int, alpha: int, walkers: int) -> int:
     """Memory for the lanes of strips that ``walkers`` groups have between two blocks."""
-    return 4 * walkers * (4 * grid.alpha + 6) * grid.T
+    return 4 * walkers * (4 * alpha + 6) * T
+
+
+def stage_bytes(chunk: int, walkers: int) -> int:
+    """Memory for the columns of a block that ``walkers`` groups have at hand."""
+    return 8 * walkers * chunk
 
 
 def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:

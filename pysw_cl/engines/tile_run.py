@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from .tile_kernel import (
     may_slope,
     planned,
     score_arguments,
+    stage_bytes,
     state_bytes,
 )
 
@@ -33,11 +35,16 @@ MOST = 2**31 - 1
 RECORD_WORDS = 12
 
 
-class Link(Protocol):
+@dataclass(frozen=True)
+class Link:
     """A tile's place in a chain of tiles below each other (:mod:`pysw_cl.engines.chain`): the
     ``plan`` of all, the ``bus`` and the best score ``known`` that they share, the tile ``above``,
     which may still be computed (None: the tile's top is given), and the target's letters, which the
-    first one ``kept`` in memory ``held`` by the chain."""
+    first one ``kept`` in memory ``held`` by the chain.
+
+    ``first``: strips above it.  ``reads``, ``writes``: the lines of the bus that its first strip
+    reads and its last one writes.
+    """
 
     plan: Plan
     bus: Any
@@ -45,9 +52,16 @@ class Link(Protocol):
     above: TileRun | None
     kept: list[Any]
     held: Buffers
+    first: int
+    reads: int
+    writes: int
 
     def lines(self, strips: int) -> NDArray[np.int32]:
-        """The lines of the bus that its strips read, and the one that the last one writes."""
+        """The lines of the bus that its strips read, and the one that the last one writes.  Lines 0
+        and 1 take turns through the whole chain; between two tiles lies a line of a ring."""
+        lines = (np.arange(strips + 1) + self.first).astype(np.int32) & 1
+        lines[0], lines[strips] = self.reads, self.writes
+        return lines
 
 
 class TileRun:
@@ -80,11 +94,8 @@ class TileRun:
         if job.directions and form == "two-phase":
             form, B = "ticketed", 1  # one group, which waits for no other
         self.grid = fit(m, n, B, plan.T, plan.alpha, form)
-        warps = LANE_SETS[plan.lanes].wide == "warp32" and form == "ticketed"
-        self.warps = 1
-        if warps and runtime.advice["warps"]:
-            schedulers, units = int(runtime.advice["warps"]), runtime.info.compute_units
-            self.warps = warps_of(B if link else self.grid.B, schedulers, units)
+        at_work = B if link else self.grid.B
+        self.warps = warps_of(runtime, plan, at_work) if form == "ticketed" else 1
         self.walkers = -(-self.grid.B // self.warps) * self.warps
         # not in lanes that meet at barriers: some compilers lose track of conditional ones
         self.prunes = job.after is not None and not capacity and (job.best or job.floor is None)
@@ -192,9 +203,9 @@ class TileRun:
             limit8=bounds.limit8,
             rows_after=min(job.after[0], MOST) if job.after is not None else 0,
             columns_after=min(job.after[1], MOST) if job.after is not None else 0,
-            state=buffers.empty(state_bytes(grid, self.walkers)),
+            state=buffers.empty(state_bytes(grid.T, grid.alpha, self.walkers)),
             profiles=buffers.empty(16 * grid.T * self.walkers * scores.get("wide", 0)),
-            stages=buffers.empty(8 * self.walkers * chunk),
+            stages=buffers.empty(stage_bytes(chunk, self.walkers)),
             late=buffers.empty(4 * self.walkers * (8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk)),
             record=self.record,
             known=buffers.of(np.array([self.threshold], np.int32)) if link is None else link.known,
@@ -324,9 +335,13 @@ class TileRun:
         return {name: count for name, count in zip(names, cells, strict=True) if count}
 
 
-def warps_of(B: int, schedulers: int, units: int) -> int:
-    """Warps of a work-group, where B are at work: as many on each of a unit's schedulers."""
-    return schedulers * -(-B // (schedulers * units))
+def warps_of(runtime: Runtime, plan: Plan, B: int) -> int:
+    """Warps of a work-group of the ticketed form, where B are at work: as many on each of a unit's
+    schedulers; 1 where lanes are no warps, or the device wants groups of one."""
+    schedulers = int(runtime.advice["warps"])
+    if LANE_SETS[plan.lanes].wide != "warp32" or not schedulers:
+        return 1
+    return schedulers * -(-B // (schedulers * runtime.info.compute_units))
 
 
 def new_records(walkers: int) -> NDArray[np.int32]:

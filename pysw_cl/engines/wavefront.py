@@ -155,10 +155,7 @@ class WavefrontEngine:
             return None
         if LANE_SETS[plan.lanes].narrow is None or rows * columns < LEAST_CHAINED:
             return None
-        quantum = plan.T * plan.alpha
-        if LANE_SETS[plan.lanes].wide == "warp32" and self.runtime.advice["warps"]:
-            schedulers, units = int(self.runtime.advice["warps"]), self.runtime.info.compute_units
-            quantum *= warps_of(plan.B, schedulers, units)
+        quantum = plan.T * plan.alpha * warps_of(self.runtime, plan, plan.B)
         wide = self.plan.without_narrow()  # whose strips are to end there, too
         quantum = lcm(quantum, wide.T * wide.alpha)
         return max(1, plan.busy_rows // DEPTH // quantum) * quantum, quantum
