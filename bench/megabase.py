@@ -134,9 +134,10 @@ class Mega:
         """How much longer the score takes when rows are saved, 1 GB for 25 Tcells at most."""
         pair = similar_pair(self.length)
         alone, score = self.warm(pair, output="score", prune=False)
-        with tempfile.TemporaryDirectory() as folder:
-            saved = {"checkpoint": folder, "disk_size": len(pair[0]) * len(pair[1]) // 25_000}
-            seconds, r = self.align(pair, output="score", prune=False, **saved)
+        for _ in range(2 if self.gpu else 1):  # as `warm`, each time in a new folder
+            with tempfile.TemporaryDirectory() as folder:
+                saved = {"checkpoint": folder, "disk_size": len(pair[0]) * len(pair[1]) // 25_000}
+                seconds, r = self.align(pair, output="score", prune=False, **saved)
         check(case, r.score, score.score)
         return self.row(case, seconds, r, "the score without", times=seconds / alone)
 

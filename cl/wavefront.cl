@@ -253,13 +253,17 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
     int seen = -T;
     for (int from = 0, limit = 0; from < n + T;) {
       if (from == limit) limit = columns_from(&w, from, n + T);
+#if NARROW
+      if (pays(&w, &best, min(block_end(&w, from, limit), n), seen)) {
+        narrow_pay16(mine, &w);
+        best.owes = false;
+      }
+#endif
 #if PRUNE
-      if (!catches(&w)) {
-        const int pruned = prune_blocks(mine, &w, from, limit, &seen, known, &best);
-        if (pruned > from) {
-          from = pruned;
-          continue;
-        }
+      const int pruned = prune_blocks(mine, &w, from, limit, &seen, known, &best);
+      if (pruned > from) {
+        from = pruned;
+        continue;
       }
 #endif
 #if NARROW
@@ -273,6 +277,10 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
       publish(&w, to);
       from = to;
     }
+#if NARROW
+    if (best.owes) narrow_pay16(mine, &w);
+    best.owes = false;
+#endif
   }
 #if LATE
   const late_t block = *(__global const late_t *)(late + (size_t)WALKER * LATE_ROOM(chunk));

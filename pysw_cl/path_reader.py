@@ -7,20 +7,20 @@ and at the end only the last piece is left, and to join the runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from .drivers.path import Path
 from .frame import Frame
-from .in_threads import in_threads
-from .runs import PIECE, Moves, Runs, check_region, consumed, joined, opposite, piece_runs
+from .runs import Moves, Runs, check_region, consumed, joined, opposite, piece_runs
 from .scoring import Scoring
 from .tile import Hit, View
 
-#: Moves that are read at once, at least, before a path is at its start.
-LEAST = 1 << 14
+#: Moves that are read at once: the device, once it is ready, waits for no more than that.
+PIECE = 1 << 15
 
 
 class FoundPath(NamedTuple):
@@ -46,18 +46,21 @@ class PathReader:
         self.frame, self.scoring = frame, scoring
         self._taken = 0  # arrays of moves
         self._place: tuple[int, int] | None = None  # where those begin
+        self._waiting: deque[tuple[Moves, View, View]] = deque()  # what nobody has read
         self._pieces: list[Piece] = []  # last first
 
-    def look(self, end: Hit, path: Path) -> None:
-        """Read what was walked since the last time, of a path that ends at ``end``, if it is
-        much."""
-        if sum(len(moves) for moves in path.moves[self._taken :]) >= LEAST:
-            self._pieces += map(self._read, self._take(end, path))
+    def look(self, end: Hit, path: Path, busy: Callable[[], bool] = lambda: True) -> None:
+        """Read what was walked, of a path that ends at ``end``, piece by piece as long as something
+        else is ``busy``."""
+        self._waiting += self._take(end, path)
+        while self._waiting and busy():
+            self._pieces.append(self._read(self._waiting.popleft()))
 
     def found(self, end: Hit, path: Path) -> FoundPath:
         """The runs and the score of a path that was walked to its start.  Raises InternalError if
         it does not consume the letters between there and its end."""
-        self._pieces += in_threads(self._read, self._take(end, path))
+        self._waiting += self._take(end, path)
+        self._pieces += map(self._read, self._waiting)  # threads wait for each other here
         runs = joined(piece.runs for piece in reversed(self._pieces))
         total, query, target = int(runs.lengths.sum()), runs.count("I"), runs.count("D")
         _check((total - target, total - query), (end.row, end.column), path)
@@ -65,7 +68,8 @@ class PathReader:
         return FoundPath(path.row, path.column, runs, sum(p.pairs for p in self._pieces) - gaps)
 
     def _take(self, end: Hit, path: Path) -> Iterator[tuple[Moves, View, View]]:
-        """The pieces that nobody has read, and the letters that each consumes, last first."""
+        """The pieces that were walked since the last time, and the letters that each consumes, last
+        first."""
         new = path.moves[self._taken :]
         self._taken += len(new)
         row, column = place = self._place or (end.row, end.column)

@@ -42,7 +42,7 @@ def test_a_launch_that_was_right_is_not_followed_by_a_small_one(
     """Where memory ends launches, not guesses, as many tiles go into the next ones as before."""
     plan = plan_of(lanes)
     seen = watched(monkeypatch)
-    constants(monkeypatch, **LEVELS, PATH_BYTES=0, SIDE_BYTES=60)
+    constants(monkeypatch, **LEVELS, FIRST_CELLS=6, CELLS=6, PATH_BYTES=0, SIDE_BYTES=60)
     most: list[int] = []
     parts = Ahead._parts
 

@@ -12,6 +12,7 @@ from side_by_side import Seen, constants, every_plan, pairs, plan_of, watched
 import pysw_cl
 from pysw_cl import api, in_threads, path_reader
 from pysw_cl.drivers.path import Path
+from pysw_cl.engines import side_by_side
 from pysw_cl.errors import InternalError
 from pysw_cl.frame import Frame
 from pysw_cl.path_reader import FoundPath, PathReader
@@ -27,7 +28,6 @@ REFERENCE = {"plan": {"engine": "reference"}}
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many pieces of a short path."""
     monkeypatch.setattr(path_reader, "PIECE", 16)
-    monkeypatch.setattr(path_reader, "LEAST", 10)
 
 
 def random_path(rng: np.random.Generator, minus: bool) -> tuple[Frame, np.ndarray, Hit]:
@@ -120,6 +120,22 @@ def test_a_path_that_is_not_where_its_moves_lead() -> None:
         PathReader(frame, make_scoring()).look(end, Path(30, 35, [moves + np.uint8(3)]))
 
 
+@pytest.mark.usefixtures("small_pieces")
+def test_no_more_is_read_than_there_is_time_for() -> None:
+    frame, moves, end = random_path(np.random.default_rng(8), False)
+    _, whole = walked(PathReader(frame, make_scoring()), moves, end, [])
+    half = moves[: len(moves) // 2]
+    path = Path(end.row - int((half != 1).sum()), end.column - int((half != 2).sum()), [half])
+    reader, times = PathReader(frame, make_scoring()), iter([True, True, False, False])
+    for pieces in (2, 2):
+        reader.look(end, path, lambda: next(times))
+        assert len(reader._pieces) == pieces and reader._waiting
+    path.moves.append(moves[len(half) :])
+    path.row, path.column = 4, 5
+    found = reader.found(end, path)
+    assert (found.runs, found.score) == (whole.runs, whole.score)
+
+
 def test_a_short_path_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_threads, "ThreadPoolExecutor", None)
     r = pysw_cl.align("ACGT" * 30, "ACGT" * 20 + "ACT" * 5, **REFERENCE)
@@ -175,11 +191,13 @@ def test_beside_the_walk(lanes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(lanes)
     seen: Seen = watched(monkeypatch)
     constants(monkeypatch, MOST_TILES=2, SIDE=300)
+    monkeypatch.setattr(side_by_side, "running", lambda event: True)
     looks: list[int] = []
     look = PathReader.look
 
-    def counted(self: PathReader, end: Hit, path: Path) -> None:
-        look(self, end, path)
+    def counted(self: PathReader, *args: Any) -> None:
+        look(self, *args)
+        assert not self._waiting
         looks.append(self._taken)
 
     monkeypatch.setattr(PathReader, "look", counted)

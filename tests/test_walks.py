@@ -152,7 +152,8 @@ def test_plans_of_tiles_with_moves() -> None:
     for side in (1, 300, 4096, 11_000, 11_600, 16_000, 50_000):
         plan = WARPS.for_moves(side, side)
         assert (plan.lanes, plan.T, plan.chunk) == ("warp32", 64, 32)
-        kept = moves_bytes(fit(side, side, plan.B, plan.T, plan.alpha, "ticketed"))
+        grid = fit(side, side, plan.B, plan.T, plan.alpha, "ticketed")
+        kept = moves_bytes(side, side, grid.T, grid.alpha)
         limit = WARPS.walk_cells // 2
         assert plan.alpha == (4 if side < 11_500 else 8)
         assert kept <= limit or plan.alpha == 8

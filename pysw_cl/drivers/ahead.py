@@ -29,21 +29,21 @@ from .problem import Problem
 SIDE = 2048
 #: Sides of such a tile that both sides of a matrix have for this to pay.
 LEAST_SIDES = 4
-#: Cells that a side of a tile is cut into.
-CELLS = 6
+#: Cells that a side of a tile is cut into, of the first level's tiles and of the others'.
+FIRST_CELLS, CELLS = 4, 7
 #: Side of a tile from which on it is computed only where it can matter.
-PRUNED_SIDE = 1 << 15
+PRUNED_SIDE = 1 << 13
 #: Of a side, what a tile is larger than where the path probably leaves it; and the least.
 MARGIN, LEAST_MARGIN = 1 / 256, 256
 #: Matches by which an H may be less than foreseen where a path leaves a tile that is pruned.
 SLACK = 1024
 #: H, in matches, below which a local path has probably begun in a cell.
 BEGUN = 64
-#: Shares of a path's memory: of the first level at most, of all the others, of two launches with
-#: moves.
-FIRST_SHARE, INNER_SHARE, MOVES_SHARE = 0.27, 0.25, 0.15
+#: Shares of a path's memory: of the first level at most, of the second, of each after that so much
+#: less, of two launches with moves.
+FIRST_SHARE, INNER_SHARE, NEXT_SHARE, MOVES_SHARE = 0.4, 0.13, 0.5, 0.15
 #: Of what is not held yet and no other level's, what the first level may take.
-LEFT_SHARE = 0.95
+LEFT_SHARE = 0.97
 #: Tiles of a launch: at most, and at most where the guess was wrong early in the last one.
 MOST_TILES, FEW_TILES = 1024, 4
 
@@ -99,7 +99,7 @@ class Ahead:
 
     def __init__(self, engine: SideBySide, problem: Problem, grid: StartGrid, path: Path) -> None:
         self.engine, self.problem = engine, problem
-        engine.meanwhile = lambda: path.meanwhile(path)
+        engine.meanwhile = lambda busy: path.meanwhile(path, busy)
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
         self.lines = GridLines(grid, path.row, path.column, self.match)
         self.levels = list(self._levels(self.lines.side))
@@ -107,9 +107,10 @@ class Ahead:
         inner = max(0, len(self.levels) - 1)
         free = max(0, most - engine.held_bytes)
         scale = min(most, free / (1 - GRID_SHARE))  # less where the grid has more than its share
-        others = [*inner * [INNER_SHARE / max(1, inner) * scale], MOVES_SHARE / 2 * scale]
-        first = min(FIRST_SHARE * most, LEFT_SHARE * (free - (INNER_SHARE + MOVES_SHARE) * scale))
-        sizes = [first, *others]
+        shares = [INNER_SHARE * NEXT_SHARE**k for k in range(inner)]
+        rest = sum(shares) + MOVES_SHARE
+        first = min(FIRST_SHARE * most, LEFT_SHARE * (free - rest * scale))
+        sizes = [first, *(share * scale for share in [*shares, MOVES_SHARE / 2])]
         self.level_bytes = [min(size, engine.most_bytes) for size in sizes]
         self.end, self.sets = Hit(0, 0, 0), list[SetLines]()
         self.refused: int | None = None  # the level of a tile that was computed for another path
@@ -120,9 +121,9 @@ class Ahead:
 
     def _levels(self, side: int) -> Iterator[tuple[int, int]]:
         """How far special rows and columns are apart, from the first finer ones on."""
-        quantum = self.engine.row_quantum
+        quantum, cells = self.engine.row_quantum, FIRST_CELLS
         while side > SIDE + SIDE // 2:
-            step = max(SIDE, -(-side // CELLS))
+            step, cells = max(SIDE, -(-side // cells)), CELLS
             if step < 2 * SIDE:
                 step = SIDE
             yield -(-step // quantum) * quantum, step
@@ -226,7 +227,7 @@ class Ahead:
         rows, columns = area.row_end - area.row, area.column_end - area.column
         if level == len(self.levels):
             edges = self.engine.kept_bytes(rows, columns, (rows + 1, columns))
-            return self.engine.moves_bytes(rows, columns) + edges
+            return int(self.engine.moves_bytes(rows, columns)) + edges
         return self.engine.kept_bytes(rows, columns, self.levels[level])
 
     def _finer(self, level: int, parts: list[Part]) -> TileSet:
@@ -250,7 +251,6 @@ class Ahead:
         walking, self._begun = self.engine.walk(step.moves, *start), None
         if step.rest is not None and len(parts) < self.most_tiles[-1]:
             self._begun = self._begin(lines, step.rest)
-        self.engine.meanwhile()
         walk, entries = walking()
         for k, (row, column, state, made) in enumerate(entries.tolist()):
             if made < 0:

@@ -30,13 +30,14 @@ def search(
     beat: int | None,
     progress: Progress | None,
     stats: Stats,
-    look: Callable[[Hit, Path], None] = lambda end, path: None,
+    look: Callable[[Hit, Path, Callable[[], bool]], None] = lambda end, path, busy: None,
 ) -> tuple[Hit, Path | None, TileMap]:
     """The best end, and the path to it where wanted and where it beats the score ``beat``.
 
     A score alone keeps no special rows.  ``max_cost``: as for `align`, in bands; None: the whole
-    matrix.  What it costs is added to ``stats``.  ``look`` is called with the end and the path so
-    far while the device computes what is walked next; not in every walk.
+    matrix.  What it costs is added to ``stats``.  ``look`` is called with the end, the path
+    so far and what says whether the device is busy while that computes what is walked next; not in
+    every walk.
     """
     m, n = len(problem.query), len(problem.target)
     total = m * n
@@ -105,7 +106,7 @@ def search(
         end,
         plan.walk_cells,
         between,
-        meanwhile=lambda path: look(last, path),
+        meanwhile=lambda path, busy: look(last, path, busy),
     )
     tell(total)
     stats.add_cells(path.cells)

@@ -15,7 +15,11 @@ CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
 #: Memory that a path takes, and of it for each row and column of the matrix.
 PATH_BYTES, SIDE_BYTES = 500_000_000, 100
 #: Share of it that the first grid takes at most while the path is walked.
-GRID_SHARE = 0.36
+GRID_SHARE = 0.33
+
+
+#: What is done with a path so far while something else is busy, as long as it is.
+Meanwhile = Callable[["Path", Callable[[], bool]], None]
 
 
 def path_bytes(m: int, n: int) -> int:
@@ -35,7 +39,7 @@ class Path:
     state: int = 0
     ended: bool = False
     between: Callable[[Path], None] = lambda path: None
-    meanwhile: Callable[[Path], None] = lambda path: None
+    meanwhile: Meanwhile = lambda path, busy: None
 
     def inside(self, area: Area) -> bool:
         """Does it go on in this area?"""

@@ -22,7 +22,7 @@ from ..engines.sweep import Area, cuts, sweep, tile_shape
 from ..errors import InternalError
 from ..tile import Edges, Hit
 from .ahead import Ahead
-from .path import CONSUMES_QUERY, CONSUMES_TARGET, GRID_SHARE, Path, path_bytes
+from .path import CONSUMES_QUERY, CONSUMES_TARGET, GRID_SHARE, Meanwhile, Path, path_bytes
 from .problem import Problem
 
 #: Pieces that a level of the grid cuts a side into at most; a level computes about 1/16 of the one
@@ -84,7 +84,7 @@ def walk_back(
     between: Callable[[Path], None] = lambda path: None,
     begun: Path | None = None,
     after: Callable[[Path], None] = lambda path: None,
-    meanwhile: Callable[[Path], None] = lambda path: None,
+    meanwhile: Meanwhile = lambda path, busy: None,
 ) -> Path:
     """The canonical path that ends at ``end``, from what a sweep of the whole matrix
     saved.
@@ -93,7 +93,7 @@ def walk_back(
     path so far before each tile; an exception that it raises ends the walk.  ``begun``: how far an
     earlier walk came; ``after`` is called with a path that can be one when it has left a cell of
     the grid, or tiles that were computed side by side.  ``meanwhile`` is called with the path so
-    far while a device computes tiles side by side.
+    far while a device computes tiles side by side, and with what says whether it still does.
     """
     path = begun or Path(end.row, end.column)
     path.between, path.meanwhile = between, meanwhile

@@ -84,7 +84,6 @@ def launch_tiles(
         "STEPS": lanes.steps,
         "MANY": 1,
         "WARPS": warps,
-        "COLUMNS": int(not moves),
         "PRUNE": int(not moves and local),
     }
     if lanes.narrow == "packed":

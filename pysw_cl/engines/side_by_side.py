@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import lcm
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..grid import Grid
 from ..opencl.buffers import Buffers, Pool
 from ..opencl.device import Runtime
-from ..opencl.program import BoundKernel, KernelSpec, wait
+from ..opencl.program import BoundKernel, KernelSpec, running, wait
 from ..plan import LANE_SETS, MOVES_CHUNK, Plan
 from ..scoring import Scoring
 from ..tile import EdgeArray, Source, View
@@ -49,8 +49,8 @@ from .tile_set import (
 )
 from .walks import begin_walk, walk_defines
 
-#: What cl/tile_set.cl is told of where a tile's edges come from.
-SOURCE_WORDS = 5
+Busy = Callable[[], bool]
+
 #: How far special rows and columns are apart where there are none.
 NO_LINES = 1 << 30, 1 << 30
 #: Work-groups that copy the edges of one tile.
@@ -90,7 +90,7 @@ class Moves:
 
 def _group_bytes(plan: Plan, walkers: int) -> tuple[int, int]:
     """Memory that groups have for their lanes between two blocks, and for stages."""
-    return state_bytes(plan.T, plan.alpha, walkers), stage_bytes(plan.chunk, walkers)
+    return state_bytes(plan, plan.T, plan.alpha, walkers), stage_bytes(plan.chunk, walkers)
 
 
 class SideBySide:
@@ -98,10 +98,11 @@ class SideBySide:
 
     ``query`` and ``target``, as far as a path may lead, of a matrix of ``rows`` rows, are on the
     device as long as this is in use (a context manager), and the edges and moves of the last set of
-    each level.  ``meanwhile`` is called while the device computes.
+    each level.  ``meanwhile`` is called while the device computes, with what says whether it still
+    does.
     """
 
-    meanwhile: Callable[[], None]
+    meanwhile: Callable[[Busy], None]
 
     def __init__(
         self,
@@ -120,7 +121,7 @@ class SideBySide:
         self._pools: dict[int, Pool] = {}
         self._cells: dict[str, int] = {}
         self._launches = 0
-        self.meanwhile = lambda: None
+        self.meanwhile = lambda busy: None
         self.most_bytes = int(runtime.device.max_mem_alloc_size)  # of the tiles of a level
         alpha = plan.alpha if plan.fixed else min(ALPHA, plan.alpha)
         wide = plan.without_narrow()
@@ -184,10 +185,10 @@ class SideBySide:
         lines = (columns + 2 * T) * (TOP_LINE + 1 + rows // steps[0])
         return 8 * (lines + rows * (1 + columns // steps[1]) + 64)
 
-    def moves_bytes(self, rows: int, columns: int) -> int:
-        """Memory of a tile's moves."""
+    def moves_bytes(self, rows: Any, columns: Any) -> Any:
+        """Memory of a tile's moves, or of those of many (arrays)."""
         plan = self._plans[True]
-        return moves_bytes(Grid(rows, columns, 1, plan.T, plan.alpha, "ticketed"))
+        return moves_bytes(rows, columns, plan.T, plan.alpha)
 
     def begin(
         self,
@@ -249,9 +250,10 @@ class SideBySide:
             wait(self.runtime, before.tally.event)  # it may not have been walked
             before.buffers.free()
         done = self._set(f"moves {slot}", parts, NO_LINES)
-        sizes = [self.moves_bytes(int(said[ROWS]), int(said[COLUMNS])) for said in done.said]
-        done.said[:, MOVES] = np.concatenate(([0], np.cumsum(sizes[:-1]))) // 4
-        dirs = self._keep(f"dirs {slot}", sum(sizes))
+        sizes = self.moves_bytes(done.said[:, ROWS], done.said[:, COLUMNS])
+        ends = np.cumsum(sizes)
+        done.said[:, MOVES] = (ends - sizes) // 4
+        dirs = self._keep(f"dirs {slot}", int(ends[-1]))
         side = self.runtime.beside(0)  # copies do not wait for what is computed
         if slot not in self._pools:
             self._pools[slot] = Pool(side, int(self.runtime.device.max_mem_alloc_size))
@@ -274,10 +276,11 @@ class SideBySide:
         self._launches += 1
         begun = self.runtime, defines, moves.dirs, tiles, (row, column, state), linear
         aside = Buffers(self.runtime.beside(0))  # reads past what is enqueued after the walk
-        walked = begin_walk(*begun, moves.buffers, aside, most)
+        walking = begin_walk(*begun, moves.buffers, aside, most)
 
         def found() -> tuple[Walk, NDArray[np.int32]]:
-            walk, _, entries = walked()
+            self.meanwhile(partial(running, walking.event))
+            walk, _, entries = walking.found()
             self._count(moves.tally.read(aside), True)
             return walk, entries
 
@@ -291,10 +294,10 @@ class SideBySide:
         """A set of tiles, nothing computed yet: what is said of each."""
         T = self._plans[False].T
         said = np.zeros((len(parts), WORDS), np.int64)
-        for words, part in zip(said, parts, strict=True):
-            area = part.area
-            words[:QUERY] = area.row_end - area.row, area.column_end - area.column
-            words[QUERY], words[TARGET], words[APART] = area.row, area.column, part.apart
+        areas = np.array([part.area[:] for part in parts], np.int64)
+        said[:, QUERY], said[:, TARGET] = areas[:, 0], areas[:, 2]
+        said[:, ROWS], said[:, COLUMNS] = areas[:, 1] - areas[:, 0], areas[:, 3] - areas[:, 2]
+        said[:, APART] = [part.apart for part in parts]
         m, n = said[:, ROWS], said[:, COLUMNS]
         said[:, LETTERS] = said[:, TARGET]
         if self._backwards:
@@ -317,14 +320,13 @@ class SideBySide:
         return TileSet(parts, steps, said, kept, self.runtime, match, extend)
 
     def _take(self, outer: TileSet, done: TileSet, buffers: Buffers) -> None:
-        sources = np.empty((len(done.parts), SOURCE_WORDS), np.int64)
-        for source, part in zip(sources, done.parts, strict=True):
-            k, around = part.inside, outer.parts[part.inside].area
-            row, column = part.area.row - around.row, part.area.column - around.column
-            top = outer.place_of_row(k, row) + column
-            left_h, left_x = (place + row for place in outer.place_of_column(k, column))
-            corner = top - 1 if column else left_h - 1
-            source[:] = top, top + outer.said[k, STRIDE], left_h, left_x, corner
+        k = np.array([part.inside for part in done.parts])
+        row = done.said[:, QUERY] - outer.said[k, QUERY]
+        column = done.said[:, TARGET] - outer.said[k, TARGET]
+        top = outer.place_of_row(k, row) + column
+        left_h, left_x = (place + row for place in outer.place_of_column(k, column))
+        corner = np.where(column, top, left_h) - 1
+        sources = np.stack((top, top + outer.said[k, STRIDE], left_h, left_x, corner), 1)
         local = int(self.floor is not None)
         kernel = BoundKernel(self.runtime, TAKE_EDGES, {"PARTS": PARTS, "LOCAL": local})
         kernel.bind(**{"from": outer.kept}, to=done.kept, tiles=buffers.of(done.said))
@@ -339,7 +341,7 @@ class SideBySide:
             if outer is not None:
                 self._take(outer, done, buffers)
             tally = self._launch(done, None, buffers)
-            self.meanwhile()
+            self.meanwhile(partial(running, tally.event))
             self._count(tally.read(buffers), False)
 
     def _launch(self, done: TileSet, dirs: Any, buffers: Buffers, slot: str = "") -> Tally:

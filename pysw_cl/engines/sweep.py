@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,8 +41,7 @@ Progress = Callable[[int, int], None]
 LONGEST_SIDE = 1 << 23
 
 
-@dataclass(frozen=True)
-class Area:
+class Area(NamedTuple):
     """Rows ``[row, row_end)`` and columns ``[column, column_end)`` of a sweep, counted from 0."""
 
     row: int

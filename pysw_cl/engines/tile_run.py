@@ -137,7 +137,6 @@ class TileRun:
             defines["WARPS"] = self.warps
         if LANE_SETS[self.plan.lanes].narrow == "packed":
             defines |= {"CHUNK": self.plan.chunk, "SLOPED": int(self.sloped)}
-            defines["COLUMNS"] = int(bool(job.columns))
         return defines
 
     def _bind(self) -> None:
@@ -203,7 +202,7 @@ class TileRun:
             limit8=bounds.limit8,
             rows_after=min(job.after[0], MOST) if job.after is not None else 0,
             columns_after=min(job.after[1], MOST) if job.after is not None else 0,
-            state=buffers.empty(state_bytes(grid.T, grid.alpha, self.walkers)),
+            state=buffers.empty(state_bytes(self.plan, grid.T, grid.alpha, self.walkers)),
             profiles=buffers.empty(16 * grid.T * self.walkers * scores.get("wide", 0)),
             stages=buffers.empty(stage_bytes(chunk, self.walkers)),
             late=buffers.empty(4 * self.walkers * (8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk)),
@@ -223,7 +222,8 @@ class TileRun:
             self.kernel.bind(pair_score=worst(scoring))
         if grid.form == "ticketed":
             directions = job.directions
-            self.dirs = buffers.lasting(moves_bytes(grid)) if directions else buffers.empty(4)
+            size = moves_bytes(grid.m, grid.n, grid.T, grid.alpha)
+            self.dirs = buffers.lasting(size) if directions else buffers.empty(4)
             self.ticket = buffers.of(np.zeros(1, np.int32))
             self.progress = buffers.of(new_progress(grid.strips, grid.T))
             above = (self.progress, grid.strips)  # which is far enough
@@ -365,10 +365,10 @@ def read_kept(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[
         return buffers.read(buffer, count, place)
 
 
-def moves_bytes(grid: Grid) -> int:
-    """Memory of a tile's moves: a lane's column takes 32 bits for each 8 rows or part of them;
-    whole strips, T columns more."""
-    return 4 * -(-grid.alpha // 8) * grid.T * (grid.n + grid.T) * grid.strips
+def moves_bytes(m: Any, n: Any, T: int, alpha: int) -> Any:
+    """Memory of the moves of a tile, or of many (arrays of m and n): a lane's column takes 32 bits
+    for each 8 rows or part of them; whole strips, T columns more."""
+    return 4 * -(-alpha // 8) * T * (n + T) * -(-m // (T * alpha))
 
 
 #: Rows from which on a left edge that is the same everywhere is filled in on the device.

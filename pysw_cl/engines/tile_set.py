@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,7 @@ FIND_PEAKS = KernelSpec(
 )
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A tile to be: its area in the whole matrix, in which tile of another set it lies (-1: none),
     and what an H must at least be that a path leaves it with (None: nothing is known), so many rows
     and columns ``apart`` from its last corner at most."""
@@ -59,18 +58,19 @@ class TileSet:
     extend: int
     _peaks: NDArray[np.int32] | None = field(default=None)
 
-    def place_of_row(self, k: int, row: int) -> int:
-        """Where the H of special row ``row`` of tile k (0: its top edge) begin."""
+    def place_of_row(self, k: Any, row: Any) -> Any:
+        """Where the H of special row ``row`` of tile k (0: its top edge) begin; also of many
+        (arrays)."""
         said = self.said[k]
-        return int(said[BUS] + 2 * (TOP_LINE + row // self.steps[0]) * said[STRIDE])
+        return said[..., BUS] + 2 * (TOP_LINE + row // self.steps[0]) * said[..., STRIDE]
 
-    def place_of_column(self, k: int, column: int) -> tuple[int, int]:
-        """Where H and X of special column ``column`` of tile k (0: its left edge) begin."""
+    def place_of_column(self, k: Any, column: Any) -> tuple[Any, Any]:
+        """Where H and X of special column ``column`` of tile k (0: its left edge) begin; also of
+        many (arrays)."""
         said = self.said[k]
-        if column == 0:
-            return int(said[LEFT] + 1), int(said[LEFT] + said[ROWS] + 1)
-        first = int(said[CROSSED] + 2 * (column // self.steps[1] - 1) * said[ROWS])
-        return first, first + int(said[ROWS])
+        inner = said[..., CROSSED] + 2 * (column // self.steps[1] - 1) * said[..., ROWS]
+        first = np.where(column, inner, said[..., LEFT] + 1)
+        return first, first + said[..., ROWS]
 
     def h_at(self, k: int, row: int, column: int) -> int:
         """H of a cell (of the whole matrix) of tile k on a special row or column, whatever else is
@@ -82,7 +82,7 @@ class TileSet:
         else:
             place = self.place_of_column(k, column)[0] + row - 1
         with Buffers(self.runtime.beside(0)) as buffers:
-            return int(buffers.read(self.kept, 1, place)[0])
+            return int(buffers.read(self.kept, 1, int(place))[0])
 
     @property
     def peaks(self) -> NDArray[np.int32]:

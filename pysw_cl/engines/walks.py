@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,13 @@ TRACE = KernelSpec(
 PLACE_BYTES = 24
 
 
+class Begun(NamedTuple):
+    """A walk that was enqueued: its event, and what waits for it and returns what it found."""
+
+    event: Any
+    found: Callable[[], tuple[Walk, int, NDArray[np.int32]]]
+
+
 def walk_defines(runtime: Runtime, T: int, alpha: int) -> dict[str, int]:
     """What the kernel is built with for moves that were kept by ``T`` lanes of ``alpha`` rows."""
     walkers = min(int(runtime.advice["walkers"]), int(runtime.device.max_work_group_size))
@@ -42,7 +49,7 @@ def walk_tiles(
     """Walk back through many tiles in one launch: see :func:`begin_walk`; this waits for it."""
     with Buffers(runtime, small=True) as buffers:
         how = linear, buffers, buffers, most_moves
-        return begin_walk(runtime, defines, dirs, tiles, start, *how)()
+        return begin_walk(runtime, defines, dirs, tiles, start, *how).found()
 
 
 def begin_walk(
@@ -55,7 +62,7 @@ def begin_walk(
     buffers: Buffers,
     aside: Buffers,
     most_moves: int | None = None,
-) -> Callable[[], tuple[Walk, int, NDArray[np.int32]]]:
+) -> Begun:
     """Enqueue a walk back through many tiles in one launch, in ``buffers`` that live until it is
     done; ``aside``: what reads them then, of the same queue or another.
 
@@ -69,10 +76,10 @@ def begin_walk(
     ``linear``: gaps have no opening cost.  ``most_moves``: no path in these tiles has more; None:
     rows and columns that lie before the start.
 
-    Returns what waits for it and returns the walk, its place counted as the corners are, and the
-    tile where the path ended, or the number of tiles where no later one has the cell that it came
-    to; and for each tile the row, column and state with which the path came there and how many
-    moves it had made, which is -1 where it did not.
+    Found are the walk, its place counted as the corners are, and the tile where the path ended, or
+    the number of tiles where no later one has the cell that it came to; and for each tile the row,
+    column and state with which the path came there and how many moves it had made, which is -1
+    where it did not.
     """
     row, column, state = start
     tiles = np.ascontiguousarray(tiles, np.int64).reshape(-1, 5)
@@ -94,7 +101,7 @@ def begin_walk(
         walk = Walk(items[head:][:made].copy(), row, column, state, bool(ended))
         return walk, tile, items[PLACE_BYTES:head].view(np.int32).reshape(-1, 4)
 
-    return walked
+    return Begun(done, walked)
 
 
 class DeviceDirections:

@@ -185,4 +185,5 @@ class WavefrontEngine:
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Memory of the moves of a tile: see :func:`pysw_cl.engines.tile_run.moves_bytes`."""
         plan = self.plan.for_moves(rows, columns)
-        return moves_bytes(fit(rows, columns, 1, plan.T, plan.alpha, "ticketed"))
+        grid = fit(rows, columns, 1, plan.T, plan.alpha, "ticketed")
+        return int(moves_bytes(grid.m, grid.n, grid.T, grid.alpha))

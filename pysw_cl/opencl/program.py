@@ -88,6 +88,13 @@ def wait(runtime: Runtime, event: Any) -> None:
         raise DeviceError(f"{runtime.info.name} failed: {error}") from None
 
 
+def running(event: Any) -> bool:
+    """Is a launch that was flushed not over yet?"""
+    import pyopencl as cl
+
+    return bool(event.command_execution_status > cl.command_execution_status.COMPLETE)
+
+
 class BoundKernel:
     """This thread's kernel object for a spec, its arguments bound by name."""
 

@@ -155,9 +155,10 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "nvidia-packed",
         lambda platform, device: "NVIDIA" in platform and _compute_capability(device) >= 9,
-        {"lanes": "packed", "options": "-cl-nv-maxrregcount=168", "permute": True, "warps": 4},
+        {"lanes": "packed", "options": "-cl-nv-maxrregcount=156", "permute": True, "warps": 4},
         "from compute capability 9.0 on, additions and maxima of packed 16-bit pairs are "
-        "instructions; 168 registers let 12 warps share a multiprocessor",
+        "instructions; up to 168 registers let 12 warps share a multiprocessor, and with 156 the "
+        "fewest operations have three operands of one bank",
         "https://docs.nvidia.com/cuda/parallel-thread-execution/",
     ),
     Quirk(
