@@ -40,7 +40,7 @@ SLACK = 1024
 #: H, in matches, below which a local path has probably begun in a cell.
 BEGUN = 64
 #: Shares of a path's memory: of the first level at most, of the second, of each after that so much
-#: less, of two launches with moves.
+#: less, of tiles with moves.
 FIRST_SHARE, INNER_SHARE, NEXT_SHARE, MOVES_SHARE = 0.4, 0.13, 0.5, 0.15
 #: Of what is not held yet and no other level's, what the first level may take.
 LEFT_SHARE = 0.97
@@ -110,8 +110,10 @@ class Ahead:
         shares = [INNER_SHARE * NEXT_SHARE**k for k in range(inner)]
         rest = sum(shares) + MOVES_SHARE
         first = min(FIRST_SHARE * most, LEFT_SHARE * (free - rest * scale))
-        sizes = [first, *(share * scale for share in [*shares, MOVES_SHARE / 2])]
-        self.level_bytes = [min(size, engine.most_bytes) for size in sizes]
+        sizes = [first, *(share * scale for share in [*shares, MOVES_SHARE])]
+        self.level_bytes = [int(min(size, engine.most_bytes)) for size in sizes]
+        #: The buffer of moves: 4 bits for each cell of as many tiles as a path can cross, at most.
+        self.moves_room = min(self.level_bytes[-1], SIDE * (path.row + path.column) // 2)
         self.end, self.sets = Hit(0, 0, 0), list[SetLines]()
         self.refused: int | None = None  # the level of a tile that was computed for another path
         self.most_tiles = [MOST_TILES] * len(sizes)
@@ -227,7 +229,8 @@ class Ahead:
         rows, columns = area.row_end - area.row, area.column_end - area.column
         if level == len(self.levels):
             edges = self.engine.kept_bytes(rows, columns, (rows + 1, columns))
-            return int(self.engine.moves_bytes(rows, columns)) + edges
+            moves = int(self.engine.moves_bytes(rows, columns))
+            return moves + 2 * edges  # of the next launch, too
         return self.engine.kept_bytes(rows, columns, self.levels[level])
 
     def _finer(self, level: int, parts: list[Part]) -> TileSet:
@@ -242,7 +245,8 @@ class Ahead:
         """Begin to compute tiles with moves."""
         parts, rest = self._parts(lines, len(self.levels), guess)
         self._slot = 1 - self._slot
-        return Step(parts, self.engine.moves(self.sets[-1].tiles, parts, self._slot), rest)
+        outer = self.sets[-1].tiles
+        return Step(parts, self.engine.moves(outer, parts, self._slot, self.moves_room), rest)
 
     def _step(self, lines: Lines, step: Step, path: Path) -> int:
         """Walk through tiles with moves, as far as they are right; says which was the last.  What

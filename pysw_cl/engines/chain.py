@@ -32,13 +32,12 @@ LOOK_AGAIN = 0.0003
 
 @dataclass
 class Begun:
-    """A tile on the device; ``ready``: the event of its buffers being filled."""
+    """A tile on the device."""
 
     job: TileJob
     run: TileRun
     buffers: Buffers
     below: Below | None
-    ready: Any = None
     done: bool = False
 
 
@@ -168,8 +167,6 @@ class Chain:
 
     def _taken(self, one: Begun) -> bool:
         """Are all strips of a tile in the hands of groups that run, or done?"""
-        if not self._complete(one.ready):
-            return False  # its ticket may still be that of a tile before
         side = self.runtime.beside(self._count % self._places)  # whose queue has nothing to do
         with Buffers(side) as buffers:
             return bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)
@@ -195,7 +192,9 @@ class Chain:
         self.bytes = max(self.bytes, self._own.bytes + sum(pool.bytes for _, pool in self._sides))
         queue = one.run.runtime.queue
         try:
-            one.ready = cl.enqueue_marker(queue)
+            # its ticket, which is read from now on, is its own: not that of a tile before.  (A
+            # marker does not say so: a driver may tell of it when it tells of the launch.)
+            queue.finish()
             one.run.run()
             queue.flush()
         except cl.Error as error:

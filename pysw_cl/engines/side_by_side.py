@@ -242,9 +242,11 @@ class SideBySide:
         self._run(outer, done)
         return done
 
-    def moves(self, outer: TileSet, parts: list[Part], slot: int = 0) -> Moves:
+    def moves(self, outer: TileSet, parts: list[Part], slot: int = 0, room: int = 0) -> Moves:
         """Begin to compute tiles as :meth:`inside` does, with their moves, in memory that is used
-        again when ``slot`` is."""
+        again when ``slot`` is.  All slots share the buffer of the moves, of ``room`` bytes at
+        least: the queue keeps order, so those of one launch are there until the next one, and a
+        walk that was enqueued before that one has seen them."""
         if slot in self._slots:
             before = self._slots.pop(slot)
             wait(self.runtime, before.tally.event)  # it may not have been walked
@@ -253,7 +255,7 @@ class SideBySide:
         sizes = self.moves_bytes(done.said[:, ROWS], done.said[:, COLUMNS])
         ends = np.cumsum(sizes)
         done.said[:, MOVES] = (ends - sizes) // 4
-        dirs = self._keep(f"dirs {slot}", int(ends[-1]))
+        dirs = self._keep("dirs", max(room, int(ends[-1])))
         side = self.runtime.beside(0)  # copies do not wait for what is computed
         if slot not in self._pools:
             self._pools[slot] = Pool(side, int(self.runtime.device.max_mem_alloc_size))

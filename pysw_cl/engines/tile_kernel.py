@@ -76,8 +76,8 @@ def kernel_spec(
 def state_bytes(plan: Plan, T: int, alpha: int, walkers: int) -> int:
     """Memory for the lanes of strips that ``walkers`` groups have between two blocks, and, where
     narrow lanes walk them, for those of a block that is walked again for inner columns."""
-    narrow = LANE_SETS[plan.lanes].narrow is not None
-    return 4 * walkers * (4 * alpha + 6 + narrow * (2 * alpha + 5)) * T
+    owed = 2 * alpha + 4 - -8 // T if LANE_SETS[plan.lanes].narrow else 0
+    return 4 * walkers * (4 * alpha + 6 + owed) * T
 
 
 def stage_bytes(chunk: int, walkers: int) -> int:
