@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from aligning import needs_lanes
 from test_lanes import COMMENT, names_of
 
 from pysw_cl._kernels import shipped
-from pysw_cl.engines.tile_kernel import PACKED_GAIN, backwards, kernel_spec
+from pysw_cl.engines.tile_kernel import PACKED_GAIN, backwards, kernel_spec, state_bytes
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
@@ -257,3 +258,40 @@ def test_every_header_has_the_same_names() -> None:
     told_apart = set(re.findall(r"#define (\w+) NAMED\(\1\)", (FOLDER / "names.clh").read_text()))
     assert set(first) - SAME <= told_apart
     assert not SAME & told_apart
+
+
+#: Where the parts of a strip's state begin and end, in words.
+PLACES = """
+#define END(part) ((__global int *)(part) - state)
+__kernel void places(__global int *state, __global int *out)
+{
+  out[0] = KEPT_AT * T;
+  out[1] = END(OWED_LANES(state));
+  out[2] = END(OWED_BUS(state));
+  out[3] = END(OWED_WORDS(state));
+  out[4] = END(OWED_WORDS(state) + 1);
+  out[5] = STATE_WORDS * T;
+}
+"""
+
+
+@pytest.mark.parametrize("T", LANE_SETS["vector"].T)
+@pytest.mark.parametrize("alpha", [1, 2, 7])
+def test_a_state_has_room_for_all_its_parts(T: int, alpha: int) -> None:
+    import pyopencl as cl
+
+    needs_lanes("vector")
+    runtime = get_runtime("auto")
+    source = joined_source(kernel_spec("ticketed", "vector", "match").files[:-3]) + PLACES
+    program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T} -DR={alpha}")
+    with Buffers(runtime) as buffers:
+        out = buffers.of(np.zeros(6, np.int32))
+        cl.Kernel(program, "places")(runtime.queue, (1,), (1,), out, out)
+        kept, lanes, bus, words, words_end, end = buffers.read(out, 6).tolist()
+    assert kept == (3 * alpha + 5) * T  # H, E, codes; what enters, letters, places
+    assert lanes - kept >= (alpha + 1) * T  # in 16 bits: H, E, what enters
+    assert bus - lanes >= (2 * alpha + 2) * T  # the same in 32 bits
+    assert words - bus >= 2 * T  # H and X of as many columns as lanes cross in T steps
+    assert words < words_end <= end
+    plan = replace(make_plan(runtime, {"lanes": "vector", "T": 16}), T=T)
+    assert state_bytes(plan, T, alpha, 3) == 3 * 4 * end
