@@ -32,12 +32,13 @@ LOOK_AGAIN = 0.0003
 
 @dataclass
 class Begun:
-    """A tile on the device."""
+    """A tile on the device; ``fresh``: its ticket was seen before all strips were taken."""
 
     job: TileJob
     run: TileRun
     buffers: Buffers
     below: Below | None
+    fresh: bool = False
     done: bool = False
 
 
@@ -166,10 +167,19 @@ class Chain:
         return len(self._begun) < self._places - 1 and _spare(self.runtime, self._own.bytes, asked)
 
     def _taken(self, one: Begun) -> bool:
-        """Are all strips of a tile in the hands of groups that run, or done?"""
+        """Are all strips of a tile in the hands of groups that run, or done?
+
+        The ticket lies where that of a tile before was, until it is set back on the device's side:
+        it counts once it has been low.  (To wait until it is set back, or to ask for a marker after
+        that, can take a driver as long as the launches that run.)
+        """
+        if self._complete(one.run.event):
+            return True
         side = self.runtime.beside(self._count % self._places)  # whose queue has nothing to do
         with Buffers(side) as buffers:
-            return bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)
+            taken = bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)
+        one.fresh = one.fresh or not taken
+        return taken and one.fresh
 
     def _begin(self, job: TileJob) -> None:
         index, plan = self._count % self._places, self.plan
@@ -192,9 +202,6 @@ class Chain:
         self.bytes = max(self.bytes, self._own.bytes + sum(pool.bytes for _, pool in self._sides))
         queue = one.run.runtime.queue
         try:
-            # its ticket, which is read from now on, is its own: not that of a tile before.  (A
-            # marker does not say so: a driver may tell of it when it tells of the launch.)
-            queue.finish()
             one.run.run()
             queue.flush()
         except cl.Error as error:
