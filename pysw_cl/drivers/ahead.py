@@ -112,8 +112,11 @@ class Ahead:
         first = min(FIRST_SHARE * most, LEFT_SHARE * (free - rest * scale))
         sizes = [first, *(share * scale for share in [*shares, MOVES_SHARE])]
         self.level_bytes = [int(min(size, engine.most_bytes)) for size in sizes]
-        #: The buffer of moves: 4 bits for each cell of as many tiles as a path can cross, at most.
-        self.moves_room = min(self.level_bytes[-1], SIDE * (path.row + path.column) // 2)
+        # of a launch with moves the moves have their share, and the edges of two launches the rest
+        moves, edges = engine.moves_bytes(SIDE, SIDE), 2 * self._edge_bytes(SIDE, SIDE)
+        self.moves_share = moves / (moves + edges)
+        room, crossed = self.moves_share * self.level_bytes[-1], SIDE * (path.row + path.column) / 2
+        self.moves_room = int(min(room, crossed))  # 4 bits for each cell of the tiles of a path
         self.end, self.sets = Hit(0, 0, 0), list[SetLines]()
         self.refused: int | None = None  # the level of a tile that was computed for another path
         self.most_tiles = [MOST_TILES] * len(sizes)
@@ -228,10 +231,13 @@ class Ahead:
     def _bytes(self, level: int, area: Area) -> int:
         rows, columns = area.row_end - area.row, area.column_end - area.column
         if level == len(self.levels):
-            edges = self.engine.kept_bytes(rows, columns, (rows + 1, columns))
-            moves = int(self.engine.moves_bytes(rows, columns))
-            return moves + 2 * edges  # of the next launch, too
+            moves, edges = self.engine.moves_bytes(rows, columns), self._edge_bytes(rows, columns)
+            return int(max(moves / self.moves_share, 2 * edges / (1 - self.moves_share)))
         return self.engine.kept_bytes(rows, columns, self.levels[level])
+
+    def _edge_bytes(self, rows: int, columns: int) -> int:
+        """Memory of the edges of a tile with moves."""
+        return self.engine.kept_bytes(rows, columns, (rows + 1, columns))
 
     def _finer(self, level: int, parts: list[Part]) -> TileSet:
         steps = self.levels[level]
