@@ -32,12 +32,13 @@ LOOK_AGAIN = 0.0003
 
 @dataclass
 class Begun:
-    """A tile on the device; ``fresh``: its ticket was seen before all strips were taken."""
+    """A tile on the device; ``fresh``: its ticket is its own, and not that of a tile before."""
 
     job: TileJob
     run: TileRun
     buffers: Buffers
     below: Below | None
+    ready: Any = None  # the event of its buffers being filled
     fresh: bool = False
     done: bool = False
 
@@ -170,11 +171,12 @@ class Chain:
         """Are all strips of a tile in the hands of groups that run, or done?
 
         The ticket lies where that of a tile before was, until it is set back on the device's side:
-        it counts once it has been low.  (To wait until it is set back, or to ask for a marker after
-        that, can take a driver as long as the launches that run.)
+        it counts once it has been low, or a marker says that it was set back.  (Of that a driver
+        may tell as late as of the launch, and so long would a wait take.)
         """
         if self._complete(one.run.event):
             return True
+        one.fresh = one.fresh or self._complete(one.ready)
         side = self.runtime.beside(self._count % self._places)  # whose queue has nothing to do
         with Buffers(side) as buffers:
             taken = bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)
@@ -202,6 +204,7 @@ class Chain:
         self.bytes = max(self.bytes, self._own.bytes + sum(pool.bytes for _, pool in self._sides))
         queue = one.run.runtime.queue
         try:
+            one.ready = cl.enqueue_marker(queue)
             one.run.run()
             queue.flush()
         except cl.Error as error:
