@@ -191,7 +191,7 @@ def test_beside_the_walk(lanes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(lanes)
     seen: Seen = watched(monkeypatch)
     constants(monkeypatch, MOST_TILES=2, SIDE=300)
-    monkeypatch.setattr(side_by_side, "running", lambda event: True)
+    monkeypatch.setattr(side_by_side, "running", lambda runtime, event: True)
     looks: list[int] = []
     look = PathReader.look
 

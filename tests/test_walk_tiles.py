@@ -16,7 +16,7 @@ from test_walks import GROUPS, engine_of, job_of, same_walk
 
 from pysw_cl.engines.base import TileJob, Walk
 from pysw_cl.engines.reference import ReferenceDirections, fill
-from pysw_cl.engines.walks import DeviceDirections, walk_tiles
+from pysw_cl.engines.walks import DeviceDirections, TiledMoves
 from pysw_cl.engines.wavefront import WavefrontEngine
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
@@ -64,9 +64,8 @@ class Cut:
         place = row + shift, column + shift, state
         linear = self.job.scoring.gap_open == 0
         most = row + column
-        walk, tile, _ = walk_tiles(
-            self.engine.runtime, defines, self.dirs, table, place, linear, most_moves=most
-        )
+        moves = TiledMoves(self.engine.runtime, defines, self.dirs, table, linear)
+        walk, tile, _ = moves.walk(place, most)
         return replace(walk, row=walk.row - shift, column=walk.column - shift), tile
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from ..errors import DeviceError, InternalError
 from ..opencl.buffers import Buffers, Pool
 from ..opencl.device import Runtime
+from ..opencl.program import running
 from ..plan import LANE_SETS, Plan
 from .base import Below, TileJob, TileResult
 from .tile_kernel import planned
@@ -135,17 +136,9 @@ class Chain:
     def _look(self) -> None:
         """Notice which tiles are done."""
         for one in self._begun:
-            one.done = one.done or self._complete(one.run.event)
+            one.done = one.done or not running(self.runtime, one.run.event)
             if not one.done:
                 break  # nor are those below it
-
-    def _complete(self, event: Any) -> bool:
-        import pyopencl as cl
-
-        state = int(event.command_execution_status)
-        if state < 0:
-            raise DeviceError(f"{self.runtime.info.name} failed: OpenCL error {state}")
-        return state == cl.command_execution_status.COMPLETE
 
     def _go_on(self) -> bool:
         """Begin the next tile if it is time; says whether."""
@@ -174,9 +167,9 @@ class Chain:
         it counts once it has been low, or a marker says that it was set back.  (Of that a driver
         may tell as late as of the launch, and so long would a wait take.)
         """
-        if self._complete(one.run.event):
+        if not running(self.runtime, one.run.event):
             return True
-        one.fresh = one.fresh or self._complete(one.ready)
+        one.fresh = one.fresh or not running(self.runtime, one.ready)
         side = self.runtime.beside(self._count % self._places)  # whose queue has nothing to do
         with Buffers(side) as buffers:
             taken = bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)

@@ -47,7 +47,7 @@ from .tile_set import (
     Part,
     TileSet,
 )
-from .walks import begin_walk, walk_defines
+from .walks import TiledMoves, walk_defines
 
 Busy = Callable[[], bool]
 
@@ -269,19 +269,19 @@ class SideBySide:
         self, moves: Moves, row: int, column: int, state: int
     ) -> Callable[[], tuple[Walk, NDArray[np.int32]]]:
         """Begin to walk a path through tiles, whatever is enqueued after that; gives what waits for
-        it.  See :func:`pysw_cl.engines.walks.begin_walk`."""
+        it.  See :meth:`pysw_cl.engines.walks.TiledMoves.begin`."""
         parts, plan = moves.done.parts, self._plans[True]
         tiles = moves.done.said[:, [QUERY, TARGET, ROWS, COLUMNS, MOVES]]
         defines = walk_defines(self.runtime, plan.T, plan.alpha)
         linear = self.scoring.gap_open == 0
         most = row + column - min(p.area.row + p.area.column for p in parts)
         self._launches += 1
-        begun = self.runtime, defines, moves.dirs, tiles, (row, column, state), linear
+        tiled = TiledMoves(self.runtime, defines, moves.dirs, tiles, linear)
         aside = Buffers(self.runtime.beside(0))  # reads past what is enqueued after the walk
-        walking = begin_walk(*begun, moves.buffers, aside, most)
+        walking = tiled.begin((row, column, state), moves.buffers, aside, most)
 
         def found() -> tuple[Walk, NDArray[np.int32]]:
-            self.meanwhile(partial(running, walking.event))
+            self.meanwhile(partial(running, self.runtime, walking.event))
             walk, _, entries = walking.found()
             self._count(moves.tally.read(aside), True)
             return walk, entries
@@ -343,7 +343,7 @@ class SideBySide:
             if outer is not None:
                 self._take(outer, done, buffers)
             tally = self._launch(done, None, buffers)
-            self.meanwhile(partial(running, tally.event))
+            self.meanwhile(partial(running, self.runtime, tally.event))
             self._count(tally.read(buffers), False)
 
     def _launch(self, done: TileSet, dirs: Any, buffers: Buffers, slot: str = "") -> Tally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,71 +38,74 @@ def walk_defines(runtime: Runtime, T: int, alpha: int) -> dict[str, int]:
     return {"T": T, "R": alpha, "WALKERS": walkers}
 
 
-def walk_tiles(
-    runtime: Runtime,
-    defines: dict[str, int],
-    dirs: Any,
-    tiles: NDArray[np.int64],
-    start: tuple[int, int, int],
-    linear: bool,
-    most_moves: int | None = None,
-) -> tuple[Walk, int, NDArray[np.int32]]:
-    """Walk back through many tiles in one launch: see :func:`begin_walk`; this waits for it."""
-    with Buffers(runtime, small=True) as buffers:
-        how = linear, buffers, buffers, most_moves
-        return begin_walk(runtime, defines, dirs, tiles, start, *how).found()
+@dataclass(frozen=True)
+class TiledMoves:
+    """Moves of many tiles that are kept in device memory.
 
-
-def begin_walk(
-    runtime: Runtime,
-    defines: dict[str, int],
-    dirs: Any,
-    tiles: NDArray[np.int64],
-    start: tuple[int, int, int],
-    linear: bool,
-    buffers: Buffers,
-    aside: Buffers,
-    most_moves: int | None = None,
-) -> Begun:
-    """Enqueue a walk back through many tiles in one launch, in ``buffers`` that live until it is
-    done; ``aside``: what reads them then, of the same queue or another.
-
-    ``defines``: see :func:`walk_defines`.  ``dirs``: the buffer that holds the tiles' moves.
-    ``tiles``: a row for each, one at least, in the order that the path comes to them: row and
-    column of the upper left corner (both 0 or more; its cells begin a row below and a column after
-    it), rows, columns, and where its moves begin in ``dirs``, in words of 32 bits.  ``start``: row,
-    column and state of the cell that the walk starts from, counted as the corners are (state: see
-    :class:`pysw_cl.engines.base.Directions`).  It starts in the first tile that has the cell, and
-    where it leaves a tile it goes on in the next one in the list that has the cell it comes to.
-    ``linear``: gaps have no opening cost.  ``most_moves``: no path in these tiles has more; None:
-    rows and columns that lie before the start.
-
-    Found are the walk, its place counted as the corners are, and the tile where the path ended, or
-    the number of tiles where no later one has the cell that it came to; and for each tile the row,
-    column and state with which the path came there and how many moves it had made, which is -1
-    where it did not.
+    ``defines``: see :func:`walk_defines`.  ``dirs``: the buffer that holds the moves.  ``tiles``: a
+    row for each, one at least, in the order that a path comes to them: row and column of the upper
+    left corner (both 0 or more; its cells begin a row below and a column after it), rows, columns,
+    and where its moves begin in ``dirs``, in words of 32 bits.  ``linear``: gaps have no opening
+    cost.
     """
-    row, column, state = start
-    tiles = np.ascontiguousarray(tiles, np.int64).reshape(-1, 5)
-    head = PLACE_BYTES + 16 * len(tiles)
-    size = head + (row + column if most_moves is None else most_moves)
-    found, table = buffers.empty(size), buffers.of(tiles)
-    kernel = BoundKernel(runtime, TRACE, defines)
-    kernel.bind(dirs=dirs, tiles=table, count=len(tiles), row=row, column=column, state=state)
-    kernel.bind(linear=int(linear), found=found)
-    buffers.write(found, np.full(4 * len(tiles), -1, np.int32), PLACE_BYTES)
-    buffers.send()
-    done = kernel.launch(1, defines["WALKERS"], at_once=aside is not buffers)
 
-    def walked() -> tuple[Walk, int, NDArray[np.int32]]:
-        if aside is not buffers:
-            wait(runtime, done)
-        items = aside.read(found, size, dtype=np.uint8)
-        row, column, state, ended, made, tile = items[:PLACE_BYTES].view(np.int32).tolist()
-        walk = Walk(items[head:][:made].copy(), row, column, state, bool(ended))
-        return walk, tile, items[PLACE_BYTES:head].view(np.int32).reshape(-1, 4)
+    runtime: Runtime
+    defines: dict[str, int]
+    dirs: Any
+    tiles: NDArray[np.int64]
+    linear: bool
 
-    return Begun(done, walked)
+    def walk(
+        self, start: tuple[int, int, int], most_moves: int | None = None
+    ) -> tuple[Walk, int, NDArray[np.int32]]:
+        """Walk back through the tiles in one launch: see :meth:`begin`; this waits for it."""
+        with Buffers(self.runtime, small=True) as buffers:
+            return self.begin(start, buffers, buffers, most_moves).found()
+
+    def begin(
+        self,
+        start: tuple[int, int, int],
+        buffers: Buffers,
+        aside: Buffers,
+        most_moves: int | None = None,
+    ) -> Begun:
+        """Enqueue a walk back through the tiles in one launch, in ``buffers`` that live until it is
+        done; ``aside``: what reads them then, of the same queue or another.
+
+        ``start``: row, column and state of the cell that the walk starts from, counted as the
+        corners are (state: see :class:`pysw_cl.engines.base.Directions`).  It starts in the first
+        tile that has the cell, and where it leaves a tile it goes on in the next one in the list
+        that has the cell it comes to.  ``most_moves``: no path in these tiles has more; None: rows
+        and columns that lie before the start.
+
+        Found are the walk, its place counted as the corners are, and the tile where the path ended,
+        or the number of tiles where no later one has the cell that it came to; and for each tile
+        the row, column and state with which the path came there and how many moves it had made,
+        which is -1 where it did not.
+        """
+        runtime, (row, column, state) = self.runtime, start
+        tiles = np.ascontiguousarray(self.tiles, np.int64).reshape(-1, 5)
+        head = PLACE_BYTES + 16 * len(tiles)
+        size = head + (row + column if most_moves is None else most_moves)
+        found, table = buffers.empty(size), buffers.of(tiles)
+        kernel = BoundKernel(runtime, TRACE, self.defines)
+        kernel.bind(
+            dirs=self.dirs, tiles=table, count=len(tiles), row=row, column=column, state=state
+        )
+        kernel.bind(linear=int(self.linear), found=found)
+        buffers.write(found, np.full(4 * len(tiles), -1, np.int32), PLACE_BYTES)
+        buffers.send()
+        done = kernel.launch(1, self.defines["WALKERS"], at_once=aside is not buffers)
+
+        def walked() -> tuple[Walk, int, NDArray[np.int32]]:
+            if aside is not buffers:
+                wait(runtime, done)
+            items = aside.read(found, size, dtype=np.uint8)
+            row, column, state, ended, made, tile = items[:PLACE_BYTES].view(np.int32).tolist()
+            walk = Walk(items[head:][:made].copy(), row, column, state, bool(ended))
+            return walk, tile, items[PLACE_BYTES:head].view(np.int32).reshape(-1, 4)
+
+        return Begun(done, walked)
 
 
 class DeviceDirections:
@@ -118,8 +122,8 @@ class DeviceDirections:
         if not (0 < row <= self._m and 0 < column <= self._n):
             raise InternalError(f"walk from ({row}, {column}) outside {self._m} x {self._n}")
         tiles = np.array([[0, 0, self._m, self._n, 0]], np.int64)
-        start = row, column, state
-        return walk_tiles(self._runtime, self._defines, self._dirs, tiles, start, self._linear)[0]
+        moves = TiledMoves(self._runtime, self._defines, self._dirs, tiles, self._linear)
+        return moves.walk((row, column, state))[0]
 
     def release(self) -> None:
         """Give the device memory back."""

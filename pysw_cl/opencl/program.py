@@ -88,11 +88,14 @@ def wait(runtime: Runtime, event: Any) -> None:
         raise DeviceError(f"{runtime.info.name} failed: {error}") from None
 
 
-def running(event: Any) -> bool:
-    """Is a launch that was flushed not over yet?"""
+def running(runtime: Runtime, event: Any) -> bool:
+    """Is what was enqueued and flushed not over yet?  Raises DeviceError where it failed."""
     import pyopencl as cl
 
-    return bool(event.command_execution_status > cl.command_execution_status.COMPLETE)
+    state = int(event.command_execution_status)
+    if state < 0:
+        raise DeviceError(f"{runtime.info.name} failed: OpenCL error {state}")
+    return state != cl.command_execution_status.COMPLETE
 
 
 class BoundKernel:
