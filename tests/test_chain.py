@@ -324,3 +324,14 @@ def test_little_memory(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr(chain_module, "_spare", lambda *_: False)
         check(engine, job, [40] * 10)
     assert len(seen.chains) == 1 and seen.nothing_held()
+
+
+def test_more_tiles_than_a_chain_has_tickets_for(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chain_module, "MOST_TILES", 4)
+    rng, engine = np.random.default_rng(18), make_engine("narrow-ticketed")
+    assert isinstance(engine, WavefrontEngine)
+    job = random_job(rng, 400, 150, DNA, True, best=True)
+    check(engine, job, [40] * 10)
+    assert seen.tiles == 10 and len(seen.chains) == 3

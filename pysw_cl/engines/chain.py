@@ -27,20 +27,20 @@ from .tile_run import Link, TileRun
 
 #: Tiles of a chain that a device computes at once; and others that are begun or kept meanwhile.
 DEPTH, MORE = 6, 3
+#: Tiles of a chain at most: each has a ticket of its own, which is 0 before anything runs.
+MOST_TILES = 512
 #: Seconds between two looks at how far they are.
 LOOK_AGAIN = 0.0003
 
 
 @dataclass
 class Begun:
-    """A tile on the device; ``fresh``: its ticket is its own, and not that of a tile before."""
+    """A tile on the device."""
 
     job: TileJob
     run: TileRun
     buffers: Buffers
     below: Below | None
-    ready: Any = None  # the event of its buffers being filled
-    fresh: bool = False
     done: bool = False
 
 
@@ -79,6 +79,10 @@ class Chain:
         try:
             self._bus = self._own.empty(_bus_bytes(plan, job, self._places))
             self._known = self._own.empty(4)
+            self._apart = max(4, int(runtime.device.mem_base_addr_align) // 8)
+            self._tickets = self._own.empty(MOST_TILES * self._apart)
+            none = np.broadcast_to(np.int32(0), MOST_TILES * self._apart // 4)
+            self._own.write(self._tickets, none)
             self._begin(job)
             self._own.write(self._known, np.array([self._begun[0].run.threshold], np.int32))
             runtime.queue.finish()
@@ -144,7 +148,9 @@ class Chain:
         """Begin the next tile if it is time; says whether."""
         self._look()
         last = self._begun[-1]
-        if last.below is None or not self._room_for(last) or not self._taken(last):
+        if last.below is None or self._count == MOST_TILES:
+            return False
+        if not self._room_for(last) or not self._taken(last):
             return False
         job, last.below = last.below.tile(), None
         if job is None or (job.below is not None and job.size[0] % (self.plan.T * self.plan.alpha)):
@@ -161,20 +167,12 @@ class Chain:
         return len(self._begun) < self._places - 1 and _spare(self.runtime, self._own.bytes, asked)
 
     def _taken(self, one: Begun) -> bool:
-        """Are all strips of a tile in the hands of groups that run, or done?
-
-        The ticket lies where that of a tile before was, until it is set back on the device's side:
-        it counts once it has been low, or a marker says that it was set back.  (Of that a driver
-        may tell as late as of the launch, and so long would a wait take.)
-        """
+        """Are all strips of a tile in the hands of groups that run, or done?"""
         if not running(self.runtime, one.run.event):
             return True
-        one.fresh = one.fresh or not running(self.runtime, one.ready)
         side = self.runtime.beside(self._count % self._places)  # whose queue has nothing to do
         with Buffers(side) as buffers:
-            taken = bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)
-        one.fresh = one.fresh or not taken
-        return taken and one.fresh
+            return bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)
 
     def _begin(self, job: TileJob) -> None:
         index, plan = self._count % self._places, self.plan
@@ -184,7 +182,9 @@ class Chain:
         side, pool = self._sides[index]
         lines = [2 + (self._count + k) % (self._places + 1) for k in (0, 1)]
         letters = self._letters, self._own
-        link = Link(plan, self._bus, self._known, self._last, *letters, self._strips, *lines)
+        ticket = self._tickets.get_sub_region(self._count * self._apart, 4)
+        shared = plan, self._bus, self._known, ticket
+        link = Link(*shared, self._last, *letters, self._strips, *lines)
         buffers = Buffers(side, pool=pool)
         run = TileRun(side, plan, job, buffers, link=link)
         self._begun.append(Begun(job, run, buffers, job.below))
@@ -197,7 +197,6 @@ class Chain:
         self.bytes = max(self.bytes, self._own.bytes + sum(pool.bytes for _, pool in self._sides))
         queue = one.run.runtime.queue
         try:
-            one.ready = cl.enqueue_marker(queue)
             one.run.run()
             queue.flush()
         except cl.Error as error:
@@ -219,8 +218,8 @@ def _room(runtime: Runtime, plan: Plan, job: TileJob, depth: int) -> bool:
 
 def _spare(runtime: Runtime, own: int, asked: int) -> bool:
     """Is half of the memory left beside what a chain itself takes and what its tiles ask for, which
-    pools may keep in twice as much?"""
-    return own + 2 * asked <= int(runtime.device.global_mem_size) // 2
+    pools may keep in four times as much?"""
+    return own + 4 * asked <= int(runtime.device.global_mem_size) // 2
 
 
 def _alone(job: TileJob) -> bool:

@@ -38,9 +38,9 @@ RECORD_WORDS = 12
 @dataclass(frozen=True)
 class Link:
     """A tile's place in a chain of tiles below each other (:mod:`pysw_cl.engines.chain`): the
-    ``plan`` of all, the ``bus`` and the best score ``known`` that they share, the tile ``above``,
-    which may still be computed (None: the tile's top is given), and the target's letters, which the
-    first one ``kept`` in memory ``held`` by the chain.
+    ``plan`` of all, the ``bus`` and the best score ``known`` that they share, a ``ticket`` that no
+    other has, the tile ``above``, which may still be computed (None: the tile's top is given), and
+    the target's letters, which the first one ``kept`` in memory ``held`` by the chain.
 
     ``first``: strips above it.  ``reads``, ``writes``: the lines of the bus that its first strip
     reads and its last one writes.
@@ -49,6 +49,7 @@ class Link:
     plan: Plan
     bus: Any
     known: Any
+    ticket: Any
     above: TileRun | None
     kept: list[Any]
     held: Buffers
@@ -224,7 +225,7 @@ class TileRun:
             directions = job.directions
             size = moves_bytes(grid.m, grid.n, grid.T, grid.alpha)
             self.dirs = buffers.lasting(size) if directions else buffers.empty(4)
-            self.ticket = buffers.of(np.zeros(1, np.int32))
+            self.ticket = link.ticket if link else buffers.of(np.zeros(1, np.int32))
             self.progress = buffers.of(new_progress(grid.strips, grid.T))
             above = (self.progress, grid.strips)  # which is far enough
             if link is not None and link.above is not None:

@@ -80,7 +80,8 @@ class Arena:
 
 class Pool:
     """Buffers of a thread that are kept, lent to one job at a time: the k-th that a job asks for is
-    the one of its size that another job's k-th was."""
+    the one of its size, or a larger one, that another job's k-th was.  None is released before all
+    are, for which a driver may wait until nothing runs."""
 
     def __init__(self, runtime: Runtime, most: int = POOLED_BYTES) -> None:
         self._runtime, self._most = runtime, most
@@ -98,13 +99,10 @@ class Pool:
 
     def forget(self) -> None:
         """Drop the buffers."""
-        for key in list(self._kept):
-            self._drop(key)
-
-    def _drop(self, key: tuple[int, int]) -> None:
-        buffer = self._kept.pop(key)
-        LASTING.pop(id(buffer), None)
-        buffer.release()
+        for buffer in self._kept.values():
+            LASTING.pop(id(buffer), None)
+            buffer.release()
+        self._kept.clear()
 
     @property
     def bytes(self) -> int:
@@ -120,9 +118,8 @@ class Pool:
         self._asked += 1
         key = self._asked, min(1 << max(10, (size - 1).bit_length()), self._most)
         if key not in self._kept:
-            large = [old for old in self._kept if old[0] == key[0] and old[1] > POOLED_BYTES]
-            for old in large:  # of another size: of these only one is kept
-                self._drop(old)
+            key = min((old for old in self._kept if old[0] == key[0] and old > key), default=key)
+        if key not in self._kept:
             made = cl.Buffer(self._runtime.context, cl.mem_flags.READ_WRITE, key[1])
             self._kept[key] = LASTING[id(made)] = made
         buffer = self._kept[key]
