@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from ._version import __version__
 from .errors import CheckpointError
-from .in_threads import in_threads
+from .in_threads import each_at_once, in_threads
 from .job import Job, canonical, digest
 from .likely_strand import likely_minus
 from .sealed import (
@@ -42,6 +42,7 @@ from .sealed import (
     SealedWriter,
     cannot_write,
     pack_bytes,
+    pack_letters,
     sync_folder,
     unpack_bytes,
 )
@@ -111,8 +112,7 @@ class Store:
                 minus_first = job.both and likely_minus(job.frame)
             store = cls(path, job, dict(wishes), minus_first)
             store._clean()
-            store._keep_letters("query", job.query)
-            store._keep_letters("target", job.target)
+            each_at_once(store._keep_letters, ("query", "target"), (job.query, job.target))
             store._write_manifest()
             yield store
 
@@ -214,8 +214,9 @@ class Store:
         writer = SealedWriter(self.folder / name)
         try:
             for key, array in arrays.items():
+                pack = pack_letters if key == "letters" else pack_bytes
                 parts = [array[start : start + PIECE] for start in range(0, len(array), PIECE)]
-                for k, packed in enumerate(in_threads(pack_bytes, parts)):
+                for k, packed in enumerate(in_threads(pack, parts)):
                     writer.put(key, k * PIECE, len(parts[k]), packed)
             writer.seal({"job": self.job.key, **facts})
         finally:

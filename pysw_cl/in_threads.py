@@ -25,3 +25,9 @@ def in_threads(work: Callable[[Given], Found], things: Iterable[Given]) -> Itera
     with ThreadPoolExecutor(AT_ONCE) as pool:
         while some := list(islice(waiting, AT_ONCE)):
             yield from pool.map(work, some)
+
+
+def each_at_once(work: Callable[..., Found], *given: Iterable[Given]) -> list[Found]:
+    """What ``work`` makes of a few large things, each in a thread of its own."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(work, *given))

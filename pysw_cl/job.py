@@ -15,6 +15,7 @@ from .drivers.path import Path
 from .drivers.problem import FreeEnds, Problem
 from .errors import InternalError
 from .frame import Frame
+from .in_threads import each_at_once
 from .path_reader import FoundPath, PathReader
 from .plan import Plan
 from .results import Alignment, Stats, region_of, unscale
@@ -47,9 +48,10 @@ class Job:
     def facts(self) -> dict[str, Any]:
         """All that decides the result; sequences by length and digest."""
         beat = {} if self.beat is None else {"beat": self.beat}
+        query, target = each_at_once(digest, (self.query, self.target))
         return {
-            "query": digest(self.query),
-            "target": digest(self.target),
+            "query": query,
+            "target": target,
             "scoring": _scoring_facts(self.scoring),
             "mode": self.mode,
             "free_ends": list(self.free_ends),

@@ -184,13 +184,18 @@ def pack_bytes(values: NDArray[np.uint8]) -> bytes:
     return _deflated(np.ascontiguousarray(values).data)
 
 
+def pack_letters(letters: NDArray[np.uint8]) -> bytes:
+    """Letters as bytes, deflated without a search for runs, of which they have few."""
+    return _deflated(np.ascontiguousarray(letters).data, zlib.Z_HUFFMAN_ONLY)
+
+
 def unpack_bytes(payload: bytes) -> NDArray[np.uint8]:
-    """What `pack_bytes` packed."""
+    """What `pack_bytes` or `pack_letters` packed."""
     return np.frombuffer(zlib.decompress(payload, -15), np.uint8)
 
 
-def _deflated(data: bytes | memoryview) -> bytes:
-    deflate = zlib.compressobj(1, zlib.DEFLATED, -15, 9, zlib.Z_RLE)
+def _deflated(data: bytes | memoryview, strategy: int = zlib.Z_RLE) -> bytes:
+    deflate = zlib.compressobj(1, zlib.DEFLATED, -15, 9, strategy)
     return deflate.compress(data) + deflate.flush()
 
 
