@@ -182,13 +182,13 @@ def down(engine: WavefrontEngine, jobs: list[TileJob]) -> Iterator[TileResult]:
 
 def check(engine: WavefrontEngine, job: TileJob, heights: list[int]) -> None:
     """Linked tiles give what they give one by one."""
-    opening, best = job.scoring.gap_open, 0
+    opening = job.scoring.gap_open
     found = list(down(engine, linked(job, heights)))
     engine.settle()
-    alone = [replace(one, below=None) for one in linked(job, heights)]
-    for one, two in zip(found, down(engine, alone), strict=True):
-        best = max([best, *(hit.score for hit in two.hits)])
-        if one.hits != two.hits:  # less than what was known by then
+    alone = list(down(engine, [replace(one, below=None) for one in linked(job, heights)]))
+    best = max([0, *(hit.score for one in alone for hit in one.hits)])
+    for one, two in zip(found, alone, strict=True):
+        if one.hits != two.hits:  # less than what was known by then, which one below may have found
             assert all(hit.score < best for hit in two.hits)
         assert_tile(replace(one, hits=two.hits), two, opening)
         assert one.cells == two.cells and one.launches == two.launches == 1

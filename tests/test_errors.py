@@ -259,7 +259,9 @@ def test_an_environment_that_matches_nothing(
         assert pysw_cl.align(A, B, device=usable.index).score == 6  # what is said counts
 
 
-@pytest.mark.parametrize("device", [None, 0, (0, 0), b"auto", object()], ids=repr)
+@pytest.mark.parametrize(
+    "device", [None, 0, (0, 0), b"auto", object()], ids=lambda device: type(device).__name__
+)
 def test_no_device_at_all(device: Any) -> None:
     fails(DeviceError, "device must be a string or a pyopencl Device", device=device)
 
