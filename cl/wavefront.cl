@@ -125,7 +125,9 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
 #define BLOCKED_ARGS
 #define BLOCKED_GIVEN
 #endif
-#ifndef GROUP_SIZE
+#if !defined(GROUP_SIZE) && GROUP == 1 && !AUTO_VECTORS
+#define GROUP_SIZE __attribute__((intel_vec_len_hint(1), reqd_work_group_size(1, 1, 1)))
+#elif !defined(GROUP_SIZE)
 #define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 #endif
 
@@ -251,14 +253,16 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
     lanes_sync();
 
     int seen = -T;
-    for (int from = 0, limit = 0; from < n + T;) {
-      if (from == limit) limit = columns_from(&w, from, n + T);
+    for (int from = 0, limit = 0;;) {
+      const bool ends = from >= n + T;
+      if (from == limit && !ends) limit = columns_from(&w, from, n + T);
 #if NARROW
-      if (pays(&w, &best, min(block_end(&w, from, limit), n), seen)) {
-        narrow_pay16(mine, &w);
+      if (ends ? best.owes : pays(&w, &best, min(block_end(&w, from, limit), n), seen)) {
+        narrow_pay16(mine, &w);  // (one call: each is another copy of the code)
         best.owes = false;
       }
 #endif
+      if (ends) break;
 #if PRUNE
       const int pruned = prune_blocks(mine, &w, from, limit, &seen, known, &best);
       if (pruned > from) {
@@ -277,10 +281,6 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
       publish(&w, to);
       from = to;
     }
-#if NARROW
-    if (best.owes) narrow_pay16(mine, &w);
-    best.owes = false;
-#endif
   }
 #if LATE
   const late_t block = *(__global const late_t *)(late + (size_t)WALKER * LATE_ROOM(chunk));

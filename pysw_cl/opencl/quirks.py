@@ -103,6 +103,14 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://portablecl.org/docs/html/",
     ),
     Quirk(
+        "intel-cpu-vectors",
+        lambda platform, device: "Intel" in platform and _is_cpu(device),
+        {"options": "-DAUTO_VECTORS=0"},
+        "it makes vectors of work-items, too, and takes half a minute (16 lanes of 2 rows) to many "
+        "minutes for what takes one or two seconds without",
+        "https://www.intel.com/content/www/us/en/docs/opencl-sdk/developer-guide-core-xeon/",
+    ),
+    Quirk(
         "no-shuffles",
         lambda platform, device: not _shuffles(platform, device),
         {"no_lanes": ("packed", "warp32")},
