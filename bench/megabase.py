@@ -136,12 +136,13 @@ class Mega:
     def checkpoint(self, case: str) -> Row:
         """How much longer the score takes when rows are saved, 1 GB for 25 Tcells at most."""
         pair = similar_pair(self.length)
-        options = {"output": "score", "prune": False}
-        options["disk_size"] = len(pair[0]) * len(pair[1]) // 25_000
+        size = len(pair[0]) * len(pair[1]) // 25_000
 
         def saved() -> tuple[float, Any]:
             with tempfile.TemporaryDirectory() as folder:
-                return self.align(pair, checkpoint=folder, **options)
+                return self.align(
+                    pair, output="score", prune=False, checkpoint=folder, disk_size=size
+                )
 
         return self.beside_score(case, pair, saved, "the score without")
 

@@ -24,7 +24,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from ._version import __version__
 from .errors import CheckpointError
-from .in_threads import each_at_once, in_threads
+from .in_threads import in_threads
 from .job import Job, canonical, digest
 from .likely_strand import likely_minus
 from .sealed import (
@@ -112,7 +112,7 @@ class Store:
                 minus_first = job.both and likely_minus(job.frame)
             store = cls(path, job, dict(wishes), minus_first)
             store._clean()
-            each_at_once(store._keep_letters, ("query", "target"), (job.query, job.target))
+            list(in_threads(store._keep_letters, ("query", "target"), few=2))
             store._write_manifest()
             yield store
 
@@ -208,13 +208,16 @@ class Store:
         return BandWriter(writer, path, {"job": self.job.key, "start": start, "end": end})
 
     def save_arrays(
-        self, name: str, arrays: Mapping[str, NDArray[np.uint8]], facts: Mapping[str, Any]
+        self,
+        name: str,
+        arrays: Mapping[str, NDArray[np.uint8]],
+        facts: Mapping[str, Any],
+        pack: Callable[[NDArray[np.uint8]], bytes] = pack_bytes,
     ) -> None:
-        """Write byte arrays and facts to a sealed file."""
+        """Write byte arrays, packed by ``pack``, and facts to a sealed file."""
         writer = SealedWriter(self.folder / name)
         try:
             for key, array in arrays.items():
-                pack = pack_letters if key == "letters" else pack_bytes
                 parts = [array[start : start + PIECE] for start in range(0, len(array), PIECE)]
                 for k, packed in enumerate(in_threads(pack, parts)):
                     writer.put(key, k * PIECE, len(parts[k]), packed)
@@ -261,10 +264,11 @@ class Store:
         except OSError as error:
             raise cannot_write(self.folder, error) from error
 
-    def _keep_letters(self, name: str, sequence: Sequence) -> None:
-        kept = self.arrays(name)
-        if kept is None or not np.array_equal(kept[0].get("letters", []), sequence.letters):
-            self.save_arrays(name, {"letters": sequence.letters}, {})
+    def _keep_letters(self, name: str) -> None:
+        """Those of the job's "query" or "target", unless they are there."""
+        letters, kept = getattr(self.job, name).letters, self.arrays(name)
+        if kept is None or not np.array_equal(kept[0].get("letters", []), letters):
+            self.save_arrays(name, {"letters": letters}, {}, pack_letters)
 
     def _write_manifest(self) -> None:
         job = self.job

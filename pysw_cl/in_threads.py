@@ -14,20 +14,16 @@ Found = TypeVar("Found")
 AT_ONCE, FEW = min(16, os.cpu_count() or 1), 4
 
 
-def in_threads(work: Callable[[Given], Found], things: Iterable[Given]) -> Iterator[Found]:
-    """What ``work`` makes of each thing, in order; by threads where there are many."""
+def in_threads(
+    work: Callable[[Given], Found], things: Iterable[Given], few: int = FEW
+) -> Iterator[Found]:
+    """What ``work`` makes of each thing, in order; by threads where there are ``few`` or more."""
     things = iter(things)
-    first = list(islice(things, FEW))
+    first = list(islice(things, few))
     waiting = chain(first, things)
-    if len(first) < FEW:
+    if len(first) < few:
         yield from map(work, waiting)
         return
     with ThreadPoolExecutor(AT_ONCE) as pool:
         while some := list(islice(waiting, AT_ONCE)):
             yield from pool.map(work, some)
-
-
-def each_at_once(work: Callable[..., Found], *given: Iterable[Given]) -> list[Found]:
-    """What ``work`` makes of a few large things, each in a thread of its own."""
-    with ThreadPoolExecutor() as pool:
-        return list(pool.map(work, *given))

@@ -15,7 +15,7 @@ from .drivers.path import Path
 from .drivers.problem import FreeEnds, Problem
 from .errors import InternalError
 from .frame import Frame
-from .in_threads import each_at_once
+from .in_threads import in_threads
 from .path_reader import FoundPath, PathReader
 from .plan import Plan
 from .results import Alignment, Stats, region_of, unscale
@@ -48,7 +48,7 @@ class Job:
     def facts(self) -> dict[str, Any]:
         """All that decides the result; sequences by length and digest."""
         beat = {} if self.beat is None else {"beat": self.beat}
-        query, target = each_at_once(digest, (self.query, self.target))
+        query, target = in_threads(digest, (self.query, self.target), few=2)
         return {
             "query": query,
             "target": target,

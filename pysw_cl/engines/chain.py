@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeviceError, InternalError
-from ..opencl.buffers import Buffers, Pool
+from ..opencl.buffers import Buffers, Pool, part_align
 from ..opencl.device import Runtime
 from ..opencl.program import running
 from ..plan import LANE_SETS, Plan
@@ -79,7 +79,7 @@ class Chain:
         try:
             self._bus = self._own.empty(_bus_bytes(plan, job, self._places))
             self._known = self._own.empty(4)
-            self._apart = max(4, int(runtime.device.mem_base_addr_align) // 8)
+            self._apart = part_align(runtime)
             self._tickets = self._own.empty(MOST_TILES * self._apart)
             none = np.broadcast_to(np.int32(0), MOST_TILES * self._apart // 4)
             self._own.write(self._tickets, none)

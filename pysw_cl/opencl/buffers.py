@@ -24,6 +24,11 @@ MOST_POOLED = 256
 LASTING: dict[int, Any] = {}
 
 
+def part_align(runtime: Runtime) -> int:
+    """Bytes of which a part of a buffer begins at a multiple."""
+    return max(128, int(runtime.device.mem_base_addr_align) // 8)
+
+
 class Arena:
     """One buffer of a thread, lent to one job at a time.  What the host gives lies at its start,
     with a copy on the host that is sent at once; what it does not give lies at its end."""
@@ -34,7 +39,7 @@ class Arena:
         self._queue = runtime.queue
         self._buffer = cl.Buffer(runtime.context, cl.mem_flags.READ_WRITE, ARENA_BYTES)
         self._host = np.zeros(ARENA_BYTES, np.uint8)
-        self._align = max(128, int(runtime.device.mem_base_addr_align) // 8)
+        self._align = part_align(runtime)
         self._parts: dict[tuple[int, int], Any] = {}
         self._low, self._high = 0, ARENA_BYTES
         self.lent = False
