@@ -40,6 +40,13 @@ def plan_of(lanes: str) -> dict[str, Any]:
     return {"form": "ticketed", **wishes, **warp}
 
 
+def least_rows(lanes: str) -> int:
+    """Rows that a tile has at least, and whose multiple it has, in a chain of these lanes."""
+    plan = plan_of(lanes)
+    warps = int(get_runtime("auto").advice["warps"]) if lanes == "packed" else 0
+    return int(plan["T"] * plan["alpha"]) * max(1, warps)
+
+
 def by_size(alpha: int, **more: Any) -> Plan:
     """A plan whose lanes have at most so many rows, by the size of a tile."""
     needs_lanes("vector")

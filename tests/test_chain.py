@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chaining import Seen, both, by_size, chains, every_plan, letters, plan_of
+from chaining import Seen, both, by_size, chains, every_plan, least_rows, letters, plan_of
 from contract_engines import assert_edge, assert_tile, make_engine, random_job
 from helpers import match_scoring
 from saving import MODES, turned
@@ -56,9 +56,9 @@ def test_results_are_those_without_a_checkpoint(lanes: str, seen: Seen, tmp_path
             how["sub_score"] = choose.choice([(1, -3), (5, -4), (2, -1)])
             how["gap_cost"] = choose.choice([(3, 2), (5, 1), 2])
         m, n = (int(v) for v in rng.integers((300, 50), (1500, 900)))
-        m *= 1 if lanes == "vector" else 6  # whose strips are as much higher
+        m = m // 8 * least_rows(lanes)
         a, b = letters(rng, m, n, PROTEIN if k % 4 == 3 else "ACGT")
-        size = choose.choice([30_000, 100_000, 10**7])
+        size = choose.choice([30_000, 100_000, 10**7]) + m  # what the letters take
         both(seen, tmp_path / str(k), a, b, plan, size, **how)
     assert len(seen.chains) >= 30 and seen.tiles > 300
     assert seen.begun >= 5 and seen.at_once >= 2 and seen.longest >= 20

@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chaining import Seen, both, by_size, chains, letters, plan_of
+from chaining import Seen, both, by_size, chains, least_rows, letters, plan_of
 from saving import MODES, Enough, key, rows
 
 import pysw_cl
 from pysw_cl import sealed
 from pysw_cl.errors import CheckpointError, DeviceError, Stopped
+from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import BoundKernel
 
 HERE = Path(__file__).parent
-ENV = dict(os.environ, PYTHONPATH=os.pathsep.join([str(HERE.parent), str(HERE)]))
+ENV = dict(os.environ, PYTHONPATH=os.pathsep.join([str(HERE.parent), str(HERE), *sys.path]))
 
 
 @pytest.fixture
@@ -155,11 +156,11 @@ def test_the_disk_size_is_kept(output: str, seen: Seen, tmp_path: Path) -> None:
 CHILD = """
 import sys, numpy, pysw_cl
 from chaining import chains, letters, plan_of
-folder, seed, output = sys.argv[1:]
-a, b = letters(numpy.random.default_rng(int(seed)), 2500, 900)
+folder, seed, output, lanes, m = sys.argv[1:]
+a, b = letters(numpy.random.default_rng(int(seed)), int(m), 900)
 with chains() as seen:
-    pysw_cl.align(a, b, plan=plan_of("vector"), device="auto", output=output, checkpoint=folder,
-                  disk_size=150_000)
+    pysw_cl.align(a, b, plan=plan_of(lanes), device="auto", output=output, checkpoint=folder,
+                  disk_size=150_000 + int(m))
 """
 
 
@@ -167,9 +168,11 @@ with chains() as seen:
 @pytest.mark.parametrize("moments", [8, pytest.param(80, marks=pytest.mark.long)])
 def test_killed_at_random_moments(moments: int, seen: Seen, tmp_path: Path) -> None:
     choose, sweeping = random.Random(1), 0
+    lanes = "vector" if get_runtime("auto").info.kind == "cpu" else "packed"
+    m = 300 * least_rows(lanes)
     for seed in range(moments):
         folder, output = tmp_path / str(seed), choose.choice(["path", "score"])
-        command = [sys.executable, "-c", CHILD, str(folder), str(seed), output]
+        command = [sys.executable, "-c", CHILD, str(folder), str(seed), output, lanes, str(m)]
         child = subprocess.Popen(command, env=ENV)
         bands, until = choose.randint(1, 60), time.monotonic() + 60
         while child.poll() is None and len(rows(folder)) < bands and time.monotonic() < until:
@@ -178,8 +181,8 @@ def test_killed_at_random_moments(moments: int, seen: Seen, tmp_path: Path) -> N
         sweeping += not (list(folder.glob("walk-*")) or (folder / "result").exists())
         child.kill()
         assert child.wait() in (0, -signal.SIGKILL)
-        a, b = letters(np.random.default_rng(seed), 2500, 900)
-        how: dict[str, Any] = {"output": output, "plan": plan_of("vector"), "device": "auto"}
+        a, b = letters(np.random.default_rng(seed), m, 900)
+        how: dict[str, Any] = {"output": output, "plan": plan_of(lanes), "device": "auto"}
         told: list[int] = []
         found = pysw_cl.resume(folder, progress=lambda done, total, told=told: told.append(done))
         assert key(found) == key(pysw_cl.align(a, b, **how))

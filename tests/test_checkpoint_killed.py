@@ -17,7 +17,7 @@ import pysw_cl
 from pysw_cl import cli
 
 HERE = Path(__file__).parent
-ENV = dict(os.environ, PYTHONPATH=os.pathsep.join([str(HERE.parent), str(HERE)]))
+ENV = dict(os.environ, PYTHONPATH=os.pathsep.join([str(HERE.parent), str(HERE), *sys.path]))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")

@@ -143,10 +143,10 @@ def test_free_ends_of_similar_pairs_take_little() -> None:
     query = rng.integers(0, 4, 60_000)
     target = np.where(rng.random(len(query)) < 0.05, (query + 1) % 4, query)
     a, b = (np.frombuffer(b"ACGT", np.uint8)[side].tobytes() for side in (query, target))
+    plan = {"B": 2}  # bands are as high as the lanes at work want
     for free in (True, (True, False)):
-        found = pysw_cl.align(a, b, mode="global", free_ends=free, output="ends")
+        how: dict[str, Any] = {"mode": "global", "free_ends": free, "output": "ends", "plan": plan}
+        found = pysw_cl.align(a, b, **how)
         assert found.stats.total_cells < 0.6 * len(a) * len(b)
-        whole = pysw_cl.align(
-            a, b, mode="global", free_ends=free, output="ends", prune=False, max_cost=None
-        )
+        whole = pysw_cl.align(a, b, prune=False, max_cost=None, **how)
         assert (found.score, found.query_end) == (whole.score, whole.query_end)

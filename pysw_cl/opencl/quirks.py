@@ -163,10 +163,10 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "nvidia-packed",
         lambda platform, device: "NVIDIA" in platform and _compute_capability(device) >= 9,
-        {"lanes": "packed", "options": "-cl-nv-maxrregcount=156", "permute": True, "warps": 4},
+        {"lanes": "packed", "options": "-cl-nv-maxrregcount=144", "permute": True, "warps": 4},
         "from compute capability 9.0 on, additions and maxima of packed 16-bit pairs are "
-        "instructions; up to 168 registers let 12 warps share a multiprocessor, and with 156 the "
-        "fewest operations have three operands of one bank",
+        "instructions; up to 168 registers let 12 warps share a multiprocessor, and with 144 few "
+        "operations of the main loop have three operands of one bank",
         "https://docs.nvidia.com/cuda/parallel-thread-execution/",
     ),
     Quirk(
