@@ -100,35 +100,53 @@ class Plan:
         which strips end at all these inner ``rows``; None if there is none (or none that is at
         least half of the plan's, where its lanes are not narrow).
 
-        Strips are taken in rounds of B, each n columns long, and follow each other ``T + chunk``
-        columns apart; a column costs its rows and some more.  CPUs try some values only, because
-        each is another build of the kernel, which takes seconds there.
+        CPUs try some values only, because each is another build of the kernel, which takes seconds
+        there.
         """
         narrow = LANE_SETS[self.lanes].narrow
         fit = [a for a in range(1, self.alpha + 1) if not any(r % (self.T * a) for r in rows)]
         if self.fixed or narrow is None:
             least = self.alpha if self.fixed else self.alpha / 2
             return replace(self, alpha=fit[-1]) if fit and fit[-1] >= least else None
-
-        def cost(alpha: int) -> tuple[float, int]:
-            strips = -(-m // (self.T * alpha))
-            rounds, busy = -(-strips // self.B), min(strips, self.B)
-            column: float = alpha + 3
-            if narrow == "packed":  # latency of a step, or all a scheduler's warps (an H200)
-                column = max(alpha + 6.5, (alpha + 1) * 0.68 * -(-3 * busy // self.B))
-            return (rounds * n + busy * (self.T + self.chunk)) * column, -alpha
-
-        tried: tuple[int, ...] = tuple(range(2, 65))
-        if narrow == "vector":
-            tried = (4, 8, 16) if self.B < 8 else (4, 8, 12, 14, 16)
-        fit = [a for a in (*tried, self.alpha) if a in fit]
+        fit = [a for a in self._tried(narrow) if a in fit]
         if not fit:
             return None
-        alpha = min(fit, key=cost)
+        alpha = min(fit, key=lambda alpha: (self._work(alpha, m, n), -alpha))
         at_once = self.B * self.T * alpha
         if narrow == "packed" and m <= at_once and n <= 2 * at_once:
             return replace(self, alpha=alpha, chunk=min(self.chunk, 64))  # follow sooner
         return replace(self, alpha=alpha)
+
+    def _tried(self, narrow: str) -> tuple[int, ...]:
+        """Values of alpha that a tile may be computed with."""
+        tried: tuple[int, ...] = tuple(range(2, 65))
+        if narrow == "vector":
+            tried = (4, 8, 16) if self.B < 8 else (4, 8, 12, 14, 16)
+        return (*(alpha for alpha in tried if alpha < self.alpha), self.alpha)
+
+    def _work(self, alpha: int, m: int, n: int) -> float:
+        """What a tile of m x n cells takes with this alpha, in rows of one column of one lane.
+
+        Strips are taken in rounds of B, each n columns long, and follow each other ``T + chunk``
+        columns apart; a column costs its rows and some more.
+        """
+        strips = -(-m // (self.T * alpha))
+        rounds, busy = -(-strips // self.B), min(strips, self.B)
+        column: float = alpha + 3
+        if LANE_SETS[self.lanes].narrow == "packed":
+            # latency of a step, or all a scheduler's warps (an H200)
+            column = max(alpha + 6.5, (alpha + 1) * 0.68 * -(-3 * busy // self.B))
+        return (rounds * n + busy * (self.T + self.chunk)) * column
+
+    def work(self, m: int, n: int) -> float:
+        """What a tile of m x n cells takes with the alpha that it is done with soonest, beside
+        another tile of this plan."""
+        if self.engine == "reference":
+            return float(m * n)
+        narrow = LANE_SETS[self.lanes].narrow
+        if self.fixed or narrow is None:
+            return self._work(self.alpha, m, n)
+        return min(self._work(alpha, m, n) for alpha in self._tried(narrow))
 
     def for_moves(self, m: int, n: int) -> Plan:
         """This plan for an m x n tile whose moves are kept.

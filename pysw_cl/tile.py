@@ -404,9 +404,9 @@ class Corridor(Protocol):
         """The columns ``[start, stop)`` of rows ``[row, row_end)``, all counted from 0: at least
         one, from 0 on in the first rows, and never starting before those of the rows above."""
 
-    def passed(self, row: int, column: int, edge: Edge) -> None:
+    def passed(self, row: int, column: int, edge: Edge) -> bool:
         """Take the cells of row ``row`` (from 1) that follow the first ``column`` ones: the bottom
-        of the columns that were asked for last."""
+        of the columns that were asked for last.  Says whether the sweep is to go on."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from saving import key
 from side_by_side import (
     Seen,
     both,
@@ -18,7 +19,9 @@ from side_by_side import (
     watched,
 )
 
-from pysw_cl.drivers.kept_lines import Entry, GridLines, SetLines
+import pysw_cl
+from pysw_cl.drivers import banded, kept_lines
+from pysw_cl.drivers.kept_lines import BandLines, Entry, SetLines, SweptLines
 
 
 @pytest.fixture
@@ -68,6 +71,32 @@ def test_paths_are_those_of_tiles_one_by_one(
 
 
 @every_plan
+def test_paths_in_a_band(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the band keeps is rows only, and nothing to the left of its tiles."""
+    plan, rng = plan_of(lanes), np.random.default_rng(11)
+    monkeypatch.setattr(banded, "LEAST_ROWS", 128)
+    monkeypatch.setattr(banded, "MOST_TRIED", 0.7)
+    bands = 0
+
+    def lines(*args: Any) -> BandLines:
+        nonlocal bands
+        bands += 1
+        return BandLines(*args)
+
+    monkeypatch.setattr(kept_lines, "BandLines", lines)
+    for k in range(24):
+        constants(monkeypatch, **{**ODD[k % len(ODD)], "SIDE": 128})
+        a, b = pairs(("similar", "few letters", "repeats")[k % 3], rng, 2300 + 100 * k)
+        how: dict[str, Any] = {"mode": "global", **SCORINGS[k // 2 % len(SCORINGS)]}
+        how["free_ends"] = (False, k % 5 == 4, False, False)
+        found, _ = both(seen, a, b, plan, max_cost="auto" if k % 2 else 1500, **how)
+        if k % 5 != 4:  # the end is unique
+            whole = pysw_cl.align(a, b, plan=plan, device="auto", max_cost=None, **how)
+            assert key(found) == key(whole)
+    assert bands > 12 and seen.alone < 6
+
+
+@every_plan
 @pytest.mark.parametrize("side", [128, 256])
 @pytest.mark.parametrize("slack", [0, 710])
 def test_a_guess_that_is_wrong(
@@ -111,13 +140,14 @@ def test_guesses_of_any_kind(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyP
 
         return guess
 
-    for kind in (GridLines, SetLines):
+    for kind in (SweptLines, SetLines):
         monkeypatch.setattr(kind, "entry", guessing(kind))
-    for k in range(12):
+    monkeypatch.setattr(banded, "LEAST_ROWS", 128)
+    for k in range(18):
         slack = int(rng.choice([0, 10, 1024]))
         constants(monkeypatch, SLACK=slack, LEAST_SIDE=int(rng.choice([600, 1500])))
         a, b = pairs(KINDS[k % 4], rng, int(rng.integers(2300, 6000)))
-        mode = MODES[0] if k % 3 else MODES[2]
+        mode = (MODES[0], MODES[2], {"mode": "global", "max_cost": 1500})[k % 3]
         both(seen, a, b, plan, **mode, **SCORINGS[k % len(SCORINGS)])
     assert seen.refused > 10
 

@@ -27,7 +27,7 @@ from pysw_cl import cli
 from pysw_cl.drivers import banded
 from pysw_cl.drivers.problem import FreeEnds as Free
 from pysw_cl.drivers.problem import Problem
-from pysw_cl.drivers.reach import Reach
+from pysw_cl.drivers.reach import Band, Reach
 from pysw_cl.engines.reference import _border, fill
 from pysw_cl.errors import InputError
 from pysw_cl.tile import NEG, REACH, Edge, View
@@ -245,6 +245,43 @@ def test_bad_cases_cost_little_more() -> None:
     found = pysw_cl.align(query, target, mode="global", output="score")
     assert found.stats.total_cells <= 1.125 * len(query) * len(target)
     assert found.stats.pruned == 0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 1.0])
+def test_bands_that_stop(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is much of the work ends where paths lose too much; how fast they do tells how wide
+    the next has to be."""
+    stopped: list[int] = []
+
+    class Watched(Band):
+        def passed(self, row: int, column: int, edge: Edge) -> bool:
+            on = super().passed(row, column, edge)
+            stopped.extend([] if on else [row])
+            return on
+
+    monkeypatch.setattr(banded, "Band", Watched)
+    monkeypatch.setattr(banded, "MOST_WASTE", 0)
+    options: dict[str, Any] = {"mode": "global", "sub_score": (1, -3), "gap_cost": (3, 2)}
+    for k, (length, tile) in enumerate([(400, 300), (800, 1000)]):
+        query = dna(20 + k, length)
+        target = changed(query, 30 + k, share, (length // 2, length // 2 + 3))
+        plan = {"engine": "reference", "tile_cells": tile}
+        found = pysw_cl.align(query, target, plan=plan, **options)
+        whole = pysw_cl.align(query, target, plan=plan, max_cost=None, **options)
+        assert what_is(found) == what_is(whole)
+        cells = pysw_cl.align(query, target, plan=plan, output="score", **options).stats.total_cells
+        tried = 0.35 if share <= 0.1 else 1 + banded.MOST_TRIED if share < 1 else 1.05
+        assert cells <= tried * len(query) * len(target)
+    assert bool(stopped) == (share > 0.02)
+
+
+def test_pairs_for_which_a_band_is_much_of_the_work() -> None:
+    query = dna(13, 40_000)
+    for other, most in ((changed(query, 14, 0.01, (9, 20)), 0.2), (dna(15, 40_000), 1.06)):
+        found = pysw_cl.align(query, other, mode="global", output="score", plan={"B": 2})
+        whole = pysw_cl.align(query, other, mode="global", output="score", max_cost=None)
+        assert found.score == whole.score
+        assert found.stats.total_cells <= most * len(query) * len(other)
 
 
 def test_very_different_lengths_are_not_tried() -> None:

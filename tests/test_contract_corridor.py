@@ -30,8 +30,9 @@ class Stairs:
         self.asked.append((row, row_end, first, last))
         return first, last
 
-    def passed(self, row: int, column: int, edge: Edge) -> None:
+    def passed(self, row: int, column: int, edge: Edge) -> bool:
         self.seen.append((row, column, Edge(edge.h.copy(), edge.x.copy())))
+        return True
 
 
 @every_engine

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from ..engines.base import Engine, Walk
 from ..engines.side_by_side import Moves, SideBySide
-from ..engines.start_grid import StartGrid
+from ..engines.start_grid import Starts
 from ..engines.sweep import Area
 from ..engines.tile_set import Part, TileSet
 from ..errors import DeviceError
 from ..tile import REACH, Hit
-from .kept_lines import Cell, GridLines, Lines, SetLines
+from .kept_lines import Cell, Lines, SetLines, SweptLines, swept_lines
 from .path import GRID_SHARE, Path, path_bytes
 from .problem import Problem
 
@@ -77,11 +77,16 @@ class Ahead:
 
     @classmethod
     def of(
-        cls, engine: Engine, problem: Problem, grid: object, path: Path, stack: ExitStack
+        cls,
+        engine: Engine,
+        problem: Problem,
+        grid: Starts,
+        path: Path,
+        stack: ExitStack,
     ) -> Ahead | None:
         """For a path from where it is now; None where tiles are better done one by one.  ``stack``
         gives the device's memory back."""
-        if problem.blocked is not None or not isinstance(grid, StartGrid):
+        if problem.blocked is not None:
             return None
         if min(path.row, path.column) < LEAST_SIDES * SIDE:
             return None
@@ -94,14 +99,15 @@ class Ahead:
         if tiles is None:
             return None
         stack.enter_context(tiles)
-        ahead = cls(tiles, problem, grid, path)
+        lines = swept_lines(grid, path.row, path.column, max(0, problem.scoring.highest))
+        ahead = cls(tiles, problem, lines, path)
         return ahead if ahead.levels else None
 
-    def __init__(self, engine: SideBySide, problem: Problem, grid: StartGrid, path: Path) -> None:
+    def __init__(self, engine: SideBySide, problem: Problem, lines: SweptLines, path: Path) -> None:
         self.engine, self.problem = engine, problem
         engine.meanwhile = lambda busy: path.meanwhile(path, busy)
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
-        self.lines = GridLines(grid, path.row, path.column, self.match)
+        self.lines = lines
         self.levels = list(self._levels(self.lines.side))
         most = max(1, path_bytes(len(problem.query), len(problem.target)))
         inner = max(0, len(self.levels) - 1)
@@ -226,7 +232,7 @@ class Ahead:
     def _prunes(self, level: int, area: Area) -> bool:
         """Is a tile of this level computed only where it can matter?"""
         side = max(area.row_end - area.row, area.column_end - area.column)
-        return level < len(self.levels) and side >= PRUNED_SIDE and self.problem.floor is not None
+        return level < len(self.levels) and side >= PRUNED_SIDE
 
     def _bytes(self, level: int, area: Area) -> int:
         rows, columns = area.row_end - area.row, area.column_end - area.column

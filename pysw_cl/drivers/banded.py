@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from math import isqrt
 from typing import Any
@@ -20,22 +22,28 @@ from typing import Any
 import numpy as np
 
 from ..engines.base import Engine
-from ..engines.sweep import LONGEST_SIDE, Area, Progress, SweepResult, cuts
+from ..engines.start_grid import Starts
+from ..engines.sweep import LONGEST_SIDE, Area, Progress, SweepResult, cuts, tile_shape
 from ..errors import InputError
 from ..plan import Plan
 from ..scoring import Scoring
-from ..tile import NEG, Edge, EdgeArray, Edges, Hit, Source
+from ..tile import NEG, Edge, Edges, Hit, Source
 from .problem import Problem
 from .reach import Band, Reach
 from .score import find_end
 
-#: Rows of a tile on the band are at least this many, and at least so many for each lane in flight:
-#: with fewer, devices idle between tiles.
-LEAST_ROWS, LEAST_ALPHA = 4096, 8
-#: Sweeps that may prove nothing compute at most this share of the matrix, all together.
-MOST_WASTE = 1 / 8
-#: A band that covers more than this share of the matrix is not worth its own sweep; nor one that
-#: covers more than the other share where the whole matrix is pruned by what bands have found.
+#: Rows of a tile on the band are at least this many: a tile takes work of the host, too.
+LEAST_ROWS = 4096
+#: Tiles are the highest of those with which a band takes at most so many times as long as with the
+#: best.
+MOST_SLOWER = 1.05
+#: Sweeps that may prove nothing take at most this share of the matrix's work, all together; or the
+#: other share, if they stop where they will probably prove nothing.
+MOST_WASTE, MOST_TRIED = 1 / 8, 1 / 3
+#: Rows of tiles at least of a sweep that may stop between them.
+LEAST_STOPS = 8
+#: A band that takes more than this share of the matrix's work is not worth its own sweep; nor one
+#: that takes the other share where the whole matrix is pruned by what bands have found.
 MOST_COVERED, MOST_BESIDE_PRUNING = 0.9, 0.5
 
 
@@ -86,8 +94,22 @@ class _Row:
         return inside.joined(Edge.one_gap(int(self._cells.h[-1]), more, *self._gaps))
 
 
+@dataclass(frozen=True)
+class _Beside:
+    """The left edge of a tile beside which nothing is computed: one gap from its corner."""
+
+    row: int
+    corner: int
+    gaps: tuple[int, int]
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells of rows ``start+1 .. stop``."""
+        edge = Edge.one_gap(self.corner, stop - self.row, *self.gaps)
+        return edge.part(start - self.row, stop - self.row)
+
+
 @dataclass
-class BandGrid:
+class BandGrid(Starts):
     """The rows between the tiles of a band, kept in memory: where a walk back can start again.
 
     ``places``: where the rows are cut, 0 included.  Memory is 8 bytes a cell of those rows, or
@@ -108,24 +130,18 @@ class BandGrid:
         return replace(self.edges, rows=self.rows)
 
     def start(self, row: int, column: int) -> tuple[int, int]:
-        """The corner (row, column) from which cell (row, column), from 1 and on the band, is
-        computed."""
+        """See :class:`Starts`; the cell is on the band."""
         place = self.places[bisect_right(self.places, row - 1) - 1]
         return place, self.band.spans[place][0]
 
-    def edges_of(self, area: Area) -> Edges:
-        """Edges of an area whose upper left corner is a ``start``."""
+    def sides(self, area: Area) -> tuple[Source, Source]:
+        """See :class:`Starts`."""
         top: Source = self.rows[area.row] if area.row else self.edges.top
-        left = self.edges.left.read(area.row, area.row_end)
-        corner = self.edges.corner
-        if area.column:
-            corner = int(top.read(area.column - 1, area.column).h[0])
-            gaps = self.scoring.gap_open, self.scoring.gap_extend
-            left = Edge.one_gap(corner, len(left), *gaps)
-        elif area.row:
-            corner = int(self.edges.left.read(area.row - 1, area.row).h[0])
-        inside = top.read(area.column, area.column_end)
-        return Edges(corner, EdgeArray.of(inside), EdgeArray.of(left))
+        if not area.column:
+            return top, self.edges.left
+        gaps = self.scoring.gap_open, self.scoring.gap_extend
+        corner = int(top.read(area.column - 1, area.column).h[0])
+        return top, _Beside(area.row, corner, gaps)
 
 
 @dataclass
@@ -160,42 +176,54 @@ def find_end_banded(
     ``progress(done, total)`` never falls, from band to band.
     """
     m, n = len(problem.query), len(problem.target)
-    reach, found, whole = Reach(problem), Banded(), m * n
+    reach, found = Reach(problem), Banded()
     tiles = _Tiles(m, n, plan, engine.row_quantum)
     first = tiles.rows(abs(n - m) + 1) // 4 + 1
     k = first if assumed is None else reach.width(assumed)
-    trusted, proving, score, spent = assumed is not None, reach.widest, None, 0
+    trusted, proving, score, spent = assumed is not None, reach.widest, None, 0.0
     most_covered = MOST_BESIDE_PRUNING if prunes else MOST_COVERED
+    done = 0
     while k < reach.widest:
         low, high = reach.diagonals(k)
         shape = tiles.shape(high - low + 1)
         places = cuts(m, shape[0], engine.row_quantum)
-        cells = _cells(low, high, places, n)
+        cells, work = tiles.cost(low, high, places)
         sure = k == proving
-        limit = most_covered * whole if sure or trusted else MOST_WASTE * whole - spent
-        if cells > limit:
-            if sure or score is None:
+        least, stops = assumed if trusted else score if sure else None, False
+        if sure or trusted:
+            if work > most_covered:
                 break
-            k = proving
-            continue
-        least = assumed if trusted else score if sure else None
-        band = Band(low, high, reach, problem.scoring, least)
+        elif spent + work > MOST_WASTE:
+            stops = score is None and spent + work <= MOST_TRIED and not reach.free
+            stops &= len(places) > LEAST_STOPS
+            if stops:
+                least = reach.beyond(k + 1) + 1
+            elif score is None:
+                break
+            else:
+                k = proving
+                continue
+        band = Band(low, high, reach, problem.scoring, least, stops)
         grid, edges = None, problem.edges
         if save:
             grid = BandGrid(edges, band, places[:-1], problem.scoring)
             edges = grid.saving()
         tell = progress
         if progress is not None and not sure:
-            tell = _part(progress, spent, cells)
+            tell = _part(progress, done, cells)
         end, swept = find_end(
             engine, problem, edges=edges, shape=shape, corridor=band, progress=tell
         )
         found.sweeps.append(swept)
+        spent += work * band.ended / m
+        done += cells * band.ended // m
+        if band.foreseen is not None:
+            k = max(2 * k, reach.width(band.foreseen))
+            continue
         found.least = max(end.score, NEG if found.least is None else found.least)
-        spent += cells
         if end.score > reach.beyond(k + 1) and (least is None or end.score >= least):
             if progress is not None:
-                progress(whole, whole)
+                progress(m * n, m * n)
             found.end, found.grid = end, grid
             break
         proving = reach.width(end.score)
@@ -234,20 +262,45 @@ class _Tiles:
     def rows(self, width: int) -> int:
         """Rows of a tile where the band has ``width`` diagonals: many enough to keep the device
         busy, few enough to compute little beside the band."""
-        plan, most = self.plan, (isqrt(width * width + 4 * self.plan.tile_cells) - width) // 2
-        rows = max(LEAST_ROWS, LEAST_ALPHA * plan.B * plan.T, width // 4)
-        rows = min(rows, most, self.m, LONGEST_SIDE)
+        most = (isqrt(width * width + 4 * self.plan.tile_cells) - width) // 2
+        most = min(most, self.m, LONGEST_SIDE)
+        best = self._best_rows(width, most) if most > LEAST_ROWS else most
+        rows = min(max(LEAST_ROWS, best, width // 4), most)
         return max(1, rows // self.quantum) * self.quantum
+
+    def _best_rows(self, width: int, most: int) -> int:
+        """Rows with which a tile's rows take little work each."""
+        found = []
+        rows = float(LEAST_ROWS)
+        while rows <= most:
+            found.append((int(rows), self.plan.work(int(rows), int(rows) + width) / int(rows)))
+            rows *= 2**0.5
+        least = min(work for _, work in found)
+        return max(rows for rows, work in found if work <= MOST_SLOWER * least)
 
     def shape(self, width: int) -> tuple[int, int]:
         """Rows and columns of a tile."""
         rows = self.rows(width)
         return rows, max(1, min(self.n, rows + width, self.plan.tile_cells // rows, LONGEST_SIDE))
 
+    def cost(self, low: int, high: int, places: list[int]) -> tuple[int, float]:
+        """How many cells the sweep of a band computes at most that is cut at these rows, and the
+        share that it takes of the whole matrix's work."""
+        shapes = Counter(
+            (row_end - row, min(self.n, row_end + high) - max(0, row + low))
+            for row, row_end in pairwise(places)
+        )
+        cells, work = 0, 0.0
+        for (rows, columns), count in shapes.items():
+            cells += count * rows * columns
+            pieces = -(-columns // max(1, min(LONGEST_SIDE, self.plan.tile_cells // rows)))
+            work += count * pieces * self.plan.work(rows, -(-columns // pieces))
+        return cells, work / self._whole
 
-def _cells(low: int, high: int, places: list[int], n: int) -> int:
-    """How many cells the sweep of a band computes at most that is cut at these rows."""
-    return sum(
-        (row_end - row) * (min(n, row_end + high) - max(0, row + low))
-        for row, row_end in pairwise(places)
-    )
+    @cached_property
+    def _whole(self) -> float:
+        """The work of the whole matrix."""
+        rows, columns = tile_shape(self.m, self.n, self.plan.tile_cells, self.plan.busy_rows)
+        pieces = -(-self.m // rows), -(-self.n // columns)
+        rows, columns = -(-self.m // pieces[0]), -(-self.n // pieces[1])
+        return pieces[0] * pieces[1] * self.plan.work(rows, columns)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.packed_edge import PackedEdge
-from ..engines.start_grid import StartGrid
+from ..engines.start_grid import StartGrid, Starts
 from ..engines.sweep import Area
 from ..engines.tile_set import TileSet
 from ..tile import EdgeArray, Source
+from .banded import BandGrid
 
 #: How far the cells are apart that are looked at on kept rows and columns of a whole matrix.
 SPACING = 8
@@ -47,26 +48,16 @@ class Lines(Protocol):
         """H of a cell of the matrix, if it is on a kept row or column."""
 
 
-class GridLines:
-    """The rows and columns that a sweep kept, as far as the cell (rows, columns)."""
+class SweptLines:
+    """What a sweep kept, as far as the cell (rows, columns)."""
 
-    def __init__(self, grid: StartGrid, rows: int, columns: int, match: int) -> None:
-        self.grid, self.match = grid, match
-        self._rows = [0, *sorted(row for row in grid.rows if row < rows), rows]
-        self._columns = [0, *sorted(column for column in grid.columns if column < columns), columns]
-
-    @property
-    def side(self) -> int:
-        """The longest side of a cell."""
-        return int(max(*np.diff(self._rows), *np.diff(self._columns)))
+    grid: Starts
+    match: int
+    side: int  #: the longest of a cell
 
     def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
         """See :class:`Lines`."""
-        if row < 1 or column < 1:
-            return None
-        a, b = bisect_left(self._rows, row), bisect_left(self._columns, column)
-        rows, columns = self._rows[a - 1 : a + 1], self._columns[b - 1 : b + 1]
-        return Cell(0, Area(*rows, *columns))
+        raise NotImplementedError
 
     def entry(self, cell: Cell, row: int, column: int) -> Entry:
         """See :class:`Lines`."""
@@ -89,11 +80,69 @@ class GridLines:
 
     def h_at(self, row: int, column: int) -> int | None:
         """See :class:`Lines`."""
-        if row in self.grid.rows:
-            return _one(self.grid.rows[row], column)
-        if column in self.grid.columns:
-            return _one(self.grid.columns[column], row)
+        raise NotImplementedError
+
+
+class GridLines(SweptLines):
+    """The rows and columns that a sweep of the whole matrix kept."""
+
+    def __init__(self, grid: StartGrid, rows: int, columns: int, match: int) -> None:
+        self.grid, self._grid, self.match = grid, grid, match
+        self._rows = [0, *sorted(row for row in grid.rows if row < rows), rows]
+        self._columns = [0, *sorted(column for column in grid.columns if column < columns), columns]
+        self.side = int(max(*np.diff(self._rows), *np.diff(self._columns)))
+
+    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
+        """See :class:`Lines`."""
+        if row < 1 or column < 1:
+            return None
+        a, b = bisect_left(self._rows, row), bisect_left(self._columns, column)
+        rows, columns = self._rows[a - 1 : a + 1], self._columns[b - 1 : b + 1]
+        return Cell(0, Area(*rows, *columns))
+
+    def h_at(self, row: int, column: int) -> int | None:
+        """See :class:`Lines`."""
+        if row in self._grid.rows:
+            return _one(self._grid.rows[row], column)
+        if column in self._grid.columns:
+            return _one(self._grid.columns[column], row)
         return None
+
+
+class BandLines(SweptLines):
+    """The rows that a sweep of a band kept."""
+
+    def __init__(self, grid: BandGrid, rows: int, columns: int, match: int) -> None:
+        self.grid, self._grid, self.match = grid, grid, match
+        self._rows = [*(row for row in grid.places if row < rows), rows]
+        self._most = columns
+        areas = [self._area(k) for k in range(len(self._rows) - 1)]
+        self.side = max(max(a.row_end - a.row, a.column_end - a.column) for a in areas)
+
+    def _area(self, k: int) -> Area:
+        """What was swept of the rows between two that were kept."""
+        row, row_end = self._rows[k : k + 2]
+        first, last = self._grid.band.spans[row]
+        return Area(row, row_end, first, min(last, self._most))
+
+    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
+        """See :class:`Lines`."""
+        if row < 1 or column < 1:
+            return None
+        area = self._area(bisect_left(self._rows, row) - 1)
+        return Cell(0, area) if area.column < column <= area.column_end else None
+
+    def h_at(self, row: int, column: int) -> int | None:
+        """See :class:`Lines`."""
+        return _one(self._grid.rows[row], column) if row in self._grid.rows else None
+
+
+def swept_lines(grid: Starts, rows: int, columns: int, match: int) -> SweptLines:
+    """What a sweep kept, as far as the cell (rows, columns), where a match scores so much."""
+    if isinstance(grid, BandGrid):
+        return BandLines(grid, rows, columns, match)
+    assert isinstance(grid, StartGrid)
+    return GridLines(grid, rows, columns, match)
 
 
 def _some(source: Source, start: int, stop: int) -> NDArray[np.int32]:

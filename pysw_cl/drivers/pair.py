@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..engines.base import Engine
-from ..engines.start_grid import SavedGrid
+from ..engines.start_grid import SavedGrid, Starts
 from ..engines.sweep import Progress, SweepResult, tile_shape
 from ..plan import Plan
 from ..results import Stats
@@ -16,7 +16,7 @@ from .banded import assumed_score, find_end_banded, rising
 from .path import Path
 from .problem import Problem
 from .score import find_end
-from .traceback import Restarts, grid_places, most_pieces, walk_back, walked_cells
+from .traceback import grid_places, most_pieces, walk_back, walked_cells
 
 
 def search(
@@ -49,7 +49,7 @@ def search(
             progress(done, total)
 
     end: Hit | None = None
-    restarts: Restarts | None = None
+    restarts: Starts | None = None
     swept, least, packs = SweepResult(), None, False
     if max_cost is not None:
         banded = find_end_banded(

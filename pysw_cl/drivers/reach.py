@@ -6,8 +6,7 @@ scores and any letters; docs/algorithm.md, Bands, has the proof.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,29 +17,22 @@ from .problem import Problem
 
 Longs = NDArray[np.int64]
 
+#: What paths lose may be so many times their share of what they may lose, and more by this part of
+#: all that, before a sweep stops: similarity varies along a sequence.
+SLACK, EARLY = 1.25, 0.1
 #: Codes that are counted at once: NumPy makes 8 bytes of each.
 COUNTED = 1 << 20
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """The most that s letters of one sequence can gain in s letter pairs: its letters by falling
-    ``gains``, for each how many letters come ``before`` it and what those ``gained``."""
-
-    gains: Longs
-    before: Longs
-    gained: Longs
-
-    @classmethod
-    def of(cls, counts: Longs, gains: Longs) -> _Pairs:
-        order = np.argsort(-gains, kind="stable")
-        counts, gains = counts[order], np.maximum(gains[order], 0)
-        return cls(gains, np.cumsum(counts) - counts, np.cumsum(counts * gains) - counts * gains)
-
-    def most(self, count: Longs) -> Longs:
-        """The most that so many letters gain, 0 or more."""
-        letter = np.searchsorted(self.before, count, side="right") - 1
-        return self.gained[letter] + self.gains[letter] * (count - self.before[letter])
+def _most_gained(counts: Longs, gains: Longs) -> set[tuple[int, int]]:
+    """The most that s letters of a sequence can gain in s letter pairs, those first that gain the
+    most, where letters occur so often and gain so much each: the least of some lines (gain, first),
+    ``first + gain s``."""
+    different, which = np.unique(-np.maximum(gains, 0), return_inverse=True)
+    counts = np.bincount(which, counts).astype(np.int64)
+    before, gained = np.cumsum(counts) - counts, np.cumsum(-counts * different)
+    firsts = gained + (counts + before) * different
+    return set(zip((-different).tolist(), firsts.tolist(), strict=True))
 
 
 class Reach:
@@ -64,23 +56,20 @@ class Reach:
         self.widest = min(self.m, self.n)
 
     @cached_property
-    def _sides(self) -> tuple[_Pairs, _Pairs]:
+    def _lines(self) -> set[tuple[int, int]]:
         query, target = _counts(self._problem.query), _counts(self._problem.target)
         used = np.ix_(np.flatnonzero(query), np.flatnonzero(target))
         gain = self._problem.scoring.matrix[used].astype(np.int64) + 2 * self.extension
-        return (
-            _Pairs.of(query[query > 0], gain.max(axis=1)),
-            _Pairs.of(target[target > 0], gain.max(axis=0)),
-        )
+        by_query = _most_gained(query[query > 0], gain.max(axis=1))
+        return by_query | _most_gained(target[target > 0], gain.max(axis=0))
 
     def pairs(self, count: Longs) -> Longs:
         """The most that so many letter pairs gain: the sum of their (score + 2 e)."""
-        query, target = self._sides
-        return np.minimum(query.most(count), target.most(count))
+        return reduce(np.minimum, (first + gain * count for gain, first in self._lines))
 
     def beyond(self, k: int) -> int:
         """The most that a path can score that goes k >= 1 diagonals, or more, beyond the ends; it
-        never rises with k."""
+        never rises with k.  For k = 0 about the most that any path can."""
         return int(self.pairs(np.array(self.widest - k))) - self._costs
 
     def width(self, score: int) -> int:
@@ -118,13 +107,26 @@ class Band:
     that is still possible after each cell of a tile's bottom edge is added to its H (Fickett 1984).
     Nothing is left out any more where no cell can reach ``least``, nor with free ends.
     ``spans``: the columns of the rows that were asked for, by the first of the rows.
+
+    With ``stops``, the sweep ends where paths lose so much that they will probably not reach
+    ``least``.  ``foreseen``: the score that they will probably have, or None; ``ended``: after how
+    many rows.
     """
 
     def __init__(
-        self, low: int, high: int, reach: Reach, scoring: Scoring, least: int | None = None
+        self,
+        low: int,
+        high: int,
+        reach: Reach,
+        scoring: Scoring,
+        least: int | None = None,
+        stops: bool = False,
     ) -> None:
         self.low, self.high = low, high
         self.spans: dict[int, tuple[int, int]] = {}
+        self.foreseen: int | None = None
+        self.ended = reach.m
+        self._stops = stops
         self._reach, self._scoring = reach, scoring
         self._least = None if reach.free else least
         self._first, self._last = 0, high
@@ -135,10 +137,10 @@ class Band:
         self.spans[row] = first, min(self._reach.n, row_end + self._last)
         return self.spans[row]
 
-    def passed(self, row: int, column: int, edge: Edge) -> None:
+    def passed(self, row: int, column: int, edge: Edge) -> bool:
         """Take the cells of row ``row`` (from 1) that follow the first ``column`` ones."""
         if self._least is None:
-            return
+            return True
         reach, h = self._reach, edge.h.astype(np.int64)
         at = np.arange(column + 1, column + 1 + len(h))
         if column == 0:  # the border: one gap
@@ -146,10 +148,13 @@ class Band:
             at, h = np.arange(len(h) + 1), np.concatenate(([border], h))
         rows_left, columns_left = reach.m - row, reach.n - at
         rest = h - reach.extension * (rows_left + columns_left)
-        live = rest + reach.pairs(np.minimum(rows_left, columns_left)) >= self._least
+        possible = rest + reach.pairs(np.minimum(rows_left, columns_left))
+        if self._stops and not self._goes_on(row, int(possible.max())):
+            return False
+        live = possible >= self._least
         if not live.any():
             self._least, self._last = None, self.high
-            return
+            return True
         self._first = max(0, int(at[live][0]) - 1)
         # a path that goes on to a diagonal d has at most n - row - d pairs left
         most = int(rest[live].max())
@@ -161,3 +166,14 @@ class Band:
             else:
                 high = middle - 1
         self._last = low
+        return True
+
+    def _goes_on(self, row: int, possible: int) -> bool:
+        """Will paths that can score so much after row ``row`` probably reach ``least``?"""
+        assert self._least is not None
+        most, share = self._reach.beyond(0), row / self._reach.m
+        lost, may = most - possible, most - self._least
+        if possible >= self._least and lost <= may * (SLACK * share + EARLY):
+            return True
+        self.foreseen, self.ended = int(most - SLACK * lost / share), row
+        return False

@@ -62,7 +62,7 @@ def search_band(
     config = {
         "version": __version__,
         "row_quantum": engine.row_quantum,
-        "plan": [plan.B, plan.T, plan.tile_cells],
+        "plan": [plan.lanes, plan.B, plan.T, plan.alpha, plan.chunk, plan.fixed, plan.tile_cells],
         "assumed": assumed,
         "save": want_path,
     }

@@ -10,12 +10,13 @@ import numpy as np
 
 from ..checkpoint import Store
 from ..engines.base import Engine
+from ..engines.start_grid import Starts
 from ..errors import Stopped
 from ..tile import Hit
 from . import pace
 from .path import Path
 from .problem import Problem
-from .traceback import Restarts, walk_back
+from .traceback import walk_back
 
 
 class Clock:
@@ -64,7 +65,7 @@ class SavedWalk:
             self.files += 1
         self.moves = len(cells)
 
-    def path(self, engine: Engine, problem: Problem, grid: Restarts, walk_cells: int) -> Path:
+    def path(self, engine: Engine, problem: Problem, grid: Starts, walk_cells: int) -> Path:
         """The canonical path, walked on from where it is."""
         return walk_back(
             engine, problem, grid, self.end, walk_cells, self._between, self.begun, self._after

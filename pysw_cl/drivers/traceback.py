@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from math import isqrt
-from typing import Protocol
 
 import numpy as np
 
 from ..engines.base import Engine, TileJob
 from ..engines.packed_edge import PACKED_BYTES
-from ..engines.start_grid import SavedGrid, StartGrid
+from ..engines.start_grid import SavedGrid, StartGrid, Starts
 from ..engines.sweep import Area, cuts, sweep, tile_shape
 from ..errors import InternalError
 from ..tile import Edges, Hit
@@ -34,16 +33,6 @@ PACKING_SHARE = 0.96
 LEAST_SIDE = 2048
 #: Columns that are walked at once however small the limit.
 LEAST_COLUMNS = 16
-
-
-class Restarts(Protocol):
-    """Saved edges from which the cells of a path can be computed again: a grid or a band's rows."""
-
-    def start(self, row: int, column: int) -> tuple[int, int]:
-        """The corner (row, column) from which cell (row, column), from 1, is computed."""
-
-    def edges_of(self, area: Area) -> Edges:
-        """Edges of an area whose upper left corner is a ``start``."""
 
 
 def grid_places(length: int, quantum: int, most: int | None = None, least: int = 1) -> list[int]:
@@ -78,7 +67,7 @@ def walked_cells(m: int, n: int, grid: StartGrid) -> int:
 def walk_back(
     engine: Engine,
     problem: Problem,
-    grid: Restarts,
+    grid: Starts,
     end: Hit,
     walk_cells: int,
     between: Callable[[Path], None] = lambda path: None,
@@ -120,7 +109,7 @@ def walk_back(
 def _step(
     engine: Engine,
     problem: Problem,
-    grid: Restarts,
+    grid: Starts,
     area: Area,
     path: Path,
     walk_cells: int,

@@ -84,7 +84,7 @@ def launch_tiles(
         "STEPS": lanes.steps,
         "MANY": 1,
         "WARPS": warps,
-        "PRUNE": int(not moves and local),
+        "PRUNE": int(not moves),
     }
     if lanes.narrow == "packed":
         defines |= {"CHUNK": plan.chunk, "SLOPED": int(sloped)}

@@ -1,4 +1,4 @@
-"""Special rows and columns of a sweep: where a tile inside it can start."""
+"""What a sweep leaves so that a tile inside it can start: special rows and columns."""
 
 from __future__ import annotations
 
@@ -11,28 +11,20 @@ from .packed_edge import PackedEdge
 from .sweep import Area
 
 
-@dataclass(frozen=True)
-class StartGrid:
-    """Special rows and columns of a sweep that was made: where a tile inside it can start."""
+class Starts:
+    """Saved edges of a sweep that was made, of the whole matrix or of a band, from which cells can
+    be computed again; ``edges`` are the sweep's."""
 
     edges: Edges
-    rows: Mapping[int, Source]
-    columns: Mapping[int, Source]
 
     def start(self, row: int, column: int) -> tuple[int, int]:
-        """The grid's corner (row, column) from which cell (row, column), from 1, is computed."""
-        row_places, column_places = [0, *sorted(self.rows)], [0, *sorted(self.columns)]
-        return (
-            row_places[bisect_right(row_places, row - 1) - 1],
-            column_places[bisect_right(column_places, column - 1) - 1],
-        )
+        """The corner (row, column) from which cell (row, column), from 1, is computed."""
+        raise NotImplementedError
 
     def sides(self, area: Area) -> tuple[Source, Source]:
-        """What such an area has above and to its left, in the whole matrix's columns and rows."""
-        return (
-            self.rows[area.row] if area.row else self.edges.top,
-            self.columns[area.column] if area.column else self.edges.left,
-        )
+        """What an area whose upper left corner is a ``start`` has above and to its left, in the
+        whole matrix's columns and rows."""
+        raise NotImplementedError
 
     def corner(self, area: Area) -> int:
         """H before its first cell."""
@@ -42,12 +34,36 @@ class StartGrid:
         return int(left.read(area.row - 1, area.row).h[0]) if area.row else self.edges.corner
 
     def edges_of(self, area: Area) -> Edges:
-        """Edges of an area whose upper left corner lies on the grid."""
+        """Its edges."""
         top, left = self.sides(area)
         return Edges(
             self.corner(area),
             EdgeArray.of(top.read(area.column, area.column_end)),
             EdgeArray.of(left.read(area.row, area.row_end)),
+        )
+
+
+@dataclass(frozen=True)
+class StartGrid(Starts):
+    """Special rows and columns: a tile can start where they meet."""
+
+    edges: Edges
+    rows: Mapping[int, Source]
+    columns: Mapping[int, Source]
+
+    def start(self, row: int, column: int) -> tuple[int, int]:
+        """See :class:`Starts`."""
+        row_places, column_places = [0, *sorted(self.rows)], [0, *sorted(self.columns)]
+        return (
+            row_places[bisect_right(row_places, row - 1) - 1],
+            column_places[bisect_right(column_places, column - 1) - 1],
+        )
+
+    def sides(self, area: Area) -> tuple[Source, Source]:
+        """See :class:`Starts`."""
+        return (
+            self.rows[area.row] if area.row else self.edges.top,
+            self.columns[area.column] if area.column else self.edges.left,
         )
 
 

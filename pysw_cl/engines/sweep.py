@@ -206,7 +206,9 @@ class Sweep:
                 if progress is not None:
                     progress(done, m * n)
             if self.limits.corridor is not None and row_end < m:
-                self.limits.corridor.passed(row_end, first, band_above.read(first, last))
+                inside = band_above.read(first, last)
+                if not self.limits.corridor.passed(row_end, first, inside):
+                    break
                 if first > 0:  # the corner of the next tile, where that starts in the same column
                     band_above.write(first - 1, beside)
         return self.result
