@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import isqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..engines.sweep import LONGEST_SIDE, Area, Progress, SweepResult, cuts, til
 from ..errors import InputError
 from ..plan import Plan
 from ..scoring import Scoring
-from ..tile import NEG, Edge, Edges, Hit, Source
+from ..tile import Edge, Edges, Hit, Source
 from .problem import Problem
 from .reach import Band, Reach
 from .score import find_end
@@ -171,65 +171,34 @@ def find_end_banded(
 
     ``assumed``: a score that the best one is thought to reach; the first band is the one that
     proves it.  Else a narrow one is first.  A band that proves nothing is widened, at most to what
-    is sure to prove the score found so far.  ``save``: keep what a walk back needs.
+    is sure to prove the score found so far; one that is much of the work stops where it will
+    probably prove nothing.  ``save``: keep what a walk back needs.
     ``prunes``: if no band pays, the whole matrix is pruned by ``least``.
     ``progress(done, total)`` never falls, from band to band.
     """
     m, n = len(problem.query), len(problem.target)
-    reach, found = Reach(problem), Banded()
-    tiles = _Tiles(m, n, plan, engine.row_quantum)
-    first = tiles.rows(abs(n - m) + 1) // 4 + 1
-    k = first if assumed is None else reach.width(assumed)
-    trusted, proving, score, spent = assumed is not None, reach.widest, None, 0.0
-    most_covered = MOST_BESIDE_PRUNING if prunes else MOST_COVERED
-    done = 0
-    while k < reach.widest:
-        low, high = reach.diagonals(k)
-        shape = tiles.shape(high - low + 1)
-        places = cuts(m, shape[0], engine.row_quantum)
-        cells, work = tiles.cost(low, high, places)
-        sure = k == proving
-        least, stops = assumed if trusted else score if sure else None, False
-        if sure or trusted:
-            if work > most_covered:
-                break
-        elif spent + work > MOST_WASTE:
-            stops = score is None and spent + work <= MOST_TRIED and not reach.free
-            stops &= len(places) > LEAST_STOPS
-            if stops:
-                least = reach.beyond(k + 1) + 1
-            elif score is None:
-                break
-            else:
-                k = proving
-                continue
-        band = Band(low, high, reach, problem.scoring, least, stops)
+    found, done = Banded(), 0
+    growth = _Growth(problem, plan, engine.row_quantum, assumed, prunes)
+    while (one := growth.next()) is not None:
+        band = Band(*one.diagonals, growth.reach, problem.scoring, one.least, one.stops)
         grid, edges = None, problem.edges
         if save:
-            grid = BandGrid(edges, band, places[:-1], problem.scoring)
+            grid = BandGrid(edges, band, one.places[:-1], problem.scoring)
             edges = grid.saving()
         tell = progress
-        if progress is not None and not sure:
-            tell = _part(progress, done, cells)
+        if progress is not None and not one.sure:
+            tell = _part(progress, done, one.cells)
         end, swept = find_end(
-            engine, problem, edges=edges, shape=shape, corridor=band, progress=tell
+            engine, problem, edges=edges, shape=one.shape, corridor=band, progress=tell
         )
         found.sweeps.append(swept)
-        spent += work * band.ended / m
-        done += cells * band.ended // m
-        if band.foreseen is not None:
-            k = max(2 * k, reach.width(band.foreseen))
-            continue
-        found.least = max(end.score, NEG if found.least is None else found.least)
-        if end.score > reach.beyond(k + 1) and (least is None or end.score >= least):
+        done += one.cells * band.ended // m
+        if growth.proves(one, band, end.score):
             if progress is not None:
                 progress(m * n, m * n)
             found.end, found.grid = end, grid
             break
-        proving = reach.width(end.score)
-        wider = max(2 * k, first)
-        k = proving if end.score == score or proving <= 2 * wider else wider
-        score, trusted = end.score, False
+    found.least = growth.best
     return found
 
 
@@ -248,6 +217,83 @@ def rising(progress: Progress) -> Progress:
 def _part(progress: Progress, spent: int, cells: int) -> Progress:
     """The progress of a sweep of so many ``cells`` after others that ``spent`` some."""
     return lambda done, total: progress(spent + done * cells // total, total)
+
+
+class _Try(NamedTuple):
+    """A band to be swept: its diagonals, how it is cut, the most cells that are computed and the
+    share that is of the whole matrix's work; the score for which it is swept (None: any), whether
+    it is sure to be proven, and whether it stops where that will not be reached."""
+
+    diagonals: tuple[int, int]
+    shape: tuple[int, int]
+    places: list[int]
+    cells: int
+    work: float
+    least: int | None
+    sure: bool
+    stops: bool
+
+
+class _Growth:
+    """Which band is next: see :func:`find_end_banded`.  ``best``: the best score found so far."""
+
+    def __init__(
+        self, problem: Problem, plan: Plan, quantum: int, assumed: int | None, prunes: bool
+    ) -> None:
+        m, n = len(problem.query), len(problem.target)
+        self.reach = Reach(problem)
+        self.best: int | None = None
+        self._tiles = _Tiles(m, n, plan, quantum)
+        self._first = self._tiles.rows(abs(n - m) + 1) // 4 + 1
+        self._assumed = assumed
+        self._k = self._first if assumed is None else self.reach.width(assumed)
+        self._proving, self._spent = self.reach.widest, 0.0
+        self._score: int | None = None
+        self._most = MOST_BESIDE_PRUNING if prunes else MOST_COVERED
+
+    def next(self) -> _Try | None:
+        """The next band; None where none pays."""
+        while self._k < self.reach.widest:
+            found = self._try(self._k)
+            if found.sure or self._assumed is not None:
+                return found if found.work <= self._most else None
+            if self._spent + found.work <= MOST_WASTE:
+                return found
+            if self._score is None:
+                tried = self._spent + found.work <= MOST_TRIED and len(found.places) > LEAST_STOPS
+                if not tried or self.reach.free:
+                    return None
+                return found._replace(least=self.reach.beyond(self._k + 1) + 1, stops=True)
+            self._k = self._proving
+        return None
+
+    def _try(self, k: int) -> _Try:
+        low, high = self.reach.diagonals(k)
+        shape = self._tiles.shape(high - low + 1)
+        places = cuts(self._tiles.m, shape[0], self._tiles.quantum)
+        cells, work = self._tiles.cost(low, high, places)
+        sure = k == self._proving
+        least = self._score if sure else None
+        if self._assumed is not None:
+            least = self._assumed
+        return _Try((low, high), shape, places, cells, work, least, sure, False)
+
+    def proves(self, one: _Try, band: Band, score: int) -> bool:
+        """Does the band prove the score found in it?  If not, what it tells of the next is kept."""
+        k = self._k
+        self._spent += one.work * band.ended / self._tiles.m
+        if band.foreseen is not None:
+            self._k = max(2 * k, self.reach.width(band.foreseen))
+            return False
+        self.best = score if self.best is None else max(score, self.best)
+        if score > self.reach.beyond(k + 1) and (one.least is None or score >= one.least):
+            return True
+        self._proving = self.reach.width(score)
+        wider = max(2 * k, self._first)
+        straight = score == self._score or self._proving <= 2 * wider
+        self._k = self._proving if straight else wider
+        self._score, self._assumed = score, None
+        return False
 
 
 @dataclass(frozen=True)
