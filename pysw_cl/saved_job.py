@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .checkpoint import Store
+from .drivers.banded import rising
 from .drivers.saved_band import search_band
 from .drivers.saving import SavedRun
 from .engines.base import Engine
@@ -79,8 +80,10 @@ def _run(
     stop_at: float | None,
 ) -> Found:
     """Run a job of one strand, or go on with it, and keep its result."""
-    limits: dict[str, Any] = {"progress": progress, "disk_size": disk_size, "stop_at": stop_at}
     max_cost = wishes.get("max_cost")  # format 1 has none
+    if max_cost is not None and progress is not None:
+        progress = rising(progress)  # from a band to the whole matrix
+    limits: dict[str, Any] = {"progress": progress, "disk_size": disk_size, "stop_at": stop_at}
     band = None if max_cost is None else search_band(engine, store, plan, max_cost, **limits)
     if band is not None:
         end, moves, stats, tiles = band

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 import pysw_cl
 from pysw_cl import cli
 from pysw_cl.drivers import banded
+from pysw_cl.drivers import path as path_module
 from pysw_cl.drivers.problem import FreeEnds as Free
 from pysw_cl.drivers.problem import Problem
 from pysw_cl.drivers.reach import Band, Reach
@@ -282,6 +283,29 @@ def test_pairs_for_which_a_band_is_much_of_the_work() -> None:
         whole = pysw_cl.align(query, other, mode="global", output="score", max_cost=None)
         assert found.score == whole.score
         assert found.stats.total_cells <= most * len(query) * len(other)
+
+
+def test_rows_of_a_band_fit_a_paths_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the whole matrix is cut into a grid that does."""
+    query = dna(16, 1500)
+    target = changed(query, 17, 0.02, (700, 703))
+    options: dict[str, Any] = {"mode": "global", "plan": {"engine": "reference", "tile_cells": 900}}
+    wanted = pysw_cl.align(query, target, **options)
+    assert wanted.stats.pruned > 0
+    monkeypatch.setattr(path_module, "PATH_BYTES", 0)
+    monkeypatch.setattr(path_module, "SIDE_BYTES", 8)
+    found = pysw_cl.align(query, target, **options)
+    assert what_is(found) == what_is(wanted)
+    assert found.stats.total_cells >= len(query) * len(target)
+    assert pysw_cl.align(query, target, output="score", **options).stats.pruned > 0
+
+
+def test_a_share_of_progress_never_falls() -> None:
+    told: list[tuple[int, int]] = []
+    tell = banded.rising(lambda done, total: told.append((done, total)))
+    for step in ((0, 10), (5, 10), (2, 10), (3, 20), (11, 20), (20, 20)):
+        tell(*step)
+    assert told == [(0, 10), (5, 10), (5, 10), (10, 20), (11, 20), (20, 20)]
 
 
 def test_very_different_lengths_are_not_tried() -> None:

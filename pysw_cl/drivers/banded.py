@@ -28,6 +28,7 @@ from ..errors import InputError
 from ..plan import Plan
 from ..scoring import Scoring
 from ..tile import Edge, Edges, Hit, Source
+from .path import GRID_SHARE, path_bytes
 from .problem import Problem
 from .reach import Band, Reach
 from .score import find_end
@@ -113,7 +114,7 @@ class BandGrid(Starts):
     """The rows between the tiles of a band, kept in memory: where a walk back can start again.
 
     ``places``: where the rows are cut, 0 included.  Memory is 8 bytes a cell of those rows, or
-    about 8 m (1 + width / tile rows).
+    about 8 m (1 + width / tile rows): `_Growth` sees to it that a path's memory has room for it.
     """
 
     edges: Edges
@@ -178,7 +179,7 @@ def find_end_banded(
     """
     m, n = len(problem.query), len(problem.target)
     found, done = Banded(), 0
-    growth = _Growth(problem, plan, engine.row_quantum, assumed, prunes)
+    growth = _Growth(problem, plan, engine.row_quantum, assumed, save, prunes)
     while (one := growth.next()) is not None:
         band = Band(*one.diagonals, growth.reach, problem.scoring, one.least, one.stops)
         grid, edges = None, problem.edges
@@ -203,13 +204,17 @@ def find_end_banded(
 
 
 def rising(progress: Progress) -> Progress:
-    """``progress`` that never falls back, whatever several sweeps report one after the other."""
-    most = 0
+    """``progress`` whose share of the total never falls back, whatever several sweeps report one
+    after the other."""
+    most, of = 0, 1
 
     def tell(done: int, total: int) -> None:
-        nonlocal most
-        most = max(most, done)
-        progress(most, total)
+        nonlocal most, of
+        if done * of < most * total:
+            done = -(-most * total // of)
+        else:
+            most, of = done, total
+        progress(done, total)
 
     return tell
 
@@ -220,14 +225,16 @@ def _part(progress: Progress, spent: int, cells: int) -> Progress:
 
 
 class _Try(NamedTuple):
-    """A band to be swept: its diagonals, how it is cut, the most cells that are computed and the
-    share that is of the whole matrix's work; the score for which it is swept (None: any), whether
-    it is sure to be proven, and whether it stops where that will not be reached."""
+    """A band to be swept: its diagonals, how it is cut, the most cells that are computed, memory of
+    the rows between tiles, and the share that it takes of the whole matrix's work; the score for
+    which it is swept (None: any), whether it is sure to be proven, and whether it stops where that
+    will not be reached."""
 
     diagonals: tuple[int, int]
     shape: tuple[int, int]
     places: list[int]
     cells: int
+    saved: int
     work: float
     least: int | None
     sure: bool
@@ -238,7 +245,13 @@ class _Growth:
     """Which band is next: see :func:`find_end_banded`.  ``best``: the best score found so far."""
 
     def __init__(
-        self, problem: Problem, plan: Plan, quantum: int, assumed: int | None, prunes: bool
+        self,
+        problem: Problem,
+        plan: Plan,
+        quantum: int,
+        assumed: int | None,
+        save: bool,
+        prunes: bool,
     ) -> None:
         m, n = len(problem.query), len(problem.target)
         self.reach = Reach(problem)
@@ -250,11 +263,14 @@ class _Growth:
         self._proving, self._spent = self.reach.widest, 0.0
         self._score: int | None = None
         self._most = MOST_BESIDE_PRUNING if prunes else MOST_COVERED
+        self._room = GRID_SHARE * path_bytes(m, n) if save else math.inf
 
     def next(self) -> _Try | None:
         """The next band; None where none pays."""
         while self._k < self.reach.widest:
             found = self._try(self._k)
+            if found.saved > self._room:
+                return None
             if found.sure or self._assumed is not None:
                 return found if found.work <= self._most else None
             if self._spent + found.work <= MOST_WASTE:
@@ -271,19 +287,24 @@ class _Growth:
         low, high = self.reach.diagonals(k)
         shape = self._tiles.shape(high - low + 1)
         places = cuts(self._tiles.m, shape[0], self._tiles.quantum)
-        cells, work = self._tiles.cost(low, high, places)
+        cells, saved, work = self._tiles.cost(low, high, places)
         sure = k == self._proving
         least = self._score if sure else None
         if self._assumed is not None:
             least = self._assumed
-        return _Try((low, high), shape, places, cells, work, least, sure, False)
+        return _Try((low, high), shape, places, cells, saved, work, least, sure, False)
 
     def proves(self, one: _Try, band: Band, score: int) -> bool:
         """Does the band prove the score found in it?  If not, what it tells of the next is kept."""
         k = self._k
-        self._spent += one.work * band.ended / self._tiles.m
+        swept = sum(
+            (row_end - row) * (band.spans[row][1] - band.spans[row][0])
+            for row, row_end in pairwise(one.places)
+            if row in band.spans
+        )
+        self._spent += one.work * swept / one.cells
         if band.foreseen is not None:
-            self._k = max(2 * k, self.reach.width(band.foreseen))
+            self._k = max(k + k // 4 + 1, self.reach.width(band.foreseen))
             return False
         self.best = score if self.best is None else max(score, self.best)
         if score > self.reach.beyond(k + 1) and (one.least is None or score >= one.least):
@@ -298,7 +319,7 @@ class _Growth:
 
 @dataclass(frozen=True)
 class _Tiles:
-    """How a band is cut: tiles as wide as the band and their own rows together."""
+    """How a band is cut: rows of tiles as wide as the band and their own rows together."""
 
     m: int
     n: int
@@ -308,8 +329,7 @@ class _Tiles:
     def rows(self, width: int) -> int:
         """Rows of a tile where the band has ``width`` diagonals: many enough to keep the device
         busy, few enough to compute little beside the band."""
-        most = (isqrt(width * width + 4 * self.plan.tile_cells) - width) // 2
-        most = min(most, self.m, LONGEST_SIDE)
+        most = min(isqrt(self.plan.tile_cells), self.m, LONGEST_SIDE)
         best = self._best_rows(width, most) if most > LEAST_ROWS else most
         rows = min(max(LEAST_ROWS, best, width // 4), most)
         return max(1, rows // self.quantum) * self.quantum
@@ -329,24 +349,26 @@ class _Tiles:
         rows = self.rows(width)
         return rows, max(1, min(self.n, rows + width, self.plan.tile_cells // rows, LONGEST_SIDE))
 
-    def cost(self, low: int, high: int, places: list[int]) -> tuple[int, float]:
-        """How many cells the sweep of a band computes at most that is cut at these rows, and the
-        share that it takes of the whole matrix's work."""
+    def cost(self, low: int, high: int, places: list[int]) -> tuple[int, int, float]:
+        """How many cells the sweep of a band computes at most that is cut at these rows, memory of
+        the rows between its tiles, and the share that it takes of the whole matrix's work."""
         shapes = Counter(
             (row_end - row, min(self.n, row_end + high) - max(0, row + low))
             for row, row_end in pairwise(places)
         )
-        cells, work = 0, 0.0
+        cells, saved, work = 0, 0, 0.0
         for (rows, columns), count in shapes.items():
             cells += count * rows * columns
+            saved += count * 8 * columns
             pieces = -(-columns // max(1, min(LONGEST_SIDE, self.plan.tile_cells // rows)))
             work += count * pieces * self.plan.work(rows, -(-columns // pieces))
-        return cells, work / self._whole
+        return cells, saved, work / self._whole
 
     @cached_property
     def _whole(self) -> float:
         """The work of the whole matrix."""
         rows, columns = tile_shape(self.m, self.n, self.plan.tile_cells, self.plan.busy_rows)
+        rows = min(self.m, -(-rows // self.quantum) * self.quantum)
         pieces = -(-self.m // rows), -(-self.n // columns)
         rows, columns = -(-self.m // pieces[0]), -(-self.n // pieces[1])
         return pieces[0] * pieces[1] * self.plan.work(rows, columns)

@@ -18,8 +18,9 @@ from .problem import Problem
 Longs = NDArray[np.int64]
 
 #: What paths lose may be so many times their share of what they may lose, and more by this part of
-#: all that, before a sweep stops: similarity varies along a sequence.
-SLACK, EARLY = 1.25, 0.1
+#: all that, before a sweep stops: similarity varies along a sequence.  So many times what they lose
+#: by then on as many rows is foreseen, from the first row to the last.
+SLACK, EARLY, LEAST_SLACK = 1.25, 0.1, 1.05
 #: Codes that are counted at once: NumPy makes 8 bytes of each.
 COUNTED = 1 << 20
 
@@ -175,5 +176,6 @@ class Band:
         lost, may = most - possible, most - self._least
         if possible >= self._least and lost <= may * (SLACK * share + EARLY):
             return True
-        self.foreseen, self.ended = int(most - SLACK * lost / share), row
+        sure = SLACK - (SLACK - LEAST_SLACK) * share
+        self.foreseen, self.ended = int(most - sure * lost / share), row
         return False

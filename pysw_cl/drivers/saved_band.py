@@ -62,7 +62,8 @@ def search_band(
     config = {
         "version": __version__,
         "row_quantum": engine.row_quantum,
-        "plan": [plan.lanes, plan.B, plan.T, plan.alpha, plan.chunk, plan.fixed, plan.tile_cells],
+        "plan": [plan.engine, plan.lanes, plan.B, plan.T, plan.alpha, plan.fixed, plan.chunk],
+        "tile_cells": plan.tile_cells,
         "assumed": assumed,
         "save": want_path,
     }
