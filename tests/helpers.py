@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +19,10 @@ from pysw_cl.path_reader import PathReader
 from pysw_cl.runs import Runs
 from pysw_cl.scoring import NO_CODE, Scoring
 from pysw_cl.tile import Codes, Hit
+
+HERE = pathlib.Path(__file__).resolve().parent
+#: Where a child process finds the package, the tests and what they import: its PYTHONPATH.
+IMPORTS = os.pathsep.join([str(HERE.parent), str(HERE), *sys.path])
 
 #: Code k stands for letter k; the nucleotides come first.
 LETTERS = "ACGTRNDQEHILKMFPSWYVBZXU"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import read_moves
+from helpers import IMPORTS, read_moves
 
 from pysw_cl import align, alphabet, path_reader, runs, sequences
 from pysw_cl.errors import SequenceError
@@ -164,7 +164,7 @@ def grown(path: Path) -> tuple[int, int]:
     """(letters, bytes that a process grew by at its peak) for reading and checking a file."""
     resource = pytest.importorskip("resource")
     assert resource
-    env = dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT), *sys.path]))
+    env = dict(os.environ, PYTHONPATH=IMPORTS)
     done = subprocess.run(
         [sys.executable, "-c", READER, str(path)], capture_output=True, env=env, timeout=300
     )

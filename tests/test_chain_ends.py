@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chaining import Seen, both, by_size, chains, least_rows, letters, plan_of
+from helpers import IMPORTS
 from saving import MODES, Enough, key, rows
 
 import pysw_cl
@@ -24,8 +25,7 @@ from pysw_cl.errors import CheckpointError, DeviceError, Stopped
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import BoundKernel
 
-HERE = Path(__file__).parent
-ENV = dict(os.environ, PYTHONPATH=os.pathsep.join([str(HERE.parent), str(HERE), *sys.path]))
+ENV = dict(os.environ, PYTHONPATH=IMPORTS)
 
 
 @pytest.fixture

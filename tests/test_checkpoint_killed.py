@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import HERE, IMPORTS
 from saving import REFERENCE, key, pair, rows, tight
 
 import pysw_cl
 from pysw_cl import cli
 
-HERE = Path(__file__).parent
-ENV = dict(os.environ, PYTHONPATH=os.pathsep.join([str(HERE.parent), str(HERE), *sys.path]))
+ENV = dict(os.environ, PYTHONPATH=IMPORTS)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")

@@ -15,7 +15,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 from aligning import NO_FREE_ENDS, align_case, ends, moves, needs_lanes
-from helpers import random_case
+from helpers import IMPORTS, random_case
 
 import pysw_cl
 from pysw_cl.engines.packed_edge import PACK, UNPACK
@@ -28,9 +28,6 @@ from pysw_cl.opencl import program
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import QUIRKS, advice
 from pysw_cl.plan import FORMS, LANE_SETS
-
-#: Where a child process finds the package.
-IMPORTS = os.pathsep.join([str(Path(__file__).resolve().parent.parent), *sys.path])
 
 CPU, GPU, ACCELERATOR, CUSTOM = 2, 4, 8, 16
 A, B = "ACGTTACGATTGCA", "ACGTACGATAGCA"

@@ -21,7 +21,7 @@ from ..engines.sweep import Area
 from ..engines.tile_set import Part, TileSet
 from ..errors import DeviceError
 from ..tile import REACH, Hit
-from .kept_lines import Cell, Lines, SetLines, SweptLines, swept_lines
+from .kept_lines import Cell, Lines, SetLines, swept_lines
 from .path import GRID_SHARE, Path, path_bytes
 from .problem import Problem
 
@@ -77,12 +77,7 @@ class Ahead:
 
     @classmethod
     def of(
-        cls,
-        engine: Engine,
-        problem: Problem,
-        grid: Starts,
-        path: Path,
-        stack: ExitStack,
+        cls, engine: Engine, problem: Problem, grid: Starts, path: Path, stack: ExitStack
     ) -> Ahead | None:
         """For a path from where it is now; None where tiles are better done one by one.  ``stack``
         gives the device's memory back."""
@@ -99,15 +94,14 @@ class Ahead:
         if tiles is None:
             return None
         stack.enter_context(tiles)
-        lines = swept_lines(grid, path.row, path.column, max(0, problem.scoring.highest))
-        ahead = cls(tiles, problem, lines, path)
+        ahead = cls(tiles, problem, grid, path)
         return ahead if ahead.levels else None
 
-    def __init__(self, engine: SideBySide, problem: Problem, lines: SweptLines, path: Path) -> None:
+    def __init__(self, engine: SideBySide, problem: Problem, grid: Starts, path: Path) -> None:
         self.engine, self.problem = engine, problem
         engine.meanwhile = lambda busy: path.meanwhile(path, busy)
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
-        self.lines = lines
+        self.lines = swept_lines(grid, path.row, path.column, self.match)
         self.levels = list(self._levels(self.lines.side))
         most = max(1, path_bytes(len(problem.query), len(problem.target)))
         inner = max(0, len(self.levels) - 1)

@@ -347,7 +347,11 @@ class _Tiles:
     def shape(self, width: int) -> tuple[int, int]:
         """Rows and columns of a tile."""
         rows = self.rows(width)
-        return rows, max(1, min(self.n, rows + width, self.plan.tile_cells // rows, LONGEST_SIDE))
+        return rows, min(self.n, rows + width, self._widest(rows))
+
+    def _widest(self, rows: int) -> int:
+        """Columns at most of a tile of so many rows."""
+        return max(1, min(LONGEST_SIDE, self.plan.tile_cells // rows))
 
     def cost(self, low: int, high: int, places: list[int]) -> tuple[int, int, float]:
         """How many cells the sweep of a band computes at most that is cut at these rows, memory of
@@ -360,8 +364,8 @@ class _Tiles:
         for (rows, columns), count in shapes.items():
             cells += count * rows * columns
             saved += count * 8 * columns
-            pieces = -(-columns // max(1, min(LONGEST_SIDE, self.plan.tile_cells // rows)))
-            work += count * pieces * self.plan.work(rows, -(-columns // pieces))
+            pieces, columns = _even(columns, self._widest(rows))
+            work += count * pieces * self.plan.work(rows, columns)
         return cells, saved, work / self._whole
 
     @cached_property
@@ -369,6 +373,11 @@ class _Tiles:
         """The work of the whole matrix."""
         rows, columns = tile_shape(self.m, self.n, self.plan.tile_cells, self.plan.busy_rows)
         rows = min(self.m, -(-rows // self.quantum) * self.quantum)
-        pieces = -(-self.m // rows), -(-self.n // columns)
-        rows, columns = -(-self.m // pieces[0]), -(-self.n // pieces[1])
-        return pieces[0] * pieces[1] * self.plan.work(rows, columns)
+        (down, rows), (across, columns) = _even(self.m, rows), _even(self.n, columns)
+        return down * across * self.plan.work(rows, columns)
+
+
+def _even(length: int, most: int) -> tuple[int, int]:
+    """How many even pieces of at most ``most`` there are, and how long they are."""
+    pieces = -(-length // most)
+    return pieces, -(-length // pieces)

@@ -48,16 +48,12 @@ class Lines(Protocol):
         """H of a cell of the matrix, if it is on a kept row or column."""
 
 
-class SweptLines:
+class SweptLines(Lines):
     """What a sweep kept, as far as the cell (rows, columns)."""
 
     grid: Starts
     match: int
     side: int  #: the longest of a cell
-
-    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
-        """See :class:`Lines`."""
-        raise NotImplementedError
 
     def entry(self, cell: Cell, row: int, column: int) -> Entry:
         """See :class:`Lines`."""
@@ -78,16 +74,14 @@ class SweptLines:
                     found = Entry(place, area.column, int(h[at]))
         return found
 
-    def h_at(self, row: int, column: int) -> int | None:
-        """See :class:`Lines`."""
-        raise NotImplementedError
-
 
 class GridLines(SweptLines):
     """The rows and columns that a sweep of the whole matrix kept."""
 
+    grid: StartGrid
+
     def __init__(self, grid: StartGrid, rows: int, columns: int, match: int) -> None:
-        self.grid, self._grid, self.match = grid, grid, match
+        self.grid, self.match = grid, match
         self._rows = [0, *sorted(row for row in grid.rows if row < rows), rows]
         self._columns = [0, *sorted(column for column in grid.columns if column < columns), columns]
         self.side = int(max(*np.diff(self._rows), *np.diff(self._columns)))
@@ -102,18 +96,20 @@ class GridLines(SweptLines):
 
     def h_at(self, row: int, column: int) -> int | None:
         """See :class:`Lines`."""
-        if row in self._grid.rows:
-            return _one(self._grid.rows[row], column)
-        if column in self._grid.columns:
-            return _one(self._grid.columns[column], row)
+        if row in self.grid.rows:
+            return _one(self.grid.rows[row], column)
+        if column in self.grid.columns:
+            return _one(self.grid.columns[column], row)
         return None
 
 
 class BandLines(SweptLines):
     """The rows that a sweep of a band kept."""
 
+    grid: BandGrid
+
     def __init__(self, grid: BandGrid, rows: int, columns: int, match: int) -> None:
-        self.grid, self._grid, self.match = grid, grid, match
+        self.grid, self.match = grid, match
         self._rows = [*(row for row in grid.places if row < rows), rows]
         self._most = columns
         areas = [self._area(k) for k in range(len(self._rows) - 1)]
@@ -122,19 +118,19 @@ class BandLines(SweptLines):
     def _area(self, k: int) -> Area:
         """What was swept of the rows between two that were kept."""
         row, row_end = self._rows[k : k + 2]
-        first, last = self._grid.band.spans[row]
+        first, last = self.grid.band.spans[row]
         return Area(row, row_end, first, min(last, self._most))
 
     def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
         """See :class:`Lines`."""
-        if row < 1 or column < 1:
+        if row < 1:
             return None
         area = self._area(bisect_left(self._rows, row) - 1)
         return Cell(0, area) if area.column < column <= area.column_end else None
 
     def h_at(self, row: int, column: int) -> int | None:
         """See :class:`Lines`."""
-        return _one(self._grid.rows[row], column) if row in self._grid.rows else None
+        return _one(self.grid.rows[row], column) if row in self.grid.rows else None
 
 
 def swept_lines(grid: Starts, rows: int, columns: int, match: int) -> SweptLines:
