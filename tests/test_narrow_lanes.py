@@ -78,10 +78,10 @@ try_narrow(__global const int *in, __global const uchar *letters, __global const
 
   KEPT_SPACE int *room = KEPT_ROOM(state, stage);
   const int2 none = {{INT_MAX, INT_MIN}}, some = {{h[0] - 1, h[0]}};
-  const int2 empty = stage_take(s, h, x, 0, base, 2, some);
-  const int2 alone = stage_take(s, h, x, {BUS}, base, 2, none);
+  const int2 empty = stage_take(s, h, x, 0, 0, base, 2, some);
+  const int2 alone = stage_take(s, h, x, {BUS}, {BUS}, base, 2, none);
   for (int k = 0; k < {KEPT}; k++) lanes_keep(room, k, lv_add(a, lv_all(k)));
-  const int2 range = stage_take(s, h, x, {BUS}, base, 2, some);
+  const int2 range = stage_take(s, h, x, {BUS}, {BUS}, base, 2, some);
   OWN(empty.x == h[0] - 1 && empty.y == h[0])
   OWN(alone.x)
   OWN(alone.y)
@@ -218,6 +218,59 @@ def test_every_name(lanes: str, T: int, width: int) -> None:
             lane = np.flatnonzero(inside)
             scores = data["profile"][lane, data["letter"][lane], :R].T
             assert (rows[len(wanted) : len(wanted) + R, lane] == scores).all()
+
+
+#: A block of AFTER steps that ends INSIDE columns later, in memory that holds `poison`: H and F of
+#: all lanes after each step, lowered as many times as there are rows in the largest strip.
+INSIDE, AFTER, LOWERED, SLOPE = 3, 9, 63, 7
+ENTERING = f"""
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+enter_after(__global const int *h, __global int *stages, __global int *out, int base, int poison)
+{{
+  LANES_LOCAL(scratch);
+  STAGE_OF_GROUP(stage, stages, 0, CHUNK);
+  for (int k = ITEM; k < CHUNK; k += GROUP) stage[k] = poison;
+  lanes_sync();
+  const stage_t s = stage_of(stage, CHUNK);
+  const int2 none = {{INT_MAX, INT_MIN}};
+  stage_take(s, h, h, {INSIDE}, {AFTER}, base, 0, none);
+  for (int k = {INSIDE}; k < {AFTER}; k++) {{
+    lv a = lanes_narrow(lanes_load(h), base), b = a;
+    lanes_enter(s, k, &a, &b);
+    lanes_store(out, lanes_wide(lv_rise(a, lv_all({SLOPE}), -{LOWERED}), base));
+    lanes_store(out + T, lanes_wide(lv_rise(b, lv_all({SLOPE}), -{LOWERED}), base));
+    out += 2 * T;
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize("poison", [0, -1, 0x7FFF8000, 0x00018000])
+@pytest.mark.parametrize("lanes, T", [(lanes, T) for lanes, T, width in SETS if width == 16])
+def test_what_enters_after_the_last_column_disturbs_no_lane(
+    lanes: str, T: int, poison: int
+) -> None:
+    """The first lane is at work no more, but may share a word with one that is."""
+    import pyopencl as cl
+
+    needs_lanes(lanes)
+    runtime = get_runtime("auto")
+    try:
+        make_plan(runtime, {"lanes": lanes, "T": T})
+    except PlanError as error:
+        pytest.skip(str(error))
+    files = kernel_spec("ticketed", lanes, "match").files[:-3]
+    source = joined_source((*files, "WIDTH=16")) + ENTERING
+    program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T} -DR={R}")
+    group, base, number = LANE_SETS[lanes].group(T), 5, -20_000
+    with Buffers(runtime) as buffers:
+        out = buffers.of(np.zeros(2 * T * (AFTER - INSIDE), np.int32))
+        given = [buffers.of(np.full(max(T, AFTER), base + number, np.int32))]
+        given += [buffers.of(np.zeros(1024, np.int32)), out]
+        kernel = cl.Kernel(program, "enter_after")
+        kernel(runtime.queue, (group,), (group,), *given, np.int32(base), np.int32(poison))
+        rows = buffers.read(out, 2 * T * (AFTER - INSIDE)).reshape(-1, T)
+    assert (rows[:, 1:] == base + number - LOWERED * SLOPE).all()
 
 
 # --- the headers as text -------------------------------------------------------------------------
