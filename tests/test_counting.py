@@ -20,6 +20,8 @@ from pysw_cl.drivers.score import find_end
 from pysw_cl.drivers.traceback import walk_back
 from pysw_cl.engines.base import TileJob, TileResult
 from pysw_cl.engines.counting import ORDERS, CountingEngine, TileCount
+from pysw_cl.engines.schedule_launches import Ticketed, TicketedLaunch
+from pysw_cl.engines.schedule_tile import ScheduleTile, StripSweep
 from pysw_cl.engines.start_grid import SavedGrid
 from pysw_cl.engines.sweep import sweep
 from pysw_cl.errors import InternalError, PlanError
@@ -170,6 +172,67 @@ def test_ticketed_groups_in_any_order(order: str, chunk: int) -> None:
         assert len(groups) > 1
 
 
+#: Columns of thin tiles, beside T = 8 lanes, and of one that is not.
+THIN = [1, 2, 7, 8, 9, 40]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("warps", [1, 3])
+@pytest.mark.parametrize("n", THIN)
+def test_portions_of_the_bus_in_thin_tiles(n: int, warps: int, order: str) -> None:
+    """As narrow lanes take them, with and without a second sweep, inner rows and columns, moves."""
+    for chunk in (1, 5, 20, 1000):
+        how = {"order": order, "portions": True, "warps": warps, "again": chunk == 5}
+        engine = CountingEngine(plan(4, 8, 2, "ticketed", chunk), **how)
+        check(count(engine, 75, n))
+        check(count(engine, 100, n, bottom=False))
+        inner = tuple(sorted({1, n // 2, n - 1} - {0, n}))
+        query, target = view(75).read(0, 75), view(n).read(0, n)
+        sides = (Edge(np.zeros(length, np.int32), np.zeros(length, np.int32)) for length in (n, 75))
+        engine.tile(TileJob(query, target, SCORING, None, 0, *sides, rows=(16, 48), columns=inner))
+        check(engine.counts[-1])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_portions_of_the_bus_in_wide_tiles(form: str) -> None:
+    for again in (False, True):
+        engine = CountingEngine(plan(3, 4, 2, form, 5), portions=True, again=again)
+        for m, n in ((80, 50), (75, 24), (9, 100), (1, 1), (40, 3)):
+            check(count(engine, m, n))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("n", THIN)
+def test_tiles_side_by_side(n: int, order: str) -> None:
+    """One ticket counter for tiles of different sizes; warps of a group share a ticket."""
+    for warps, chunk, portions in ((1, 3, False), (2, 5, True), (4, 1000, True)):
+        engine = CountingEngine(
+            plan(4, 8, 2, "ticketed", chunk), order=order, portions=portions, warps=warps
+        )
+        sizes = [(75, n), (16, 3), (1, 30), (130, n), (17, 8)]
+        for seen, (m, columns) in zip(engine.batch(sizes), sizes, strict=True):
+            check(seen)
+            assert seen.cells.shape == (m, columns)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("n", THIN)
+def test_tiles_below_each_other(n: int, order: str) -> None:
+    """A chain: each tile begins when the strips of the one above it are all in the hands of groups;
+    the host reads each bottom row before its line of the ring is written again."""
+    rows = [32, 16, 48, 16, 16, 32, 9]
+    for warps, chunk, portions in ((1, 3, False), (2, 5, True), (1, 1000, True)):
+        engine = CountingEngine(
+            plan(2, 8, 2, "ticketed", chunk), order=order, portions=portions, warps=warps
+        )
+        for places in (2, 3, 8):
+            tiles = engine.chain(rows, n, places)
+            assert [seen.cells.shape for seen in tiles] == [(m, n) for m in rows]
+            for seen in tiles:
+                assert (seen.cells == 1).all()
+                assert (seen.read[0] >= 0).all()
+
+
 def test_minimum_size() -> None:
     """T is halved, twice at most, until 2 T columns are there; then B shrinks to n / 2 T."""
     for n in range(1, 60):
@@ -226,6 +289,56 @@ def test_blocks_that_are_too_narrow_are_noticed(monkeypatch: pytest.MonkeyPatch)
     check(count(CountingEngine(plan(3, 4, 2, "two-phase")), 80, 24))
     with pytest.raises(InternalError):
         count(CountingEngine(plan(3, 4, 2, "two-phase")), 80, 11)
+
+
+def unfilled(tile: ScheduleTile, w: StripSweep, start: int, end: int, count: bool) -> None:
+    """take_portion without what enters after the last column."""
+    assert w.portion is not None
+    for j in range(start, min(end, tile.grid.n)):
+        w.portion[j - start] = tile.take(w, j, count)
+
+
+def test_what_nobody_put_into_a_portion_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first lane takes what lies there after the last column, and in packed lanes it shares a
+    word with the second.  (In a wide tile earlier blocks have overwritten that place.)"""
+    monkeypatch.setattr(ScheduleTile, "take_portion", unfilled)
+    for n in (1, 2, 7):
+        engine = CountingEngine(plan(4, 8, 2, "ticketed", 1000), portions=True)
+        with pytest.raises(InternalError, match="has not put there"):
+            count(engine, 75, n)
+
+
+@pytest.mark.parametrize("n", THIN)
+@pytest.mark.parametrize("chained", [False, True])
+def test_a_strip_that_does_not_wait_is_noticed(
+    n: int, chained: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One column too few, between strips of a tile and between tiles of a chain."""
+    far = TicketedLaunch.far
+
+    def further(launch: TicketedLaunch, tile: int, strip: int) -> int | None:
+        seen = far(launch, tile, strip)
+        return seen if seen is None or (strip > 0) == chained else seen + 1
+
+    monkeypatch.setattr(TicketedLaunch, "far", further)
+    engine = CountingEngine(plan(4, 8, 2, "ticketed", 1), order="latest")
+    with pytest.raises(InternalError):
+        engine.chain([64, 64, 64], n, 8)
+
+
+def test_a_line_that_the_host_reads_too_late_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = CountingEngine(plan(2, 8, 2, "ticketed", 5))
+    engine.chain([32] * 6, 20, 2)
+    begins, reads = Ticketed._may_begin, Ticketed._read
+
+    def at_last(run: Ticketed, read: int, begun: int) -> int:
+        done = begun == len(run.launches) and not run.launches[-1].running
+        return reads(run, read, begun) if done else read
+
+    monkeypatch.setattr(Ticketed, "_may_begin", lambda run, k, _: begins(run, k, k))
+    monkeypatch.setattr(Ticketed, "_read", at_last)
+    with pytest.raises(InternalError, match="is not row 32"):
+        engine.chain([32] * 6, 20, 2)
 
 
 class Watched(CountingEngine):

@@ -1,0 +1,225 @@
+"""The launches of the schedule checker: which work-group sweeps what, and who waits for whom.
+
+What wavefront_two_phase() and wavefront_ticketed() of cl/wavefront.cl do around a strip's body,
+and what the host does around a chain of tiles (:mod:`pysw_cl.engines.chain`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import InternalError
+from ..grid import SHORT
+from .schedule_tile import STALE, Lanes, ScheduleTile, StripSweep
+
+#: Which group of ticketed launches goes on: any, the one with the earliest or latest ticket that
+#: can, or each only when the one before it has ended.
+ORDERS = ("random", "earliest", "latest", "one_by_one")
+
+
+def run_two_phase(tile: ScheduleTile, again: bool, portions: bool) -> int:
+    """The launches of the two-phase form, each with its kernel's work for every group; says how
+    many.  ``portions``: blocks take their portion of the bus at once, as narrow lanes do, but for
+    those whose lanes still do what the block before them delegated."""
+    grid = tile.grid
+    B, T = grid.B, grid.T
+    states: dict[int, Lanes] = {}
+    launches = 0
+    for launch in grid.launches():
+        slots = set()
+        for block in range(launch.first, launch.first + launch.count):
+            strip, first = launch.diagonal - block, block == 0 and launch.phase == SHORT
+            w = StripSweep(strip, strip if strip < grid.strips else -1, -1, 0, launches, block)
+            if first and strip >= B:
+                w.leave = strip - B
+                states[strip % B].column += grid.n
+            elif first:
+                states[strip % B] = Lanes.clear(T)
+            if strip % B in slots:
+                raise tile.fault(w, 0, "two groups of a launch use the same lanes")
+            slots.add(strip % B)
+            start, end = grid.block_columns(block)
+            start, end = (start, start + T) if launch.phase == SHORT else (start + T, end)
+            w.portion = [STALE] * (end - start) if portions and not first else None
+            careful = tile.tapped(strip) or first
+            list(tile.sweep_block(states[strip % B], w, start, end, careful, again))
+        launches += 1
+    return launches
+
+
+@dataclass
+class TicketedLaunch:
+    """One launch of the ticketed form over tiles side by side (most often one) that share its
+    tickets: ticket k is for tile k modulo their number, and for ``warps`` neighbouring strips of
+    it, one for each warp of the group that takes it.
+
+    ``above``: the launch whose last strip is above the first one of this one's only tile.
+    """
+
+    tiles: list[ScheduleTile]
+    groups: int
+    warps: int = 1
+    above: TicketedLaunch | None = None
+    ticket: int = 0
+    progress: list[list[int]] = field(init=False)
+    running: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.progress = [[-tile.grid.T] * tile.grid.strips for tile in self.tiles]
+        self.running = self.groups * self.warps
+        #: by group and round: the ticket that the first warp to want one took for all
+        self.taken: dict[tuple[int, int], int] = {}
+
+    @property
+    def tickets(self) -> int:
+        """How many there are: as many rounds of strips as the highest tile has."""
+        strips = max(tile.grid.strips for tile in self.tiles)
+        return -(-strips // self.warps) * len(self.tiles)
+
+    def next_ticket(self, group: int, turn: int) -> int:
+        """next_ticket() of cl/wavefront.cl."""
+        if (group, turn) not in self.taken:
+            self.taken[group, turn] = self.ticket
+            self.ticket += 1
+        return self.taken[group, turn]
+
+    def far(self, tile: int, strip: int) -> int | None:
+        """How far the strip above is; None where it is the tile's own edge."""
+        if strip > 0:
+            return self.progress[tile][strip - 1]
+        return None if self.above is None else self.above.progress[0][-1]
+
+
+@dataclass
+class Ticketed:
+    """Ticketed launches in which all groups get on in some order.
+
+    ``chunk``: steps of a block at most.  ``again``, ``portions``: as for `run_two_phase`.  A launch
+    begins when all tickets of the one before it are taken and ``places`` allow it: of so many tiles
+    the bottom line is there at a time (None: any number), until the host has read it.
+    """
+
+    launches: list[TicketedLaunch]
+    chunk: int
+    order: str
+    again: bool
+    portions: bool
+    rng: np.random.Generator
+    places: int | None = None
+
+    def run(self) -> int:
+        """Run all; says how many launches there were."""
+        self.holds: dict[tuple[int, int, int], tuple[int, int]] = {}
+        alive: dict[tuple[int, int, int], Iterator[bool]] = {}
+        waiting: set[tuple[int, int, int]] = set()
+        begun = read = 0
+        while alive or begun < len(self.launches):
+            if begun < len(self.launches) and self._may_begin(begun, read):
+                launch = self.launches[begun]
+                for g in range(launch.groups):
+                    for warp in range(launch.warps):
+                        key = (begun, g, warp)
+                        alive[key], self.holds[key] = self._warp(key), (begun, -1)
+                begun += 1
+                waiting = set()
+            elif len(waiting) == len(alive):
+                if read == self._read(read, begun):
+                    raise InternalError(f"the groups {sorted(waiting)} wait for ever")
+                read, waiting = self._read(read, begun), set()
+                continue
+            if read < begun and (self.order != "random" or self.rng.random() < 0.02):
+                read = self._read(read, begun)
+            key = self._next(list(alive), waiting)
+            try:
+                waiting = set() if next(alive[key]) else waiting | {key}
+            except StopIteration:
+                del alive[key]
+                self.launches[key[0]].running -= 1
+                waiting = set()
+        self._read(read, begun)
+        return len(self.launches)
+
+    def _may_begin(self, k: int, read: int) -> bool:
+        if k == 0:
+            return True
+        room = self.places is None or k - read < self.places - 1
+        return room and self.launches[k - 1].ticket >= self.launches[k - 1].tickets
+
+    def _read(self, read: int, begun: int) -> int:
+        """The host reads the bottom line of the tiles that are done, in order."""
+        while read < begun and self.launches[read].running == 0:
+            for tile in self.launches[read].tiles:
+                tile.check_line(tile.grid.strips, tile.bottom())
+            read += 1
+        return read
+
+    def _next(
+        self, alive: list[tuple[int, int, int]], waiting: set[tuple[int, int, int]]
+    ) -> tuple[int, int, int]:
+        if self.order == "one_by_one":
+            # the warps of a group share a processor, and all of them get on
+            ready = [key for key in alive if key[:2] == alive[0][:2] and key not in waiting]
+            return ready[0] if ready else alive[0]
+        ready = [key for key in alive if key not in waiting]
+        if self.order == "random":
+            return ready[int(self.rng.integers(len(ready)))]
+        place = [self.holds[key] for key in ready]
+        return ready[place.index(min(place) if self.order == "earliest" else max(place))]
+
+    def _warp(self, key: tuple[int, int, int]) -> Iterator[bool]:
+        """wavefront_ticketed() of cl/wavefront.cl; gives whether it got on by one step."""
+        number, group, warp = key
+        launch, turn = self.launches[number], 0
+        portion = [STALE] * self.chunk if self.portions else None
+        while (ticket := launch.next_ticket(group, turn)) < launch.tickets:
+            turn += 1
+            self.holds[key] = number, ticket
+            yield True
+            k, strip = ticket % len(launch.tiles), ticket // len(launch.tiles)
+            strip = strip * launch.warps + warp
+            if strip < launch.tiles[k].grid.strips:
+                yield from self._strip(key, launch, k, strip, portion)
+
+    def _strip(
+        self,
+        key: tuple[int, int, int],
+        launch: TicketedLaunch,
+        k: int,
+        strip: int,
+        portion: list[int] | None,
+    ) -> Iterator[bool]:
+        tile, progress = launch.tiles[k], launch.progress[k]
+        n, T = tile.grid.n, tile.grid.T
+        group = key[1] * launch.warps + key[2]
+        w = StripSweep(strip, strip, strip, n, launch=key[0], group=group, portion=portion)
+        s = Lanes.clear(T)
+        start = 0
+        while start < n + T:
+            end, careful = self._block(tile, strip, start)
+            while (far := launch.far(k, strip)) is not None and far < min(end, n):
+                yield False
+            w.published = far
+            for _ in tile.sweep_block(s, w, start, end, careful, self.again):
+                yield True
+            done = end - (T - 1)
+            if (tile.written[strip + 1, : max(0, min(done, n)), 0] < 0).any():
+                raise tile.fault(w, end, f"{done} columns published before they are written")
+            progress[strip] = done
+            yield True  # others may run before this one's next step
+            start = end
+
+    def _block(self, tile: ScheduleTile, strip: int, start: int) -> tuple[int, bool]:
+        """Where the block that starts at a step ends (block_end() of cl/flow.clh), and whether its
+        lanes may enter, leave, or be at an inner column."""
+        n, T = tile.grid.n, tile.grid.T
+        limit, catches = tile.until(start)
+        past = 0 if catches else (start + strip * (T - 1)) % self.chunk
+        end = min(start + self.chunk - past, limit)
+        if start < T:
+            return min(end, T), True
+        if start < n:
+            return min(end, n), tile.tapped(strip) or catches
+        return end, True
