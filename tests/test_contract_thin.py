@@ -1,5 +1,5 @@
-"""Tiles with fewer columns than a strip has lanes: lanes that have left share words, portions of the
-bus and steps with lanes that have not entered yet."""
+"""Tiles with fewer columns than a strip has lanes: lanes that have left share words, portions of
+the bus and steps with lanes that have not entered yet."""
 
 from __future__ import annotations
 
