@@ -23,7 +23,8 @@ from .likely_strand import likely_minus
 from .path_reader import FoundPath, PathReader
 from .plan import Plan, make_plan
 from .precision import check_range
-from .progress import part_of
+from .progress import part_of, rising
+from .recompute import checked
 from .results import Alignment, Stats
 from .saved_job import run_saved
 from .scoring import cached_scoring
@@ -158,13 +159,20 @@ def align(
             return run_saved(store, engines, wishes, progress, *limits)
     if disk_size is not None or stop_after is not None:
         raise InputError("disk_size and stop_after go with checkpoint")
-    engine, chosen = make_engine(device, plan)
-    stats = Stats()
-    how = {"prune": bool(prune), "max_cost": cost, "progress": progress, "stats": stats}
-    job, end, path, tiles = _best_strand(engine, chosen, job, how)
-    stats.seconds = time.perf_counter() - started
-    stats.device_bytes = engine.peak_bytes
-    return alignment_of(job, end, path, chosen, stats, tiles)
+    tell = progress and rising(progress)
+
+    def compute(engine: Engine, plan: Plan) -> Alignment:
+        stats = Stats()
+        how = {"prune": bool(prune), "max_cost": cost, "progress": tell, "stats": stats}
+        found = _best_strand(engine, plan, job, how)
+        stats.seconds = time.perf_counter() - started
+        stats.device_bytes = engine.peak_bytes
+        return alignment_of(*found[:3], plan, stats, found[3])
+
+    rows, columns = frames[0].shape
+    result, again = checked(compute, *make_engine(device, plan), rows * columns)
+    result.stats.recomputed += again
+    return result
 
 
 def resume(

@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING, Any
 from . import cli_checkpoint
 from .cli_arguments import make_parser
 from .cli_region import region
-from .errors import InputError, InternalError, PyswError, RangeError, SequenceError, Stopped
+from .errors import (
+    InputError,
+    InternalError,
+    PyswError,
+    RangeError,
+    RecomputedWarning,
+    SequenceError,
+    Stopped,
+)
 
 if TYPE_CHECKING:
     from .progress import ProgressBar
@@ -46,8 +54,20 @@ def main(argv: Iterable[str] | None = None) -> int:
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: PTH123, SIM115
     if nowhere:
         return _fail("standard output is closed, and results go there")
-    if not sys.warnoptions:
-        warnings.simplefilter("ignore")  # compiler chatter is no message to the user
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")  # compiler chatter is no message to the user
+            warnings.simplefilter("always", RecomputedWarning)
+        warnings.showwarning = _show_warning
+        return _run(argv)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    print("pysw-cl: warning:", " ".join(str(message).split()), file=sys.stderr)
+
+
+def _run(argv: Iterable[str] | None) -> int:
+    """Run the command line, and turn whatever ends it into a message and an exit code."""
     try:
         args = make_parser(RUNS).parse_args(None if argv is None else list(argv))
         code: int = args.run(args)

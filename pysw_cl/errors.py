@@ -39,6 +39,11 @@ class InternalError(PyswError, AssertionError):
     """A result that failed its own check: a bug in this package, never a wrong answer."""
 
 
+class RecomputedWarning(UserWarning):
+    """A path failed its own check and was computed again in another way: the result is right, but
+    there is a bug to report."""
+
+
 class CheckpointError(PyswError, RuntimeError):
     """A checkpoint that belongs to another job, is damaged or in use, or cannot be written."""
 

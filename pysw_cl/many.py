@@ -143,6 +143,7 @@ def align_many_stats(
     stats = found.stats
     stats.add_cells(one.stats.cells)
     stats.launches += one.stats.launches
+    stats.recomputed += one.stats.recomputed
     stats.device_bytes = max(stats.device_bytes, one.stats.device_bytes)
     stats.seconds = time.perf_counter() - started
     score = np.float64 if scoring.scale != 1 else np.int64

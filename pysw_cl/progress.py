@@ -25,6 +25,22 @@ def part_of(
     return lambda done, total: progress(part * total + done, parts * total)
 
 
+def rising(progress: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    """``progress`` whose share of the total never falls back, whatever several sweeps report one
+    after the other."""
+    most, of = 0, 1
+
+    def tell(done: int, total: int) -> None:
+        nonlocal most, of
+        if done * of < most * total:
+            done = -(-most * total // of)
+        else:
+            most, of = done, total
+        progress(done, total)
+
+    return tell
+
+
 class Estimate:
     """The time that a run has left, from what its progress callback is told.
 

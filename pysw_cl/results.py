@@ -28,6 +28,7 @@ class Stats:
     ``cells``: cells computed by "engine/lanes/bits"; cells computed again for the path count
     again.  ``launches``: kernel launches.  ``seconds``: wall time.  ``device_bytes``: most device
     memory held at once.  ``pruned``: cells skipped because no best path could run through them.
+    ``recomputed``: paths that failed their check and were computed again (`RecomputedWarning`).
     """
 
     cells: dict[str, int] = field(default_factory=dict)
@@ -35,6 +36,7 @@ class Stats:
     seconds: float = 0.0
     device_bytes: int = 0
     pruned: int = 0
+    recomputed: int = 0
 
     def add_cells(self, cells: dict[str, int]) -> None:
         """Add the cells of one tile."""
@@ -49,6 +51,7 @@ class Stats:
             self.seconds + other.seconds,
             max(self.device_bytes, other.device_bytes),
             self.pruned + other.pruned,
+            self.recomputed + other.recomputed,
         )
         total.add_cells(other.cells)
         return total
@@ -72,6 +75,8 @@ class Stats:
         ]
         if self.pruned:
             parts.append(f"{self.pruned:,} cells pruned")
+        if self.recomputed:
+            parts.append(f"{self.recomputed:,} computed again after a failed check")
         if self.device_bytes:
             parts.append(f"{self.device_bytes / 2**20:.1f} MiB on the device")
         return "; ".join(parts)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .checkpoint import Store
-from .drivers.banded import rising
+from .drivers.pair import search
 from .drivers.saved_band import search_band
 from .drivers.saving import SavedRun
 from .engines.base import Engine
@@ -19,7 +19,8 @@ from .engines.sweep import Progress
 from .job import Job, alignment_of, path_of
 from .path_reader import FoundPath
 from .plan import Plan
-from .progress import part_of
+from .progress import part_of, rising
+from .recompute import checked
 from .results import Alignment, Stats
 from .runs import Runs
 from .tile import Hit
@@ -79,10 +80,42 @@ def _run(
     disk_size: int | None,
     stop_at: float | None,
 ) -> Found:
-    """Run a job of one strand, or go on with it, and keep its result."""
+    """Run a job of one strand, or go on with it, and keep its result.  A path that fails its check
+    is computed again without what was saved."""
+    tell, job = progress and rising(progress), store.job
+
+    def saved(engine: Engine, plan: Plan) -> Found:
+        found = _from_rows(store, engine, plan, wishes, tell, disk_size, stop_at)
+        alignment_of(job, *found)  # a path that is wrong is not kept
+        return found
+
+    def whole(engine: Engine, plan: Plan) -> Found:
+        stats, want_path = Stats(), job.output == "path"
+        how: dict[str, Any] = {"prune": wishes["prune"], "max_cost": None, "beat": job.beat}
+        found = search(engine, plan, job.problem, want_path, **how, progress=tell, stats=stats)
+        path = None if found[1] is None else path_of(job, found[0], found[1])
+        result = Found(found[0], path, plan, stats, found[2])
+        alignment_of(job, *result)
+        return result
+
+    rows, columns = job.frame.shape
+    found, again = checked(saved, engine, plan, rows * columns, whole)
+    found.stats.recomputed += again
+    save_result(store, found)
+    return found
+
+
+def _from_rows(
+    store: Store,
+    engine: Engine,
+    plan: Plan,
+    wishes: dict[str, Any],
+    progress: Progress | None,
+    disk_size: int | None,
+    stop_at: float | None,
+) -> Found:
+    """What a job of one strand finds, going on from what is saved of it."""
     max_cost = wishes.get("max_cost")  # format 1 has none
-    if max_cost is not None and progress is not None:
-        progress = rising(progress)  # from a band to the whole matrix
     limits: dict[str, Any] = {"progress": progress, "disk_size": disk_size, "stop_at": stop_at}
     band = None if max_cost is None else search_band(engine, store, plan, max_cost, **limits)
     if band is not None:
@@ -101,10 +134,7 @@ def _run(
         end = run.end()
         moves, stats, tiles = run.path(end), run.stats(), run.tiles()
     path = None if moves is None else path_of(store.job, end, moves)
-    found = Found(end, path, plan, stats, tiles)
-    alignment_of(store.job, *found)  # a path that is wrong is not kept
-    save_result(store, found)
-    return found
+    return Found(end, path, plan, stats, tiles)
 
 
 def save_result(store: Store, found: Found) -> None:

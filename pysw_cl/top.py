@@ -12,12 +12,15 @@ from typing import Any
 from .api import OUTPUTS, make_engine
 from .drivers.problem import FreeEnds
 from .drivers.top import find_top
+from .engines.base import Engine
 from .engines.sweep import Progress
 from .errors import InputError
 from .frame import make_frames
 from .job import Job, alignment_of, path_of
 from .plan import Plan
 from .precision import check_range
+from .progress import rising
+from .recompute import checked
 from .results import Alignment, Stats
 from .scoring import cached_scoring
 from .sequences import as_sequence
@@ -89,16 +92,23 @@ def align_top(
     frame = make_frames(query, target, None, None, "plus", scoring)[0]
     check_range(scoring, *frame.shape, "local")
     job = Job(query, target, scoring, "local", astuple(FreeEnds()), output, frame)
-    engine, chosen = make_engine(device, plan)
-
-    results = []
     least, paths = ceil(min_score * scoring.scale), output == "path"
-    for one in find_top(
-        engine, job.problem, chosen, int(k), least, last_path=paths, progress=progress
-    ):
-        path = path_of(job, one.end, one.path) if paths and one.path is not None else None
-        now = time.perf_counter()
-        stats = Stats(one.cells, one.launches, now - started, engine.peak_bytes)
-        started = now
-        results.append(alignment_of(job, one.end, path, chosen, stats))
+    tell = progress and rising(progress)
+
+    def compute(engine: Engine, plan: Plan) -> list[Alignment]:
+        results, begun = [], started
+        for one in find_top(
+            engine, job.problem, plan, int(k), least, last_path=paths, progress=tell
+        ):
+            path = path_of(job, one.end, one.path) if paths and one.path is not None else None
+            now = time.perf_counter()
+            stats = Stats(one.cells, one.launches, now - begun, engine.peak_bytes)
+            begun = now
+            results.append(alignment_of(job, one.end, path, plan, stats))
+        return results
+
+    rows, columns = frame.shape
+    results, again = checked(compute, *make_engine(device, plan), rows * columns)
+    for result in results[:1]:
+        result.stats.recomputed += again
     return results

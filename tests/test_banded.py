@@ -31,6 +31,7 @@ from pysw_cl.drivers.problem import Problem
 from pysw_cl.drivers.reach import Band, Reach
 from pysw_cl.engines.reference import _border, fill
 from pysw_cl.errors import InputError
+from pysw_cl.progress import rising
 from pysw_cl.tile import NEG, REACH, Edge, View
 
 #: Tiles so small that a band pays for a pair of some dozens of letters.
@@ -302,7 +303,7 @@ def test_rows_of_a_band_fit_a_paths_memory(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_share_of_progress_never_falls() -> None:
     told: list[tuple[int, int]] = []
-    tell = banded.rising(lambda done, total: told.append((done, total)))
+    tell = rising(lambda done, total: told.append((done, total)))
     for step in ((0, 10), (5, 10), (2, 10), (3, 20), (11, 20), (20, 20)):
         tell(*step)
     assert told == [(0, 10), (5, 10), (5, 10), (10, 20), (11, 20), (20, 20)]

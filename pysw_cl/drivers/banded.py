@@ -203,22 +203,6 @@ def find_end_banded(
     return found
 
 
-def rising(progress: Progress) -> Progress:
-    """``progress`` whose share of the total never falls back, whatever several sweeps report one
-    after the other."""
-    most, of = 0, 1
-
-    def tell(done: int, total: int) -> None:
-        nonlocal most, of
-        if done * of < most * total:
-            done = -(-most * total // of)
-        else:
-            most, of = done, total
-        progress(done, total)
-
-    return tell
-
-
 def _part(progress: Progress, spent: int, cells: int) -> Progress:
     """The progress of a sweep of so many ``cells`` after others that ``spent`` some."""
     return lambda done, total: progress(spent + done * cells // total, total)

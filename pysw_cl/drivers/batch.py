@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..engines.batch import COLUMNS, Batch, BatchEngine
 from ..engines.batch_bounds import LONGEST, counts_fit, global_fits, local_limit, local_width
 from ..errors import InternalError
+from ..recompute import warn
 from ..scoring import Scoring
 from .found import FIELDS, Found
 from .one_by_one import OneByOne
@@ -179,22 +180,24 @@ class BatchDriver:
         walked = batch.walked
         assert walked is not None
         bad = np.flatnonzero(sure & (walked[5] != batch.found[0]))
-        if len(bad):
-            k = bad[0]
-            raise InternalError(
-                f"the path of pair {part.index[k]} scores {walked[5, k]}, not "
-                f"{batch.found[0, k]}; please report this with both sequences and all arguments"
-            )
         for row, name in enumerate(WALKED):
             if name in self.found.values:
                 self.found.values[name][part.index] = walked[row]
-        if batch.cigars is None or batch.cigar_at is None:
-            return
-        text = batch.cigars.tobytes().decode("ascii", "replace")
-        bounds = zip(walked[4].tolist(), batch.cigar_at[1:].tolist(), strict=True)
-        cigars = np.empty(len(part), object)
-        cigars[:] = [text[start:stop] for start, stop in bounds]
-        self.found.cigars[part.index] = cigars
+        if batch.cigars is not None and batch.cigar_at is not None:
+            text = batch.cigars.tobytes().decode("ascii", "replace")
+            bounds = zip(walked[4].tolist(), batch.cigar_at[1:].tolist(), strict=True)
+            cigars = np.empty(len(part), object)
+            cigars[:] = [text[start:stop] for start, stop in bounds]
+            self.found.cigars[part.index] = cigars
+        for k in bad.tolist():
+            self._again(int(part.index[k]), int(walked[5, k]), int(batch.found[0, k]))
+
+    def _again(self, k: int, scores: int, score: int) -> None:
+        """Align pair k alone: its path in a batch does not score what was found."""
+        self.one.align(k, self.found)
+        self.found.stats.recomputed += 1
+        what = f"the path of pair {k} scores {scores}, not {score}; please report this with both"
+        warn(InternalError(f"{what} sequences and all arguments"), "aligning it alone")
 
 
 def _cuts(cells: NDArray[np.int64], lanes: int, most: int) -> list[int]:

@@ -48,6 +48,7 @@ class OneByOne:
             found.cigars[k] = result.cigar
         self.stats.add_cells(result.stats.cells)
         self.stats.launches += result.stats.launches
+        self.stats.recomputed += result.stats.recomputed
         self.stats.device_bytes = max(self.stats.device_bytes, result.stats.device_bytes)
         return len(result.query) * len(result.target)
 

@@ -9,10 +9,11 @@ from ..engines.base import Engine
 from ..engines.start_grid import SavedGrid, Starts
 from ..engines.sweep import Progress, SweepResult, tile_shape
 from ..plan import Plan
+from ..progress import rising
 from ..results import Stats
 from ..tile import Hit
 from ..tile_map import TileMap
-from .banded import assumed_score, find_end_banded, rising
+from .banded import assumed_score, find_end_banded
 from .path import Path
 from .problem import Problem
 from .score import find_end

@@ -16,13 +16,14 @@ from ..checkpoint import Store
 from ..engines.base import Engine, TileJob, TileResult
 from ..engines.sweep import Progress
 from ..plan import Plan
+from ..progress import rising
 from ..results import Stats
 from ..sealed import DamagedFile, SealedFile
 from ..stored_edges import BandWriter, StoredEdge, Writer, writing
 from ..tile import Edge, Hit
 from ..tile_map import TileMap
 from . import pace
-from .banded import assumed_score, find_end_banded, rising
+from .banded import assumed_score, find_end_banded
 from .path import Path
 from .saved_walk import Clock, SavedWalk
 

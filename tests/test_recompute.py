@@ -1,0 +1,155 @@
+"""Paths that fail their own check: computed once more in another way, counted, and said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pysw_cl
+from pysw_cl import cli, recompute
+from pysw_cl.drivers import batch
+from pysw_cl.engines.base import Walk
+from pysw_cl.engines.walks import DeviceDirections
+from pysw_cl.errors import InternalError, RecomputedWarning
+from pysw_cl.many import align_many_stats
+
+PLAN = {"T": 4, "alpha": 2, "B": 2, "lanes": "vector", "form": "ticketed"}
+QUERY = "ACGTTGCAGGATTACACCATGATTACAGG" * 3
+TARGET = "ACGTTGCAGGATCACACATGATTAACAGG" * 3
+
+
+class Faults:
+    """Walks on the device that go wrong: the first ``left`` of them."""
+
+    def __init__(self, left: int) -> None:
+        self.left, self.seen = left, 0
+
+    def walk(self, right: Walk) -> Walk:
+        """A letter pair and a gap letter where there were two pairs: other letters are consumed, or
+        the same for another score."""
+        self.seen += 1
+        if self.left <= 0 or not (pair := np.flatnonzero(right.moves == 0)).size:
+            return right
+        self.left -= 1
+        moves = np.concatenate([right.moves[: pair[0]], [1, 2], right.moves[pair[0] + 1 :]])
+        return Walk(moves.astype(np.uint8), right.row, right.column, right.state, right.ended)
+
+
+@pytest.fixture
+def faults(monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
+    found = Faults(1)
+    walk = DeviceDirections.walk
+    monkeypatch.setattr(DeviceDirections, "walk", lambda self, *at: found.walk(walk(self, *at)))
+    yield found
+    assert found.left <= 0
+
+
+def key(found: pysw_cl.Alignment) -> tuple[Any, ...]:
+    return found.score, found.cigar, found.query_start, found.query_end, found.target_start
+
+
+@pytest.mark.parametrize("mode", ["local", "global"])
+@pytest.mark.parametrize("cells", [recompute.REFERENCE_CELLS, 0])
+def test_by_the_reference_or_by_two_phases(
+    mode: str, cells: int, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recompute, "REFERENCE_CELLS", cells)
+    told: list[float] = []
+    with pytest.warns(RecomputedWarning, match=r"the path scores|consumes") as warned:
+        found = pysw_cl.align(
+            QUERY, TARGET, mode=mode, plan=PLAN, device="auto",
+            progress=lambda done, total: told.append(done / total),
+        )  # fmt: skip
+    assert len(warned) == 1
+    assert warned[0].filename == __file__  # where the caller is, not somewhere inside
+    assert found.stats.recomputed == 1
+    assert "computed again" in str(found.stats)
+    assert found.plan.engine == ("reference" if cells else "wavefront")
+    if not cells:
+        assert (found.plan.form, found.plan.lanes) == ("two-phase", "vector32")
+    assert told == sorted(told)
+    right = pysw_cl.align(QUERY, TARGET, mode=mode, plan=PLAN, device="auto")
+    assert right.stats.recomputed == 0
+    assert key(found) == key(right)
+    assert found.rescore() == found.score
+
+
+def test_a_second_failure_is_an_error(faults: Faults, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recompute, "REFERENCE_CELLS", 0)
+    faults.left = 2
+    with pytest.raises(InternalError, match=r"the path scores|consumes"):
+        pysw_cl.align(QUERY, TARGET, plan=PLAN, device="auto")
+    assert faults.seen == 2
+
+
+def test_no_second_time_where_there_is_no_other_way() -> None:
+    def fails(*_: object) -> None:
+        raise InternalError("wrong")
+
+    engine = recompute.ReferenceEngine()
+    with pytest.raises(InternalError, match="wrong"):
+        recompute.checked(fails, engine, recompute.REFERENCE, 100)
+
+
+def test_both_strands(faults: Faults) -> None:
+    with pytest.warns(RecomputedWarning):
+        found = pysw_cl.align(QUERY, TARGET, plan=PLAN, strand="both", device="auto")
+    assert found.stats.recomputed == 1
+    assert key(found) == key(pysw_cl.align(QUERY, TARGET, plan=PLAN, device="auto"))
+
+
+def test_best_alignments(faults: Faults) -> None:
+    with pytest.warns(RecomputedWarning):
+        found = pysw_cl.align_top(QUERY, TARGET, k=3, plan=PLAN, device="auto")
+    assert [one.stats.recomputed for one in found] == [1, 0, 0]
+    right = pysw_cl.align_top(QUERY, TARGET, k=3, plan=PLAN, device="auto")
+    assert list(map(key, found)) == list(map(key, right))
+
+
+def test_a_saved_run(faults: Faults, tmp_path: Path) -> None:
+    """The right path is kept, and read again."""
+    with pytest.warns(RecomputedWarning):
+        found = pysw_cl.align(QUERY, TARGET, plan=PLAN, checkpoint=tmp_path / "run", device="auto")
+    assert found.stats.recomputed == 1
+    again = pysw_cl.resume(tmp_path / "run")
+    assert again.stats.recomputed == 1
+    right = pysw_cl.align(QUERY, TARGET, plan=PLAN, device="auto")
+    assert key(found) == key(again) == key(right)
+
+
+def test_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pair of a batch is aligned alone, the others stay."""
+    pairs = [(QUERY[:k], TARGET[: 80 - k]) for k in range(20, 50)]
+    right, stats = align_many_stats(pairs, output="path", device="auto")
+    assert stats.recomputed == 0
+    take = batch.BatchDriver._take_paths
+
+    def wrong(driver: Any, part: Any, found: Any, sure: Any) -> None:
+        found.walked[5, 7] += 1
+        take(driver, part, found, sure)
+
+    monkeypatch.setattr(batch.BatchDriver, "_take_paths", wrong)
+    with pytest.warns(RecomputedWarning, match=r"the path of pair \d+ scores"):
+        found, stats = align_many_stats(pairs, output="path", device="auto")
+    assert stats.recomputed == 1
+    assert found.tolist() == right.tolist()
+
+
+def test_the_shell_says_it_in_one_line(
+    faults: Faults, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = []
+    for name, letters in (("query", QUERY), ("target", TARGET)):
+        file = tmp_path / f"{name}.fa"
+        file.write_text(f">{name}\n{letters}\n")
+        names.append(str(file))
+    assert cli.main(["align", "--mode", "global", *names]) == 0
+    out, err = capsys.readouterr()
+    assert "cg:Z:" in out
+    lines = re.findall(r"^pysw-cl: warning: .*please report.*$", err, re.MULTILINE)
+    assert len(lines) == 1
