@@ -1,0 +1,379 @@
+"""How the campaign draws its cases: sizes at the edges of everything, letters that make ties, and
+every option, each with the features that it is counted under."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from campaign_run import REFERENCE_CELLS, Case
+
+from pysw_cl.errors import PlanError
+from pysw_cl.opencl.device import Runtime
+from pysw_cl.plan import LANE_SETS, Plan, make_plan
+
+Letters = np.ndarray[Any, np.dtype[np.uint8]]
+
+DNA, AMBIGUOUS, RESIDUES = "ACGT", "ACGTNRYKM", "ARNDCQEGHILKMFPSTWYV"
+TRACEBACK, AHEAD = "pysw_cl.drivers.traceback", "pysw_cl.drivers.ahead"
+PACE, BATCH = "pysw_cl.drivers.pace", "pysw_cl.drivers.batch"
+
+#: Limits that are lowered together, so that small pairs meet what only large ones do.
+LOWERED: dict[str, list[dict[str, Any]]] = {
+    "grid": [
+        {f"{TRACEBACK}.MOST_PIECES": most, f"{TRACEBACK}.LEAST_SIDE": side}
+        for most, side in ((3, 8), (16, 30), (5, 100), (16, 300))
+    ],
+    "band": [{"pysw_cl.drivers.banded.LEAST_ROWS": rows} for rows in (16, 64, 300)],
+    "tall tiles": [{"pysw_cl.engines.sweep.LONGEST_SIDE": side} for side in (100, 512)],
+    "ahead": [
+        {
+            f"{TRACEBACK}.LEAST_SIDE": 300,
+            f"{AHEAD}.SIDE": side,
+            f"{AHEAD}.LEAST_SIDES": 2,
+            f"{AHEAD}.PRUNED_SIDE": 0,
+            f"{AHEAD}.SLACK": 20,
+            f"{AHEAD}.BEGUN": 8,
+            f"{AHEAD}.LEAST_MARGIN": margin,
+            f"{AHEAD}.MARGIN": 1 / 16,
+        }
+        for side, margin in ((64, 20), (128, 4))
+    ],
+    "pace": [
+        {
+            f"{PACE}.LEAST_SECONDS": 0,
+            f"{PACE}.LEAST_TIMES": 0,
+            f"{PACE}.LEAST_TIMES_BESIDE": 0,
+            f"{PACE}.FILL_TIMES": 0,
+            f"{TRACEBACK}.MOST_PIECES": 5,
+            f"{TRACEBACK}.LEAST_SIDE": 20,
+        }
+    ],
+    "batch": [
+        {f"{BATCH}.ALONE_CELLS": 3000, f"{BATCH}.MATES_ON_CPU": 9, f"{BATCH}.MATES_ON_GPU": 9},
+        {f"{BATCH}.COUNTED_CELLS": 0},
+        {f"{BATCH}.PAIRS_ON_CPU": 20, f"{BATCH}.PAIRS_ON_GPU": 20},
+    ],
+}
+
+
+class Draw:
+    """Draws cases for one device."""
+
+    def __init__(self, runtime: Runtime, seed: Sequence[int]) -> None:
+        self.runtime, self.rng = runtime, np.random.default_rng(seed)
+        self.plans = plans_of(runtime)
+
+    def case(self) -> Case:
+        """The next case."""
+        entry = self.pick(["align"] * 11 + ["many"] * 3 + ["top"] * 2 + ["saved"] * 3)
+        name = self.pick(list(self.plans))
+        wishes = dict(self.pick(self.plans[name]))
+        plan = make_plan(self.runtime, wishes)
+        kind, options, letters = self.scoring()
+        case = Case(entry, [], options, wishes, features=[f"entry {entry}", f"plan {name}", kind])
+        case = self.modes(case)
+        if entry == "many":
+            return self.many(case, plan, letters)
+        m, n, shape = self.shape(plan, 60_000 if entry == "top" else 3_000_000)
+        content, a, b = self.letters(m, n, letters)
+        case = self.cuts(replace(case, pairs=[[a, b]]), m, n)
+        for more in (f"shape {shape}", f"letters {content}", *self.named_sizes(m, n, plan)):
+            case.features.append(more)
+        if entry == "top":
+            self.best_ones(case)
+        else:
+            self.parts(case, m, n)
+        return self.stopped(case) if entry == "saved" else case
+
+    # --- small choices ---------------------------------------------------------------------------
+
+    def pick(self, choices: Sequence[Any]) -> Any:
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def often(self, share: float) -> bool:
+        return bool(self.rng.random() < share)
+
+    def between(self, least: int, most: int) -> int:
+        """Any whole number in [least, most], small ones as likely as large ones."""
+        low, high = np.log(least), np.log(max(least, most) + 1)
+        return min(int(np.exp(self.rng.uniform(low, high))), max(least, most))
+
+    # --- sizes -----------------------------------------------------------------------------------
+
+    def shape(self, plan: Plan, most: int) -> tuple[int, int, str]:
+        """Rows, columns and what is special about them; ``most``: cells."""
+        kind = self.pick(
+            "tiny edges edges edges square square thin-target thin-target thin-query any".split()
+        )
+        most = self.pick([20_000, 20_000, REFERENCE_CELLS, most])
+        if kind == "tiny":
+            return int(self.rng.integers(1, 6)), int(self.rng.integers(1, 6)), kind
+        if kind == "edges":
+            m, n = self.edge(plan, True), self.edge(plan, False)
+        elif kind == "square":
+            m = self.between(100, 1500)
+            n = max(1, m + int(self.rng.integers(-20, 21)))
+        elif kind == "any":
+            m = self.between(1, most)
+            n = self.between(1, max(1, most // m))
+        else:
+            most = max(most, 200_000)
+            thin = int(self.rng.integers(1, plan.T + 2))
+            long = self.between(plan.T * plan.alpha, min(40_000, most // thin))
+            m, n = (long, thin) if kind == "thin-target" else (thin, long)
+        if m * n > most:
+            m, n = (max(1, most // n), n) if self.often(0.5) else (m, max(1, most // m))
+        return m, n, kind
+
+    def edge(self, plan: Plan, rows: bool) -> int:
+        """A number at or beside one at which something begins or ends."""
+        T, alpha, chunk = plan.T, plan.alpha, plan.chunk
+        near = [1, 2, T // 2, T, 2 * T, T + chunk, chunk, 2 * chunk, 3 * chunk]
+        near += [2 * plan.B * T] if 2 * plan.B * T < 6000 else []
+        if rows:
+            strip = T * self.pick([alpha, alpha, 2, 4, 8])
+            near += [alpha, strip, strip, 2 * strip, int(self.rng.integers(1, 9)) * strip]
+        return max(1, int(self.pick(near)) + self.pick([-1, 0, 0, 1]))
+
+    def named_sizes(self, m: int, n: int, plan: Plan) -> list[str]:
+        """The features of a size."""
+        strip = plan.T * plan.alpha
+        named = {
+            "size m = 1": m == 1,
+            "size n = 1": n == 1,
+            "size n < T": n < plan.T,
+            "size m < T": m < plan.T,
+            "size n < T, many strips": n < plan.T and m > 4 * strip,
+            "size n near T": abs(n - plan.T) <= 1,
+            "size n near 2BT": abs(n - 2 * plan.B * plan.T) <= 1,
+            "size n near a block": min(n % plan.chunk, -n % plan.chunk) <= 1,
+            "size m near a strip": min(m % strip, -m % strip) <= 1,
+            "size above 400,000 cells": m * n > REFERENCE_CELLS,
+        }
+        return [name for name, holds in named.items() if holds]
+
+    # --- letters ---------------------------------------------------------------------------------
+
+    def letters(self, m: int, n: int, alphabet: str) -> tuple[str, str, str]:
+        """What they are, and the letters of the query and the target."""
+        size = len(alphabet)
+        content = self.pick(
+            "random few repeat runs related related identical gap pieces rotated never".split()
+        )
+        few = self.rng.integers(0, min(size, 2), m)
+        a = self.rng.integers(0, size, m)
+        if content == "few":
+            a, b = few, self.rng.integers(0, min(size, 2), n)
+        elif content == "repeat":
+            unit = self.rng.integers(0, size, int(self.rng.integers(1, 8)))
+            a, b = np.resize(unit, m), np.resize(unit[::-1] if self.often(0.2) else unit, n)
+        elif content == "runs":
+            a = np.repeat(a, self.rng.integers(1, 12, m))[:m]
+            b = self.changed(np.resize(a, n), size)
+        elif content == "random":
+            b = self.rng.integers(0, size, n)
+        elif content == "identical":
+            b = np.resize(a, n)
+        elif content == "never":
+            a, b = np.zeros(m, int), np.full(n, size - 1)
+        elif content == "rotated":
+            b = self.changed(np.roll(np.resize(a, n), n // 3), size)
+        elif content == "gap":
+            cut = int(self.rng.integers(0, m))
+            b = np.resize(np.concatenate([a[:cut], a[cut + m // 3 :], a[:1]]), n)
+        elif content == "pieces":
+            b = self.pieces(a, n)
+        else:
+            b = self.changed(np.resize(a, n), size)
+        table = np.frombuffer(alphabet.encode(), np.uint8)
+        return content, table[a].tobytes().decode(), table[b].tobytes().decode()
+
+    def changed(self, codes: Letters, size: int) -> Letters:
+        """A relative: some letters are others, some are missing, as many are new at the end."""
+        share = self.pick([0.005, 0.05, 0.2])
+        other = self.rng.random(len(codes)) < share
+        codes = np.where(other, self.rng.integers(0, size, len(codes)), codes)
+        kept = codes[self.rng.random(len(codes)) > share / 2]
+        return np.resize(kept if len(kept) else codes, len(codes))
+
+    def pieces(self, a: Letters, n: int) -> Letters:
+        """Short pieces of the query, far apart there: gaps that cross many strips, many of them as
+        good in another place."""
+        parts: list[Letters] = []
+        starts = np.sort(self.rng.integers(0, len(a), max(1, n // 4)))
+        while sum(map(len, parts)) < n:
+            start = int(starts[len(parts) % len(starts)])
+            parts.append(a[start : start + int(self.rng.integers(1, 9))])
+        return np.concatenate(parts)[:n]
+
+    # --- scorings, modes, options ----------------------------------------------------------------
+
+    def scoring(self) -> tuple[str, dict[str, Any], str]:
+        """Its feature, the options that say it, and its letters."""
+        opening, extension = int(self.rng.integers(0, 20)), int(self.rng.integers(1, 6))
+        gap: Any = extension if self.often(0.2) else [opening, extension]
+        kind = self.pick("simple simple simple simple matrix named large ambiguous half".split())
+        match, mismatch = int(self.rng.integers(1, 8)), -int(self.rng.integers(0, 8))
+        letters, sub_score = DNA[: self.pick([2, 3, 4, 4, 4])], [match, mismatch]
+        if kind == "matrix":
+            letters = RESIDUES[: self.pick([3, 4, 5, 8, 20])]
+            matrix = self.rng.integers(-6, 5, (len(letters), len(letters)))
+            np.fill_diagonal(matrix, self.rng.integers(1, 9, len(letters)))
+            sub_score = {"matrix": matrix.tolist(), "letters": letters}
+        elif kind == "named":
+            letters, sub_score = RESIDUES, self.pick(["BLOSUM62", "PAM250", "BLOSUM50"])
+        elif kind == "large":  # more than 16 bits hold
+            sub_score = [match * 1000, mismatch * 1000]
+            gap = [opening * 1000, extension * 1000]
+        elif kind == "ambiguous":
+            letters = AMBIGUOUS
+        elif kind == "half":
+            letters, sub_score, gap = RESIDUES, "BLOSUM62", [9.5, 0.5]
+        options: dict[str, Any] = {"sub_score": sub_score, "gap_cost": gap}
+        if kind == "ambiguous" and self.often(0.5):
+            options["wildcard"] = "N"
+        return f"scoring {kind}", options, letters
+
+    def modes(self, case: Case) -> Case:
+        """Mode, free ends, output, what may be skipped."""
+        if case.entry == "top":
+            return case
+        options, features = dict(case.options), list(case.features)
+        options["mode"] = mode = self.pick(["local", "global", "global"])
+        features.append(f"mode {mode}")
+        if mode == "global" and self.often(0.5):
+            free = [self.often(0.5) for _ in range(self.pick([2, 4]))]
+            options["free_ends"] = True if self.often(0.15) else free
+            features.append("free ends")
+        outputs = ["path", "path", "path", "ends", "score"]
+        options["output"] = self.pick([*outputs, "matches"] if case.entry == "many" else outputs)
+        features.append(f"output {options['output']}")
+        if case.entry != "many":
+            if self.often(0.3):
+                options["prune"] = False
+                features.append("no pruning")
+            if mode == "global" and self.often(0.5):
+                options["max_cost"] = self.pick([None, 0, 20, 1000])
+                features.append("max_cost none" if options["max_cost"] is None else "max_cost")
+        return replace(case, options=options, features=features)
+
+    def many(self, case: Case, plan: Plan, letters: str) -> Case:
+        """Pairs of sizes that differ, some of them much larger."""
+        pairs, longest = [], self.pick([12, 60, 200])
+        for _ in range(self.between(1, 120)):
+            m, n = (int(v) for v in self.rng.integers(1, longest + 1, 2))
+            if self.often(0.02):
+                m *= 8
+            pairs.append(list(self.letters(m, n, letters)[1:]))
+        case = replace(case, pairs=pairs)
+        if self.often(0.4):
+            case = self.lowered(case, "batch")
+        return case
+
+    def cuts(self, case: Case, m: int, n: int) -> Case:
+        """Small tiles, lowered limits."""
+        plan = dict(case.plan)
+        if self.often(0.35):
+            plan["tile_cells"] = self.pick([max(64, m * n // 10), 1 << 14, 1 << 17])
+            case.features.append("small tiles")
+        if self.often(0.35):
+            plan["walk_cells"] = self.pick([256, 4096, 1 << 16])
+            case.features.append("small tiles with moves")
+        case = replace(case, plan=plan)
+        if self.often(0.3):
+            case = self.lowered(case, self.pick(["grid", "band", "tall tiles"]))
+        lanes = self.runtime.info.lanes
+        if LANE_SETS[lanes].narrow and m > 200 and n > 200 and self.often(0.4):
+            case = replace(self.lowered(case, "ahead"), advice={"ahead": True})
+        return case
+
+    def lowered(self, case: Case, name: str) -> Case:
+        """With these limits lowered, too."""
+        case.features.append(f"limits {name}")
+        return replace(case, constants={**case.constants, **self.pick(LOWERED[name])})
+
+    def parts(self, case: Case, m: int, n: int) -> None:
+        """Ranges and strands."""
+        if self.often(0.15):
+            for name, length in (("query_range", m), ("target_range", n)):
+                start = int(self.rng.integers(0, length))
+                case.options[name] = [start, int(self.rng.integers(start + 1, length + 1))]
+            case.features.append("ranges")
+        nucleotides = isinstance(case.options["sub_score"], list)
+        if nucleotides and self.often(0.25):
+            case.options["strand"] = self.pick(["minus", "both", "both"])
+            case.features.append(f"strand {case.options['strand']}")
+
+    def best_ones(self, case: Case) -> None:
+        """How many alignments that share no pair."""
+        case.options["k"] = int(self.rng.integers(1, 6))
+        if self.often(0.3):
+            case.options["min_score"] = int(self.rng.integers(1, 20))
+        if self.often(0.2):
+            case.options["output"] = self.pick(["ends", "score"])
+
+    def stopped(self, case: Case) -> Case:
+        """Saved runs: limits that make many rows, and where each is ended."""
+        case = self.lowered(case, "pace")
+        chained = self.often(0.3) and bool(LANE_SETS[self.runtime.info.lanes].narrow)
+        if chained:
+            constants = {**case.constants, "pysw_cl.engines.wavefront.LEAST_CHAINED": 0}
+            case = replace(case, constants=constants, advice={"ahead": True})
+            case.features.append("limits chain")
+        case.options["disk_size"] = 60_000 + 40 * len(case.pairs[0][1]) * self.pick([1, 4, 20])
+        stops = []
+        for _ in range(int(self.rng.integers(0, 4))):
+            plan = self.pick(self.plans[self.pick(list(self.plans))])
+            stops.append([int(self.rng.integers(1, 12)), plan])
+        case.features.append("resumed" if stops else "saved at once")
+        return replace(case, stops=stops)
+
+
+def plans_of(runtime: Runtime) -> dict[str, list[dict[str, Any]]]:
+    """Plans by kind.  Few values of what kernels are built for, since each takes seconds."""
+    lanes, chunks = runtime.info.lanes, (1, 5, 7, 20, 64, 1024)
+    groups = (1, 2, 3, 7)
+    plans: dict[str, list[dict[str, Any]]] = {"default": [{}, {}, {"B": 2}]}
+    if lanes == "vector":
+        for name in ("vector", "vector32"):
+            for form in ("ticketed", "two-phase"):
+                small = {"lanes": name, "T": 4, "alpha": 2, "form": form}
+                plans[f"{name} {form}"] = [
+                    {**small, "B": B, "chunk": chunk} for B in groups for chunk in chunks
+                ]
+        plans["wider"] = [{"T": 16, "alpha": 3, "chunk": 40, "B": B} for B in groups]
+    for form in ("ticketed", "two-phase"):
+        plans[f"packed {form}"] = [
+            {"lanes": "packed", "alpha": alpha, "form": form, "B": B, "chunk": chunk}
+            for alpha in (1, 4, 25)
+            for B in (1, 5, 528, 1584)
+            for chunk in (17, 64, 128)
+        ]
+    plans["warp32"] = [
+        {"lanes": "warp32", "alpha": alpha, "form": form, "chunk": chunk}
+        for alpha in (4, 9)
+        for form in ("ticketed", "two-phase")
+        for chunk in (32, 300)
+    ]
+    scalar = [
+        {"lanes": "scalar32", "T": 4, "alpha": 2, "form": f, "B": 3}
+        for f in ("ticketed", "two-phase")
+    ]
+    plans["scalar32"] = scalar if lanes != "scalar32" else [*scalar, {"T": 32, "alpha": 3}]
+    return {name: good for name, some in plans.items() if (good := _possible(runtime, some))}
+
+
+def _possible(runtime: Runtime, plans: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that the device can run."""
+
+    def runs(plan: dict[str, Any]) -> bool:
+        try:
+            make_plan(runtime, plan)
+        except PlanError:
+            return False
+        return True
+
+    return [plan for plan in plans if runs(plan)]

@@ -1,0 +1,333 @@
+"""A case of the campaign: what is computed, what must come out, and whether it did.
+
+A case is plain data, so that it can be written to a file and read back by a test.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from cases import pysw_cl
+
+from pysw_cl.engines.reference import ReferenceDirections, align_reference, fill
+from pysw_cl.errors import InputError, PyswError
+from pysw_cl.many import align_many_stats
+from pysw_cl.opencl.device import get_runtime
+from pysw_cl.plan import LANE_SETS
+from pysw_cl.results import Stats
+from pysw_cl.scoring import Scoring, make_scoring
+from pysw_cl.sequences import as_sequence
+
+#: What is known of a result: score, places, strand, cigar, matches, columns.
+Row = dict[str, Any]
+
+#: Up to here the reference says what is right: cells, and rows and columns together, which are
+#: what it takes time for.
+REFERENCE_CELLS, REFERENCE_SIDES = 400_000, 4_000
+PLACES = ("query_start", "query_end", "target_start", "target_end")
+NAMES = ("score", *PLACES, "strand", "cigar", "matches", "columns")
+COMPLEMENT = str.maketrans("ACGTURYSWKMBDHVN", "TGCAAYRSWMKVHDBN")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is computed: ``entry`` ("align", "many", "top" or "saved") with ``options`` on
+    ``pairs`` of letters, by ``plan``.
+
+    ``constants``: limits of the package that are lowered, so that small pairs meet what only large
+    ones do (dotted name -> value).  ``advice``: what is said of the device (name -> value).
+    ``stops``: for "saved", after how many calls of the progress callback each run is ended, and
+    the plan with which the next one goes on.  ``features``: what is special about it.
+    """
+
+    entry: str
+    pairs: list[list[str]]
+    options: dict[str, Any] = field(default_factory=dict)
+    plan: dict[str, Any] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
+    advice: dict[str, Any] = field(default_factory=dict)
+    stops: list[list[Any]] = field(default_factory=list)
+    features: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        """As JSON."""
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def of(cls, text: str) -> Case:
+        """From what `text` gave."""
+        return cls(**json.loads(text))
+
+    def without(self, name: str, key: str) -> Case:
+        """This case without one entry of a mapping."""
+        left = {k: v for k, v in getattr(self, name).items() if k != key}
+        return replace(self, **{name: left})
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """``options`` as the package takes them."""
+        given = dict(self.options)
+        for name in ("free_ends", "gap_cost", "query_range", "target_range", "sub_score"):
+            if isinstance(given.get(name), list):
+                given[name] = tuple(given[name])
+        if isinstance(given.get("sub_score"), dict):
+            matrix = given["sub_score"]
+            given["sub_score"] = np.array(matrix["matrix"], np.int32), matrix["letters"]
+        return given
+
+    @property
+    def scoring(self) -> Scoring:
+        """The scoring that they mean."""
+        given = self.arguments
+        sub_score, gap_cost = given.get("sub_score", (1, -3)), given.get("gap_cost", (3, 2))
+        return make_scoring(sub_score, gap_cost, given.get("wildcard"))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a case: "same", "refused" (the arguments cannot be used), or what is wrong:
+    "different", "error", "recomputed"; by what it was checked, and what computed it."""
+
+    kind: str
+    message: str = ""
+    by: str = ""
+    ran: tuple[str, ...] = ()
+
+    @property
+    def wrong(self) -> bool:
+        return self.kind not in ("same", "refused")
+
+
+class _Enough(Exception):
+    """Raised by a progress callback to end a run."""
+
+
+def check(case: Case, device: str, against: str) -> Outcome:
+    """Run a case on ``device`` and compare it with the reference, where it is small, or with plain
+    32-bit lanes on the device ``against``."""
+    try:
+        found, stats = run(case, device)
+    except InputError as error:
+        return Outcome("refused", f"{type(error).__name__}: {error}")
+    except (PyswError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
+        return Outcome("error", f"{type(error).__name__}: {error}")
+    ran = (*stats.cells, *(["pruned"] if stats.pruned else []))
+    if stats.recomputed:
+        return Outcome("recomputed", "a path failed its check", "itself", ran)
+    by = "reference"
+    wanted = by_reference(case)
+    if wanted is None:
+        by = "another device" if against != device else "another plan"
+        wanted = by_another(case, against)
+    if len(found) != len(wanted):
+        return Outcome("different", f"{len(found)} results, not {len(wanted)}", by, ran)
+    for k, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        names = [name for name in one if one[name] != other[name]]
+        if other["score"] == 0 and case.options.get("mode", "local") == "local":
+            names = [name for name in names if name not in PLACES]  # nothing was found
+        if names:
+            what = ", ".join(f"{n} {_short(one[n])}, not {_short(other[n])}" for n in names)
+            return Outcome("different", f"result {k}: {what}", by, ran)
+    return Outcome("same", by=by, ran=ran)
+
+
+def _short(value: Any) -> str:
+    return str(value) if len(str(value)) < 200 else f"{str(value)[:200]}..."
+
+
+def run(case: Case, device: str) -> tuple[list[Row], Stats]:
+    """What the package finds, a row for each result, and what that took."""
+    options = {**case.arguments, "device": device, "plan": case.plan or None}
+    a, b = case.pairs[0]
+    with _settings(case, device):
+        if case.entry == "many":
+            table, stats = align_many_stats([tuple(pair) for pair in case.pairs], **options)
+            rows = [dict(zip(table.dtype.names, row, strict=True)) for row in table.tolist()]
+            return rows, stats
+        if case.entry == "top":
+            found = pysw_cl.align_top(a, b, **options)
+            total = Stats()
+            for one in found:
+                total = total.plus(one.stats)
+            return [_row(one) for one in found], total
+        if case.entry == "saved":
+            one = _saved(case, device, options)
+        else:
+            one = pysw_cl.align(a, b, **options)
+        return [_row(one)], one.stats
+
+
+def _row(found: Any) -> Row:
+    """What is known of a result.  A path is scored again."""
+    row = {name: getattr(found, name) for name in NAMES}
+    if found.cigar is not None and found.rescore() != found.score:
+        row["score"] = f"{found.score}, and its path {found.rescore()}"
+    return {name: value for name, value in row.items() if value is not None}
+
+
+@contextmanager
+def _settings(case: Case, device: str) -> Iterator[None]:
+    """Lowered limits of the package."""
+    with ExitStack() as stack:
+        for name, value in case.constants.items():
+            module, _, constant = name.rpartition(".")
+            stack.enter_context(mock.patch.object(import_module(module), constant, value))
+        if case.advice:
+            stack.enter_context(mock.patch.dict(get_runtime(device).advice, case.advice))
+        yield
+
+
+def _saved(case: Case, device: str, options: dict[str, Any]) -> Any:
+    """A run with a checkpoint that is ended and taken up again, each time by another plan."""
+    a, b = case.pairs[0]
+    with tempfile.TemporaryDirectory() as folder, mock.patch("os.fsync"):
+        place = Path(folder) / "run"
+        for k, (calls, plan) in enumerate([*case.stops, [0, None]]):
+            tell = _ends_at(calls)
+            try:
+                if k == 0 or not place.exists():
+                    return pysw_cl.align(a, b, checkpoint=place, progress=tell, **options)
+                return pysw_cl.resume(place, device=device, plan=plan or None, progress=tell)
+            except _Enough:
+                continue
+    raise AssertionError("the last run is not ended")
+
+
+def _ends_at(calls: int) -> Any:
+    left = calls
+
+    def progress(done: int, total: int) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise _Enough
+
+    return progress
+
+
+# --- what must come out --------------------------------------------------------------------------
+
+
+def by_another(case: Case, device: str) -> list[Row]:
+    """The same by 32-bit lanes, without bands, pruning, checkpoints, batches, lowered limits."""
+    lanes = get_runtime(device).info.lanes
+    instead = LANE_SETS[lanes].instead
+    plain = replace(
+        case,
+        plan={"lanes": instead[0] if instead else lanes},
+        constants={},
+        advice={},
+        options={**case.options, "output": "path"},
+    )
+    plain.options.pop("disk_size", None)
+    if case.entry == "top":
+        return run(plain, device)[0]
+    plain = replace(plain, entry="align", options={**plain.options, "prune": False})
+    if case.options.get("mode") == "global":
+        plain.options["max_cost"] = None
+    return [run(replace(plain, pairs=[pair]), device)[0][0] for pair in case.pairs]
+
+
+def by_reference(case: Case) -> list[Row] | None:
+    """What the reference engine's recurrences give; None where that would take long."""
+    for a, b in case.pairs:
+        if len(a) * len(b) > REFERENCE_CELLS or len(a) + len(b) > REFERENCE_SIDES:
+            return None
+    if case.entry == "top":
+        return _reference_top(case)
+    return [_reference_pair(case, a, b) for a, b in case.pairs]
+
+
+class _Pair:
+    """The letters of two sequences, their codes, and what a path through them says."""
+
+    def __init__(self, scoring: Scoring, a: str, b: str) -> None:
+        self.scoring = scoring
+        self.query, self.target = (as_sequence(side, "sequence").letters for side in (a, b))
+        self.codes = scoring.encode_query(self.query), scoring.encode_target(self.target)
+
+    def path(self, moves: Any, row: int, column: int) -> Row:
+        """Of the moves that begin after ``row`` and ``column`` letters."""
+        query_ids, target_ids = self.scoring.match_tables()
+        ops = []
+        for move in moves.tolist():
+            if move == 0:
+                equal = query_ids[self.query[row]] == target_ids[self.target[column]]
+                ops.append("=" if equal else "X")
+            else:
+                ops.append("D" if move == 1 else "I")
+            row, column = row + (move != 1), column + (move != 2)
+        runs = [(op, len(list(run))) for op, run in groupby(ops)]
+        cigar = "".join(f"{length}{op}" for op, length in runs)
+        return {"cigar": cigar, "matches": ops.count("="), "columns": len(ops)}
+
+    def score(self, score: int) -> int | float:
+        return score if self.scoring.scale == 1 else score / self.scoring.scale
+
+
+def _free(value: Any) -> tuple[bool, ...]:
+    """The four free ends: leading and trailing of the query, of the target."""
+    given = [value] if isinstance(value, bool) else list(value)
+    return tuple(np.repeat(given, 4 // len(given)).tolist())
+
+
+def _reference_pair(case: Case, a: str, b: str) -> Row:
+    """The best of the strands of one pair, in the letters' own coordinates."""
+    options = case.options
+    row, row_end = options.get("query_range", (0, len(a)))
+    column, column_end = options.get("target_range", (0, len(b)))
+    mode, free = options.get("mode", "local"), _free(options.get("free_ends", False))
+    best: Row | None = None
+    for strand in {"both": ["plus", "minus"]}.get(s := options.get("strand", "plus"), [s]):
+        query, minus = a[row:row_end], strand == "minus"
+        query = query.upper().translate(COMPLEMENT)[::-1] if minus else query
+        pair = _Pair(case.scoring, query, b[column:column_end])
+        found = align_reference(*pair.codes, pair.scoring, mode, free)
+        if best is not None and pair.score(found.score) <= best["score"]:
+            continue
+        ends = found.query_start, found.query_end
+        start, end = (row_end - e for e in ends[::-1]) if minus else (row + e for e in ends)
+        best = pair.path(found.moves, found.query_start, found.target_start)
+        best |= {"score": pair.score(found.score), "strand": strand}
+        best |= {"query_start": start, "query_end": end}
+        best["target_start"] = column + found.target_start
+        best["target_end"] = column + found.target_end
+    assert best is not None
+    return best
+
+
+def _reference_top(case: Case) -> list[Row]:
+    """Waterman and Eggert's alignments one after the other, each from a matrix of its own."""
+    pair = _Pair(case.scoring, *case.pairs[0])
+    m, n = len(pair.query), len(pair.target)
+    least = case.options.get("min_score", 1) * pair.scoring.scale
+    opening = pair.scoring.gap_open
+    border = [(np.zeros(k, np.int64), np.full(k, -opening, np.int64)) for k in (n, m)]
+    blocked = np.zeros((2, 0), np.int64)
+    rows: list[Row] = []
+    while len(rows) < case.options.get("k", 10):
+        matrices = fill(*pair.codes, pair.scoring, 0, 0, *border, blocked if blocked.size else None)
+        score = int(matrices.h.max())
+        if score < least:
+            break
+        row, column = np.argwhere(matrices.h == score)[0].tolist()
+        walk = ReferenceDirections(matrices).walk(row, column, 0)
+        moves = walk.moves[::-1]
+        found = pair.path(moves, walk.row, walk.column)
+        found |= {"score": pair.score(score), "strand": "plus"}
+        found |= {"query_start": walk.row, "query_end": row}
+        rows.append({**found, "target_start": walk.column, "target_end": column})
+        aligned = [walk.row + np.cumsum(moves != 1), walk.column + np.cumsum(moves != 2)]
+        every = np.concatenate([blocked, np.stack(aligned)[:, moves == 0] - 1], axis=1)
+        blocked = every[:, np.lexsort((every[1], every[0]))]
+    return rows
