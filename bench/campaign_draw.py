@@ -358,11 +358,11 @@ def plans_of(runtime: Runtime) -> dict[str, list[dict[str, Any]]]:
         for form in ("ticketed", "two-phase")
         for chunk in (32, 300)
     ]
-    scalar = [
-        {"lanes": "scalar32", "T": 4, "alpha": 2, "form": f, "B": 3}
-        for f in ("ticketed", "two-phase")
+    plans["scalar32"] = [
+        {"lanes": "scalar32", "T": T, "alpha": alpha, "form": form, "B": 3}
+        for T, alpha in ((4, 2), (8, 2), (32, 3))
+        for form in ("ticketed", "two-phase")
     ]
-    plans["scalar32"] = scalar if lanes != "scalar32" else [*scalar, {"T": 32, "alpha": 3}]
     return {name: good for name, some in plans.items() if (good := _possible(runtime, some))}
 
 

@@ -27,29 +27,42 @@ INLINE size_t raw_at(int blocks, int number)
   return bytes_at(blocks) + (size_t)4 * blocks + (size_t)2 * CELLS * number;
 }
 
-INLINE int lowest(int16 v)
+// The cells of a block, four in a vector: vectors of 16 numbers that are handed to a function make PoCL
+// end the process where the processor it builds for has none so long.
+typedef struct { int4 v[CELLS / 4]; } cells_t;
+#define EACH_FOUR(k) _Pragma("unroll") for (int k = 0; k < CELLS / 4; k++)
+
+INLINE int lowest(cells_t c)
 {
-  const int8 eight = min(v.lo, v.hi);
-  const int4 four = min(eight.lo, eight.hi);
-  const int2 two = min(four.lo, four.hi);
-  return min(two.x, two.y);
+  const int4 four = min(min(c.v[0], c.v[1]), min(c.v[2], c.v[3]));
+  return min(min(four.x, four.y), min(four.z, four.w));
 }
 
-INLINE bool are_below(uint16 v, uint limit)
+// Is each of a less the one of b, read without sign, below `limit`, a power of two?
+INLINE bool differ_by_less(cells_t a, cells_t b, uint limit)
 {
-  const uint8 eight = v.lo | v.hi;
-  const uint4 four = eight.lo | eight.hi;
-  const uint2 two = four.lo | four.hi;
-  return (two.x | two.y) < limit;
+  uint4 all = 0;
+  EACH_FOUR(k) all |= as_uint4(a.v[k]) - as_uint4(b.v[k]);
+  return (all.x | all.y | all.z | all.w) < limit;
+}
+
+INLINE cells_t all_cells(int value)
+{
+  cells_t c;
+  EACH_FOUR(k) c.v[k] = (int4)value;
+  return c;
 }
 
 // `count` numbers, at most CELLS; the last of them instead of those that follow.
-INLINE int16 cells_of(__global const int *from, int count)
+INLINE cells_t cells_of(__global const int *from, int count)
 {
-  if (count >= CELLS) return vload16(0, from);
-  int cells[CELLS];
-  for (int k = 0; k < CELLS; k++) cells[k] = from[min(k, count - 1)];
-  return vload16(0, cells);
+  cells_t c;
+  EACH_FOUR(k) {
+    const int at = 4 * k, last = count - 1;
+    c.v[k] = at + 4 <= count ? vload4(k, from) : (int4)(from[min(at, last)], from[min(at + 1, last)],
+                                                        from[min(at + 2, last)], from[min(at + 3, last)]);
+  }
+  return c;
 }
 
 // `count` cells, whose H and X lie in `source` from places `h_at` and `x_at` on, as those from block `first`
@@ -61,18 +74,19 @@ __kernel void pack_edge(__global int *restrict packed, int blocks, int room, int
   if (done >= (size_t)count) return;
   const size_t block = first + k;
   const int left = count - (int)done;
-  int16 h = cells_of(source + h_at + done, left), x = cells_of(source + x_at + done, left);
-  if (lost) {
-    const int16 gone = h < (int16)UNREACHABLE;
-    h = select(h, (int16)NEG, gone);
-    x = select(x, (int16)NEG, gone);
+  cells_t h = cells_of(source + h_at + done, left), x = cells_of(source + x_at + done, left);
+  if (lost) EACH_FOUR(k) {
+    const int4 gone = h.v[k] < (int4)UNREACHABLE;
+    h.v[k] = select(h.v[k], (int4)NEG, gone);
+    x.v[k] = select(x.v[k], (int4)NEG, gone);
   }
   const int base = lowest(h);
-  const uint16 above = as_uint16(h) - (uint16)(uint)base, below = as_uint16(h) - as_uint16(x);
-  if (base >= RAW && are_below(above, 1 << 16) && are_below(below, 1 << 8)) {
+  if (base >= RAW && differ_by_less(h, all_cells(base), 1 << 16) && differ_by_less(h, x, 1 << 8)) {
+    __global ushort *above = (__global ushort *)(packed + shorts_at(blocks)) + block * CELLS;
+    __global uchar *below = (__global uchar *)(packed + bytes_at(blocks)) + block * CELLS;
     packed[HEAD + block] = base;
-    vstore16(convert_ushort16(above), block, (__global ushort *)(packed + shorts_at(blocks)));
-    vstore16(convert_uchar16(below), block, (__global uchar *)(packed + bytes_at(blocks)));
+    EACH_FOUR(k) vstore4(convert_ushort4(as_uint4(h.v[k]) - (uint4)(uint)base), k, above);
+    EACH_FOUR(k) vstore4(convert_uchar4(as_uint4(h.v[k]) - as_uint4(x.v[k])), k, below);
     return;
   }
   const int before = again && k == 0 ? packed[HEAD + block] : 0;
@@ -80,8 +94,8 @@ __kernel void pack_edge(__global int *restrict packed, int blocks, int room, int
   packed[HEAD + block] = INT_MIN + min(number, room - 1);
   if (number < room) {
     __global int *raw = packed + raw_at(blocks, number);
-    vstore16(h, 0, raw);
-    vstore16(x, 1, raw);
+    EACH_FOUR(k) vstore4(h.v[k], k, raw);
+    EACH_FOUR(k) vstore4(x.v[k], k, raw + CELLS);
   }
 }
 

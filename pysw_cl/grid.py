@@ -121,18 +121,18 @@ class Grid:
                 yield Launch(d, LONG, first, count)
 
 
-def fit(m: int, n: int, B: int, T: int, alpha: int, form: str) -> Grid:
+def fit(m: int, n: int, B: int, T: int, alpha: int, form: str, least_T: int = 1) -> Grid:
     """The grid for m x n cells nearest to the wishes: the minimum-size rule.
 
     Two phases need n >= 2 B T (the thesis's rule, which asks only n >= T for B = 1; but with two
     launches a diagonal the short phase takes T columns and lane 0 of the next strip needs the
-    last lane's): T is halved, down to a quarter but not to one
-    lane (of which some compilers make no vector), until one block fits, then B shrinks.  Targets
+    last lane's): T is halved, down to a quarter and to ``least_T``,
+    until one block fits, then B shrinks.  Targets
     that are narrower still, and all in the ticketed form, run as drained strips: a launch for a
     few columns of every strip would take longer than the cells.
     """
     if form == "two-phase":
-        least = max(min(T, 2), T // 4)
+        least = max(least_T, T // 4)
         while least < T and n < 2 * T:
             T //= 2
         B = min(B, n // (2 * T))

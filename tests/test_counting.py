@@ -116,7 +116,7 @@ def test_every_cell_once_in_good_order(
     engine = CountingEngine(plan(B, T, alpha, form), again=True)
     seen = count(engine, m, n)
     check(seen)
-    assert seen.grid.form == (form if n >= 2 * max(min(T, 2), T // 4) else "ticketed")
+    assert seen.grid.form == (form if n >= max(2, T // 2) else "ticketed")
     check(count(engine, m, n, bottom=False))
 
 
@@ -234,13 +234,12 @@ def test_tiles_below_each_other(n: int, order: str) -> None:
 
 
 def test_minimum_size() -> None:
-    """T is halved, twice at most and not to one lane, until 2 T columns are there; then B shrinks
-    to n / 2 T."""
+    """T is halved, twice at most, until 2 T columns are there; then B shrinks to n / 2 T."""
     for n in range(1, 60):
         grid = fit(100, n, 5, 4, 2, "two-phase")
-        T = 4 if n >= 8 else 2
-        if n < 4:
-            assert (grid.form, grid.B, grid.T) == ("ticketed", 1, 2)
+        T = 4 if n >= 8 else 2 if n >= 4 else 1
+        if n < 2:
+            assert (grid.form, grid.B, grid.T) == ("ticketed", 1, 1)
         else:
             assert (grid.form, grid.B, grid.T) == ("two-phase", min(5, n // (2 * T)), T)
         assert grid.alpha == 2
@@ -248,6 +247,9 @@ def test_minimum_size() -> None:
             widths = [end - start for start, end in map(grid.block_columns, range(grid.B))]
             assert sum(widths) == n
             assert min(widths) >= 2 * grid.T
+    assert fit(100, 3, 5, 4, 2, "two-phase", least_T=2).T == 2
+    assert fit(100, 3, 5, 4, 2, "two-phase", least_T=2).form == "ticketed"
+    assert fit(100, 9, 5, 8, 2, "two-phase", least_T=8).T == 8
     narrow = fit(10**6, 7, 5, 16, 8, "two-phase")
     assert (narrow.form, narrow.B, narrow.T) == ("ticketed", 1, 4)
     assert fit(17, 3, 5, 4, 2, "ticketed").B == 3  # no more groups than strips

@@ -94,7 +94,7 @@ class TileRun:
         form, B = plan.form, plan.B
         if job.directions and form == "two-phase":
             form, B = "ticketed", 1  # one group, which waits for no other
-        self.grid = fit(m, n, B, plan.T, plan.alpha, form)
+        self.grid = fit(m, n, B, plan.T, plan.alpha, form, int(runtime.advice["least_T"]))
         at_work = B if link else self.grid.B
         self.warps = warps_of(runtime, plan, at_work) if form == "ticketed" else 1
         self.walkers = -(-self.grid.B // self.warps) * self.warps

@@ -62,6 +62,14 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://gitlab.freedesktop.org/mesa/mesa",
     ),
     Quirk(
+        "llvmpipe-groups",
+        lambda platform, device: "rusticl" in platform.lower() and "llvmpipe" in device.name,
+        {"least_T": 8, "no_forms": ("ticketed",)},
+        "groups that wait for each other give wrong results, and a group that fills only a part of "
+        "a vector of 8 does so alone or ends the process (Mesa 22.3)",
+        "https://gitlab.freedesktop.org/mesa/mesa",
+    ),
+    Quirk(
         "oclgrind",
         lambda platform, device: "Oclgrind" in platform,
         {"lanes": "scalar32", "form": "two-phase"},
@@ -108,6 +116,13 @@ QUIRKS: tuple[Quirk, ...] = (
         {"options": "-DAUTO_VECTORS=0"},
         "it makes vectors of work-items, too, and takes half a minute (16 lanes of 2 rows) to many "
         "minutes for what takes one or two seconds without",
+        "https://www.intel.com/content/www/us/en/docs/opencl-sdk/developer-guide-core-xeon/",
+    ),
+    Quirk(
+        "intel-cpu-one-lane",
+        lambda platform, device: "Intel" in platform and _is_cpu(device),
+        {"least_T": 2},
+        "its compiler has no conversions of vectors of one element",
         "https://www.intel.com/content/www/us/en/docs/opencl-sdk/developer-guide-core-xeon/",
     ),
     Quirk(
@@ -179,17 +194,18 @@ QUIRKS: tuple[Quirk, ...] = (
 )
 
 
-#: What holds where no row says otherwise: what is done before the first build, lane set, wavefront
-#: form, columns a turn of the main loop of work-item lanes, compiler options, lane sets that must
-#: not be used, work-items of a warp (or sub-group), schedulers of a multiprocessor (0: a work-group
-#: is one warp), whether there is a byte permutation with sign replication, whether small tiles
-#: share one buffer, work-items that walk a path back together (cl/trace.cl),
-#: whether tiles that it may lead through are computed ahead of it.
+#: What holds where no row says otherwise: what is done before the first build; lane set; wavefront
+#: form; columns a turn of the main loop of work-item lanes; compiler options; lane sets and forms
+#: that must not be used; work-items of a warp (or sub-group); schedulers of a multiprocessor (0: a
+#: work-group is one warp); lanes of a strip at least; whether there is a byte permutation with sign
+#: replication; whether small tiles share one buffer; work-items that walk a path back together
+#: (cl/trace.cl); whether tiles that it may lead through are computed ahead of it.
 DEFAULTS: dict[str, Any] = {
     "prepare": lambda device: None,
     "warp": 32,
     "permute": False,
     "warps": 0,
+    "least_T": 1,
     "arena": True,
     "walkers": 256,
     "ahead": True,
@@ -199,6 +215,7 @@ DEFAULTS: dict[str, Any] = {
     "steps": 2,
     "options": "",
     "no_lanes": (),
+    "no_forms": (),
 }
 
 
