@@ -40,7 +40,7 @@ from pysw_cl.opencl.device import get_runtime
 
 #: Seconds without a word from a process after which it counts as hanging, and those that a
 #: wrong case is made smaller for.
-HANG, SHRINK = 180, 25
+HANG, SHRINK = 120, 20
 
 
 @dataclass

@@ -20,6 +20,9 @@ DNA, AMBIGUOUS, RESIDUES = "ACGT", "ACGTNRYKM", "ARNDCQEGHILKMFPSTWYV"
 TRACEBACK, AHEAD = "pysw_cl.drivers.traceback", "pysw_cl.drivers.ahead"
 PACE, BATCH = "pysw_cl.drivers.pace", "pysw_cl.drivers.batch"
 
+#: Strips that a thin tile has at most: they are done one after the other.
+MOST_STRIPS = 1000
+
 #: Limits that are lowered together, so that small pairs meet what only large ones do.
 LOWERED: dict[str, list[dict[str, Any]]] = {
     "grid": [
@@ -117,12 +120,13 @@ class Draw:
             m = self.between(100, 1500)
             n = max(1, m + int(self.rng.integers(-20, 21)))
         elif kind == "any":
-            m = self.between(1, most)
-            n = self.between(1, max(1, most // m))
+            m = self.between(1, min(most, MOST_STRIPS * plan.T * plan.alpha, 60_000))
+            n = self.between(1, min(max(1, most // m), 60_000))
         else:
             most = max(most, 200_000)
             thin = int(self.rng.integers(1, plan.T + 2))
-            long = self.between(plan.T * plan.alpha, min(40_000, most // thin))
+            strip = plan.T * plan.alpha
+            long = self.between(strip, min(40_000, MOST_STRIPS * strip, most // thin))
             m, n = (long, thin) if kind == "thin-target" else (thin, long)
         if m * n > most:
             m, n = (max(1, most // n), n) if self.often(0.5) else (m, max(1, most // m))
@@ -284,7 +288,8 @@ class Draw:
             case.features.append("small tiles with moves")
         case = replace(case, plan=plan)
         if self.often(0.3):
-            case = self.lowered(case, self.pick(["grid", "band", "tall tiles"]))
+            few = max(m, n) < 4000  # of the smallest tiles
+            case = self.lowered(case, self.pick(["grid", "band", *(["tall tiles"] * few)]))
         lanes = self.runtime.info.lanes
         if LANE_SETS[lanes].narrow and m > 200 and n > 200 and self.often(0.4):
             case = replace(self.lowered(case, "ahead"), advice={"ahead": True})

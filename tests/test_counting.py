@@ -294,17 +294,16 @@ def test_blocks_that_are_too_narrow_are_noticed(monkeypatch: pytest.MonkeyPatch)
         count(CountingEngine(plan(3, 4, 2, "two-phase")), 80, 11)
 
 
-def unfilled(tile: ScheduleTile, w: StripSweep, start: int, end: int, count: bool) -> None:
-    """take_portion without what enters after the last column."""
+def whatever(tile: ScheduleTile, w: StripSweep, j: int, start: int, count: bool) -> int:
+    """entering() that looks into the portion after the last column, too."""
     assert w.portion is not None
-    for j in range(start, min(end, tile.grid.n)):
-        w.portion[j - start] = tile.take(w, j, count)
+    return w.portion[j - start]
 
 
 def test_what_nobody_put_into_a_portion_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first lane takes what lies there after the last column, and in packed lanes it shares a
     word with the second.  (In a wide tile earlier blocks have overwritten that place.)"""
-    monkeypatch.setattr(ScheduleTile, "take_portion", unfilled)
+    monkeypatch.setattr(ScheduleTile, "entering", whatever)
     for n in (1, 2, 7):
         engine = CountingEngine(plan(4, 8, 2, "ticketed", 1000), portions=True)
         with pytest.raises(InternalError, match="has not put there"):

@@ -78,16 +78,16 @@ try_narrow(__global const int *in, __global const uchar *letters, __global const
 
   KEPT_SPACE int *room = KEPT_ROOM(state, stage);
   const int2 none = {{INT_MAX, INT_MIN}}, some = {{h[0] - 1, h[0]}};
-  const int2 empty = stage_take(s, h, x, 0, 0, base, 2, some);
-  const int2 alone = stage_take(s, h, x, {BUS}, {BUS}, base, 2, none);
+  const int2 empty = stage_take(s, h, x, 0, base, 2, some);
+  const int2 alone = stage_take(s, h, x, {BUS}, base, 2, none);
   for (int k = 0; k < {KEPT}; k++) lanes_keep(room, k, lv_add(a, lv_all(k)));
-  const int2 range = stage_take(s, h, x, {BUS}, {BUS}, base, 2, some);
+  const int2 range = stage_take(s, h, x, {BUS}, base, 2, some);
   OWN(empty.x == h[0] - 1 && empty.y == h[0])
   OWN(alone.x)
   OWN(alone.y)
   OWN(range.x == min(alone.x, some.x) && range.y == alone.y)
   for (int k = 0; k < {BUS}; k++) {{
-    lanes_enter(s, k, &a, &b);
+    lanes_enter(s, k, true, &a, &b);
     if (k == {EARLY}) lanes_leave_at(s, k, 2, a, b);
     else lanes_leave(s, k, a, b);
   }}
@@ -233,10 +233,10 @@ enter_after(__global const int *h, __global int *stages, __global int *out, int 
   lanes_sync();
   const stage_t s = stage_of(stage, CHUNK);
   const int2 none = {{INT_MAX, INT_MIN}};
-  stage_take(s, h, h, {INSIDE}, {AFTER}, base, 0, none);
+  stage_take(s, h, h, {INSIDE}, base, 0, none);
   for (int k = {INSIDE}; k < {AFTER}; k++) {{
     lv a = lanes_narrow(lanes_load(h), base), b = a;
-    lanes_enter(s, k, &a, &b);
+    lanes_enter(s, k, false, &a, &b);
     lanes_store(out, lanes_wide(lv_rise(a, lv_all({SLOPE}), -{LOWERED}), base));
     lanes_store(out + T, lanes_wide(lv_rise(b, lv_all({SLOPE}), -{LOWERED}), base));
     out += 2 * T;

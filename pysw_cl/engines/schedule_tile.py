@@ -174,12 +174,18 @@ class ScheduleTile:
         return int(self.line(w.enter)[j])
 
     def take_portion(self, w: StripSweep, start: int, end: int, count: bool) -> None:
-        """stage_take: what enters in steps [start, end), and a filler after the last column."""
+        """stage_take: what enters in steps [start, end)."""
         assert w.portion is not None
         if len(w.portion) < end - start:
             raise self.fault(w, start, f"a block of {end - start} steps has no room")
-        for j in range(start, end):
-            w.portion[j - start] = self.take(w, j, count) if j < self.grid.n else AFTER
+        for j in range(start, min(end, self.grid.n)):
+            w.portion[j - start] = self.take(w, j, count)
+
+    def entering(self, w: StripSweep, j: int, start: int, count: bool) -> int:
+        """What the first lane takes in step j of a block that begins at step ``start``."""
+        if w.enter < 0 or j >= self.grid.n:
+            return AFTER
+        return self.take(w, j, count) if w.portion is None else w.portion[j - start]
 
     def give(self, w: StripSweep, strip: int, at: int, j: int, name: int) -> None:
         """Write the bottom row of ``strip`` at column ``at``: the cell of this name."""
@@ -283,10 +289,7 @@ class ScheduleTile:
             self.leave(s, w, j, count)
             self.enter(s, w, j)
             inside = w.enter >= 0 and j < n
-            if w.portion is not None:
-                top = w.portion[j - start]
-            else:
-                top = self.take(w, j, count) if inside else AFTER
+            top = self.entering(w, j, start, count)
             self.column_step(s, w, j, top, j + 1 if inside else NOTHING, count)
             for k, column in enumerate(self.columns):
                 if 0 <= j - (column - 1) < self.grid.T:
@@ -308,8 +311,7 @@ class ScheduleTile:
         """Steps in which every lane is busy and the last lane's last row goes down: walk_on()."""
         lane, r = self.grid.T - 1, self.grid.alpha - 1
         for j in range(start, end):
-            top = self.take(w, j, count) if w.portion is None else w.portion[j - start]
-            self.column_step(s, w, j, top, j + 1, count)
+            self.column_step(s, w, j, self.entering(w, j, start, count), j + 1, count)
             if (s.h == NOTHING).any():
                 raise self.fault(w, j, "an idle lane in the main loop")
             if w.portion is not None:
