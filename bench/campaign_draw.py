@@ -12,13 +12,13 @@ from campaign_run import REFERENCE_CELLS, Case
 
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.device import Runtime
-from pysw_cl.plan import LANE_SETS, Plan, make_plan
+from pysw_cl.planning.plan import LANE_SETS, Plan, make_plan
 
 Letters = np.ndarray[Any, np.dtype[np.uint8]]
 
 DNA, AMBIGUOUS, RESIDUES = "ACGT", "ACGTNRYKM", "ARNDCQEGHILKMFPSTWYV"
-TRACEBACK, AHEAD = "pysw_cl.drivers.traceback", "pysw_cl.drivers.ahead"
-PACE, BATCH = "pysw_cl.drivers.pace", "pysw_cl.drivers.batch"
+TRACEBACK, AHEAD = "pysw_cl.drivers.traceback", "pysw_cl.drivers.speculative_traceback"
+PACE, BATCH = "pysw_cl.checkpoint.interval", "pysw_cl.drivers.batch"
 
 #: Strips that a thin tile has at most: they are done one after the other.
 MOST_STRIPS = 1000
@@ -29,8 +29,8 @@ LOWERED: dict[str, list[dict[str, Any]]] = {
         {f"{TRACEBACK}.MOST_PIECES": most, f"{TRACEBACK}.LEAST_SIDE": side}
         for most, side in ((3, 8), (16, 30), (5, 100), (16, 300))
     ],
-    "band": [{"pysw_cl.drivers.banded.LEAST_ROWS": rows} for rows in (16, 64, 300)],
-    "tall tiles": [{"pysw_cl.engines.sweep.LONGEST_SIDE": side} for side in (100, 512)],
+    "band": [{"pysw_cl.drivers.band_doubling.LEAST_ROWS": rows} for rows in (16, 64, 300)],
+    "tall tiles": [{"pysw_cl.tiles.sweep.LONGEST_SIDE": side} for side in (100, 512)],
     "ahead": [
         {
             f"{TRACEBACK}.LEAST_SIDE": 300,
@@ -325,7 +325,7 @@ class Draw:
         case = self.lowered(case, "pace")
         chained = self.often(0.3) and bool(LANE_SETS[self.runtime.info.lanes].narrow)
         if chained:
-            constants = {**case.constants, "pysw_cl.engines.wavefront.LEAST_CHAINED": 0}
+            constants = {**case.constants, "pysw_cl.engines.wavefront.engine.LEAST_CHAINED": 0}
             case = replace(case, constants=constants, advice={"ahead": True})
             case.features.append("limits chain")
         case.options["disk_size"] = 60_000 + 40 * len(case.pairs[0][1]) * self.pick([1, 4, 20])

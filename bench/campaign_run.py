@@ -19,14 +19,14 @@ from unittest import mock
 import numpy as np
 from cases import pysw_cl
 
+from pysw_cl.api.many import align_many_stats
 from pysw_cl.engines.reference import ReferenceDirections, align_reference, fill
 from pysw_cl.errors import InputError, PyswError
-from pysw_cl.many import align_many_stats
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.plan import LANE_SETS
-from pysw_cl.results import Stats
-from pysw_cl.scoring import Scoring, make_scoring
-from pysw_cl.sequences import as_sequence
+from pysw_cl.planning.plan import LANE_SETS
+from pysw_cl.results.alignment import Stats
+from pysw_cl.scoring.scoring import Scoring, make_scoring
+from pysw_cl.sequences.sequence import as_sequence
 
 #: What is known of a result: score, places, strand, cigar, matches, columns.
 Row = dict[str, Any]

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import pysw_cl  # noqa: E402
-from pysw_cl._kernels import shipped  # noqa: E402
+from pysw_cl.opencl.resources import shipped  # noqa: E402
 
 Row = dict[str, Any]
 Ends = tuple[int, int, int]

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import pysw_cl  # noqa: E402
-from pysw_cl.many import align_many_stats  # noqa: E402
+from pysw_cl.api.many import align_many_stats  # noqa: E402
 
 M, N = 150, 200
 SAMPLE = 40

@@ -28,7 +28,7 @@ import numpy as np
 from cases import ROOT, Bench, Letters, Row, check, pysw_cl, similar_pair
 from pair import Case, run_cases
 
-from pysw_cl.progress import Estimate
+from pysw_cl.cli.progress import Estimate
 
 MEGABASE = 1_000_000
 #: Runs that are compared with as many others, in turn.

@@ -10,7 +10,7 @@
 #define CELLS 16
 #define HEAD 16
 #define RAW (INT_MIN + (1 << 27))  // a base below this is INT_MIN and the number of a raw block
-#define UNREACHABLE (-(1 << 30))   // pysw_cl.tile.REACH
+#define UNREACHABLE (-(1 << 30))   // pysw_cl.tiles.tile.REACH
 
 INLINE size_t shorts_at(int blocks)
 {

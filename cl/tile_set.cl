@@ -4,7 +4,7 @@
 #define TILE_WORDS 13
 #define TOP_LINE 2      // of a tile's bus: its top edge
 #define SOURCE_WORDS 5  // of a tile: where its top H and X, its left H and X and its corner are
-#define UNREACHABLE (-(1 << 30))  // pysw_cl.tile.REACH
+#define UNREACHABLE (-(1 << 30))  // pysw_cl.tiles.tile.REACH
 #ifndef PARTS           // work-groups that copy the edges of one tile
 #define PARTS 16
 #endif

@@ -3,7 +3,7 @@
 //
 // bus: lines of (H, F^), `stride` ints each; strip s reads the one that lines[s] names and writes that
 // of s + 1.  Lines 0 and 1 take turns, so that a strip's input stays unmodified until nobody walks it
-// again; inner rows that are wanted have lines of their own (pysw_cl.grid.Grid.bus_lines).
+// again; inner rows that are wanted have lines of their own (pysw_cl.planning.geometry.Grid.bus_lines).
 // columns, column_count: inner columns that are wanted, sorted; crossed: (H, E^) of each, `strips * ROWS` ints each.
 // state: per group (two-phase: per strip mod B) the lanes between two blocks, the vertical bus.
 // record: per group (score, row, column) of its best cell, the highest score it saw, and columns walked
@@ -11,7 +11,7 @@
 // where cells are collected, the least score that counts); hits, capacity: cells collected.
 // tiles, tile_count: where MANY, the tiles of the launch, as tile_at() says.
 // pairs, pair_places: where BLOCKED, when lanes meet blocked pairs, those of strip s from place s on (as
-// pysw_cl.grid.Grid.blocked_steps says).
+// pysw_cl.planning.geometry.Grid.blocked_steps says).
 
 #define LATE_ROOM(chunk) (LATE_WORDS + 2 * (R + 1) * T + 2 * (chunk))
 

@@ -6,44 +6,49 @@ command's ``--help``) needs neither NumPy nor an OpenCL driver.
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .api import align as align
-    from .api import resume as resume
+    from .api.align import align as align
+    from .api.align import resume as resume
+    from .api.many import align_many as align_many
+    from .api.top import align_top as align_top
     from .errors import PyswError as PyswError
-    from .many import align_many as align_many
     from .opencl.device import DeviceInfo as DeviceInfo
     from .opencl.device import devices as devices
-    from .plan import Plan as Plan
-    from .results import Alignment as Alignment
-    from .results import Stats as Stats
-    from .sequences import Sequence as Sequence
-    from .sequences import read_fasta as read_fasta
-    from .top import align_top as align_top
+    from .planning.plan import Plan as Plan
+    from .results.alignment import Alignment as Alignment
+    from .results.alignment import Stats as Stats
+    from .sequences.sequence import Sequence as Sequence
+    from .sequences.sequence import read_fasta as read_fasta
 
 _HOME = {
-    "align": "api",
-    "align_many": "many",
-    "align_top": "top",
+    "align": "api.align",
+    "align_many": "api.many",
+    "align_top": "api.top",
     "devices": "opencl.device",
     "DeviceInfo": "opencl.device",
-    "Plan": "plan",
-    "Alignment": "results",
-    "Stats": "results",
-    "Sequence": "sequences",
-    "read_fasta": "sequences",
+    "Plan": "planning.plan",
+    "Alignment": "results.alignment",
+    "Stats": "results.alignment",
+    "Sequence": "sequences.sequence",
+    "read_fasta": "sequences.sequence",
     "PyswError": "errors",
-    "resume": "api",
+    "resume": "api.align",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "plot":
+        text = "pysw_cl.plot is pysw_cl.results.plot now"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return import_module(".results.plot", __name__)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_HOME[name]}", __name__), name)

@@ -17,8 +17,8 @@ import pysw_cl
 from pysw_cl.drivers import traceback
 from pysw_cl.engines.reference import align_reference
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.plan import FORMS
-from pysw_cl.scoring import Scoring
+from pysw_cl.planning.plan import FORMS
+from pysw_cl.scoring.scoring import Scoring
 
 NO_FREE_ENDS: FreeEnds = (False, False, False, False)
 MOVE_OF_OP = {"=": 0, "X": 0, "D": 1, "I": 2}

@@ -15,13 +15,13 @@ from aligning import needs_lanes
 from saving import key, tight
 
 import pysw_cl
-from pysw_cl.drivers import pace
-from pysw_cl.engines import wavefront
-from pysw_cl.engines.base import TileJob
-from pysw_cl.engines.chain import Chain
+from pysw_cl.checkpoint import interval
+from pysw_cl.engines.wavefront import engine
+from pysw_cl.engines.wavefront.chain import Chain
 from pysw_cl.opencl.buffers import LASTING
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.plan import Plan
+from pysw_cl.planning.plan import Plan
+from pysw_cl.tiles.contract import TileJob
 
 #: Strips of 8 and of 48 rows, and lanes whose rows depend on the size of a tile.
 PLANS: dict[str, dict[str, Any]] = {
@@ -94,9 +94,9 @@ def chains() -> Iterator[Seen]:
 
     with (
         tight(),
-        mock.patch.multiple(pace, LEAST_TIMES_BESIDE=0),
+        mock.patch.multiple(interval, LEAST_TIMES_BESIDE=0),
         mock.patch.dict(get_runtime("auto").advice, ahead=True),
-        mock.patch.object(wavefront, "LEAST_CHAINED", 0),
+        mock.patch.object(engine, "LEAST_CHAINED", 0),
         mock.patch.multiple(Chain, __init__=made, _begin=begun),
     ):
         yield seen

@@ -10,14 +10,14 @@ import pytest
 from aligning import needs_lanes
 from helpers import random_pair
 
-from pysw_cl.engines.base import Engine, TileJob, TileResult
 from pysw_cl.engines.reference import Matrices, ReferenceEngine, fill
-from pysw_cl.engines.sweep import SweepResult, sweep
-from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.plan import make_plan
-from pysw_cl.scoring import Scoring
-from pysw_cl.tile import (
+from pysw_cl.planning.plan import make_plan
+from pysw_cl.scoring.scoring import Scoring
+from pysw_cl.tiles.contract import Engine, TileJob, TileResult
+from pysw_cl.tiles.sweep import SweepResult, sweep
+from pysw_cl.tiles.tile import (
     NEG,
     Codes,
     Edge,

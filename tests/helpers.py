@@ -13,12 +13,12 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
-from pysw_cl.drivers.path import Path
-from pysw_cl.frame import Frame
-from pysw_cl.path_reader import PathReader
-from pysw_cl.runs import Runs
-from pysw_cl.scoring import NO_CODE, Scoring
-from pysw_cl.tile import Codes, Hit
+from pysw_cl.drivers.traceback_state import Path
+from pysw_cl.results.cigar import Runs
+from pysw_cl.results.cigar_builder import PathReader
+from pysw_cl.scoring.scoring import NO_CODE, Scoring
+from pysw_cl.sequences.coordinates import Frame
+from pysw_cl.tiles.tile import Codes, Hit
 
 HERE = pathlib.Path(__file__).resolve().parent
 #: Where a child process finds the package, the tests and what they import: its PYTHONPATH.

@@ -10,13 +10,13 @@ import pytest
 from aligning import sub_score
 from helpers import Case, FreeEnds, decode, random_pair, read_moves
 
+from pysw_cl.api.many import align_many_stats
 from pysw_cl.drivers import batch
-from pysw_cl.drivers.found import FIELDS
+from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.engines.reference import ReferenceAlignment, align_reference
-from pysw_cl.many import align_many_stats
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.results import Stats
-from pysw_cl.scoring import Scoring
+from pysw_cl.results.alignment import Stats
+from pysw_cl.scoring.scoring import Scoring
 
 OUTPUTS = list(FIELDS)
 #: Lanes of CPU vectors of all widths and of 32 bits, and work-items.

@@ -11,7 +11,8 @@ from unittest import mock
 import numpy as np
 
 import pysw_cl
-from pysw_cl.drivers import pace, traceback
+from pysw_cl.checkpoint import interval
+from pysw_cl.drivers import traceback
 from pysw_cl.errors import PyswError
 
 REFERENCE = {"engine": "reference", "tile_cells": 3000, "walk_cells": 1000}
@@ -41,7 +42,7 @@ def tight() -> Iterator[None]:
     """Bands as small as the disk size allows, grids that cut small pairs up, walks saved often;
     nothing waits for a disk, because only processes die here."""
     with (
-        mock.patch.multiple(pace, LEAST_SECONDS=0, LEAST_TIMES=0, FILL_TIMES=0),
+        mock.patch.multiple(interval, LEAST_SECONDS=0, LEAST_TIMES=0, FILL_TIMES=0),
         mock.patch.multiple(traceback, MOST_PIECES=5, LEAST_SIDE=20),
         mock.patch("os.fsync"),
     ):

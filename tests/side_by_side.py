@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from saving import key
 
 import pysw_cl
-from pysw_cl.drivers import ahead, traceback
-from pysw_cl.drivers import path as path_module
-from pysw_cl.drivers.ahead import Ahead
-from pysw_cl.engines.side_by_side import SideBySide
-from pysw_cl.engines.tile_set import Part, TileSet
-from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.drivers import speculative_traceback, traceback
+from pysw_cl.drivers import traceback_state as path_module
+from pysw_cl.drivers.speculative_traceback import Ahead
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
+from pysw_cl.engines.wavefront.tile_batch import SideBySide
+from pysw_cl.engines.wavefront.tile_batch_layout import Part, TileSet
 from pysw_cl.opencl.device import get_runtime
 
 PLANS: dict[str, dict[str, Any]] = {
@@ -95,7 +95,7 @@ def constants(patch: pytest.MonkeyPatch, **more: Any) -> None:
         if name in ("PATH_BYTES", "SIDE_BYTES"):
             patch.setattr(path_module, name, value)
         else:
-            patch.setattr(traceback if name == "LEAST_SIDE" else ahead, name, value)
+            patch.setattr(traceback if name == "LEAST_SIDE" else speculative_traceback, name, value)
     if "LEAST_SIDE" not in more:
         patch.setattr(traceback, "LEAST_SIDE", 1100)
 

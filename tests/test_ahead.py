@@ -20,8 +20,8 @@ from side_by_side import (
 )
 
 import pysw_cl
-from pysw_cl.drivers import banded, kept_lines
-from pysw_cl.drivers.kept_lines import BandLines, Entry, SetLines, SweptLines
+from pysw_cl.drivers import band_doubling, path_prediction
+from pysw_cl.drivers.path_prediction import BandLines, Entry, SetLines, SweptLines
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def test_paths_are_those_of_tiles_one_by_one(
 def test_paths_in_a_band(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the band keeps is rows only, and nothing to the left of its tiles."""
     plan, rng = plan_of(lanes), np.random.default_rng(11)
-    monkeypatch.setattr(banded, "LEAST_ROWS", 128)
-    monkeypatch.setattr(banded, "MOST_TRIED", 0.7)
+    monkeypatch.setattr(band_doubling, "LEAST_ROWS", 128)
+    monkeypatch.setattr(band_doubling, "MOST_TRIED", 0.7)
     bands = 0
 
     def lines(*args: Any) -> BandLines:
@@ -83,7 +83,7 @@ def test_paths_in_a_band(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch
         bands += 1
         return BandLines(*args)
 
-    monkeypatch.setattr(kept_lines, "BandLines", lines)
+    monkeypatch.setattr(path_prediction, "BandLines", lines)
     for k in range(24):
         constants(monkeypatch, **{**ODD[k % len(ODD)], "SIDE": 128})
         a, b = pairs(("similar", "few letters", "repeats")[k % 3], rng, 2300 + 100 * k)
@@ -141,7 +141,7 @@ def test_guesses_of_any_kind(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyP
 
     for kind in (SweptLines, SetLines):
         monkeypatch.setattr(kind, "entry", guessing(kind))
-    monkeypatch.setattr(banded, "LEAST_ROWS", 128)
+    monkeypatch.setattr(band_doubling, "LEAST_ROWS", 128)
     for k in range(18):
         slack = int(rng.choice([0, 10, 1024]))
         constants(monkeypatch, SLACK=slack, LEAST_SIDE=int(rng.choice([600, 1500])))

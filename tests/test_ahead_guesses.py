@@ -10,7 +10,7 @@ from side_by_side import HOW, constants, every_plan, pairs, plan_of, text, watch
 
 import pysw_cl
 from pysw_cl.drivers import traceback
-from pysw_cl.drivers.ahead import MOST_TILES, Ahead
+from pysw_cl.drivers.speculative_traceback import MOST_TILES, Ahead
 
 #: Scores beside which what pruned tiles leave (4,096 below what may matter) is little.
 LARGE: dict[str, Any] = {"sub_score": (20, -60), "gap_cost": (60, 40)}

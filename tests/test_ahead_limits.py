@@ -20,10 +20,10 @@ from side_by_side import (
 )
 
 import pysw_cl
-from pysw_cl.drivers import pace
-from pysw_cl.drivers.path import path_bytes
-from pysw_cl.engines.side_by_side import SideBySide
-from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.checkpoint import interval
+from pysw_cl.drivers.traceback_state import path_bytes
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
+from pysw_cl.engines.wavefront.tile_batch import SideBySide
 from pysw_cl.errors import DeviceError
 
 
@@ -161,7 +161,7 @@ def test_a_walk_that_is_saved_goes_on_where_it_was(
     plan = plan_of(lanes)
     constants(monkeypatch, MOST_TILES=3)
     for name, value in {"LEAST_SECONDS": 0, "LEAST_TIMES": 0}.items():
-        monkeypatch.setattr(pace, name, value)
+        monkeypatch.setattr(interval, name, value)
     a, b = related(np.random.default_rng(4), 4000)
     wanted = pysw_cl.align(a, b, plan=plan, **HOW)
     parts = seen.walked

@@ -40,7 +40,7 @@ from helpers import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pysw_cl.engines.start_grid import SavedGrid
+from pysw_cl.tiles.special_lines import SavedGrid
 
 Test = Callable[..., None]
 

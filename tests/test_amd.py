@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pysw_cl.engines.tile_kernel import kernel_spec
+from pysw_cl.engines.wavefront.kernel import kernel_spec
 from pysw_cl.opencl.program import joined_source
 
 #: Processors, lanes of two wavefronts' work-items, the first clang that knows the processor.

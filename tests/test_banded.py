@@ -23,16 +23,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pysw_cl
-from pysw_cl import cli
-from pysw_cl.drivers import banded
-from pysw_cl.drivers import path as path_module
+from pysw_cl.cli import main as cli
+from pysw_cl.drivers import band_doubling
+from pysw_cl.drivers import traceback_state as path_module
+from pysw_cl.drivers.band_bound import Band, Reach
 from pysw_cl.drivers.problem import FreeEnds as Free
 from pysw_cl.drivers.problem import Problem
-from pysw_cl.drivers.reach import Band, Reach
+from pysw_cl.drivers.progress import rising
 from pysw_cl.engines.reference import _border, fill
 from pysw_cl.errors import InputError
-from pysw_cl.progress import rising
-from pysw_cl.tile import NEG, REACH, Edge, View
+from pysw_cl.tiles.tile import NEG, REACH, Edge, View
 
 #: Tiles so small that a band pays for a pair of some dozens of letters.
 TINY = {"engine": "reference", "tile_cells": 30, "walk_cells": 64}
@@ -261,8 +261,8 @@ def test_bands_that_stop(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
             stopped.extend([] if on else [row])
             return on
 
-    monkeypatch.setattr(banded, "Band", Watched)
-    monkeypatch.setattr(banded, "MOST_WASTE", 0)
+    monkeypatch.setattr(band_doubling, "Band", Watched)
+    monkeypatch.setattr(band_doubling, "MOST_WASTE", 0)
     options: dict[str, Any] = {"mode": "global", "sub_score": (1, -3), "gap_cost": (3, 2)}
     for k, (length, tile) in enumerate([(400, 300), (800, 1000)]):
         query = dna(20 + k, length)
@@ -272,7 +272,7 @@ def test_bands_that_stop(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = pysw_cl.align(query, target, plan=plan, max_cost=None, **options)
         assert what_is(found) == what_is(whole)
         cells = pysw_cl.align(query, target, plan=plan, output="score", **options).stats.total_cells
-        tried = 0.35 if share <= 0.1 else 1 + banded.MOST_TRIED if share < 1 else 1.05
+        tried = 0.35 if share <= 0.1 else 1 + band_doubling.MOST_TRIED if share < 1 else 1.05
         assert cells <= tried * len(query) * len(target)
     assert bool(stopped) == (share > 0.02)
 
@@ -378,12 +378,12 @@ def test_half_scores() -> None:
     assert found.stats.pruned > 0
 
 
-@pytest.mark.parametrize("covered", [banded.MOST_COVERED, banded.MOST_BESIDE_PRUNING])
+@pytest.mark.parametrize("covered", [band_doubling.MOST_COVERED, band_doubling.MOST_BESIDE_PRUNING])
 def test_progress_never_falls_and_ends_at_all_cells(
     covered: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a band those of the matrix, else those for the path as well."""
-    monkeypatch.setattr(banded, "MOST_BESIDE_PRUNING", covered)
+    monkeypatch.setattr(band_doubling, "MOST_BESIDE_PRUNING", covered)
     text = dna(9, 240)
     for other in (changed(text, 1, 0.03, (5, 9)), dna(10, 230)):
         told: list[tuple[int, int]] = []
@@ -396,7 +396,7 @@ def test_progress_never_falls_and_ends_at_all_cells(
         )
         assert told == sorted(told)
         assert told[-1][0] == told[-1][1]
-        if covered == banded.MOST_COVERED:
+        if covered == band_doubling.MOST_COVERED:
             assert told[-1] == (len(text) * len(other),) * 2
 
     def stop(done: int, total: int) -> None:

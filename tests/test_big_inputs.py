@@ -13,13 +13,15 @@ import numpy as np
 import pytest
 from helpers import IMPORTS, read_moves
 
-from pysw_cl import align, alphabet, path_reader, runs, sequences
+from pysw_cl import align
 from pysw_cl.errors import SequenceError
-from pysw_cl.frame import make_frames
-from pysw_cl.results import Alignment
-from pysw_cl.scoring import make_scoring
-from pysw_cl.sequences import Sequence, as_letters, read_fasta
-from pysw_cl.tile import View
+from pysw_cl.results import cigar, cigar_builder
+from pysw_cl.results.alignment import Alignment
+from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.sequences import alphabet, sequence
+from pysw_cl.sequences.coordinates import make_frames
+from pysw_cl.sequences.sequence import Sequence, as_letters, read_fasta
+from pysw_cl.tiles.tile import View
 
 ROOT = Path(__file__).resolve().parent.parent
 ACGT = np.frombuffer(b"ACGT", np.uint8)
@@ -41,7 +43,7 @@ print(len(record), peak() - before)
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    for module in (alphabet, sequences, runs, path_reader):
+    for module in (alphabet, sequence, cigar, cigar_builder):
         monkeypatch.setattr(module, "PIECE", request.param)
 
 
@@ -116,8 +118,8 @@ def test_paths_by_pieces() -> None:
         runs, score = read_moves(moves, query, target, scoring)
         pairs = zip(list(runs), list(runs)[1:], strict=False)
         assert all(one[0] != other[0] for one, other in pairs)
-        columns = runs.columns()
-        assert np.array_equal(np.concatenate(list(runs.pieces())), columns)
+        columns = cigar.columns()
+        assert np.array_equal(np.concatenate(list(cigar.pieces())), columns)
         on = moves == 0
         same = query[on[moves != 1]] == target[on[moves != 2]]
         assert np.array_equal(columns[on], np.where(same, ord("="), ord("X")))
@@ -126,7 +128,7 @@ def test_paths_by_pieces() -> None:
         r = Alignment(0, "global", Sequence("", "", query), Sequence("", "", target), scoring,
                       0, ends[0], 0, ends[1], runs)  # fmt: skip
         assert r.pair_scores().tolist() == np.where(same, 2, -3).tolist()
-        gaps = 5 * runs.gaps() + runs.count("ID")
+        gaps = 5 * cigar.gaps() + cigar.count("ID")
         assert score == r.rescore() == int(np.where(same, 2, -3).sum()) - gaps
 
 
@@ -246,7 +248,7 @@ def test_a_long_path_takes_little_beside_its_moves() -> None:
     total = r.rescore()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    gaps = 3 * runs.gaps() + 2 * runs.count("ID")
-    assert score == total == runs.count("=") - 3 * runs.count("X") - gaps
+    gaps = 3 * cigar.gaps() + 2 * cigar.count("ID")
+    assert score == total == cigar.count("=") - 3 * cigar.count("X") - gaps
     bytes_a_run = 200  # runs are pieces of arrays first, and short ones where letters differ
     assert peak < (48 << 20) + bytes_a_run * len(runs)

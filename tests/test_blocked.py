@@ -9,13 +9,13 @@ import pytest
 from contract_engines import assert_tile, make_engine, random_job, random_pairs
 from helpers import match_scoring, random_scoring
 
-from pysw_cl.engines import wavefront
-from pysw_cl.engines.counting import CountingEngine
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.engines.sweep import sweep
+from pysw_cl.engines.schedule_checker import CountingEngine
+from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.plan import make_plan
-from pysw_cl.tile import Border, EdgeArray, Edges, View, Want, pairs_inside
+from pysw_cl.planning.plan import make_plan
+from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.tile import Border, EdgeArray, Edges, View, Want, pairs_inside
 
 SCORING = match_scoring(2, -1, 3, 1)
 REFERENCE = ReferenceEngine()

@@ -82,7 +82,7 @@ def test_a_wrong_result_is_seen_and_made_small(
         [["GATTACAGATTACAGATTACA" * 3, "GATTACAGACCCTACAGATTTACA" * 3]],
         {"mode": "global", "strand": "plus", "output": "score"},
         {"B": 2},
-        {"pysw_cl.drivers.banded.LEAST_ROWS": 16},
+        {"pysw_cl.drivers.band_doubling.LEAST_ROWS": 16},
     )
     assert bench.check(case, "auto", "auto").kind == "same"
     monkeypatch.setattr(pysw_cl, "align", wrong)

@@ -17,13 +17,13 @@ from contract_engines import assert_edge, assert_tile, make_engine, random_job
 from helpers import match_scoring
 from saving import MODES, turned
 
-from pysw_cl.engines import chain as chain_module
-from pysw_cl.engines.base import Below, TileJob, TileResult
-from pysw_cl.engines.chain import Chain
-from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.engines.wavefront import chain as chain_module
+from pysw_cl.engines.wavefront.chain import Chain
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import InternalError
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.tile import EdgeArray
+from pysw_cl.tiles.contract import Below, TileJob, TileResult
+from pysw_cl.tiles.tile import EdgeArray
 
 PROTEIN = "ARNDCQEGHILKMFPSTWYV"
 DNA = match_scoring(5, -4, 3, 2)

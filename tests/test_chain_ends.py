@@ -20,7 +20,7 @@ from helpers import IMPORTS
 from saving import MODES, Enough, key, rows
 
 import pysw_cl
-from pysw_cl import sealed
+from pysw_cl.checkpoint import container
 from pysw_cl.errors import CheckpointError, DeviceError, Stopped
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import BoundKernel
@@ -119,16 +119,16 @@ def test_a_launch_that_fails(
 def test_a_disk_that_is_full(seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = letters(np.random.default_rng(15), 900, 300)
     how: dict[str, Any] = {"output": "path", "plan": plan_of("vector"), "device": "auto"}
-    put, left = sealed.SealedWriter.put, [20]
+    put, left = container.SealedWriter.put, [20]
 
     def full(self: Any, *args: Any) -> None:
         left[0] -= 1
         if left[0] < 0:
-            raise sealed.cannot_write(self.path, OSError(28, "No space left on device"))
+            raise container.cannot_write(self.path, OSError(28, "No space left on device"))
         put(self, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sealed.SealedWriter, "put", full)
+        patch.setattr(container.SealedWriter, "put", full)
         with pytest.raises(CheckpointError, match="No space left"):
             pysw_cl.align(a, b, **how, checkpoint=tmp_path, disk_size=60_000)
     assert seen.nothing_held() and not list(tmp_path.glob("*.part"))

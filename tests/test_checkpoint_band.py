@@ -10,8 +10,8 @@ import pytest
 from saving import TINY, Enough, interrupted, key, message, related, stop_at, turned
 
 import pysw_cl
-from pysw_cl import cli
-from pysw_cl.drivers import banded
+from pysw_cl.cli import main as cli
+from pysw_cl.drivers import band_doubling
 from pysw_cl.errors import Stopped
 
 pytestmark = pytest.mark.usefixtures("small")
@@ -31,7 +31,7 @@ def test_interrupted_anywhere(
     tmp_path: Path, free_ends: Any, max_cost: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ended again and again: no tile is computed twice, and nothing but the band."""
-    monkeypatch.setattr(banded, "MOST_BESIDE_PRUNING", banded.MOST_COVERED)
+    monkeypatch.setattr(band_doubling, "MOST_BESIDE_PRUNING", band_doubling.MOST_COVERED)
     a, b = related()
     for output in ("path", "score"):
         how = options(free_ends=free_ends, max_cost=max_cost, output=output)

@@ -15,7 +15,7 @@ from helpers import HERE, IMPORTS
 from saving import REFERENCE, key, pair, rows, tight
 
 import pysw_cl
-from pysw_cl import cli
+from pysw_cl.cli import main as cli
 
 ENV = dict(os.environ, PYTHONPATH=IMPORTS)
 
@@ -92,7 +92,7 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path, files: 
 
 
 def test_sizes_and_times() -> None:
-    from pysw_cl.cli_checkpoint import seconds, size
+    from pysw_cl.cli.checkpoint import seconds, size
 
     assert [size(text) for text in ("10", "1.5k", "3MB", "10G", "1T")] == [
         10,
@@ -114,7 +114,7 @@ def test_ctrl_c(tmp_path: Path, files: list[str]) -> None:
     """The first signal ends the run, says how to go on, and leaves a sound checkpoint."""
     folder = tmp_path / "job"
     code = (
-        "import sys; from saving import tight; from pysw_cl.cli import main\n"
+        "import sys; from saving import tight; from pysw_cl.cli.main import main\n"
         "with tight(): sys.exit(main(sys.argv[1:]))"
     )
     plan = "engine=reference,tile_cells=20,walk_cells=1000"  # some seconds

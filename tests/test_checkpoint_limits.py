@@ -21,8 +21,7 @@ from saving import (
 )
 
 import pysw_cl
-from pysw_cl import sealed
-from pysw_cl.drivers import pace
+from pysw_cl.checkpoint import container, interval
 from pysw_cl.drivers.traceback import grid_places, most_pieces
 from pysw_cl.errors import CheckpointError, InputError, PlanError, Stopped
 
@@ -57,11 +56,11 @@ def test_a_folder_of_another_job_or_of_none(tmp_path: Path) -> None:
 
 
 def test_a_newer_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pysw_cl import checkpoint
+    from pysw_cl.checkpoint import store
 
     a, b = pair(100)
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "FORMAT", 7)
+        patch.setattr(store, "FORMAT", 7)
         interrupted(tmp_path, 3, a, b, **options())
     for call in (
         lambda: pysw_cl.resume(tmp_path),
@@ -112,7 +111,7 @@ def test_disk_full(
 ) -> None:
     """Said clearly, and what was saved before is used when there is room again."""
     a, b = pair()
-    real, count = sealed.SealedWriter.put, [0]
+    real, count = container.SealedWriter.put, [0]
 
     class Full:
         def __init__(self, file: Any) -> None:
@@ -124,14 +123,14 @@ def test_disk_full(
         def __getattr__(self, name: str) -> Any:
             return getattr(self.file, name)
 
-    def put(self: sealed.SealedWriter, *args: Any) -> None:
+    def put(self: container.SealedWriter, *args: Any) -> None:
         count[0] += 1
         if count[0] > after:
             self._file = Full(self._file)  # type: ignore[assignment]
         real(self, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sealed.SealedWriter, "put", put)
+        patch.setattr(container.SealedWriter, "put", put)
         with pytest.raises(CheckpointError, match=r"(?s)cannot write.*No space left.*resume"):
             pysw_cl.align(a, b, output=output, checkpoint=tmp_path, **options())
     assert not list(tmp_path.glob("*.part"))
@@ -182,13 +181,13 @@ def test_rows_fill_the_disk_size(tmp_path: Path) -> None:
 def test_rows_as_far_apart_as_saving_is_cheap(tmp_path: Path, monkeypatch: Any) -> None:
     """Bands last some time, but grow step by step, because pruning may have made one fast."""
     a, b = pair(600)
-    monkeypatch.setattr(pace, "LEAST_SECONDS", 2.0)
+    monkeypatch.setattr(interval, "LEAST_SECONDS", 2.0)
     pysw_cl.align(a, b, output="score", checkpoint=tmp_path, plan=REFERENCE)
     bands = [path.name.split("-")[1:] for path in rows(tmp_path)]
     heights = [int(end) - int(start) for start, end in bands]
-    assert heights[0] == -(-600 // pace.MOST_ROWS) and sum(heights) == 600
+    assert heights[0] == -(-600 // interval.MOST_ROWS) and sum(heights) == 600
     for before, height in pairwise(heights):
-        assert before < height <= 2 * pace.MOST_GROWTH * before or height == heights[-1]
+        assert before < height <= 2 * interval.MOST_GROWTH * before or height == heights[-1]
 
 
 # Stopping

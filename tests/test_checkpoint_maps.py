@@ -13,14 +13,15 @@ import pytest
 from saving import Enough, interrupted, key, options, pair, rows, stop_at, tight, turned
 
 import pysw_cl
-from pysw_cl import checkpoint, saved_job
+from pysw_cl.checkpoint import run as saved_job
+from pysw_cl.checkpoint import store as checkpoint
+from pysw_cl.checkpoint.container import SealedFile
+from pysw_cl.checkpoint.edges import SavedBand
 from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.engines import reference
-from pysw_cl.engines.sweep import Area
-from pysw_cl.scoring import make_scoring
-from pysw_cl.sealed import SealedFile
-from pysw_cl.stored_edges import SavedBand
-from pysw_cl.tile_map import MOST, TileMap
+from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.tiles.sweep import Area
+from pysw_cl.tiles.tile_map import MOST, TileMap
 
 SMALL = {"engine": "reference", "tile_cells": 900, "walk_cells": 1000}
 
@@ -67,8 +68,8 @@ def test_one_band_has_the_map_of_a_plain_run(tmp_path: Path, mode: str, strand: 
     plain = pysw_cl.align(turned(a), b, **how)
     del how["max_cost"]
     with (
-        mock.patch("pysw_cl.drivers.pace.MOST_ROWS", 1),
-        mock.patch("pysw_cl.drivers.pace.FILL_TIMES", 1 << 30),
+        mock.patch("pysw_cl.checkpoint.interval.MOST_ROWS", 1),
+        mock.patch("pysw_cl.checkpoint.interval.FILL_TIMES", 1 << 30),
     ):
         found = pysw_cl.align(turned(a), b, checkpoint=tmp_path, **how)
     assert found.tiles is not None
@@ -225,7 +226,7 @@ def test_maps_of_bands_are_joined(count: int) -> None:
 
 def test_pictures_of_resumed_runs(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from pysw_cl.plot import draw
+    from pysw_cl.results.plot import draw
 
     a, b = pair(250)
     with tight():

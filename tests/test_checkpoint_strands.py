@@ -23,15 +23,18 @@ from saving import (
 )
 
 import pysw_cl
-from pysw_cl import checkpoint, cli, likely_strand, saved_job
+from pysw_cl.checkpoint import run as saved_job
+from pysw_cl.checkpoint import store
+from pysw_cl.cli import main as cli
 from pysw_cl.errors import CheckpointError, InputError, Stopped
+from pysw_cl.sequences import likely_strand
 
 pytestmark = pytest.mark.usefixtures("small")
 
 
 def first(minus: bool) -> Any:
     """A new folder begins with the minus strand, or with plus."""
-    return mock.patch.object(checkpoint, "likely_minus", lambda frame: minus)
+    return mock.patch.object(store, "likely_minus", lambda frame: minus)
 
 
 def both(**more: Any) -> dict[str, Any]:
@@ -110,7 +113,7 @@ def test_ended_between_the_strands(tmp_path: Path, place: str, time: int) -> Non
     """Before and after the first strand's result is there, and its rows are gone."""
     a, b = texts("minus")
     expected = pysw_cl.align(a, b, strand="both", plan=REFERENCE)
-    owner: Any = saved_job if hasattr(saved_job, place) else checkpoint.Store
+    owner: Any = saved_job if hasattr(saved_job, place) else store.Store
     real, left = getattr(owner, place), [time]
 
     def dying(*args: Any, **kwargs: Any) -> Any:

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 import pytest
 
 import pysw_cl
-from pysw_cl import cli
+from pysw_cl.cli import main as cli
+from pysw_cl.cli.progress import ProgressBar
 from pysw_cl.errors import InternalError
-from pysw_cl.progress import ProgressBar
 
 A = "ACGTTACGATTGCA"
 B = "ACGTACGATAGCA"
@@ -58,7 +58,7 @@ def process(*argv: str, **kwargs: object) -> subprocess.CompletedProcess[bytes]:
 
 def test_help_needs_neither_numpy_nor_opencl() -> None:
     code = (
-        "import sys; from pysw_cl.cli import main; assert main(['--help']) == 0; "
+        "import sys; from pysw_cl.cli.main import main; assert main(['--help']) == 0; "
         "sys.exit(bool({'numpy', 'pyopencl'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import pysw_cl
-from pysw_cl import cli
-from pysw_cl.cli_region import letter_range
-from pysw_cl.formats.pair import text as pair_text
+from pysw_cl.cli import main as cli
+from pysw_cl.cli.region import letter_range
+from pysw_cl.results.formats.pair import text as pair_text
 
 QUERY = "CCCCATGTAATCAACGTTGCA"
 TARGET = "AGATTACAGTGCAACGAA"

@@ -29,11 +29,11 @@ from contract_engines import (
 )
 from helpers import match_scoring, random_pair, random_scoring
 
-from pysw_cl.engines import wavefront
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.engines.sweep import sweep
+from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.errors import InternalError
-from pysw_cl.tile import (
+from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.tile import (
     NEG,
     REACH,
     Border,

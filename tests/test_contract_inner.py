@@ -21,20 +21,20 @@ from helpers import match_scoring, random_codes, random_scoring
 from widths import DNA, SMALL, engine_of, made_job
 
 from pysw_cl.drivers import traceback
+from pysw_cl.drivers.find_end import find_end
 from pysw_cl.drivers.problem import FreeEnds, Problem
-from pysw_cl.drivers.score import find_end
 from pysw_cl.drivers.traceback import grid_places, walk_back
-from pysw_cl.engines import wavefront
-from pysw_cl.engines.base import Engine, TileJob, TileResult
-from pysw_cl.engines.counting import ORDERS, CountingEngine
-from pysw_cl.engines.parts import by_parts
 from pysw_cl.engines.reference import ReferenceEngine, align_reference
-from pysw_cl.engines.start_grid import SavedGrid
-from pysw_cl.engines.sweep import sweep
+from pysw_cl.engines.schedule_checker import ORDERS, CountingEngine
+from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.errors import InternalError
-from pysw_cl.plan import Plan, make_plan
-from pysw_cl.scoring import Scoring
-from pysw_cl.tile import NEG, Border, Bound, Edge, EdgeArray, Edges, Limits, View, Want
+from pysw_cl.planning.plan import Plan, make_plan
+from pysw_cl.scoring.scoring import Scoring
+from pysw_cl.tiles.contract import Engine, TileJob, TileResult
+from pysw_cl.tiles.special_lines import SavedGrid
+from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.tile import NEG, Border, Bound, Edge, EdgeArray, Edges, Limits, View, Want
+from pysw_cl.tiles.tile_split import by_parts
 
 SCORING = match_scoring(2, -1, 3, 1)
 REFERENCE = ReferenceEngine()

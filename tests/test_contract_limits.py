@@ -20,14 +20,14 @@ from contract_engines import (
 )
 from helpers import match_scoring, mutated, random_pair, random_scoring
 
-from pysw_cl.edges import AT_H, IN_E, IN_F, end_score, start_edges
-from pysw_cl.engines.base import TileJob, TileResult
-from pysw_cl.engines.counting import CountingEngine
 from pysw_cl.engines.reference import Matrices
-from pysw_cl.engines.sweep import sweep
-from pysw_cl.plan import Plan
-from pysw_cl.scoring import Scoring
-from pysw_cl.tile import (
+from pysw_cl.engines.schedule_checker import CountingEngine
+from pysw_cl.planning.plan import Plan
+from pysw_cl.scoring.scoring import Scoring
+from pysw_cl.tiles.contract import TileJob, TileResult
+from pysw_cl.tiles.gap_edges import AT_H, IN_E, IN_F, end_score, start_edges
+from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.tile import (
     NEG,
     Border,
     Bound,

@@ -11,12 +11,12 @@ from aligning import needs_lanes
 from contract_engines import assert_edge, assert_tile
 from helpers import match_scoring, random_pair
 
-from pysw_cl.engines.base import TileJob
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.plan import FORMS, make_plan
-from pysw_cl.tile import Border
+from pysw_cl.planning.plan import FORMS, make_plan
+from pysw_cl.tiles.contract import TileJob
+from pysw_cl.tiles.tile import Border
 
 #: T stays what the device asks for where lanes are those of a warp.
 LANES: dict[str, dict[str, Any]] = {

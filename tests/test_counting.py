@@ -15,19 +15,19 @@ from helpers import match_scoring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pysw_cl.drivers.find_end import find_end
 from pysw_cl.drivers.problem import FreeEnds, Problem
-from pysw_cl.drivers.score import find_end
 from pysw_cl.drivers.traceback import walk_back
-from pysw_cl.engines.base import TileJob, TileResult
-from pysw_cl.engines.counting import ORDERS, CountingEngine, TileCount
+from pysw_cl.engines.schedule_checker import ORDERS, CountingEngine, TileCount
 from pysw_cl.engines.schedule_launches import Ticketed, TicketedLaunch
 from pysw_cl.engines.schedule_tile import ScheduleTile, StripSweep
-from pysw_cl.engines.start_grid import SavedGrid
-from pysw_cl.engines.sweep import sweep
 from pysw_cl.errors import InternalError, PlanError
-from pysw_cl.grid import LONG, SHORT, Grid, Launch, fit
-from pysw_cl.plan import Plan
-from pysw_cl.tile import Edge, EdgeArray, Edges, View
+from pysw_cl.planning.geometry import LONG, SHORT, Grid, Launch, fit
+from pysw_cl.planning.plan import Plan
+from pysw_cl.tiles.contract import TileJob, TileResult
+from pysw_cl.tiles.special_lines import SavedGrid
+from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.tile import Edge, EdgeArray, Edges, View
 
 SCORING = match_scoring(1, -1, 1, 1)
 #: (m, n, B, T, alpha): what is at a limit of some kind.
@@ -286,7 +286,7 @@ def test_blocks_that_are_too_narrow_are_noticed(monkeypatch: pytest.MonkeyPatch)
     """What n >= 2 B T is for: in narrower blocks a long phase meets columns still owed."""
     monkeypatch.setattr(Grid, "__post_init__", lambda grid: None)
     monkeypatch.setattr(
-        "pysw_cl.engines.counting.fit",
+        "pysw_cl.engines.schedule_checker.fit",
         lambda m, n, B, T, alpha, form: Grid(m, n, B, T, alpha, form),
     )
     check(count(CountingEngine(plan(3, 4, 2, "two-phase")), 80, 24))

@@ -18,16 +18,16 @@ from aligning import NO_FREE_ENDS, align_case, ends, moves, needs_lanes
 from helpers import IMPORTS, random_case
 
 import pysw_cl
-from pysw_cl.engines.packed_edge import PACK, UNPACK
 from pysw_cl.engines.reference import align_reference
-from pysw_cl.engines.tile_kernel import kernel_spec
-from pysw_cl.engines.walks import TRACE
+from pysw_cl.engines.wavefront.compressed_edge import PACK, UNPACK
+from pysw_cl.engines.wavefront.device_traceback import TRACE
+from pysw_cl.engines.wavefront.kernel import kernel_spec
 from pysw_cl.errors import DeviceError, InternalError, PlanError
 from pysw_cl.opencl import device as device_module
 from pysw_cl.opencl import program
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import QUIRKS, advice
-from pysw_cl.plan import FORMS, LANE_SETS
+from pysw_cl.planning.plan import FORMS, LANE_SETS
 
 CPU, GPU, ACCELERATOR, CUSTOM = 2, 4, 8, 16
 A, B = "ACGTTACGATTGCA", "ACGTACGATAGCA"

@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pysw_cl
-from pysw_cl import align, api
-from pysw_cl.alphabet import COMPLEMENT
+from pysw_cl import align
+from pysw_cl.api import align as api
 from pysw_cl.errors import InputError, SequenceError
-from pysw_cl.formats import paf, pair
-from pysw_cl.results import Alignment
-from pysw_cl.sequences import Sequence, as_letters
+from pysw_cl.results.alignment import Alignment
+from pysw_cl.results.formats import paf, pair
+from pysw_cl.sequences.alphabet import COMPLEMENT
+from pysw_cl.sequences.sequence import Sequence, as_letters
 
 OTHER = dict(zip("ACGTURYSWKMBDHVN", "TGCAAYRSWMKVHDBN", strict=True))
 REFERENCE = {"engine": "reference", "tile_cells": 200, "walk_cells": 64}

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from aligning import needs_lanes
 
-from pysw_cl._kernels import shipped
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import joined_source
-from pysw_cl.plan import LANE_SETS
+from pysw_cl.opencl.resources import shipped
+from pysw_cl.planning.plan import LANE_SETS
 
 WIDE = sorted({lane_set.wide for lane_set in LANE_SETS.values()})
 

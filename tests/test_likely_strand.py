@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pysw_cl import align, likely_strand
-from pysw_cl.alphabet import COMPLEMENT
-from pysw_cl.frame import Frame
-from pysw_cl.likely_strand import K, likely_minus, sampled
+from pysw_cl import align
+from pysw_cl.sequences import likely_strand
+from pysw_cl.sequences.alphabet import COMPLEMENT
+from pysw_cl.sequences.coordinates import Frame
+from pysw_cl.sequences.likely_strand import K, likely_minus, sampled
 
 ACGT = np.frombuffer(b"ACGT", np.uint8)
 

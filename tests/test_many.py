@@ -13,12 +13,12 @@ from helpers import ALL_FREE_ENDS, match_scoring, random_scoring
 from many import LANES, OUTPUTS, as_text, check, options, random_pairs, skip_lanes
 
 import pysw_cl
-from pysw_cl._kernels import kernel_source
-from pysw_cl.drivers import batch, packing
-from pysw_cl.drivers.found import FIELDS
+from pysw_cl.api.many import align_many_stats
+from pysw_cl.drivers import batch, batch_layout
+from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.errors import InputError, RangeError, ScoringError, SequenceError
-from pysw_cl.many import align_many_stats
-from pysw_cl.sequences import Sequence
+from pysw_cl.opencl.resources import kernel_source
+from pysw_cl.sequences.sequence import Sequence
 
 SIZES = [(1, 60), (5, 30), (40, 12), (100, 30), (70, 60)]
 
@@ -183,22 +183,22 @@ def test_one_long_pair_among_short_ones() -> None:
 
 
 def test_lonely() -> None:
-    part = packing.Part(
+    part = batch_layout.Part(
         np.arange(5),
         np.zeros(0, np.uint8),
         np.array([[0, m, 0, 10] for m in (100, 10, 60, 49, 300)], np.int32),
     )
-    assert packing.lonely(part, 99, 2).tolist() == [False, False, False, False, True]
-    assert packing.lonely(part, 99, 3).tolist() == [True, False, False, False, True]
-    assert packing.lonely(part, 5000, 3).tolist() == [False] * 5
+    assert batch_layout.lonely(part, 99, 2).tolist() == [False, False, False, False, True]
+    assert batch_layout.lonely(part, 99, 3).tolist() == [True, False, False, False, True]
+    assert batch_layout.lonely(part, 5000, 3).tolist() == [False] * 5
 
 
 def test_order_keeps_every_pair() -> None:
     rng = np.random.default_rng(0)
     rows = np.zeros((1000, 4), np.int32)
     rows[:, [1, 3]] = rng.integers(1, 32_000, (1000, 2))
-    part = packing.Part(np.arange(1000), np.zeros(0, np.uint8), rows)
-    ordered = packing.in_order(part, 16)
+    part = batch_layout.Part(np.arange(1000), np.zeros(0, np.uint8), rows)
+    ordered = batch_layout.in_order(part, 16)
     assert sorted(ordered.index.tolist()) == list(range(1000))
     assert (ordered.pairs == rows[ordered.index]).all()
     groups = ordered.pairs[: 1000 // 16 * 16].reshape(-1, 16, 4)

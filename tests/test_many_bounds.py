@@ -10,14 +10,14 @@ from aligning import NO_FREE_ENDS
 from helpers import ALL_FREE_ENDS, Case, make_scoring, match_scoring
 from many import check, skip_lanes
 
-from pysw_cl.engines.batch_bounds import (
+from pysw_cl.engines.batch.bounds import (
     counts_fit,
     global_fits,
     local_floor,
     local_limit,
     local_width,
 )
-from pysw_cl.scoring import Scoring
+from pysw_cl.scoring.scoring import Scoring
 
 SCORINGS = [
     match_scoring(1, -3, 3, 2),

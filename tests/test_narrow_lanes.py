@@ -12,14 +12,14 @@ import pytest
 from aligning import needs_lanes
 from test_lanes import COMMENT, names_of
 
-from pysw_cl._kernels import shipped
-from pysw_cl.engines.tile_kernel import PACKED_GAIN, backwards, kernel_spec, state_bytes
+from pysw_cl.engines.wavefront.kernel import PACKED_GAIN, backwards, kernel_spec, state_bytes
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import joined_source
-from pysw_cl.plan import LANE_SETS, make_plan
-from pysw_cl.tile import NEG
+from pysw_cl.opencl.resources import shipped
+from pysw_cl.planning.plan import LANE_SETS, make_plan
+from pysw_cl.tiles.tile import NEG
 
 #: Rows a lane, letters, columns of the target, the step looked at.
 R, WIDE, COLUMNS, STEP = 3, 5, 9, 4

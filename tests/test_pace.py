@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pysw_cl.drivers import pace
-from pysw_cl.drivers.pace import Pace
+from pysw_cl.checkpoint import interval
+from pysw_cl.checkpoint.interval import Pace
 
 GIB = 1 << 30
 
@@ -19,7 +19,7 @@ class Run:
 
     def __init__(self, patch: pytest.MonkeyPatch, m: int, n: int, speed: float, **how: Any) -> None:
         self.now, self.m, self.n, self.speed = 0.0, m, n, speed
-        patch.setattr(pace, "time", SimpleNamespace(monotonic=lambda: self.now))
+        patch.setattr(interval, "time", SimpleNamespace(monotonic=lambda: self.now))
         given = {"quantum": 1000, "busy_rows": 2000, "disk_size": None, "used": 0, "free": 1 << 50}
         self.pace = Pace(m, n, **{**given, "stop_at": None, **how})
 
@@ -44,7 +44,7 @@ class Run:
 
 def test_a_slow_device_gets_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     heights = Run(monkeypatch, 5_000_000, 5_000_000, 4e9).heights(1_500_000)
-    assert 120 <= len(heights) <= pace.MOST_ROWS
+    assert 120 <= len(heights) <= interval.MOST_ROWS
 
 
 def test_a_fast_device_gets_few(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_little_is_waited_for_in_a_chain(monkeypatch: pytest.MonkeyPatch) -> Non
     run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
     run.pace.chained((12_000, 12_000))
     heights = run.heights(1_500_000, begun=7)
-    assert min(heights[:-1]) >= 5_000_000 / pace.MOST_ROWS and max(heights) <= 60_000
+    assert min(heights[:-1]) >= 5_000_000 / interval.MOST_ROWS and max(heights) <= 60_000
 
 
 def test_a_chain_waits_for_the_writer(monkeypatch: pytest.MonkeyPatch) -> None:

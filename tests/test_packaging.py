@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import pysw_cl
-from pysw_cl._kernels import kernel_source, shipped
 from pysw_cl.errors import InternalError
+from pysw_cl.opencl.resources import kernel_source, shipped
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -8,11 +8,11 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from pysw_cl.engines.packed_edge import CELLS, PIECE, PackedEdge
+from pysw_cl.engines.wavefront.compressed_edge import CELLS, PIECE, PackedEdge
 from pysw_cl.errors import InternalError
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.tile import NEG, Border, Edge
+from pysw_cl.tiles.tile import NEG, Border, Edge
 
 #: Most raw blocks of a short edge.
 RAW_BLOCKS = 64
@@ -130,7 +130,7 @@ def test_a_long_edge_takes_little_memory() -> None:
 def test_more_than_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     """What passes between host and device does so a piece at a time."""
     assert PIECE % CELLS == 0
-    monkeypatch.setattr("pysw_cl.engines.packed_edge.PIECE", 64)
+    monkeypatch.setattr("pysw_cl.engines.wavefront.compressed_edge.PIECE", 64)
     runtime, rng = get_runtime("auto"), np.random.default_rng(2)
     for length in (63, 64, 65, 1000):
         edge = real_edge(rng, length, 11, 2)

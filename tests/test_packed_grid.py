@@ -13,20 +13,20 @@ from saving import key
 from side_by_side import HOW, constants, every_plan, pairs, plan_of, related, watched
 
 import pysw_cl
-from pysw_cl.drivers import path as path_module
 from pysw_cl.drivers import traceback
-from pysw_cl.drivers.ahead import Ahead
-from pysw_cl.drivers.path import path_bytes
+from pysw_cl.drivers import traceback_state as path_module
+from pysw_cl.drivers.speculative_traceback import Ahead
 from pysw_cl.drivers.traceback import GRID_SHARE, most_pieces
-from pysw_cl.engines.packed_edge import PACKED_BYTES, PackedEdge, holds
-from pysw_cl.engines.start_grid import SavedGrid, StartGrid
-from pysw_cl.engines.sweep import Area, cuts, sweep
-from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.drivers.traceback_state import path_bytes
+from pysw_cl.engines.wavefront.compressed_edge import PACKED_BYTES, PackedEdge, holds
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import DeviceError
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.plan import make_plan
-from pysw_cl.scoring import make_scoring
-from pysw_cl.tile import Border, Edge, EdgeArray, Edges, KeptEdge, View, Want
+from pysw_cl.planning.plan import make_plan
+from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.tiles.special_lines import SavedGrid, StartGrid
+from pysw_cl.tiles.sweep import Area, cuts, sweep
+from pysw_cl.tiles.tile import Border, Edge, EdgeArray, Edges, KeptEdge, View, Want
 
 
 @pytest.fixture

@@ -10,15 +10,17 @@ import pytest
 from side_by_side import Seen, constants, every_plan, pairs, plan_of, watched
 
 import pysw_cl
-from pysw_cl import api, in_threads, path_reader
-from pysw_cl.drivers.path import Path
-from pysw_cl.engines import side_by_side
+from pysw_cl.api import align
+from pysw_cl.drivers.traceback_state import Path
+from pysw_cl.engines.wavefront import tile_batch
 from pysw_cl.errors import InternalError
-from pysw_cl.frame import Frame
-from pysw_cl.path_reader import FoundPath, PathReader
-from pysw_cl.results import Alignment
-from pysw_cl.scoring import Scoring, make_scoring
-from pysw_cl.tile import Hit
+from pysw_cl.results import cigar_builder
+from pysw_cl.results.alignment import Alignment
+from pysw_cl.results.cigar_builder import FoundPath, PathReader
+from pysw_cl.scoring.scoring import Scoring, make_scoring
+from pysw_cl.sequences import parallel
+from pysw_cl.sequences.coordinates import Frame
+from pysw_cl.tiles.tile import Hit
 
 ACGT = np.frombuffer(b"ACGTN", np.uint8)
 REFERENCE = {"plan": {"engine": "reference"}}
@@ -27,7 +29,7 @@ REFERENCE = {"plan": {"engine": "reference"}}
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many pieces of a short path."""
-    monkeypatch.setattr(path_reader, "PIECE", 16)
+    monkeypatch.setattr(cigar_builder, "PIECE", 16)
 
 
 def random_path(rng: np.random.Generator, minus: bool) -> tuple[Frame, np.ndarray, Hit]:
@@ -137,7 +139,7 @@ def test_no_more_is_read_than_there_is_time_for() -> None:
 
 
 def test_a_short_path_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_threads, "ThreadPoolExecutor", None)
+    monkeypatch.setattr(parallel, "ThreadPoolExecutor", None)
     r = pysw_cl.align("ACGT" * 30, "ACGT" * 20 + "ACT" * 5, **REFERENCE)
     assert r.rescore() == r.score > 0
 
@@ -160,7 +162,7 @@ def test_a_path_is_scored_once(monkeypatch: pytest.MonkeyPatch, options: Any) ->
 
 
 def test_a_worse_path_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    search = api.search
+    search = align.search
 
     def worse(*args: Any, **options: Any) -> Any:
         end, path, tiles = search(*args, **options)
@@ -168,7 +170,7 @@ def test_a_worse_path_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         path.row, path.column = path.row - 1, path.column - 1
         return end, path, tiles
 
-    monkeypatch.setattr(api, "search", worse)
+    monkeypatch.setattr(align, "search", worse)
     with pytest.raises(InternalError, match=r"the path scores 10, not 20; please report"):
         pysw_cl.align("T" + "ACGTA" * 4, "G" + "ACGTA" * 4, **REFERENCE)
 
@@ -191,7 +193,7 @@ def test_beside_the_walk(lanes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(lanes)
     seen: Seen = watched(monkeypatch)
     constants(monkeypatch, MOST_TILES=2, SIDE=300)
-    monkeypatch.setattr(side_by_side, "running", lambda runtime, event: True)
+    monkeypatch.setattr(tile_batch, "running", lambda runtime, event: True)
     looks: list[int] = []
     look = PathReader.look
 

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pysw_cl import align, cli
-from pysw_cl.engines.sweep import Area
+from pysw_cl import align
+from pysw_cl.cli import main as cli
 from pysw_cl.errors import FormatError, InputError
-from pysw_cl.plot import MOST_TILE, path_points, picture_plan
-from pysw_cl.results import Alignment
-from pysw_cl.runs import Runs
-from pysw_cl.scoring import make_scoring
-from pysw_cl.sequences import Sequence
-from pysw_cl.tile_map import MOST, TileMap
+from pysw_cl.results.alignment import Alignment
+from pysw_cl.results.cigar import Runs
+from pysw_cl.results.plot import MOST_TILE, path_points, picture_plan
+from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.sequences.sequence import Sequence
+from pysw_cl.tiles.sweep import Area
+from pysw_cl.tiles.tile_map import MOST, TileMap
 
 PLAN = {"engine": "reference", "tile_cells": 400}
 MAGIC = {".png": b"\x89PNG\r\n", ".pdf": b"%PDF", ".svg": b"<?xml"}
@@ -223,7 +224,7 @@ def test_the_image_has_the_path_in_red_and_the_pruned_area_in_grey(tmp_path: Pat
 
 def test_what_is_drawn() -> None:
     pytest.importorskip("matplotlib")
-    from pysw_cl.plot import draw
+    from pysw_cl.results.plot import draw
 
     query, target = texts()
     for strand, text in (("plus", query), ("minus", complement(query))):

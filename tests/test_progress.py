@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from pysw_cl.progress import Estimate, ProgressBar, duration
+from pysw_cl.cli.progress import Estimate, ProgressBar, duration
 
 
 def test_progress_bar() -> None:

@@ -11,11 +11,11 @@ from aligning import needs_lanes
 from widths import made_job
 
 import pysw_cl
-from pysw_cl.api import make_engine
-from pysw_cl.drivers import pair
-from pysw_cl.drivers.banded import Banded
+from pysw_cl.api.align import make_engine
+from pysw_cl.drivers import align_pair
+from pysw_cl.drivers.band_doubling import Banded
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.scoring import make_scoring
+from pysw_cl.scoring.scoring import make_scoring
 
 PLANS: list[dict[str, Any]] = [
     {"lanes": "vector", "T": 4, "alpha": 2, "chunk": 7, "B": 3},
@@ -109,7 +109,7 @@ def test_global_pairs_are_pruned_by_a_score_that_is_known(
     may be far below 0."""
     needs_lanes(plan["lanes"])
     known: list[int] = []
-    monkeypatch.setattr(pair, "find_end_banded", lambda *_, **__: Banded(least=known[0]))
+    monkeypatch.setattr(align_pair, "find_end_banded", lambda *_, **__: Banded(least=known[0]))
     rng = np.random.default_rng(9 + shift)
     pruned = 0
     for k in range(25):

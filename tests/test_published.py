@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 import pysw_cl
 from pysw_cl.engines.reference import ReferenceAlignment, align_reference
-from pysw_cl.scoring import Scoring
+from pysw_cl.scoring.scoring import Scoring
 
 Aligner = Callable[[str, str, Scoring, str, FreeEnds], Any]
 

@@ -7,13 +7,13 @@ import pytest
 from aligning import needs_lanes
 from helpers import match_scoring, mutated, random_codes
 
-from pysw_cl.engines.base import TileJob
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.buffers import LASTING, MOST_PARTS, Arena, Buffers
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.plan import make_plan
-from pysw_cl.tile import Border
+from pysw_cl.planning.plan import make_plan
+from pysw_cl.tiles.contract import TileJob
+from pysw_cl.tiles.tile import Border
 
 TILES = 250
 

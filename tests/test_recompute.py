@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import pysw_cl
-from pysw_cl import cli, recompute
-from pysw_cl.drivers import batch
-from pysw_cl.engines.base import Walk
-from pysw_cl.engines.walks import DeviceDirections
+from pysw_cl.api.many import align_many_stats
+from pysw_cl.cli import main as cli
+from pysw_cl.drivers import batch, recompute
+from pysw_cl.engines.wavefront.device_traceback import DeviceDirections
 from pysw_cl.errors import InternalError, RecomputedWarning
-from pysw_cl.many import align_many_stats
+from pysw_cl.tiles.contract import Walk
 
 PLAN = {"T": 4, "alpha": 2, "B": 2, "lanes": "vector", "form": "ticketed"}
 QUERY = "ACGTTGCAGGATTACACCATGATTACAGG" * 3

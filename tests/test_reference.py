@@ -28,14 +28,10 @@ from hypothesis import strategies as st
 from skbio import SubstitutionMatrix
 from skbio.alignment import align_score, pair_align
 
-from pysw_cl.engines.base import TileJob
-from pysw_cl.engines.reference import (
-    ReferenceAlignment,
-    ReferenceEngine,
-    align_reference,
-)
+from pysw_cl.engines.reference import ReferenceAlignment, ReferenceEngine, align_reference
 from pysw_cl.errors import InputError
-from pysw_cl.tile import NEG, Border, Edge
+from pysw_cl.tiles.contract import TileJob
+from pysw_cl.tiles.tile import NEG, Border, Edge
 
 biopython: Any = Align  # it has no types
 NO_FREE_ENDS: FreeEnds = (False, False, False, False)

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pysw_cl.errors import InputError, InternalError
-from pysw_cl.formats import paf, pair
-from pysw_cl.results import Alignment, Stats, unscale
-from pysw_cl.runs import Runs
-from pysw_cl.scoring import make_scoring
-from pysw_cl.sequences import Sequence, as_letters
+from pysw_cl.results.alignment import Alignment, Stats, unscale
+from pysw_cl.results.cigar import Runs
+from pysw_cl.results.formats import paf, pair
+from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.sequences.sequence import Sequence, as_letters
 
 OPS = "=XID"
 

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from pysw_cl.alphabet import AMBIGUITY, NO_CODE
 from pysw_cl.errors import RangeError, ScoringError, SequenceError
-from pysw_cl.matrices import load_matrix, matrix_names
-from pysw_cl.precision import LOCAL_LIMIT, check_range
-from pysw_cl.scoring import SCORE_LIMIT, Scoring, make_scoring
-from pysw_cl.sequences import as_letters
+from pysw_cl.scoring.matrices import load_matrix, matrix_names
+from pysw_cl.scoring.precision import LOCAL_LIMIT, check_range
+from pysw_cl.scoring.scoring import SCORE_LIMIT, Scoring, make_scoring
+from pysw_cl.sequences.alphabet import AMBIGUITY, NO_CODE
+from pysw_cl.sequences.sequence import as_letters
 
 
 def score(scoring: Scoring, query: str, target: str) -> int:

@@ -7,10 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pysw_cl.checkpoint.container import (
+    DamagedFile,
+    SealedFile,
+    SealedWriter,
+    pack_edge,
+    unpack_edge,
+)
+from pysw_cl.checkpoint.edges import BandWriter, StoredEdge, Writer
 from pysw_cl.errors import CheckpointError
-from pysw_cl.sealed import DamagedFile, SealedFile, SealedWriter, pack_edge, unpack_edge
-from pysw_cl.stored_edges import BandWriter, StoredEdge, Writer
-from pysw_cl.tile import NEG, Edge
+from pysw_cl.tiles.tile import NEG, Edge
 
 
 def random_edge(rng: np.random.Generator, length: int) -> Edge:

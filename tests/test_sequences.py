@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pysw_cl.errors import FormatError, InputError, SequenceError
-from pysw_cl.sequences import Sequence, as_letters, as_sequence, read_fasta
+from pysw_cl.sequences.sequence import Sequence, as_letters, as_sequence, read_fasta
 
 
 def records(path: str | Path) -> list[tuple[str, str, str]]:

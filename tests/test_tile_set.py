@@ -17,17 +17,17 @@ from side_by_side import (
 )
 
 import pysw_cl
-from pysw_cl.engines.base import TileJob
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
-from pysw_cl.engines.side_by_side import SideBySide
-from pysw_cl.engines.sweep import Area
-from pysw_cl.engines.tile_set import ANYWHERE, Part, TileSet
-from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
+from pysw_cl.engines.wavefront.tile_batch import SideBySide
+from pysw_cl.engines.wavefront.tile_batch_layout import ANYWHERE, Part, TileSet
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.plan import make_plan
-from pysw_cl.scoring import Scoring
-from pysw_cl.tile import NEG, REACH, Edge, EdgeArray, Edges, Ints, KeptEdge, View
+from pysw_cl.planning.plan import make_plan
+from pysw_cl.scoring.scoring import Scoring
+from pysw_cl.tiles.contract import TileJob
+from pysw_cl.tiles.sweep import Area
+from pysw_cl.tiles.tile import NEG, REACH, Edge, EdgeArray, Edges, Ints, KeptEdge, View
 
 
 def tiles_of(

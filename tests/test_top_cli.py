@@ -8,7 +8,7 @@ import pytest
 from test_cli import fails, fasta, run
 
 import pysw_cl
-from pysw_cl.formats import paf
+from pysw_cl.results.formats import paf
 
 A, B = "ACGTACGTTTGGGG", "ACGTACGCCGGGG"
 OPTIONS = ("--top", "3", "--match", "2", "--gap-open", "4", "--plan", "engine=reference")

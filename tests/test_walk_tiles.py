@@ -14,14 +14,14 @@ from helpers import match_scoring, mutated, random_codes
 from numpy.typing import NDArray
 from test_walks import GROUPS, engine_of, job_of, same_walk
 
-from pysw_cl.engines.base import TileJob, Walk
 from pysw_cl.engines.reference import ReferenceDirections, fill
-from pysw_cl.engines.walks import DeviceDirections, TiledMoves
-from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.engines.wavefront.device_traceback import DeviceDirections, TiledMoves
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.scoring import Scoring
-from pysw_cl.tile import Edge
+from pysw_cl.scoring.scoring import Scoring
+from pysw_cl.tiles.contract import TileJob, Walk
+from pysw_cl.tiles.tile import Edge
 
 #: Lanes, T and alpha: few lanes, more rows than a word of moves holds, lanes in lock step.
 SHAPES = [("vector32", 4, 2), ("vector32", 8, 9), ("warp32", 0, 4), ("warp32", 0, 8)]

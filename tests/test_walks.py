@@ -14,15 +14,15 @@ from contract_engines import random_job
 from helpers import match_scoring, mutated, random_scoring
 
 from pysw_cl.drivers.traceback import LEAST_SIDE, grid_places
-from pysw_cl.engines.base import Directions, TileJob, Walk
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.engines.tile_run import moves_bytes
-from pysw_cl.engines.walks import DeviceDirections
-from pysw_cl.engines.wavefront import WavefrontEngine
-from pysw_cl.grid import fit
+from pysw_cl.engines.wavefront.device_traceback import DeviceDirections
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
+from pysw_cl.engines.wavefront.tile import moves_bytes
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import DEFAULTS
-from pysw_cl.plan import Plan, default_plan, make_plan
+from pysw_cl.planning.geometry import fit
+from pysw_cl.planning.plan import Plan, default_plan, make_plan
+from pysw_cl.tiles.contract import Directions, TileJob, Walk
 
 REFERENCE = ReferenceEngine()
 #: T and alpha: one lane, few, one row, more rows than a word of moves holds, many.

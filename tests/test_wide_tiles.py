@@ -9,8 +9,8 @@ import pytest
 from helpers import mutated
 
 import pysw_cl
-from pysw_cl.engines import sweep
-from pysw_cl.engines.sweep import tile_shape
+from pysw_cl.tiles import sweep
+from pysw_cl.tiles.sweep import tile_shape
 
 SIDE, CELLS = 1 << 23, 1 << 46
 

@@ -11,14 +11,14 @@ from aligning import needs_lanes
 from contract_engines import assert_tile, frozen
 from helpers import make_scoring, match_scoring, random_pair
 
-from pysw_cl.engines.base import TileJob, TileResult
 from pysw_cl.engines.reference import ReferenceEngine, fill
-from pysw_cl.engines.wavefront import WavefrontEngine
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.plan import make_plan
-from pysw_cl.precision import Bounds
-from pysw_cl.scoring import Scoring
-from pysw_cl.tile import NEG, Edge
+from pysw_cl.planning.plan import make_plan
+from pysw_cl.scoring.precision import Bounds
+from pysw_cl.scoring.scoring import Scoring
+from pysw_cl.tiles.contract import TileJob, TileResult
+from pysw_cl.tiles.tile import NEG, Edge
 
 REFERENCE = ReferenceEngine()
 #: Strips of 8 rows in portions of 7 columns; every other plan costs another build of its kernels.

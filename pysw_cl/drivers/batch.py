@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.batch import COLUMNS, Batch, BatchEngine
-from ..engines.batch_bounds import LONGEST, counts_fit, global_fits, local_limit, local_width
+from ..engines.batch.bounds import LONGEST, counts_fit, global_fits, local_limit, local_width
+from ..engines.batch.engine import COLUMNS, Batch, BatchEngine
 from ..errors import InternalError
-from ..recompute import warn
-from ..scoring import Scoring
-from .found import FIELDS, Found
-from .one_by_one import OneByOne
-from .packing import Part, group_cells, in_order, lonely, parts
+from ..scoring.scoring import Scoring
+from .batch_layout import Part, group_cells, in_order, lonely, parts
+from .batch_results import FIELDS, Found
+from .batch_singles import OneByOne
+from .recompute import warn
 
 #: Bytes of letters of a part that goes to the device at once, at most (unless one pair has more).
 MOST_LETTERS = 1 << 26

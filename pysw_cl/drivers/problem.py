@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InputError
-from ..scoring import Scoring
-from ..tile import Border, Edges, Pairs, View, Want
+from ..scoring.scoring import Scoring
+from ..tiles.tile import Border, Edges, Pairs, View, Want
 
 MODES = ("local", "global")
 

@@ -14,15 +14,22 @@ from math import isqrt
 
 import numpy as np
 
-from ..engines.base import Engine, TileJob
-from ..engines.packed_edge import PACKED_BYTES
-from ..engines.start_grid import SavedGrid, StartGrid, Starts
-from ..engines.sweep import Area, cuts, sweep, tile_shape
+from ..engines.wavefront.compressed_edge import PACKED_BYTES
 from ..errors import InternalError
-from ..tile import Edges, Hit
-from .ahead import Ahead
-from .path import CONSUMES_QUERY, CONSUMES_TARGET, GRID_SHARE, Meanwhile, Path, path_bytes
+from ..tiles.contract import Engine, TileJob
+from ..tiles.special_lines import SavedGrid, StartGrid, Starts
+from ..tiles.sweep import Area, cuts, sweep, tile_shape
+from ..tiles.tile import Edges, Hit
 from .problem import Problem
+from .speculative_traceback import Ahead
+from .traceback_state import (
+    CONSUMES_QUERY,
+    CONSUMES_TARGET,
+    GRID_SHARE,
+    Meanwhile,
+    Path,
+    path_bytes,
+)
 
 #: Pieces that a level of the grid cuts a side into at most; a level computes about 1/16 of the one
 #: above it again.

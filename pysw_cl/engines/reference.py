@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..scoring import Scoring
-from ..tile import REACH, Codes, Edge, Hit, Pairs
-from .base import TileJob, TileResult, Walk
+from ..scoring.scoring import Scoring
+from ..tiles.contract import TileJob, TileResult, Walk
+from ..tiles.tile import REACH, Codes, Edge, Hit, Pairs
 
 Matrix = NDArray[np.int64]
 
@@ -109,7 +109,7 @@ class ReferenceDirections:
         """Nothing to free."""
 
     def walk(self, row: int, column: int, state: int) -> Walk:
-        """Walk back from cell (row, column), as :class:`pysw_cl.engines.base.Directions` says.
+        """Walk back from cell (row, column), as :class:`pysw_cl.tiles.contract.Directions` says.
 
         At H a local path ends where H is at the floor; else F is taken if it explains H, else E,
         else the diagonal.  A walk that has taken a gap step to the cell before is "in the gap"
@@ -198,7 +198,7 @@ class ReferenceEngine:
         return rows * columns // 2
 
     def tile(self, job: TileJob) -> TileResult:
-        """Compute one tile; see :class:`pysw_cl.engines.base.TileJob`.
+        """Compute one tile; see :class:`pysw_cl.tiles.contract.TileJob`.
 
         Source: Gotoh (1982), with the borders of Flouri et al. (2015).
         """

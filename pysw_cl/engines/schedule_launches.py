@@ -1,7 +1,7 @@
 """The launches of the schedule checker: which work-group sweeps what, and who waits for whom.
 
 What wavefront_two_phase() and wavefront_ticketed() of cl/wavefront.cl do around a strip's body,
-and what the host does around a chain of tiles (:mod:`pysw_cl.engines.chain`).
+and what the host does around a chain of tiles (:mod:`pysw_cl.engines.wavefront.chain`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import InternalError
-from ..grid import SHORT
+from ..planning.geometry import SHORT
 from .schedule_tile import STALE, Lanes, ScheduleTile, StripSweep
 
 #: Which group of ticketed launches goes on: any, the one with the earliest or latest ticket that

@@ -1,8 +1,8 @@
 """A tile of the schedule checker: the wavefront's steps, with the names of cells for values.
 
 It does what the kernels' strip bodies do (cl/strip.clh, cl/narrow.clh), step for step and from the
-same :mod:`pysw_cl.grid`.  A lane holds the name of the cell whose value it would hold, so each step
-can be asked whether every lane uses the cells that its recurrence needs.
+same :mod:`pysw_cl.planning.geometry`.  A lane holds the name of the cell whose value it would hold,
+so each step can be asked whether every lane uses the cells that its recurrence needs.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InternalError
-from ..grid import Grid
-from ..tile import Pairs
+from ..planning.geometry import Grid
+from ..tiles.tile import Pairs
 
 Names = NDArray[np.int64]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DeviceError
-from ..tile import KeptEdge
+from ..tiles.tile import KeptEdge
 from .device import Runtime
 
 #: Bytes of a thread's arena: a small tile's buffers are parts of it, which are there already.

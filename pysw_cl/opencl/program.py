@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels import kernel_source
 from ..errors import DeviceError, InternalError
 from .buffers import LASTING
 from .device import Runtime
+from .resources import kernel_source
 
 #: How a kernel takes an integer.
 INTEGERS: Mapping[str, type[np.integer[Any]]] = {"int": np.int32, "long": np.int64}

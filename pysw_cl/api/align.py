@@ -1,0 +1,265 @@
+"""What users call: ``align`` and ``resume``."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, astuple
+from functools import partial
+from typing import Any
+
+from ..checkpoint.run import run_saved
+from ..checkpoint.store import Store
+from ..drivers.align_pair import search
+from ..drivers.band_doubling import check_max_cost
+from ..drivers.job import Job, alignment_of
+from ..drivers.problem import MODES, FreeEnds
+from ..drivers.progress import part_of, rising
+from ..drivers.recompute import checked
+from ..engines.reference import ReferenceEngine
+from ..errors import InputError
+from ..planning.plan import Plan, make_plan
+from ..results.alignment import Alignment, Stats
+from ..results.cigar_builder import FoundPath, PathReader
+from ..scoring.precision import check_range
+from ..scoring.scoring import cached_scoring
+from ..sequences.coordinates import make_frames
+from ..sequences.likely_strand import likely_minus
+from ..sequences.sequence import as_sequence
+from ..tiles.contract import Engine
+from ..tiles.sweep import Progress
+from ..tiles.tile import Hit
+from ..tiles.tile_map import TileMap
+
+OUTPUTS = ("score", "ends", "path")
+
+
+def align(
+    a: Any,
+    b: Any,
+    *,
+    mode: str = "local",
+    free_ends: bool | tuple[bool, ...] = False,
+    sub_score: Any = (1, -3),
+    gap_cost: Any = (3, 2),
+    output: str = "path",
+    wildcard: str | None = None,
+    strand: str = "plus",
+    query_range: tuple[int, int] | None = None,
+    target_range: tuple[int, int] | None = None,
+    prune: bool = True,
+    max_cost: Any = "auto",
+    device: Any = "auto",
+    plan: Plan | Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    disk_size: int | None = None,
+    stop_after: float | None = None,
+) -> Alignment:
+    """Align query ``a`` with target ``b`` exactly.
+
+    Parameters
+    ----------
+    a, b : str, bytes, uint8 array of ASCII letters, scikit-bio sequence or Sequence
+        Case is folded.  ``a`` is the query (rows), ``b`` the target (columns).
+    mode : "local" or "global"
+        Smith-Waterman (1981) or Needleman-Wunsch (1970), with Gotoh's (1982) affine gaps.
+    free_ends : bool, or 2 or 4 of them
+        With "global": which terminal gaps cost nothing, as in scikit-bio's ``pair_align``: all;
+        (of the query, of the target); or (leading, trailing of the query, leading, trailing of the
+        target).  A gap of the query consumes target letters.
+    sub_score : (match, mismatch), matrix name, scikit-bio SubstitutionMatrix, or (array, letters)
+        With (match, mismatch) the letters are nucleotides; IUPAC ambiguity letters never match.
+    gap_cost : number, or (open, extend)
+        A gap of k letters costs ``k * number``, or ``open + k * extend``; not negative.
+    output : "score", "ends" or "path"
+        How much is computed: the best score; also where it ends; also the path.
+    wildcard : str, optional
+        One letter that scores 0 against everything.
+    strand : "plus", "minus" or "both"
+        Align the query as it is, its reverse complement, or whichever of them scores more (plus
+        when they score the same); nucleotides only.  Coordinates stay those of the letters as given
+        (`Alignment`); with free ends, start and end are those of what is aligned.  Of "both" the
+        one that is likely to be better is searched first, which saves time and changes no result.
+    query_range, target_range : (start, end), optional
+        Compare only this part of a sequence, 0-based and half-open, as if the rest were not there;
+        results still count in the whole sequence.
+    prune : bool
+        Skip cells through which no best path can run; never changes a result.
+    max_cost : "auto", number or None
+        With "global": compute only a band around the diagonal, proven to hold every best path.
+        "auto" widens it until the score proves itself, where that pays (not with ``prune=False``);
+        a number starts with the band for scores down to min(m, n) * (highest substitution score)
+        less ``max_cost``, and goes on like "auto" if the score is lower; None computes all cells.
+        Never changes a result.  Source: Ukkonen (1985), Fickett (1984).
+    device : str or pyopencl Device, Context or CommandQueue
+        "auto", "cpu", "gpu", or "platform:device" as indices or parts of names.
+    plan : Plan or mapping, optional
+        Overrides of the plan's fields, such as ``{"B": 4, "T": 16, "alpha": 8}``.
+    progress : callable, optional
+        Called as ``progress(done, total)`` in cells; an exception raised there ends the run.
+        The first call comes before any work, with what an earlier run has done (0 without one).
+        A path adds to ``total`` about what it computes again; pruned cells count as done.
+    checkpoint : path, optional
+        A folder, made if need be, in which the run saves rows of cells (or the tiles of a band, see
+        ``max_cost``) as it goes, and its result in the end.  A folder in which a run of the same
+        job was interrupted is taken up there.
+    disk_size : int, optional
+        Bytes that the folder may take.  Default: 10 GiB, half of what is free on its disk, or what
+        128 rows need, whichever is least.
+    stop_after : float, optional
+        Seconds after which the run ends at the next row with Stopped.
+
+    Returns
+    -------
+    Alignment
+        Coordinates are 0-based and half-open.  Ties are decided as docs/algorithm.md says, alike
+        on every device.
+
+    Raises
+    ------
+    InputError
+        For sequences, scorings, options and plans that cannot be used (its subclasses say which).
+    DeviceError
+        If there is no usable device, or it fails or runs out of memory.
+    CheckpointError
+        If the folder belongs to another job, is in use, or cannot be written.
+    Stopped
+        After ``stop_after`` seconds; :func:`resume` goes on.
+    """
+    started = time.perf_counter()
+    if not isinstance(mode, str) or mode not in MODES:
+        raise InputError(f"mode must be 'local' or 'global', not {mode!r}")
+    if not isinstance(output, str) or output not in OUTPUTS:
+        raise InputError(f"output must be 'score', 'ends' or 'path', not {output!r}")
+    if prune not in (True, False):
+        raise InputError(f"prune must be True or False, not {prune!r}")
+    _check_options(progress, disk_size, stop_after)
+    check_max_cost(max_cost, mode)
+    free = FreeEnds.of(free_ends)
+    scoring = cached_scoring(sub_score, gap_cost, wildcard)
+    query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
+    frames = make_frames(query, target, query_range, target_range, strand, scoring)
+    check_range(scoring, *frames[0].shape, mode)
+    job = Job(query, target, scoring, mode, astuple(free), output, frames[0], len(frames) > 1)
+    cost = None if mode == "local" or (max_cost == "auto" and not prune) else max_cost
+    if checkpoint is not None:
+        make_engine(device, plan)  # what is wrong with them is said before a folder is made
+        wishes = {
+            "prune": bool(prune),
+            "max_cost": cost,
+            "device": device,
+            "plan": plan,
+            "disk_size": disk_size,
+        }
+        with Store.begin(checkpoint, job, _lasting(wishes)) as store:
+            engines = partial(make_engine, device, plan)
+            limits = disk_size, stop_after
+            return run_saved(store, engines, wishes, progress, *limits)
+    if disk_size is not None or stop_after is not None:
+        raise InputError("disk_size and stop_after go with checkpoint")
+    tell = progress and rising(progress)
+
+    def compute(engine: Engine, plan: Plan) -> Alignment:
+        stats = Stats()
+        how = {"prune": bool(prune), "max_cost": cost, "progress": tell, "stats": stats}
+        found = _best_strand(engine, plan, job, how)
+        stats.seconds = time.perf_counter() - started
+        stats.device_bytes = engine.peak_bytes
+        return alignment_of(*found[:3], plan, stats, found[3])
+
+    rows, columns = frames[0].shape
+    result, again = checked(compute, *make_engine(device, plan), rows * columns)
+    result.stats.recomputed += again
+    return result
+
+
+def resume(
+    checkpoint: str | os.PathLike[str],
+    *,
+    device: Any = None,
+    plan: Plan | Mapping[str, Any] | None = None,
+    disk_size: int | None = None,
+    stop_after: float | None = None,
+    progress: Progress | None = None,
+) -> Alignment:
+    """Go on with a run that saved to the folder ``checkpoint``, from its last sound row.
+
+    The result is that of an uninterrupted run, to the last letter, on any device and with any
+    plan; that of a finished run is read.  ``device``, ``plan`` and ``disk_size`` default to what
+    the run began with (a plan only where the device does, too); the other arguments are those of
+    :func:`align`.
+
+    Raises CheckpointError if the folder holds no checkpoint, is in use or cannot be written, and
+    otherwise what :func:`align` raises.
+    """
+    _check_options(progress, disk_size, stop_after)
+    with Store.open(checkpoint) as store:
+        wishes = store.wishes
+        if plan is None and device is None:
+            plan = wishes["plan"]
+        limits = disk_size or wishes["disk_size"], stop_after
+        device = wishes["device"] if device is None else device
+        engines = partial(make_engine, device, plan)
+        return run_saved(store, engines, wishes, progress, *limits)
+
+
+def _check_options(
+    progress: Progress | None, disk_size: int | None, stop_after: float | None
+) -> None:
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress must be a function or None, not {progress!r}")
+    whole = isinstance(disk_size, int) and not isinstance(disk_size, bool)
+    if disk_size is not None and not (whole and disk_size > 0):
+        raise InputError(f"disk_size must be a whole number of bytes or None, not {disk_size!r}")
+    number = isinstance(stop_after, (int, float)) and not isinstance(stop_after, bool)
+    if stop_after is not None and not (number and stop_after >= 0):
+        raise InputError(f"stop_after must be a number of seconds or None, not {stop_after!r}")
+
+
+def _lasting(wishes: dict[str, Any]) -> dict[str, Any]:
+    """What of a caller's wishes outlives the process: not a device object."""
+    device, plan, cost = wishes["device"], wishes["plan"], wishes["max_cost"]
+    if isinstance(plan, Plan):
+        plan = {name: v for name, v in asdict(plan).items() if name not in ("device", "fixed")}
+    if isinstance(plan, Mapping):
+        plan = {str(k): v if isinstance(v, str) else int(v) for k, v in plan.items()}
+    cost = cost if cost is None or isinstance(cost, str) else float(cost)
+    device = device if isinstance(device, str) else "auto"
+    return {**wishes, "device": device, "plan": plan, "max_cost": cost}
+
+
+def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Engine, Plan]:
+    """The engine that a plan asks for, on a device."""
+    given = plan.get("engine") if isinstance(plan, Mapping) else getattr(plan, "engine", None)
+    if given == "reference":
+        return ReferenceEngine(), make_plan(None, plan)
+    from ..engines.wavefront.engine import WavefrontEngine
+    from ..opencl.device import get_runtime
+
+    runtime = get_runtime(device)
+    chosen = make_plan(runtime, plan)
+    return WavefrontEngine(runtime, chosen), chosen
+
+
+def _best_strand(
+    engine: Engine, plan: Plan, job: Job, how: dict[str, Any]
+) -> tuple[Job, Hit, FoundPath | None, TileMap]:
+    """The strand with the best score, plus among equals, as a job; the best end in it, and the path
+    where wanted.  The likely one of two is first; the other is searched only for what makes it the
+    better one, which prunes most of it."""
+    found: tuple[Job, Hit, FoundPath | None, TileMap] | None = None
+    jobs = job.strands(job.both and likely_minus(job.frame))
+    for k, one in enumerate(jobs):
+        this = one.beating(found and found[1])
+        part = how | {"progress": part_of(how["progress"], k, len(jobs))}
+        reader = PathReader(this.frame, this.scoring)
+        part["look"] = reader.look
+        end, path, tiles = search(
+            engine, plan, this.problem, job.output == "path", beat=this.beat, **part
+        )
+        if this.better(end):
+            found = this, end, None if path is None else reader.found(end, path), tiles
+    assert found is not None
+    return found

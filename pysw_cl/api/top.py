@@ -1,0 +1,114 @@
+"""What users call: ``align_top``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import astuple
+from math import ceil, isfinite
+from numbers import Real
+from typing import Any
+
+from ..drivers.job import Job, alignment_of, path_of
+from ..drivers.problem import FreeEnds
+from ..drivers.progress import rising
+from ..drivers.recompute import checked
+from ..drivers.waterman_eggert import find_top
+from ..errors import InputError
+from ..planning.plan import Plan
+from ..results.alignment import Alignment, Stats
+from ..scoring.precision import check_range
+from ..scoring.scoring import cached_scoring
+from ..sequences.coordinates import make_frames
+from ..sequences.sequence import as_sequence
+from ..tiles.contract import Engine
+from ..tiles.sweep import Progress
+from .align import OUTPUTS, make_engine
+
+
+def align_top(
+    a: Any,
+    b: Any,
+    *,
+    k: int = 10,
+    sub_score: Any = (1, -3),
+    gap_cost: Any = (3, 2),
+    wildcard: str | None = None,
+    min_score: float = 1,
+    device: Any = "auto",
+    plan: Plan | Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+    output: str = "path",
+) -> list[Alignment]:
+    """The best local alignments of query ``a`` with target ``b`` that share no aligned pair.
+
+    The first is that of ``align``.  Each further one is the best local alignment in which no
+    letter of ``a`` stands opposite a letter of ``b`` that it stands opposite in an earlier one
+    (Waterman & Eggert 1987, J Mol Biol 197, 723-728); so repeats, domains and copies in another
+    order come one by one, and not the first alignment's neighbours in many variants.  Exactly: the
+    i-th result is the canonical best local alignment of the matrix in which the diagonal steps of
+    all earlier ones are blocked.
+
+    Parameters
+    ----------
+    a, b, sub_score, gap_cost, wildcard, device, plan
+        As for ``align``; a gap of k letters costs ``open + k * extend``.
+    k : int
+        How many alignments at most, 1 or more.
+    min_score : number above 0
+        The least score of a result, in units of ``sub_score``.
+    progress : callable, optional
+        Called as ``progress(done, total)`` in cells of the first sweep, and with ``done == total``
+        while parts of the matrix are computed again; an exception raised there ends the run.
+    output : "path", "ends" or "score"
+        What a result has.  All paths but the last are computed in any case.
+
+    Returns
+    -------
+    list of Alignment
+        At most ``k``, by decreasing score; empty if nothing scores ``min_score``.  The ``stats`` of
+        each are what it took after the one before.
+
+    Raises
+    ------
+    InputError
+        For sequences, scorings, options and plans that cannot be used (its subclasses say which).
+    DeviceError
+        If there is no usable device, or it fails or runs out of memory.
+    """
+    started = time.perf_counter()
+    if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
+        raise InputError(f"k must be a whole number of at least 1, not {k!r}")
+    if isinstance(min_score, bool) or not isinstance(min_score, Real):
+        raise InputError(f"min_score must be a number above 0, not {min_score!r}")
+    if not (isfinite(min_score) and min_score > 0):
+        raise InputError(f"min_score must be a number above 0, not {min_score!r}")
+    if not isinstance(output, str) or output not in OUTPUTS:
+        raise InputError(f"output must be 'score', 'ends' or 'path', not {output!r}")
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress must be a function or None, not {progress!r}")
+    scoring = cached_scoring(sub_score, gap_cost, wildcard)
+    query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
+    frame = make_frames(query, target, None, None, "plus", scoring)[0]
+    check_range(scoring, *frame.shape, "local")
+    job = Job(query, target, scoring, "local", astuple(FreeEnds()), output, frame)
+    least, paths = ceil(min_score * scoring.scale), output == "path"
+    tell = progress and rising(progress)
+
+    def compute(engine: Engine, plan: Plan) -> list[Alignment]:
+        results, begun = [], started
+        for one in find_top(
+            engine, job.problem, plan, int(k), least, last_path=paths, progress=tell
+        ):
+            path = path_of(job, one.end, one.path) if paths and one.path is not None else None
+            now = time.perf_counter()
+            stats = Stats(one.cells, one.launches, now - begun, engine.peak_bytes)
+            begun = now
+            results.append(alignment_of(job, one.end, path, plan, stats))
+        return results
+
+    rows, columns = frame.shape
+    results, again = checked(compute, *make_engine(device, plan), rows * columns)
+    for result in results[:1]:
+        result.stats.recomputed += again
+    return results

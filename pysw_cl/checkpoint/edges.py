@@ -1,0 +1,198 @@
+"""Edges on disk: bands of rows in sealed files, written by a thread beside the computation."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+from typing import Any
+
+from ..errors import InternalError
+from ..sequences.parallel import AT_ONCE, in_threads
+from ..tiles.tile import Edge
+from .container import DamagedFile, Piece, SealedFile, SealedWriter, pack_edge, unpack_edge
+
+#: Cells of a piece at most: a reader unpacks whole pieces.
+PIECE_CELLS = 1 << 20
+#: Tasks of some pieces, 8 bytes a cell, that wait for the writer at most.
+WAITING = max(1, 8 // AT_ONCE)
+
+
+class Writer:
+    """One thread that does what it is given in order; ``seconds``: how long it has worked.
+
+    After an error nothing more is done, and the next :meth:`do` or :meth:`flush` raises it.
+    ``file`` is the one that is being written; it is abandoned if it is not sealed at the end.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.file: SealedWriter | None = None
+        self._error: BaseException | None = None
+        self._tasks: Queue[Callable[[], object] | None] = Queue(WAITING)
+        self._thread = Thread(target=self._work, name="checkpoint writer", daemon=True)
+        self._thread.start()
+
+    def do(self, task: Callable[[], object]) -> None:
+        """Have ``task`` done; waits while many are waiting."""
+        self._raise()
+        self._tasks.put(task)
+
+    def flush(self) -> None:
+        """Wait until all is done."""
+        self._tasks.join()
+        self._raise()
+
+    def close(self) -> None:
+        """Do what is waiting, then end the thread."""
+        self._tasks.put(None)
+        self._thread.join()
+        if self.file is not None:
+            self.file.abandon()
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            started = time.perf_counter()
+            try:
+                if self._error is None:
+                    task()
+            except BaseException as error:
+                self._error = error
+            self.seconds += time.perf_counter() - started
+            self._tasks.task_done()
+
+
+@contextmanager
+def writing() -> Iterator[Writer]:
+    """A writer that has written all it was given when the block ends well."""
+    writer = Writer()
+    try:
+        yield writer
+        writer.flush()
+    finally:
+        writer.close()
+
+
+class BandWriter:
+    """A band of rows on its way to disk: sinks for its last row and its parts of columns.
+
+    ``bytes``: of the file, 0 until it is sealed; there is none until something is put into it.
+    """
+
+    def __init__(self, writer: Writer, path: Path, facts: Mapping[str, Any]) -> None:
+        self._writer, self.path, self._facts = writer, path, facts
+        self.bytes = 0
+        self._opened = False
+
+    def row(self) -> EdgeSink:
+        """The sink for the band's last row."""
+        return EdgeSink(self, "row")
+
+    def column(self, column: int) -> EdgeSink:
+        """The sink for the band's part of a special column."""
+        return EdgeSink(self, f"column {column}")
+
+    def seal(self, facts: Mapping[str, Any]) -> None:
+        """All of the band is there."""
+        self._begin()
+        self._writer.do(lambda: self._seal({**self._facts, **facts}))
+
+    def put(self, name: str, start: int, edge: Edge) -> None:
+        """Write the cells of an edge that follow its first ``start`` ones."""
+        self._begin()
+        for at in range(0, len(edge), PIECE_CELLS * AT_ONCE):
+            part = edge.part(at, at + PIECE_CELLS * AT_ONCE)
+            self._writer.do(lambda at=start + at, part=part: self._put(name, at, part))  # type: ignore[misc]
+
+    def _begin(self) -> None:
+        if not self._opened:
+            self._opened = True
+            self._writer.do(self._open)
+
+    def _open(self) -> None:
+        self._writer.file = SealedWriter(self.path)
+
+    def _put(self, name: str, start: int, edge: Edge) -> None:
+        assert self._writer.file is not None
+        places = range(0, len(edge), PIECE_CELLS)
+        parts = [edge.part(at, at + PIECE_CELLS) for at in places]
+        for at, part, packed in zip(places, parts, in_threads(pack_edge, parts), strict=True):
+            self._writer.file.put(name, start + at, len(part), packed)
+
+    def _seal(self, facts: Mapping[str, Any]) -> None:
+        assert self._writer.file is not None
+        self.bytes = self._writer.file.seal(facts)
+        self._writer.file = None
+
+
+@dataclass(frozen=True)
+class EdgeSink:
+    """A sink that writes to a band's file."""
+
+    band: BandWriter
+    name: str
+
+    def write(self, start: int, edge: Edge) -> None:
+        """Keep the cells that follow the first ``start`` ones."""
+        self.band.put(self.name, start, edge)
+
+
+class SavedBand:
+    """A band on disk: rows ``[start, end)``, and the ``facts`` that it was sealed with."""
+
+    def __init__(self, file: SealedFile) -> None:
+        self.file, self.facts, self.bytes = file, file.facts, file.size
+        self.start, self.end = int(file.facts["start"]), int(file.facts["end"])
+
+    def sound(self) -> bool:
+        """Read and check all of it."""
+        try:
+            self.file.check()
+        except DamagedFile:
+            return False
+        return True
+
+    def row(self) -> StoredEdge:
+        """The band's last row."""
+        return StoredEdge([(0, self.file, piece) for piece in self.file.named("row")])
+
+
+def stored_column(bands: Sequence[SavedBand], column: int) -> StoredEdge:
+    """A special column through adjoining bands, the first of which begins at row 0."""
+    parts = [(b.start, b.file, p) for b in bands for p in b.file.named(f"column {column}")]
+    return StoredEdge(parts)
+
+
+class StoredEdge:
+    """A source that reads pieces of files: (cells before the file's first one, file, piece)."""
+
+    def __init__(self, parts: list[tuple[int, SealedFile, Piece]]) -> None:
+        self._parts = parts
+        self._starts = [before + piece.start for before, _, piece in parts]
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop``."""
+        found: Edge | None = None
+        index = bisect_right(self._starts, start) - 1
+        at = start
+        while at < stop:
+            if not 0 <= index < len(self._parts):
+                raise InternalError(f"cells {start} to {stop} of an edge are not on disk")
+            _, file, piece = self._parts[index]
+            edge, before = unpack_edge(file.read(piece), piece.cells), self._starts[index]
+            part = edge.part(at - before, min(stop - before, len(edge)))
+            if not len(part):
+                raise InternalError(f"cells {start} to {stop} of an edge are not on disk")
+            found = part if found is None else found.joined(part)
+            at, index = at + len(part), index + 1
+        assert found is not None
+        return found

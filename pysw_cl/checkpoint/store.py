@@ -1,0 +1,366 @@
+"""Checkpoints: a folder that holds all that a run needs to go on, and its result in the end.
+
+    job.json            what is computed, in which order of two strands, and the wishes that a
+                        resume takes as defaults
+    query, target       the letters
+    rows-FROM-TO        a band of rows: its last row of cells (the special row), its parts of the
+                        special columns, and the best cell and the counts up to it
+    walk-NUMBER         a part of the path, from its end backward
+    band-NUMBER         tiles of a search in a band, where there are no rows yet
+    whole               no band pays
+    result              the result
+    plus/, minus/       of both strands: rows, walk and result of each
+
+Every file is sealed (:mod:`pysw_cl.checkpoint.container`) and names its job, so what is missing,
+damaged or of another job is known as such.  Method: the special rows of CUDAlign 2 (Sandes & de
+Melo, IPDPS 2011).  Nothing here knows an engine: a row on disk is a source and a sink of edge
+segments.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._version import __version__
+from ..drivers.job import Job, canonical, digest
+from ..errors import CheckpointError
+from ..sequences.likely_strand import likely_minus
+from ..sequences.parallel import in_threads
+from ..sequences.sequence import Sequence
+from .container import (
+    DamagedFile,
+    SealedFile,
+    SealedWriter,
+    cannot_write,
+    pack_bytes,
+    pack_letters,
+    sync_folder,
+    unpack_bytes,
+)
+from .edges import BandWriter, SavedBand, Writer
+
+try:
+    import fcntl
+except ImportError:  # a system without it: two runs on one folder are not noticed
+    fcntl = None  # type: ignore[assignment]
+
+#: What is written; earlier ones are read: 1 had one strand, and no maps of tiles.
+FORMAT = 2
+#: Names of files in a checkpoint.
+_OURS = re.compile(
+    r"plus|minus|(lock|job\.json|query|target|result|whole|rows-\d+-\d+|walk-\d+|band-\d+)(\.part)?"
+)
+#: Letters, moves and runs are kept in pieces of this many.
+PIECE = 1 << 19
+
+
+class Store:
+    """A checkpoint folder, held by this run alone while it is open (a context manager), or the part
+    for one of both strands in that of a ``whole`` job.  ``minus_first``: the order of the two."""
+
+    def __init__(
+        self,
+        folder: Path,
+        job: Job,
+        wishes: dict[str, Any],
+        minus_first: bool,
+        whole: Store | None = None,
+    ) -> None:
+        self.folder, self.job, self.wishes, self.minus_first = folder, job, wishes, minus_first
+        self._whole = whole
+
+    @classmethod
+    @contextlib.contextmanager
+    def begin(
+        cls, folder: str | os.PathLike[str], job: Job, wishes: Mapping[str, Any]
+    ) -> Iterator[Store]:
+        """The folder for a job: made, or taken up where a run of the same job left it.
+
+        ``wishes``: what a resume takes as defaults, as JSON can hold it.  Raises CheckpointError if
+        the folder holds anything else, is in use, or cannot be written.
+        """
+        path = Path(folder)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(path, error, begun=False) from error
+        with _held(path):
+            manifest = path / "job.json"
+            minus_first: bool | None = None
+            others = [p.name for p in path.iterdir() if not _OURS.fullmatch(p.name)]
+            if manifest.exists():
+                with contextlib.suppress(DamagedFile):  # it is written again
+                    content = _read_manifest(manifest)
+                    _check_same(path, content["job"], job)
+                    minus_first = content.get("minus_first", False)
+            elif others:
+                raise CheckpointError(
+                    f"{path} holds other files ({min(others)}) and no job.json; give an empty or "
+                    "a new folder"
+                )
+            if minus_first is None:
+                minus_first = job.both and likely_minus(job.frame)
+            store = cls(path, job, dict(wishes), minus_first)
+            store._clean()
+            list(in_threads(store._keep_letters, ("query", "target"), few=2))
+            store._write_manifest()
+            yield store
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, folder: str | os.PathLike[str]) -> Iterator[Store]:
+        """The folder of a run that is to go on.
+
+        Raises CheckpointError if it holds no checkpoint, is in use or of another format version, or
+        if the job or its sequences are damaged.
+        """
+        path = Path(folder)
+        if not (path / "job.json").is_file():
+            raise CheckpointError(f"{path} holds no checkpoint: there is no job.json in it")
+        with _held(path):
+            try:
+                content = _read_manifest(path / "job.json")
+                job = _job(path, content)
+            except DamagedFile as error:
+                raise CheckpointError(
+                    f"{str(error).partition(';')[0]}; align the same sequences again with this "
+                    "folder as checkpoint: the rows in it are used"
+                ) from error
+            store = cls(path, job, content["wishes"], content.get("minus_first", False))
+            store._clean()
+            yield store
+
+    def part(self, job: Job) -> Store:
+        """The part for a ``job`` of one strand of this one's."""
+        folder = self.folder / job.frame.strand
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise cannot_write(folder, error) from error
+        store = Store(folder, job, self.wishes, self.minus_first, self)
+        store._clean()
+        return store
+
+    @property
+    def _root(self) -> Path:
+        return self.folder if self._whole is None else self._whole.folder
+
+    @property
+    def how(self) -> str:
+        """How to go on, for messages."""
+        folder = self._root
+        return f"continue with pysw_cl.resume({str(folder)!r}) or: pysw-cl resume {folder}"
+
+    @property
+    def what(self) -> str:
+        """What of the job this is, for messages."""
+        return "" if self._whole is None else f" of the {self.job.frame.strand} strand"
+
+    def bands(self, every: bool, trusted: Collection[Path] = ()) -> list[SavedBand]:
+        """Sound bands in order, none overlapping: ``every`` one that there is, or only the last.
+
+        All that is in a band given has been read and checked, but for those whose paths are
+        ``trusted``.
+        """
+        found = [SavedBand(file) for file in self.sealed("rows")]
+        found.sort(key=lambda band: (band.start, -band.end))
+        if not every:
+            last = sorted(found, key=lambda band: band.end, reverse=True)
+            return next(([band] for band in last if band.sound()), [])
+        bands: list[SavedBand] = []
+        for band in found:
+            follows = band.start >= (bands[-1].end if bands else 0)
+            if follows and (band.file.path in trusted or band.sound()):
+                bands.append(band)
+        return bands
+
+    def bands_to(self, last: list[SavedBand]) -> list[SavedBand]:
+        """The bands that led to the ``last`` one, for their facts: the rest of them is not checked,
+        and where one is lost there is none."""
+        found = [SavedBand(file) for file in self.sealed("rows")] if last else []
+        bands = list(last)
+        for band in sorted(found, key=lambda band: (band.end, -band.start), reverse=True):
+            if band.end <= bands[-1].start:
+                bands.append(band)
+        return bands
+
+    def used(self) -> int:
+        """Bytes in the whole folder."""
+        return sum(path.stat().st_size for path in self._root.rglob("*") if path.is_file())
+
+    def free(self) -> int:
+        """Bytes that are free on its disk."""
+        return shutil.disk_usage(self.folder).free
+
+    def band(self, writer: Writer, start: int, end: int) -> BandWriter:
+        """Where rows [start, end) are to be written."""
+        path = self.folder / f"rows-{start:012}-{end:012}"
+        return BandWriter(writer, path, {"job": self.job.key, "start": start, "end": end})
+
+    def save_arrays(
+        self,
+        name: str,
+        arrays: Mapping[str, NDArray[np.uint8]],
+        facts: Mapping[str, Any],
+        pack: Callable[[NDArray[np.uint8]], bytes] = pack_bytes,
+    ) -> None:
+        """Write byte arrays, packed by ``pack``, and facts to a sealed file."""
+        writer = SealedWriter(self.folder / name)
+        try:
+            for key, array in arrays.items():
+                parts = [array[start : start + PIECE] for start in range(0, len(array), PIECE)]
+                for k, packed in enumerate(in_threads(pack, parts)):
+                    writer.put(key, k * PIECE, len(parts[k]), packed)
+            writer.seal({"job": self.job.key, **facts})
+        finally:
+            writer.abandon()
+
+    def arrays(self, name: str) -> tuple[dict[str, NDArray[np.uint8]], dict[str, Any]] | None:
+        """What `save_arrays` wrote, or None if it is not there, not sound or of another job."""
+        try:
+            file = SealedFile(self.folder / name)
+            if file.facts["job"] != self.job.key:
+                return None
+            return {key: _joined(file, key) for key in {p.name for p in file.pieces}}, file.facts
+        except DamagedFile:
+            return None
+
+    def has(self, pattern: str) -> bool:
+        """Is there a file of such a name?"""
+        return any(self.folder.glob(pattern))
+
+    def drop(self, *kinds: str) -> None:
+        """Remove files that are needed no more."""
+        try:
+            for kind in kinds:
+                for path in self.folder.glob(f"{kind}-*"):
+                    path.unlink()
+        except OSError as error:
+            raise cannot_write(self.folder, error) from error
+
+    def sealed(self, kind: str) -> Iterator[SealedFile]:
+        """Files of this job with an index that is sound."""
+        for path in self.folder.glob(f"{kind}-*"):
+            with contextlib.suppress(DamagedFile):
+                file = SealedFile(path)
+                if file.facts["job"] == self.job.key:
+                    yield file
+
+    def _clean(self) -> None:
+        """Remove what a run that died was writing."""
+        try:
+            for path in self.folder.glob("*.part"):
+                path.unlink()
+        except OSError as error:
+            raise cannot_write(self.folder, error) from error
+
+    def _keep_letters(self, name: str) -> None:
+        """Those of the job's "query" or "target", unless they are there."""
+        letters, kept = getattr(self.job, name).letters, self.arrays(name)
+        if kept is None or not np.array_equal(kept[0].get("letters", []), letters):
+            self.save_arrays(name, {"letters": letters}, {}, pack_letters)
+
+    def _write_manifest(self) -> None:
+        job = self.job
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "made_by": f"pysw_cl {__version__}",
+            "job": job.facts,
+            "names": {
+                side: [s.name, s.description]
+                for side, s in (("query", job.query), ("target", job.target))
+            },
+            "minus_first": self.minus_first,
+            "wishes": self.wishes,
+        }
+        content["checksum"] = hashlib.sha256(canonical(content)).hexdigest()
+        path = self.folder / "job.json"
+        beside = path.with_name("job.json.part")
+        try:
+            with beside.open("w") as file:
+                json.dump(content, file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+            sync_folder(self.folder)
+        except OSError as error:
+            raise cannot_write(path, error) from error
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Keep other runs out of the folder; ends with the process, however that ends."""
+    try:
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise cannot_write(folder, error, begun=(folder / "job.json").exists()) from error
+    with lock:
+        if fcntl is not None:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CheckpointError(
+                    f"{folder} is in use by another run; wait for it or take another folder"
+                ) from None
+            except OSError:  # a file system without locks
+                pass
+        yield
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """job.json, checked.  Raises DamagedFile, or CheckpointError for another format version."""
+    try:
+        content = json.loads(path.read_text())
+        checksum = content.pop("checksum")
+        sound = checksum == hashlib.sha256(canonical(content)).hexdigest()
+    except (OSError, ValueError, KeyError, AttributeError):
+        sound = False
+    if not sound:
+        raise DamagedFile(f"{path} is damaged")
+    if content["format"] > FORMAT:
+        raise CheckpointError(
+            f"{path.parent} is of checkpoint format {content['format']}, written by "
+            f"{content['made_by']}; this version reads formats up to {FORMAT}: resume it with that "
+            "one"
+        )
+    return dict(content)
+
+
+def _check_same(folder: Path, there: Mapping[str, Any], job: Job) -> None:
+    here = json.loads(canonical(job.facts))
+    different = [name.replace("_", " ") for name in here if there.get(name) != here[name]]
+    if different:
+        raise CheckpointError(
+            f"{folder} is the checkpoint of another job: {', '.join(different)} differ; give "
+            "another folder, or the arguments of that job"
+        )
+
+
+def _job(folder: Path, content: Mapping[str, Any]) -> Job:
+    facts = content["job"]
+    sides = []
+    for name in ("query", "target"):
+        letters = _joined(SealedFile(folder / name), "letters")
+        title, description = content["names"][name]
+        sequence = Sequence(title, description, letters)
+        if digest(sequence) != facts[name]:
+            raise DamagedFile(f"{folder / name} is damaged")
+        sides.append(sequence)
+    return Job.of(facts, *sides)
+
+
+def _joined(file: SealedFile, name: str) -> NDArray[np.uint8]:
+    """A byte array that `Store.save_arrays` wrote."""
+    parts = [unpack_bytes(file.read(piece)) for piece in file.named(name)]
+    return np.concatenate(parts) if parts else np.zeros(0, np.uint8)

@@ -1,0 +1,94 @@
+"""A walk back that survives its process, and the time of a job that takes several runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..drivers.problem import Problem
+from ..drivers.traceback import walk_back
+from ..drivers.traceback_state import Path
+from ..errors import Stopped
+from ..tiles.contract import Engine
+from ..tiles.special_lines import Starts
+from ..tiles.tile import Hit
+from . import interval
+from .store import Store
+
+
+class Clock:
+    """The seconds of a job, those ``before`` this run included, and when it is to stop
+    (``stop_at``, by time.monotonic)."""
+
+    def __init__(self, store: Store, stop_at: float | None) -> None:
+        self.store, self.stop_at = store, stop_at
+        self.started, self.before = time.monotonic(), 0.0
+
+    def seconds(self) -> float:
+        """What the job took so far."""
+        return self.before + time.monotonic() - self.started
+
+    def late(self) -> bool:
+        """Is it time to stop?"""
+        return self.stop_at is not None and time.monotonic() >= self.stop_at
+
+    def stopped(self, what: str) -> Stopped:
+        """What to raise then; ``what`` is done."""
+        return Stopped(f"stopped as asked; {what} done; {self.store.how}")
+
+
+class SavedWalk:
+    """The walk to ``end``, saved part by part, and what earlier runs saved of it.
+
+    ``tell`` is called with how much of the ``work`` is done.
+    """
+
+    def __init__(self, clock: Clock, end: Hit, work: int, tell: Callable[[int], None]) -> None:
+        self.clock, self.store, self.end = clock, clock.store, end
+        self.work, self.tell = work, tell
+        self.saved_at = time.monotonic()
+        self.begun: Path | None = None
+        self.files = 0
+        cells: list[Any] = []
+        while (kept := self.store.arrays(self._name())) is not None:
+            arrays, facts = kept
+            if facts["end"] != [end.score, end.row, end.column]:
+                break
+            cells += [arrays["moves"]] if "moves" in arrays else []
+            self.begun = Path(facts["row"], facts["column"], list(cells))
+            self.begun.state, self.begun.ended = facts["state"], facts["ended"]
+            self.begun.cells, self.begun.launches = facts["cells"], facts["launches"]
+            clock.before = max(clock.before, facts["seconds"])
+            self.files += 1
+        self.moves = len(cells)
+
+    def path(self, engine: Engine, problem: Problem, grid: Starts, walk_cells: int) -> Path:
+        """The canonical path, walked on from where it is."""
+        return walk_back(
+            engine, problem, grid, self.end, walk_cells, self._between, self.begun, self._after
+        )
+
+    def _between(self, path: Path) -> None:
+        """Tell how far the walk is."""
+        self.tell(path.share(self.end, self.work))
+
+    def _after(self, path: Path) -> None:
+        """Save what was walked since the last time, if that is some work or the run is to stop."""
+        clock, stop = self.clock, self.clock.late()
+        if not stop and time.monotonic() - self.saved_at < interval.LEAST_SECONDS:
+            return
+        self.saved_at = time.monotonic()
+        moves = np.concatenate(path.moves[self.moves :])
+        facts = {name: getattr(path, name) for name in ("row", "column", "state", "ended")}
+        end = [self.end.score, self.end.row, self.end.column]
+        cost = {"cells": path.cells, "launches": path.launches, "seconds": clock.seconds()}
+        self.store.save_arrays(self._name(), {"moves": moves}, {"end": end, **facts, **cost})
+        self.moves, self.files = len(path.moves), self.files + 1
+        if stop:
+            raise clock.stopped(f"all cells{self.store.what} and a part of the path are")
+
+    def _name(self) -> str:
+        return f"walk-{self.files:06}"

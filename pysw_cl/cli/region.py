@@ -1,0 +1,77 @@
+"""The command line's ranges, strand and picture: what of two records `align` is told to compare."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..sequences.sequence import Sequence
+
+_RANGE = re.compile(r"([0-9][0-9,]*)-([0-9][0-9,]*)?")
+
+
+def add_options(add: Callable[..., Any]) -> None:
+    """Declare the options on a parser, whose ``add_argument`` is given."""
+    add(
+        "--strand",
+        choices=("plus", "minus", "both"),
+        default="plus",
+        help="align each query as it is, its reverse complement, or whichever of them scores more; "
+        "nucleotides only (default: plus)",
+    )
+    for side in ("query", "target"):
+        add(
+            f"--{side}-range",
+            metavar="START-END",
+            type=letter_range,
+            help=f"compare only these letters of each {side}, counted from 1 and END included, as "
+            "in samtools; START- goes on to the end",
+        )
+
+
+def letter_range(text: str) -> tuple[int, int | None]:
+    """START-END, from 1 and inclusive, as (start, end) from 0 and half-open; without END None."""
+    found = _RANGE.fullmatch(text.strip())
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not START-END, like 1001-2000")
+    start, end = (None if part is None else int(part.replace(",", "")) for part in found.groups())
+    if not start or (end is not None and end < start):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: letters count from 1, and START is not past END"
+        )
+    return start - 1, end
+
+
+def region(args: argparse.Namespace, query: Sequence, target: Sequence) -> dict[str, Any]:
+    """What ``align`` is told for this pair: only what was asked for.
+
+    Raises InputError, in the numbers of the command line, for a range that leaves its record.
+    """
+    found: dict[str, Any] = {} if args.strand == "plus" else {"strand": args.strand}
+    for side, sequence in (("query", query), ("target", target)):
+        given = getattr(args, f"{side}_range")
+        if given is None:
+            continue
+        start, end = given[0], len(sequence) if given[1] is None else given[1]
+        if not start < end <= len(sequence):
+            shown = f"{start + 1}-{given[1] or ''}"
+            raise InputError(
+                f"--{side}-range {shown} leaves {side} {sequence.name}, which has {len(sequence)} "
+                "letters"
+            )
+        found[f"{side}_range"] = start, end
+    if args.picture is not None:
+        from ..results.plot import picture_plan
+
+        sides = [found.get(f"{side}_range") for side in ("query", "target")]
+        m, n = (
+            len(sequence) if side is None else side[1] - side[0]
+            for side, sequence in zip(sides, (query, target), strict=True)
+        )
+        found["plan"] = picture_plan(args.plan, m, n)
+    return found

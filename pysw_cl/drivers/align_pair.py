@@ -1,0 +1,120 @@
+"""One comparison: the best end, and the path to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..planning.plan import Plan
+from ..results.alignment import Stats
+from ..tiles.contract import Engine
+from ..tiles.special_lines import SavedGrid, Starts
+from ..tiles.sweep import Progress, SweepResult, tile_shape
+from ..tiles.tile import Hit
+from ..tiles.tile_map import TileMap
+from .band_doubling import assumed_score, find_end_banded
+from .find_end import find_end
+from .problem import Problem
+from .progress import rising
+from .traceback import grid_places, most_pieces, walk_back, walked_cells
+from .traceback_state import Path
+
+
+def search(
+    engine: Engine,
+    plan: Plan,
+    problem: Problem,
+    want_path: bool,
+    *,
+    prune: bool,
+    max_cost: Any,
+    beat: int | None,
+    progress: Progress | None,
+    stats: Stats,
+    look: Callable[[Hit, Path, Callable[[], bool]], None] = lambda end, path, busy: None,
+) -> tuple[Hit, Path | None, TileMap]:
+    """The best end, and the path to it where wanted and where it beats the score ``beat``.
+
+    A score alone keeps no special rows.  ``max_cost``: as for `align`, in bands; None: the whole
+    matrix.  What it costs is added to ``stats``.  ``look`` is called with the end, the path
+    so far and what says whether the device is busy while that computes what is walked next; not in
+    every walk.
+    """
+    m, n = len(problem.query), len(problem.target)
+    total = m * n
+    if max_cost is not None and progress is not None:
+        progress = rising(progress)
+
+    def tell(done: int) -> None:
+        if progress is not None:
+            progress(done, total)
+
+    end: Hit | None = None
+    restarts: Starts | None = None
+    swept, least, packs = SweepResult(), None, False
+    if max_cost is not None:
+        banded = find_end_banded(
+            engine,
+            problem,
+            plan,
+            assumed=assumed_score(problem, max_cost),
+            save=want_path,
+            prunes=prune,
+            progress=progress,
+        )
+        end, restarts, least = banded.end, banded.grid, banded.least
+        for swept in banded.sweeps:
+            _count(stats, swept)
+    if end is None:
+        edges, shape = problem.edges, tile_shape(m, n, plan.tile_cells, plan.busy_rows)
+        if want_path:
+            most, more = most_pieces(m, n), most_pieces(m, n, packed=True)
+            packs = more > most and shape == (m, n)
+            packs = packs and engine.packs(problem.scoring, m, n, more - 1)
+            most = more if packs else most
+            quantum = engine.strip_rows(*shape)
+            rows, columns = grid_places(m, quantum, most), grid_places(n, 1, most)
+            restarts = grid = SavedGrid.over(edges, rows, columns)
+            edges, total = grid.saving(), total + walked_cells(m, n, grid)
+        tell(0)
+        end, swept = find_end(
+            engine,
+            problem,
+            edges=edges,
+            shape=shape,
+            prune=prune,
+            beat=beat,
+            least=least,
+            progress=lambda done, _: tell(done),
+        )
+        _count(stats, swept)
+    stats.pruned += swept.pruned_cells
+    tiles = TileMap.of((m, n), swept.tops, swept.pruned, swept.thinned)
+    if restarts is None or (beat is not None and end.score <= beat):
+        tell(total)
+        return end, None, tiles
+    last = end
+    if packs and isinstance(restarts, SavedGrid):
+        restarts = restarts.packed(engine.packed_edge)
+
+    def between(path: Path) -> None:
+        tell(m * n + path.share(last, total - m * n))
+
+    path = walk_back(
+        engine,
+        problem,
+        restarts,
+        end,
+        plan.walk_cells,
+        between,
+        meanwhile=lambda path, busy: look(last, path, busy),
+    )
+    tell(total)
+    stats.add_cells(path.cells)
+    stats.launches += path.launches
+    return end, path, tiles
+
+
+def _count(stats: Stats, swept: SweepResult) -> None:
+    stats.add_cells(swept.cells)
+    stats.launches += swept.launches

@@ -1,0 +1,164 @@
+"""Many pairs as one text: no Python object is made for a pair of text or bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, PyswError
+from ..sequences.sequence import as_letters
+
+Lengths = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Packed pairs: their numbers in the caller's order, their letters (ASCII) after each other,
+    and for each (n x 4, int32) first query letter, query length, first target letter, target
+    length."""
+
+    index: NDArray[np.int64]
+    text: NDArray[np.uint8]
+    pairs: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def take(self, chosen: NDArray[Any]) -> Part:
+        """Some of the pairs (by number or truth value), with the same letters."""
+        return Part(self.index[chosen], self.text, self.pairs[chosen])
+
+    @property
+    def m(self) -> NDArray[np.int32]:
+        """Query lengths."""
+        return self.pairs[:, 1]
+
+    @property
+    def n(self) -> NDArray[np.int32]:
+        """Target lengths."""
+        return self.pairs[:, 3]
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """Cells of each pair."""
+        return self.m.astype(np.int64) * self.n
+
+
+def blame(k: int, error: PyswError) -> PyswError:
+    """The error with the number of the pair that it is about in front."""
+    return type(error)(f"pair {k}: {error}")
+
+
+def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
+    """Queries and targets in turn; InputError names what is no pair, ``first`` being the number of
+    the first one."""
+    if not set(map(type, pairs)) <= {tuple, list} or not set(map(len, pairs)) <= {2}:
+        for k, pair in enumerate(pairs, first):
+            text = isinstance(pair, str | bytes | bytearray)
+            if text or not hasattr(pair, "__len__") or len(pair) != 2:
+                shown = repr(pair)
+                what = shown if len(shown) <= 60 else f"a {type(pair).__name__}"
+                raise InputError(f"pair {k} must be (query, target), not {what}")
+    return list(chain.from_iterable(pairs))
+
+
+def _letters(halves: list[Any], first: int) -> list[bytes]:
+    """Sequences of any kind as bytes, each checked like those of `align`."""
+    found = []
+    for k, half in enumerate(halves):
+        try:
+            found.append(as_letters(half, "target" if k % 2 else "query").tobytes())
+        except PyswError as error:
+            raise blame(first + k // 2, error) from None
+    return found
+
+
+def _joined(halves: list[Any], text: bool, first: int) -> NDArray[np.uint8]:
+    if not text:
+        return np.frombuffer(b"".join(halves), np.uint8)
+    try:
+        return np.frombuffer("".join(halves).encode("ascii"), np.uint8)
+    except UnicodeEncodeError:
+        return np.frombuffer(b"".join(_letters(halves, first)), np.uint8)  # says where
+
+
+def lengths_of(halves: list[Any]) -> Lengths:
+    """Lengths of queries and targets, n x 2."""
+    return np.fromiter(map(len, halves), np.int64, len(halves)).reshape(-1, 2)
+
+
+def parts(
+    pairs: Sequence[Any], most_pairs: int, most_letters: int, longest: int
+) -> Iterator[tuple[Part, Lengths, NDArray[np.int64]]]:
+    """``pairs`` in parts of at most ``most_pairs`` pairs and ``most_letters`` letters (or one
+    pair), in order: the packed pairs, all lengths of the part (also of those that are not packed),
+    and the numbers of the pairs with a sequence longer than ``longest``, which are not packed.
+    """
+    first = 0
+    while first < len(pairs):
+        halves = as_halves(pairs[first : first + most_pairs], first)
+        kinds = set(map(type, halves))
+        if kinds not in ({str}, {bytes}):
+            halves, kinds = _letters(halves, first), {bytes}
+        lengths = lengths_of(halves)
+        short = np.asarray(lengths.max(axis=1) <= longest)
+        ends = np.where(short, lengths.sum(axis=1), 0).cumsum()
+        count = max(1, int(np.searchsorted(ends, most_letters, "right")))
+        lengths, short = lengths[:count], short[:count]
+        halves = halves[: 2 * count]
+        if not short.all():
+            kept = np.repeat(short, 2).tolist()
+            halves = [half for half, keep in zip(halves, kept, strict=True) if keep]
+        index = np.arange(first, first + count)
+        packed = lengths[short]
+        starts = np.zeros(packed.size, np.int64)
+        np.cumsum(packed.ravel()[:-1], out=starts[1:])
+        rows = np.empty((len(packed), 4), np.int32)
+        rows[:, 0::2], rows[:, 1::2] = starts.reshape(-1, 2), packed
+        text = _joined(halves, kinds == {str}, first)
+        yield Part(index[short], text, rows), lengths, index[~short]
+        first += count
+
+
+def in_order(part: Part, lanes: int) -> Part:
+    """The pairs so that those that share a group of ``lanes`` have similar lengths: slabs by target
+    length, as many as there are groups in one, and in each by query length; long ones first."""
+    m, n = part.m.astype(np.uint16), part.n.astype(np.uint16)
+    if len(part) <= lanes or (m.min() == m.max() and n.min() == n.max()):
+        return part
+    groups = -(-len(part) // lanes)
+    slab = lanes * max(1, round(groups**0.5))
+    by_n = np.argsort(~n, kind="stable")  # 16 bits: a radix sort
+    number = np.empty(len(part), np.uint16)
+    number[by_n] = np.arange(len(part)) // slab
+    by_m = np.argsort(~m, kind="stable")
+    return part.take(by_m[np.argsort(number[by_m], kind="stable")])
+
+
+def group_cells(
+    part: Part, lanes: int, columns: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each group of ``lanes`` pairs: the cells of its pairs, and those that its lanes compute
+    when all have the size of the largest, target lengths being rounded up to ``columns``."""
+    if not len(part):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    starts = np.arange(0, len(part), lanes)
+    rows = np.maximum.reduceat(part.m, starts).astype(np.int64)
+    blocks = -(-np.maximum.reduceat(part.n, starts) // columns)
+    return np.add.reduceat(part.cells, starts), rows * blocks * (columns * lanes)
+
+
+def lonely(part: Part, cells: int, mates: int) -> NDArray[np.bool_]:
+    """Which pairs have more than ``cells`` cells and fewer than ``mates`` others that are at least
+    half as large."""
+    found: NDArray[np.int64] = part.cells
+    if not len(found) or found.max() <= cells:
+        return np.zeros(len(found), np.bool_)
+    ordered = np.sort(found)
+    as_large = len(found) - np.searchsorted(ordered, (found + 1) // 2) - 1
+    return np.asarray((found > cells) & (as_large < mates))

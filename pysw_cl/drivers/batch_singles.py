@@ -1,0 +1,91 @@
+"""Pairs aligned one by one, with the same results as in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InternalError, PyswError, RangeError
+from ..results.alignment import Alignment, Stats
+from ..scoring.precision import check_range
+from ..scoring.scoring import Scoring
+from ..sequences.sequence import as_sequence
+from .batch_layout import Lengths, as_halves, blame
+from .batch_results import FIELDS, Found
+
+
+class OneByOne:
+    """Aligns single pairs of ``pairs`` with ``align``, which takes ``options`` as
+    `pysw_cl.align` does, and finds what is wrong with them; errors begin with the number of the
+    pair."""
+
+    def __init__(
+        self,
+        pairs: Sequence[Any],
+        scoring: Scoring,
+        mode: str,
+        output: str,
+        align: Callable[..., Alignment],
+        options: Mapping[str, Any],
+    ):
+        self.pairs, self.scoring, self.mode, self.output = pairs, scoring, mode, output
+        self._align, self.options = align, options
+        self.stats = Stats()
+
+    def align(self, k: int, found: Found) -> int:
+        """Align pair k and put the result into its row; returns its cells."""
+        output = self.output if self.output in ("score", "ends") else "path"
+        query, target = self.pairs[k]
+        try:
+            result = self._align(query, target, output=output, **self.options)
+        except PyswError as error:
+            raise blame(k, error) from None
+        for name in found.values:
+            value = getattr(result, name)
+            found.values[name][k] = round(value * self.scoring.scale) if name == "score" else value
+        if len(found.cigars):
+            found.cigars[k] = result.cigar
+        self.stats.add_cells(result.stats.cells)
+        self.stats.launches += result.stats.launches
+        self.stats.recomputed += result.stats.recomputed
+        self.stats.device_bytes = max(self.stats.device_bytes, result.stats.device_bytes)
+        return len(result.query) * len(result.target)
+
+    def all(self, done: Callable[[int], None]) -> Found:
+        """Align all pairs; ``done(cells)`` is called after each."""
+        as_halves(self.pairs)
+        found = Found.empty(len(self.pairs), FIELDS[self.output])
+        for k in range(len(self.pairs)):
+            done(self.align(k, found))
+        return found
+
+    def check(self, k: int) -> None:
+        """Raise what is wrong with pair k; it must be something."""
+        query, target = self.pairs[k]
+        try:
+            a, b = as_sequence(query, "query"), as_sequence(target, "target")
+            check_range(self.scoring, len(a), len(b), self.mode)
+            self.scoring.encode_query(a.letters)
+            self.scoring.encode_target(b.letters)
+        except PyswError as error:
+            raise blame(k, error) from None
+        raise InternalError(f"pair {k} was refused without a reason")
+
+    def check_lengths(self, first: int, lengths: Lengths) -> None:
+        """Raise for a pair, the first of ``lengths`` (n x 2) being number ``first``, with an empty
+        sequence or a score that could leave its range.  What `check_range` refuses depends on
+        min(m, n) and on m + n, and grows with both."""
+        empty = np.flatnonzero((lengths == 0).any(axis=1))
+        if len(empty):
+            self.check(first + int(empty[0]))
+        try:
+            for k in (lengths.min(axis=1).argmax(), lengths.sum(axis=1).argmax()):
+                check_range(self.scoring, int(lengths[k, 0]), int(lengths[k, 1]), self.mode)
+        except RangeError:
+            for k in range(len(lengths)):
+                try:
+                    check_range(self.scoring, int(lengths[k, 0]), int(lengths[k, 1]), self.mode)
+                except RangeError:
+                    self.check(first + k)

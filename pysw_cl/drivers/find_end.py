@@ -1,0 +1,76 @@
+"""The best score and where it ends: one sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..tiles.contract import Engine
+from ..tiles.sweep import Progress, SweepResult, sweep
+from ..tiles.tile import NEG, Bound, Corridor, Edges, Hit, Limits
+from .problem import Problem
+
+
+def find_end(
+    engine: Engine,
+    problem: Problem,
+    *,
+    edges: Edges | None = None,
+    shape: tuple[int, int] | None = None,
+    prune: bool = True,
+    beat: int | None = None,
+    least: int | None = None,
+    corridor: Corridor | None = None,
+    progress: Progress | None = None,
+) -> tuple[Hit, SweepResult]:
+    """The best end, first in row-major order among equals (a local comparison without a positive
+    score ends at (0, 0) with 0), and the sweep that found it.  With a ``corridor`` the best of what
+    its tiles reach.
+
+    ``beat``: only an end above this score matters; without one, a local comparison may give any
+    end that does not reach it, and skips what it can.  ``least``: a score that some path of a
+    global comparison has; what cannot reach it is skipped.
+    """
+    m, n = len(problem.query), len(problem.target)
+    local = problem.mode == "local"
+    # an empty local alignment is known from the start; it sorts behind every positive score
+    bound, want = Bound(0, m, n, problem.scoring.highest), problem.want
+    if local and beat is not None and beat > 0:  # as if found before this matrix's first cell
+        bound, want = replace(bound, score=beat, row=0, column=0), replace(want, threshold=beat + 1)
+    prunes = prune and local
+    if prune and not local and least is not None:
+        bound, want = (
+            replace(bound, score=least, row=m + 1, column=n + 1),
+            replace(want, threshold=least),
+        )
+        prunes = True
+    result = sweep(
+        engine,
+        problem.query,
+        problem.target,
+        problem.scoring,
+        problem.floor,
+        edges or problem.edges,
+        want,
+        Limits(bound=bound if prunes else None, corridor=corridor),
+        shape=shape,
+        progress=progress,
+    )
+    hits = list(result.hits)
+    if corridor is not None:  # where the end itself is not reached
+        hits.append(Hit(NEG, m, n))
+    return best_end(problem, hits), result
+
+
+def best_end(problem: Problem, hits: Iterable[Hit]) -> Hit:
+    """The best of the cells found and of the ends that are known beforehand: the empty local
+    alignment, and the border cells where the best is looked for on the border."""
+    m, n = len(problem.query), len(problem.target)
+    candidates, borders = list(hits), problem.edges
+    if problem.mode == "local":
+        candidates.append(Hit(0, 0, 0))
+    if problem.want.where in ("last_row", "border"):
+        candidates.append(Hit(int(borders.left.read(m - 1, m).h[0]), m, 0))
+    if problem.want.where in ("last_column", "border"):
+        candidates.append(Hit(int(borders.top.read(n - 1, n).h[0]), 0, n))
+    return min(candidates)

@@ -1,0 +1,206 @@
+"""Kept rows and columns as a path sees them: cells between them, and where it may enter those."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.wavefront.compressed_edge import PackedEdge
+from ..engines.wavefront.tile_batch_layout import TileSet
+from ..tiles.special_lines import StartGrid, Starts
+from ..tiles.sweep import Area
+from ..tiles.tile import EdgeArray, Source
+from .band_doubling import BandGrid
+
+#: How far the cells are apart that are looked at on kept rows and columns of a whole matrix.
+SPACING = 8
+
+
+class Cell(NamedTuple):
+    """A cell of kept rows and columns in which a path may be: the tile that it belongs to, its
+    corner, and how far the tile was computed, up to the cell's end."""
+
+    tile: int
+    area: Area
+
+
+class Entry(NamedTuple):
+    """Where a path probably enters a cell: the last cell of the matrix before it, and its H."""
+
+    row: int
+    column: int
+    h: int
+
+
+class Lines(Protocol):
+    """Kept rows and columns, with cells between them."""
+
+    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
+        """The cell around a cell of the matrix, of this tile or a later one."""
+
+    def entry(self, cell: Cell, row: int, column: int) -> Entry:
+        """Where a path to (row, column) probably enters the cell."""
+
+    def h_at(self, row: int, column: int) -> int | None:
+        """H of a cell of the matrix, if it is on a kept row or column."""
+
+
+class SweptLines(Lines):
+    """What a sweep kept, as far as the cell (rows, columns)."""
+
+    grid: Starts
+    match: int
+    side: int  #: the longest of a cell
+
+    def entry(self, cell: Cell, row: int, column: int) -> Entry:
+        """See :class:`Lines`."""
+        area, (top, left) = cell.area, self.grid.sides(cell.area)
+        best, found = None, Entry(area.row, area.column, 0)
+        for source, first, along, across in (
+            (top, area.column, column - area.column, row - area.row),
+            (left, area.row, row - area.row, column - area.column),
+        ):
+            h = _some(source, first, first + along)
+            places = np.arange(0, along, SPACING)
+            promise = h + self.match * np.minimum(across, along - 1 - places)
+            at = int(promise.argmax())
+            if best is None or promise[at] > best:
+                best, place = promise[at], first + SPACING * at + 1
+                found = Entry(area.row, place, int(h[at]))
+                if source is left:
+                    found = Entry(place, area.column, int(h[at]))
+        return found
+
+
+class GridLines(SweptLines):
+    """The rows and columns that a sweep of the whole matrix kept."""
+
+    grid: StartGrid
+
+    def __init__(self, grid: StartGrid, rows: int, columns: int, match: int) -> None:
+        self.grid, self.match = grid, match
+        self._rows = [0, *sorted(row for row in grid.rows if row < rows), rows]
+        self._columns = [0, *sorted(column for column in grid.columns if column < columns), columns]
+        self.side = int(max(*np.diff(self._rows), *np.diff(self._columns)))
+
+    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
+        """See :class:`Lines`."""
+        if row < 1 or column < 1:
+            return None
+        a, b = bisect_left(self._rows, row), bisect_left(self._columns, column)
+        rows, columns = self._rows[a - 1 : a + 1], self._columns[b - 1 : b + 1]
+        return Cell(0, Area(*rows, *columns))
+
+    def h_at(self, row: int, column: int) -> int | None:
+        """See :class:`Lines`."""
+        if row in self.grid.rows:
+            return _one(self.grid.rows[row], column)
+        if column in self.grid.columns:
+            return _one(self.grid.columns[column], row)
+        return None
+
+
+class BandLines(SweptLines):
+    """The rows that a sweep of a band kept."""
+
+    grid: BandGrid
+
+    def __init__(self, grid: BandGrid, rows: int, columns: int, match: int) -> None:
+        self.grid, self.match = grid, match
+        self._rows = [*(row for row in grid.places if row < rows), rows]
+        self._most = columns
+        areas = [self._area(k) for k in range(len(self._rows) - 1)]
+        self.side = max(max(a.row_end - a.row, a.column_end - a.column) for a in areas)
+
+    def _area(self, k: int) -> Area:
+        """What was swept of the rows between two that were kept."""
+        row, row_end = self._rows[k : k + 2]
+        first, last = self.grid.band.spans[row]
+        return Area(row, row_end, first, min(last, self._most))
+
+    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
+        """See :class:`Lines`."""
+        if row < 1:
+            return None
+        area = self._area(bisect_left(self._rows, row) - 1)
+        return Cell(0, area) if area.column < column <= area.column_end else None
+
+    def h_at(self, row: int, column: int) -> int | None:
+        """See :class:`Lines`."""
+        return _one(self.grid.rows[row], column) if row in self.grid.rows else None
+
+
+def swept_lines(grid: Starts, rows: int, columns: int, match: int) -> SweptLines:
+    """What a sweep kept, as far as the cell (rows, columns), where a match scores so much."""
+    if isinstance(grid, BandGrid):
+        return BandLines(grid, rows, columns, match)
+    assert isinstance(grid, StartGrid)
+    return GridLines(grid, rows, columns, match)
+
+
+def _some(source: Source, start: int, stop: int) -> NDArray[np.int32]:
+    """H of some cells of an edge: near enough to guess from."""
+    if isinstance(source, PackedEdge):
+        return source.read_h(start, stop, SPACING)
+    kept = source.kept if isinstance(source, EdgeArray) else None
+    h = source.read(start, stop).h if kept is None else kept.read_h(start, stop)
+    return h[::SPACING]
+
+
+def _one(source: Source, cell: int) -> int:
+    """H of a cell (from 1) of an edge."""
+    if isinstance(source, PackedEdge):
+        return source.h_at(cell - 1)
+    return int(source.read(cell - 1, cell).h[0])
+
+
+class SetLines:
+    """The rows and columns that tiles on a device keep."""
+
+    def __init__(self, tiles: TileSet) -> None:
+        self.tiles = tiles
+        self.at = 0  # the tile that the path is in
+
+    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
+        """See :class:`Lines`."""
+        steps = self.tiles.steps
+        for k in range(tile, len(self.tiles.parts)):
+            area = self.tiles.parts[k].area
+            if area.row < row <= area.row_end and area.column < column <= area.column_end:
+                r = area.row + (row - area.row - 1) // steps[0] * steps[0]
+                c = area.column + (column - area.column - 1) // steps[1] * steps[1]
+                return Cell(
+                    k,
+                    Area(
+                        r,
+                        min(r + steps[0], area.row_end),
+                        c,
+                        min(c + steps[1], area.column_end),
+                    ),
+                )
+        return None
+
+    def entry(self, cell: Cell, row: int, column: int) -> Entry:
+        """See :class:`Lines`."""
+        whole, area = self.tiles.parts[cell.tile].area, cell.area
+        r, c = area.row - whole.row, area.column - whole.column
+        a, b = r // self.tiles.steps[0], c // self.tiles.steps[1]
+        above, before = self.tiles.peaks[cell.tile, :, a, b].tolist()
+        if above[0] >= before[0]:
+            return Entry(area.row, min(area.column + above[1] + 1, column), above[2])
+        return Entry(min(area.row + before[1] + 1, row), area.column, before[2])
+
+    def h_at(self, row: int, column: int) -> int | None:
+        """See :class:`Lines`."""
+        rows, columns = self.tiles.steps
+        for k, part in enumerate(self.tiles.parts):
+            a = part.area
+            inside = a.row <= row <= a.row_end and a.column <= column <= a.column_end
+            on_row = (row - a.row) % rows == 0 and row < a.row_end and column > a.column
+            on_column = (column - a.column) % columns == 0 and column < a.column_end and row > a.row
+            if inside and (on_row or on_column):
+                return self.tiles.h_at(k, row, column)
+        return None

@@ -1,0 +1,1 @@
+"""Many pairs, one in each lane."""

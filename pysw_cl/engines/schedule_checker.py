@@ -1,0 +1,166 @@
+"""The counting engine: the wavefront's schedule, swept lane by lane without any score.
+
+It does what the kernels' strip body and their two forms do (cl/strip.clh, cl/wavefront.cl), step
+for step and from the same :mod:`pysw_cl.planning.geometry`, but a lane holds the names of cells
+instead of their values.  So it sees whether each value is the one that the recurrence asks for, how
+often each cell is computed, when each cell of the horizontal bus is written and read, whether each
+blocked pair is met by its lane, where each cell's moves are stored, and how many lanes are busy on
+each internal diagonal.  Whatever breaks a rule raises InternalError.
+
+The idea of an engine that only counts, driven like any other, is boxtree's ``constant_one``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import InternalError
+from ..planning.geometry import Grid, fit
+from ..planning.plan import Plan
+from ..tiles.contract import TileJob, TileResult, Walk
+from ..tiles.tile import Edge
+from ..tiles.tile_split import by_parts
+from .schedule_launches import ORDERS, Ticketed, TicketedLaunch, run_two_phase
+from .schedule_tile import NOTHING, ScheduleTile, TileCount
+
+
+@dataclass(frozen=True)
+class _Straight:
+    """Moves for a driver that walks back: the diagonal, until it leaves the tile."""
+
+    def walk(self, row: int, column: int, state: int) -> Walk:
+        steps = min(row, column)
+        return Walk(np.zeros(steps, np.uint8), row - steps, column - steps, 0, False)
+
+    def release(self) -> None:
+        """Nothing to free."""
+
+
+class CountingEngine:
+    """An engine that sweeps the wavefront's schedule of ``plan`` (form, B, T, alpha, chunk).
+
+    Its edges count: H grows by 1 a row downwards and by 1 a column to the right, X stays, so that
+    edges that start as H(i, j) = i + j tell everywhere how many cells a sweep has come along.
+    It finds no best cell, and its walks go straight.  ``counts`` gets what was seen of each tile;
+    ``order`` is one of ORDERS, ``seed`` decides the random one, and ``again`` sweeps each block
+    twice, as the kernels do where it may hold the best cell.  ``portions``: blocks take their
+    portion of the bus at once, as narrow lanes do.  ``warps``: of a group in the ticketed form.
+    """
+
+    name = "counting"
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        order: str = "random",
+        seed: int = 0,
+        again: bool = False,
+        portions: bool = False,
+        warps: int = 1,
+    ) -> None:
+        if order not in ORDERS:
+            raise InternalError(f"order {order!r} is not one of {', '.join(ORDERS)}")
+        self.plan = replace(plan, engine=self.name)
+        self.row_quantum = plan.T * plan.alpha
+        self.peak_bytes, self.inner = 0, plan.form == "ticketed"
+        self.order, self.again, self.portions, self.warps = order, again, portions, warps
+        self.counts: list[TileCount] = []
+        self._rng = np.random.default_rng(seed)
+
+    def chained_rows(self, *_: object) -> None:
+        """See Engine: never."""
+
+    def packs(self, *_: object) -> bool:
+        """See Engine: never."""
+        return False
+
+    def packed_edge(self, *_: object) -> None:
+        """See Engine: it does not."""
+
+    def settle(self) -> None:
+        """See Engine: nothing is left."""
+
+    def side_by_side(self, *_: object) -> None:
+        """Tiles are done one by one."""
+
+    def strip_rows(self, rows: int, columns: int) -> int:
+        """That of the plan, whatever the size."""
+        return self.row_quantum
+
+    def moves_bytes(self, rows: int, columns: int) -> int:
+        """As if they were packed, 4 bits a cell."""
+        return rows * columns // 2
+
+    def tile(self, job: TileJob) -> TileResult:
+        """Count one tile; see :class:`pysw_cl.tiles.contract.TileJob`."""
+        plan, m, n = self.plan, len(job.query), len(job.target)
+        form, B = plan.form, plan.B
+        if job.directions and form == "two-phase":
+            form, B = "ticketed", 1
+        grid = fit(m, n, B, plan.T, plan.alpha, form)
+        if grid.form == "two-phase" and (job.rows or job.columns):
+            return by_parts(self.tile, job, job.rows, job.columns)
+        if not grid.at_ends(job.rows):
+            return by_parts(self.tile, job, job.rows, ())
+        tap = grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1)
+        tile = ScheduleTile(grid, tap, job.blocked, job.rows, job.columns)
+        if grid.form == "ticketed":
+            launches = self._ticketed([self._launch([tile], grid.B)])
+        else:
+            launches = run_two_phase(tile, self.again, self.portions)
+            tile.check_line(grid.strips, tile.bottom())
+        count = tile.result()
+        self.counts.append(count)
+        bottom = Edge(job.top.h + np.int32(m), job.top.x)
+        return TileResult(
+            bottom=bottom if job.bottom else None,
+            right=Edge(job.left.h + np.int32(n), job.left.x),
+            cells={f"counting/{grid.form}/0": int(count.cells.sum())},
+            launches=launches,
+            rows={i: Edge(job.top.h + np.int32(i), job.top.x.copy()) for i in job.rows},
+            columns={j: Edge(job.left.h + np.int32(j), job.left.x.copy()) for j in job.columns},
+            directions=_Straight() if job.directions else None,
+        )
+
+    def batch(self, sizes: list[tuple[int, int]]) -> list[TileCount]:
+        """Count tiles of m x n cells that one ticketed launch computes side by side (-D MANY=1 of
+        cl/wavefront.cl): they share its tickets and groups, and nothing else."""
+        tiles = [ScheduleTile(grid, grid.tap) for grid in map(self._grid, sizes)]
+        self._ticketed([self._launch(tiles, self.plan.B)])
+        return [tile.result() for tile in tiles]
+
+    def chain(self, rows: list[int], n: int, places: int) -> list[TileCount]:
+        """Count tiles of n columns below each other that are begun before those above are done
+        (:mod:`pysw_cl.engines.wavefront.chain`), all but the last whole strips high.  Between
+        two of them lies a line of a ring of ``places`` + 1."""
+        bus = np.full((2 + places + 1, n), NOTHING, np.int64)
+        launches: list[TicketedLaunch] = []
+        first = strips = 0
+        for k, m in enumerate(rows):
+            grid = self._grid((m, n))
+            lines = ((np.arange(grid.strips + 1) + strips) & 1).tolist()
+            lines[0], lines[-1] = (2 + (k + at) % (places + 1) for at in (0, 1))
+            tile = ScheduleTile(grid, grid.tap, first_row=first, bus=bus, lines=lines)
+            if not launches:
+                bus[lines[0]] = tile.row_of_names(0)
+            launch = self._launch([tile], self.plan.B)
+            launch.above = launches[-1] if launches else None
+            launches.append(launch)
+            first, strips = first + m, strips + grid.strips
+        self._ticketed(launches, places)
+        return [launch.tiles[0].result() for launch in launches]
+
+    def _grid(self, size: tuple[int, int]) -> Grid:
+        return fit(*size, self.plan.B, self.plan.T, self.plan.alpha, "ticketed")
+
+    def _launch(self, tiles: list[ScheduleTile], B: int) -> TicketedLaunch:
+        return TicketedLaunch(tiles, -(-B // self.warps), self.warps)
+
+    def _ticketed(self, launches: list[TicketedLaunch], places: int | None = None) -> int:
+        n, T = max(tile.grid.n for launch in launches for tile in launch.tiles), self.plan.T
+        chunk = min(self.plan.chunk, n + T)
+        how = chunk, self.order, self.again, self.portions, self._rng, places
+        return Ticketed(launches, *how).run()

@@ -1,0 +1,1 @@
+"""The wavefront on one OpenCL device."""

@@ -1,0 +1,364 @@
+"""Many tiles in one launch: parts of a path, side by side (docs/algorithm.md, The path ahead)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import lcm
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...opencl.buffers import Buffers, Pool
+from ...opencl.device import Runtime
+from ...opencl.program import BoundKernel, KernelSpec, running, wait
+from ...planning.plan import LANE_SETS, MOVES_CHUNK, Plan
+from ...scoring.scoring import Scoring
+from ...tiles.contract import Walk
+from ...tiles.tile import EdgeArray, Source, View
+from .compressed_edge import PackedEdge
+from .device_traceback import TiledMoves, walk_defines
+from .kernel import backwards, narrow_score, score_arguments, stage_bytes, state_bytes, wide_score
+from .tile import moves_bytes
+from .tile_batch_launch import Tally, launch_tiles, walkers_of
+from .tile_batch_layout import (
+    APART,
+    BUS,
+    COLUMNS,
+    CROSSED,
+    KEPT,
+    LEFT,
+    LETTERS,
+    MOVES,
+    QUERY,
+    ROWS,
+    STRIDE,
+    TARGET,
+    TOP_LINE,
+    WORDS,
+    Part,
+    TileSet,
+)
+
+Busy = Callable[[], bool]
+
+#: How far special rows and columns are apart where there are none.
+NO_LINES = 1 << 30, 1 << 30
+#: Work-groups that copy the edges of one tile.
+PARTS = 16
+#: Alpha at most, of narrow lanes and where moves are kept.
+ALPHA, MOVES_ALPHA = 8, 8
+
+TAKE_EDGES = KernelSpec(
+    "take_edges", ("base.clh", "tile_set.cl"), ("from", "to", "tiles", "sources")
+)
+
+
+class Owner(Protocol):
+    """The engine that these tiles are computed for."""
+
+    runtime: Runtime
+    plan: Plan
+
+    @property
+    def edge_bytes(self) -> int:
+        """Memory of edges on the device."""
+
+    def took(self, size: int) -> None:
+        """Count memory that is taken at once."""
+
+
+@dataclass
+class Moves:
+    """Tiles whose moves are computed: the buffer ``dirs`` for them, what ``buffers`` the launch
+    has, and what groups count."""
+
+    done: TileSet
+    dirs: Any
+    buffers: Buffers
+    tally: Tally
+
+
+def _group_bytes(plan: Plan, walkers: int) -> tuple[int, int]:
+    """Memory that groups have for their lanes between two blocks, and for stages."""
+    return state_bytes(plan, plan.T, plan.alpha, walkers), stage_bytes(plan.chunk, walkers)
+
+
+class SideBySide:
+    """Launches of many tiles of one matrix, on one device.
+
+    ``query`` and ``target``, as far as a path may lead, of a matrix of ``rows`` rows, are on the
+    device as long as this is in use (a context manager), and the edges and moves of the last set of
+    each level.  ``meanwhile`` is called while the device computes, with what says whether it still
+    does.
+    """
+
+    meanwhile: Callable[[Busy], None]
+
+    def __init__(
+        self,
+        engine: Owner,
+        query: View,
+        target: View,
+        scoring: Scoring,
+        floor: int | None,
+        rows: int,
+    ) -> None:
+        runtime, plan = engine.runtime, engine.plan
+        self.engine, self.runtime, self.scoring, self.floor = engine, runtime, scoring, floor
+        self._buffers = Buffers(runtime)
+        self._kept: dict[int | str, Any] = {}
+        self._slots: dict[int, Moves] = {}
+        self._pools: dict[int, Pool] = {}
+        self._cells: dict[str, int] = {}
+        self._launches = 0
+        self.meanwhile = lambda busy: None
+        self.most_bytes = int(runtime.device.max_mem_alloc_size)  # of the tiles of a level
+        alpha = plan.alpha if plan.fixed else min(ALPHA, plan.alpha)
+        wide = plan.without_narrow()
+        moves_alpha = wide.alpha if plan.fixed else min(MOVES_ALPHA, wide.alpha)
+        self._plans = {
+            False: replace(plan, alpha=alpha),
+            True: replace(wide, alpha=moves_alpha, chunk=min(MOVES_CHUNK, plan.chunk)),
+        }
+        self.rows = rows
+        target_codes = target.read(0, len(target))
+        score = narrow_score(plan, scoring, target_codes, bool(runtime.advice["permute"]))
+        self.able = score is not None
+        if score is None:
+            return
+        self._scores = {False: score, True: wide_score(scoring)}
+        self.row_quantum = lcm(plan.T * alpha, wide.T * moves_alpha)
+        codes = np.full(len(query) + self.row_quantum, 0, np.uint8)
+        codes[: len(query)] = query.read(0, len(query))
+        self._query: dict[bool, Any] = {}  # padding has another code for each score file
+        for moves, name in self._scores.items():
+            codes[len(query) :] = score_arguments(scoring, name, False, self._buffers)[0]
+            self._query[moves] = self._buffers.of(codes.copy())
+        self._target = self._letters = self._buffers.of(target_codes)
+        self.columns, self._backwards = len(target), LANE_SETS[plan.lanes].narrow == "vector"
+        if self._backwards:
+            pad = score_arguments(scoring, score, False, self._buffers)[1]
+            self._letters = self._buffers.of(backwards(target_codes, plan.T, pad))
+
+    def __enter__(self) -> SideBySide:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.free()
+
+    def free(self) -> None:
+        """Give the device's memory back; nothing is computed any more."""
+        for moves in self._slots.values():
+            moves.buffers.free()
+        for pool in self._pools.values():
+            pool.forget()
+        self._slots.clear()
+        self._pools.clear()
+        self._kept.clear()
+        self._buffers.free()
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that is taken, with edges elsewhere and what any launch takes beside its tiles."""
+        level, moves = (sum(_group_bytes(plan, plan.B)) for plan in self._plans.values())
+        return self.engine.edge_bytes + self._buffers.bytes + level + 2 * moves  # of two launches
+
+    def cost(self) -> tuple[dict[str, int], int]:
+        """Cells by lane set and launches since this was asked last."""
+        cost = self._cells, self._launches
+        self._cells, self._launches = {}, 0
+        return cost
+
+    def kept_bytes(self, rows: int, columns: int, steps: tuple[int, int]) -> int:
+        """Memory that a tile's edges take, with its special rows and columns."""
+        T = self._plans[False].T
+        lines = (columns + 2 * T) * (TOP_LINE + 1 + rows // steps[0])
+        return 8 * (lines + rows * (1 + columns // steps[1]) + 64)
+
+    def moves_bytes(self, rows: Any, columns: Any) -> Any:
+        """Memory of a tile's moves, or of those of many (arrays)."""
+        plan = self._plans[True]
+        return moves_bytes(rows, columns, plan.T, plan.alpha)
+
+    def begin(
+        self,
+        level: int,
+        parts: list[Part],
+        sides: Sequence[tuple[int, Source, Source]],
+        steps: tuple[int, int],
+    ) -> TileSet:
+        """Compute tiles of the whole matrix: a corner and what lies above and to the left of each,
+        in the matrix's columns and rows.  Rows below its last one get what that one has."""
+        done = self._set(level, parts, steps)
+        with Buffers(self.runtime) as sent:
+            for said, part, (corner, top, left) in zip(
+                done.said.tolist(), parts, sides, strict=True
+            ):
+                area, m, n = part.area, said[ROWS], said[COLUMNS]
+                line = said[BUS] + 2 * TOP_LINE * said[STRIDE]
+                self._send(sent, top, area.column, n, done.kept, line, line + said[STRIDE])
+                at = said[LEFT] + 1, said[LEFT] + m + 1
+                rows = min(m, self.rows - area.row)
+                self._send(sent, left, area.row, rows, done.kept, *at)
+                sent.write(done.kept, np.array([corner], np.int32), 4 * said[LEFT])
+                if rows < m:
+                    last = left.read(self.rows - 1, self.rows)
+                    for place, cell in zip(at, (last.h, last.x), strict=True):
+                        sent.write(done.kept, np.repeat(cell, m - rows), 4 * (place + rows))
+            self._run(None, done)
+        return done
+
+    def _send(
+        self, sent: Buffers, edge: Source, start: int, count: int, to: Any, h_at: int, x_at: int
+    ) -> None:
+        """Copy cells of an edge to their places on the device, where they may be already."""
+        if isinstance(edge, PackedEdge):
+            edge.give(start, count, to, h_at, x_at, self.runtime)
+            return
+        kept = edge.kept if isinstance(edge, EdgeArray) else None
+        if kept is not None and not kept.lost:
+            sent.move(kept.buffer, kept.h_at + start, to, h_at, count)
+            sent.move(kept.buffer, kept.x_at + start, to, x_at, count)
+            return
+        cells = edge.read(start, start + count)
+        sent.write(to, cells.h, 4 * h_at)
+        sent.write(to, cells.x, 4 * x_at)
+
+    def inside(
+        self, level: int, outer: TileSet, parts: list[Part], steps: tuple[int, int]
+    ) -> TileSet:
+        """Compute tiles that begin at corners of the special rows and columns of others."""
+        done = self._set(level, parts, steps)
+        self._run(outer, done)
+        return done
+
+    def moves(self, outer: TileSet, parts: list[Part], slot: int = 0, room: int = 0) -> Moves:
+        """Begin to compute tiles as :meth:`inside` does, with their moves, in memory that is used
+        again when ``slot`` is.  All slots share the buffer of the moves, of ``room`` bytes at
+        least: the queue keeps order, so those of one launch are there until the next one, and a
+        walk that was enqueued before that one has seen them."""
+        if slot in self._slots:
+            before = self._slots.pop(slot)
+            wait(self.runtime, before.tally.event)  # it may not have been walked
+            before.buffers.free()
+        done = self._set(f"moves {slot}", parts, NO_LINES)
+        sizes = self.moves_bytes(done.said[:, ROWS], done.said[:, COLUMNS])
+        ends = np.cumsum(sizes)
+        done.said[:, MOVES] = (ends - sizes) // 4
+        dirs = self._keep("dirs", max(room, int(ends[-1])))
+        side = self.runtime.beside(0)  # copies do not wait for what is computed
+        if slot not in self._pools:
+            self._pools[slot] = Pool(side, int(self.runtime.device.max_mem_alloc_size))
+        buffers = Buffers(side, pool=self._pools[slot], aside=True)
+        self._take(outer, done, buffers)
+        tally = self._launch(done, dirs, buffers, f" {slot}")
+        moves = self._slots[slot] = Moves(done, dirs, buffers, tally)
+        return moves
+
+    def walk(
+        self, moves: Moves, row: int, column: int, state: int
+    ) -> Callable[[], tuple[Walk, NDArray[np.int32]]]:
+        """Begin to walk a path through tiles, whatever is enqueued after that; gives what waits for
+        it.  See :meth:`pysw_cl.engines.wavefront.device_traceback.TiledMoves.begin`."""
+        parts, plan = moves.done.parts, self._plans[True]
+        tiles = moves.done.said[:, [QUERY, TARGET, ROWS, COLUMNS, MOVES]]
+        defines = walk_defines(self.runtime, plan.T, plan.alpha)
+        linear = self.scoring.gap_open == 0
+        most = row + column - min(p.area.row + p.area.column for p in parts)
+        self._launches += 1
+        tiled = TiledMoves(self.runtime, defines, moves.dirs, tiles, linear)
+        aside = Buffers(self.runtime.beside(0))  # reads past what is enqueued after the walk
+        walking = tiled.begin((row, column, state), moves.buffers, aside, most)
+
+        def found() -> tuple[Walk, NDArray[np.int32]]:
+            self.meanwhile(partial(running, self.runtime, walking.event))
+            walk, _, entries = walking.found()
+            self._count(moves.tally.read(aside), True)
+            return walk, entries
+
+        return found
+
+    def _keep(self, name: int | str, size: int) -> Any:
+        self._kept[name] = self._buffers.again(self._kept.get(name), size)
+        return self._kept[name]
+
+    def _set(self, level: int | str, parts: list[Part], steps: tuple[int, int]) -> TileSet:
+        """A set of tiles, nothing computed yet: what is said of each."""
+        T = self._plans[False].T
+        said = np.zeros((len(parts), WORDS), np.int64)
+        areas = np.array([part.area[:] for part in parts], np.int64)
+        said[:, QUERY], said[:, TARGET] = areas[:, 0], areas[:, 2]
+        said[:, ROWS], said[:, COLUMNS] = areas[:, 1] - areas[:, 0], areas[:, 3] - areas[:, 2]
+        said[:, APART] = [part.apart for part in parts]
+        m, n = said[:, ROWS], said[:, COLUMNS]
+        said[:, LETTERS] = said[:, TARGET]
+        if self._backwards:
+            said[:, LETTERS] = self.columns - said[:, TARGET] - n
+        said[:, STRIDE] = n + 2 * T
+        said[:, KEPT] = (n - 1) // steps[1]
+        lengths = (
+            (BUS, 2 * said[:, STRIDE] * (TOP_LINE + 1 + m // steps[0])),
+            (LEFT, 2 * m + 1),
+            (CROSSED, 2 * m * said[:, KEPT]),
+        )
+        place = 0
+        for word, length in lengths:
+            rooms = -(-length // 32) * 32
+            ends = place + np.cumsum(rooms)
+            said[:, word] = ends - rooms
+            place = int(ends[-1])
+        kept = self._keep(level, 4 * place)
+        match, extend = max(self.scoring.highest, 0), self.scoring.gap_extend
+        return TileSet(parts, steps, said, kept, self.runtime, match, extend)
+
+    def _take(self, outer: TileSet, done: TileSet, buffers: Buffers) -> None:
+        k = np.array([part.inside for part in done.parts])
+        row = done.said[:, QUERY] - outer.said[k, QUERY]
+        column = done.said[:, TARGET] - outer.said[k, TARGET]
+        top = outer.place_of_row(k, row) + column
+        left_h, left_x = (place + row for place in outer.place_of_column(k, column))
+        corner = np.where(column, top, left_h) - 1
+        sources = np.stack((top, top + outer.said[k, STRIDE], left_h, left_x, corner), 1)
+        local = int(self.floor is not None)
+        kernel = BoundKernel(self.runtime, TAKE_EDGES, {"PARTS": PARTS, "LOCAL": local})
+        kernel.bind(**{"from": outer.kept}, to=done.kept, tiles=buffers.of(done.said))
+        kernel.bind(sources=buffers.of(sources))
+        buffers.send()
+        kernel.launch(PARTS * len(done.parts), 64)
+        self._launches += 1
+
+    def _run(self, outer: TileSet | None, done: TileSet) -> None:
+        """Compute tiles without moves, and meanwhile what there is to do."""
+        with Buffers(self.runtime, small=True) as buffers:
+            if outer is not None:
+                self._take(outer, done, buffers)
+            tally = self._launch(done, None, buffers)
+            self.meanwhile(partial(running, self.runtime, tally.event))
+            self._count(tally.read(buffers), False)
+
+    def _launch(self, done: TileSet, dirs: Any, buffers: Buffers, slot: str = "") -> Tally:
+        """Enqueue the computation of tiles."""
+        moves = dirs is not None
+        plan = self._plans[moves]
+        state, stages = _group_bytes(plan, walkers_of(self.runtime, plan, done))
+        room = self._keep("state" + slot, state), self._keep("stages" + slot, stages)
+        letters = self._query[moves], self._target, self._letters
+        how = self.scoring, self._scores[moves], self.floor is not None
+        tally = launch_tiles(self.runtime, plan, done, dirs, letters, how, room, buffers)
+        self._launches += 1
+        self.engine.took(self._buffers.bytes + buffers.bytes)
+        return tally
+
+    def _count(self, records: NDArray[np.int32], moves: bool) -> None:
+        """Add up cells by width, from the columns of strips that were walked."""
+        plan = self._plans[moves]
+        strip, lanes = plan.T * plan.alpha, LANE_SETS[plan.lanes]
+        family = lanes.narrow or lanes.wide.removesuffix("32")
+        walked = np.ascontiguousarray(records[:, 4:]).view(np.int64).sum(axis=0).tolist()
+        for width, steps in zip((8, 16, 32), walked, strict=False):
+            name = f"wavefront/{family}/{width}"
+            if steps:
+                self._cells[name] = self._cells.get(name, 0) + steps * strip

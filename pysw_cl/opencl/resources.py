@@ -1,0 +1,30 @@
+"""Files that ship with the package: OpenCL sources and example sequences.
+
+In the source tree ``cl/`` and ``examples/`` stand beside ``pysw_cl/``; a wheel holds them inside
+it.  They are looked for by path, never by import, so that a checkout always reads its own files,
+even in an environment where another copy of the package is installed.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from ..errors import InternalError
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def shipped(folder: str, name: str) -> Path:
+    """The path of file ``name`` (it may hold "/") of ``folder``, "cl" or "examples"."""
+    for root in (_PACKAGE, _PACKAGE.parent):
+        path = root / folder / name
+        if path.is_file():
+            return path
+    raise InternalError(f"{folder}/{name} is not where it was installed; reinstall pysw-cl")
+
+
+@cache
+def kernel_source(name: str) -> str:
+    """The text of one OpenCL source, for example ``kernel_source("lanes/scalar32.clh")``."""
+    return shipped("cl", name).read_text(encoding="ascii")

@@ -1,0 +1,1 @@
+"""What a job runs on: plans and their geometry."""

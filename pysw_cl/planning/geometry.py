@@ -1,0 +1,143 @@
+"""Geometry of the two-level wavefront: strips, blocks, external diagonals, the minimum size.
+
+The kernels, the wavefront engine and the counting engine all follow this one description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PlanError
+from ..tiles.tile import Pairs
+
+SHORT, LONG = 0, 1
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One two-phase launch: blocks ``first .. first + count - 1`` of an external diagonal."""
+
+    diagonal: int
+    phase: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How m rows and n columns are cut: strips of ``T * alpha`` rows, ``B`` blocks a strip.
+
+    ``form`` is "two-phase" (blocks of an external diagonal per launch, delegation from strip s
+    to strip s + B) or "ticketed" (one launch, B groups that each take the next strip and drain
+    it).
+    """
+
+    m: int
+    n: int
+    B: int
+    T: int
+    alpha: int
+    form: str
+
+    def __post_init__(self) -> None:
+        if min(self.m, self.n, self.B, self.T, self.alpha) < 1:
+            raise PlanError(f"B, T, alpha must be at least 1, not {self.B}, {self.T}, {self.alpha}")
+        if self.form == "two-phase" and self.n < 2 * self.B * self.T:
+            raise PlanError(
+                f"two phases need n >= 2 B T: {self.n} columns, B = {self.B}, T = {self.T}"
+            )
+
+    @property
+    def strip_rows(self) -> int:
+        """Rows of one strip."""
+        return self.T * self.alpha
+
+    @property
+    def strips(self) -> int:
+        """Strips, the last one padded with rows that match nothing."""
+        return -(-self.m // self.strip_rows)
+
+    @property
+    def padded_rows(self) -> int:
+        """Rows including the padding."""
+        return self.strips * self.strip_rows
+
+    @property
+    def tap(self) -> tuple[int, int]:
+        """(lane, row inside the lane) of row m in the last strip."""
+        last = (self.m - 1) % self.strip_rows
+        return last // self.alpha, last % self.alpha
+
+    def block_columns(self, block: int) -> tuple[int, int]:
+        """Steps [start, end) of a block; lane l is l columns behind them."""
+        return block * self.n // self.B, (block + 1) * self.n // self.B
+
+    def at_ends(self, rows: tuple[int, ...]) -> bool:
+        """Does a strip end at each of these rows?"""
+        return not any(row % self.strip_rows for row in rows)
+
+    def bus_lines(self, rows: tuple[int, ...]) -> NDArray[np.int32]:
+        """Which line of the horizontal bus each strip reads; it writes its follower's.  Lines 0
+        and 1 take turns, but inner ``rows``, at which strips end, have lines 2, 3, ... of their
+        own, which stay.  (Two phases name more strips than there are, by up to B.)"""
+        lines = np.arange(self.strips + self.B + 1, dtype=np.int32) & 1
+        lines[[row // self.strip_rows for row in rows]] = np.arange(2, 2 + len(rows))
+        return lines
+
+    def blocked_steps(self, pairs: Pairs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """At which step of which strip its lanes meet blocked ``pairs``.
+
+        The first array has (step, row of the strip) of each pair, by strip, then step; those of
+        strip s are [places[s], places[s + 1]) of it, ``places`` being the second.  In two phases a
+        lane's last steps are the first ones of the strip that its group goes on to.
+        """
+        strip, row = np.divmod(pairs[0], self.strip_rows)
+        step = pairs[1] + row // self.alpha
+        if self.form == "two-phase":
+            owed = step >= self.n
+            strip, step = strip + self.B * owed, step - self.n * owed
+        order = np.lexsort((step, strip))
+        met = np.bincount(strip, minlength=self.strips + self.B)
+        places = np.concatenate(([0], met.cumsum()))
+        return np.stack([step, row], axis=1)[order].astype(np.int32), places.astype(np.int32)
+
+    def launches(self) -> Iterator[Launch]:
+        """The two-phase launches in order.  External diagonal d holds block c of strip d - c;
+        block 0 also does what the last block of strip d - B owes, so it runs B diagonals longer,
+        in the short phase."""
+        strips, B = self.strips, self.B
+        for d in range(strips + B):
+            first = max(0, d - strips + 1)
+            count = min(B - 1, d) - first + 1
+            drains = d >= strips and d >= B and d - B < strips
+            if drains:
+                yield Launch(d, SHORT, 0, 1)
+            if count > 0:
+                yield Launch(d, SHORT, first, count)
+                yield Launch(d, LONG, first, count)
+
+
+def fit(m: int, n: int, B: int, T: int, alpha: int, form: str, least_T: int = 1) -> Grid:
+    """The grid for m x n cells nearest to the wishes: the minimum-size rule.
+
+    Two phases need n >= 2 B T (the thesis's rule, which asks only n >= T for B = 1; but with two
+    launches a diagonal the short phase takes T columns and lane 0 of the next strip needs the
+    last lane's): T is halved, down to a quarter and to ``least_T``,
+    until one block fits, then B shrinks.  Targets
+    that are narrower still, and all in the ticketed form, run as drained strips: a launch for a
+    few columns of every strip would take longer than the cells.
+    """
+    if form == "two-phase":
+        least = max(least_T, T // 4)
+        while least < T and n < 2 * T:
+            T //= 2
+        B = min(B, n // (2 * T))
+        if B < 1:
+            return Grid(m, n, 1, T, alpha, "ticketed")
+    else:
+        B = max(1, min(B, -(-m // (T * alpha))))
+    return Grid(m, n, B, T, alpha, form)

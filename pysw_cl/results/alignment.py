@@ -1,0 +1,220 @@
+"""Results: an alignment with its path, and what the run cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..scoring.scoring import Scoring
+from ..sequences.alphabet import COMPLEMENT, Letters
+from ..sequences.sequence import Sequence
+from ..tiles.tile import View
+from .cigar import OP_TO_MOVE, Moves, Runs, on_diagonal
+
+if TYPE_CHECKING:
+    from ..tiles.tile_map import TileMap
+
+
+@dataclass
+class Stats:
+    """What a run cost.
+
+    ``cells``: cells computed by "engine/lanes/bits"; cells computed again for the path count
+    again.  ``launches``: kernel launches.  ``seconds``: wall time.  ``device_bytes``: most device
+    memory held at once.  ``pruned``: cells skipped because no best path could run through them.
+    ``recomputed``: paths that failed their check and were computed again (`RecomputedWarning`).
+    """
+
+    cells: dict[str, int] = field(default_factory=dict)
+    launches: int = 0
+    seconds: float = 0.0
+    device_bytes: int = 0
+    pruned: int = 0
+    recomputed: int = 0
+
+    def add_cells(self, cells: dict[str, int]) -> None:
+        """Add the cells of one tile."""
+        for kind, count in cells.items():
+            self.cells[kind] = self.cells.get(kind, 0) + count
+
+    def plus(self, other: Stats) -> Stats:
+        """What two runs cost, one after the other."""
+        total = Stats(
+            dict(self.cells),
+            self.launches + other.launches,
+            self.seconds + other.seconds,
+            max(self.device_bytes, other.device_bytes),
+            self.pruned + other.pruned,
+            self.recomputed + other.recomputed,
+        )
+        total.add_cells(other.cells)
+        return total
+
+    @property
+    def total_cells(self) -> int:
+        """All cells computed."""
+        return sum(self.cells.values())
+
+    @property
+    def gcups(self) -> float:
+        """Computed cells per second, in units of 10**9; 0 without a time."""
+        return self.total_cells / self.seconds / 1e9 if self.seconds > 0 else 0.0
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in self.cells.items()) or "none"
+        parts = [
+            f"{self.seconds:.3f} s, {self.gcups:.2f} GCUPS",
+            f"{self.total_cells:,} cells ({kinds})",
+            f"{self.launches:,} launches",
+        ]
+        if self.pruned:
+            parts.append(f"{self.pruned:,} cells pruned")
+        if self.recomputed:
+            parts.append(f"{self.recomputed:,} computed again after a failed check")
+        if self.device_bytes:
+            parts.append(f"{self.device_bytes / 2**20:.1f} MiB on the device")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Alignment:
+    """The best alignment of a query and a target, or as much of it as was asked for.
+
+    ``score`` is exact: an int, or a float when the scoring has halves.  Coordinates are 0-based
+    and half-open; the starts are None for output "ends" and "score", the ends for "score", and
+    ``runs`` is None unless the output is "path".  ``runs`` covers the aligned region only; gaps
+    at free ends lie outside it.  ``query`` and ``target`` are whole `Sequence` objects, ``plan``
+    is what the run was planned as, and ``stats`` what it cost.
+
+    ``strand`` is "plus", or "minus" where the query's reverse complement is aligned: coordinates
+    are those of the letters as given on both sides, and ``runs`` go along the target, so they go
+    through the query's letters from ``query_end`` down to ``query_start``, each complemented.
+    ``tiles`` says where the matrix has which scores and what of it was pruned.
+
+    A gap of length k costs ``gap_open + k * gap_extend``.  ``print`` shows the pairwise text.
+    """
+
+    score: int | float
+    mode: str
+    query: Sequence
+    target: Sequence
+    scoring: Scoring
+    query_start: int | None = None
+    query_end: int | None = None
+    target_start: int | None = None
+    target_end: int | None = None
+    runs: Runs | None = None
+    plan: Any = None
+    stats: Stats = field(default_factory=Stats)
+    strand: str = "plus"
+    tiles: TileMap | None = None
+
+    @property
+    def cigar(self) -> str | None:
+        """The path in SAM's extended CIGAR ('=', 'X', 'I', 'D'; I consumes query), or None."""
+        return None if self.runs is None else self.runs.cigar
+
+    @property
+    def matches(self) -> int | None:
+        """How many columns hold two letters that match ('='), or None without a path."""
+        return None if self.runs is None else self.runs.count("=")
+
+    @property
+    def columns(self) -> int | None:
+        """How many columns the alignment has, gaps included, or None without a path."""
+        return None if self.runs is None else int(self.runs.lengths.sum())
+
+    @property
+    def identity(self) -> float | None:
+        """``matches`` divided by ``columns`` (BLAST's identity, gaps included), between 0 and 1;
+        0.0 for an alignment without columns, None without a path."""
+        if self.runs is None:
+            return None
+        return self.runs.count("=") / max(1, int(self.runs.lengths.sum()))
+
+    def region(self) -> tuple[Letters, Letters]:
+        """The letters of the aligned region of both sequences, the query's as they are aligned:
+        reverse complemented on the minus strand.  Raises InputError without a path."""
+        query, target = region_of(self)
+        return query.read(0, len(query)), target.read(0, len(target))
+
+    def _pair_scores(self) -> Iterator[NDArray[np.int32]]:
+        if self.runs is None:
+            raise InputError("there is no path to score; align with output='path'")
+        scoring = self.scoring
+        moves = (OP_TO_MOVE[ops] for ops in self.runs.pieces())
+
+        def scores(_: Moves, query_on: Letters, target_on: Letters) -> NDArray[np.int32]:
+            return scoring.pair_scores(query_on, target_on)
+
+        region = region_of(self)
+        return on_diagonal(moves, region[0], region[1], scores)
+
+    def pair_scores(self) -> NDArray[np.int32]:
+        """The substitution score, times ``scoring.scale``, of every '=' and 'X' column in turn.
+
+        Raises InputError without a path and InternalError if path and coordinates disagree.
+        """
+        return np.concatenate([np.zeros(0, np.int32), *self._pair_scores()])
+
+    def rescore(self) -> int | float:
+        """The score recomputed from the path, the letters and the scoring alone.
+
+        Equal to ``score`` for every alignment.  Raises InputError without a path and
+        InternalError if path and coordinates disagree.
+        """
+        total = sum(int(scores.sum(dtype=np.int64)) for scores in self._pair_scores())
+        scoring = self.scoring
+        if self.runs is not None:
+            total -= self.runs.gaps() * scoring.gap_open
+            total -= self.runs.count("ID") * scoring.gap_extend
+        return unscale(total, scoring)
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw the path over the matrix into a file (.png, .pdf, .svg), with the tiles' highest
+        scores and what was pruned.  Raises InputError without matplotlib (the extra ``plot``) or
+        for an unknown format, and FormatError for a file that cannot be written."""
+        from .plot import plot
+
+        plot(self, path)
+
+    def __repr__(self) -> str:
+        query = _span("query", self.query, self.query_start, self.query_end)
+        target = _span("target", self.target, self.target_start, self.target_end)
+        path = "" if self.runs is None else f" identity={self.identity:.4f} runs={len(self.runs)}"
+        minus = " minus" if self.strand == "minus" else ""
+        return f"<Alignment {self.mode} score={self.score} {query}{minus} {target}{path}>"
+
+    def __str__(self) -> str:
+        from .formats import pair
+
+        return pair.text(self)
+
+
+def region_of(found: Alignment) -> tuple[View, View]:
+    """Views of what :meth:`Alignment.region` gives."""
+    if found.query_start is None or found.target_start is None:
+        raise InputError("it is not known where this alignment starts; align with output='path'")
+    minus = found.strand == "minus"
+    table = COMPLEMENT if minus else None
+    return (
+        View(found.query.letters, found.query_start, found.query_end, minus, table),
+        View(found.target.letters, found.target_start, found.target_end),
+    )
+
+
+def unscale(score: int, scoring: Scoring) -> int | float:
+    """The real score of an integer one: itself, or its half as a float where scores have halves."""
+    return score if scoring.scale == 1 else score / scoring.scale
+
+
+def _span(what: str, sequence: Sequence, start: int | None, end: int | None) -> str:
+    known = ["?" if place is None else str(place) for place in (start, end)]
+    shown = "" if start is end is None else f"[{':'.join(known)}]"
+    return f"{what}{shown} of {len(sequence)}"

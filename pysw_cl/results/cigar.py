@@ -1,0 +1,163 @@
+"""Paths as runs of equal operations, and the letters that stand opposite each other in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InternalError
+from ..scoring.scoring import Scoring
+from ..sequences.alphabet import Letters, translated
+from ..sequences.parallel import in_threads
+from ..tiles.tile import View
+
+Moves = NDArray[np.uint8]
+Given = TypeVar("Given")
+Found = TypeVar("Found")
+#: Columns of a path that are looked at at once: what is made of them stays in a core's caches.
+PIECE = 1 << 17
+
+#: The moves of a path: a letter of each, one that consumes target, one that consumes query.
+DIAGONAL, TARGET, QUERY = 0, 1, 2
+#: What stands for a diagonal move whose letters match.
+_MATCHING = 3
+
+_INSERTION, _DELETION = b"ID"
+_MOVE_TO_OP = np.frombuffer(b"XDI=", np.uint8)
+OP_TO_MOVE = np.zeros(256, np.uint8)
+OP_TO_MOVE[_DELETION] = TARGET
+OP_TO_MOVE[_INSERTION] = QUERY
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """A path as runs of equal operations: ``ops`` (uint8, ASCII of '=', 'X', 'I', 'D') and
+    ``lengths`` (int64).
+
+    '=' and 'X' consume a letter of both sequences, 'I' consumes query, 'D' consumes target, as in
+    SAM.  Iterating gives (op, length) pairs.
+    """
+
+    ops: NDArray[np.uint8]
+    lengths: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ops)
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return zip(self.ops.tobytes().decode("ascii"), self.lengths.tolist(), strict=True)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Runs):
+            return NotImplemented
+        return np.array_equal(self.ops, other.ops) and np.array_equal(self.lengths, other.lengths)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def cigar(self) -> str:
+        """The runs as a CIGAR string."""
+        return "".join(f"{length}{op}" for op, length in self)
+
+    def count(self, ops: str) -> int:
+        """How many columns of the alignment have one of ``ops``."""
+        wanted = set(ops.encode("ascii"))
+        return sum(int(self.lengths @ (self.ops == op)) for op in wanted)
+
+    def gaps(self) -> int:
+        """How many gaps there are, whatever their lengths."""
+        return sum(int(np.count_nonzero(self.ops == op)) for op in (_INSERTION, _DELETION))
+
+    def columns(self) -> NDArray[np.uint8]:
+        """One operation (ASCII) for every column of the alignment."""
+        return np.repeat(self.ops, self.lengths)
+
+    def pieces(self) -> Iterator[NDArray[np.uint8]]:
+        """What `columns` gives, a piece of at most `PIECE` columns at a time."""
+        ends = self.lengths.cumsum()
+        for start in range(0, int(self.lengths.sum()), PIECE):
+            stop = min(start + PIECE, int(ends[-1]))
+            first, last = np.searchsorted(ends, start, "right"), np.searchsorted(ends, stop)
+            lengths = np.minimum(ends[first : last + 1], stop)
+            lengths[1:] -= lengths[:-1].copy()
+            lengths[0] -= start
+            yield np.repeat(self.ops[first : last + 1], lengths)
+
+
+def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Letters) -> Runs:
+    """The runs of a piece of a path, at least one move, in which these letters stand opposite each
+    other."""
+    query_ids, target_ids = scoring.match_tables()
+    kinds = moves.copy()
+    equal = translated(query_ids, query_on) == translated(target_ids, target_on)
+    kinds[moves == DIAGONAL] = equal * np.uint8(_MATCHING)
+    last = np.append(np.flatnonzero(kinds[1:] != kinds[:-1]), len(kinds) - 1)
+    return Runs(_MOVE_TO_OP[kinds[last]], np.diff(last, prepend=-1).astype(np.int64, copy=False))
+
+
+def joined(parts: Iterable[Runs]) -> Runs:
+    """The runs of a path from those of its pieces, which may be changed: a run that goes on in the
+    next piece is one."""
+    ops: list[NDArray[np.uint8]] = [np.zeros(0, np.uint8)]
+    lengths: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
+    for part in parts:
+        goes_on = int(len(ops[-1]) > 0 and ops[-1][-1] == part.ops[0])
+        if goes_on:
+            lengths[-1][-1] += part.lengths[0]
+        if len(part) > goes_on:
+            ops.append(part.ops[goes_on:])
+            lengths.append(part.lengths[goes_on:])
+    return Runs(np.concatenate(ops), np.concatenate(lengths))
+
+
+def consumed(moves: Moves) -> tuple[int, int]:
+    """How many letters of the query and of the target a piece of a path consumes."""
+    if moves.max() > QUERY:
+        raise InternalError(f"a path has a move {int(moves.max())}")
+    target, query = (int(np.count_nonzero(moves == move)) for move in (TARGET, QUERY))
+    return len(moves) - target, len(moves) - query
+
+
+def check_region(letters: tuple[int, int], region: tuple[int, int]) -> None:
+    """Does a path consume its region's letters, of the query and of the target?  Raises
+    InternalError."""
+    if letters != region:
+        raise InternalError(
+            f"a path consumes {letters[0]} x {letters[1]} letters of a region of "
+            f"{region[0]} x {region[1]}"
+        )
+
+
+def opposite(moves: Moves, query: View, target: View) -> tuple[Letters, Letters]:
+    """The letters that stand opposite each other in a piece of a path, pair by pair, of those that
+    it consumes."""
+    diagonal = moves == DIAGONAL
+    query_on = query.read(0, len(query))[diagonal[moves != TARGET]]
+    return query_on, target.read(0, len(target))[diagonal[moves != QUERY]]
+
+
+def on_diagonal(
+    pieces: Iterable[Moves],
+    query: View,
+    target: View,
+    work: Callable[[Moves, Letters, Letters], Found],
+) -> Iterator[Found]:
+    """What ``work`` makes of every piece of the moves and the letters that stand opposite each
+    other in it, pair by pair; some pieces at once."""
+    row = column = 0
+
+    def places() -> Iterator[tuple[Moves, View, View]]:
+        nonlocal row, column
+        for moves in pieces:
+            start = row, column
+            rows, columns = consumed(moves)
+            row, column = row + rows, column + columns
+            if row <= len(query) and column <= len(target):
+                yield moves, query.slice(start[0], row), target.slice(start[1], column)
+
+    yield from in_threads(lambda place: work(place[0], *opposite(*place)), places())
+    check_region((row, column), (len(query), len(target)))

@@ -1,0 +1,107 @@
+"""Pairwise text: a header, then blocks of aligned letters with 1-based positions.
+
+Between the letters, ``|`` is a match, ``:`` another pair with a positive score, ``.`` any other
+pair, and a blank a gap, as in EMBOSS.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...sequences.sequence import Sequence
+from ..alignment import Alignment
+
+
+def text(
+    alignment: Alignment,
+    query_name: str | None = None,
+    target_name: str | None = None,
+    width: int = 60,
+) -> str:
+    """The alignment as text in blocks of ``width`` columns, without a final line end.
+
+    The header alone where there is no path.  Names default to those of the sequences.
+    Positions are 1-based and inclusive, as readers of BLAST and EMBOSS expect, and fall from left
+    to right for the query of the minus strand; the line ``coordinates`` has the 0-based, half-open
+    ones.
+    """
+    query = (alignment.query.name if query_name is None else query_name) or "query"
+    target = (alignment.target.name if target_name is None else target_name) or "target"
+    lines = _header(alignment, query, target)
+    if alignment.runs is not None and len(alignment.runs):
+        lines += _blocks(alignment, query, target, width)
+    return "\n".join(lines)
+
+
+def _header(alignment: Alignment, query: str, target: str) -> list[str]:
+    scoring = alignment.scoring
+    gap = [f"{cost / scoring.scale:g}" for cost in (scoring.gap_open, scoring.gap_extend)]
+    lines = [
+        f"# query:       {_title(query, alignment.query)}",
+        f"# target:      {_title(target, alignment.target)}",
+        f"# mode:        {alignment.mode}; a gap of length k costs {gap[0]} + k * {gap[1]}",
+        f"# score:       {alignment.score}",
+    ]
+    if alignment.strand == "minus":
+        lines.insert(2, "# strand:      minus; the query's reverse complement is aligned")
+    if alignment.target_end is not None:
+        spans = (
+            f"{name} [{'?' if start is None else start}, {'?' if end is None else end})"
+            for name, start, end in (
+                ("query", alignment.query_start, alignment.query_end),
+                ("target", alignment.target_start, alignment.target_end),
+            )
+        )
+        lines.append(f"# coordinates: {', '.join(spans)}")
+    if alignment.runs is not None:
+        total = int(alignment.runs.lengths.sum())
+        share = f"/{total} ({{:.1%}})"
+        same, gaps = alignment.runs.count("="), alignment.runs.count("ID")
+        lines.append(f"# identity:    {same}{share.format(same / max(1, total))}")
+        lines.append(f"# gaps:        {gaps}{share.format(gaps / max(1, total))}")
+    return lines
+
+
+def _title(name: str, sequence: Sequence) -> str:
+    return f"{' '.join(name.split())}, {len(sequence)} letters"
+
+
+def _blocks(alignment: Alignment, query: str, target: str, width: int) -> list[str]:
+    assert alignment.runs is not None
+    ops = alignment.runs.columns()
+    rows, ends = [], []
+    minus = alignment.strand == "minus"
+    step = (-1 if minus else 1, 1)  # how positions go on
+    before = [
+        (alignment.query_end or 0) + 1 if minus else alignment.query_start or 0,
+        alignment.target_start or 0,
+    ]
+    for k, (letters, missing) in enumerate(zip(alignment.region(), b"DI", strict=True)):
+        there = ops != missing
+        row = np.full(len(ops), ord("-"), np.uint8)
+        row[there] = letters
+        rows.append(row.tobytes().decode("ascii"))
+        ends.append(before[k] + step[k] * np.cumsum(there, dtype=np.int64))
+    marks = np.full(len(ops), ord(" "), np.uint8)
+    aligned = np.isin(ops, list(b"=X"))
+    positive = alignment.pair_scores() > 0
+    marks[aligned] = np.where(positive, np.uint8(ord(":")), np.uint8(ord(".")))
+    marks[ops == ord("=")] = ord("|")
+    middle = marks.tobytes().decode("ascii")
+
+    names = [" ".join(name.split())[:20] for name in (query, target)]
+    margin = max(map(len, names))
+    digits = len(str(max(int(end[at]) for end in ends for at in (0, -1))))
+    lines = []
+    for at in range(0, len(ops), width):
+        last = min(at + width, len(ops)) - 1
+        shown = []
+        for k in range(2):
+            end = int(ends[k][last])
+            first = end if before[k] == end else before[k] + step[k]
+            part = rows[k][at : at + width]
+            shown.append(f"{names[k]:<{margin}} {first:>{digits}} {part} {end:>{digits}}")
+            before[k] = end
+        blank = " " * (margin + digits + 2)
+        lines += ["", shown[0], (blank + middle[at : at + width]).rstrip(), shown[1]]
+    return lines

@@ -1,0 +1,1 @@
+"""Substitution scores and gap costs, and proofs of precision."""

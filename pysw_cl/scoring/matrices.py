@@ -1,0 +1,62 @@
+"""The named substitution matrices: NCBI's BLOSUM and PAM series, DAYHOFF, GONNET and NUC.4.4.
+
+Their scores are shipped in ``data/matrices.txt``, equal to NCBI's files and, where they overlap,
+to scikit-bio's, Biopython's and parasail's copies.
+"""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ScoringError
+
+#: Other names of the same matrices (EMBOSS and parasail).
+ALIASES = {"DNAFULL": "NUC.4.4", "EDNAFULL": "NUC.4.4", "NUC44": "NUC.4.4"}
+
+
+@cache
+def _lines() -> dict[str, str]:
+    text = files(__package__).joinpath("data/matrices.txt").read_text("ascii")
+    rows = (line.partition(" ") for line in text.splitlines() if not line.startswith("#"))
+    return {name: rest for name, _, rest in rows}
+
+
+def matrix_names() -> list[str]:
+    """The names that `load_matrix` knows, aliases left out."""
+    return list(_lines())
+
+
+@cache
+def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
+    """A named matrix (int32, square, symmetric, read-only) and its letters in order.
+
+    Case does not matter, and DNAFULL, EDNAFULL and NUC44 are NUC.4.4.  Raises ScoringError for an
+    unknown name and says which known names are like it.
+    """
+    key = name.strip().upper()
+    key = ALIASES.get(key, key)
+    known = _lines()
+    if key not in known:
+        close = difflib.get_close_matches(key, [*known, *ALIASES], n=4, cutoff=0.5)
+        hint = "did you mean " + ", ".join(close) if close else "known are " + _families()
+        raise ScoringError(f"there is no substitution matrix named {name!r}; {hint}")
+    letters, *numbers = known[key].split()
+    size = len(letters)
+    matrix = np.zeros((size, size), np.int32)
+    matrix[np.tril_indices(size)] = np.array(numbers, np.int32)
+    matrix = (matrix + np.tril(matrix, -1).T).astype(np.int32)
+    matrix.flags.writeable = False
+    return matrix, letters
+
+
+def _families() -> str:
+    """The known names, the two long series shortened."""
+    names = matrix_names()
+    blosum = [n.removeprefix("BLOSUM") for n in names if n.startswith("BLOSUM")]
+    others = [n for n in names if not n.startswith(("BLOSUM", "PAM"))]
+    return f"BLOSUM{'/'.join(blosum)}, PAM10 to PAM500 in tens, {', '.join(others)}"

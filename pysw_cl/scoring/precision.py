@@ -1,0 +1,117 @@
+"""The proof, made before a run starts, that every value of a comparison fits 32 bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import RangeError
+from ..tiles.tile import NEG, REACH
+from .scoring import Scoring
+
+#: A local score stays below this: 2**26 are left for what an engine adds on the way.
+LOCAL_LIMIT = 2**31 - 2**26
+
+#: 8 bits are not tried where H may reach less than this in them.
+LEAST_LIMIT8 = 24
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What narrow lanes may rely on for one scoring (docs/algorithm.md, Widths).
+
+    ``highest``: most that a diagonal step gains.  ``depth``: how far below every H a number may lie
+    that is formed on the way to a cell.  ``limit8``: highest H that a local block in 8 bits may
+    meet or reach; negative where 8 bits are of no use.
+    """
+
+    highest: int
+    depth: int
+    limit8: int
+
+    @classmethod
+    def of(cls, scoring: Scoring) -> Bounds:
+        """The bounds of a scoring.
+
+        A substitution below -2 (open + extend) is never part of a best path: a gap of one letter
+        in each sequence scores more.  So scores are clamped to one less (`worst`), which decides
+        every tie as before.  E and F of a cell are at least H - open - extend, and one more
+        `extend` is taken from them before the next maximum.
+        """
+        lowest = max(worst(scoring), min(0, scoring.lowest))
+        highest = max(0, scoring.highest)
+        depth = max(scoring.gap_open + 2 * scoring.gap_extend, -lowest)
+        limit8 = 255 - depth - highest
+        return cls(highest, depth, limit8 if limit8 >= LEAST_LIMIT8 else -1)
+
+    def fits16(
+        self, scoring: Scoring, rows: int, columns: int, lanes: int, sloped: int = 0
+    ) -> bool:
+        """Can every block of a real matrix with so many rows and columns run in 16 bits?
+
+        Along a row or a column H falls by at most one gap, and over k steps it rises by at most
+        k (highest + extend) + open.  The cells that enter a block lie on its top, `columns` wide,
+        and on its left, where lane l is l columns behind; inside the block H falls by at most one
+        gap and gains `highest` a step.  ``sloped``: rows of a lane whose numbers rise by `extend`
+        a row and a column and stay below zero (0: they do neither).
+        """
+        extend, across = scoring.gap_extend, columns + lanes
+        slope = self.highest + extend
+        spread = max(rows * extend + across * slope, rows * slope + across * extend)
+        spread += 2 * scoring.gap_open
+        inside = 2 * scoring.gap_open + columns * extend + min(rows, columns) * self.highest
+        room = 32767 - extend * (sloped + columns + 4) if sloped else 65535
+        return spread + inside + self.depth <= room
+
+
+def worst(scoring: Scoring) -> int:
+    """A substitution score that is never better than a gap in each sequence."""
+    return -2 * (scoring.gap_open + scoring.gap_extend) - 1
+
+
+def check_range(scoring: Scoring, m: int, n: int, mode: str) -> None:
+    """Raise RangeError if a comparison of m query with n target letters could leave the proven
+    range; ``mode`` is "local" or "global" (with or without free ends).
+
+    Local: a path gains at most ``highest`` on each of at most min(m, n) diagonal steps and never
+    falls below the floor, so 0 <= H <= min(m, n) * highest, which must be below 2**31 - 2**26.
+    E, F and the edges' X lie at most ``gap_open + gap_extend`` below an H.
+
+    Global, also with free ends, which only raise values towards 0.  Let o = gap_open,
+    e = gap_extend, and let a gap of length k cost o + k * e.
+
+    1. Every cell (i, j) is reached by one gap of i and one of j letters, so
+       H >= -(2 o + (i + j) e); mismatches only add choices.  X >= H - o, the next gap score is
+       X - e, and the diagonal candidate is H plus a substitution score.  So every value formed
+       from a reachable cell is at least -(3 o + (m + n + 1) e + max(0, -lowest)); this must stay
+       above REACH, below which a cell counts as unreachable.
+    2. H <= min(m, n) * max(0, highest), as in the local case.  An unreachable cell holds the
+       sentinel NEG at every edge and gains at most as much inside a tile of any size.  With
+       min(m, n) * max(0, highest) < REACH - NEG = 2**29 it stays below REACH, and so below
+       every reachable value: it can never win, and edges can restore it.
+    3. An unreachable cell is at most one gap below a sentinel on the nearer edge, so it sinks by
+       at most 3 o + (min(m, n) + 1) e + max(0, -lowest); below 2**29, it stays above -2**31.
+    """
+    steps = min(m, n)
+    gain = steps * max(0, scoring.highest)
+    slack = 3 * scoring.gap_open + scoring.gap_extend + max(0, -scoring.lowest)
+    if mode == "local":
+        _require(scoring, m, n, mode, "score up to", gain, LOCAL_LIMIT)
+        return
+    fall = slack + (m + n) * scoring.gap_extend
+    sunk = slack + steps * scoring.gap_extend
+    _require(scoring, m, n, mode, "score up to", gain, REACH - NEG)
+    _require(scoring, m, n, mode, "score down to minus", fall, -REACH)
+    _require(scoring, m, n, mode, "lose in gaps up to", sunk, NEG + 2**31)
+
+
+def _require(
+    scoring: Scoring, m: int, n: int, mode: str, what: str, found: int, limit: int
+) -> None:
+    if found < limit:
+        return
+    scaled = " (scores are counted in halves)" if scoring.scale == 2 else ""
+    raise RangeError(
+        f"a {mode} comparison of {m:,} x {n:,} letters could {what} {found:,}, and 32-bit cells "
+        f"are proven only below {limit:,}{scaled}; use smaller scores and gap costs, or shorter "
+        "sequences"
+    )

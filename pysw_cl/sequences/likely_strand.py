@@ -1,0 +1,84 @@
+"""Which strand of a query is likely to have the better alignment: a guess, made of shared k-mers.
+
+It only decides which strand is searched first.  The result is the same in either order
+(:func:`pysw_cl.api.align`); in the better order the first score prunes most of the second search.
+
+Method: k-mers of both sequences, sampled by a hash that does not depend on the strand (a k-mer
+and its reverse complement have the same), so that what both sequences share is sampled in both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .alphabet import Letters
+from .coordinates import Frame
+
+#: Letters of a k-mer: two bits each fill 32.
+K = 16
+#: Cells of a comparison from which guessing costs little beside it.
+LEAST_CELLS = 10**10
+#: K-mers sampled of the shorter sequence and of the longer one are at most about so many.
+SAMPLES, MOST_SAMPLES = 1 << 16, 1 << 22
+#: At least one k-mer in so many is sampled, as a power of two.
+LEAST_BITS = 3
+#: Letters that are looked at at once: what is made on the way stays in the caches.
+PIECE = 1 << 16
+#: An odd number: what is multiplied by it has well mixed high bits (2^32 / golden ratio).
+_MIX = np.uint32(0x9E3779B1)
+
+Kmers = NDArray[np.uint32]
+
+
+def _two_bits() -> bytes:
+    table = bytearray(256)
+    for code, letters in enumerate(("Aa", "Cc", "Gg", "TtUu")):  # 3 - code: the complement
+        for letter in letters:
+            table[ord(letter)] = code
+    return bytes(table)  # other letters as A: they are few, or the guess is poor
+
+
+_CODES = _two_bits()
+
+
+def likely_minus(frame: Frame) -> bool:
+    """Whether the turned query shares more k-mers with the target than the query as it is.
+
+    Linear in both lengths; False for pairs so small that it does not matter.
+    """
+    (query, target), (m, n) = frame.letters, frame.shape
+    if m * n < LEAST_CELLS:
+        return False
+    bits = max(
+        LEAST_BITS, (min(m, n) // SAMPLES).bit_length(), (max(m, n) // MOST_SAMPLES).bit_length()
+    )
+    as_given, turned = sampled(query[frame.row : frame.row_end], bits)
+    there, _ = sampled(target[frame.column : frame.column_end], bits)
+    plus, minus = (len(np.intersect1d(kmers, there)) for kmers in (as_given, turned))
+    return minus > plus
+
+
+def sampled(letters: Letters, bits: int) -> tuple[Kmers, Kmers]:
+    """One in ``2**bits`` of the k-mers of ``letters``, and the reverse complements of those."""
+    found: tuple[list[Kmers], list[Kmers]] = [], []
+    for start in range(0, len(letters) - K + 1, PIECE):
+        piece = letters[start : start + PIECE + K - 1].tobytes().translate(_CODES)
+        codes = np.frombuffer(piece, np.uint8)
+        forward, backward = _kmers(codes), _kmers(np.uint8(3) - codes[::-1])[::-1]
+        kept = np.flatnonzero((forward + backward) * _MIX <= np.uint32(0xFFFFFFFF >> bits))
+        found[0].append(forward[kept])
+        found[1].append(backward[kept])
+    forward, backward = (np.concatenate(k) if k else np.zeros(0, np.uint32) for k in found)
+    return forward, backward
+
+
+def _kmers(codes: NDArray[np.uint8]) -> Kmers:
+    """All k-mers, first letter highest; 2, 4 and 8 letters on the way, in as few bytes."""
+    kmers = codes[:-1] << 2 | codes[1:]
+    kmers = kmers[:-2] << 4 | kmers[2:]
+    eights = kmers[:-4].astype(np.uint16) << 8 | kmers[4:]
+    kmers16: Kmers = eights[:-8].astype(np.uint32)
+    kmers16 <<= 16
+    kmers16 |= eights[8:]
+    return kmers16

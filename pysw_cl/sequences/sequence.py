@@ -1,0 +1,256 @@
+"""Sequences from Python objects and from FASTA files, as arrays of ASCII letters."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ..errors import FormatError, SequenceError
+from .alphabet import GAPS, PIECE, Letters, first_outside, show_byte
+
+_UPPER = bytes(range(256)).upper()
+_BLANKS = b" \t\r\n\v\f"
+_GOOD = bytes(code for code in range(33, 127) if chr(code) not in GAPS)
+_BOM = b"\xef\xbb\xbf"
+_GZIP = b"\x1f\x8b"
+_OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
+
+
+@dataclass(frozen=True, eq=False)
+class Sequence:
+    """A named sequence: ``letters`` is a uint8 array of ASCII letters, in upper case when it was
+    read from a file."""
+
+    name: str
+    description: str
+    letters: Letters
+
+    def __post_init__(self) -> None:
+        kept = isinstance(self.letters, np.ndarray) and self.letters.dtype == np.uint8
+        if not kept or self.letters.ndim != 1:
+            raise SequenceError("the letters of a Sequence are a one-dimensional uint8 array")
+
+    def __len__(self) -> int:
+        return len(self.letters)
+
+    def __repr__(self) -> str:
+        return f"Sequence({self.name!r}, {len(self)} letters)"
+
+
+def as_letters(x: Any, what: str = "sequence") -> Letters:
+    """The letters of ``x`` as a contiguous uint8 array of ASCII values, case kept.
+
+    ``x`` is a str, bytes, bytearray, memoryview, one-dimensional uint8 array of ASCII letters (not
+    codes), a `Sequence`, or a scikit-bio (or Biopython) sequence; ``what`` names it in messages.
+    The array may share memory with ``x``.  Raises SequenceError for another type or shape, an
+    empty sequence, a character that is not printable ASCII, and gap characters; letters are
+    checked against an alphabet by `Scoring.encode_query` and `encode_target`.
+    """
+    letters = _raw_letters(x, what)
+    check_letters(letters, what)
+    return letters
+
+
+def as_sequence(x: Any, what: str = "sequence", check: bool = True) -> Sequence:
+    """``x`` as a `Sequence`; see `as_letters`.  The name is taken from a scikit-bio sequence's
+    metadata and is empty for plain letters.  Without ``check``, `check_letters` is left to the
+    caller."""
+    if isinstance(x, Sequence):
+        if check:
+            check_letters(x.letters, what)
+        return x
+    metadata = getattr(x, "metadata", None)
+    found = metadata if isinstance(metadata, dict) else {}
+    name, description = (str(found.get(key) or "") for key in ("id", "description"))
+    return Sequence(name, description, as_letters(x, what) if check else _raw_letters(x, what))
+
+
+def _raw_letters(x: Any, what: str) -> Letters:
+    if isinstance(x, Sequence):
+        return x.letters
+    if isinstance(x, str):
+        try:
+            return np.frombuffer(x.encode("ascii"), np.uint8)
+        except UnicodeEncodeError as error:
+            raise SequenceError(
+                f"the {what} has the non-ASCII character {x[error.start]!r} at position "
+                f"{error.start + 1}; sequences are ASCII letters"
+            ) from None
+    if isinstance(x, bytes | bytearray):
+        return np.frombuffer(x, np.uint8)
+    if isinstance(x, memoryview):
+        if x.format not in ("B", "c") or x.ndim != 1:
+            raise SequenceError(f"the {what} is a memoryview of {x.format!r}; it must be of bytes")
+        return np.frombuffer(bytes(x) if not x.contiguous else x, np.uint8)
+    values = getattr(x, "values", None)
+    if isinstance(values, np.ndarray) and values.dtype == "S1":
+        return np.ascontiguousarray(values).view(np.uint8)
+    if isinstance(x, np.ndarray):
+        if x.dtype != np.uint8 or x.ndim != 1:
+            raise SequenceError(
+                f"the {what} is an array of {x.dtype} and shape {x.shape}; it must be a "
+                "one-dimensional uint8 array of ASCII letters"
+            )
+        return np.ascontiguousarray(x)
+    if isinstance(x, os.PathLike):
+        raise SequenceError(f"the {what} is a path; read_fasta reads the sequences of a file")
+    if hasattr(type(x), "__bytes__"):
+        return np.frombuffer(bytes(x), np.uint8)
+    raise SequenceError(
+        f"the {what} is a {type(x).__name__}; give str, bytes, a uint8 array of ASCII letters or "
+        "a scikit-bio sequence"
+    )
+
+
+def check_letters(letters: Letters, what: str, first: int = 0) -> None:
+    """Raise SequenceError unless these are printable ASCII letters, one at least, no gaps;
+    ``first`` letters of the sequence come before them."""
+    if len(letters) == 0:
+        raise SequenceError(f"the {what} is empty; it needs at least one letter")
+    k = first_outside(_GOOD, letters)
+    if k is None:
+        return
+    byte, where = int(letters[k]), f"at position {first + k + 1}"
+    if chr(byte) in GAPS:
+        raise SequenceError(
+            f"the {what} has the gap character {chr(byte)!r} {where}; "
+            "take the gaps out before aligning"
+        )
+    codes = "; give ASCII letters, not codes" if letters[:PIECE].max() <= 32 else ""
+    raise SequenceError(f"the {what} has {show_byte(byte)} {where}, which is not a letter{codes}")
+
+
+def read_fasta(path: str | os.PathLike[str]) -> Iterator[Sequence]:
+    """The records of a FASTA file one by one, plain or gzip (found by content); '-' is stdin.
+
+    Letters are made upper case; Windows line ends, blanks and empty lines are dropped.  The name
+    is the header up to the first blank, the description the rest.  Raises FormatError for a file
+    that cannot be opened, has no record, starts with other text, or is a damaged gzip, and
+    SequenceError for a record without letters or with characters that are not letters.
+    """
+    path = os.fspath(path)
+    where = "standard input" if path == "-" else path
+    try:
+        with _open(path, where) as file:
+            yield from _records(file, where)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FormatError(f"{where}: truncated or damaged gzip ({error})") from None
+    except OSError as error:
+        raise FormatError(f"{where}: cannot be read: {error.strerror or error}") from None
+
+
+@contextmanager
+def _open(path: str, where: str) -> Iterator[BinaryIO]:
+    """The file's bytes, decompressed; standard input stays open afterwards."""
+    with ExitStack() as stack:
+        raw: Any = getattr(sys.stdin, "buffer", None)
+        if path == "-" and (raw is None or raw.closed):
+            raise FormatError("standard input is closed, and '-' reads it")
+        if path != "-":
+            raw = stack.enter_context(Path(path).open("rb", buffering=0))
+        plain = io.BufferedReader(raw, PIECE)
+        stack.callback(plain.detach)
+        start = plain.peek(6)[:6]
+        for magic, name in _OTHERS.items():
+            if start.startswith(magic):
+                raise FormatError(
+                    f"{where}: compressed with {name}; only plain and gzip files can be read"
+                )
+        if start.startswith(_GZIP):
+            unzipped = stack.enter_context(gzip.GzipFile(fileobj=plain))
+            yield io.BufferedReader(unzipped, PIECE)
+        else:
+            yield plain
+
+
+def _records(file: BinaryIO, where: str) -> Iterator[Sequence]:
+    """Parse FASTA by pieces of the file: line ends are found, dropped and letters folded by whole
+    pieces, so that a record costs its letters and a few pieces of memory, and no step a line."""
+    header = _first_header(file, where)
+    piece, at = b"", 0  # what has been read; what comes before ``at`` is done
+    while header:
+        words = header[1:].decode("utf-8", "replace").split(maxsplit=1)
+        name, description = (*words, "", "")[:2]
+        record = _Letters(f"record {name!r} of {where}")
+        new_line, header = True, b""
+        while True:
+            if at == len(piece):
+                piece, at = _read(file), 0
+                if not piece:
+                    break
+            starts = new_line and piece.startswith(b">", at)
+            end = at if starts else piece.find(b"\n>", at) + 1 or len(piece)
+            record.add(piece[at:end])
+            at, new_line = end, piece.endswith(b"\n")
+            if at < len(piece):
+                header, piece, at = _header(file, piece, at)
+                break
+        yield Sequence(name, description.strip(), record.done())
+
+
+def _read(file: BinaryIO) -> bytes:
+    """The next bytes, as many as one read gives, so that a slow pipe's records come at once."""
+    return file.read1(PIECE)  # type: ignore[attr-defined, no-any-return]
+
+
+def _first_header(file: BinaryIO, where: str) -> bytes:
+    """The line of the first record's header, past empty lines."""
+    line, number = file.readline(PIECE).removeprefix(_BOM), 1
+    while line and not line.strip(_BLANKS):
+        line, number = file.readline(PIECE), number + 1
+    if line.startswith(b">"):
+        return line if line.endswith(b"\n") else line + file.readline()
+    if line:
+        hint = " (this looks like FASTQ)" if line.startswith(b"@") else ""
+        text = line[:30].strip(_BLANKS).decode("ascii", "backslashreplace")
+        raise FormatError(
+            f"{where}: line {number} is {text!r} before the first record; a FASTA record "
+            f"starts with '>'{hint}"
+        )
+    raise FormatError(f"{where}: no FASTA record (a line that starts with '>')")
+
+
+def _header(file: BinaryIO, piece: bytes, at: int) -> tuple[bytes, bytes, int]:
+    """The header line at ``at``, which may end in a later piece; that piece and where it ends."""
+    start = b""
+    while (stop := piece.find(b"\n", at)) < 0:
+        start, piece, at = start + piece[at:], _read(file), 0
+        if not piece:
+            return start, b"", 0
+    return start + piece[at : stop + 1], piece, stop + 1
+
+
+class _Letters:
+    """The letters of one record, checked and cleaned as they come.
+
+    They are kept in one array that grows in place: large blocks of memory are moved by remapping
+    their pages, and what is reserved ahead is not touched.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what, self._all = what, bytearray()
+
+    def add(self, piece: bytes) -> None:
+        """Take the next bytes of the file."""
+        clean = piece.translate(_UPPER, _BLANKS)
+        if clean:
+            check_letters(np.frombuffer(clean, np.uint8), self._what, len(self._all))
+            self._all += clean
+
+    def done(self) -> Letters:
+        """All letters, read-only."""
+        if not self._all:
+            raise SequenceError(f"{self._what} has no sequence; it needs at least one letter")
+        letters = np.frombuffer(self._all, np.uint8)
+        letters.setflags(write=False)
+        return letters

@@ -1,0 +1,1 @@
+"""Tiles, their edges, the contract that engines fulfil, and sweeps over them."""
