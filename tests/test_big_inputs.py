@@ -29,8 +29,8 @@ ACGT = np.frombuffer(b"ACGT", np.uint8)
 #: Reads a file in a process of its own and says how much its memory grew, in bytes.
 READER = """
 import resource, sys
-from pysw_cl.frame import make_frames
-from pysw_cl.scoring import make_scoring
+from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.sequences.coordinates import make_frames
 from pysw_cl.sequences import read_fasta
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -118,8 +118,8 @@ def test_paths_by_pieces() -> None:
         runs, score = read_moves(moves, query, target, scoring)
         pairs = zip(list(runs), list(runs)[1:], strict=False)
         assert all(one[0] != other[0] for one, other in pairs)
-        columns = cigar.columns()
-        assert np.array_equal(np.concatenate(list(cigar.pieces())), columns)
+        columns = runs.columns()
+        assert np.array_equal(np.concatenate(list(runs.pieces())), columns)
         on = moves == 0
         same = query[on[moves != 1]] == target[on[moves != 2]]
         assert np.array_equal(columns[on], np.where(same, ord("="), ord("X")))
@@ -128,7 +128,7 @@ def test_paths_by_pieces() -> None:
         r = Alignment(0, "global", Sequence("", "", query), Sequence("", "", target), scoring,
                       0, ends[0], 0, ends[1], runs)  # fmt: skip
         assert r.pair_scores().tolist() == np.where(same, 2, -3).tolist()
-        gaps = 5 * cigar.gaps() + cigar.count("ID")
+        gaps = 5 * runs.gaps() + runs.count("ID")
         assert score == r.rescore() == int(np.where(same, 2, -3).sum()) - gaps
 
 
@@ -248,7 +248,7 @@ def test_a_long_path_takes_little_beside_its_moves() -> None:
     total = r.rescore()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    gaps = 3 * cigar.gaps() + 2 * cigar.count("ID")
-    assert score == total == cigar.count("=") - 3 * cigar.count("X") - gaps
+    gaps = 3 * runs.gaps() + 2 * runs.count("ID")
+    assert score == total == runs.count("=") - 3 * runs.count("X") - gaps
     bytes_a_run = 200  # runs are pieces of arrays first, and short ones where letters differ
     assert peak < (48 << 20) + bytes_a_run * len(runs)

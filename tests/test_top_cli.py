@@ -70,3 +70,12 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], options: list[str]) -> 
 
 def test_bad_least_score(capsys: pytest.CaptureFixture[str], pair: tuple[str, str]) -> None:
     assert "min_score" in fails(capsys, "align", *OPTIONS, "--min-score", "0", *pair)
+
+
+@pytest.mark.parametrize("option", ["--top", "--min-score"])
+def test_a_resumed_run_has_no_such_options(
+    option: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, out, err = run(capsys, "resume", str(tmp_path), option, "3")
+    assert (code, out) == (2, "")
+    assert f"unrecognized arguments: {option} 3" in err

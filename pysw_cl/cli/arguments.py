@@ -119,6 +119,7 @@ def _add_arguments(parser: Any, runs: Mapping[str, Any]) -> None:
         help="how much to compute (default: path)",
     )
     _add_outfmt(add)
+    _add_top(add)
     _add_plan(add)
     add(
         "--checkpoint",
@@ -155,7 +156,7 @@ def _add_outfmt(add: Any) -> None:
     )
 
 
-def _add_plan(add: Any) -> None:
+def _add_top(add: Any) -> None:
     add(
         "--top",
         metavar="K",
@@ -168,6 +169,9 @@ def _add_plan(add: Any) -> None:
         type=_number,
         help="with --top: the least score of an alignment (default: 1)",
     )
+
+
+def _add_plan(add: Any) -> None:
     add(
         "--plan",
         metavar="KEY=VALUE,...",
