@@ -365,7 +365,7 @@ def plans_of(runtime: Runtime) -> dict[str, list[dict[str, Any]]]:
     ]
     plans["scalar32"] = [
         {"lanes": "scalar32", "T": T, "alpha": alpha, "form": form, "B": 3}
-        for T, alpha in ((4, 2), (8, 2), (32, 3))
+        for T, alpha in ((4, 2), (16, 2), (32, 3))
         for form in ("ticketed", "two-phase")
     ]
     return {name: good for name, some in plans.items() if (good := _possible(runtime, some))}
