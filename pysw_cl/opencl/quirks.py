@@ -64,9 +64,9 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "llvmpipe-groups",
         lambda platform, device: "rusticl" in platform.lower() and "llvmpipe" in device.name,
-        {"least_T": 16, "no_forms": ("ticketed",)},
-        "groups that wait for each other give wrong results, and a group that is no more than one "
-        "vector of 8 does so alone or ends the process (Mesa 22.3)",
+        {"least_T": 32, "no_forms": ("ticketed",)},
+        "groups that wait for each other give wrong results, and groups of 16 work-items and fewer "
+        "do so alone now and then, or end the process (Mesa 22.3)",
         "https://gitlab.freedesktop.org/mesa/mesa",
     ),
     Quirk(
