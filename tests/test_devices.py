@@ -27,7 +27,7 @@ from pysw_cl.opencl import device as device_module
 from pysw_cl.opencl import program
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import QUIRKS, advice
-from pysw_cl.planning.plan import FORMS, LANE_SETS
+from pysw_cl.planning.plan import FORMS, LANE_SETS, make_plan
 
 CPU, GPU, ACCELERATOR, CUSTOM = 2, 4, 8, 16
 A, B = "ACGTTACGATTGCA", "ACGTACGATAGCA"
@@ -196,7 +196,6 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
         ("Intel(R) OpenCL", fake(CPU, "Xeon"), "vector", "ticketed"),
         ("NVIDIA CUDA", fake(GPU, "H200"), "scalar32", "ticketed"),
         ("AMD Accelerated Parallel Processing", fake(GPU, "gfx90a"), "packed", "two-phase"),
-        ("rusticl", fake(CPU, "llvmpipe (LLVM 15)"), "scalar32", "two-phase"),
         ("Oclgrind", fake(CPU, "Oclgrind Simulator"), "scalar32", "two-phase"),
     ],
 )
@@ -204,6 +203,22 @@ def test_quirks_decide_lanes_and_form(platform: str, device: Any, lanes: str, fo
     said, rows = advice(platform, device)
     assert (said["usable"], said["lanes"], said["form"]) == (True, lanes, form)
     assert all(quirk in QUIRKS for quirk in rows)
+
+
+def test_devices_that_give_wrong_results_are_refused() -> None:
+    said, rows = advice("rusticl", fake(CPU, "llvmpipe (LLVM 15)"))
+    assert not said["usable"]
+    assert any("65,535 turns" in quirk.why for quirk in rows)
+    assert advice("rusticl", fake(GPU, "radeonsi"))[0]["usable"]
+
+
+def test_plans_have_as_many_lanes_as_a_device_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = get_runtime("auto")
+    monkeypatch.setitem(runtime.advice, "least_T", 8)
+    plan = {"lanes": "scalar32" if runtime.info.kind == "gpu" else "vector32"}
+    with pytest.raises(PlanError, match=r"T is at least 8 on .*, not 4"):
+        make_plan(runtime, {**plan, "T": 4})
+    assert make_plan(runtime, {**plan, "T": 8}).T == 8
 
 
 def test_quirk_table() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -25,3 +25,13 @@ def test_local_links_lead_somewhere() -> None:
     for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md"]:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_map_names_files_that_are_there() -> None:
+    text = (ROOT / "docs" / "dev" / "map.md").read_text()
+    named = set(re.findall(r"[a-z_]+/[a-z_/]*[a-z_]+\.(?:py|clh?|md|txt)\b", text))
+    assert len(named) > 40
+    places = ROOT, ROOT / "pysw_cl", ROOT / "docs"
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []
+    folders = {path.name for path in (ROOT / "pysw_cl").iterdir() if path.is_dir()}
+    assert all(f"{name}/" in text for name in folders - {"__pycache__"})

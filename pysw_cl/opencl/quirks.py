@@ -57,16 +57,9 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "llvmpipe",
         lambda platform, device: "rusticl" in platform.lower() and "llvmpipe" in device.name,
-        {"lanes": "scalar32", "form": "two-phase"},
-        "vectors of 32 elements abort the whole process, and it advertises itself as a GPU's host",
-        "https://gitlab.freedesktop.org/mesa/mesa",
-    ),
-    Quirk(
-        "llvmpipe-groups",
-        lambda platform, device: "rusticl" in platform.lower() and "llvmpipe" in device.name,
-        {"least_T": 32, "no_forms": ("ticketed",)},
-        "groups that wait for each other give wrong results, and groups of 16 work-items and fewer "
-        "do so alone now and then, or end the process (Mesa 22.3)",
+        {"usable": False},
+        "it leaves a kernel's loops after 65,535 turns and says nothing, so results would be wrong "
+        "(Mesa's LP_MAX_TGSI_LOOP_ITERATIONS); vectors of 32 elements abort the whole process",
         "https://gitlab.freedesktop.org/mesa/mesa",
     ),
     Quirk(
@@ -195,10 +188,10 @@ QUIRKS: tuple[Quirk, ...] = (
 
 
 #: What holds where no row says otherwise: what is done before the first build; lane set; wavefront
-#: form; columns a turn of the main loop of work-item lanes; compiler options; lane sets and forms
-#: that must not be used; work-items of a warp (or sub-group); schedulers of a multiprocessor (0: a
-#: work-group is one warp); lanes of a strip at least; whether there is a byte permutation with sign
-#: replication; whether small tiles share one buffer; work-items that walk a path back together
+#: form; columns a turn of the main loop of work-item lanes; compiler options; lane sets that must
+#: not be used; work-items of a warp (or sub-group); schedulers of a multiprocessor (0: a work-group
+#: is one warp); lanes of a strip at least; whether there is a byte permutation with sign
+#: replication; whether small tiles share one buffer; work-items that follow a path back together
 #: (cl/trace.cl); whether tiles that it may lead through are computed ahead of it.
 DEFAULTS: dict[str, Any] = {
     "prepare": lambda device: None,
@@ -215,7 +208,6 @@ DEFAULTS: dict[str, Any] = {
     "steps": 2,
     "options": "",
     "no_lanes": (),
-    "no_forms": (),
 }
 
 

@@ -215,11 +215,6 @@ def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
             f"plan: {plan.lanes} lanes are not for {runtime.info.name} [{runtime.info.platform}]: "
             f"{runtime.why('no_lanes')}"
         )
-    if runtime is not None and plan.form in runtime.advice["no_forms"]:
-        raise PlanError(
-            f"plan: the {plan.form} form is not for {runtime.info.name} [{runtime.info.platform}]: "
-            f"{runtime.why('no_forms')}"
-        )
     least = int(runtime.advice["least_T"]) if runtime is not None else 1
     if runtime is not None and least > plan.T:
         raise PlanError(
