@@ -49,7 +49,7 @@ class Found:
 
     kind: str
     message: str
-    case: Case
+    case: Case | None
     small: Case | None = None
 
 
@@ -108,11 +108,14 @@ class Worker:
         theirs.close()
         return cls(process, ours)
 
-    def lost(self, what: str, message: str) -> Found | None:
+    def lost(self, what: str, message: str) -> Found:
         """What is known of a process that does not answer any more."""
-        self.process.kill()
-        self.process.join()
-        return None if self.case is None else Found(what, message, self.case)
+        self.process.join(10)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join(10)
+        code = self.process.exitcode
+        return Found(what, f"{message}; the process ended with {code}", self.case)
 
 
 def campaign(
@@ -137,9 +140,7 @@ def campaign(
                 try:
                     kind, *told = worker.pipe.recv()
                 except (EOFError, OSError):
-                    worker.process.join()
-                    code = worker.process.exitcode
-                    found, over = worker.lost("crash", f"the process ended with {code}"), True
+                    found, over = worker.lost("crash", "no answer"), True
                 else:
                     over = kind == "over"
                     if kind == "begins":
@@ -149,13 +150,14 @@ def campaign(
                         tally.features.update(told[0])
                         found, worker.case = told[1], None
             elif time.monotonic() - worker.heard > HANG:
+                worker.process.kill()
                 found, over = worker.lost("hang", f"nothing for {HANG} s"), True
             if found is not None:
                 tally.wrong.append(found)
                 _write(found, out / f"campaign-{seed}-{len(tally.wrong)}.json")
             if over:
                 workers.remove(worker)
-                if time.time() < until and found is not None:
+                if time.time() < until and found is not None and found.case is not None:
                     workers.append(start())
     return tally
 
@@ -165,7 +167,7 @@ def _write(found: Found, file: Path) -> None:
         "kind": found.kind,
         "message": found.message,
         "version": pysw_cl.__version__,
-        "case": json.loads(found.case.text()),
+        "case": found.case and json.loads(found.case.text()),
         "small": found.small and json.loads(found.small.text()),
     }
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -209,13 +211,15 @@ def main() -> int:
     tally = campaign(args.device, against, args.seconds, args.seed, args.processes, args.out)
     for name, count in tally.rows():
         print(f"{count:8,}  {name}")
-    print(f"{tally.cases} passed, {len(tally.wrong)} failed", flush=True)
+    if not tally.cases:
+        print("no case was run", flush=True)
+    print(f"{tally.cases - len(tally.wrong)} passed, {len(tally.wrong)} failed", flush=True)
     if args.json:
         facts = {"device": info.name, "platform": info.platform, "seconds": args.seconds}
         facts |= {"seed": args.seed, "processes": args.processes, "cases": tally.cases}
         facts |= {"wrong": [f"{one.kind}: {one.message}" for one in tally.wrong]}
         args.json.write_text(json.dumps(facts | {"features": dict(tally.rows())}, indent=1) + "\n")
-    return int(bool(tally.wrong))
+    return int(bool(tally.wrong) or not tally.cases)
 
 
 def _against(device: str, kind: str) -> str:

@@ -30,7 +30,13 @@ LOWERED: dict[str, list[dict[str, Any]]] = {
         for most, side in ((3, 8), (16, 30), (5, 100), (16, 300))
     ],
     "band": [{"pysw_cl.drivers.band_doubling.LEAST_ROWS": rows} for rows in (16, 64, 300)],
-    "tall tiles": [{"pysw_cl.tiles.sweep.LONGEST_SIDE": side} for side in (100, 512)],
+    "tall tiles": [
+        {
+            "pysw_cl.tiles.sweep.LONGEST_SIDE": side,
+            "pysw_cl.drivers.band_doubling.LONGEST_SIDE": side,
+        }
+        for side in (100, 512)
+    ],
     "ahead": [
         {
             f"{TRACEBACK}.LEAST_SIDE": 300,
@@ -193,7 +199,11 @@ class Draw:
         else:
             b = self.changed(np.resize(a, n), size)
         table = np.frombuffer(alphabet.encode(), np.uint8)
-        return content, table[a].tobytes().decode(), table[b].tobytes().decode()
+        texts = [table[codes].tobytes().decode() for codes in (a, b)]
+        if self.often(0.1):
+            side = int(self.rng.integers(2))
+            texts[side] = texts[side].lower()
+        return content, texts[0], texts[1]
 
     def changed(self, codes: Letters, size: int) -> Letters:
         """A relative: some letters are others, some are missing, as many are new at the end."""
@@ -217,12 +227,19 @@ class Draw:
 
     def scoring(self) -> tuple[str, dict[str, Any], str]:
         """Its feature, the options that say it, and its letters."""
-        opening, extension = int(self.rng.integers(0, 20)), int(self.rng.integers(1, 6))
+        opening, extension = int(self.rng.integers(0, 20)), int(self.rng.integers(0, 6))
         gap: Any = extension if self.often(0.2) else [opening, extension]
-        kind = self.pick("simple simple simple simple matrix named large ambiguous half".split())
+        kind = self.pick(
+            "simple simple simple simple odd matrix named large ambiguous half".split()
+        )
         match, mismatch = int(self.rng.integers(1, 8)), -int(self.rng.integers(0, 8))
         letters, sub_score = DNA[: self.pick([2, 3, 4, 4, 4])], [match, mismatch]
-        if kind == "matrix":
+        if kind == "odd":  # nothing gains, or everything does
+            sub_score = [
+                match := int(self.rng.integers(-2, 4)),
+                int(self.rng.integers(-3, match + 1)),
+            ]
+        elif kind == "matrix":
             letters = RESIDUES[: self.pick([3, 4, 5, 8, 20])]
             matrix = self.rng.integers(-6, 5, (len(letters), len(letters)))
             np.fill_diagonal(matrix, self.rng.integers(1, 9, len(letters)))

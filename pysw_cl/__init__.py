@@ -6,7 +6,6 @@ command's ``--help``) needs neither NumPy nor an OpenCL driver.
 
 from __future__ import annotations
 
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -45,10 +44,6 @@ __all__ = ["__version__", *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "plot":
-        text = "pysw_cl.plot is pysw_cl.results.plot now"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return import_module(".results.plot", __name__)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_HOME[name]}", __name__), name)

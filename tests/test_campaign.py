@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -102,6 +103,26 @@ def test_a_wrong_result_is_seen_and_made_small(
     assert bench.replay([tmp_path / "one.json"], "auto", "auto") == 0
 
 
+@pytest.mark.parametrize("output", ["path", "ends"])
+def test_a_result_that_says_too_little_is_wrong(
+    bench: Any, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    align = pysw_cl.align
+    case = bench.Case("align", [["GATTACA", "GATTTACA"]], {"output": output, "mode": "global"})
+    assert bench.check(case, "auto", "auto").kind == "same"
+    for less in ("score", "ends"):
+        if less == output:
+            continue
+        monkeypatch.setattr(
+            pysw_cl,
+            "align",
+            lambda *pair, less=less, **how: align(*pair, **{**how, "output": less}),
+        )
+        outcome = bench.check(case, "auto", "auto")
+        assert outcome.kind == "different"
+        assert "missing, not" in outcome.message
+
+
 def test_a_result_that_was_computed_again_is_wrong(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,10 +151,12 @@ def test_a_process_that_dies_is_told(bench: Any, tmp_path: Path) -> None:
     """Processes of their own, a seed each; the table adds them up."""
     tally = bench.campaign("auto", "auto", 0.0, 1, 1, tmp_path)
     assert (tally.cases, tally.wrong) == (0, [])
-    worker = bench.Worker.started("no such device", "auto", [1, 0], 0.0)
+    tally = bench.campaign("no such device", "auto", 60.0, 1, 2, tmp_path)
+    assert [(one.kind, one.case) for one in tally.wrong] == [("crash", None)] * 2
+    assert "ended with 1" in tally.wrong[0].message
+    assert json.loads((tmp_path / "campaign-1-1.json").read_text())["case"] is None
+    worker = bench.Worker.started("auto", "auto", [1, 0], time.time() + 60)
     worker.case = bench.Case("align", [["A", "C"]])
-    assert worker.pipe.poll(60)
-    with pytest.raises(EOFError):
-        worker.pipe.recv()
-    lost = worker.lost("crash", "the process ended with 1")
+    worker.process.kill()
+    lost = worker.lost("crash", "no answer")
     assert (lost.kind, lost.case) == ("crash", worker.case)

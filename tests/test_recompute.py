@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import pytest
 
 import pysw_cl
 from pysw_cl.api.many import align_many_stats
+from pysw_cl.checkpoint import run
 from pysw_cl.cli import main as cli
 from pysw_cl.drivers import batch, recompute
 from pysw_cl.engines.wavefront.device_traceback import DeviceDirections
-from pysw_cl.errors import InternalError, RecomputedWarning
+from pysw_cl.errors import DeviceError, InternalError, RecomputedWarning, Stopped
 from pysw_cl.tiles.contract import Walk
 
 PLAN = {"T": 4, "alpha": 2, "B": 2, "lanes": "vector", "form": "ticketed"}
@@ -85,6 +87,53 @@ def test_a_second_failure_is_an_error(faults: Faults, monkeypatch: pytest.Monkey
     with pytest.raises(InternalError, match=r"the path scores|consumes"):
         pysw_cl.align(QUERY, TARGET, plan=PLAN, device="auto")
     assert faults.seen == 2
+
+
+def test_errors_of_the_second_way_name_the_first(
+    faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recompute, "REFERENCE_CELLS", 0)
+    start = recompute.another_way
+
+    def lacks_memory(*given: Any) -> Any:
+        engine, plan = start(*given)
+        monkeypatch.setattr(engine, "tile", lambda job: raises(DeviceError("out of memory")))
+        return engine, plan
+
+    monkeypatch.setattr(recompute, "another_way", lacks_memory)
+    with pytest.raises(DeviceError, match=r"out of memory \(while it was computed again .*please"):
+        pysw_cl.align(QUERY, TARGET, mode="global", plan=PLAN, device="auto")
+
+
+def raises(error: Exception) -> None:
+    raise error
+
+
+def test_a_result_is_kept_before_anybody_is_warned(faults: Faults, tmp_path: Path) -> None:
+    """A warning that is an error comes when all is safe."""
+    with warnings.catch_warnings(), pytest.raises(RecomputedWarning):
+        warnings.simplefilter("error")
+        pysw_cl.align(QUERY, TARGET, plan=PLAN, checkpoint=tmp_path / "run", device="auto")
+    assert pysw_cl.resume(tmp_path / "run").stats.recomputed == 1
+
+
+def test_the_second_time_stops_when_it_is_told_to(
+    faults: Faults, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    search = run.search
+
+    def late(*args: Any, **how: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(run.time, "monotonic", lambda: float("inf"))
+            return search(*args, **how)
+
+    monkeypatch.setattr(run, "search", late)
+    with pytest.raises(Stopped, match=r"while a path was computed again; .*resume"):
+        pysw_cl.align(
+            QUERY, TARGET, plan=PLAN, checkpoint=tmp_path / "run", stop_after=60, device="auto"
+        )
+    found = pysw_cl.resume(tmp_path / "run")
+    assert key(found) == key(pysw_cl.align(QUERY, TARGET, plan=PLAN, device="auto"))
 
 
 def test_no_second_time_where_there_is_no_other_way() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, astuple
 from functools import partial
@@ -18,7 +19,7 @@ from ..drivers.problem import MODES, FreeEnds
 from ..drivers.progress import part_of, rising
 from ..drivers.recompute import checked
 from ..engines.reference import ReferenceEngine
-from ..errors import InputError
+from ..errors import InputError, RecomputedWarning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Alignment, Stats
 from ..results.cigar_builder import FoundPath, PathReader
@@ -170,8 +171,10 @@ def align(
         return alignment_of(*found[:3], plan, stats, found[3])
 
     rows, columns = frames[0].shape
-    result, again = checked(compute, *make_engine(device, plan), rows * columns)
-    result.stats.recomputed += again
+    result, wrong = checked(compute, *make_engine(device, plan), rows * columns)
+    if wrong is not None:
+        result.stats.recomputed += 1
+        warnings.warn(wrong, RecomputedWarning, stacklevel=2)
     return result
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..drivers.batch_layout import as_halves, lengths_of
 from ..drivers.batch_results import FIELDS, Found
 from ..drivers.batch_singles import OneByOne
 from ..drivers.problem import MODES, FreeEnds
-from ..errors import InputError
+from ..errors import InputError, RecomputedWarning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Stats
 from ..scoring.scoring import make_scoring
@@ -156,6 +157,11 @@ def align_many_stats(
         table[name] = found.cigars if name == "cigar" else found.values[name]
     if scoring.scale != 1:
         table["score"] /= scoring.scale
+    if found.wrong:
+        text = f"{found.wrong[0]}; please report this with both sequences and all arguments"
+        more = f" ({len(found.wrong) - 1} more pairs)" if len(found.wrong) > 1 else ""
+        text += f"{more} -- computed again alone, which passed the check"
+        warnings.warn(text, RecomputedWarning, stacklevel=3)
     return table, stats
 
 

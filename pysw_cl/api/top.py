@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import astuple
 from math import ceil, isfinite
@@ -14,7 +15,7 @@ from ..drivers.problem import FreeEnds
 from ..drivers.progress import rising
 from ..drivers.recompute import checked
 from ..drivers.waterman_eggert import find_top
-from ..errors import InputError
+from ..errors import InputError, RecomputedWarning
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
 from ..scoring.precision import check_range
@@ -108,7 +109,9 @@ def align_top(
         return results
 
     rows, columns = frame.shape
-    results, again = checked(compute, *make_engine(device, plan), rows * columns)
-    for result in results[:1]:
-        result.stats.recomputed += again
+    results, wrong = checked(compute, *make_engine(device, plan), rows * columns)
+    if wrong is not None:
+        for result in results[:1]:
+            result.stats.recomputed += 1
+        warnings.warn(wrong, RecomputedWarning, stacklevel=2)
     return results

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from ..drivers.align_pair import search
 from ..drivers.job import Job, alignment_of, path_of
 from ..drivers.progress import part_of, rising
 from ..drivers.recompute import checked
+from ..errors import RecomputedWarning, Stopped
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
 from ..results.cigar import Runs
@@ -92,16 +94,25 @@ def _run(
     def whole(engine: Engine, plan: Plan) -> Found:
         stats, want_path = Stats(), job.output == "path"
         how: dict[str, Any] = {"prune": wishes["prune"], "max_cost": None, "beat": job.beat}
-        found = search(engine, plan, job.problem, want_path, **how, progress=tell, stats=stats)
+
+        def told(done: int, total: int) -> None:
+            if stop_at is not None and time.monotonic() >= stop_at:
+                raise Stopped(f"stopped as asked, while a path was computed again; {store.how}")
+            if tell is not None:
+                tell(done, total)
+
+        found = search(engine, plan, job.problem, want_path, **how, progress=told, stats=stats)
         path = None if found[1] is None else path_of(job, found[0], found[1])
         result = Found(found[0], path, plan, stats, found[2])
         alignment_of(job, *result)
         return result
 
     rows, columns = job.frame.shape
-    found, again = checked(saved, engine, plan, rows * columns, whole)
-    found.stats.recomputed += again
+    found, wrong = checked(saved, engine, plan, rows * columns, whole)
+    found.stats.recomputed += wrong is not None
     save_result(store, found)
+    if wrong is not None:
+        warnings.warn(wrong, RecomputedWarning, stacklevel=4)
     return found
 
 

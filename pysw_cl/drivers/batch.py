@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 
 from ..engines.batch.bounds import LONGEST, counts_fit, global_fits, local_limit, local_width
 from ..engines.batch.engine import COLUMNS, Batch, BatchEngine
-from ..errors import InternalError
 from ..scoring.scoring import Scoring
 from .batch_layout import Part, group_cells, in_order, lonely, parts
 from .batch_results import FIELDS, Found
 from .batch_singles import OneByOne
-from .recompute import warn
 
 #: Bytes of letters of a part that goes to the device at once, at most (unless one pair has more).
 MOST_LETTERS = 1 << 26
@@ -196,8 +194,7 @@ class BatchDriver:
         """Align pair k alone: its path in a batch does not score what was found."""
         self.one.align(k, self.found)
         self.found.stats.recomputed += 1
-        what = f"the path of pair {k} scores {scores}, not {score}; please report this with both"
-        warn(InternalError(f"{what} sequences and all arguments"), "aligning it alone")
+        self.found.wrong.append(f"the path of pair {k} scores {scores}, not {score}")
 
 
 def _cuts(cells: NDArray[np.int64], lanes: int, most: int) -> list[int]:

@@ -31,11 +31,12 @@ FIELDS: dict[str, tuple[str, ...]] = {
 @dataclass
 class Found:
     """Results of all pairs: ``values[name]`` (int64, the score as the scoring counts it) and CIGARs
-    (none without paths)."""
+    (none without paths).  ``wrong``: what was wrong with paths that were computed again."""
 
     values: dict[str, NDArray[np.int64]]
     cigars: NDArray[np.object_]
     stats: Stats = field(default_factory=Stats)
+    wrong: list[str] = field(default_factory=list)
 
     @classmethod
     def empty(cls, count: int, names: Sequence[str]) -> Found:
