@@ -150,8 +150,8 @@ def narrow_score(plan: Plan, scoring: Scoring, target: Codes, permute: bool) -> 
 def score_arguments(
     scoring: Scoring, score: str, sloped: bool, buffers: Buffers
 ) -> tuple[int, int, dict[str, Any]]:
-    """(padding code of the query, of the target, kernel arguments) for a score file.  Padding of the
-    query never gains; with four target letters that of the target may, in columns of no cell."""
+    """(padding code of the query, of the target, kernel arguments) for a score file.  Padding of
+    the query never gains; with four target letters that of the target may, where no cell is."""
     lift = 2 * scoring.gap_extend if sloped else 0  # a diagonal step rises twice
     if score == "match":
         assert scoring.match_mismatch is not None
