@@ -61,6 +61,11 @@ class Tally:
     features: Counter[str] = field(default_factory=Counter)
     wrong: list[Found] = field(default_factory=list)
 
+    @property
+    def passed(self) -> int:
+        """Cases that went right; a process may be lost without a case."""
+        return self.cases - sum(found.case is not None for found in self.wrong)
+
     def rows(self) -> Iterator[tuple[str, int]]:
         """Features by name, with their counts."""
         yield from sorted(self.features.items())
@@ -157,6 +162,7 @@ def campaign(
                 _write(found, out / f"campaign-{seed}-{len(tally.wrong)}.json")
             if over:
                 workers.remove(worker)
+                tally.cases += worker.case is not None
                 if time.time() < until and found is not None and found.case is not None:
                     workers.append(start())
     return tally
@@ -213,7 +219,7 @@ def main() -> int:
         print(f"{count:8,}  {name}")
     if not tally.cases:
         print("no case was run", flush=True)
-    print(f"{tally.cases - len(tally.wrong)} passed, {len(tally.wrong)} failed", flush=True)
+    print(f"{tally.passed} passed, {len(tally.wrong)} failed", flush=True)
     if args.json:
         facts = {"device": info.name, "platform": info.platform, "seconds": args.seconds}
         facts |= {"seed": args.seed, "processes": args.processes, "cases": tally.cases}

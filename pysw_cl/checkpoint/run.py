@@ -85,9 +85,10 @@ def _run(
     """Run a job of one strand, or go on with it, and keep its result.  A path that fails its check
     is computed again without what was saved."""
     tell, job = progress and rising(progress), store.job
+    limits: dict[str, Any] = {"progress": tell, "disk_size": disk_size, "stop_at": stop_at}
 
     def saved(engine: Engine, plan: Plan) -> Found:
-        found = _from_rows(store, engine, plan, wishes, tell, disk_size, stop_at)
+        found = _from_rows(store, engine, plan, wishes, limits)
         alignment_of(job, *found)  # a path that is wrong is not kept
         return found
 
@@ -121,13 +122,10 @@ def _from_rows(
     engine: Engine,
     plan: Plan,
     wishes: dict[str, Any],
-    progress: Progress | None,
-    disk_size: int | None,
-    stop_at: float | None,
+    limits: dict[str, Any],
 ) -> Found:
     """What a job of one strand finds, going on from what is saved of it."""
     max_cost = wishes.get("max_cost")  # format 1 has none
-    limits: dict[str, Any] = {"progress": progress, "disk_size": disk_size, "stop_at": stop_at}
     band = None if max_cost is None else search_band(engine, store, plan, max_cost, **limits)
     if band is not None:
         end, moves, stats, tiles = band

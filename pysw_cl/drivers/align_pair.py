@@ -15,7 +15,6 @@ from ..tiles.tile_map import TileMap
 from .band_doubling import assumed_score, find_end_banded
 from .find_end import find_end
 from .problem import Problem
-from .progress import rising
 from .traceback import grid_places, most_pieces, walk_back, walked_cells
 from .traceback_state import Path
 
@@ -36,14 +35,13 @@ def search(
     """The best end, and the path to it where wanted and where it beats the score ``beat``.
 
     A score alone keeps no special rows.  ``max_cost``: as for `align`, in bands; None: the whole
-    matrix.  What it costs is added to ``stats``.  ``look`` is called with the end, the path
+    matrix.  What it costs is added to ``stats``.  What ``progress`` is told may fall back from a band
+    to the whole matrix: callers see to that (`rising`).  ``look`` is called with the end, the path
     so far and what says whether the device is busy while that computes what is walked next; not in
     every walk.
     """
     m, n = len(problem.query), len(problem.target)
     total = m * n
-    if max_cost is not None and progress is not None:
-        progress = rising(progress)
 
     def tell(done: int) -> None:
         if progress is not None:
