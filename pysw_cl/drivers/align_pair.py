@@ -35,10 +35,10 @@ def search(
     """The best end, and the path to it where wanted and where it beats the score ``beat``.
 
     A score alone keeps no special rows.  ``max_cost``: as for `align`, in bands; None: the whole
-    matrix.  What it costs is added to ``stats``.  What ``progress`` is told may fall back from a band
-    to the whole matrix: callers see to that (`rising`).  ``look`` is called with the end, the path
-    so far and what says whether the device is busy while that computes what is walked next; not in
-    every walk.
+    matrix.  What it costs is added to ``stats``.  What ``progress`` is told may fall back from a
+    band to the whole matrix: callers see to that (`rising`).  ``look`` is called with the end, the
+    path so far and what says whether the device is busy while that computes what is walked next;
+    not in every walk.
     """
     m, n = len(problem.query), len(problem.target)
     total = m * n
