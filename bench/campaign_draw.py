@@ -32,7 +32,7 @@ LOWERED: dict[str, list[dict[str, Any]]] = {
     "band": [{"pysw_cl.drivers.band_doubling.LEAST_ROWS": rows} for rows in (16, 64, 300)],
     "tall tiles": [
         {
-            "pysw_cl.tiles.sweep.LONGEST_SIDE": side,
+            "pysw_cl.tiles.slabs.LONGEST_SIDE": side,
             "pysw_cl.drivers.band_doubling.LONGEST_SIDE": side,
         }
         for side in (100, 512)

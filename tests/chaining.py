@@ -21,7 +21,7 @@ from pysw_cl.engines.wavefront.chain import Chain
 from pysw_cl.opencl.buffers import LASTING
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.plan import Plan
-from pysw_cl.tiles.contract import TileJob
+from pysw_cl.tiles.tile import TileJob
 
 #: Strips of 8 and of 48 rows, and lanes whose rows depend on the size of a tile.
 PLANS: dict[str, dict[str, Any]] = {

@@ -14,22 +14,14 @@ from pysw_cl.engines.reference import Matrices, ReferenceEngine, fill
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.plan import make_plan
+from pysw_cl.scoring.precision import NEG
 from pysw_cl.scoring.scoring import Scoring
-from pysw_cl.tiles.contract import Engine, TileJob, TileResult
-from pysw_cl.tiles.sweep import SweepResult, sweep
-from pysw_cl.tiles.tile import (
-    NEG,
-    Codes,
-    Edge,
-    EdgeArray,
-    Edges,
-    Hit,
-    Limits,
-    Pairs,
-    Source,
-    View,
-    Want,
-)
+from pysw_cl.sequences.view import Codes, Pairs, View
+from pysw_cl.tiles.contract import Engine
+from pysw_cl.tiles.edges import Edge, EdgeArray, Edges, Source
+from pysw_cl.tiles.slabs import SweepResult
+from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.tile import Hit, Limits, TileJob, TileResult, Want
 
 _SMALL = {"T": 4, "alpha": 2, "chunk": 7}
 _NARROW = {"lanes": "vector", **_SMALL}

@@ -18,7 +18,8 @@ from pysw_cl.results.cigar import Runs
 from pysw_cl.results.cigar_builder import PathReader
 from pysw_cl.scoring.scoring import NO_CODE, Scoring
 from pysw_cl.sequences.coordinates import Frame
-from pysw_cl.tiles.tile import Codes, Hit
+from pysw_cl.sequences.view import Codes
+from pysw_cl.tiles.tile import Hit
 
 HERE = pathlib.Path(__file__).resolve().parent
 #: Where a child process finds the package, the tests and what they import: its PYTHONPATH.

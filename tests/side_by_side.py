@@ -17,8 +17,9 @@ from pysw_cl.drivers import traceback_state as path_module
 from pysw_cl.drivers.speculative_traceback import Ahead
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import SideBySide
-from pysw_cl.engines.wavefront.tile_batch_layout import Part, TileSet
+from pysw_cl.engines.wavefront.tile_batch_layout import TileSet
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.tiles.contract import Part
 
 PLANS: dict[str, dict[str, Any]] = {
     "vector": {"lanes": "vector", "T": 8, "alpha": 4, "chunk": 16, "B": 2},
@@ -134,7 +135,7 @@ def both(
     options = {"output": "path", "device": "auto", "plan": plan, **options}
     found = pysw_cl.align(a, b, **options)
     with pytest.MonkeyPatch.context() as alone:
-        alone.setattr(WavefrontEngine, "side_by_side", lambda *_: None)
+        alone.setattr(WavefrontEngine, "tile_batches", None)
         before = seen.alone
         wanted = pysw_cl.align(a, b, **options)
         seen.alone = before

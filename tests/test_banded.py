@@ -32,7 +32,9 @@ from pysw_cl.drivers.problem import Problem
 from pysw_cl.drivers.progress import rising
 from pysw_cl.engines.reference import _border, fill
 from pysw_cl.errors import InputError
-from pysw_cl.tiles.tile import NEG, REACH, Edge, View
+from pysw_cl.scoring.precision import NEG, REACH
+from pysw_cl.sequences.view import View
+from pysw_cl.tiles.edges import Edge
 
 #: Tiles so small that a band pays for a pair of some dozens of letters.
 TINY = {"engine": "reference", "tile_cells": 30, "walk_cells": 64}

@@ -21,7 +21,7 @@ from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences import alphabet, sequence
 from pysw_cl.sequences.coordinates import make_frames
 from pysw_cl.sequences.sequence import Sequence, as_letters, read_fasta
-from pysw_cl.tiles.tile import View
+from pysw_cl.sequences.view import View
 
 ROOT = Path(__file__).resolve().parent.parent
 ACGT = np.frombuffer(b"ACGT", np.uint8)

@@ -14,8 +14,10 @@ from pysw_cl.engines.schedule_checker import CountingEngine
 from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.plan import make_plan
+from pysw_cl.sequences.view import View, pairs_inside
+from pysw_cl.tiles.edges import Border, EdgeArray, Edges
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.tile import Border, EdgeArray, Edges, View, Want, pairs_inside
+from pysw_cl.tiles.tile import Want
 
 SCORING = match_scoring(2, -1, 3, 1)
 REFERENCE = ReferenceEngine()

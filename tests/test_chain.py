@@ -20,10 +20,13 @@ from saving import MODES, turned
 from pysw_cl.engines.wavefront import chain as chain_module
 from pysw_cl.engines.wavefront.chain import Chain
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
-from pysw_cl.errors import InternalError
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.tiles.contract import Below, TileJob, TileResult
-from pysw_cl.tiles.tile import EdgeArray
+from pysw_cl.sequences.view import View
+from pysw_cl.tiles.contract import Engine, TilePipeline
+from pysw_cl.tiles.edges import Edge, EdgeArray, EdgePipe, Edges, Source
+from pysw_cl.tiles.slabs import Slab, Slabs, SweepResult
+from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.tile import Hit, TileJob, TileResult, Want
 
 PROTEIN = "ARNDCQEGHILKMFPSTWYV"
 DNA = match_scoring(5, -4, 3, 2)
@@ -149,43 +152,62 @@ def test_a_queue_that_the_caller_made(seen: Seen, tmp_path: Path) -> None:
 
 
 def linked(job: TileJob, heights: list[int]) -> list[TileJob]:
-    """A tile cut into some that say what is below; tops are there when tiles are done."""
+    """A tile cut into some that follow each other; only the first has a top edge."""
     jobs: list[TileJob] = []
-    starts = np.cumsum([0, *heights]).tolist()
-
-    def cut(k: int) -> TileJob:
-        if k < len(jobs):
-            return jobs[k]
-        start, end, m = starts[k], starts[k + 1], len(job.query)
-        part = replace(job, query=job.query[start:end], left=job.left.part(start, end))
-        if start:
-            corner = int(job.left.h[start - 1])
-            part = replace(part, top=EdgeArray(len(job.target)), corner=corner)
-        below = Below(m - end, lambda: cut(k + 1)) if end < m else None
+    m, start = len(job.query), 0
+    for height in heights:
+        end = start + height
         after = None if job.after is None else (job.after[0] + m - end, job.after[1])
-        jobs.append(replace(part, below=below, bottom=True, after=after))
-        return jobs[k]
+        part = replace(job, query=job.query[start:end], left=job.left.part(start, end), after=after)
+        if start:
+            part = replace(part, top=None, corner=int(job.left.h[start - 1]))
+        jobs.append(replace(part, bottom=True))
+        start = end
+    return jobs
 
-    return [cut(k) for k in range(len(heights))]
 
-
-def down(engine: WavefrontEngine, jobs: list[TileJob]) -> Iterator[TileResult]:
-    """What the tiles give, one after the other."""
+def one_by_one(engine: WavefrontEngine, jobs: list[TileJob]) -> Iterator[TileResult]:
+    """What the tiles give, each with the bottom of the one above it as its top."""
     above: TileResult | None = None
     for job in jobs:
-        if above is not None:
-            assert isinstance(job.top, EdgeArray) and above.bottom is not None
-            job.top.take(above.bottom)
-        above = engine.tile(job)
+        above = engine.tile(job if above is None else replace(job, top=above.bottom))
         yield above
+
+
+def begin(engine: WavefrontEngine, jobs: list[TileJob]) -> TilePipeline | None:
+    """A pipeline with the first of the tiles in it."""
+    assert engine.pipeline is not None
+    return engine.pipeline.start(jobs[0], sum(len(job.query) for job in jobs[1:]))
+
+
+def in_pipeline(engine: WavefrontEngine, jobs: list[TileJob]) -> list[TileResult]:
+    """What whole strips give that follow each other, as far as pipelines take them."""
+    results: list[TileResult] = []
+    while len(results) < len(jobs):
+        rest = jobs[len(results) :]
+        if results:
+            rest[0] = replace(rest[0], top=results[-1].bottom)
+        pipeline = begin(engine, rest)
+        if pipeline is None:
+            return [*results, *one_by_one(engine, rest)]
+        put = 1
+        while len(pipeline):
+            done = pipeline.done()
+            if put < len(rest) and pipeline.accepts():
+                assert pipeline.put(rest[put], put == len(rest) - 1)
+                put += 1
+            elif done:
+                found = pipeline.take()  # what it lends is there until the next call
+                columns = {at: edge.read(0, len(edge)) for at, edge in found.columns.items()}
+                results.append(replace(found, columns=columns))
+        pipeline.close()
+    return results
 
 
 def check(engine: WavefrontEngine, job: TileJob, heights: list[int]) -> None:
     """Linked tiles give what they give one by one."""
-    opening = job.scoring.gap_open
-    found = list(down(engine, linked(job, heights)))
-    engine.settle()
-    alone = list(down(engine, [replace(one, below=None) for one in linked(job, heights)]))
+    opening, jobs = job.scoring.gap_open, linked(job, heights)
+    found, alone = in_pipeline(engine, jobs), list(one_by_one(engine, jobs))
     best = max([0, *(hit.score for one in alone for hit in one.hits)])
     for one, two in zip(found, alone, strict=True):
         if one.hits != two.hits:  # less than what was known by then, which one below may have found
@@ -193,8 +215,59 @@ def check(engine: WavefrontEngine, job: TileJob, heights: list[int]) -> None:
         assert_tile(replace(one, hits=two.hits), two, opening)
         assert one.cells == two.cells and one.launches == two.launches == 1
         assert set(one.columns) == set(job.columns)
+        for at, cells in one.columns.items():
+            assert_edge(cells, two.columns[at].read(0, len(cells)), opening)
     wanted = min((hit for one in found for hit in one.hits), default=None)
     assert (wanted.score if wanted else 0) == best
+
+
+class Heights:
+    """Slabs of given heights, one tile each."""
+
+    def __init__(self, heights: list[int], n: int, columns: dict[int, EdgeArray]) -> None:
+        self.ends, self.n, self.columns = np.cumsum(heights).tolist(), n, columns
+        self.done: list[int] = []
+
+    def shape(self, rows: int) -> tuple[int, int]:
+        return rows, self.n
+
+    def pipelined(self, rows: tuple[int, int] | None) -> None:
+        """Heights stay what they are."""
+
+    def begin(self, row: int) -> Slab:
+        return Slab(row, next(end for end in self.ends if end > row), self.columns)
+
+    def computed(self, slab: Slab, hits: list[Hit]) -> None:
+        self.done.append(slab.end)
+
+
+def swept(
+    engine: Engine, job: TileJob, slabs: Slabs | None, left: Source | None = None
+) -> tuple[SweepResult, list[Edge]]:
+    """What a sweep of a tile finds, and all edges that it gives."""
+    m, n = job.size
+    edges = EdgeArray(n), EdgeArray(m), EdgeArray(m)
+    columns = {n // 2: edges[2]}
+    if isinstance(slabs, Heights):
+        slabs.columns = columns
+    top, given = EdgeArray.of(job.above), left or EdgeArray.of(job.left)
+    around = Edges(job.corner, top, given, *edges[:2], columns=columns)
+    want = Want("all" if job.floor is not None else "border")
+    query, target = View(job.query), View(job.target)
+    result = sweep(engine, query, target, job.scoring, job.floor, around, want, slabs=slabs)
+    return result, [edge.read(0, len(edge)) for edge in edges]
+
+
+def check_sweep(
+    engine: Engine, job: TileJob, heights: list[int], left: Source | None = None
+) -> None:
+    """A sweep in slabs of these heights finds what the reference engine finds at once."""
+    slabs = Heights(heights, job.size[1], {})
+    found, edges = swept(engine, job, slabs, left)
+    wanted, others = swept(make_engine("reference"), job, None)
+    assert slabs.done == slabs.ends and found.hits == wanted.hits
+    for one, two in zip(edges, others, strict=True):
+        assert_edge(one, two, job.scoring.gap_open)
 
 
 @pytest.mark.parametrize("name", ["narrow-ticketed", "narrow-wider"])
@@ -216,58 +289,61 @@ def test_tiles_are_those_one_by_one(name: str, local: bool, seen: Seen) -> None:
     assert len(seen.chains) == 10 and seen.begun > 3
 
 
-def test_another_tile_ends_the_chain(seen: Seen) -> None:
-    """It is computed right, and so are those that follow it."""
+def test_other_tiles_meanwhile(seen: Seen) -> None:
+    """A pipeline and single tiles of the same engine do not disturb each other."""
     rng, engine = np.random.default_rng(7), make_engine("narrow-ticketed")
     assert isinstance(engine, WavefrontEngine)
-    job = random_job(rng, 400, 90, DNA, True, best=True)
-    other = random_job(rng, 70, 200, DNA, False)
-    wanted = list(down(engine, [replace(one, below=None) for one in linked(job, [40] * 10)]))
-    for at in range(10):
-        jobs = linked(job, [40] * 10)
-        results = down(engine, jobs)
-        found = [next(results) for _ in range(at)]
-        assert_tile(engine.tile(other), make_engine("reference").tile(other), 3)
-        assert seen.nothing_held()
-        found += results
-        for one, two in zip(found, wanted, strict=True):
-            assert_edge(one.bottom, two.bottom, 3)
-        assert min(hit for one in found for hit in one.hits) == min(
-            hit for one in wanted for hit in one.hits
-        )
+    job, other = random_job(rng, 400, 90, DNA, True), random_job(rng, 70, 200, DNA, False)
     jobs = linked(job, [40] * 10)
-    engine.tile(jobs[0])
-    with pytest.raises(InternalError, match="another order"):
-        engine.tile(jobs[2])
+    wanted, pipeline = list(one_by_one(engine, jobs)), begin(engine, jobs)
+    assert pipeline is not None
+    for at in range(10):
+        assert_tile(engine.tile(other), make_engine("reference").tile(other), 3)
+        while at < 9 and len(pipeline) == 1:
+            if pipeline.accepts():
+                assert pipeline.put(jobs[at + 1], at == 8)
+        assert_edge(pipeline.take().bottom, wanted[at].bottom, 3)
+    pipeline.close()
     assert seen.nothing_held()
-    assert_tile(engine.tile(other), make_engine("reference").tile(other), 3)
 
 
 @pytest.mark.parametrize("heights", [[40, 40, 33, 47, 40], [33, 47, 80], [40, 40, 8, 1, 1, 1]])
 def test_rows_that_are_no_whole_strips_end_a_chain(heights: list[int], seen: Seen) -> None:
     rng, engine = np.random.default_rng(8), make_engine("narrow-ticketed")
-    assert isinstance(engine, WavefrontEngine)
     for local in (True, False):
-        check(engine, random_job(rng, sum(heights), 100, DNA, local), heights)
+        check_sweep(engine, random_job(rng, sum(heights), 100, DNA, local), heights)
         assert seen.nothing_held()
 
 
-@pytest.mark.parametrize("given", [0, 1, 4])
-def test_what_is_below_need_not_be_given(given: int, seen: Seen) -> None:
-    """A tile may turn out not to follow at once."""
+def test_a_left_edge_that_comes_in_pieces(seen: Seen) -> None:
+    """A slab is begun when its part of the left edge is there; what is begun goes on meanwhile."""
     rng, engine = np.random.default_rng(9), make_engine("narrow-ticketed")
-    assert isinstance(engine, WavefrontEngine)
-    job = random_job(rng, 80, 100, DNA, False)
-    jobs = linked(job, [8] * 10)
-    below = jobs[given].below
-    assert below is not None
-    object.__setattr__(below, "tile", lambda: None)
-    wanted = make_engine("reference").tile(job)
-    *_, last = down(engine, jobs)
-    assert_edge(last.bottom, wanted.bottom, 3)
-    assert len(seen.chains) == 2 and engine._chain is not None
-    engine.settle()
-    assert seen.nothing_held()
+    for local in (True, False):
+        job = random_job(rng, 400, 100, DNA, local)
+        left = EdgePipe(400)
+
+        def give(job: TileJob = job, left: EdgePipe = left) -> None:
+            for start in range(0, 400, 25):
+                time.sleep(0.004)
+                left.write(start, job.left.part(start, start + 25))
+
+        thread = Thread(target=give)
+        thread.start()
+        check_sweep(engine, job, [40] * 10, left)
+        thread.join()
+        assert seen.nothing_held()
+    assert seen.tiles >= 12
+
+
+def test_a_sweep_that_is_interrupted_gives_all_back(seen: Seen) -> None:
+    rng, engine = np.random.default_rng(10), make_engine("narrow-ticketed")
+    job = random_job(rng, 400, 100, DNA, True)
+    left = EdgePipe(400)
+    left.write(0, job.left.part(0, 130))
+    left.close(ValueError("the neighbour is gone"))
+    with pytest.raises(ValueError, match="neighbour"):
+        check_sweep(engine, job, [40] * 10, left)
+    assert seen.tiles and seen.nothing_held()
 
 
 def test_tiles_that_are_done_before_the_next_is_begun(

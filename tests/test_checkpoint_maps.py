@@ -20,7 +20,7 @@ from pysw_cl.checkpoint.edges import SavedBand
 from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.engines import reference
 from pysw_cl.scoring.scoring import make_scoring
-from pysw_cl.tiles.sweep import Area
+from pysw_cl.tiles.tile import Area
 from pysw_cl.tiles.tile_map import MOST, TileMap
 
 SMALL = {"engine": "reference", "tile_cells": 900, "walk_cells": 1000}

@@ -32,20 +32,11 @@ from helpers import match_scoring, random_pair, random_scoring
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.errors import InternalError
+from pysw_cl.scoring.precision import NEG, REACH
+from pysw_cl.sequences.view import Codes, View
+from pysw_cl.tiles.edges import Border, Edge, EdgeArray, EdgePipe, Edges, Source
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.tile import (
-    NEG,
-    REACH,
-    Border,
-    Codes,
-    Edge,
-    EdgeArray,
-    EdgePipe,
-    Edges,
-    Source,
-    View,
-    Want,
-)
+from pysw_cl.tiles.tile import Want
 
 SCORING = match_scoring(2, -1, 3, 1)
 OPENING = SCORING.gap_open

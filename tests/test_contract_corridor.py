@@ -9,7 +9,8 @@ import pytest
 from contract_engines import counted, every_engine, full_matrices, row_of, run_sweep
 from helpers import match_scoring, random_codes
 
-from pysw_cl.tiles.tile import Border, Edge, EdgeArray, Edges, Limits, Want
+from pysw_cl.tiles.edges import Border, Edge, EdgeArray, Edges
+from pysw_cl.tiles.tile import Limits, Want
 
 SCORING = match_scoring(2, -3, 3, 1)
 PAID = Border(False, SCORING.gap_open, SCORING.gap_extend)

@@ -29,11 +29,14 @@ from pysw_cl.engines.schedule_checker import ORDERS, CountingEngine
 from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.errors import InternalError
 from pysw_cl.planning.plan import Plan, make_plan
+from pysw_cl.scoring.precision import NEG
 from pysw_cl.scoring.scoring import Scoring
-from pysw_cl.tiles.contract import Engine, TileJob, TileResult
+from pysw_cl.sequences.view import View
+from pysw_cl.tiles.contract import Engine
+from pysw_cl.tiles.edges import Border, Edge, EdgeArray, Edges
 from pysw_cl.tiles.special_lines import SavedGrid
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.tile import NEG, Border, Bound, Edge, EdgeArray, Edges, Limits, View, Want
+from pysw_cl.tiles.tile import Bound, Limits, TileJob, TileResult, Want
 from pysw_cl.tiles.tile_split import by_parts
 
 SCORING = match_scoring(2, -1, 3, 1)
@@ -107,7 +110,7 @@ def test_one_launch_does(name: str) -> None:
     """Rows at strips' ends, columns anywhere: nothing is cut."""
     rng = np.random.default_rng(3)
     engine = make_engine(name)
-    assert engine.inner
+    assert engine.captures_inside
     step = engine.strip_rows(60, 70)
     for columns in [(), (1,), (69,), (1, 2, 3, 68, 69), (5, 33), tuple(range(1, 70))]:
         for rows in [(), (step,), (2 * step, 5 * step), tuple(range(step, 60, step))]:
@@ -189,7 +192,7 @@ def test_too_little_memory_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     check(engine, job, launches=1)
     monkeypatch.setattr(
         wavefront.WavefrontEngine,
-        "_in_memory",
+        "in_memory",
         lambda _, m, n, rows, columns: not (rows or columns),
     )
     check(engine, job, launches=6)
@@ -243,7 +246,7 @@ def test_a_sweep_cuts_only_where_it_must(name: str) -> None:
             engine, View(query), View(target), SCORING, 0,
             Edges(0, free, free, rows=rows, columns=columns), Want("all"), Limits(bound=bound),
         )  # fmt: skip
-        assert len(result.pruned if prune else result.tops) == (1 if engine.inner else 9)
+        assert len(result.pruned if prune else result.tops) == (1 if engine.captures_inside else 9)
         job = TileJob(query, target, SCORING, 0, 0, free.read(0, n), free.read(0, m))
         wanted = REFERENCE.tile(replace(job, rows=(8, 24), columns=(20, 21)))
         for place, sink in (*rows.items(), *columns.items()):

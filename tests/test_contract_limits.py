@@ -1,45 +1,27 @@
-"""The tile contract on every engine: what may skip cells, end a sweep, or meet its other half."""
+"""The tile contract on every engine: what may skip cells or end a sweep."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from contract_engines import (
     ENGINES,
-    assert_edge,
-    column_of,
     counted,
     every_engine,
-    full_matrices,
     make_engine,
     places,
-    row_of,
     run_sweep,
 )
-from helpers import match_scoring, mutated, random_pair, random_scoring
+from helpers import match_scoring, random_pair
 
-from pysw_cl.engines.reference import Matrices
 from pysw_cl.engines.schedule_checker import CountingEngine
 from pysw_cl.planning.plan import Plan
-from pysw_cl.scoring.scoring import Scoring
-from pysw_cl.tiles.contract import TileJob, TileResult
-from pysw_cl.tiles.gap_edges import AT_H, IN_E, IN_F, end_score, start_edges
+from pysw_cl.scoring.precision import NEG
+from pysw_cl.sequences.view import Codes, View
+from pysw_cl.tiles.contract import Engine
+from pysw_cl.tiles.edges import Border, EdgeArray, Edges
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.tile import (
-    NEG,
-    Border,
-    Bound,
-    Codes,
-    Edge,
-    EdgeArray,
-    Edges,
-    Goal,
-    Limits,
-    View,
-    Want,
-)
+from pysw_cl.tiles.tile import Bound, Limits, TileJob, TileResult, Want
 
 SCORING = match_scoring(2, -1, 3, 1)
 OPENING, EXTENSION = SCORING.gap_open, SCORING.gap_extend
@@ -147,203 +129,21 @@ def test_pruning_knows_what_lies_beyond_the_sweep(name: str) -> None:
         assert sum(result.cells.values()) == wanted
 
 
-# --- meeting the other half ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Halves:
-    """A pair cut at a row or a column, its full matrices forward and reversed."""
-
-    query: Codes
-    target: Codes
-    forward: Matrices
-    backward: Matrices
-
-    @classmethod
-    def of(cls, query: Codes, target: Codes, scoring: Scoring, local: bool) -> Halves:
-        border = Border(local, scoring.gap_open, scoring.gap_extend)
-        args = scoring, 0 if local else None, Edges(0, border, border)
-        return cls(
-            query,
-            target,
-            full_matrices(query, target, *args),
-            full_matrices(query[::-1], target[::-1], *args),
-        )
-
-    def opposite(self, side: str, at: int) -> Edge:
-        """The reversed half's edge, in the forward half's order, border cell included."""
-        m, n = len(self.query), len(self.target)
-        if side == "bottom":
-            edge = row_of(self.backward, m - at)
-            last = Edge(self.backward.h[m - at, :1], self.backward.h[m - at, :1])
-        else:
-            edge = column_of(self.backward, n - at)
-            last = Edge(self.backward.h[:1, n - at], self.backward.h[:1, n - at])
-        h, x = (
-            np.concatenate([inner[-2::-1], end]).astype(np.int32)
-            for inner, end in ((edge.h, last.h), (edge.x, last.x))
-        )
-        return Edge(h, x)
-
-
-@every_engine
-@both_floors
-@pytest.mark.parametrize("side", ["bottom", "right"])
-def test_crossings(name: str, local: bool, side: str) -> None:
-    """Where max(H + H', X + X' + gap_open) is the whole score, every place and no other."""
-    rng = np.random.default_rng(3)
-    scoring = match_scoring(2, -3, 3, 1)
-    kinds = set()
-    for k in range(6):
-        query, _ = random_pair(rng, 4, 60, 1)
-        target = mutated(rng, np.delete(query, slice(25, 34)), 55, 4)
-        if k % 2:
-            query, target = target, query
-        halves = Halves.of(query, target, scoring, local)
-        whole = int(halves.forward.h.max() if local else halves.forward.h[-1, -1])
-        at = 27
-        other = halves.opposite(side, at)
-        parts = (query[:at], target) if side == "bottom" else (query, target[:at])
-        border = Border(local, 3, 1)
-        floor = 0 if local else None
-        args = name, *parts, scoring, floor, 0, border, border
-        goal = Goal(side, EdgeArray.of(other), whole)
-        result, bottom, right = run_sweep(*args, None, Limits(goal=goal), shape=(16, 13))
-        mine = bottom if side == "bottom" else right
-        through_h = mine.h.astype(int) + other.h
-        through_gap = mine.x.astype(int) + other.x + scoring.gap_open
-        best = max(int(through_h.max()), int(through_gap.max()))
-        if not local:  # the path may also cross in front of the first cell, on the border
-            outside = -(scoring.gap_open + at) + int(
-                halves.backward.h[len(query) - at, -1]
-                if side == "bottom"
-                else halves.backward.h[-1, len(target) - at]
-            )
-            assert max(best, outside) >= whole
-        assert best <= whole
-        wanted = [(j + 1, "H") for j in np.flatnonzero(through_h == whole)]
-        wanted += [(j + 1, "gap") for j in np.flatnonzero(through_gap == whole)]
-        assert sorted(result.crossings) == sorted(wanted)
-        kinds |= {kind for _, kind in wanted}
-        _, wrong, _ = run_sweep(*args)
-        missed, _, _ = run_sweep(
-            *args, None, Limits(goal=Goal(side, EdgeArray.of(other), whole + 1))
-        )
-        assert missed.crossings == []
-        assert_edge(wrong, bottom, scoring.gap_open)
-    assert kinds == {"H", "gap"}
-
-
-# --- starting and ending inside a gap ------------------------------------------------------------
-
-
-def three_states(
-    query: Codes, target: Codes, scoring: Scoring, start: tuple[int | None, ...]
-) -> list[int]:
-    """Scores at the lower right corner (at H, leaving in E, leaving in F) by a plain automaton:
-    the best path that ends with a pair (or starts here), with a target gap, with a query gap.
-    A start inside a gap must go on in it."""
-    never = -(10**9)
-    m, n = len(query), len(target)
-    opening, extension = scoring.gap_open, scoring.gap_extend
-    first = [never if s is None else s for s in start]
-    best = np.full((m + 1, n + 1, 3), never)
-
-    def leave(i: int, j: int, state: int) -> int:
-        """Leave a cell by a pair, or inside a gap: one that is open, or one opened here."""
-        if i == j == 0:
-            return max(first[state], first[AT_H] - (opening if state else 0))
-        cell = best[i, j]
-        if state == AT_H:
-            return int(cell.max())
-        return max(int(cell[state]), max(int(cell[k]) for k in range(3) if k != state) - opening)
-
-    for i in range(m + 1):
-        for j in range(n + 1):
-            if i and j:
-                pair = scoring.matrix[query[i - 1], target[j - 1]]
-                best[i, j, AT_H] = leave(i - 1, j - 1, AT_H) + pair
-            if j:
-                best[i, j, IN_E] = leave(i, j - 1, IN_E) - extension
-            if i:
-                best[i, j, IN_F] = leave(i - 1, j, IN_F) - extension
-    return [leave(m, n, state) for state in (AT_H, IN_E, IN_F)]
-
-
-STARTS: dict[str, tuple[int | None, ...]] = {
-    "at H": (0, None, None),
-    "in E": (None, 0, None),
-    "in F": (None, None, 0),
-    "H or F": (0, None, 0),
-    "any, by value": (11, 9, 10),
-}
-
-
-@pytest.mark.parametrize("name", [name for name in ENGINES if name != "two-phase-4"])
-@pytest.mark.parametrize("start", STARTS)
-def test_start_and_end_inside_a_gap(name: str, start: str) -> None:
-    """An open gap goes on without paying for its opening again, at both ends."""
-    rng = np.random.default_rng(4)
-    for k, (m, n) in enumerate([(1, 1), (1, 9), (9, 1), (17, 3), (4, 18), (12, 13)]):
-        scoring = SCORING if "scalar" in name else random_scoring(rng, 4, linear=k == 3)
-        query, target = random_pair(rng, 4, m, n)
-        edges = start_edges(scoring, *STARTS[start])
-        _, bottom, right = run_sweep(
-            name, query, target, scoring, None, edges.corner, edges.top, edges.left
-        )
-        wanted = three_states(query, target, scoring, STARTS[start])
-        found = [end_score(bottom, right, state) for state in (AT_H, IN_E, IN_F)]
-        # a forced start may be unable to be anywhere but inside its gap
-        assert found == [w if w > -(10**8) else NEG for w in wanted]
-
-
-def test_a_start_at_h_is_the_matrix_s_own_border() -> None:
-    edges = start_edges(SCORING)
-    for source in (edges.top, edges.left):
-        assert_edge(source.read(3, 50), PAID.read(3, 50), OPENING)
-    assert edges.corner == 0
-    gap = start_edges(SCORING, None, f=-7)
-    assert gap.corner == NEG
-    assert (gap.top.read(0, 9).h == NEG).all()
-    assert gap.left.read(2, 4).h.tolist() == [-10, -11]
-    assert gap.left.read(2, 4).x.tolist() == [-13, -14]
-
-
-@every_engine
-def test_halves_joined_inside_a_gap_give_the_whole(name: str) -> None:
-    """Myers & Miller's step: the part before a cell ends in a gap, the part after it starts in
-    one, and nothing else than edge values says so."""
-    rng = np.random.default_rng(5)
-    query = rng.integers(0, 4, 50).astype(np.uint8)
-    target = np.delete(query, slice(20, 32))
-    row, column = 26, 20
-    args = SCORING, None
-
-    def score(q: Codes, t: Codes, edges: Edges, state: int) -> int:
-        _, bottom, right = run_sweep(name, q, t, *args, edges.corner, edges.top, edges.left)
-        return end_score(bottom, right, state)
-
-    whole = score(query, target, start_edges(SCORING), AT_H)
-    assert whole == 38 * 2 - OPENING - 12 * EXTENSION
-    before = score(query[:row], target[:column], start_edges(SCORING), IN_F)
-    after = start_edges(SCORING, None, f=before)
-    assert score(query[row:], target[column:], after, AT_H) == whole
-    closed = score(query[:row], target[:column], start_edges(SCORING), AT_H)
-    assert score(query[row:], target[column:], start_edges(SCORING, closed), AT_H) < whole
-
-
 # --- progress, cancellation, counts --------------------------------------------------------------
 
 
-class Counted:
+class Counted(Engine):
     """Any engine, with the number of its tiles."""
 
     def __init__(self, name: str) -> None:
         plan = Plan(engine="counting", form="two-phase", B=2, T=4, alpha=2)
         self.engine = CountingEngine(plan) if name == "counting" else make_engine(name)
         self.name, self.row_quantum = self.engine.name, self.engine.row_quantum
-        self.inner, self.strip_rows = self.engine.inner, self.engine.strip_rows
+        self.captures_inside = self.engine.captures_inside
         self.tiles = 0
+
+    def strip_rows(self, rows: int, columns: int) -> int:
+        return self.engine.strip_rows(rows, columns)
 
     def tile(self, job: TileJob) -> TileResult:
         self.tiles += 1

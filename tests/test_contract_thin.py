@@ -15,8 +15,8 @@ from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.plan import FORMS, make_plan
-from pysw_cl.tiles.contract import TileJob
-from pysw_cl.tiles.tile import Border
+from pysw_cl.tiles.edges import Border
+from pysw_cl.tiles.tile import TileJob
 
 #: T stays what the device asks for where lanes are those of a warp.
 LANES: dict[str, dict[str, Any]] = {

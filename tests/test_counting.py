@@ -24,10 +24,11 @@ from pysw_cl.engines.schedule_tile import ScheduleTile, StripSweep
 from pysw_cl.errors import InternalError, PlanError
 from pysw_cl.planning.geometry import LONG, SHORT, Grid, Launch, fit
 from pysw_cl.planning.plan import Plan
-from pysw_cl.tiles.contract import TileJob, TileResult
+from pysw_cl.sequences.view import View
+from pysw_cl.tiles.edges import Edge, EdgeArray, Edges
 from pysw_cl.tiles.special_lines import SavedGrid
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.tile import Edge, EdgeArray, Edges, View
+from pysw_cl.tiles.tile import TileJob, TileResult
 
 SCORING = match_scoring(1, -1, 1, 1)
 #: (m, n, B, T, alpha): what is at a limit of some kind.

@@ -19,7 +19,7 @@ from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import joined_source
 from pysw_cl.opencl.resources import shipped
 from pysw_cl.planning.plan import LANE_SETS, make_plan
-from pysw_cl.tiles.tile import NEG
+from pysw_cl.scoring.precision import NEG
 
 #: Rows a lane, letters, columns of the target, the step looked at.
 R, WIDE, COLUMNS, STEP = 3, 5, 9, 4

@@ -12,7 +12,8 @@ from pysw_cl.engines.wavefront.compressed_edge import CELLS, PIECE, PackedEdge
 from pysw_cl.errors import InternalError
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.tiles.tile import NEG, Border, Edge
+from pysw_cl.scoring.precision import NEG
+from pysw_cl.tiles.edges import Border, Edge
 
 #: Most raw blocks of a short edge.
 RAW_BLOCKS = 64

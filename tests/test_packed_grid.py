@@ -19,14 +19,17 @@ from pysw_cl.drivers.speculative_traceback import Ahead
 from pysw_cl.drivers.traceback import GRID_SHARE, most_pieces
 from pysw_cl.drivers.traceback_state import path_bytes
 from pysw_cl.engines.wavefront.compressed_edge import PACKED_BYTES, PackedEdge, holds
-from pysw_cl.engines.wavefront.engine import WavefrontEngine
+from pysw_cl.engines.wavefront.engine import WavefrontEdgeCompression, WavefrontEngine
 from pysw_cl.errors import DeviceError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.plan import make_plan
 from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.sequences.view import View
+from pysw_cl.tiles.edges import Border, DeviceEdge, Edge, EdgeArray, Edges
+from pysw_cl.tiles.slabs import cuts
 from pysw_cl.tiles.special_lines import SavedGrid, StartGrid
-from pysw_cl.tiles.sweep import Area, cuts, sweep
-from pysw_cl.tiles.tile import Border, Edge, EdgeArray, Edges, KeptEdge, View, Want
+from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.tile import Area, Want
 
 
 @pytest.fixture
@@ -76,7 +79,7 @@ def test_a_packed_grid_is_the_same(local: bool) -> None:
     wanted, raw = lines(grid), engine.edge_bytes
     area = Area(max(grid.rows), 700, max(grid.columns), 900)
     corner, edges = grid.corner(area), grid.edges_of(area)
-    packed = grid.packed(engine.packed_edge)
+    packed = grid.compressed(WavefrontEdgeCompression(engine))
     gc.collect()
     both = [*packed.rows.values(), *packed.columns.values()]
     assert all(isinstance(edge, PackedEdge) for edge in both)
@@ -96,11 +99,14 @@ def test_what_cannot_be_packed_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -
     wanted, asked = lines(grid), list[int]()
     width = len(next(iter(grid.rows.values())))
 
-    def but_rows(edge: KeptEdge) -> PackedEdge | None:
+    def but_rows(edge: DeviceEdge) -> PackedEdge | None:
         asked.append(len(edge))
-        return None if len(edge) == width else engine.packed_edge(edge)
+        return None if len(edge) == width else compress(edge)
 
-    packed = grid.packed(but_rows)
+    compression = WavefrontEdgeCompression(engine)
+    compress = compression.compressed
+    object.__setattr__(compression, "compressed", but_rows)
+    packed = grid.compressed(compression)
     assert asked == [900, 700, 700, 700]  # the second row is not tried
     assert packed.rows == grid.rows
     assert all(isinstance(edge, EdgeArray) and edge.kept for edge in packed.rows.values())
@@ -114,13 +120,13 @@ def test_what_cannot_be_packed_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -
         patch.setattr(PackedEdge, "take", no_memory)
         engine, grid = swept(True)
         before = engine.edge_bytes
-        assert grid.packed(engine.packed_edge).rows == grid.rows
+        assert grid.compressed(WavefrontEdgeCompression(engine)).rows == grid.rows
         assert engine.edge_bytes == before
         same(lines(grid), wanted)
     for edge in (*grid.rows.values(), *grid.columns.values()):
         edge.take(edge.read(0, len(edge)))  # cells that the host has
         edge.kept = None
-    same(lines(grid.packed(engine.packed_edge)), wanted)
+    same(lines(grid.compressed(WavefrontEdgeCompression(engine))), wanted)
 
 
 def test_cells_that_blocks_do_not_hold() -> None:
@@ -137,12 +143,12 @@ def test_a_device_with_little_memory_packs_nothing() -> None:
     """What does not stay on it while it is computed is not packed, so the grid is not cut finer."""
     runtime, scoring = get_runtime("auto"), make_scoring((1, -3), (3, 2))
     engine = WavefrontEngine(runtime, make_plan(runtime, plan_of("vector")))
-    assert engine.packs(scoring, 10_000, 10_000, 15)
+    assert WavefrontEdgeCompression(engine).fits(scoring, 10_000, 10_000, 15)
     little = SimpleNamespace(max_mem_alloc_size=4 << 20, global_mem_size=4 << 20)
     engine.runtime = copy(runtime)
     engine.runtime.device = little
-    assert engine.packs(scoring, 10_000, 10_000, 8)
-    assert not engine.packs(scoring, 10_000, 10_000, 15)
+    assert WavefrontEdgeCompression(engine).fits(scoring, 10_000, 10_000, 8)
+    assert not WavefrontEdgeCompression(engine).fits(scoring, 10_000, 10_000, 15)
 
 
 @pytest.mark.parametrize("m", [10**4, 3 * 10**6, 33 * 10**6, 10**9])
@@ -154,7 +160,7 @@ def test_pieces_of_a_packed_grid(
     """They keep to what a path may take while they are computed, packed and read."""
     for name, value in zip(("PATH_BYTES", "SIDE_BYTES"), limit, strict=True):
         monkeypatch.setattr(path_module, name, value)
-    most, each = path_bytes(m, n), most_pieces(m, n, packed=True) - 1
+    most, each = path_bytes(m, n), most_pieces(m, n, PACKED_BYTES) - 1
     rows, columns, bus = 8 * each * n, 8 * each * m, 2 * 8 * n
     less = PACKED_BYTES / 8
     peak = max(
@@ -182,7 +188,7 @@ def test_memory_stays_below_its_limit(
     watched(monkeypatch)
     constants(monkeypatch, PATH_BYTES=400_000, SIDE_BYTES=150, LEAST_SIDE=100)
     grids: list[StartGrid] = []
-    packed = SavedGrid.packed
+    packed = SavedGrid.compressed
 
     def seen_packed(self: SavedGrid, pack: Any) -> StartGrid:
         grids.append(packed(self, pack))
@@ -194,7 +200,7 @@ def test_memory_stays_below_its_limit(
         init(self, *args)
         planned.append(self.engine.held_bytes + sum(self.level_bytes))
 
-    monkeypatch.setattr(SavedGrid, "packed", seen_packed)
+    monkeypatch.setattr(SavedGrid, "compressed", seen_packed)
     monkeypatch.setattr(Ahead, "__init__", seen_init)
     a, b = related(rng, max(shape))
     a, b = a[: shape[0]], b[: shape[1]]
@@ -203,7 +209,7 @@ def test_memory_stays_below_its_limit(
     assert len(grids[0].columns) > most_pieces(len(a), len(b)) - 1
     assert all(isinstance(edge, PackedEdge) for edge in grids[0].columns.values())
     assert found.stats.device_bytes <= limit
-    monkeypatch.setattr(WavefrontEngine, "packed_edge", lambda *_: None)
+    monkeypatch.setattr(WavefrontEdgeCompression, "compressed", lambda *_: None)
     again = pysw_cl.align(a, b, plan=plan, **HOW)
     assert not any(isinstance(edge, PackedEdge) for edge in grids[1].columns.values())
     assert again.stats.device_bytes <= limit
@@ -231,16 +237,16 @@ def test_paths_are_the_same_with_a_packed_grid(
     watched(monkeypatch)
     constants(monkeypatch, PATH_BYTES=0, SIDE_BYTES=60, LEAST_SIDE=200)
     if not side_by_side:
-        monkeypatch.setattr(WavefrontEngine, "side_by_side", lambda *_: None)
+        monkeypatch.setattr(WavefrontEngine, "tile_batches", None)
     made: list[int] = []
-    pack = WavefrontEngine.packed_edge
+    pack = WavefrontEdgeCompression.compressed
 
-    def counted(self: WavefrontEngine, cells: KeptEdge) -> PackedEdge | None:
+    def counted(self: WavefrontEdgeCompression, cells: DeviceEdge) -> PackedEdge | None:
         edge = pack(self, cells)
         made.append(edge is not None)
         return edge
 
-    monkeypatch.setattr(WavefrontEngine, "packed_edge", counted)
+    monkeypatch.setattr(WavefrontEdgeCompression, "compressed", counted)
     scorings: list[dict[str, Any]] = [
         {"sub_score": (1, -3), "gap_cost": (3, 2)},
         {"sub_score": (2, -1.5), "gap_cost": 1},
@@ -254,6 +260,6 @@ def test_paths_are_the_same_with_a_packed_grid(
             found = pysw_cl.align(a, b, **options)
             assert sum(made[before:]) == len(made) - before >= 4
             with monkeypatch.context() as patch:
-                patch.setattr(WavefrontEngine, "packs", lambda *_: False)
+                patch.setattr(WavefrontEdgeCompression, "fits", lambda *_: False)
                 assert key(pysw_cl.align(a, b, **options)) == key(found), (a, b, options)
-            assert traceback.most_pieces(len(a), len(b), True) > 2
+            assert traceback.most_pieces(len(a), len(b), PACKED_BYTES) > 2

@@ -12,8 +12,8 @@ from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.buffers import LASTING, MOST_PARTS, Arena, Buffers
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.plan import make_plan
-from pysw_cl.tiles.contract import TileJob
-from pysw_cl.tiles.tile import Border
+from pysw_cl.tiles.edges import Border
+from pysw_cl.tiles.tile import TileJob
 
 TILES = 250
 

@@ -15,10 +15,14 @@ import pysw_cl
 from pysw_cl.api.many import align_many_stats
 from pysw_cl.checkpoint import run
 from pysw_cl.cli import main as cli
-from pysw_cl.drivers import batch, recompute
+from pysw_cl.drivers import batch
+from pysw_cl.drivers.recompute import checked
+from pysw_cl.engines.reference import ReferenceEngine
+from pysw_cl.engines.wavefront import engine as engine_module
 from pysw_cl.engines.wavefront.device_traceback import DeviceDirections
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import DeviceError, InternalError, RecomputedWarning, Stopped
-from pysw_cl.tiles.contract import Walk
+from pysw_cl.tiles.tile import Walk
 
 PLAN = {"T": 4, "alpha": 2, "B": 2, "lanes": "vector", "form": "ticketed"}
 QUERY = "ACGTTGCAGGATTACACCATGATTACAGG" * 3
@@ -56,11 +60,11 @@ def key(found: pysw_cl.Alignment) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("mode", ["local", "global"])
-@pytest.mark.parametrize("cells", [recompute.REFERENCE_CELLS, 0])
+@pytest.mark.parametrize("cells", [engine_module.REFERENCE_CELLS, 0])
 def test_by_the_reference_or_by_two_phases(
     mode: str, cells: int, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recompute, "REFERENCE_CELLS", cells)
+    monkeypatch.setattr(engine_module, "REFERENCE_CELLS", cells)
     told: list[float] = []
     with pytest.warns(RecomputedWarning, match=r"the path scores|consumes") as warned:
         found = pysw_cl.align(
@@ -82,7 +86,7 @@ def test_by_the_reference_or_by_two_phases(
 
 
 def test_a_second_failure_is_an_error(faults: Faults, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recompute, "REFERENCE_CELLS", 0)
+    monkeypatch.setattr(engine_module, "REFERENCE_CELLS", 0)
     faults.left = 2
     with pytest.raises(InternalError, match=r"the path scores|consumes"):
         pysw_cl.align(QUERY, TARGET, plan=PLAN, device="auto")
@@ -92,15 +96,15 @@ def test_a_second_failure_is_an_error(faults: Faults, monkeypatch: pytest.Monkey
 def test_errors_of_the_second_way_name_the_first(
     faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recompute, "REFERENCE_CELLS", 0)
-    start = recompute.another_way
+    monkeypatch.setattr(engine_module, "REFERENCE_CELLS", 0)
+    start = WavefrontEngine.another
 
-    def lacks_memory(*given: Any) -> Any:
-        engine, plan = start(*given)
+    def lacks_memory(self: WavefrontEngine, cells: int) -> Any:
+        engine = start(self, cells)
         monkeypatch.setattr(engine, "tile", lambda job: raises(DeviceError("out of memory")))
-        return engine, plan
+        return engine
 
-    monkeypatch.setattr(recompute, "another_way", lacks_memory)
+    monkeypatch.setattr(WavefrontEngine, "another", lacks_memory)
     with pytest.raises(DeviceError, match=r"out of memory \(while it was computed again .*please"):
         pysw_cl.align(QUERY, TARGET, mode="global", plan=PLAN, device="auto")
 
@@ -140,9 +144,9 @@ def test_no_second_time_where_there_is_no_other_way() -> None:
     def fails(*_: object) -> None:
         raise InternalError("wrong")
 
-    engine = recompute.ReferenceEngine()
+    engine = ReferenceEngine()
     with pytest.raises(InternalError, match="wrong"):
-        recompute.checked(fails, engine, recompute.REFERENCE, 100)
+        checked(fails, engine, engine.plan, 100)
 
 
 def test_both_strands(faults: Faults) -> None:

@@ -30,8 +30,9 @@ from skbio.alignment import align_score, pair_align
 
 from pysw_cl.engines.reference import ReferenceAlignment, ReferenceEngine, align_reference
 from pysw_cl.errors import InputError
-from pysw_cl.tiles.contract import TileJob
-from pysw_cl.tiles.tile import NEG, Border, Edge
+from pysw_cl.scoring.precision import NEG
+from pysw_cl.tiles.edges import Border, Edge
+from pysw_cl.tiles.tile import TileJob
 
 biopython: Any = Align  # it has no types
 NO_FREE_ENDS: FreeEnds = (False, False, False, False)

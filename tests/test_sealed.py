@@ -16,7 +16,8 @@ from pysw_cl.checkpoint.container import (
 )
 from pysw_cl.checkpoint.edges import BandWriter, StoredEdge, Writer
 from pysw_cl.errors import CheckpointError
-from pysw_cl.tiles.tile import NEG, Edge
+from pysw_cl.scoring.precision import NEG
+from pysw_cl.tiles.edges import Edge
 
 
 def random_edge(rng: np.random.Generator, length: int) -> Edge:

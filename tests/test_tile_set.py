@@ -20,14 +20,16 @@ import pysw_cl
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import SideBySide
-from pysw_cl.engines.wavefront.tile_batch_layout import ANYWHERE, Part, TileSet
+from pysw_cl.engines.wavefront.tile_batch_layout import TileSet
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.plan import make_plan
+from pysw_cl.scoring.precision import NEG, REACH
 from pysw_cl.scoring.scoring import Scoring
-from pysw_cl.tiles.contract import TileJob
-from pysw_cl.tiles.sweep import Area
-from pysw_cl.tiles.tile import NEG, REACH, Edge, EdgeArray, Edges, Ints, KeptEdge, View
+from pysw_cl.sequences.view import View
+from pysw_cl.tiles.contract import ANYWHERE, Part
+from pysw_cl.tiles.edges import DeviceEdge, Edge, EdgeArray, Edges, Ints
+from pysw_cl.tiles.tile import Area, TileJob
 
 
 def tiles_of(
@@ -231,7 +233,7 @@ def test_walks_through_sets_of_tiles(lanes: str, local: bool) -> None:
                         assert again.moves.tolist() == walk.moves[made:].tolist()
 
 
-def kept_edge(lost: bool, length: int = 50) -> tuple[KeptEdge, Edge]:
+def kept_edge(lost: bool, length: int = 50) -> tuple[DeviceEdge, Edge]:
     """An edge in a buffer, and what it says: with some unreachable cells that have drifted."""
     rng = np.random.default_rng(length)
     cells = random_edge(rng, length, 7, False, 100)
@@ -245,7 +247,7 @@ def kept_edge(lost: bool, length: int = 50) -> tuple[KeptEdge, Edge]:
         part: Ints = buffer[place : place + count].copy()
         return part
 
-    return KeptEdge(length, buffer, 5, 8 + length, read, lost), Edge(h, x).restored()
+    return DeviceEdge(length, buffer, 5, 8 + length, read, lost), Edge(h, x).restored()
 
 
 @pytest.mark.parametrize("lost", [False, True])

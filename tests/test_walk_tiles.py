@@ -20,8 +20,8 @@ from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.scoring.scoring import Scoring
-from pysw_cl.tiles.contract import TileJob, Walk
-from pysw_cl.tiles.tile import Edge
+from pysw_cl.tiles.edges import Edge
+from pysw_cl.tiles.tile import TileJob, Walk
 
 #: Lanes, T and alpha: few lanes, more rows than a word of moves holds, lanes in lock step.
 SHAPES = [("vector32", 4, 2), ("vector32", 8, 9), ("warp32", 0, 4), ("warp32", 0, 8)]

@@ -22,7 +22,7 @@ from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import DEFAULTS
 from pysw_cl.planning.geometry import fit
 from pysw_cl.planning.plan import Plan, default_plan, make_plan
-from pysw_cl.tiles.contract import Directions, TileJob, Walk
+from pysw_cl.tiles.tile import Directions, TileJob, Walk
 
 REFERENCE = ReferenceEngine()
 #: T and alpha: one lane, few, one row, more rows than a word of moves holds, many.

@@ -9,8 +9,8 @@ import pytest
 from helpers import mutated
 
 import pysw_cl
-from pysw_cl.tiles import sweep
-from pysw_cl.tiles.sweep import tile_shape
+from pysw_cl.tiles import slabs
+from pysw_cl.tiles.slabs import tile_shape
 
 SIDE, CELLS = 1 << 23, 1 << 46
 
@@ -34,7 +34,7 @@ def test_results_are_those_of_any_tiles(
     a, b = (np.frombuffer(b"ACGT", np.uint8)[side] for side in (codes, relative))
     how = {"mode": mode, "max_cost": None, "prune": False}
     right = pysw_cl.align(a.tobytes(), b.tobytes(), **how)
-    monkeypatch.setattr(sweep, "LONGEST_SIDE", 512)
+    monkeypatch.setattr(slabs, "LONGEST_SIDE", 512)
     seen = []
     plan = {"B": 2, "T": 64, "alpha": 16, "tile_cells": 1 << 23}
     progress = {"progress": lambda done, total: seen.append(done)}

@@ -12,9 +12,10 @@ from helpers import LETTERS, decode, make_scoring, match_scoring, mutated
 from widths import DNA, REFERENCE, SMALL, by_width, check_tile, engine_of, ladder, made_job
 
 import pysw_cl
-from pysw_cl.scoring.precision import Bounds
+from pysw_cl.scoring.precision import NEG, REACH, Bounds
 from pysw_cl.scoring.scoring import Scoring
-from pysw_cl.tiles.tile import NEG, REACH, Edge, Hit
+from pysw_cl.tiles.edges import Edge
+from pysw_cl.tiles.tile import Hit
 
 USUAL: dict[str, Any] = {"T": 64, "alpha": 16, "chunk": 1024}
 LIMIT = Bounds.of(DNA).limit8

@@ -13,7 +13,7 @@ from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.engines.reference import Matrices, fill
 from pysw_cl.scoring.precision import LEAST_LIMIT8, Bounds, worst
 from pysw_cl.scoring.scoring import Scoring
-from pysw_cl.tiles.tile import Codes, View
+from pysw_cl.sequences.view import Codes, View
 
 STEEP = [match_scoring(5, -4, 0, 30), match_scoring(1, -30000, 40, 0), match_scoring(0, -1, 0, 9)]
 

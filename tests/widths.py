@@ -15,10 +15,10 @@ from pysw_cl.engines.reference import ReferenceEngine, fill
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.plan import make_plan
-from pysw_cl.scoring.precision import Bounds
+from pysw_cl.scoring.precision import NEG, Bounds
 from pysw_cl.scoring.scoring import Scoring
-from pysw_cl.tiles.contract import TileJob, TileResult
-from pysw_cl.tiles.tile import NEG, Edge
+from pysw_cl.tiles.edges import Edge
+from pysw_cl.tiles.tile import TileJob, TileResult
 
 REFERENCE = ReferenceEngine()
 #: Strips of 8 rows in portions of 7 columns; every other plan costs another build of its kernels.

@@ -18,9 +18,9 @@ from ..drivers.job import Job, alignment_of
 from ..drivers.problem import MODES, FreeEnds
 from ..drivers.progress import part_of, rising
 from ..drivers.recompute import checked
-from ..engines.reference import ReferenceEngine
+from ..engines.registry import engine_for
 from ..errors import InputError, RecomputedWarning
-from ..planning.plan import Plan, make_plan
+from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
 from ..results.cigar_builder import FoundPath, PathReader
 from ..scoring.precision import check_range
@@ -234,16 +234,9 @@ def _lasting(wishes: dict[str, Any]) -> dict[str, Any]:
 
 
 def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Engine, Plan]:
-    """The engine that a plan asks for, on a device."""
-    given = plan.get("engine") if isinstance(plan, Mapping) else getattr(plan, "engine", None)
-    if given == "reference":
-        return ReferenceEngine(), make_plan(None, plan)
-    from ..engines.wavefront.engine import WavefrontEngine
-    from ..opencl.device import get_runtime
-
-    runtime = get_runtime(device)
-    chosen = make_plan(runtime, plan)
-    return WavefrontEngine(runtime, chosen), chosen
+    """The engine that a plan asks for, on a device, and what it runs."""
+    engine = engine_for(device, plan)
+    return engine, engine.plan
 
 
 def _best_strand(

@@ -17,9 +17,11 @@ from ..drivers.progress import rising
 from ..drivers.traceback_state import Path
 from ..planning.plan import Plan
 from ..results.alignment import Stats
-from ..tiles.contract import Engine, TileJob, TileResult
+from ..tiles.codec import result_facts, result_of
+from ..tiles.contract import Engine
+from ..tiles.edges import Edge
 from ..tiles.sweep import Progress
-from ..tiles.tile import Edge, Hit
+from ..tiles.tile import Hit, TileJob, TileResult
 from ..tiles.tile_map import TileMap
 from . import interval
 from .container import DamagedFile, SealedFile
@@ -101,7 +103,7 @@ def search_band(
     return FoundInBand(banded.end, path, stats, tiles)
 
 
-class _KeptTiles:
+class _KeptTiles(Engine):
     """An engine that keeps its tiles in a checkpoint, numbered as they are asked for, and gives
     those that are there."""
 
@@ -116,8 +118,8 @@ class _KeptTiles:
         whole: tuple[int, Progress],
     ) -> None:
         self.engine, self.store, self.clock = engine, store, clock
-        self.name, self.row_quantum, self.inner = engine.name, engine.row_quantum, engine.inner
-        self.peak_bytes = engine.peak_bytes
+        self.name, self.plan, self.row_quantum = engine.name, engine.plan, engine.row_quantum
+        self.captures_inside, self.peak_bytes = engine.captures_inside, engine.peak_bytes
         self._config, self._writer, self._room = config, writer, room
         self._told, self._tell = (0, whole[0]), whole[1]
         self._asked, self._computing = 0, False
@@ -135,21 +137,10 @@ class _KeptTiles:
             self._next = max(self._next, 1 + int(file.path.name.partition("-")[2]))
             self._there |= {facts["number"]: (file, facts) for facts in file.facts["tiles"]}
 
-    def chained_rows(self, *_: object) -> None:
-        """See Engine: never."""
-
-    def packs(self, *_: object) -> bool:
-        """See Engine: never."""
-        return False
-
-    def packed_edge(self, *_: object) -> None:
-        """See Engine: it does not."""
-
-    def settle(self) -> None:
-        """See Engine: nothing is left."""
-
-    def side_by_side(self, *_: object) -> None:
-        """Tiles are kept one by one."""
+    @property
+    def for_moves(self) -> Engine:
+        """The engine's: tiles of the path are kept as moves."""
+        return self.engine.for_moves
 
     def strip_rows(self, rows: int, columns: int) -> int:
         """As the engine's."""
@@ -168,7 +159,7 @@ class _KeptTiles:
     def tile(self, job: TileJob) -> TileResult:
         """The tile from the checkpoint, or computed and on its way there."""
         number, self._asked = self._asked, self._asked + 1
-        what = [*job.size, job.corner, int(job.top.h[-1]), int(job.left.h[-1])]
+        what = [*job.size, job.corner, int(job.above.h[-1]), int(job.left.h[-1])]
         result = self._kept(number, what)
         if result is not None:
             return result
@@ -203,22 +194,10 @@ class _KeptTiles:
             path = self.store.folder / f"band-{self._next:06}"
             self._file = BandWriter(self._writer, path, {"job": self.store.job.key})
             self._next += 1
-        edges = {"bottom": result.bottom, "right": result.right}
+        facts, edges = result_facts(result)
         for side, edge in edges.items():
-            if edge is not None:
-                self._file.put(f"{number} {side}", 0, edge)
-        self._facts.append(
-            {
-                "number": number,
-                "what": what,
-                "edges": {side: len(edge) for side, edge in edges.items() if edge is not None},
-                "hits": [[hit.score, hit.row, hit.column] for hit in result.hits],
-                "top": result.top,
-                "cells": result.cells,
-                "launches": result.launches,
-                "pruned": result.pruned,
-            }
-        )
+            self._file.put(f"{number} {side}", 0, edge)
+        self._facts.append({"number": number, "what": what, **facts})
 
     def _kept(self, number: int, what: list[int]) -> TileResult | None:
         if number not in self._there or self._there[number][1]["what"] != what:
@@ -231,12 +210,4 @@ class _KeptTiles:
                 edges[side] = StoredEdge(pieces).read(0, length)
         except DamagedFile:
             return None
-        return TileResult(
-            edges.get("bottom"),
-            edges.get("right"),
-            tuple(Hit(*hit) for hit in facts["hits"]),
-            facts["top"],
-            facts["cells"],
-            facts["launches"],
-            pruned=facts["pruned"],
-        )
+        return result_of(facts, edges)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CheckpointError
-from ..tiles.tile import Edge, Ints
+from ..tiles.edges import Edge, Ints
 
 _HEAD = b"PYSWCL1\n"
 _TAIL = struct.Struct("<QQI8s")  # the index: where it begins, bytes, CRC-32; and the last mark

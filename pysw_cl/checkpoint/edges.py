@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import InternalError
 from ..sequences.parallel import AT_ONCE, in_threads
-from ..tiles.tile import Edge
+from ..tiles.edges import Edge, Source
 from .container import DamagedFile, Piece, SealedFile, SealedWriter, pack_edge, unpack_edge
 
 #: Cells of a piece at most: a reader unpacks whole pieces.
@@ -172,7 +172,7 @@ def stored_column(bands: Sequence[SavedBand], column: int) -> StoredEdge:
     return StoredEdge(parts)
 
 
-class StoredEdge:
+class StoredEdge(Source):
     """A source that reads pieces of files: (cells before the file's first one, file, piece)."""
 
     def __init__(self, parts: list[tuple[int, SealedFile, Piece]]) -> None:

@@ -9,7 +9,6 @@ and the canonical path does not depend on where they lie.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -17,24 +16,14 @@ from typing import Any
 from ..drivers.find_end import best_end
 from ..drivers.traceback import grid_places, walked_cells
 from ..drivers.traceback_state import Path
-from ..errors import CheckpointError, DeviceError, InputError
+from ..errors import CheckpointError, InputError
 from ..results.alignment import Stats
-from ..tiles.contract import Below, Engine, TileJob
+from ..tiles.contract import Engine
+from ..tiles.edges import EdgeFrom, Edges, SinkAfter, Source
+from ..tiles.slabs import Slab, tile_shape
 from ..tiles.special_lines import StartGrid
-from ..tiles.sweep import Progress, Sweep, tile_shape
-from ..tiles.tile import (
-    Bound,
-    Edge,
-    EdgeArray,
-    EdgeFrom,
-    Edges,
-    EdgeTee,
-    Hit,
-    Limits,
-    Source,
-    View,
-    Want,
-)
+from ..tiles.sweep import Progress, sweep
+from ..tiles.tile import Bound, Hit, Limits, Want
 from ..tiles.tile_map import TileMap
 from . import interval
 from .edges import BandWriter, SavedBand, Writer, stored_column, writing
@@ -78,34 +67,6 @@ class Done:
         self.launches += launches
         for kind, count in cells.items():
             self.cells[kind] = self.cells.get(kind, 0) + count
-
-
-@dataclass
-class _Whole:
-    """A sink that hands an edge on without a copy where it is all of it."""
-
-    array: EdgeArray
-
-    def write(self, start: int, edge: Edge) -> None:
-        """Take the cells that follow the first ``start`` ones."""
-        if len(edge) == len(self.array):
-            self.array.take(edge)
-        else:
-            self.array.write(start, edge)
-
-
-@dataclass
-class _Band:
-    """Rows [start, end) to be computed and saved, with ``done`` rows before; ``next``: the band
-    below, once it is begun."""
-
-    start: int
-    end: int
-    done: int
-    file: BandWriter
-    bottom: EdgeArray | None
-    sweep: Sweep
-    next: _Band | None = None
 
 
 class SavedRun:
@@ -232,98 +193,32 @@ class SavedRun:
     def _fill_gap(self, writer: Writer, start: int, stop: int, todo: int) -> int:
         """Compute rows [start, stop) of ``todo`` that are left, and save them; gives what is left
         then."""
-        rows = (
-            self.engine.chained_rows(stop - start, self.n)
-            if self._shape(self.m)[1] == self.n
-            else None
+        problem, before = self.problem, self.m - todo
+        slabs = _SavedSlabs(self, writer, start, stop, todo)
+        want, limits = self._known(start, stop)
+        left = EdgeFrom(problem.edges.left, start)
+        sweep(
+            self.engine,
+            problem.query.slice(start, stop),
+            problem.target,
+            problem.scoring,
+            problem.floor,
+            Edges(self._corner(start), self._above(start), left),
+            want,
+            limits,
+            slabs=slabs,
+            progress=lambda cells, _: self._tell(before, cells),
         )
-        self.pace.chained(rows)
-        chained = rows is not None
-        if chained:  # all bands take it as it is
-            self._target = View(self.problem.target.read(0, self.n))
-        band: _Band | None = self._begin(writer, start, stop, None, todo, chained)
-        try:
-            while band is not None:
-                self._compute(band)
-                todo -= band.end - band.start
-                self.pace.computed(band.end - band.start, writer.seconds)
-                if todo and self.clock.late():
-                    writer.flush()
-                    done = f"{100 - 100 * todo / self.m:.1f}% of the cells"
-                    raise self.clock.stopped(f"{done}{self.store.what} are")
-                if band.next is None and band.end < stop:
-                    if chained and band.sweep.below is not None:  # the engine did without
-                        chained = False
-                        self.pace.chained(None)
-                    band.next = self._begin(writer, band.end, stop, band.bottom, todo, chained)
-                band = band.next
-        except BaseException:
-            with suppress(DeviceError):  # what ends the run says more
-                self.engine.settle()
-            raise
-        self.engine.settle()
-        return todo
+        return slabs.todo
 
-    def _shape(self, rows: int) -> tuple[int, int]:
+    def shape(self, rows: int) -> tuple[int, int]:
         """Rows and columns of the tiles of so many rows."""
         return tile_shape(rows, self.n, self.tile_cells, self.busy_rows)
 
-    def _begin(
-        self,
-        writer: Writer,
-        start: int,
-        stop: int,
-        above: EdgeArray | None,
-        todo: int,
-        chained: bool,
-    ) -> _Band:
-        """The band from row ``start`` on, of a gap that ends at row ``stop``; ``above``: its row
-        above, if that is not on disk.  ``chained``: the engine may begin the next one before this
-        one is done."""
-        problem, n = self.problem, self.n
-        end = start + self.pace.height(todo, stop - start)
-        file = self.store.band(writer, start, end)
-        self.pace.saving(file)
-        bottom = None if end == self.m else EdgeArray(n)
-        edges = Edges(
-            self._corner(start),
-            above or self._above(start),
-            EdgeFrom(problem.edges.left, start),
-            bottom=None if bottom is None else EdgeTee((_Whole(bottom), file.row())),
-            columns={column: file.column(column) for column in self.columns},
-        )
-        where = problem.want.where if end == self.m else ABOVE_LAST_ROW[problem.want.where]
-        want, limits = self._known(start, end, where)
-        sweep = Sweep(
-            self.engine,
-            problem.query.slice(start, end),
-            self._target if chained else problem.target,
-            problem.scoring,
-            problem.floor,
-            edges,
-            want,
-            limits,
-        )
-        band = _Band(start, end, self.m - todo, file, bottom, sweep)
-        if chained and end < stop and self._one_tile(band):
-            assert bottom is not None
-
-            def below() -> TileJob | None:
-                left = todo - (end - start)
-                band.next = self._begin(writer, end, stop, bottom, left, chained)
-                return band.next.sweep.promise() if self._one_tile(band.next) else None
-
-            sweep.below = Below(stop - end, below)
-        return band
-
-    def _one_tile(self, band: _Band) -> bool:
-        rows = band.end - band.start
-        return self._shape(rows) == (rows, self.n)
-
-    def _known(self, start: int, end: int, where: str) -> tuple[Want, Limits]:
-        """What is looked for in a band, and what needs not be, by what is known now."""
+    def _known(self, start: int, stop: int) -> tuple[Want, Limits]:
+        """What is looked for in a gap, and what needs not be, by what is known now."""
         known, least, m = Hit(0, self.m, self.n), None, self.m
-        local = self.problem.mode == "local"
+        local, where = self.problem.mode == "local", self.problem.want.where
         if self.done.best is not None:
             known, least = self.done.best, self.done.best.score
         elif local and self.beat > 0:  # as in `find_end`
@@ -331,38 +226,77 @@ class SavedRun:
         bound = None
         if self.prune and local:
             highest = self.problem.scoring.highest
-            bound = Bound(known.score, known.row - start, known.column, highest, m - end)
+            bound = Bound(known.score, known.row - start, known.column, highest, m - stop)
+        where = where if stop == m else ABOVE_LAST_ROW[where]
         return Want(where, threshold=least), Limits(bound=bound)
 
-    def _compute(self, band: _Band) -> None:
-        """Compute a band and save it."""
-        done, start, end, n = self.done, band.start, band.end, self.n
-        best = [] if done.best is None else [done.best]
-        band.sweep.want, band.sweep.limits = self._known(start, end, band.sweep.want.where)
-        result = band.sweep.run(
-            self._shape(end - start),
-            lambda cells, _: self._tell(band.done, cells),
-        )
-        hits = [Hit(hit.score, start + hit.row, hit.column) for hit in result.hits]
-        done.best = min([*best, *hits], default=None)
-        done.add(result.cells, result.launches)
-        done.pruned += result.pruned_cells
-        tiles = TileMap.of((end - start, n), result.tops, result.pruned, result.thinned)
-        self.maps[start] = tiles
-        facts = {"columns": self.columns, "done": done.facts(self.clock.seconds())}
-        band.file.seal({**facts, "tiles": tiles.facts()})
-        self.trusted.add(band.file.path)
-
     def _corner(self, row: int) -> int:
-        if row == 0:
-            return self.problem.edges.corner
-        return int(self.problem.edges.left.read(row - 1, row).h[0])
+        return self.problem.edges.left.h_at(row - 1) if row else self.problem.edges.corner
 
     def _above(self, row: int) -> Source:
-        """The row of cells above a band, from disk."""
+        """The row of cells above a gap, from disk."""
         if row == 0:
             return self.problem.edges.top
         return next(band.row() for band in self.bands if band.end == row)
 
     def _tell(self, rows: int, cells: int) -> None:
         self.progress(rows * self.n + cells, self.m * self.n + self.extra)
+
+
+@dataclass
+class _SavedSlabs:
+    """The slabs of a gap, rows [start, stop) of the matrix of a ``run``, each of which is saved
+    when it is computed.  ``todo``: rows that are left to be computed, of this gap and others."""
+
+    run: SavedRun
+    writer: Writer
+    start: int
+    stop: int
+    todo: int
+
+    def __post_init__(self) -> None:
+        self._best = self.run.done.best  # of what came before the gap
+        self._files: dict[int, BandWriter] = {}  # of the slabs that are begun, by their first rows
+        self._left = self.todo  # rows that are not begun
+
+    def shape(self, rows: int) -> tuple[int, int]:
+        """See :class:`pysw_cl.tiles.slabs.Slabs`."""
+        return self.run.shape(rows)
+
+    def pipelined(self, rows: tuple[int, int] | None) -> None:
+        """See :class:`pysw_cl.tiles.slabs.Slabs`."""
+        self.run.pace.chained(rows)
+
+    def begin(self, row: int) -> Slab:
+        """See :class:`pysw_cl.tiles.slabs.Slabs`."""
+        run, start = self.run, self.start + row
+        end = start + run.pace.height(self._left, self.stop - start)
+        self._left -= end - start
+        file = self._files[row] = run.store.band(self.writer, start, end)
+        run.pace.saving(file)
+        columns = {column: SinkAfter(file.column(column), row) for column in run.columns}
+        return Slab(row, end - self.start, columns, None if end == run.m else file.row())
+
+    def computed(self, slab: Slab, hits: list[Hit]) -> None:
+        """Save a slab; the run ends here if it is to."""
+        run, found, start = self.run, slab.found, self.start + slab.start
+        best = [Hit(hit.score, self.start + hit.row, hit.column) for hit in hits]
+        run.done.best = min([*best, *([self._best] if self._best else [])], default=None)
+        run.done.add(found.cells, found.launches)
+        run.done.pruned += found.pruned_cells
+        run.maps[start] = TileMap.of(
+            (slab.rows, run.n),
+            {area.down(-slab.start): top for area, top in found.tops.items()},
+            [area.down(-slab.start) for area in found.pruned],
+            {area.down(-slab.start): count for area, count in found.thinned.items()},
+        )
+        file = self._files.pop(slab.start)
+        facts = {"columns": run.columns, "done": run.done.facts(run.clock.seconds())}
+        file.seal({**facts, "tiles": run.maps[start].facts()})
+        run.trusted.add(file.path)
+        self.todo -= slab.rows
+        run.pace.computed(slab.rows, self.writer.seconds)
+        if self.todo and run.clock.late():
+            self.writer.flush()
+            share = f"{100 - 100 * self.todo / run.m:.1f}% of the cells"
+            raise run.clock.stopped(f"{share}{run.store.what} are")

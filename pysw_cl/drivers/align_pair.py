@@ -8,8 +8,9 @@ from typing import Any
 from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..tiles.contract import Engine
+from ..tiles.slabs import SweepResult, tile_shape
 from ..tiles.special_lines import SavedGrid, Starts
-from ..tiles.sweep import Progress, SweepResult, tile_shape
+from ..tiles.sweep import Progress
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
 from .band_doubling import assumed_score, find_end_banded
@@ -49,7 +50,7 @@ def search(
 
     end: Hit | None = None
     restarts: Starts | None = None
-    swept, least, packs = SweepResult(), None, False
+    swept, least, compression = SweepResult(), None, engine.edge_compression
     if max_cost is not None:
         banded = find_end_banded(
             engine,
@@ -66,10 +67,14 @@ def search(
     if end is None:
         edges, shape = problem.edges, tile_shape(m, n, plan.tile_cells, plan.busy_rows)
         if want_path:
-            most, more = most_pieces(m, n), most_pieces(m, n, packed=True)
-            packs = more > most and shape == (m, n)
-            packs = packs and engine.packs(problem.scoring, m, n, more - 1)
-            most = more if packs else most
+            most = most_pieces(m, n)
+            if compression is not None:
+                more = most_pieces(m, n, compression.cell_bytes)
+                able = more > most and shape == (m, n)
+                if able and compression.fits(problem.scoring, m, n, more - 1):
+                    most = more
+                else:
+                    compression = None
             quantum = engine.strip_rows(*shape)
             rows, columns = grid_places(m, quantum, most), grid_places(n, 1, most)
             restarts = grid = SavedGrid.over(edges, rows, columns)
@@ -92,8 +97,8 @@ def search(
         tell(total)
         return end, None, tiles
     last = end
-    if packs and isinstance(restarts, SavedGrid):
-        restarts = restarts.packed(engine.packed_edge)
+    if compression is not None and isinstance(restarts, SavedGrid):
+        restarts = restarts.compressed(compression)
 
     def between(path: Path) -> None:
         tell(m * n + path.share(last, total - m * n))

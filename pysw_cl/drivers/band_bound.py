@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring.scoring import Scoring
-from ..tiles.tile import Edge, View
+from ..sequences.view import View
+from ..tiles.edges import Edge
 from .problem import Problem
 
 Longs = NDArray[np.int64]

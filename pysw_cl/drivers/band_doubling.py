@@ -25,9 +25,11 @@ from ..errors import InputError
 from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
+from ..tiles.edges import Edge, Edges, Source
+from ..tiles.slabs import LONGEST_SIDE, SweepResult, cuts, tile_shape
 from ..tiles.special_lines import Starts
-from ..tiles.sweep import LONGEST_SIDE, Area, Progress, SweepResult, cuts, tile_shape
-from ..tiles.tile import Edge, Edges, Hit, Source
+from ..tiles.sweep import Progress
+from ..tiles.tile import Area, Hit
 from .band_bound import Band, Reach
 from .find_end import find_end
 from .problem import Problem
@@ -70,7 +72,7 @@ def assumed_score(problem: Problem, max_cost: Any) -> int | None:
     return int(best - math.floor(max_cost * scoring.scale))
 
 
-class _Row:
+class _Row(Source):
     """The cells of a saved row that were written, in memory; those that follow are reached by one
     gap from them, as in a sweep."""
 
@@ -96,7 +98,7 @@ class _Row:
 
 
 @dataclass(frozen=True)
-class _Beside:
+class _Beside(Source):
     """The left edge of a tile beside which nothing is computed: one gap from its corner."""
 
     row: int

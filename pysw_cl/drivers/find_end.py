@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ..scoring.precision import NEG
 from ..tiles.contract import Engine
-from ..tiles.sweep import Progress, SweepResult, sweep
-from ..tiles.tile import NEG, Bound, Corridor, Edges, Hit, Limits
+from ..tiles.edges import Edges
+from ..tiles.slabs import SweepResult
+from ..tiles.sweep import Progress, sweep
+from ..tiles.tile import Bound, Corridor, Hit, Limits
 from .problem import Problem
 
 

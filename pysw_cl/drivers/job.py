@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,8 @@ from ..scoring.scoring import Scoring
 from ..sequences.coordinates import Frame
 from ..sequences.parallel import in_threads
 from ..sequences.sequence import Sequence
-from ..tiles.tile import Hit, View
+from ..sequences.view import View
+from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
 from .problem import FreeEnds, Problem
 from .traceback_state import Path
@@ -52,7 +53,7 @@ class Job:
         return {
             "query": query,
             "target": target,
-            "scoring": _scoring_facts(self.scoring),
+            "scoring": self.scoring.facts(),
             "mode": self.mode,
             "free_ends": list(self.free_ends),
             "output": self.output,
@@ -70,7 +71,7 @@ class Job:
         return cls(
             query,
             target,
-            _scoring(facts["scoring"]),
+            Scoring.of_facts(facts["scoring"]),
             facts["mode"],
             tuple(facts["free_ends"]),
             facts["output"],
@@ -170,23 +171,3 @@ def digest(sequence: Sequence) -> dict[str, Any]:
     """A sequence by its length and a digest of its letters."""
     found = hashlib.sha256(np.ascontiguousarray(sequence.letters).data)
     return {"length": len(sequence), "sha256": found.hexdigest()}
-
-
-def _scoring_facts(scoring: Scoring) -> dict[str, Any]:
-    """All fields of a scoring, as JSON can hold them: an array as its type and its values."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return {"dtype": value.dtype.str, "values": value.tolist()}
-        return [int(v) for v in value] if isinstance(value, tuple) else value
-
-    return {field.name: plain(getattr(scoring, field.name)) for field in fields(scoring)}
-
-
-def _scoring(facts: Mapping[str, Any]) -> Scoring:
-    def real(value: Any) -> Any:
-        if isinstance(value, dict):
-            return np.array(value["values"], value["dtype"])
-        return tuple(value) if isinstance(value, list) else value
-
-    return Scoring(**{name: real(value) for name, value in facts.items()})

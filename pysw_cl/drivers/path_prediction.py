@@ -6,13 +6,10 @@ from bisect import bisect_left
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..engines.wavefront.compressed_edge import PackedEdge
-from ..engines.wavefront.tile_batch_layout import TileSet
+from ..tiles.contract import TileSet
 from ..tiles.special_lines import StartGrid, Starts
-from ..tiles.sweep import Area
-from ..tiles.tile import EdgeArray, Source
+from ..tiles.tile import Area
 from .band_doubling import BandGrid
 
 #: How far the cells are apart that are looked at on kept rows and columns of a whole matrix.
@@ -63,7 +60,7 @@ class SweptLines(Lines):
             (top, area.column, column - area.column, row - area.row),
             (left, area.row, row - area.row, column - area.column),
         ):
-            h = _some(source, first, first + along)
+            h = source.read_h(first, first + along, SPACING)
             places = np.arange(0, along, SPACING)
             promise = h + self.match * np.minimum(across, along - 1 - places)
             at = int(promise.argmax())
@@ -97,9 +94,9 @@ class GridLines(SweptLines):
     def h_at(self, row: int, column: int) -> int | None:
         """See :class:`Lines`."""
         if row in self.grid.rows:
-            return _one(self.grid.rows[row], column)
+            return self.grid.rows[row].h_at(column - 1)
         if column in self.grid.columns:
-            return _one(self.grid.columns[column], row)
+            return self.grid.columns[column].h_at(row - 1)
         return None
 
 
@@ -130,7 +127,7 @@ class BandLines(SweptLines):
 
     def h_at(self, row: int, column: int) -> int | None:
         """See :class:`Lines`."""
-        return _one(self.grid.rows[row], column) if row in self.grid.rows else None
+        return self.grid.rows[row].h_at(column - 1) if row in self.grid.rows else None
 
 
 def swept_lines(grid: Starts, rows: int, columns: int, match: int) -> SweptLines:
@@ -139,22 +136,6 @@ def swept_lines(grid: Starts, rows: int, columns: int, match: int) -> SweptLines
         return BandLines(grid, rows, columns, match)
     assert isinstance(grid, StartGrid)
     return GridLines(grid, rows, columns, match)
-
-
-def _some(source: Source, start: int, stop: int) -> NDArray[np.int32]:
-    """H of some cells of an edge: near enough to guess from."""
-    if isinstance(source, PackedEdge):
-        return source.read_h(start, stop, SPACING)
-    kept = source.kept if isinstance(source, EdgeArray) else None
-    h = source.read(start, stop).h if kept is None else kept.read_h(start, stop)
-    return h[::SPACING]
-
-
-def _one(source: Source, cell: int) -> int:
-    """H of a cell (from 1) of an edge."""
-    if isinstance(source, PackedEdge):
-        return source.h_at(cell - 1)
-    return int(source.read(cell - 1, cell).h[0])
 
 
 class SetLines:

@@ -8,7 +8,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..scoring.scoring import Scoring
-from ..tiles.tile import Border, Edges, Pairs, View, Want
+from ..sequences.view import Pairs, View
+from ..tiles.edges import Border, Edges
+from ..tiles.tile import Want
 
 MODES = ("local", "global")
 

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..engines.wavefront.tile_batch import Moves, SideBySide
-from ..engines.wavefront.tile_batch_layout import Part, TileSet
 from ..errors import DeviceError
-from ..tiles.contract import Engine, Walk
+from ..scoring.precision import REACH
+from ..tiles.contract import Engine, Part, TileBatch, TileSet
 from ..tiles.special_lines import Starts
-from ..tiles.sweep import Area
-from ..tiles.tile import REACH, Hit
+from ..tiles.tile import Area, Hit, Walk
 from .path_prediction import Cell, Lines, SetLines, swept_lines
 from .problem import Problem
 from .traceback_state import GRID_SHARE, Path, path_bytes
@@ -63,7 +61,7 @@ class Step(NamedTuple):
     """Tiles with moves, and where the path probably goes on after them."""
 
     parts: list[Part]
-    moves: Moves
+    moves: Any
     rest: Guess | None
 
     def has(self, row: int, column: int) -> bool:
@@ -81,14 +79,15 @@ class Ahead:
     ) -> Ahead | None:
         """For a path from where it is now; None where tiles are better done one by one.  ``stack``
         gives the device's memory back."""
-        if problem.blocked is not None:
+        if problem.blocked is not None or engine.tile_batches is None:
             return None
         if min(path.row, path.column) < LEAST_SIDES * SIDE:
             return None
         query, target = problem.query.slice(0, path.row), problem.target.slice(0, path.column)
         rows = len(problem.query)
         try:
-            tiles = engine.side_by_side(query, target, problem.scoring, problem.floor, rows)
+            whole = query, target, problem.scoring, problem.floor, rows
+            tiles = engine.tile_batches.start(*whole)
         except DeviceError:
             return None
         if tiles is None:
@@ -97,7 +96,7 @@ class Ahead:
         ahead = cls(tiles, problem, grid, path)
         return ahead if ahead.levels else None
 
-    def __init__(self, engine: SideBySide, problem: Problem, grid: Starts, path: Path) -> None:
+    def __init__(self, engine: TileBatch, problem: Problem, grid: Starts, path: Path) -> None:
         self.engine, self.problem = engine, problem
         engine.meanwhile = lambda busy: path.meanwhile(path, busy)
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
@@ -242,10 +241,12 @@ class Ahead:
     def _finer(self, level: int, parts: list[Part]) -> TileSet:
         steps = self.levels[level]
         if self.sets:
-            return self.engine.inside(level, self.sets[-1].tiles, parts, steps)
+            inside: TileSet = self.engine.inside(level, self.sets[-1].tiles, parts, steps)
+            return inside
         grid = self.lines.grid
         sides = [(grid.corner(p.area), *grid.sides(p.area)) for p in parts]
-        return self.engine.begin(level, parts, sides, steps)
+        begun: TileSet = self.engine.begin(level, parts, sides, steps)
+        return begun
 
     def _begin(self, lines: Lines, guess: Guess) -> Step:
         """Begin to compute tiles with moves."""

@@ -14,12 +14,13 @@ from math import isqrt
 
 import numpy as np
 
-from ..engines.wavefront.compressed_edge import PACKED_BYTES
 from ..errors import InternalError
-from ..tiles.contract import Engine, TileJob
+from ..tiles.contract import Engine
+from ..tiles.edges import Edges
+from ..tiles.slabs import cuts, tile_shape
 from ..tiles.special_lines import SavedGrid, StartGrid, Starts
-from ..tiles.sweep import Area, cuts, sweep, tile_shape
-from ..tiles.tile import Edges, Hit
+from ..tiles.sweep import sweep
+from ..tiles.tile import Area, Hit, TileJob
 from .problem import Problem
 from .speculative_traceback import Ahead
 from .traceback_state import (
@@ -50,17 +51,17 @@ def grid_places(length: int, quantum: int, most: int | None = None, least: int =
     return cuts(length, -(-length // pieces), quantum)
 
 
-def most_pieces(m: int, n: int, packed: bool = False) -> int:
+def most_pieces(m: int, n: int, compressed: float | None = None) -> int:
     """Pieces of a side, for a grid in memory: k of them take (k - 1) (m + n) cells of it.
 
-    Where those are ``packed``, rows first, all rows and then all columns are there twice
-    (`SavedGrid.packed`), and before that two lines more than the rows.
+    Where those are ``compressed`` to so many bytes a cell, rows first, all rows and then all
+    columns are there twice (`SavedGrid.compressed`), and before that two lines more than the rows.
     """
-    lines = GRID_SHARE * path_bytes(m, n) / ((PACKED_BYTES if packed else 8) * (m + n))
-    if packed:
-        most, both = PACKING_SHARE * path_bytes(m, n), 8 + PACKED_BYTES
+    lines = GRID_SHARE * path_bytes(m, n) / ((compressed or 8) * (m + n))
+    if compressed is not None:
+        most, both = PACKING_SHARE * path_bytes(m, n), 8 + compressed
         lines = min(lines, (most - 2 * 8 * n) / (8 * m + both * n))
-        lines = min(lines, most / (both * m + PACKED_BYTES * n))
+        lines = min(lines, most / (both * m + compressed * n))
     return max(2, min(MOST_PIECES, 1 + int(lines)))
 
 
@@ -143,7 +144,11 @@ def _step(
 
 def _fits(engine: Engine, cell: Area, walk_cells: int) -> bool:
     """Can this cell's moves be kept?  The limit is meant as 4 bits a cell."""
-    rows, columns = cell.row_end - cell.row, cell.column_end - cell.column
+    rows, columns, engine = (
+        cell.row_end - cell.row,
+        cell.column_end - cell.column,
+        engine.for_moves,
+    )
     if rows <= engine.row_quantum and columns <= LEAST_COLUMNS:
         return True
     return engine.moves_bytes(rows, columns) <= walk_cells // 2
@@ -151,7 +156,7 @@ def _fits(engine: Engine, cell: Area, walk_cells: int) -> bool:
 
 def _walk_tile(engine: Engine, problem: Problem, edges: Edges, cell: Area, path: Path) -> None:
     m, n = cell.row_end - cell.row, cell.column_end - cell.column
-    result = engine.tile(
+    result = engine.for_moves.tile(
         TileJob(
             query=problem.query.read(cell.row, cell.row_end),
             target=problem.target.read(cell.column, cell.column_end),

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tiles.sweep import Area
-from ..tiles.tile import Hit
+from ..tiles.tile import Area, Hit
 
 CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
 #: Memory that a path takes, and of it for each row and column of the matrix.

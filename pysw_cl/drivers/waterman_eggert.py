@@ -17,10 +17,13 @@ from itertools import pairwise, product
 import numpy as np
 
 from ..planning.plan import Plan
+from ..sequences.view import Pairs
 from ..tiles.contract import Engine
+from ..tiles.edges import Edge, EdgeArray
+from ..tiles.slabs import tile_shape
 from ..tiles.special_lines import SavedGrid
-from ..tiles.sweep import Area, Progress, sweep, tile_shape
-from ..tiles.tile import Edge, EdgeArray, Hit, Pairs, Want
+from ..tiles.sweep import Progress, sweep
+from ..tiles.tile import Area, Hit, Want
 from .problem import Problem
 from .traceback import grid_places, walk_back
 from .traceback_state import CONSUMES_QUERY, CONSUMES_TARGET, Path

@@ -24,9 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..planning.plan import REFERENCE
+from ..scoring.precision import REACH
 from ..scoring.scoring import Scoring
-from ..tiles.contract import TileJob, TileResult, Walk
-from ..tiles.tile import REACH, Codes, Edge, Hit, Pairs
+from ..sequences.view import Codes, Pairs
+from ..tiles.contract import Engine
+from ..tiles.edges import Edge
+from ..tiles.tile import Hit, TileJob, TileResult, Walk
 
 Matrix = NDArray[np.int64]
 
@@ -165,37 +169,12 @@ def _edge(h: Matrix, x: Matrix) -> Edge:
     return Edge(h.astype(np.int32), x.astype(np.int32))
 
 
-class ReferenceEngine:
+class ReferenceEngine(Engine):
     """An engine that computes a tile straight from the definition, on the host."""
 
     name = "reference"
-    row_quantum = 1
-    peak_bytes = 0
-    inner = True
-
-    def chained_rows(self, *_: object) -> None:
-        """See Engine: never."""
-
-    def packs(self, *_: object) -> bool:
-        """See Engine: never."""
-        return False
-
-    def packed_edge(self, *_: object) -> None:
-        """See Engine: it does not."""
-
-    def settle(self) -> None:
-        """See Engine: nothing is left."""
-
-    def side_by_side(self, *_: object) -> None:
-        """None: tiles are done one by one."""
-
-    def strip_rows(self, rows: int, columns: int) -> int:
-        """Any row is as good."""
-        return 1
-
-    def moves_bytes(self, rows: int, columns: int) -> int:
-        """As if they were packed, 4 bits a cell."""
-        return rows * columns // 2
+    plan = REFERENCE
+    captures_inside = True
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.tiles.contract.TileJob`.
@@ -203,7 +182,7 @@ class ReferenceEngine:
         Source: Gotoh (1982), with the borders of Flouri et al. (2015).
         """
         top, left = (
-            (edge.h.astype(np.int64), edge.x.astype(np.int64)) for edge in (job.top, job.left)
+            (edge.h.astype(np.int64), edge.x.astype(np.int64)) for edge in (job.above, job.left)
         )
         codes = job.query, job.target
         matrices = fill(*codes, job.scoring, job.floor, job.corner, top, left, job.blocked)

@@ -19,8 +19,9 @@ import numpy as np
 from ..errors import InternalError
 from ..planning.geometry import Grid, fit
 from ..planning.plan import Plan
-from ..tiles.contract import TileJob, TileResult, Walk
-from ..tiles.tile import Edge
+from ..tiles.contract import Engine
+from ..tiles.edges import Edge
+from ..tiles.tile import TileJob, TileResult, Walk
 from ..tiles.tile_split import by_parts
 from .schedule_launches import ORDERS, Ticketed, TicketedLaunch, run_two_phase
 from .schedule_tile import NOTHING, ScheduleTile, TileCount
@@ -38,7 +39,7 @@ class _Straight:
         """Nothing to free."""
 
 
-class CountingEngine:
+class CountingEngine(Engine):
     """An engine that sweeps the wavefront's schedule of ``plan`` (form, B, T, alpha, chunk).
 
     Its edges count: H grows by 1 a row downwards and by 1 a column to the right, X stays, so that
@@ -65,34 +66,10 @@ class CountingEngine:
             raise InternalError(f"order {order!r} is not one of {', '.join(ORDERS)}")
         self.plan = replace(plan, engine=self.name)
         self.row_quantum = plan.T * plan.alpha
-        self.peak_bytes, self.inner = 0, plan.form == "ticketed"
+        self.captures_inside = plan.form == "ticketed"
         self.order, self.again, self.portions, self.warps = order, again, portions, warps
         self.counts: list[TileCount] = []
         self._rng = np.random.default_rng(seed)
-
-    def chained_rows(self, *_: object) -> None:
-        """See Engine: never."""
-
-    def packs(self, *_: object) -> bool:
-        """See Engine: never."""
-        return False
-
-    def packed_edge(self, *_: object) -> None:
-        """See Engine: it does not."""
-
-    def settle(self) -> None:
-        """See Engine: nothing is left."""
-
-    def side_by_side(self, *_: object) -> None:
-        """Tiles are done one by one."""
-
-    def strip_rows(self, rows: int, columns: int) -> int:
-        """That of the plan, whatever the size."""
-        return self.row_quantum
-
-    def moves_bytes(self, rows: int, columns: int) -> int:
-        """As if they were packed, 4 bits a cell."""
-        return rows * columns // 2
 
     def tile(self, job: TileJob) -> TileResult:
         """Count one tile; see :class:`pysw_cl.tiles.contract.TileJob`."""
@@ -114,13 +91,13 @@ class CountingEngine:
             tile.check_line(grid.strips, tile.bottom())
         count = tile.result()
         self.counts.append(count)
-        bottom = Edge(job.top.h + np.int32(m), job.top.x)
+        bottom = Edge(job.above.h + np.int32(m), job.above.x)
         return TileResult(
             bottom=bottom if job.bottom else None,
             right=Edge(job.left.h + np.int32(n), job.left.x),
             cells={f"counting/{grid.form}/0": int(count.cells.sum())},
             launches=launches,
-            rows={i: Edge(job.top.h + np.int32(i), job.top.x.copy()) for i in job.rows},
+            rows={i: Edge(job.above.h + np.int32(i), job.above.x.copy()) for i in job.rows},
             columns={j: Edge(job.left.h + np.int32(j), job.left.x.copy()) for j in job.columns},
             directions=_Straight() if job.directions else None,
         )

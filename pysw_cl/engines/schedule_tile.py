@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import InternalError
 from ..planning.geometry import Grid
-from ..tiles.tile import Pairs
+from ..sequences.view import Pairs
 
 Names = NDArray[np.int64]
 

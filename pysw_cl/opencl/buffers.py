@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DeviceError
-from ..tiles.tile import KeptEdge
+from ..tiles.edges import DeviceEdge
 from .device import Runtime
 
 #: Bytes of a thread's arena: a small tile's buffers are parts of it, which are there already.
@@ -144,7 +144,7 @@ class Room:
 
     def __init__(self) -> None:
         self._kept: list[Any] = []
-        self.edges: WeakSet[KeptEdge] = WeakSet()
+        self.edges: WeakSet[DeviceEdge] = WeakSet()
 
     @property
     def edge_bytes(self) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PlanError
-from ..tiles.tile import Pairs
+from ..sequences.view import Pairs
 
 SHORT, LONG = 0, 1
 

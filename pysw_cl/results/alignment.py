@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import COMPLEMENT, Letters
 from ..sequences.sequence import Sequence
-from ..tiles.tile import View
+from ..sequences.view import View
 from .cigar import OP_TO_MOVE, Moves, Runs, on_diagonal
 
 if TYPE_CHECKING:

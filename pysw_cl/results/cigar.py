@@ -13,7 +13,7 @@ from ..errors import InternalError
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import Letters, translated
 from ..sequences.parallel import in_threads
-from ..tiles.tile import View
+from ..sequences.view import View
 
 Moves = NDArray[np.uint8]
 Given = TypeVar("Given")

@@ -16,7 +16,8 @@ import numpy as np
 from ..drivers.traceback_state import Path
 from ..scoring.scoring import Scoring
 from ..sequences.coordinates import Frame
-from ..tiles.tile import Hit, View
+from ..sequences.view import View
+from ..tiles.tile import Hit
 from .cigar import Moves, Runs, check_region, consumed, joined, opposite, piece_runs
 
 #: Moves that are read at once: the device, once it is ready, waits for no more than that.

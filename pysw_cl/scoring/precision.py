@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import RangeError
-from ..tiles.tile import NEG, REACH
 from .scoring import Scoring
+
+#: The one sentinel for an unreachable H (and X); restored at every edge.
+NEG = -(3 << 29)
+#: An H below this is unreachable, whatever it has drifted to inside a tile.
+REACH = -(1 << 30)
 
 #: A local score stays below this: 2**26 are left for what an engine adds on the way.
 LOCAL_LIMIT = 2**31 - 2**26

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -62,6 +62,27 @@ class Scoring:
     target_encoding: Table
     scale: int = 1
     never_match: str = ""
+
+    def facts(self) -> dict[str, Any]:
+        """All fields as JSON can hold them: an array as its type and its values."""
+
+        def plain(value: Any) -> Any:
+            if isinstance(value, np.ndarray):
+                return {"dtype": value.dtype.str, "values": value.tolist()}
+            return [int(v) for v in value] if isinstance(value, tuple) else value
+
+        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
+
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, Any]) -> Scoring:
+        """The scoring that :meth:`facts` was asked of."""
+
+        def real(value: Any) -> Any:
+            if isinstance(value, dict):
+                return np.array(value["values"], value["dtype"])
+            return tuple(value) if isinstance(value, list) else value
+
+        return cls(**{name: real(value) for name, value in facts.items()})
 
     @property
     def highest(self) -> int:

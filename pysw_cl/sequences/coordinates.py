@@ -18,10 +18,10 @@ import numpy as np
 
 from ..errors import InputError, SequenceError
 from ..scoring.scoring import Scoring
-from ..tiles.tile import View
 from ..tiles.tile_map import TileMap
 from .alphabet import COMPLEMENT, NO_CODE, Letters, Table, first_outside, is_nucleotide, show_byte
 from .sequence import Sequence, check_letters
+from .view import View
 
 STRANDS = ("plus", "minus", "both")
 

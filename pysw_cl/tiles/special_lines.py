@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..engines.wavefront.compressed_edge import PackedEdge
-from .sweep import Area
-from .tile import EdgeArray, Edges, KeptEdge, Source
+from .contract import EdgeCompression
+from .edges import EdgeArray, Edges, Source
+from .tile import Area
 
 
 class Starts:
@@ -30,8 +30,8 @@ class Starts:
         """H before its first cell."""
         top, left = self.sides(area)
         if area.column:
-            return int(top.read(area.column - 1, area.column).h[0])
-        return int(left.read(area.row - 1, area.row).h[0]) if area.row else self.edges.corner
+            return top.h_at(area.column - 1)
+        return left.h_at(area.row - 1) if area.row else self.edges.corner
 
     def edges_of(self, area: Area) -> Edges:
         """Its edges."""
@@ -89,19 +89,19 @@ class SavedGrid(StartGrid):
         e = self.edges
         return Edges(e.corner, e.top, e.left, e.bottom, e.right, self.rows, self.columns)
 
-    def packed(self, pack: Callable[[KeptEdge], PackedEdge | None]) -> StartGrid:
-        """This grid, whose edges on the device are in less memory where ``pack`` can do that; it
-        has them no longer."""
+    def compressed(self, by: EdgeCompression) -> StartGrid:
+        """This grid, whose edges on the device are in less memory where ``by`` can do that; it has
+        them no longer."""
         lines: list[dict[int, Source]] = []
         for kept in (self.rows, self.columns):  # of each kind all are in one buffer
-            packed: dict[int, Source] = {}
+            smaller: dict[int, Source] = {}
             for at, edge in kept.items():
-                smaller = pack(edge.kept) if edge.kept is not None else None
-                if smaller is None:
+                less = by.compressed(edge.kept) if edge.kept is not None else None
+                if less is None:
                     break
-                packed[at] = smaller
-            whole = len(packed) == len(kept)
-            lines.append(packed if whole else dict(kept))
+                smaller[at] = less
+            whole = len(smaller) == len(kept)
+            lines.append(smaller if whole else dict(kept))
             for edge in kept.values() if whole else ():
                 edge.kept = None
         return StartGrid(self.edges, *lines)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .sweep import Area
+from .tile import Area
 
 #: Rows and columns of a map at most; neighbouring tiles are put together to stay below.
 MOST = 64

@@ -8,8 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from .contract import TileJob, TileResult
-from .tile import NEG, Edge, Hit, KeptEdge, pairs_inside
+from ..scoring.precision import NEG
+from ..sequences.view import pairs_inside
+from .edges import DeviceEdge, Edge
+from .tile import Hit, TileJob, TileResult
 
 
 def by_parts(
@@ -32,7 +34,7 @@ def by_parts(
     cells: dict[str, int] = {}
     launches = pruned = 0
     for row, row_end in pairwise(row_cuts):
-        above = kept_rows[row] if row else job.top
+        above = kept_rows[row] if row else job.above
         below = kept_rows.get(row_end, last_row)
         for column, column_end in pairwise(column_cuts):
             beside = kept_columns[column] if column else job.left
@@ -40,7 +42,7 @@ def by_parts(
             if row and column:
                 corner = int(above.h[column - 1])
             elif row or column:
-                corner = int(job.left.h[row - 1] if row else job.top.h[column - 1])
+                corner = int(job.left.h[row - 1] if row else job.above.h[column - 1])
             done = tile(
                 replace(
                     job,
@@ -98,8 +100,8 @@ def _room(length: int) -> Edge:
     return Edge(np.full(length, NEG, np.int32), np.full(length, NEG, np.int32))
 
 
-def _put(room: Edge, start: int, edge: Edge | KeptEdge | None) -> None:
-    if isinstance(edge, KeptEdge):
+def _put(room: Edge, start: int, edge: Edge | DeviceEdge | None) -> None:
+    if isinstance(edge, DeviceEdge):
         edge = edge.read(0, len(edge))
     if edge is not None:
         room.h[start : start + len(edge)] = edge.h

@@ -9,19 +9,19 @@ for groups that run only, so it cannot keep them from running.
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ...errors import DeviceError, InternalError
+from ...errors import DeviceError
 from ...opencl.buffers import Buffers, Pool, part_align
 from ...opencl.device import Runtime
 from ...opencl.program import running
 from ...planning.plan import LANE_SETS, Plan
-from ...tiles.contract import Below, TileJob, TileResult
+from ...tiles.tile import TileJob, TileResult
 from .kernel import planned
 from .tile import Link, TileRun
 
@@ -29,8 +29,6 @@ from .tile import Link, TileRun
 DEPTH, MORE = 6, 3
 #: Tiles of a chain at most: each has a ticket of its own, which is 0 before anything runs.
 MOST_TILES = 512
-#: Seconds between two looks at how far they are.
-LOOK_AGAIN = 0.0003
 
 
 @dataclass
@@ -40,33 +38,49 @@ class Begun:
     job: TileJob
     run: TileRun
     buffers: Buffers
-    below: Below | None
     done: bool = False
 
 
 class Chain:
-    """A chain of tiles that begins with ``job``; :meth:`tile` computes them one by one.
+    """A chain of tiles that begins with ``job``: see
+    :class:`pysw_cl.tiles.contract.TilePipeline`, whose calls these are.
 
     All have its target, scoring and columns, and their last rows are where strips end.
     """
 
     @classmethod
-    def of(cls, runtime: Runtime, plan: Plan, job: TileJob, depth: int = DEPTH) -> Chain | None:
-        """For a tile and those below it; None where they are better computed one by one."""
-        if job.below is None or not runtime.advice["ahead"] or not _alone(job):
+    def of(
+        cls,
+        runtime: Runtime,
+        plan: Plan,
+        job: TileJob,
+        rows_below: int,
+        took: Callable[[int], None],
+        depth: int = DEPTH,
+    ) -> Chain | None:
+        """For a tile above so many rows; None where they are better computed one by one.
+        ``took`` is told how much memory the chain took."""
+        if not rows_below or not runtime.advice["ahead"] or not _alone(job):
             return None
         m = job.size[0]
         narrow = LANE_SETS[plan.lanes].narrow
         if plan.form != "ticketed" or narrow is None:
             return None
-        whole = replace(job, query=np.broadcast_to(job.query[:1], m + job.below.rows))
+        whole = replace(job, query=np.broadcast_to(job.query[:1], m + rows_below))
         fits, _ = planned(plan, whole, bool(runtime.advice["permute"]))
         if fits is None or m % (fits.T * fits.alpha) or not _room(runtime, fits, job, depth):
             return None
-        return cls(runtime, fits, job, depth)
+        return cls(runtime, fits, job, took, depth)
 
-    def __init__(self, runtime: Runtime, plan: Plan, job: TileJob, depth: int) -> None:
-        self.runtime, self.plan = runtime, plan
+    def __init__(
+        self,
+        runtime: Runtime,
+        plan: Plan,
+        job: TileJob,
+        took: Callable[[int], None],
+        depth: int,
+    ) -> None:
+        self.runtime, self.plan, self._took = runtime, plan, took
         self._places = depth + MORE
         self._sides: list[tuple[Runtime, Pool]] = []
         self._own = Buffers(runtime)
@@ -75,7 +89,6 @@ class Chain:
         self._done: Begun | None = None
         self._count, self._strips = 0, 0  # tiles begun so far, and their strips
         self._last: TileRun | None = None
-        self.bytes = 0
         try:
             self._bus = self._own.empty(_bus_bytes(plan, job, self._places))
             self._known = self._own.empty(4)
@@ -92,20 +105,35 @@ class Chain:
                 self.close()
             raise
 
-    def __contains__(self, job: TileJob) -> bool:
-        return any(one.job is job for one in self._begun)
+    def __len__(self) -> int:
+        return len(self._begun)
 
-    def tile(self, job: TileJob) -> TileResult:
-        """The next tile's result, which is lent where it stays on the device."""
+    def accepts(self) -> bool:
+        """Is there room for one more tile, and will its groups not keep those above it waiting?"""
+        self._look()
+        if self._count == MOST_TILES:
+            return False
+        if not self._begun:
+            return True
+        return self._room_for(self._begun[-1]) and self._taken(self._begun[-1])
+
+    def put(self, job: TileJob, last: bool) -> bool:
+        """Begin the next tile."""
+        if not last and job.size[0] % (self.plan.T * self.plan.alpha):
+            return False
+        self._begin(job)
+        self._start(self._begun[-1])
+        return True
+
+    def done(self) -> bool:
+        """Is the first tile done?"""
+        self._look()
+        return bool(self._begun) and self._begun[0].done
+
+    def take(self) -> TileResult:
+        """The first tile's result, which is lent where it stays on the device."""
         self._release()
-        first = self._begun[0]
-        if first.job is not job:
-            raise InternalError("the tiles of a chain are asked for in another order")
-        while self._go_on() or not first.done:
-            time.sleep(LOOK_AGAIN)
-        if len(self._begun) == 1:
-            self._go_on()  # the next one must not wait to be asked for: its top stays here
-        result, _ = first.run.result()
+        result, _ = self._begun[0].run.result()
         self._done = self._begun.pop(0)
         return result
 
@@ -144,21 +172,6 @@ class Chain:
             if not one.done:
                 break  # nor are those below it
 
-    def _go_on(self) -> bool:
-        """Begin the next tile if it is time; says whether."""
-        self._look()
-        last = self._begun[-1]
-        if last.below is None or self._count == MOST_TILES:
-            return False
-        if not self._room_for(last) or not self._taken(last):
-            return False
-        job, last.below = last.below.tile(), None
-        if job is None or (job.below is not None and job.size[0] % (self.plan.T * self.plan.alpha)):
-            return False  # the chain ends here
-        self._begin(job)
-        self._start(self._begun[-1])
-        return True
-
     def _room_for(self, last: Begun) -> bool:
         """Is there room for one more like the ``last``?"""
         if len(self._begun) == 1:
@@ -187,14 +200,15 @@ class Chain:
         link = Link(*shared, self._last, *letters, self._strips, *lines)
         buffers = Buffers(side, pool=pool)
         run = TileRun(side, plan, job, buffers, link=link)
-        self._begun.append(Begun(job, run, buffers, job.below))
+        self._begun.append(Begun(job, run, buffers))
         self._last, self._count = run, self._count + 1
         self._strips += run.grid.strips
 
     def _start(self, one: Begun) -> None:
         import pyopencl as cl
 
-        self.bytes = max(self.bytes, self._own.bytes + sum(pool.bytes for _, pool in self._sides))
+        taken = self._own.bytes + sum(pool.bytes for _, pool in self._sides)
+        self._took(taken)
         queue = one.run.runtime.queue
         try:
             one.run.run()

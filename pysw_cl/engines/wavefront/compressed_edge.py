@@ -11,7 +11,7 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...scoring.scoring import Scoring
-from ...tiles.tile import Edge, Ints
+from ...tiles.edges import Edge, Ints, Source
 
 #: cl/packed_edge.cl's: cells of a block, and 32-bit numbers before the blocks.
 CELLS, HEAD = 16, 16
@@ -54,7 +54,7 @@ def holds(scoring: Scoring) -> bool:
     return rise <= MOST_RISE and scoring.gap_open <= MOST_GAP
 
 
-class PackedEdge:
+class PackedEdge(Source):
     """A run of edge cells on the device, 3.25 bytes a cell instead of 8, and a quarter of a byte
     for those that are stored as they are: blocks of 16 cells whose H are more than 65,535 apart, or
     an X more than 255 below its H.  What is read is what was taken, to the last bit.

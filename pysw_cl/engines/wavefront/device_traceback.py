@@ -13,7 +13,7 @@ from ...errors import InternalError
 from ...opencl.buffers import Buffers, Room
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, wait
-from ...tiles.contract import Walk
+from ...tiles.tile import Walk
 from .tile import TileRun
 
 TRACE = KernelSpec(

@@ -7,21 +7,30 @@ and long phase, horizontal and vertical bus); the ticketed form is described in 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import lcm
 from weakref import WeakSet
 
-from ...errors import DeviceError
+from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, Room
 from ...opencl.device import Runtime
 from ...planning.geometry import fit
-from ...planning.plan import LANE_SETS, Plan
+from ...planning.plan import LANE_SETS, Plan, make_plan
 from ...scoring.scoring import Scoring
-from ...tiles.contract import TileJob, TileResult
-from ...tiles.tile import EdgeArray, KeptEdge, View
+from ...sequences.view import View
+from ...tiles.contract import (
+    EdgeCompression,
+    Engine,
+    Pipeline,
+    TileBatches,
+    TilePipeline,
+)
+from ...tiles.edges import DeviceEdge
+from ...tiles.tile import TileJob, TileResult
 from ...tiles.tile_split import by_parts
+from ..reference import ReferenceEngine
 from .chain import DEPTH, Chain
-from .compressed_edge import PackedEdge, holds
+from .compressed_edge import PACKED_BYTES, PackedEdge, holds
 from .device_traceback import DeviceDirections
 from .kernel import planned
 from .tile import TileRun, moves_bytes, warps_of
@@ -31,9 +40,13 @@ from .tile_batch import SideBySide
 LEAST_CHAINED = 1 << 43
 #: Cells that a tile collects at least room for when several best ones are wanted.
 LEAST_HITS = 1 << 14
+#: Cells up to which the reference engine computes a comparison again: seconds, and 128 MB.
+REFERENCE_CELLS = 1 << 22
+#: Cells of a tile with stored moves in two phases, where one group sweeps it.
+MOST_WALK_CELLS = 1 << 24
 
 
-class WavefrontEngine:
+class WavefrontEngine(Engine):
     """Computes tiles on one OpenCL device according to a plan."""
 
     name = "wavefront"
@@ -42,24 +55,15 @@ class WavefrontEngine:
         self.runtime = runtime
         self.plan = plan
         self.row_quantum = plan.T * plan.alpha
-        self.peak_bytes, self.inner = 0, plan.form == "ticketed"
+        self.peak_bytes, self.captures_inside = 0, plan.form == "ticketed"
         self._room = Room()
-        self._chain: Chain | None = None
-        self._packed: WeakSet[PackedEdge] = WeakSet()
+        self.compressed_edges: WeakSet[PackedEdge] = WeakSet()
 
     def tile(self, job: TileJob) -> TileResult:
-        """Compute one tile; see :class:`pysw_cl.tiles.contract.TileJob`."""
-        if self._chain is not None and job not in self._chain:
-            self.settle()
-        if self._chain is None:
-            self._chain = Chain.of(self.runtime, self.plan, job)
-        if self._chain is not None:
-            return self._chained(self._chain, job)
-        if isinstance(job.top, EdgeArray):
-            job = replace(job, top=job.top.read(0, len(job.top)))
+        """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`."""
         if job.rows or job.columns:
             inner = len(job.rows), len(job.columns)
-            if not self.inner or not self._in_memory(*job.size, *inner):
+            if not self.captures_inside or not self.in_memory(*job.size, *inner):
                 return by_parts(self.tile, job, job.rows, job.columns)
             if planned(self.plan, job, bool(self.runtime.advice["permute"]))[0] is None:
                 return by_parts(self.tile, job, job.rows, ())
@@ -67,16 +71,26 @@ class WavefrontEngine:
             return self._collect(job)
         return self._run(job)[0]
 
-    def _chained(self, chain: Chain, job: TileJob) -> TileResult:
-        """A tile of a chain, which goes on as long as there is one below."""
-        try:
-            result = chain.tile(job)
-        except BaseException:
-            with suppress(DeviceError):  # which it was, or the next job says
-                self.settle()
-            raise
-        self.took(chain.bytes)
-        return result
+    # Each is made when it is asked for: an engine that held them would outlive its last user.
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        """Tiles that follow each other, where the device computes ahead."""
+        return WavefrontPipeline(self) if self._ahead else None
+
+    @property
+    def tile_batches(self) -> TileBatches | None:
+        """Many tiles in one launch, where the device computes ahead."""
+        return WavefrontTileBatches(self) if self._ahead else None
+
+    @property
+    def edge_compression(self) -> EdgeCompression | None:
+        """Edges in fewer bytes, where they stay on the device."""
+        return WavefrontEdgeCompression(self) if self._ahead else None
+
+    @property
+    def _ahead(self) -> bool:
+        return self.captures_inside and bool(self.runtime.advice["ahead"])
 
     def _run(self, job: TileJob, capacity: int = 0) -> tuple[TileResult, int]:
         with Buffers(self.runtime, small=True, room=self._room) as buffers:
@@ -85,7 +99,7 @@ class WavefrontEngine:
             result, found = run.result()
             self.took(buffers.bytes)
         inner = (*result.rows.values(), *result.columns.values())
-        self._room.edges.update(edge for edge in inner if isinstance(edge, KeptEdge))
+        self._room.edges.update(edge for edge in inner if isinstance(edge, DeviceEdge))
         if job.directions:
             result = replace(result, directions=DeviceDirections(run, self._room))
         return result, found
@@ -97,7 +111,7 @@ class WavefrontEngine:
     @property
     def edge_bytes(self) -> int:
         """Memory of the edges on the device that somebody still has."""
-        return self._room.edge_bytes + sum(edge.bytes for edge in self._packed)
+        return self._room.edge_bytes + sum(edge.bytes for edge in self.compressed_edges)
 
     def _collect(self, job: TileJob) -> TileResult:
         """The ``count`` best cells.  All cells of at least a threshold are collected; where they
@@ -120,23 +134,13 @@ class WavefrontEngine:
         """Rows of a strip of a tile of this size: inner rows at multiples cost nothing, and lanes
         that take over where narrow ones cannot do the tile have strips that end there, too."""
         plan = self.plan.for_size(rows, columns)
-        if plan is None or plan.fixed or not self.inner:
+        if plan is None or plan.fixed or not self.captures_inside:
             return self.row_quantum
         wide = plan.without_narrow()
         every = (plan.T * alpha for alpha in range(plan.alpha, 1, -1))
         return next((strip for strip in every if wide.for_size(rows, columns, (strip,))), plan.T)
 
-    def side_by_side(
-        self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
-    ) -> SideBySide | None:
-        """See :class:`pysw_cl.tiles.contract.Engine`."""
-        narrow = LANE_SETS[self.plan.lanes].narrow
-        if narrow is None or self.plan.form != "ticketed" or not self.runtime.advice["ahead"]:
-            return None
-        tiles = SideBySide(self, query, target, scoring, floor, rows)
-        return tiles if tiles.able else None
-
-    def _in_memory(self, m: int, n: int, rows: int, columns: int) -> bool:
+    def in_memory(self, m: int, n: int, rows: int, columns: int) -> bool:
         """Does the device hold so many inner rows and columns of a tile of this size, with half of
         its memory to spare?"""
         across = 8 * (n + 2 * self.plan.T) * (2 + rows)
@@ -147,43 +151,83 @@ class WavefrontEngine:
         )
         return max(across, down) <= piece and across + down <= limit // 2
 
-    def chained_rows(self, rows: int, columns: int) -> tuple[int, int] | None:
-        """See :class:`pysw_cl.tiles.contract.Engine`: what all groups do at once is shared by the
-        tiles that are on the device at once."""
-        plan = self.plan.for_size(rows, columns)
-        if plan is None or not self.inner or not self.runtime.advice["ahead"]:
-            return None
-        if LANE_SETS[plan.lanes].narrow is None or rows * columns < LEAST_CHAINED:
-            return None
-        quantum = plan.T * plan.alpha * warps_of(self.runtime, plan, plan.B)
-        wide = self.plan.without_narrow()  # whose strips are to end there, too
-        quantum = lcm(quantum, wide.T * wide.alpha)
-        return max(1, plan.busy_rows // DEPTH // quantum) * quantum, quantum
-
-    def packs(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
-        """See :class:`pysw_cl.tiles.contract.Engine`."""
-        if not self.inner or not self.runtime.advice["ahead"] or not holds(scoring):
-            return False
-        return self._in_memory(rows, columns, lines, lines)
-
-    def packed_edge(self, cells: KeptEdge) -> PackedEdge | None:
-        """See :class:`pysw_cl.tiles.contract.Engine`."""
-        with suppress(DeviceError):  # no memory: it stays as it is
-            edge = PackedEdge(self.runtime, len(cells), cells.lost)
-            self._packed.add(edge)
-            self.took(0)
-            edge.take(0, cells.buffer, cells.h_at, cells.x_at, len(cells))
-            return edge if edge.ok else None
-        return None
-
-    def settle(self) -> None:
-        """See :class:`pysw_cl.tiles.contract.Engine`."""
-        chain, self._chain = self._chain, None
-        if chain is not None:
-            chain.close()
-
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Memory of the moves of a tile: see :func:`pysw_cl.engines.wavefront.tile.moves_bytes`."""
         plan = self.plan.for_moves(rows, columns)
         grid = fit(rows, columns, 1, plan.T, plan.alpha, "ticketed")
         return int(moves_bytes(grid.m, grid.n, grid.T, grid.alpha))
+
+    def another(self, cells: int) -> Engine | None:
+        """The reference engine where ``cells`` are few; else the two-phase form with 32-bit lanes
+        on the same device, or the ticketed one if that was it."""
+        if cells <= REFERENCE_CELLS:
+            return ReferenceEngine()
+        plan = self.plan
+        walk_cells = min(plan.walk_cells, MOST_WALK_CELLS)
+        other = replace(plan.without_narrow(), form="two-phase", walk_cells=walk_cells)
+        if (other.lanes, other.form) == (plan.lanes, plan.form):
+            other = replace(other, form="ticketed")
+        try:
+            return WavefrontEngine(self.runtime, make_plan(self.runtime, other))
+        except PlanError:
+            return None
+
+
+@dataclass(frozen=True)
+class WavefrontPipeline:
+    """See :class:`pysw_cl.tiles.contract.Pipeline`."""
+
+    engine: WavefrontEngine
+
+    def rows(self, rows: int, columns: int) -> tuple[int, int] | None:
+        """What all groups do at once is shared by the tiles that are on the device at once."""
+        engine, plan = self.engine, self.engine.plan.for_size(rows, columns)
+        if plan is None or LANE_SETS[plan.lanes].narrow is None or rows * columns < LEAST_CHAINED:
+            return None
+        quantum = plan.T * plan.alpha * warps_of(engine.runtime, plan, plan.B)
+        wide = engine.plan.without_narrow()  # whose strips are to end there, too
+        quantum = lcm(quantum, wide.T * wide.alpha)
+        return max(1, plan.busy_rows // DEPTH // quantum) * quantum, quantum
+
+    def start(self, job: TileJob, rows_below: int) -> TilePipeline | None:
+        """See :class:`pysw_cl.tiles.contract.Pipeline`."""
+        engine = self.engine
+        return Chain.of(engine.runtime, engine.plan, job, rows_below, engine.took)
+
+
+@dataclass(frozen=True)
+class WavefrontTileBatches:
+    """See :class:`pysw_cl.tiles.contract.TileBatches`."""
+
+    engine: WavefrontEngine
+
+    def start(
+        self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
+    ) -> SideBySide | None:
+        """See :class:`pysw_cl.tiles.contract.TileBatches`."""
+        if LANE_SETS[self.engine.plan.lanes].narrow is None:
+            return None
+        tiles = SideBySide(self.engine, query, target, scoring, floor, rows)
+        return tiles if tiles.able else None
+
+
+@dataclass(frozen=True)
+class WavefrontEdgeCompression:
+    """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
+
+    engine: WavefrontEngine
+    cell_bytes: float = PACKED_BYTES
+
+    def fits(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
+        """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
+        return holds(scoring) and self.engine.in_memory(rows, columns, lines, lines)
+
+    def compressed(self, cells: DeviceEdge) -> PackedEdge | None:
+        """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
+        with suppress(DeviceError):  # no memory: it stays as it is
+            edge = PackedEdge(self.engine.runtime, len(cells), cells.lost)
+            self.engine.compressed_edges.add(edge)
+            self.engine.took(0)
+            edge.take(0, cells.buffer, cells.h_place, cells.x_place, len(cells))
+            return edge if edge.ok else None
+        return None

@@ -13,8 +13,8 @@ from ...opencl.program import KernelSpec
 from ...planning.plan import LANE_SETS, Plan
 from ...scoring.precision import Bounds, worst
 from ...scoring.scoring import Scoring
-from ...tiles.contract import TileJob
-from ...tiles.tile import Codes
+from ...sequences.view import Codes
+from ...tiles.tile import TileJob
 
 #: Columns from which on a profile pays.
 LEAST_PROFILED = 64

@@ -15,9 +15,9 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
 from ...planning.geometry import Grid, fit
 from ...planning.plan import LANE_SETS, Plan
-from ...scoring.precision import Bounds, worst
-from ...tiles.contract import TileJob, TileResult
-from ...tiles.tile import NEG, REACH, Edge, Hit, KeptEdge
+from ...scoring.precision import NEG, REACH, Bounds, worst
+from ...tiles.edges import DeviceEdge, Edge
+from ...tiles.tile import Hit, TileJob, TileResult
 from .kernel import (
     backwards,
     kernel_spec,
@@ -171,8 +171,8 @@ class TileRun:
             self.bus = (own if job.rows else buffers.empty)(8 * self.stride * lines)
         if link is None or link.above is None:
             top = 2 * self.stride * int(self.lines[0])
-            buffers.write(self.bus, job.top.h, 4 * top)
-            buffers.write(self.bus, job.top.x, 4 * (top + self.stride))
+            buffers.write(self.bus, job.above.h, 4 * top)
+            buffers.write(self.bus, job.above.x, 4 * (top + self.stride))
         self.record = buffers.of(new_records(self.walkers))
         self.hits = buffers.of(np.zeros(1 + 3 * self.capacity, np.int32))
         blocked = job.blocked is not None
@@ -309,11 +309,11 @@ class TileRun:
         at = 2 * self.stride * line, (2 * line + 1) * self.stride
         return self._edge(self.bus, self.bus, self.grid.n, *at)
 
-    def _kept(self, buffer: Any, length: int, h_at: int, x_at: int) -> KeptEdge:
+    def _kept(self, buffer: Any, length: int, h_at: int, x_at: int) -> DeviceEdge:
         """An inner row or column, which stays in its buffer."""
         read = partial(read_kept, self.runtime)
         lent = self.link is not None
-        return KeptEdge(length, buffer, h_at, x_at, read, self.job.floor is None, lent)
+        return DeviceEdge(length, buffer, h_at, x_at, read, self.job.floor is None, lent)
 
     def _edge(self, h: Any, x: Any, length: int, h_at: int = 0, x_at: int = 0) -> Edge:
         """An edge from two buffers, or two places of one."""

@@ -16,8 +16,10 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, running, wait
 from ...planning.plan import LANE_SETS, MOVES_CHUNK, Plan
 from ...scoring.scoring import Scoring
-from ...tiles.contract import Walk
-from ...tiles.tile import EdgeArray, Source, View
+from ...sequences.view import View
+from ...tiles.contract import Part
+from ...tiles.edges import EdgeArray, Source
+from ...tiles.tile import Walk
 from .compressed_edge import PackedEdge
 from .device_traceback import TiledMoves, walk_defines
 from .kernel import backwards, narrow_score, score_arguments, stage_bytes, state_bytes, wide_score
@@ -38,7 +40,6 @@ from .tile_batch_layout import (
     TARGET,
     TOP_LINE,
     WORDS,
-    Part,
     TileSet,
 )
 
@@ -220,8 +221,8 @@ class SideBySide:
             return
         kept = edge.kept if isinstance(edge, EdgeArray) else None
         if kept is not None and not kept.lost:
-            sent.move(kept.buffer, kept.h_at + start, to, h_at, count)
-            sent.move(kept.buffer, kept.x_at + start, to, x_at, count)
+            sent.move(kept.buffer, kept.h_place + start, to, h_at, count)
+            sent.move(kept.buffer, kept.x_place + start, to, x_at, count)
             return
         cells = edge.read(start, start + count)
         sent.write(to, cells.h, 4 * h_at)

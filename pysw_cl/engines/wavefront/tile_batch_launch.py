@@ -13,9 +13,8 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
 from ...planning.geometry import Grid
 from ...planning.plan import LANE_SETS, Plan
-from ...scoring.precision import Bounds
+from ...scoring.precision import NEG, Bounds
 from ...scoring.scoring import Scoring
-from ...tiles.tile import NEG
 from .kernel import kernel_spec, may_slope, score_arguments
 from .tile import RECORD_WORDS, new_progress, new_records
 from .tile_batch_layout import FIRST, KEPT, ROWS, TOP_LINE, TileSet

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
-from ...tiles.sweep import Area
+from ...tiles.contract import Part
 
 #: What cl/wavefront.cl (MANY) is told of a tile, in 64-bit numbers.
 WORDS = 13
 ROWS, COLUMNS, QUERY, TARGET, BUS, STRIDE, LEFT, CROSSED, KEPT, FIRST, MOVES = range(11)
 LETTERS, APART = 11, 12
-#: How far from a tile's last corner a path may leave it where that is not known.
-ANYWHERE = 1 << 30
 #: The line of a tile's bus that holds its top edge; special rows follow, two lines come before.
 TOP_LINE = 2
 #: Work-items that look for one peak.
@@ -32,17 +30,6 @@ FIND_PEAKS = KernelSpec(
         *("match:int", "extend:int", "peaks"),
     ),
 )
-
-
-class Part(NamedTuple):
-    """A tile to be: its area in the whole matrix, in which tile of another set it lies (-1: none),
-    and what an H must at least be that a path leaves it with (None: nothing is known), so many rows
-    and columns ``apart`` from its last corner at most."""
-
-    area: Area
-    inside: int = -1
-    known: int | None = None
-    apart: int = ANYWHERE
 
 
 @dataclass

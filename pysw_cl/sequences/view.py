@@ -1,0 +1,66 @@
+"""Views: a range of a sequence, possibly reversed and mapped, that is not copied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .alphabet import translated
+
+Codes = NDArray[np.uint8]
+#: Pairs of letters, 2 x count: query letters and target letters, both from 0, sorted by query
+#: letter, then target letter, none twice.
+Pairs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class View:
+    """A read-only range of an array of codes or letters, possibly reversed, each one mapped.
+
+    ``codes`` is uint8; the view covers ``[start, stop)`` of it, read backwards when ``reverse``,
+    each entry mapped through ``table`` (uint8, 256 entries) when given: a sequence's letters with
+    an encoding as table are codes that take no memory of their own.
+    """
+
+    codes: Codes
+    start: int = 0
+    stop: int | None = None
+    reverse: bool = False
+    table: Codes | None = None
+
+    def __len__(self) -> int:
+        stop = len(self.codes) if self.stop is None else self.stop
+        return stop - self.start
+
+    def read(self, start: int, stop: int) -> Codes:
+        """Codes ``[start, stop)`` of the view as a contiguous uint8 array."""
+        if self.reverse:
+            last = self.start + len(self)
+            part = self.codes[last - stop : last - start][::-1]
+        else:
+            part = self.codes[self.start + start : self.start + stop]
+        if self.table is not None:
+            return translated(self.table, part)
+        return np.ascontiguousarray(part)
+
+    def slice(self, start: int, stop: int) -> View:
+        """The view of ``[start, stop)`` of this view."""
+        if self.reverse:
+            last = self.start + len(self)
+            return View(self.codes, last - stop, last - start, True, self.table)
+        return View(self.codes, self.start + start, self.start + stop, False, self.table)
+
+
+def pairs_inside(
+    pairs: Pairs | None, row: int, row_end: int, column: int, column_end: int
+) -> Pairs | None:
+    """Those of ``pairs`` in rows ``[row, row_end)`` and columns ``[column, column_end)``, counted
+    from that corner; None where there is none."""
+    if pairs is None:
+        return None
+    first, last = np.searchsorted(pairs[0], (row, row_end))
+    near = pairs[:, first:last]
+    inside = near[:, (near[1] >= column) & (near[1] < column_end)]
+    return inside - np.array([[row], [column]]) if inside.size else None

@@ -1,0 +1,181 @@
+"""Tile jobs and results as bytes and back: what a checkpoint keeps, and what other devices and
+machines are sent.
+
+A value becomes facts, which JSON can hold, and arrays by name; `pack` makes one string of bytes of
+both.  Edges that are still on a device are read.  What stays with an engine is no part of it: the
+moves of a tile (``TileResult.directions``), and the top edge of a tile that follows another.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, InternalError
+from ..scoring.scoring import Scoring
+from .edges import DeviceEdge, Edge
+from .tile import Hit, TileJob, TileResult
+
+Facts = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+
+#: What packed bytes begin with, and the version of their layout.
+MARK, VERSION = b"PSWTILE\0", 1
+_HEAD = struct.Struct("<8sIIQ")  # mark, version, CRC-32 of what follows, bytes of the facts
+#: Fields of a job that are numbers, truth values or None.
+_PLAIN = ("floor", "corner", "best", "threshold", "count", "bottom", "right", "directions")
+
+
+def result_facts(result: TileResult) -> tuple[Facts, dict[str, Edge]]:
+    """What a result says but for its edges, and those by name: "bottom", "right", "row 5" for inner
+    row 5, "column 7"."""
+    if result.directions is not None:
+        raise InternalError("the moves of a tile stay with the engine that stored them")
+    edges = {"bottom": result.bottom, "right": result.right}
+    edges |= {f"row {row}": _read(cells) for row, cells in result.rows.items()}
+    edges |= {f"column {column}": _read(cells) for column, cells in result.columns.items()}
+    there = {name: edge for name, edge in edges.items() if edge is not None}
+    facts = {
+        "edges": {name: len(edge) for name, edge in there.items()},
+        "hits": [[hit.score, hit.row, hit.column] for hit in result.hits],
+        "top": result.top,
+        "cells": result.cells,
+        "launches": result.launches,
+        "pruned": result.pruned,
+    }
+    return facts, there
+
+
+def result_of(facts: Mapping[str, Any], edges: Mapping[str, Edge]) -> TileResult:
+    """The result that :func:`result_facts` was given."""
+
+    def inner(kind: str) -> dict[int, Edge | DeviceEdge]:
+        named = (name.split() for name in facts["edges"])
+        return {int(name[1]): edges[" ".join(name)] for name in named if name[0] == kind}
+
+    return TileResult(
+        edges.get("bottom"),
+        edges.get("right"),
+        tuple(Hit(*hit) for hit in facts["hits"]),
+        facts["top"],
+        dict(facts["cells"]),
+        facts["launches"],
+        pruned=facts["pruned"],
+        rows=inner("row"),
+        columns=inner("column"),
+    )
+
+
+def job_facts(job: TileJob) -> tuple[Facts, Arrays]:
+    """A job as facts and arrays."""
+    facts: Facts = {name: getattr(job, name) for name in _PLAIN}
+    facts |= {
+        "scoring": job.scoring.facts(),
+        "after": None if job.after is None else list(job.after),
+        "rows": list(job.rows),
+        "columns": list(job.columns),
+    }
+    arrays: Arrays = {"query": job.query, "target": job.target}
+    arrays |= _edge_arrays("left", job.left)
+    if job.top is not None:
+        arrays |= _edge_arrays("top", job.top)
+    if job.blocked is not None:
+        arrays["blocked"] = job.blocked
+    return facts, arrays
+
+
+def job_of(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> TileJob:
+    """The job that :func:`job_facts` was given."""
+    return TileJob(
+        query=arrays["query"],
+        target=arrays["target"],
+        scoring=Scoring.of_facts(facts["scoring"]),
+        top=_edge("top", arrays) if "top h" in arrays else None,
+        left=_edge("left", arrays),
+        after=None if facts["after"] is None else tuple(facts["after"]),
+        blocked=arrays.get("blocked"),
+        rows=tuple(facts["rows"]),
+        columns=tuple(facts["columns"]),
+        **{name: facts[name] for name in _PLAIN},
+    )
+
+
+def pack(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Facts and arrays as one string of bytes, the same on every machine."""
+    little = {name: _little(array) for name, array in arrays.items()}
+    layout = [[name, a.dtype.str, list(a.shape)] for name, a in little.items()]
+    head = json.dumps({"facts": facts, "arrays": layout}, separators=(",", ":")).encode()
+    body = b"".join([head, *(array.tobytes() for array in little.values())])
+    return _HEAD.pack(MARK, VERSION, _checksum(body, len(head)), len(head)) + body
+
+
+def unpack(data: bytes) -> tuple[Facts, Arrays]:
+    """What :func:`pack` was given.  Raises InputError for bytes that are not from it, or that were
+    changed or cut on the way."""
+    if len(data) < _HEAD.size:
+        raise InputError(f"{len(data)} bytes are no packed tile")
+    mark, version, checksum, length = _HEAD.unpack_from(data)
+    body = memoryview(data)[_HEAD.size :]
+    if mark != MARK or version != VERSION:
+        raise InputError(f"not a packed tile of layout {VERSION}")
+    if _checksum(body, length) != checksum:
+        raise InputError("a packed tile was changed or cut on the way")
+    said = json.loads(bytes(body[:length]))
+    arrays: Arrays = {}
+    at = length
+    for name, kind, shape in said["arrays"]:
+        count = int(np.prod(shape, dtype=np.int64))
+        arrays[name] = np.frombuffer(body, np.dtype(kind), count, at).reshape(shape).copy()
+        at += arrays[name].nbytes
+    return said["facts"], arrays
+
+
+def pack_job(job: TileJob) -> bytes:
+    """A job as bytes."""
+    return pack(*job_facts(job))
+
+
+def unpack_job(data: bytes) -> TileJob:
+    """The job that :func:`pack_job` was given."""
+    return job_of(*unpack(data))
+
+
+def pack_result(result: TileResult) -> bytes:
+    """A result as bytes."""
+    facts, edges = result_facts(result)
+    arrays: Arrays = {}
+    for name, edge in edges.items():
+        arrays |= _edge_arrays(name, edge)
+    return pack(facts, arrays)
+
+
+def unpack_result(data: bytes) -> TileResult:
+    """The result that :func:`pack_result` was given."""
+    facts, arrays = unpack(data)
+    return result_of(facts, {name: _edge(name, arrays) for name in facts["edges"]})
+
+
+def _checksum(body: bytes | memoryview, length: int) -> int:
+    return zlib.crc32(body, zlib.crc32(length.to_bytes(8, "little")))
+
+
+def _read(cells: Edge | DeviceEdge) -> Edge:
+    return cells.read(0, len(cells)) if isinstance(cells, DeviceEdge) else cells
+
+
+def _edge_arrays(name: str, edge: Edge) -> Arrays:
+    return {f"{name} h": edge.h, f"{name} x": edge.x}
+
+
+def _edge(name: str, arrays: Mapping[str, NDArray[Any]]) -> Edge:
+    return Edge(arrays[f"{name} h"], arrays[f"{name} x"])
+
+
+def _little(array: NDArray[Any]) -> NDArray[Any]:
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))

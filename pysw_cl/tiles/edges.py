@@ -1,0 +1,318 @@
+"""Edges of tiles: what they hold, where they come from and where they go.
+
+Cells are counted from 1: cell (i, j) ends after i query and j target letters.  An edge keeps two
+32-bit integers a cell, H and X, where X is F^ = max(F, H - gap_open) on a row (top, bottom) and
+E^ = max(E, H - gap_open) on a column (left, right); the next cell's gap score is X - gap_extend.
+X always lies within [H - gap_open, H], so an edge holds no infinities and is the same for every
+engine.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InternalError
+from ..scoring.precision import NEG, REACH
+
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A run of edge cells: ``h`` and ``x``, int32 arrays of one length."""
+
+    h: Ints
+    x: Ints
+
+    @classmethod
+    def lost(cls, length: int) -> Edge:
+        """A run of unreachable cells."""
+        cells = np.full(length, NEG, np.int32)
+        return cls(cells, cells)
+
+    @classmethod
+    def one_gap(cls, h: int, length: int, gap_open: int, gap_extend: int) -> Edge:
+        """A run of cells that are reached by one gap from a cell with ``h`` before it."""
+        if h < REACH:
+            return cls.lost(length)
+        border = Border(False, gap_open, gap_extend).read(0, length)
+        cells = (np.maximum(part.astype(np.int64) + h, NEG) for part in (border.h, border.x))
+        return cls(*(part.astype(np.int32) for part in cells)).restored()
+
+    def __len__(self) -> int:
+        return len(self.h)
+
+    def part(self, start: int, stop: int) -> Edge:
+        """Cells ``[start, stop)`` of this run, not copied."""
+        return Edge(self.h[start:stop], self.x[start:stop])
+
+    def joined(self, other: Edge) -> Edge:
+        """This run and the one that follows it."""
+        return Edge(np.concatenate([self.h, other.h]), np.concatenate([self.x, other.x]))
+
+    def restored(self) -> Edge:
+        """The edge with every unreachable cell set to the sentinel again."""
+        lost = self.h < REACH
+        if not lost.any():
+            return self
+        return Edge(np.where(lost, np.int32(NEG), self.h), np.where(lost, np.int32(NEG), self.x))
+
+
+class Source:
+    """Where a top or left edge comes from: an array, a formula, a file, another device.
+
+    ``read`` is all that one has to have.
+    """
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop`` of the edge; waits until they are there."""
+        raise NotImplementedError
+
+    def ready(self, start: int, stop: int) -> bool:
+        """Would ``read`` give these cells at once?"""
+        return True
+
+    def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
+        """H of every step-th of the cells ``start+1 .. stop``, the first included; unreachable
+        ones may have drifted."""
+        return self.read(start, stop).h[::step]
+
+    def h_at(self, cell: int) -> int:
+        """H of the cell that follows the first ``cell`` ones."""
+        return int(self.read(cell, cell + 1).h[0])
+
+
+class DeviceEdge(Source):
+    """A run of edge cells that stays on the device where it was computed.
+
+    ``buffer`` is the device's; H and X begin at the places ``h_at`` and ``x_at`` of it, from which
+    ``read(buffer, count, place)`` gives numbers.  ``lost``: unreachable cells may have drifted.
+    ``lent``: the cells are there only until the next tile is asked for.
+    """
+
+    def __init__(
+        self,
+        length: int,
+        buffer: Any,
+        h_at: int,
+        x_at: int,
+        read: Callable[[Any, int, int], Ints],
+        lost: bool,
+        lent: bool = False,
+    ) -> None:
+        self.buffer, self.h_place, self.x_place = buffer, h_at, x_at
+        self.lost, self.lent = lost, lent
+        self._length, self._read = length, read
+
+    def __len__(self) -> int:
+        return self._length
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop``."""
+        h, x = (
+            self._read(self.buffer, stop - start, place + start)
+            for place in (self.h_place, self.x_place)
+        )
+        return Edge(h, x).restored() if self.lost else Edge(h, x)
+
+    @property
+    def h(self) -> Ints:
+        """H of all cells."""
+        return self.read(0, self._length).h
+
+    @property
+    def x(self) -> Ints:
+        """X of all cells."""
+        return self.read(0, self._length).x
+
+    def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
+        """H of every step-th of them, where unreachable ones may have drifted."""
+        return self._read(self.buffer, stop - start, self.h_place + start)[::step]
+
+
+class Sink(Protocol):
+    """Where a bottom or right edge goes to; segments arrive in order."""
+
+    def write(self, start: int, edge: Edge) -> None:
+        """Take the cells that follow the first ``start`` ones."""
+
+
+@dataclass(frozen=True)
+class Border(Source):
+    """The matrix's own border: free (all zero) or the cost of one gap from the corner."""
+
+    free: bool
+    gap_open: int
+    gap_extend: int
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop`` of the border."""
+        if self.free:
+            count = stop - start
+            one = np.array([0, -self.gap_open], np.int32)  # edges of one cell, seen many times
+            return Edge(np.broadcast_to(one[:1], count), np.broadcast_to(one[1:], count))
+        steps = np.arange(start + 1, stop + 1, dtype=np.int64)
+        h = (-self.gap_open - self.gap_extend * steps).astype(np.int32)
+        return Edge(h, (h - np.int32(self.gap_open)).astype(np.int32))
+
+
+class EdgeArray(Source):
+    """An edge in memory: a sink while it is written, a source afterwards.  It takes none until a
+    part of it is written, and cells that never are count as unreachable."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._cells: Edge | None = None
+        self.kept: DeviceEdge | None = None
+
+    @classmethod
+    def of(cls, edge: Edge) -> EdgeArray:
+        """An array source that holds a copy of ``edge``."""
+        array = cls(len(edge))
+        array.write(0, edge)
+        return array
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def h(self) -> Ints:
+        """H of all cells."""
+        return self._all().h
+
+    @property
+    def x(self) -> Ints:
+        """X of all cells."""
+        return self._all().x
+
+    def _all(self) -> Edge:
+        if self.kept is not None:
+            self._cells, self.kept = self.kept.read(0, self._length), None
+        if self._cells is None:
+            room = (np.full(self._length, NEG, np.int32) for _ in "hx")
+            self._cells = Edge(*room)
+        return self._cells
+
+    def take(self, edge: Edge | DeviceEdge) -> None:
+        """Keep all cells as they are, not copied: ``edge`` is this array's from now on."""
+        if len(edge) != self._length:
+            raise InternalError(f"an edge of {self._length} cells was given {len(edge)}")
+        if isinstance(edge, DeviceEdge):
+            self.kept = edge
+        else:
+            self._cells = edge
+
+    def write(self, start: int, edge: Edge) -> None:
+        """Keep the cells that follow the first ``start`` ones."""
+        self.h[start : start + len(edge)] = edge.h
+        self.x[start : start + len(edge)] = edge.x
+
+    def part(self, start: int, stop: int) -> Edge:
+        """Cells ``[start, stop)``, counted from 0, as of an `Edge`."""
+        return self.read(start, stop)
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop``, not copied."""
+        if self.kept is not None:
+            return self.kept.read(start, stop)
+        return Edge(self.h[start:stop], self.x[start:stop])
+
+    def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
+        """H of every step-th of these cells; on the device unreachable ones may have drifted."""
+        if self.kept is not None:
+            return self.kept.read_h(start, stop, step)
+        return self.h[start:stop:step]
+
+
+@dataclass(frozen=True)
+class EdgeFrom(Source):
+    """The part of an edge that begins after its first ``first`` cells."""
+
+    edge: Source
+    first: int
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop`` of the part."""
+        return self.edge.read(self.first + start, self.first + stop)
+
+    def ready(self, start: int, stop: int) -> bool:
+        """Are these cells of the part there?"""
+        return self.edge.ready(self.first + start, self.first + stop)
+
+
+@dataclass(frozen=True)
+class SinkAfter:
+    """A sink for the part of an edge that begins after its first ``first`` cells, told places in
+    the whole edge."""
+
+    sink: Sink
+    first: int
+
+    def write(self, start: int, edge: Edge) -> None:
+        """Take the cells that follow the first ``start`` ones of the whole edge."""
+        self.sink.write(start - self.first, edge)
+
+
+class EdgePipe(Source):
+    """An edge that streams from one thread to another: ``read`` waits for what it needs.
+
+    ``close`` with an error wakes a waiting reader and raises that error there.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._array = EdgeArray(length)
+        self._done = 0
+        self._error: BaseException | None = None
+        self._changed = threading.Condition()
+
+    def write(self, start: int, edge: Edge) -> None:
+        """Take the next segment and wake who waits for it."""
+        with self._changed:
+            if start != self._done:
+                raise InternalError(f"edge segment at {start} arrived out of order")
+            self._array.write(start, edge)
+            self._done = start + len(edge)
+            self._changed.notify_all()
+
+    def close(self, error: BaseException) -> None:
+        """Nothing more will come: readers that still wait get ``error``."""
+        with self._changed:
+            self._error = error
+            self._changed.notify_all()
+
+    def ready(self, start: int, stop: int) -> bool:
+        """Are these cells there, or will they never be?"""
+        with self._changed:
+            return self._done >= stop or self._error is not None
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop``; waits until they are there, or raises what ``close`` got."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._done >= stop or self._error is not None)
+            if self._done < stop:
+                assert self._error is not None
+                raise self._error
+            return self._array.read(start, stop)
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The edges of one sweep: sources above and to the left, sinks below and to the right.
+
+    ``rows`` and ``columns`` map a row (column) number to a sink for that special row (column);
+    the number counts cells, so row i holds the cells (i, 1) .. (i, n).
+    """
+
+    corner: int
+    top: Source
+    left: Source
+    bottom: Sink | None = None
+    right: Sink | None = None
+    rows: Mapping[int, Sink] = field(default_factory=dict)
+    columns: Mapping[int, Sink] = field(default_factory=dict)
