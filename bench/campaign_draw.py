@@ -17,53 +17,44 @@ from pysw_cl.planning.plan import LANE_SETS, Plan, make_plan
 Letters = np.ndarray[Any, np.dtype[np.uint8]]
 
 DNA, AMBIGUOUS, RESIDUES = "ACGT", "ACGTNRYKM", "ARNDCQEGHILKMFPSTWYV"
-TRACEBACK, AHEAD = "pysw_cl.drivers.traceback", "pysw_cl.drivers.speculative_traceback"
-PACE, BATCH = "pysw_cl.checkpoint.interval", "pysw_cl.drivers.batch"
-
 #: Strips that a thin tile has at most: they are done one after the other.
 MOST_STRIPS = 1000
 
-#: Limits that are lowered together, so that small pairs meet what only large ones do.
+#: Parameters that are lowered together, so that small pairs meet what only large ones do.
 LOWERED: dict[str, list[dict[str, Any]]] = {
     "grid": [
-        {f"{TRACEBACK}.MOST_PIECES": most, f"{TRACEBACK}.LEAST_SIDE": side}
+        {"traceback.pieces": most, "traceback.least_side": side}
         for most, side in ((3, 8), (16, 30), (5, 100), (16, 300))
     ],
-    "band": [{"pysw_cl.drivers.band_doubling.LEAST_ROWS": rows} for rows in (16, 64, 300)],
-    "tall tiles": [
-        {
-            "pysw_cl.tiles.slabs.LONGEST_SIDE": side,
-            "pysw_cl.drivers.band_doubling.LONGEST_SIDE": side,
-        }
-        for side in (100, 512)
-    ],
+    "band": [{"band.least_rows": rows} for rows in (16, 64, 300)],
+    "tall tiles": [{"sweep.longest_side": side} for side in (100, 512)],
     "ahead": [
         {
-            f"{TRACEBACK}.LEAST_SIDE": 300,
-            f"{AHEAD}.SIDE": side,
-            f"{AHEAD}.LEAST_SIDES": 2,
-            f"{AHEAD}.PRUNED_SIDE": 0,
-            f"{AHEAD}.SLACK": 20,
-            f"{AHEAD}.BEGUN": 8,
-            f"{AHEAD}.LEAST_MARGIN": margin,
-            f"{AHEAD}.MARGIN": 1 / 16,
+            "traceback.least_side": 300,
+            "speculation.side": side,
+            "speculation.least_sides": 2,
+            "speculation.pruned_side": 0,
+            "speculation.slack": 20,
+            "speculation.begun": 8,
+            "speculation.least_margin": margin,
+            "speculation.margin": 1 / 16,
         }
         for side, margin in ((64, 20), (128, 4))
     ],
     "pace": [
         {
-            f"{PACE}.LEAST_SECONDS": 0,
-            f"{PACE}.LEAST_TIMES": 0,
-            f"{PACE}.LEAST_TIMES_BESIDE": 0,
-            f"{PACE}.FILL_TIMES": 0,
-            f"{TRACEBACK}.MOST_PIECES": 5,
-            f"{TRACEBACK}.LEAST_SIDE": 20,
+            "saving.least_seconds": 0,
+            "saving.least_times": 0,
+            "saving.least_times_beside": 0,
+            "saving.fill_times": 0,
+            "traceback.pieces": 5,
+            "traceback.least_side": 20,
         }
     ],
     "batch": [
-        {f"{BATCH}.ALONE_CELLS": 3000, f"{BATCH}.MATES_ON_CPU": 9, f"{BATCH}.MATES_ON_GPU": 9},
-        {f"{BATCH}.COUNTED_CELLS": 0},
-        {f"{BATCH}.PAIRS_ON_CPU": 20, f"{BATCH}.PAIRS_ON_GPU": 20},
+        {"pairs.alone_cells": 3000, "pairs.cpu_mates": 9, "pairs.gpu_mates": 9},
+        {"pairs.counted_cells": 0},
+        {"pairs.cpu_pairs": 20, "pairs.gpu_pairs": 20},
     ],
 }
 
@@ -315,7 +306,7 @@ class Draw:
     def lowered(self, case: Case, name: str) -> Case:
         """With these limits lowered, too."""
         case.features.append(f"limits {name}")
-        return replace(case, constants={**case.constants, **self.pick(LOWERED[name])})
+        return replace(case, tuning={**case.tuning, **self.pick(LOWERED[name])})
 
     def parts(self, case: Case, m: int, n: int) -> None:
         """Ranges and strands."""
@@ -342,8 +333,8 @@ class Draw:
         case = self.lowered(case, "pace")
         chained = self.often(0.3) and bool(LANE_SETS[self.runtime.info.lanes].narrow)
         if chained:
-            constants = {**case.constants, "pysw_cl.engines.wavefront.engine.LEAST_CHAINED": 0}
-            case = replace(case, constants=constants, advice={"ahead": True})
+            tuning = {**case.tuning, "pipeline.least_cells": 0}
+            case = replace(case, tuning=tuning, advice={"ahead": True})
             case.features.append("limits chain")
         case.options["disk_size"] = 60_000 + 40 * len(case.pairs[0][1]) * self.pick([1, 4, 20])
         stops = []

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.engines.reference import ReferenceDirections, align_reference, fill
 from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.parameters import tuned
 from pysw_cl.planning.plan import LANE_SETS
 from pysw_cl.results.alignment import Stats
 from pysw_cl.scoring.scoring import Scoring, make_scoring
@@ -45,7 +45,7 @@ class Case:
     """What is computed: ``entry`` ("align", "many", "top" or "saved") with ``options`` on
     ``pairs`` of letters, by ``plan``.
 
-    ``constants``: limits of the package that are lowered, so that small pairs meet what only large
+    ``tuning``: parameters of the package that are lowered, so that small pairs meet what only large
     ones do (dotted name -> value).  ``advice``: what is said of the device (name -> value).
     ``stops``: for "saved", after how many calls of the progress callback each run is ended, and
     the plan with which the next one goes on.  ``features``: what is special about it.
@@ -55,7 +55,7 @@ class Case:
     pairs: list[list[str]]
     options: dict[str, Any] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)
-    constants: dict[str, Any] = field(default_factory=dict)
+    tuning: dict[str, Any] = field(default_factory=dict)
     advice: dict[str, Any] = field(default_factory=dict)
     stops: list[list[Any]] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
@@ -194,11 +194,9 @@ def _row(found: Any) -> Row:
 
 @contextmanager
 def _settings(case: Case, device: str) -> Iterator[None]:
-    """Lowered limits of the package."""
+    """Lowered parameters of the package."""
     with ExitStack() as stack:
-        for name, value in case.constants.items():
-            module, _, constant = name.rpartition(".")
-            stack.enter_context(mock.patch.object(import_module(module), constant, value))
+        stack.enter_context(tuned(case.tuning))
         if case.advice:
             stack.enter_context(mock.patch.dict(get_runtime(device).advice, case.advice))
         yield
@@ -243,7 +241,7 @@ def by_another(case: Case, device: str) -> list[Row]:
     plain = replace(
         case,
         plan={"lanes": instead[0] if instead else lanes},
-        constants={},
+        tuning={},
         advice={},
         options={**case.options, "output": "path"},
     )

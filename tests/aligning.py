@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,9 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import pysw_cl
-from pysw_cl.drivers import traceback
 from pysw_cl.engines.reference import align_reference
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.parameters import tuned
 from pysw_cl.planning.plan import FORMS
 from pysw_cl.scoring.scoring import Scoring
 
@@ -83,7 +82,7 @@ def cuts(cells: int = 600) -> st.SearchStrategy[dict[str, Any]]:
 
 def small_grid(pieces: int, side: int) -> AbstractContextManager[Any]:
     """Saved grids of at most ``pieces`` pieces a side, none shorter than ``side``."""
-    return mock.patch.multiple(traceback, MOST_PIECES=pieces, LEAST_SIDE=side)
+    return tuned({"traceback.pieces": pieces, "traceback.least_side": side})
 
 
 def sub_score(scoring: Scoring) -> tuple[NDArray[np.int32], str]:

@@ -15,11 +15,10 @@ from aligning import needs_lanes
 from saving import key, tight
 
 import pysw_cl
-from pysw_cl.checkpoint import interval
-from pysw_cl.engines.wavefront import engine
 from pysw_cl.engines.wavefront.chain import Chain
 from pysw_cl.opencl.buffers import LASTING
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.parameters import tuned
 from pysw_cl.planning.plan import Plan
 from pysw_cl.tiles.tile import TileJob
 
@@ -94,9 +93,8 @@ def chains() -> Iterator[Seen]:
 
     with (
         tight(),
-        mock.patch.multiple(interval, LEAST_TIMES_BESIDE=0),
+        tuned({"saving.least_times_beside": 0, "pipeline.least_cells": 0}),
         mock.patch.dict(get_runtime("auto").advice, ahead=True),
-        mock.patch.object(engine, "LEAST_CHAINED", 0),
         mock.patch.multiple(Chain, __init__=made, _begin=begun),
     ):
         yield seen

@@ -10,10 +10,10 @@ import pytest
 from aligning import needs_lanes
 from helpers import random_pair
 
-from pysw_cl.engines.reference import Matrices, ReferenceEngine, fill
-from pysw_cl.engines.wavefront.engine import WavefrontEngine
+from pysw_cl.engines.reference import Matrices, fill
+from pysw_cl.engines.registry import engine_for
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.plan import make_plan
+from pysw_cl.planning.parameters import Tuning, default_tuning
 from pysw_cl.scoring.precision import NEG
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import Codes, Pairs, View
@@ -38,23 +38,26 @@ PLANS: dict[str, dict[str, Any]] = {
     "scalar-ticketed": {**_SCALAR, "form": "ticketed", "B": 3},
     "scalar-two-phase": {**_SCALAR, "form": "two-phase", "B": 2},
 }
-ENGINES = ["reference", *PLANS]
+#: What makes each engine that the contract is checked for: a row each.
+ENGINES: dict[str, dict[str, Any]] = {"reference": {"engine": "reference"}, **PLANS}
 #: What cells are counted under: a lane set without its width.
 FAMILIES = {"vector": ("vector",), "vector32": ("vector",), "scalar32": ("scalar",)}
 FAMILIES |= {"packed": ("packed", "warp"), "warp32": ("warp",)}
 
-every_engine = pytest.mark.parametrize("name", ENGINES)
+every_engine = pytest.mark.parametrize("name", list(ENGINES))
+
+
+def make_engine(name: str) -> Engine:
+    """The engine of one of ENGINES, on the device that "auto" means; skips what it cannot run."""
+    lanes = ENGINES[name].get("lanes")
+    if lanes is not None:
+        needs_lanes(lanes)
+    return _engine(name, default_tuning())
 
 
 @cache
-def make_engine(name: str) -> Engine:
-    """The engine of one of ENGINES, on the device that "auto" means; skips what it cannot run."""
-    if name == "reference":
-        return ReferenceEngine()
-    runtime = get_runtime("auto")
-    if "lanes" in PLANS[name]:
-        needs_lanes(PLANS[name]["lanes"])
-    return WavefrontEngine(runtime, make_plan(runtime, PLANS[name]))
+def _engine(name: str, tuning: Tuning) -> Engine:
+    return engine_for("auto", ENGINES[name])
 
 
 def counted(name: str, cells: dict[str, int]) -> int:

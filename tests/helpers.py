@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
 from pysw_cl.drivers.traceback_state import Path
+from pysw_cl.planning import parameters
 from pysw_cl.results.cigar import Runs
 from pysw_cl.results.cigar_builder import PathReader
 from pysw_cl.scoring.scoring import NO_CODE, Scoring
@@ -209,3 +212,9 @@ def cases(draw: st.DrawFn, longest: int = 300) -> Case:
         lengths = draw(st.tuples(st.integers(1, longest), st.integers(1, longest)))
         query, target = random_pair(rng, size, *lengths)
     return Case(query, target, scoring)
+
+
+def tune(patch: pytest.MonkeyPatch, values: Mapping[str, Any]) -> None:
+    """Plans that are made in this test have other values of some parameters, by dotted name."""
+    tuning = parameters.default_tuning().with_values(values)
+    patch.setattr(parameters, "_defaults", [tuning])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,10 +10,10 @@ from aligning import sub_score
 from helpers import Case, FreeEnds, decode, random_pair, read_moves
 
 from pysw_cl.api.many import align_many_stats
-from pysw_cl.drivers import batch
 from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.engines.reference import ReferenceAlignment, align_reference
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.parameters import tuned
 from pysw_cl.results.alignment import Stats
 from pysw_cl.scoring.scoring import Scoring
 
@@ -92,7 +91,7 @@ def check(
     for output, forward in [(output, False) for output in outputs] + [("matches", True)]:
         if output not in outputs:
             continue
-        with mock.patch.object(batch, "COUNTED_CELLS", 0 if forward else 1 << 20):
+        with tuned({"pairs.counted_cells": 0 if forward else 1 << 20}):
             rows, cost = align_many_stats(
                 pairs,
                 mode=mode,

@@ -11,9 +11,8 @@ from unittest import mock
 import numpy as np
 
 import pysw_cl
-from pysw_cl.checkpoint import interval
-from pysw_cl.drivers import traceback
 from pysw_cl.errors import PyswError
+from pysw_cl.planning.parameters import tuned
 
 REFERENCE = {"engine": "reference", "tile_cells": 3000, "walk_cells": 1000}
 #: Tiles so small that a band pays for a pair of some hundreds of letters.
@@ -42,8 +41,8 @@ def tight() -> Iterator[None]:
     """Bands as small as the disk size allows, grids that cut small pairs up, walks saved often;
     nothing waits for a disk, because only processes die here."""
     with (
-        mock.patch.multiple(interval, LEAST_SECONDS=0, LEAST_TIMES=0, FILL_TIMES=0),
-        mock.patch.multiple(traceback, MOST_PIECES=5, LEAST_SIDE=20),
+        tuned({"saving.least_seconds": 0, "saving.least_times": 0, "saving.fill_times": 0}),
+        tuned({"traceback.pieces": 5, "traceback.least_side": 20}),
         mock.patch("os.fsync"),
     ):
         yield

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 from aligning import needs_lanes
+from helpers import tune
 from numpy.typing import NDArray
 from saving import key
 
 import pysw_cl
-from pysw_cl.drivers import speculative_traceback, traceback
-from pysw_cl.drivers import traceback_state as path_module
+from pysw_cl.drivers import traceback
 from pysw_cl.drivers.speculative_traceback import Ahead
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import SideBySide
 from pysw_cl.engines.wavefront.tile_batch_layout import TileSet
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.parameters import SPACE
 from pysw_cl.tiles.contract import Part
 
 PLANS: dict[str, dict[str, Any]] = {
@@ -89,16 +90,19 @@ def plan_of(lanes: str) -> dict[str, Any]:
 
 
 def constants(patch: pytest.MonkeyPatch, **more: Any) -> None:
-    """Every level and stage on pairs of a few thousand letters."""
-    values = {"SIDE": 128, "LEAST_SIDES": 2, "PRUNED_SIDE": 0, "SLACK": 20, "BEGUN": 8}
-    values |= {"LEAST_MARGIN": 20, "MARGIN": 1 / 16, "MOST_TILES": 1024}
-    for name, value in (values | more).items():
-        if name in ("PATH_BYTES", "SIDE_BYTES"):
-            patch.setattr(path_module, name, value)
-        else:
-            patch.setattr(traceback if name == "LEAST_SIDE" else speculative_traceback, name, value)
-    if "LEAST_SIDE" not in more:
-        patch.setattr(traceback, "LEAST_SIDE", 1100)
+    """Every level and stage on pairs of a few thousand letters; ``more``: other values of
+    "speculation" and "traceback"."""
+    values: dict[str, Any] = {"side": 128, "least_sides": 2, "pruned_side": 0, "slack": 20}
+    values |= {"begun": 8, "least_margin": 20, "margin": 1 / 16, "most_tiles": 1024}
+    values |= {"least_side": 1100, **more}
+    tune(patch, {named(name): value for name, value in values.items()})
+
+
+def named(name: str) -> str:
+    """A parameter by its dotted name."""
+    return next(
+        dotted for dotted in (f"speculation.{name}", f"traceback.{name}") if dotted in SPACE
+    )
 
 
 def text(codes: NDArray[Any], letters: str = "ACGT") -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import tune
 from saving import key
 from side_by_side import (
     Seen,
@@ -20,7 +21,7 @@ from side_by_side import (
 )
 
 import pysw_cl
-from pysw_cl.drivers import band_doubling, path_prediction
+from pysw_cl.drivers import path_prediction
 from pysw_cl.drivers.path_prediction import BandLines, Entry, SetLines, SweptLines
 
 
@@ -44,11 +45,11 @@ SCORINGS: list[dict[str, Any]] = [
 ]
 ODD: list[dict[str, Any]] = [
     {},
-    {"MARGIN": 0, "LEAST_MARGIN": 0, "SLACK": 0},
-    {"PATH_BYTES": 0, "SIDE_BYTES": 0},
-    {"MOST_TILES": 2, "SIDE": 300, "BEGUN": 64},
-    {"PATH_BYTES": 1 << 20, "SIDE_BYTES": 20, "LEAST_SIDE": 400},
-    {"LEAST_MARGIN": 1, "PRUNED_SIDE": 700},
+    {"margin": 0, "least_margin": 0, "slack": 0},
+    {"path_bytes": 0, "side_bytes": 0},
+    {"most_tiles": 2, "side": 300, "begun": 64},
+    {"path_bytes": 1 << 20, "side_bytes": 20, "least_side": 400},
+    {"least_margin": 1, "pruned_side": 700},
 ]
 
 
@@ -74,8 +75,7 @@ def test_paths_are_those_of_tiles_one_by_one(
 def test_paths_in_a_band(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the band keeps is rows only, and nothing to the left of its tiles."""
     plan, rng = plan_of(lanes), np.random.default_rng(11)
-    monkeypatch.setattr(band_doubling, "LEAST_ROWS", 128)
-    monkeypatch.setattr(band_doubling, "MOST_TRIED", 0.7)
+    tune(monkeypatch, {"band.least_rows": 128, "band.most_tried": 0.7})
     bands = 0
 
     def lines(*args: Any) -> BandLines:
@@ -85,7 +85,7 @@ def test_paths_in_a_band(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(path_prediction, "BandLines", lines)
     for k in range(24):
-        constants(monkeypatch, **{**ODD[k % len(ODD)], "SIDE": 128})
+        constants(monkeypatch, **{**ODD[k % len(ODD)], "side": 128})
         a, b = pairs(("similar", "few letters", "repeats")[k % 3], rng, 2300 + 100 * k)
         how: dict[str, Any] = {"mode": "global", **SCORINGS[k // 2 % len(SCORINGS)]}
         how["free_ends"] = (False, k % 5 == 4, False, False)
@@ -105,7 +105,7 @@ def test_a_guess_that_is_wrong(
     one comes to a tile that was pruned for the other, with too low a score (``slack`` 0) or too far
     away."""
     plan, rng = plan_of(lanes), np.random.default_rng(1)
-    constants(monkeypatch, LEAST_SIDE=1500, SLACK=slack, SIDE=side)
+    constants(monkeypatch, least_side=1500, slack=slack, side=side)
     strip = plan["T"] * plan["alpha"]
     cut = -(-1500 // strip) * strip
     query = rng.integers(0, 4, 3000)
@@ -141,10 +141,10 @@ def test_guesses_of_any_kind(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyP
 
     for kind in (SweptLines, SetLines):
         monkeypatch.setattr(kind, "entry", guessing(kind))
-    monkeypatch.setattr(band_doubling, "LEAST_ROWS", 128)
+    tune(monkeypatch, {"band.least_rows": 128})
     for k in range(18):
         slack = int(rng.choice([0, 10, 1024]))
-        constants(monkeypatch, SLACK=slack, LEAST_SIDE=int(rng.choice([600, 1500])))
+        constants(monkeypatch, slack=slack, least_side=int(rng.choice([600, 1500])))
         a, b = pairs(KINDS[k % 4], rng, int(rng.integers(2300, 6000)))
         mode = (MODES[0], MODES[2], {"mode": "global", "max_cost": 1500})[k % 3]
         both(seen, a, b, plan, **mode, **SCORINGS[k % len(SCORINGS)])
@@ -169,7 +169,7 @@ def test_a_path_that_ends_just_behind_a_cut(
 ) -> None:
     """Tiles, which reach a little beyond the guess, do not reach beyond the path's end."""
     plan, rng = plan_of(lanes), np.random.default_rng(2)
-    constants(monkeypatch, LEAST_SIDE=1500)
+    constants(monkeypatch, least_side=1500)
     a = rng.integers(0, 4, 1545)
     q, t = (np.concatenate([a, rng.integers(0, 4, length)]) for length in (1455, 1000))
     query, target = (text(t), text(q)) if across else (text(q), text(t))

@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import tune
 from side_by_side import HOW, constants, every_plan, pairs, plan_of, text, watched
 
 import pysw_cl
-from pysw_cl.drivers import traceback
-from pysw_cl.drivers.speculative_traceback import MOST_TILES, Ahead
+from pysw_cl.drivers.speculative_traceback import Ahead
+from pysw_cl.planning.parameters import default_tuning
 
 #: Scores beside which what pruned tiles leave (4,096 below what may matter) is little.
 LARGE: dict[str, Any] = {"sub_score": (20, -60), "gap_cost": (60, 40)}
 #: The first level is pruned and those inside it are not.
-LEVELS = {"SIDE": 64, "PRUNED_SIDE": 2000, "LEAST_SIDE": 64, "LEAST_MARGIN": 16, "MARGIN": 1 / 256}
+LEVELS = {"side": 64, "pruned_side": 2000, "least_side": 64, "least_margin": 16, "margin": 1 / 256}
 
 
 @every_plan
@@ -27,7 +28,7 @@ def test_guesses_go_on_along_edges_of_pruned_tiles(
     plan = plan_of(lanes)
     seen = watched(monkeypatch)
     constants(monkeypatch, **LEVELS)
-    monkeypatch.setattr(traceback, "MOST_PIECES", 4)
+    tune(monkeypatch, {"traceback.pieces": 4})
     a, b = pairs("similar", np.random.default_rng(3), 20_000)
     found = pysw_cl.align(a, b, plan=plan, **LARGE, **HOW)
     assert found.rescore() == found.score > 300_000
@@ -42,7 +43,7 @@ def test_a_launch_that_was_right_is_not_followed_by_a_small_one(
     """Where memory ends launches, not guesses, as many tiles go into the next ones as before."""
     plan = plan_of(lanes)
     seen = watched(monkeypatch)
-    constants(monkeypatch, **LEVELS, FIRST_CELLS=6, CELLS=6, PATH_BYTES=0, SIDE_BYTES=60)
+    constants(monkeypatch, **LEVELS, first_cells=6, cells=6, path_bytes=0, side_bytes=60)
     most: list[int] = []
     parts = Ahead._parts
 
@@ -57,4 +58,4 @@ def test_a_launch_that_was_right_is_not_followed_by_a_small_one(
     found = pysw_cl.align(text(a), text(b), plan=plan, **LARGE, **HOW)
     assert found.cigar == "20000="
     assert seen.walked > 4 and not seen.alone  # several launches of a level, each right
-    assert len(most) and min(most) == MOST_TILES
+    assert len(most) and min(most) == default_tuning().speculation.most_tiles

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import tune
 from saving import key
 from side_by_side import (
     HOW,
@@ -20,11 +21,11 @@ from side_by_side import (
 )
 
 import pysw_cl
-from pysw_cl.checkpoint import interval
 from pysw_cl.drivers.traceback_state import path_bytes
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import SideBySide
 from pysw_cl.errors import DeviceError
+from pysw_cl.planning.parameters import default_tuning
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
 @every_plan
 def test_progress_never_falls(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(lanes)
-    constants(monkeypatch, MOST_TILES=3)
+    constants(monkeypatch, most_tiles=3)
     told: list[tuple[int, int]] = []
     a, b = related(np.random.default_rng(4), 4000)
     pysw_cl.align(a, b, plan=plan, progress=lambda *now: told.append(now), **HOW)
@@ -52,7 +53,7 @@ def test_an_interrupt_gives_the_memory_back(
     lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = plan_of(lanes)
-    constants(monkeypatch, MOST_TILES=3)
+    constants(monkeypatch, most_tiles=3)
     a, b = related(np.random.default_rng(4), 4000)
 
     def progress(done: int, total: int) -> None:
@@ -95,7 +96,7 @@ def test_where_memory_lacks_tiles_go_one_by_one(
     name: str, calls: int, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = plan_of("vector")
-    constants(monkeypatch, MOST_TILES=3)
+    constants(monkeypatch, most_tiles=3)
     a, b = related(np.random.default_rng(4), 4000)
     wanted = pysw_cl.align(a, b, plan=plan, **HOW)
     assert seen.alone < 3
@@ -112,7 +113,7 @@ def test_memory_stays_below_its_limit(
     lanes: str, limit: tuple[int, int], seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = plan_of(lanes)
-    constants(monkeypatch, PATH_BYTES=limit[0], SIDE_BYTES=limit[1])
+    constants(monkeypatch, path_bytes=limit[0], side_bytes=limit[1])
     rng = np.random.default_rng(4)
     a, b = related(rng, 6000)
     held: list[int] = []
@@ -125,7 +126,7 @@ def test_memory_stays_below_its_limit(
     monkeypatch.setattr(WavefrontEngine, "took", counted)
     found = pysw_cl.align(a, b, plan=plan, **HOW)
     assert seen.walked and not seen.alone
-    assert found.stats.device_bytes <= path_bytes(len(a), len(b))
+    assert found.stats.device_bytes <= path_bytes(default_tuning().traceback, len(a), len(b))
     # the first grid is on the device all the time, at least one row and one column, packed
     assert 3 * (len(a) + len(b)) <= held[-1] <= max(held) <= found.stats.device_bytes
 
@@ -159,9 +160,8 @@ def test_a_walk_that_is_saved_goes_on_where_it_was(
 ) -> None:
     """Each part of it is saved, and a later run begins behind the last one."""
     plan = plan_of(lanes)
-    constants(monkeypatch, MOST_TILES=3)
-    for name, value in {"LEAST_SECONDS": 0, "LEAST_TIMES": 0}.items():
-        monkeypatch.setattr(interval, name, value)
+    constants(monkeypatch, most_tiles=3)
+    tune(monkeypatch, {"saving.least_seconds": 0, "saving.least_times": 0})
     a, b = related(np.random.default_rng(4), 4000)
     wanted = pysw_cl.align(a, b, plan=plan, **HOW)
     parts = seen.walked

@@ -18,6 +18,7 @@ from helpers import (
     mutated,
     random_pair,
     random_scoring,
+    tune,
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -25,13 +26,13 @@ from hypothesis import strategies as st
 import pysw_cl
 from pysw_cl.cli import main as cli
 from pysw_cl.drivers import band_doubling
-from pysw_cl.drivers import traceback_state as path_module
 from pysw_cl.drivers.band_bound import Band, Reach
 from pysw_cl.drivers.problem import FreeEnds as Free
 from pysw_cl.drivers.problem import Problem
 from pysw_cl.drivers.progress import rising
 from pysw_cl.engines.reference import _border, fill
 from pysw_cl.errors import InputError
+from pysw_cl.planning.parameters import BandTuning
 from pysw_cl.scoring.precision import NEG, REACH
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.edges import Edge
@@ -264,7 +265,7 @@ def test_bands_that_stop(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
             return on
 
     monkeypatch.setattr(band_doubling, "Band", Watched)
-    monkeypatch.setattr(band_doubling, "MOST_WASTE", 0)
+    tune(monkeypatch, {"band.most_waste": 0})
     options: dict[str, Any] = {"mode": "global", "sub_score": (1, -3), "gap_cost": (3, 2)}
     for k, (length, tile) in enumerate([(400, 300), (800, 1000)]):
         query = dna(20 + k, length)
@@ -274,7 +275,7 @@ def test_bands_that_stop(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = pysw_cl.align(query, target, plan=plan, max_cost=None, **options)
         assert what_is(found) == what_is(whole)
         cells = pysw_cl.align(query, target, plan=plan, output="score", **options).stats.total_cells
-        tried = 0.35 if share <= 0.1 else 1 + band_doubling.MOST_TRIED if share < 1 else 1.05
+        tried = 0.35 if share <= 0.1 else 1 + BandTuning().most_tried if share < 1 else 1.05
         assert cells <= tried * len(query) * len(target)
     assert bool(stopped) == (share > 0.02)
 
@@ -295,8 +296,7 @@ def test_rows_of_a_band_fit_a_paths_memory(monkeypatch: pytest.MonkeyPatch) -> N
     options: dict[str, Any] = {"mode": "global", "plan": {"engine": "reference", "tile_cells": 900}}
     wanted = pysw_cl.align(query, target, **options)
     assert wanted.stats.pruned > 0
-    monkeypatch.setattr(path_module, "PATH_BYTES", 0)
-    monkeypatch.setattr(path_module, "SIDE_BYTES", 8)
+    tune(monkeypatch, {"traceback.path_bytes": 0, "traceback.side_bytes": 8})
     found = pysw_cl.align(query, target, **options)
     assert what_is(found) == what_is(wanted)
     assert found.stats.total_cells >= len(query) * len(target)
@@ -380,12 +380,12 @@ def test_half_scores() -> None:
     assert found.stats.pruned > 0
 
 
-@pytest.mark.parametrize("covered", [band_doubling.MOST_COVERED, band_doubling.MOST_BESIDE_PRUNING])
+@pytest.mark.parametrize("covered", [BandTuning().most_covered, BandTuning().most_beside_pruning])
 def test_progress_never_falls_and_ends_at_all_cells(
     covered: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a band those of the matrix, else those for the path as well."""
-    monkeypatch.setattr(band_doubling, "MOST_BESIDE_PRUNING", covered)
+    tune(monkeypatch, {"band.most_beside_pruning": covered})
     text = dna(9, 240)
     for other in (changed(text, 1, 0.03, (5, 9)), dna(10, 230)):
         told: list[tuple[int, int]] = []
@@ -398,7 +398,7 @@ def test_progress_never_falls_and_ends_at_all_cells(
         )
         assert told == sorted(told)
         assert told[-1][0] == told[-1][1]
-        if covered == band_doubling.MOST_COVERED:
+        if covered == BandTuning().most_covered:
             assert told[-1] == (len(text) * len(other),) * 2
 
     def stop(done: int, total: int) -> None:

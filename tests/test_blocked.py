@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from contract_engines import assert_tile, make_engine, random_job, random_pairs
-from helpers import match_scoring, random_scoring
+from helpers import match_scoring, random_scoring, tune
 
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.schedule_checker import CountingEngine
@@ -91,7 +91,7 @@ def test_walks(name: str, local: bool) -> None:
 @pytest.mark.parametrize("across", [True, False], ids=["rows", "columns"])
 def test_several_best(name: str, across: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where so many cells are equal that a tile is halved, its pairs go with their halves."""
-    monkeypatch.setattr(wavefront, "LEAST_HITS", 4)
+    tune(monkeypatch, {"engine.least_hits": 4})
     rng = np.random.default_rng(4)
     m, n = (30, 17) if across else (1, 60)
     job = random_job(rng, m, n, SCORING, True, best=True, count=5)

@@ -83,7 +83,7 @@ def test_a_wrong_result_is_seen_and_made_small(
         [["GATTACAGATTACAGATTACA" * 3, "GATTACAGACCCTACAGATTTACA" * 3]],
         {"mode": "global", "strand": "plus", "output": "score"},
         {"B": 2},
-        {"pysw_cl.drivers.band_doubling.LEAST_ROWS": 16},
+        {"band.least_rows": 16},
     )
     assert bench.check(case, "auto", "auto").kind == "same"
     monkeypatch.setattr(pysw_cl, "align", wrong)
@@ -91,7 +91,7 @@ def test_a_wrong_result_is_seen_and_made_small(
     assert outcome.kind == "different"
     assert outcome.message.startswith("result 0: score ")
     small = bench.shrunk(case, lambda one: bench.check(one, "auto", "auto").wrong, 60)
-    assert (small.plan, small.constants) == ({}, {})
+    assert (small.plan, small.tuning) == ({}, {})
     assert small.pairs[0][1] == "CCC"
     assert len(small.pairs[0][0]) == 1
     found = bench.Found(outcome.kind, outcome.message, case, small)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from chaining import Seen, both, by_size, chains, every_plan, least_rows, letters, plan_of
 from contract_engines import assert_edge, assert_tile, make_engine, random_job
-from helpers import match_scoring
+from helpers import match_scoring, tune
 from saving import MODES, turned
 
 from pysw_cl.engines.wavefront import chain as chain_module
@@ -405,7 +405,7 @@ def test_little_memory(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_more_tiles_than_a_chain_has_tickets_for(
     seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chain_module, "MOST_TILES", 4)
+    tune(monkeypatch, {"pipeline.most_tiles": 4})
     rng, engine = np.random.default_rng(18), make_engine("narrow-ticketed")
     assert isinstance(engine, WavefrontEngine)
     job = random_job(rng, 400, 150, DNA, True, best=True)

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import tune
 from saving import TINY, Enough, interrupted, key, message, related, stop_at, turned
 
 import pysw_cl
 from pysw_cl.cli import main as cli
-from pysw_cl.drivers import band_doubling
 from pysw_cl.errors import Stopped
+from pysw_cl.planning.parameters import BandTuning
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -31,7 +32,7 @@ def test_interrupted_anywhere(
     tmp_path: Path, free_ends: Any, max_cost: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ended again and again: no tile is computed twice, and nothing but the band."""
-    monkeypatch.setattr(band_doubling, "MOST_BESIDE_PRUNING", band_doubling.MOST_COVERED)
+    tune(monkeypatch, {"band.most_beside_pruning": BandTuning().most_covered})
     a, b = related()
     for output in ("path", "score"):
         how = options(free_ends=free_ends, max_cost=max_cost, output=output)

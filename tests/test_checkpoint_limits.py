@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import tune
 from saving import (
     REFERENCE,
     Enough,
@@ -21,9 +22,10 @@ from saving import (
 )
 
 import pysw_cl
-from pysw_cl.checkpoint import container, interval
+from pysw_cl.checkpoint import container
 from pysw_cl.drivers.traceback import grid_places, most_pieces
 from pysw_cl.errors import CheckpointError, InputError, PlanError, Stopped
+from pysw_cl.planning.parameters import SavingTuning, TracebackTuning
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -181,13 +183,13 @@ def test_rows_fill_the_disk_size(tmp_path: Path) -> None:
 def test_rows_as_far_apart_as_saving_is_cheap(tmp_path: Path, monkeypatch: Any) -> None:
     """Bands last some time, but grow step by step, because pruning may have made one fast."""
     a, b = pair(600)
-    monkeypatch.setattr(interval, "LEAST_SECONDS", 2.0)
+    tune(monkeypatch, {"saving.least_seconds": 2.0})
     pysw_cl.align(a, b, output="score", checkpoint=tmp_path, plan=REFERENCE)
     bands = [path.name.split("-")[1:] for path in rows(tmp_path)]
     heights = [int(end) - int(start) for start, end in bands]
-    assert heights[0] == -(-600 // interval.MOST_ROWS) and sum(heights) == 600
+    assert heights[0] == -(-600 // SavingTuning().most_rows) and sum(heights) == 600
     for before, height in pairwise(heights):
-        assert before < height <= 2 * interval.MOST_GROWTH * before or height == heights[-1]
+        assert before < height <= 2 * SavingTuning().most_growth * before or height == heights[-1]
 
 
 # Stopping
@@ -221,8 +223,9 @@ def test_a_grid_in_memory_is_bounded() -> None:
         for n in (1, 10**6, 3 * 10**8):
             sides, total = (m, n), 8 * n + 4 * (m + n)
             for _ in range(3):
-                most = most_pieces(*sides)
-                pieces = [len(grid_places(side, 1600, most)) - 1 for side in sides]
+                tuning = TracebackTuning()
+                most = most_pieces(tuning, *sides)
+                pieces = [len(grid_places(tuning, side, 1600, most)) - 1 for side in sides]
                 total += 8 * ((pieces[0] - 1) * sides[1] + (pieces[1] - 1) * sides[0])
                 sides = tuple(-(-side // k) for side, k in zip(sides, pieces, strict=True))  # type: ignore[assignment]
             assert total <= 100 * (m + n) + 500_000_000, (m, n, total)

@@ -19,6 +19,7 @@ from pysw_cl.checkpoint.container import SealedFile
 from pysw_cl.checkpoint.edges import SavedBand
 from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.engines import reference
+from pysw_cl.planning.parameters import tuned
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.tiles.tile import Area
 from pysw_cl.tiles.tile_map import MOST, TileMap
@@ -68,8 +69,7 @@ def test_one_band_has_the_map_of_a_plain_run(tmp_path: Path, mode: str, strand: 
     plain = pysw_cl.align(turned(a), b, **how)
     del how["max_cost"]
     with (
-        mock.patch("pysw_cl.checkpoint.interval.MOST_ROWS", 1),
-        mock.patch("pysw_cl.checkpoint.interval.FILL_TIMES", 1 << 30),
+        tuned({"saving.most_rows": 1, "saving.fill_times": 1 << 30}),
     ):
         found = pysw_cl.align(turned(a), b, checkpoint=tmp_path, **how)
     assert found.tiles is not None

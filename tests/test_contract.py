@@ -27,10 +27,9 @@ from contract_engines import (
     row_of,
     run_sweep,
 )
-from helpers import match_scoring, random_pair, random_scoring
+from helpers import match_scoring, random_pair, random_scoring, tune
 
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.errors import InternalError
 from pysw_cl.scoring.precision import NEG, REACH
 from pysw_cl.sequences.view import Codes, View
@@ -357,7 +356,7 @@ def test_several_best_of_all_cells(name: str, local: bool) -> None:
 
 def test_more_equal_cells_than_the_list_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The threshold rises, or the list grows where it cannot, until the k best are known."""
-    monkeypatch.setattr(wavefront, "LEAST_HITS", 4)
+    tune(monkeypatch, {"engine.least_hits": 4})
     for name in ("default", "reference"):
         check_want(name, True, "all", (2, 5), seed=12)
 

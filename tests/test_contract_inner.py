@@ -17,10 +17,9 @@ from contract_engines import (
     random_job,
     random_pairs,
 )
-from helpers import match_scoring, random_codes, random_scoring
+from helpers import match_scoring, random_codes, random_scoring, tune
 from widths import DNA, SMALL, engine_of, made_job
 
-from pysw_cl.drivers import traceback
 from pysw_cl.drivers.find_end import find_end
 from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.drivers.traceback import grid_places, walk_back
@@ -200,7 +199,7 @@ def test_too_little_memory_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_several_best_cells_with_inner_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the list is too short the tile is halved, its inner rows and columns with it."""
-    monkeypatch.setattr(wavefront, "LEAST_HITS", 4)
+    tune(monkeypatch, {"engine.least_hits": 4})
     rng = np.random.default_rng(8)
     for _ in range(4):
         job = random_job(rng, 40, 50, match_scoring(1, 0, 0, 1), True, best=True, count=3)
@@ -285,13 +284,14 @@ def wavefront_runtime() -> Any:
 @pytest.mark.parametrize("mode", ["local", "global"])
 def test_a_path_takes_one_launch_for_its_grid(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All rows and columns of a path's grid come from one tile; the path is the canonical one."""
-    monkeypatch.setattr(traceback, "LEAST_SIDE", 24)
+    tune(monkeypatch, {"traceback.least_side": 24})
     rng = np.random.default_rng(11)
     query = random_codes(rng, 250, 4)
     target = np.concatenate((query[:90], query[131:], random_codes(rng, 30, 4)))
     m, n, engine = len(query), len(target), make_engine("narrow-ticketed")
     problem = Problem(View(query), View(target), SCORING, mode, FreeEnds())
-    places = grid_places(m, engine.strip_rows(m, n)), grid_places(n, 1)
+    tuning = engine.plan.tuning.traceback
+    places = grid_places(tuning, m, engine.strip_rows(m, n)), grid_places(tuning, n, 1)
     assert min(map(len, places)) > 5
     grid = SavedGrid.over(problem.edges, *places)
     end, result = find_end(engine, problem, edges=grid.saving(), prune=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,10 +13,11 @@ from many import LANES, OUTPUTS, as_text, check, options, random_pairs, skip_lan
 
 import pysw_cl
 from pysw_cl.api.many import align_many_stats
-from pysw_cl.drivers import batch, batch_layout
+from pysw_cl.drivers import batch_layout
 from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.errors import InputError, RangeError, ScoringError, SequenceError
 from pysw_cl.opencl.resources import kernel_source
+from pysw_cl.planning.parameters import tuned
 from pysw_cl.sequences.sequence import Sequence
 
 SIZES = [(1, 60), (5, 30), (40, 12), (100, 30), (70, 60)]
@@ -146,9 +146,9 @@ def test_cuts_do_not_matter(output: str) -> None:
     pairs, scoring = mixed(rng)
     given = {"output": output, **options(scoring)}
     expected = pysw_cl.align_many(pairs, **given)
-    small = {"PAIRS_ON_CPU": 37, "PAIRS_ON_GPU": 37, "MOST_LETTERS": 1000}
-    small |= {"MOVES_ON_CPU": 1 << 14, "MOVES_ON_GPU": 1 << 14, "COUNTED_CELLS": 3000}
-    with mock.patch.multiple(batch, **small):
+    small = {"pairs.cpu_pairs": 37, "pairs.gpu_pairs": 37, "pairs.most_letters": 1000}
+    small |= {"pairs.cpu_moves": 1 << 14, "pairs.gpu_moves": 1 << 14, "pairs.counted_cells": 3000}
+    with tuned(small):
         assert (pysw_cl.align_many(pairs, **given) == expected).all()
     order = rng.permutation(len(pairs))
     again = pysw_cl.align_many([pairs[k] for k in order], **given)
@@ -162,11 +162,11 @@ def test_large_pairs_are_aligned_alone(output: str) -> None:
     given = {"output": output, **options(scoring)}
     expected, stats = align_many_stats(pairs, **given)
     assert {kind.split("/")[0] for kind in stats.cells} == {"batch"}
-    with mock.patch.object(batch, "LONGEST", 80):
+    with tuned({"pairs.longest": 80}):
         long, stats = align_many_stats(pairs, **given)
     assert (long == expected).all()
     assert {kind.split("/")[0] for kind in stats.cells} == {"batch", "wavefront"}
-    with mock.patch.multiple(batch, ALONE_CELLS=3000, MATES_ON_CPU=90, MATES_ON_GPU=90):
+    with tuned({"pairs.alone_cells": 3000, "pairs.cpu_mates": 90, "pairs.gpu_mates": 90}):
         lonely, stats = align_many_stats(pairs, **given)
     assert (lonely == expected).all()
     assert {kind.split("/")[0] for kind in stats.cells} == {"batch", "wavefront"}
@@ -244,7 +244,7 @@ def test_errors_of_options() -> None:
 
 
 def test_wrong_letters_of_a_long_pair() -> None:
-    with mock.patch.object(batch, "LONGEST", 10):
+    with tuned({"pairs.longest": 10}):
         fails(SequenceError, "^pair 1: letter 'J'", [("A", "A"), ("A" * 20 + "J", "A")])
 
 
@@ -254,7 +254,7 @@ def test_progress(engine: str) -> None:
     total = sum(len(a) * len(b) for a, b in pairs)
     seen: list[tuple[int, int]] = []
     given: dict[str, Any] = {"plan": {"engine": engine}, **options(scoring)}
-    with mock.patch.multiple(batch, PAIRS_ON_CPU=50, PAIRS_ON_GPU=50, ALONE_CELLS=7000):
+    with tuned({"pairs.cpu_pairs": 50, "pairs.gpu_pairs": 50, "pairs.alone_cells": 7000}):
         pysw_cl.align_many(pairs, progress=lambda *p: seen.append(p), **given)
     assert seen == sorted(seen)
     assert len(seen) > 4

@@ -10,6 +10,7 @@ import pytest
 
 from pysw_cl.checkpoint import interval
 from pysw_cl.checkpoint.interval import Pace
+from pysw_cl.planning.parameters import SavingTuning
 
 GIB = 1 << 30
 
@@ -44,7 +45,7 @@ class Run:
 
 def test_a_slow_device_gets_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     heights = Run(monkeypatch, 5_000_000, 5_000_000, 4e9).heights(1_500_000)
-    assert 120 <= len(heights) <= interval.MOST_ROWS
+    assert 120 <= len(heights) <= SavingTuning().most_rows
 
 
 def test_a_fast_device_gets_few(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +106,7 @@ def test_little_is_waited_for_in_a_chain(monkeypatch: pytest.MonkeyPatch) -> Non
     run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
     run.pace.chained((12_000, 12_000))
     heights = run.heights(1_500_000, begun=7)
-    assert min(heights[:-1]) >= 5_000_000 / interval.MOST_ROWS and max(heights) <= 60_000
+    assert min(heights[:-1]) >= 5_000_000 / SavingTuning().most_rows and max(heights) <= 60_000
 
 
 def test_a_chain_waits_for_the_writer(monkeypatch: pytest.MonkeyPatch) -> None:

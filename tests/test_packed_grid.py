@@ -13,15 +13,14 @@ from saving import key
 from side_by_side import HOW, constants, every_plan, pairs, plan_of, related, watched
 
 import pysw_cl
-from pysw_cl.drivers import traceback
-from pysw_cl.drivers import traceback_state as path_module
 from pysw_cl.drivers.speculative_traceback import Ahead
-from pysw_cl.drivers.traceback import GRID_SHARE, most_pieces
+from pysw_cl.drivers.traceback import most_pieces
 from pysw_cl.drivers.traceback_state import path_bytes
 from pysw_cl.engines.wavefront.compressed_edge import PACKED_BYTES, PackedEdge, holds
 from pysw_cl.engines.wavefront.engine import WavefrontEdgeCompression, WavefrontEngine
 from pysw_cl.errors import DeviceError
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.parameters import TracebackTuning, default_tuning
 from pysw_cl.planning.plan import make_plan
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.view import View
@@ -154,13 +153,10 @@ def test_a_device_with_little_memory_packs_nothing() -> None:
 @pytest.mark.parametrize("m", [10**4, 3 * 10**6, 33 * 10**6, 10**9])
 @pytest.mark.parametrize("n", [10**4, 3 * 10**6, 47 * 10**6, 10**9])
 @pytest.mark.parametrize("limit", [(500_000_000, 100), (0, 100), (0, 172), (0, 20), (1 << 20, 40)])
-def test_pieces_of_a_packed_grid(
-    m: int, n: int, limit: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_of_a_packed_grid(m: int, n: int, limit: tuple[int, int]) -> None:
     """They keep to what a path may take while they are computed, packed and read."""
-    for name, value in zip(("PATH_BYTES", "SIDE_BYTES"), limit, strict=True):
-        monkeypatch.setattr(path_module, name, value)
-    most, each = path_bytes(m, n), most_pieces(m, n, PACKED_BYTES) - 1
+    tuning = TracebackTuning(path_bytes=limit[0], side_bytes=limit[1])
+    most, each = path_bytes(tuning, m, n), most_pieces(tuning, m, n, PACKED_BYTES) - 1
     rows, columns, bus = 8 * each * n, 8 * each * m, 2 * 8 * n
     less = PACKED_BYTES / 8
     peak = max(
@@ -168,14 +164,14 @@ def test_pieces_of_a_packed_grid(
         columns + less * (rows + columns),  # columns are
     )
     assert each == 1 or peak <= 0.97 * most
-    assert each == 1 or less * (rows + columns) <= GRID_SHARE * most
+    assert each == 1 or less * (rows + columns) <= tuning.grid_share * most
     more = each + 1
     if 1 < each < 15:  # one more would be too much
         parts = peak - bus * (rows + columns + bus + less * rows == peak)
         too_much = parts / each * more + bus > 0.95 * most
-        assert too_much or less * (rows + columns) / each * more > GRID_SHARE * most
+        assert too_much or less * (rows + columns) / each * more > tuning.grid_share * most
     if limit[1] >= 100:
-        assert most_pieces(m, n) <= each + 1
+        assert most_pieces(tuning, m, n) <= each + 1
 
 
 @every_plan
@@ -186,7 +182,7 @@ def test_memory_stays_below_its_limit(
     """Of wide and tall matrices, too, and where nothing could be packed."""
     plan, rng = plan_of(lanes), np.random.default_rng(4)
     watched(monkeypatch)
-    constants(monkeypatch, PATH_BYTES=400_000, SIDE_BYTES=150, LEAST_SIDE=100)
+    constants(monkeypatch, path_bytes=400_000, side_bytes=150, least_side=100)
     grids: list[StartGrid] = []
     packed = SavedGrid.compressed
 
@@ -204,9 +200,10 @@ def test_memory_stays_below_its_limit(
     monkeypatch.setattr(Ahead, "__init__", seen_init)
     a, b = related(rng, max(shape))
     a, b = a[: shape[0]], b[: shape[1]]
-    limit = path_bytes(len(a), len(b))
+    tuning = default_tuning().traceback
+    limit = path_bytes(tuning, len(a), len(b))
     found = pysw_cl.align(a, b, plan=plan, **HOW)
-    assert len(grids[0].columns) > most_pieces(len(a), len(b)) - 1
+    assert len(grids[0].columns) > most_pieces(tuning, len(a), len(b)) - 1
     assert all(isinstance(edge, PackedEdge) for edge in grids[0].columns.values())
     assert found.stats.device_bytes <= limit
     monkeypatch.setattr(WavefrontEdgeCompression, "compressed", lambda *_: None)
@@ -235,7 +232,7 @@ def test_paths_are_the_same_with_a_packed_grid(
     """By tiles side by side, and one by one."""
     plan, rng = plan_of(lanes), np.random.default_rng(9)
     watched(monkeypatch)
-    constants(monkeypatch, PATH_BYTES=0, SIDE_BYTES=60, LEAST_SIDE=200)
+    constants(monkeypatch, path_bytes=0, side_bytes=60, least_side=200)
     if not side_by_side:
         monkeypatch.setattr(WavefrontEngine, "tile_batches", None)
     made: list[int] = []
@@ -262,4 +259,4 @@ def test_paths_are_the_same_with_a_packed_grid(
             with monkeypatch.context() as patch:
                 patch.setattr(WavefrontEdgeCompression, "fits", lambda *_: False)
                 assert key(pysw_cl.align(a, b, **options)) == key(found), (a, b, options)
-            assert traceback.most_pieces(len(a), len(b), PACKED_BYTES) > 2
+            assert most_pieces(default_tuning().traceback, len(a), len(b), PACKED_BYTES) > 2

@@ -192,7 +192,7 @@ def test_beside_the_walk(lanes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was walked is read while tiles are computed, and little is left at the end."""
     plan = plan_of(lanes)
     seen: Seen = watched(monkeypatch)
-    constants(monkeypatch, MOST_TILES=2, SIDE=300)
+    constants(monkeypatch, most_tiles=2, side=300)
     monkeypatch.setattr(tile_batch, "running", lambda runtime, event: True)
     looks: list[int] = []
     look = PathReader.look

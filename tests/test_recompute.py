@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import tune
 
 import pysw_cl
 from pysw_cl.api.many import align_many_stats
@@ -18,7 +19,6 @@ from pysw_cl.cli import main as cli
 from pysw_cl.drivers import batch
 from pysw_cl.drivers.recompute import checked
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.engines.wavefront import engine as engine_module
 from pysw_cl.engines.wavefront.device_traceback import DeviceDirections
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import DeviceError, InternalError, RecomputedWarning, Stopped
@@ -60,11 +60,11 @@ def key(found: pysw_cl.Alignment) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("mode", ["local", "global"])
-@pytest.mark.parametrize("cells", [engine_module.REFERENCE_CELLS, 0])
+@pytest.mark.parametrize("cells", [1 << 22, 0])
 def test_by_the_reference_or_by_two_phases(
     mode: str, cells: int, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "REFERENCE_CELLS", cells)
+    tune(monkeypatch, {"engine.recomputed_cells": cells})
     told: list[float] = []
     with pytest.warns(RecomputedWarning, match=r"the path scores|consumes") as warned:
         found = pysw_cl.align(
@@ -86,7 +86,7 @@ def test_by_the_reference_or_by_two_phases(
 
 
 def test_a_second_failure_is_an_error(faults: Faults, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "REFERENCE_CELLS", 0)
+    tune(monkeypatch, {"engine.recomputed_cells": 0})
     faults.left = 2
     with pytest.raises(InternalError, match=r"the path scores|consumes"):
         pysw_cl.align(QUERY, TARGET, plan=PLAN, device="auto")
@@ -96,7 +96,7 @@ def test_a_second_failure_is_an_error(faults: Faults, monkeypatch: pytest.Monkey
 def test_errors_of_the_second_way_name_the_first(
     faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "REFERENCE_CELLS", 0)
+    tune(monkeypatch, {"engine.recomputed_cells": 0})
     start = WavefrontEngine.another
 
     def lacks_memory(self: WavefrontEngine, cells: int) -> Any:

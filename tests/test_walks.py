@@ -13,7 +13,7 @@ from aligning import needs_lanes
 from contract_engines import random_job
 from helpers import match_scoring, mutated, random_scoring
 
-from pysw_cl.drivers.traceback import LEAST_SIDE, grid_places
+from pysw_cl.drivers.traceback import grid_places
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront.device_traceback import DeviceDirections
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
@@ -21,6 +21,7 @@ from pysw_cl.engines.wavefront.tile import moves_bytes
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import DEFAULTS
 from pysw_cl.planning.geometry import fit
+from pysw_cl.planning.parameters import TracebackTuning
 from pysw_cl.planning.plan import Plan, default_plan, make_plan
 from pysw_cl.tiles.tile import Directions, TileJob, Walk
 
@@ -181,9 +182,9 @@ def test_finer_grids_are_no_finer_than_tiles_need() -> None:
         (20_000, 8192, 2),
         (9, 8192, 1),
     ]:
-        places = grid_places(length, 64, None, least)
+        places = grid_places(TracebackTuning(), length, 64, None, least)
         assert len(places) - 1 == pieces
-        assert pieces == 1 or places[1] >= max(least, LEAST_SIDE)
+        assert pieces == 1 or places[1] >= max(least, TracebackTuning().least_side)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 from helpers import mutated
 
 import pysw_cl
-from pysw_cl.tiles import slabs
-from pysw_cl.tiles.slabs import tile_shape
+from pysw_cl.planning.geometry import tile_shape
 
 SIDE, CELLS = 1 << 23, 1 << 46
 
@@ -24,9 +23,7 @@ def test_shapes() -> None:
 
 @pytest.mark.parametrize("mode", ["local", "global"])
 @pytest.mark.parametrize("length", [4096 + 100, 5000])
-def test_results_are_those_of_any_tiles(
-    monkeypatch: pytest.MonkeyPatch, mode: str, length: int
-) -> None:
+def test_results_are_those_of_any_tiles(mode: str, length: int) -> None:
     """Whole tiles and a small rest, or even ones; rows and columns for the path inside them."""
     rng = np.random.default_rng(length)
     codes = rng.integers(0, 4, length).astype(np.uint8)
@@ -34,9 +31,8 @@ def test_results_are_those_of_any_tiles(
     a, b = (np.frombuffer(b"ACGT", np.uint8)[side] for side in (codes, relative))
     how = {"mode": mode, "max_cost": None, "prune": False}
     right = pysw_cl.align(a.tobytes(), b.tobytes(), **how)
-    monkeypatch.setattr(slabs, "LONGEST_SIDE", 512)
     seen = []
-    plan = {"B": 2, "T": 64, "alpha": 16, "tile_cells": 1 << 23}
+    plan = {"B": 2, "T": 64, "alpha": 16, "tile_cells": 1 << 23, "sweep.longest_side": 512}
     progress = {"progress": lambda done, total: seen.append(done)}
     found = pysw_cl.align(a.tobytes(), b.tobytes(), **how, plan=plan, **progress)
     assert (found.score, found.cigar) == (right.score, right.cigar)

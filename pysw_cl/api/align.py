@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, astuple
+from dataclasses import astuple
 from functools import partial
 from typing import Any
 
@@ -225,9 +225,9 @@ def _lasting(wishes: dict[str, Any]) -> dict[str, Any]:
     """What of a caller's wishes outlives the process: not a device object."""
     device, plan, cost = wishes["device"], wishes["plan"], wishes["max_cost"]
     if isinstance(plan, Plan):
-        plan = {name: v for name, v in asdict(plan).items() if name not in ("device", "fixed")}
+        plan = plan.overrides()
     if isinstance(plan, Mapping):
-        plan = {str(k): v if isinstance(v, str) else int(v) for k, v in plan.items()}
+        plan = {str(k): v if isinstance(v, str | float) else int(v) for k, v in plan.items()}
     cost = cost if cost is None or isinstance(cost, str) else float(cost)
     device = device if isinstance(device, str) else "auto"
     return {**wishes, "device": device, "plan": plan, "max_cost": cost}

@@ -70,7 +70,8 @@ def search_band(
         "assumed": assumed,
         "save": want_path,
     }
-    room = interval.room(disk_size, store.used(), store.free())
+    saving = plan.tuning.saving
+    room = interval.room(saving, disk_size, store.used(), store.free())
     banded = None
     try:
         with writing() as writer:
@@ -128,6 +129,7 @@ class _KeptTiles(Engine):
         self._facts: list[dict[str, Any]] = []
         self._written: list[BandWriter] = []
         self._saved_at, self._next = time.monotonic(), 0
+        self._least_seconds = engine.plan.tuning.saving.least_seconds
         for file in store.sealed("band"):
             if file.facts["config"] != config:
                 store.drop("band")
@@ -170,7 +172,7 @@ class _KeptTiles(Engine):
         self.peak_bytes = self.engine.peak_bytes
         self._keep(number, what, result)
         late = self.clock.late()
-        if late or time.monotonic() - self._saved_at >= interval.LEAST_SECONDS:
+        if late or time.monotonic() - self._saved_at >= self._least_seconds:
             self.seal()
         if late:
             self._writer.flush()

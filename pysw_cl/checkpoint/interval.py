@@ -5,42 +5,34 @@ from __future__ import annotations
 import time
 from math import ceil
 
+from ..planning.parameters import SavingTuning, default_tuning
 from .edges import BandWriter
 
-#: A band takes at least so long: launches cost little beside it, and a crash loses little by it.
-LEAST_SECONDS = 2.0
-#: A band takes at least so many times as long as its saving keeps the writer busy; and where the
-#: device goes on with the next meanwhile, which leaves the writer a processor of its own.
-LEAST_TIMES, LEAST_TIMES_BESIDE = 50, 2
-#: A band is at most so many times as high as the last one for these two reasons: pruning, which
-#: makes a band fast, may end in the next.
-MOST_GROWTH = 4
-#: A band has so many times the columns, one row of groups below the other, that it takes to give
-#: all groups work.
-FILL_TIMES = 100
-#: Without a given size: so many rows at most, and so many bytes.
-MOST_ROWS, MOST_BYTES = 128, 10 << 30
-#: What a row is taken to need before one was written: bytes a cell, and a file's index.
-CELL_BYTES, FILE_BYTES = 1.0, 2000
-#: Room left for the last band, which has no row, and the result.
-FINAL_BYTES = 2 * FILE_BYTES
+
+def final_bytes(tuning: SavingTuning) -> int:
+    """Room that is left for the last slab, which has no row, and the result."""
+    return 2 * tuning.file_bytes
 
 
-def room(disk_size: int | None, used: int, free: int) -> int:
-    """Bytes that a folder may still take, of which ``used`` are taken, on a disk with so many
-    ``free``; None: `MOST_BYTES`, or half of what is free."""
-    size = min(MOST_BYTES, used + free // 2) if disk_size is None else disk_size
-    return size - used - FINAL_BYTES
+def size_of(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -> int:
+    """Bytes that a folder may take, of which ``used`` are taken, on a disk with so many ``free``;
+    None: ``tuning.most_bytes``, or half of what is free."""
+    return min(tuning.most_bytes, used + free // 2) if disk_size is None else disk_size
+
+
+def room(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -> int:
+    """Bytes that it may still take."""
+    return size_of(tuning, disk_size, used, free) - used - final_bytes(tuning)
 
 
 class Pace:
     """Heights of bands for m x n cells, even and in multiples of ``quantum`` where possible.
 
     ``busy_rows``: rows that keep the whole device busy, once the first ones are ``fill`` columns
-    ahead of the last.  ``disk_size``: bytes that the folder may take in all (None: `MOST_BYTES`,
-    half of what is ``free`` on the disk, and no more than `MOST_ROWS` rows); ``used``: what it
-    takes already; ``stop_at``: when the run is to end, by time.monotonic.  Speed and size are those
-    of the last band.
+    ahead of the last.  ``disk_size``: bytes that the folder may take in all (None: those of
+    ``tuning``, half of what is ``free`` on the disk, and no more rows than it says); ``used``: what
+    it takes already; ``stop_at``: when the run is to end, by time.monotonic.  Speed and size are
+    those of the last band.
     """
 
     def __init__(
@@ -55,14 +47,16 @@ class Pace:
         used: int,
         free: int,
         stop_at: float | None,
+        tuning: SavingTuning | None = None,
     ) -> None:
-        self.disk_size = min(MOST_BYTES, used + free // 2) if disk_size is None else disk_size
+        self._tuning = tuning = tuning or default_tuning().saving
+        self.disk_size = size_of(tuning, disk_size, used, free)
         self.n, self.quantum, self.used, self.stop_at = n, quantum, used, stop_at
         self._own_quantum, self._beside = quantum, False
-        self._fewest = ceil(m / MOST_ROWS) if disk_size is None else 1
-        self._filling = max(self._fewest, min(busy_rows * ceil(FILL_TIMES * fill / n), m))
+        self._fewest = ceil(m / tuning.most_rows) if disk_size is None else 1
+        self._filling = max(self._fewest, min(busy_rows * ceil(tuning.fill_times * fill / n), m))
         self._least = self._filling
-        self._row_bytes = ceil(CELL_BYTES * n) + FILE_BYTES
+        self._row_bytes = ceil(tuning.cell_bytes * n) + tuning.file_bytes
         self._bands, self._height, self._since = 0, 0, time.monotonic()
         self._row_seconds = self._save_seconds = 0.0
         self._pending: list[BandWriter] = []
@@ -80,11 +74,12 @@ class Pace:
             self._row_bytes = self._pending.pop(0).bytes
             self.used += self._row_bytes
         pending = len(self._pending) * self._row_bytes
-        return max(0, self.disk_size - self.used - pending - FINAL_BYTES) // self._row_bytes
+        left = self.disk_size - self.used - pending - final_bytes(self._tuning)
+        return max(0, left) // self._row_bytes
 
     def least_size(self) -> int:
         """A size of the folder that has room for one row."""
-        return self.used + FINAL_BYTES + self._row_bytes
+        return self.used + final_bytes(self._tuning) + self._row_bytes
 
     def bands(self, rows: int) -> int:
         """Bands for so many rows."""
@@ -115,7 +110,9 @@ class Pace:
     def _shortest(self, todo: int) -> int:
         height = max(self._least, ceil(todo / (self.rows_left() + 1)))
         if self._row_seconds:
-            times = LEAST_TIMES_BESIDE if self._beside else LEAST_TIMES
-            seconds = max(LEAST_SECONDS * (not self._beside), times * self._save_seconds)
-            height = max(height, min(MOST_GROWTH * self._height, ceil(seconds / self._row_seconds)))
+            tuning = self._tuning
+            times = tuning.least_times_beside if self._beside else tuning.least_times
+            seconds = max(tuning.least_seconds * (not self._beside), times * self._save_seconds)
+            most = tuning.most_growth * self._height
+            height = max(height, min(most, ceil(seconds / self._row_seconds)))
         return height

@@ -156,7 +156,7 @@ def save_result(store: Store, found: Found) -> None:
     facts = {
         "end": [found.end.score, found.end.row, found.end.column],
         "start": start,
-        "plan": asdict(found.plan),
+        "plan": found.plan.facts(),
         "stats": asdict(found.stats),
         "tiles": None if found.tiles is None else found.tiles.facts(),
     }
@@ -177,4 +177,6 @@ def saved_result(store: Store) -> Found | None:
         path = FoundPath(row, column, Runs(arrays.get("ops", none), lengths))
     map_facts = facts.get("tiles")  # format 1 has none
     tiles = None if map_facts is None else TileMap.of_facts(map_facts)
-    return Found(Hit(*facts["end"]), path, Plan(**facts["plan"]), Stats(**facts["stats"]), tiles)
+    return Found(
+        Hit(*facts["end"]), path, Plan.of_facts(facts["plan"]), Stats(**facts["stats"]), tiles
+    )

@@ -17,10 +17,11 @@ from ..drivers.find_end import best_end
 from ..drivers.traceback import grid_places, walked_cells
 from ..drivers.traceback_state import Path
 from ..errors import CheckpointError, InputError
+from ..planning.geometry import tile_shape
 from ..results.alignment import Stats
 from ..tiles.contract import Engine
 from ..tiles.edges import EdgeFrom, Edges, SinkAfter, Source
-from ..tiles.slabs import Slab, tile_shape
+from ..tiles.slabs import Slab
 from ..tiles.special_lines import StartGrid
 from ..tiles.sweep import Progress, sweep
 from ..tiles.tile import Bound, Hit, Limits, Want
@@ -91,13 +92,13 @@ class SavedRun:
         disk_size: int | None = None,
         stop_at: float | None = None,
     ) -> None:
-        self.clock = Clock(store, stop_at)
+        self.clock, self.tuning = Clock(store, stop_at), engine.plan.tuning
         self.engine, self.store, self.problem = engine, store, store.job.problem
         self.tile_cells, self.walk_cells, self.prune = tile_cells, walk_cells, prune
         self.busy_rows = busy_rows
         self.want_path, self.beat = store.job.output == "path", store.job.beat or 0
         self.m, self.n = len(self.problem.query), len(self.problem.target)
-        self.columns = grid_places(self.n, 1)[1:-1] if self.want_path else []
+        self.columns = grid_places(self.tuning.traceback, self.n, 1)[1:-1] if self.want_path else []
         self.trusted: set[FilePath] = set()
         self.bands = self._saved()
         self.trusted |= {band.file.path for band in self.bands}
@@ -122,6 +123,7 @@ class SavedRun:
             used=store.used(),
             free=store.free(),
             stop_at=stop_at,
+            tuning=self.tuning.saving,
         )
         self.extra = 0
         self.progress: Progress = progress or (lambda done, total: None)
@@ -213,7 +215,9 @@ class SavedRun:
 
     def shape(self, rows: int) -> tuple[int, int]:
         """Rows and columns of the tiles of so many rows."""
-        return tile_shape(rows, self.n, self.tile_cells, self.busy_rows)
+        return tile_shape(
+            rows, self.n, self.tile_cells, self.busy_rows, self.tuning.sweep.longest_side
+        )
 
     def _known(self, start: int, stop: int) -> tuple[Want, Limits]:
         """What is looked for in a gap, and what needs not be, by what is known now."""

@@ -15,7 +15,6 @@ from ..errors import Stopped
 from ..tiles.contract import Engine
 from ..tiles.special_lines import Starts
 from ..tiles.tile import Hit
-from . import interval
 from .store import Store
 
 
@@ -49,7 +48,7 @@ class SavedWalk:
     def __init__(self, clock: Clock, end: Hit, work: int, tell: Callable[[int], None]) -> None:
         self.clock, self.store, self.end = clock, clock.store, end
         self.work, self.tell = work, tell
-        self.saved_at = time.monotonic()
+        self.saved_at, self._least_seconds = time.monotonic(), 0.0
         self.begun: Path | None = None
         self.files = 0
         cells: list[Any] = []
@@ -67,6 +66,7 @@ class SavedWalk:
 
     def path(self, engine: Engine, problem: Problem, grid: Starts, walk_cells: int) -> Path:
         """The canonical path, walked on from where it is."""
+        self._least_seconds = engine.plan.tuning.saving.least_seconds
         return walk_back(
             engine, problem, grid, self.end, walk_cells, self._between, self.begun, self._after
         )
@@ -78,7 +78,7 @@ class SavedWalk:
     def _after(self, path: Path) -> None:
         """Save what was walked since the last time, if that is some work or the run is to stop."""
         clock, stop = self.clock, self.clock.late()
-        if not stop and time.monotonic() - self.saved_at < interval.LEAST_SECONDS:
+        if not stop and time.monotonic() - self.saved_at < self._least_seconds:
             return
         self.saved_at = time.monotonic()
         moves = np.concatenate(path.moves[self.moves :])

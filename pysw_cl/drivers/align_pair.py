@@ -8,7 +8,7 @@ from typing import Any
 from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..tiles.contract import Engine
-from ..tiles.slabs import SweepResult, tile_shape
+from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import SavedGrid, Starts
 from ..tiles.sweep import Progress
 from ..tiles.tile import Hit
@@ -42,7 +42,7 @@ def search(
     not in every walk.
     """
     m, n = len(problem.query), len(problem.target)
-    total = m * n
+    total, tuning = m * n, plan.tuning.traceback
 
     def tell(done: int) -> None:
         if progress is not None:
@@ -65,18 +65,18 @@ def search(
         for swept in banded.sweeps:
             _count(stats, swept)
     if end is None:
-        edges, shape = problem.edges, tile_shape(m, n, plan.tile_cells, plan.busy_rows)
+        edges, shape = problem.edges, plan.tile_shape(m, n)
         if want_path:
-            most = most_pieces(m, n)
+            most = most_pieces(tuning, m, n)
             if compression is not None:
-                more = most_pieces(m, n, compression.cell_bytes)
+                more = most_pieces(tuning, m, n, compression.cell_bytes)
                 able = more > most and shape == (m, n)
                 if able and compression.fits(problem.scoring, m, n, more - 1):
                     most = more
                 else:
                     compression = None
             quantum = engine.strip_rows(*shape)
-            rows, columns = grid_places(m, quantum, most), grid_places(n, 1, most)
+            rows, columns = grid_places(tuning, m, quantum, most), grid_places(tuning, n, 1, most)
             restarts = grid = SavedGrid.over(edges, rows, columns)
             edges, total = grid.saving(), total + walked_cells(m, n, grid)
         tell(0)

@@ -11,6 +11,7 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from ..planning.parameters import BandTuning, default_tuning
 from ..scoring.scoring import Scoring
 from ..sequences.view import View
 from ..tiles.edges import Edge
@@ -18,10 +19,6 @@ from .problem import Problem
 
 Longs = NDArray[np.int64]
 
-#: What paths lose may be so many times their share of what they may lose, and more by this part of
-#: all that, before a sweep stops: similarity varies along a sequence.  So many times what they lose
-#: by then on as many rows is foreseen, from the first row to the last.
-SLACK, EARLY, LEAST_SLACK = 1.25, 0.1, 1.05
 #: Codes that are counted at once: NumPy makes 8 bytes of each.
 COUNTED = 1 << 20
 
@@ -123,12 +120,13 @@ class Band:
         scoring: Scoring,
         least: int | None = None,
         stops: bool = False,
+        tuning: BandTuning | None = None,
     ) -> None:
         self.low, self.high = low, high
         self.spans: dict[int, tuple[int, int]] = {}
         self.foreseen: int | None = None
         self.ended = reach.m
-        self._stops = stops
+        self._stops, self._tuning = stops, tuning or default_tuning().band
         self._reach, self._scoring = reach, scoring
         self._least = None if reach.free else least
         self._first, self._last = 0, high
@@ -175,8 +173,9 @@ class Band:
         assert self._least is not None
         most, share = self._reach.beyond(0), row / self._reach.m
         lost, may = most - possible, most - self._least
-        if possible >= self._least and lost <= may * (SLACK * share + EARLY):
+        tuning = self._tuning
+        if possible >= self._least and lost <= may * (tuning.slack * share + tuning.early):
             return True
-        sure = SLACK - (SLACK - LEAST_SLACK) * share
+        sure = tuning.slack - (tuning.slack - tuning.least_slack) * share
         self.foreseen, self.ended = int(most - sure * lost / share), row
         return False

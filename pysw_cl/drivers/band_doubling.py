@@ -26,28 +26,14 @@ from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge, Edges, Source
-from ..tiles.slabs import LONGEST_SIDE, SweepResult, cuts, tile_shape
+from ..tiles.slabs import SweepResult, cuts
 from ..tiles.special_lines import Starts
 from ..tiles.sweep import Progress
 from ..tiles.tile import Area, Hit
 from .band_bound import Band, Reach
 from .find_end import find_end
 from .problem import Problem
-from .traceback_state import GRID_SHARE, path_bytes
-
-#: Rows of a tile on the band are at least this many: a tile takes work of the host, too.
-LEAST_ROWS = 4096
-#: Tiles are the highest of those with which a band takes at most so many times as long as with the
-#: best.
-MOST_SLOWER = 1.05
-#: Sweeps that may prove nothing take at most this share of the matrix's work, all together; or the
-#: other share, if they stop where they will probably prove nothing.
-MOST_WASTE, MOST_TRIED = 1 / 8, 1 / 3
-#: Rows of tiles at least of a sweep that may stop between them.
-LEAST_STOPS = 8
-#: A band that takes more than this share of the matrix's work is not worth its own sweep; nor one
-#: that takes the other share where the whole matrix is pruned by what bands have found.
-MOST_COVERED, MOST_BESIDE_PRUNING = 0.9, 0.5
+from .traceback_state import path_bytes
 
 
 def check_max_cost(value: Any, mode: str) -> None:
@@ -183,7 +169,9 @@ def find_end_banded(
     found, done = Banded(), 0
     growth = _Growth(problem, plan, engine.row_quantum, assumed, save, prunes)
     while (one := growth.next()) is not None:
-        band = Band(*one.diagonals, growth.reach, problem.scoring, one.least, one.stops)
+        low, high = one.diagonals
+        tuning, scoring = plan.tuning.band, problem.scoring
+        band = Band(low, high, growth.reach, scoring, one.least, one.stops, tuning)
         grid, edges = None, problem.edges
         if save:
             grid = BandGrid(edges, band, one.places[:-1], problem.scoring)
@@ -240,6 +228,7 @@ class _Growth:
         prunes: bool,
     ) -> None:
         m, n = len(problem.query), len(problem.target)
+        tuning = plan.tuning.band
         self.reach = Reach(problem)
         self.best: int | None = None
         self._tiles = _Tiles(m, n, plan, quantum)
@@ -248,8 +237,10 @@ class _Growth:
         self._k = self._first if assumed is None else self.reach.width(assumed)
         self._proving, self._spent = self.reach.widest, 0.0
         self._score: int | None = None
-        self._most = MOST_BESIDE_PRUNING if prunes else MOST_COVERED
-        self._room = GRID_SHARE * path_bytes(m, n) if save else math.inf
+        self._most = tuning.most_beside_pruning if prunes else tuning.most_covered
+        trace = plan.tuning.traceback
+        self._room = trace.grid_share * path_bytes(trace, m, n) if save else math.inf
+        self._tuning = tuning
 
     def next(self) -> _Try | None:
         """The next band; None where none pays."""
@@ -259,10 +250,11 @@ class _Growth:
                 return None
             if found.sure or self._assumed is not None:
                 return found if found.work <= self._most else None
-            if self._spent + found.work <= MOST_WASTE:
+            if self._spent + found.work <= self._tuning.most_waste:
                 return found
             if self._score is None:
-                tried = self._spent + found.work <= MOST_TRIED and len(found.places) > LEAST_STOPS
+                tried = self._spent + found.work <= self._tuning.most_tried
+                tried &= len(found.places) > self._tuning.least_stops
                 if not tried or self.reach.free:
                     return None
                 return found._replace(least=self.reach.beyond(self._k + 1) + 1, stops=True)
@@ -315,20 +307,23 @@ class _Tiles:
     def rows(self, width: int) -> int:
         """Rows of a tile where the band has ``width`` diagonals: many enough to keep the device
         busy, few enough to compute little beside the band."""
-        most = min(isqrt(self.plan.tile_cells), self.m, LONGEST_SIDE)
-        best = self._best_rows(width, most) if most > LEAST_ROWS else most
-        rows = min(max(LEAST_ROWS, best, width // 4), most)
+        least, longest = self.plan.tuning.band.least_rows, self.plan.tuning.sweep.longest_side
+        most = min(isqrt(self.plan.tile_cells), self.m, longest)
+        best = self._best_rows(width, most) if most > least else most
+        rows = min(max(least, best, width // 4), most)
         return max(1, rows // self.quantum) * self.quantum
 
     def _best_rows(self, width: int, most: int) -> int:
         """Rows with which a tile's rows take little work each."""
         found = []
-        rows = float(LEAST_ROWS)
+        rows = float(self.plan.tuning.band.least_rows)
         while rows <= most:
             found.append((int(rows), self.plan.work(int(rows), int(rows) + width) / int(rows)))
             rows *= 2**0.5
         least = min(work for _, work in found)
-        return max(rows for rows, work in found if work <= MOST_SLOWER * least)
+        return max(
+            rows for rows, work in found if work <= self.plan.tuning.band.most_slower * least
+        )
 
     def shape(self, width: int) -> tuple[int, int]:
         """Rows and columns of a tile."""
@@ -337,7 +332,7 @@ class _Tiles:
 
     def _widest(self, rows: int) -> int:
         """Columns at most of a tile of so many rows."""
-        return max(1, min(LONGEST_SIDE, self.plan.tile_cells // rows))
+        return max(1, min(self.plan.tuning.sweep.longest_side, self.plan.tile_cells // rows))
 
     def cost(self, low: int, high: int, places: list[int]) -> tuple[int, int, float]:
         """How many cells the sweep of a band computes at most that is cut at these rows, memory of
@@ -357,7 +352,7 @@ class _Tiles:
     @cached_property
     def _whole(self) -> float:
         """The work of the whole matrix."""
-        rows, columns = tile_shape(self.m, self.n, self.plan.tile_cells, self.plan.busy_rows)
+        rows, columns = self.plan.tile_shape(self.m, self.n)
         rows = min(self.m, -(-rows // self.quantum) * self.quantum)
         (down, rows), (across, columns) = _even(self.m, rows), _even(self.n, columns)
         return down * across * self.plan.work(rows, columns)

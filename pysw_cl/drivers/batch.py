@@ -15,34 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.batch.bounds import LONGEST, counts_fit, global_fits, local_limit, local_width
+from ..engines.batch.bounds import counts_fit, global_fits, local_limit, local_width
 from ..engines.batch.engine import COLUMNS, Batch, BatchEngine
+from ..planning.parameters import PairTuning, default_tuning
 from ..scoring.scoring import Scoring
 from .batch_layout import Part, group_cells, in_order, lonely, parts
 from .batch_results import FIELDS, Found
 from .batch_singles import OneByOne
-
-#: Bytes of letters of a part that goes to the device at once, at most (unless one pair has more).
-MOST_LETTERS = 1 << 26
-#: Pairs of a part: few, so that the host works while the device does, and on a CPU letters stay in
-#: its caches.
-PAIRS_ON_CPU, PAIRS_ON_GPU = 1 << 13, 1 << 16
-#: Bytes of the moves of a batch of paths; and of one group of lanes at most.
-MOVES_ON_CPU, MOVES_ON_GPU = 32 << 20, 1 << 30
-MOST_MOVES = 1 << 28
-#: A pair of more cells than this has its matches counted forward, which needs no moves.
-COUNTED_CELLS = 1 << 21
-#: A pair of more cells than this is better off alone, on the whole device ...
-ALONE_CELLS = 1 << 20
-#: ... if fewer than this many others are at least half as large.
-MATES_ON_CPU, MATES_ON_GPU = 8, 1024
-#: A group of lanes that computes more cells than this, and this many times those of its pairs, is
-#: taken apart: its pairs are aligned alone.
-WASTED_CELLS, MOST_WASTE = 1 << 27, 32
-#: A width that more than this share of a batch's pairs outgrows is left out from then on.
-MOST_OUTGROWN = 0.4
-#: Batches that the device has not finished when the host goes on.
-IN_FLIGHT = 2
 
 #: The rows of what a batch gives, and of what its walk gives.
 FOUND = ("score", "query_end", "target_end", "matches", "columns")
@@ -74,8 +53,10 @@ class BatchDriver:
         scoring: Scoring,
         one: OneByOne,
         done: Callable[[int], None],
+        tuning: PairTuning | None = None,
     ):
         self.engine, self.scoring, self.one, self.done = engine, scoring, one, done
+        self.tuning = tuning or default_tuning().pairs
         self.vector = engine.lanes == "vector"
         least = local_width(scoring) if engine.local else 16
         self.least_width = max(least, engine.widths[0])
@@ -84,21 +65,23 @@ class BatchDriver:
     def run(self, pairs: Sequence[Any], output: str) -> Found:
         """What ``output`` asks for of all pairs, in order."""
         self.found = Found.empty(len(pairs), FIELDS[output])
-        most = PAIRS_ON_CPU if self.vector else PAIRS_ON_GPU
-        for part, lengths, long in parts(pairs, most, MOST_LETTERS, LONGEST):
+        tuning = self.tuning
+        most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
+        mates = tuning.cpu_mates if self.vector else tuning.gpu_mates
+        for part, lengths, long in parts(pairs, most, tuning.most_letters, tuning.longest):
             first = int(min([*part.index[:1], *long[:1]]))
             self.one.check_lengths(first, lengths)
-            away = lonely(part, ALONE_CELLS, MATES_ON_CPU if self.vector else MATES_ON_GPU)
+            away = lonely(part, tuning.alone_cells, mates)
             alone = [*long.tolist(), *part.index[away].tolist()]
             part, how = part.take(~away) if away.any() else part, HOW[output]
-            large = part.cells > COUNTED_CELLS
+            large = part.cells > tuning.counted_cells
             if how == "walk" and large.any():
                 alone += self._begin(part.take(large), "counts")
                 part = part.take(~large)
             alone += self._begin(part, how)
             for k in sorted(alone):
                 self.done(self.one.align(k, self.found))
-            while len(self.under_way) > IN_FLIGHT:
+            while len(self.under_way) > tuning.in_flight:
                 self._finish()
         while self.under_way:
             self._finish()
@@ -126,18 +109,20 @@ class BatchDriver:
 
     def _start(self, part: Part, width: int, how: str) -> list[int]:
         """Begin with pairs in lanes of one width; returns what `_begin` returns."""
+        tuning = self.tuning
         lanes, moves = self.engine.pairs_a_group(width), how in ("walk", "cigar")
         part = in_order(part, lanes)
         cells, computed = group_cells(part, lanes, COLUMNS)
-        bad = (computed > WASTED_CELLS) & (computed > MOST_WASTE * cells)
+        bad = (computed > tuning.wasted_cells) & (computed > tuning.most_waste * cells)
         if moves:
-            bad |= computed // 2 > min(MOST_MOVES, self.engine.most_bytes)
+            bad |= computed // 2 > min(tuning.group_moves, self.engine.most_bytes)
         alone = np.repeat(bad, lanes)[: len(part)]
         numbers = part.index[alone].tolist()
         part, computed = part.take(~alone) if bad.any() else part, computed[~bad]
         cuts = [0, len(part)] if len(part) else []
         if moves and len(part):
-            most = min(MOVES_ON_CPU if self.vector else MOVES_ON_GPU, self.engine.most_bytes)
+            most = tuning.cpu_moves if self.vector else tuning.gpu_moves
+            most = min(most, self.engine.most_bytes)
             cuts = _cuts(computed, lanes, 2 * most)
             cuts.append(len(part))
         for start, stop in pairwise(cuts):
@@ -169,7 +154,7 @@ class BatchDriver:
             self._take_paths(part, batch, ~outgrown)
         self.done(int(part.cells[~outgrown].sum()))
         if outgrown.any():
-            if outgrown.mean() > MOST_OUTGROWN and len(part) >= 64:
+            if outgrown.mean() > self.tuning.most_outgrown and len(part) >= 64:
                 self.least_width = max(self.least_width, 2 * width)
             for k in self._start(part.take(outgrown), 2 * width, how):
                 self.done(self.one.align(k, self.found))

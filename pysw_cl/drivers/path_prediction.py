@@ -12,9 +12,6 @@ from ..tiles.special_lines import StartGrid, Starts
 from ..tiles.tile import Area
 from .band_doubling import BandGrid
 
-#: How far the cells are apart that are looked at on kept rows and columns of a whole matrix.
-SPACING = 8
-
 
 class Cell(NamedTuple):
     """A cell of kept rows and columns in which a path may be: the tile that it belongs to, its
@@ -51,6 +48,7 @@ class SweptLines(Lines):
     grid: Starts
     match: int
     side: int  #: the longest of a cell
+    spacing: int  #: cells between two that are looked at
 
     def entry(self, cell: Cell, row: int, column: int) -> Entry:
         """See :class:`Lines`."""
@@ -60,12 +58,12 @@ class SweptLines(Lines):
             (top, area.column, column - area.column, row - area.row),
             (left, area.row, row - area.row, column - area.column),
         ):
-            h = source.read_h(first, first + along, SPACING)
-            places = np.arange(0, along, SPACING)
+            h = source.read_h(first, first + along, self.spacing)
+            places = np.arange(0, along, self.spacing)
             promise = h + self.match * np.minimum(across, along - 1 - places)
             at = int(promise.argmax())
             if best is None or promise[at] > best:
-                best, place = promise[at], first + SPACING * at + 1
+                best, place = promise[at], first + self.spacing * at + 1
                 found = Entry(area.row, place, int(h[at]))
                 if source is left:
                     found = Entry(place, area.column, int(h[at]))
@@ -77,8 +75,8 @@ class GridLines(SweptLines):
 
     grid: StartGrid
 
-    def __init__(self, grid: StartGrid, rows: int, columns: int, match: int) -> None:
-        self.grid, self.match = grid, match
+    def __init__(self, grid: StartGrid, rows: int, columns: int, match: int, spacing: int) -> None:
+        self.grid, self.match, self.spacing = grid, match, spacing
         self._rows = [0, *sorted(row for row in grid.rows if row < rows), rows]
         self._columns = [0, *sorted(column for column in grid.columns if column < columns), columns]
         self.side = int(max(*np.diff(self._rows), *np.diff(self._columns)))
@@ -105,8 +103,8 @@ class BandLines(SweptLines):
 
     grid: BandGrid
 
-    def __init__(self, grid: BandGrid, rows: int, columns: int, match: int) -> None:
-        self.grid, self.match = grid, match
+    def __init__(self, grid: BandGrid, rows: int, columns: int, match: int, spacing: int) -> None:
+        self.grid, self.match, self.spacing = grid, match, spacing
         self._rows = [*(row for row in grid.places if row < rows), rows]
         self._most = columns
         areas = [self._area(k) for k in range(len(self._rows) - 1)]
@@ -130,12 +128,13 @@ class BandLines(SweptLines):
         return self.grid.rows[row].h_at(column - 1) if row in self.grid.rows else None
 
 
-def swept_lines(grid: Starts, rows: int, columns: int, match: int) -> SweptLines:
-    """What a sweep kept, as far as the cell (rows, columns), where a match scores so much."""
+def swept_lines(grid: Starts, rows: int, columns: int, match: int, spacing: int) -> SweptLines:
+    """What a sweep kept, as far as the cell (rows, columns), where a match scores so much.  Every
+    ``spacing``-th of its cells is looked at."""
     if isinstance(grid, BandGrid):
-        return BandLines(grid, rows, columns, match)
+        return BandLines(grid, rows, columns, match, spacing)
     assert isinstance(grid, StartGrid)
-    return GridLines(grid, rows, columns, match)
+    return GridLines(grid, rows, columns, match, spacing)
 
 
 class SetLines:

@@ -15,35 +15,14 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError
+from ..planning.parameters import Tuning
 from ..scoring.precision import REACH
 from ..tiles.contract import Engine, Part, TileBatch, TileSet
 from ..tiles.special_lines import Starts
 from ..tiles.tile import Area, Hit, Walk
 from .path_prediction import Cell, Lines, SetLines, swept_lines
 from .problem import Problem
-from .traceback_state import GRID_SHARE, Path, path_bytes
-
-#: Side of a tile whose moves are kept, in rows and columns.
-SIDE = 2048
-#: Sides of such a tile that both sides of a matrix have for this to pay.
-LEAST_SIDES = 4
-#: Cells that a side of a tile is cut into, of the first level's tiles and of the others'.
-FIRST_CELLS, CELLS = 4, 7
-#: Side of a tile from which on it is computed only where it can matter.
-PRUNED_SIDE = 1 << 13
-#: Of a side, what a tile is larger than where the path probably leaves it; and the least.
-MARGIN, LEAST_MARGIN = 1 / 256, 256
-#: Matches by which an H may be less than foreseen where a path leaves a tile that is pruned.
-SLACK = 1024
-#: H, in matches, below which a local path has probably begun in a cell.
-BEGUN = 64
-#: Shares of a path's memory: of the first level at most, of the second, of each after that so much
-#: less, of tiles with moves.
-FIRST_SHARE, INNER_SHARE, NEXT_SHARE, MOVES_SHARE = 0.4, 0.13, 0.5, 0.15
-#: Of what is not held yet and no other level's, what the first level may take.
-LEFT_SHARE = 0.97
-#: Tiles of a launch: at most, and at most where the guess was wrong early in the last one.
-MOST_TILES, FEW_TILES = 1024, 4
+from .traceback_state import Path, path_bytes
 
 
 class Guess(NamedTuple):
@@ -81,7 +60,8 @@ class Ahead:
         gives the device's memory back."""
         if problem.blocked is not None or engine.tile_batches is None:
             return None
-        if min(path.row, path.column) < LEAST_SIDES * SIDE:
+        tuning = engine.plan.tuning.speculation
+        if min(path.row, path.column) < tuning.least_sides * tuning.side:
             return None
         query, target = problem.query.slice(0, path.row), problem.target.slice(0, path.column)
         rows = len(problem.query)
@@ -93,43 +73,50 @@ class Ahead:
         if tiles is None:
             return None
         stack.enter_context(tiles)
-        ahead = cls(tiles, problem, grid, path)
+        ahead = cls(tiles, engine.plan.tuning, problem, grid, path)
         return ahead if ahead.levels else None
 
-    def __init__(self, engine: TileBatch, problem: Problem, grid: Starts, path: Path) -> None:
-        self.engine, self.problem = engine, problem
+    def __init__(
+        self, engine: TileBatch, tuning: Tuning, problem: Problem, grid: Starts, path: Path
+    ) -> None:
+        self.engine, self.problem, self.tuning = engine, problem, tuning.speculation
         engine.meanwhile = lambda busy: path.meanwhile(path, busy)
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
-        self.lines = swept_lines(grid, path.row, path.column, self.match)
+        spacing = self.tuning.spacing
+        self.lines = swept_lines(grid, path.row, path.column, self.match, spacing)
         self.levels = list(self._levels(self.lines.side))
-        most = max(1, path_bytes(len(problem.query), len(problem.target)))
+        trace, share = tuning.traceback, tuning.speculation_memory
+        most = max(1, path_bytes(trace, len(problem.query), len(problem.target)))
         inner = max(0, len(self.levels) - 1)
         free = max(0, most - engine.held_bytes)
-        scale = min(most, free / (1 - GRID_SHARE))  # less where the grid has more than its share
-        shares = [INNER_SHARE * NEXT_SHARE**k for k in range(inner)]
-        rest = sum(shares) + MOVES_SHARE
-        first = min(FIRST_SHARE * most, LEFT_SHARE * (free - rest * scale))
-        sizes = [first, *(share * scale for share in [*shares, MOVES_SHARE])]
+        # less where the grid has more than its share
+        scale = min(most, free / (1 - trace.grid_share))
+        shares = [share.inner * share.next**k for k in range(inner)]
+        rest = sum(shares) + share.moves
+        first = min(share.first * most, share.left * (free - rest * scale))
+        sizes = [first, *(part * scale for part in [*shares, share.moves])]
         self.level_bytes = [int(min(size, engine.most_bytes)) for size in sizes]
         # of a launch with moves the moves have their share, and the edges of two launches the rest
-        moves, edges = engine.moves_bytes(SIDE, SIDE), 2 * self._edge_bytes(SIDE, SIDE)
+        side = self.tuning.side
+        moves, edges = engine.moves_bytes(side, side), 2 * self._edge_bytes(side, side)
         self.moves_share = moves / (moves + edges)
-        room, crossed = self.moves_share * self.level_bytes[-1], SIDE * (path.row + path.column) / 2
+        room, crossed = self.moves_share * self.level_bytes[-1], side * (path.row + path.column) / 2
         self.moves_room = int(min(room, crossed))  # 4 bits for each cell of the tiles of a path
         self.end, self.sets = Hit(0, 0, 0), list[SetLines]()
         self.refused: int | None = None  # the level of a tile that was computed for another path
-        self.most_tiles = [MOST_TILES] * len(sizes)
+        self.most_tiles = [self.tuning.most_tiles] * len(sizes)
         self.failed = False
         self._begun: Step | None = None  # tiles with moves that were begun before they were needed
         self._slot = 0  # of the two that tiles with moves take in turn
 
     def _levels(self, side: int) -> Iterator[tuple[int, int]]:
         """How far special rows and columns are apart, from the first finer ones on."""
-        quantum, cells = self.engine.row_quantum, FIRST_CELLS
-        while side > SIDE + SIDE // 2:
-            step, cells = max(SIDE, -(-side // cells)), CELLS
-            if step < 2 * SIDE:
-                step = SIDE
+        quantum, cells = self.engine.row_quantum, self.tuning.first_cells
+        least = self.tuning.side
+        while side > least + least // 2:
+            step, cells = max(least, -(-side // cells)), self.tuning.cells
+            if step < 2 * least:
+                step = least
             yield -(-step // quantum) * quantum, step
             side = step
 
@@ -175,7 +162,8 @@ class Ahead:
             tile = parts[last].inside
             # after a wrong guess fewer tiles, which may be computed again
             used = last + 1 if last + 1 < len(parts) else self.most_tiles[level]
-            self.most_tiles[level] = min(MOST_TILES, max(FEW_TILES, 2 * used))
+            most, few = self.tuning.most_tiles, self.tuning.few_tiles
+            self.most_tiles[level] = min(most, max(few, 2 * used))
             if self.refused is not None:
                 if self.refused < level:
                     break
@@ -208,24 +196,25 @@ class Ahead:
                 break
             known = None
             if h is not None and self._prunes(level, around):
-                known = h - SLACK * self.match - self.gap_open
+                known = h - self.tuning.slack * self.match - self.gap_open
             apart = row_end - row + column_end - column + margin
             parts.append(Part(around, tile, known, apart))
             entry = lines.entry(cell, min(row, area.row_end), min(column, area.column_end))
             row, column, h = entry.row, entry.column, entry.h
-            if self.problem.floor is not None and h <= BEGUN * self.match:
+            if self.problem.floor is not None and h <= self.tuning.begun * self.match:
                 return parts, None
             following = lines.cell(row, column, tile) if h >= REACH else None
             if following is None:
                 return parts, None
             side = max(area.row_end - area.row, area.column_end - area.column)
-            cell, margin = following, max(LEAST_MARGIN, int(side * MARGIN))
+            cell = following
+            margin = max(self.tuning.least_margin, int(side * self.tuning.margin))
         return parts, Guess(row, column, h, cell, margin)
 
     def _prunes(self, level: int, area: Area) -> bool:
         """Is a tile of this level computed only where it can matter?"""
         side = max(area.row_end - area.row, area.column_end - area.column)
-        return level < len(self.levels) and side >= PRUNED_SIDE
+        return level < len(self.levels) and side >= self.tuning.pruned_side
 
     def _bytes(self, level: int, area: Area) -> int:
         rows, columns = area.row_end - area.row, area.column_end - area.column

@@ -15,9 +15,11 @@ from math import isqrt
 import numpy as np
 
 from ..errors import InternalError
+from ..planning.geometry import tile_shape
+from ..planning.parameters import TracebackTuning
 from ..tiles.contract import Engine
 from ..tiles.edges import Edges
-from ..tiles.slabs import cuts, tile_shape
+from ..tiles.slabs import cuts
 from ..tiles.special_lines import SavedGrid, StartGrid, Starts
 from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit, TileJob
@@ -26,43 +28,35 @@ from .speculative_traceback import Ahead
 from .traceback_state import (
     CONSUMES_QUERY,
     CONSUMES_TARGET,
-    GRID_SHARE,
     Meanwhile,
     Path,
     path_bytes,
 )
 
-#: Pieces that a level of the grid cuts a side into at most; a level computes about 1/16 of the one
-#: above it again.
-MOST_PIECES = 16
-#: Share of a path's memory that the first grid takes at most while it is packed.
-PACKING_SHARE = 0.96
-#: Side of a grid cell below which finer cells only add launches.
-LEAST_SIDE = 2048
-#: Columns that are walked at once however small the limit.
-LEAST_COLUMNS = 16
 
-
-def grid_places(length: int, quantum: int, most: int | None = None, least: int = 1) -> list[int]:
-    """Where a side of this length is cut, into ``most`` pieces at most (None: `MOST_PIECES`), each
-    of at least `LEAST_SIDE` and ``least``."""
-    most = MOST_PIECES if most is None else most
-    pieces = max(1, min(most, length // max(LEAST_SIDE, least)))
+def grid_places(
+    tuning: TracebackTuning, length: int, quantum: int, most: int | None = None, least: int = 1
+) -> list[int]:
+    """Where a side of this length is cut, into ``most`` pieces at most (None: ``tuning.pieces``),
+    each of at least ``tuning.least_side`` and ``least``."""
+    most = tuning.pieces if most is None else most
+    pieces = max(1, min(most, length // max(tuning.least_side, least)))
     return cuts(length, -(-length // pieces), quantum)
 
 
-def most_pieces(m: int, n: int, compressed: float | None = None) -> int:
+def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | None = None) -> int:
     """Pieces of a side, for a grid in memory: k of them take (k - 1) (m + n) cells of it.
 
     Where those are ``compressed`` to so many bytes a cell, rows first, all rows and then all
     columns are there twice (`SavedGrid.compressed`), and before that two lines more than the rows.
     """
-    lines = GRID_SHARE * path_bytes(m, n) / ((compressed or 8) * (m + n))
+    memory = path_bytes(tuning, m, n)
+    lines = tuning.grid_share * memory / ((compressed or 8) * (m + n))
     if compressed is not None:
-        most, both = PACKING_SHARE * path_bytes(m, n), 8 + compressed
+        most, both = tuning.compressing_share * memory, 8 + compressed
         lines = min(lines, (most - 2 * 8 * n) / (8 * m + both * n))
         lines = min(lines, most / (both * m + compressed * n))
-    return max(2, min(MOST_PIECES, 1 + int(lines)))
+    return max(2, min(tuning.pieces, 1 + int(lines)))
 
 
 def walked_cells(m: int, n: int, grid: StartGrid) -> int:
@@ -149,7 +143,7 @@ def _fits(engine: Engine, cell: Area, walk_cells: int) -> bool:
         cell.column_end - cell.column,
         engine.for_moves,
     )
-    if rows <= engine.row_quantum and columns <= LEAST_COLUMNS:
+    if rows <= engine.row_quantum and columns <= engine.plan.tuning.traceback.least_columns:
         return True
     return engine.moves_bytes(rows, columns) <= walk_cells // 2
 
@@ -191,10 +185,11 @@ def _finer_grid(
     m, n = cell.row_end - cell.row, cell.column_end - cell.column
     # cells no smaller than half the side of the largest tile with moves: where large tiles are
     # asked for, they take no longer for each step of the path than small ones
-    most, least = most_pieces(m, n), isqrt(walk_cells) // 2
-    shape = tile_shape(m, n, m * n)
-    rows = grid_places(m, engine.strip_rows(*shape), most, least)
-    columns = grid_places(n, 1, most, least)
+    tuning = engine.plan.tuning
+    most, least = most_pieces(tuning.traceback, m, n), isqrt(walk_cells) // 2
+    shape = tile_shape(m, n, m * n, longest=tuning.sweep.longest_side)
+    rows = grid_places(tuning.traceback, m, engine.strip_rows(*shape), most, least)
+    columns = grid_places(tuning.traceback, n, 1, most, least)
     # at least two pieces a side, however small the caller wants the tiles
     if len(rows) == 2 and len(columns) == 2:
         rows, columns = cuts(m, -(-m // 2), 1), cuts(n, -(-n // 2), 1)

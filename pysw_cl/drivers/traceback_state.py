@@ -8,22 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..planning.parameters import TracebackTuning
 from ..tiles.tile import Area, Hit
 
 CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
-#: Memory that a path takes, and of it for each row and column of the matrix.
-PATH_BYTES, SIDE_BYTES = 500_000_000, 100
-#: Share of it that the first grid takes at most while the path is walked.
-GRID_SHARE = 0.33
-
-
 #: What is done with a path so far while something else is busy, as long as it is.
 Meanwhile = Callable[["Path", Callable[[], bool]], None]
 
 
-def path_bytes(m: int, n: int) -> int:
+def path_bytes(tuning: TracebackTuning, m: int, n: int) -> int:
     """Memory that a path through m rows and n columns may take."""
-    return PATH_BYTES + SIDE_BYTES * (m + n)
+    return tuning.path_bytes + tuning.side_bytes * (m + n)
 
 
 @dataclass

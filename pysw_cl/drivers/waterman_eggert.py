@@ -16,11 +16,11 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from ..planning.geometry import tile_shape
 from ..planning.plan import Plan
 from ..sequences.view import Pairs
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge, EdgeArray
-from ..tiles.slabs import tile_shape
 from ..tiles.special_lines import SavedGrid
 from ..tiles.sweep import Progress, sweep
 from ..tiles.tile import Area, Hit, Want
@@ -101,8 +101,9 @@ class _Tiles:
 
     def __post_init__(self) -> None:
         m, n = len(self.problem.query), len(self.problem.target)
-        self.rows = grid_places(m, self.engine.row_quantum)
-        self.columns = grid_places(n, 1)
+        tuning = self.plan.tuning.traceback
+        self.rows = grid_places(tuning, m, self.engine.row_quantum)
+        self.columns = grid_places(tuning, n, 1)
         self.grid = SavedGrid.over(self.problem.edges, self.rows, self.columns)
         bands, pieces = enumerate(pairwise(self.rows)), list(enumerate(pairwise(self.columns)))
         #: all tiles in row-major order
@@ -121,6 +122,7 @@ class _Tiles:
     def _compute(self, place: Place, area: Area) -> set[Place]:
         """Compute one tile; returns those that have to follow."""
         problem, (i, j) = self.problem, place
+        longest = self.plan.tuning.sweep.longest_side
         m, n = area.row_end - area.row, area.column_end - area.column
         below, beside = self.grid.rows.get(area.row_end), self.grid.columns.get(area.column_end)
         bottom = EdgeArray(n) if below is not None else None
@@ -133,7 +135,7 @@ class _Tiles:
             problem.floor,
             replace(self.grid.edges_of(area), bottom=bottom, right=right),
             Want("all", threshold=self.least),
-            shape=tile_shape(m, n, self.plan.tile_cells),
+            shape=tile_shape(m, n, self.plan.tile_cells, longest=longest),
             progress=self._report,
             blocked=area.pairs(problem.blocked),
         )

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PlanError
 from ..sequences.view import Pairs
+from .parameters import SPACE
 
 SHORT, LONG = 0, 1
+#: Longest side of a tile unless a plan says otherwise.
+LONGEST_SIDE: int = SPACE["sweep.longest_side"].default  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -141,3 +145,20 @@ def fit(m: int, n: int, B: int, T: int, alpha: int, form: str, least_T: int = 1)
     else:
         B = max(1, min(B, -(-m // (T * alpha))))
     return Grid(m, n, B, T, alpha, form)
+
+
+def tile_shape(
+    m: int, n: int, cells: int, busy_rows: int = 0, longest: int = LONGEST_SIDE
+) -> tuple[int, int]:
+    """Rows and columns of tiles of at most ``cells`` cells and no side over ``longest``: squares
+    where the matrix allows.
+
+    Where only the sides are a limit, a matrix that is too long for one tile is cut into tiles of
+    ``busy_rows``, which keep a whole device busy, as wide as they may be, because a tile's first
+    and last columns give work to few groups.
+    """
+    if cells >= longest**2 and max(m, n) > longest and m > busy_rows > 0:
+        return busy_rows, max(1, min(n, cells // busy_rows))
+    rows = min(m, max(1, isqrt(cells)))
+    columns = max(1, min(n, cells // rows, longest))
+    return max(1, min(m, cells // columns, longest)), columns

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import PlanError
+from .geometry import tile_shape
+from .parameters import SPACE, Tuning, default_tuning
 
 if TYPE_CHECKING:
     from ..opencl.device import Runtime
@@ -47,6 +49,8 @@ LANE_SETS = {
     "scalar32": LaneSet("scalar32", tuple(2**k for k in range(11)), 1),
 }
 FORMS = ("ticketed", "two-phase")
+#: Of stored plans; version 1 had no tuning.
+VERSION = 2
 #: Clocks of a step of 32-bit lanes in a warp that has its scheduler to itself, of each row of it,
 #: and of going from one block to the next (state through memory, fence, a look at the strip above).
 STEP_CLOCKS, ROW_CLOCKS, BLOCK_CLOCKS = 150, 30, 2000
@@ -65,6 +69,7 @@ class Plan:
     ``T`` lanes of ``alpha`` rows each, ``chunk`` columns between two progress reports of a
     ticketed strip, tiles of at most ``tile_cells`` cells, tiles with stored moves of at most
     ``walk_cells`` cells.  ``fixed``: ``alpha`` was asked for; else it is the most a lane may have.
+    ``tuning``: every other number that may be chosen without changing a result.
     """
 
     engine: str = "wavefront"
@@ -78,6 +83,12 @@ class Plan:
     tile_cells: int = 1 << 33
     walk_cells: int = 1 << 24
     fixed: bool = False
+    tuning: Tuning = field(default_factory=default_tuning)
+
+    def tile_shape(self, m: int, n: int) -> tuple[int, int]:
+        """Rows and columns of the tiles that a matrix of m x n cells is swept in."""
+        longest = self.tuning.sweep.longest_side
+        return tile_shape(m, n, self.tile_cells, self.busy_rows, longest)
 
     @property
     def busy_rows(self) -> int:
@@ -175,6 +186,39 @@ class Plan:
 
         tried = [alpha for alpha in MOVES_ALPHA if alpha < plan.alpha and fits(alpha)]
         return replace(plan, alpha=min([*tried, plan.alpha], key=cost), chunk=chunk)
+
+    def overrides(self) -> dict[str, Any]:
+        """What `make_plan` takes to make this plan again, on the same device or another: whole
+        numbers, numbers and names only."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {
+            **{k: v for k, v in values.items() if k not in ("device", "fixed", "tuning")},
+            **self.tuning.changed,
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """The plan as JSON can hold it."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**values, "tuning": self.tuning.changed, "version": VERSION}
+
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, Any]) -> Plan:
+        """The plan that :meth:`facts` was asked of, by this version or an earlier one.
+
+        Raises PlanError for a plan of a later version, or with a field or a parameter that this one
+        does not have.
+        """
+        version = facts.get("version", 1)
+        if version > VERSION:
+            raise PlanError(
+                f"a stored plan has version {version}; this one of pysw-cl reads up to {VERSION}"
+            )
+        values = {name: value for name, value in facts.items() if name != "version"}
+        unknown = sorted(set(values) - {f.name for f in fields(cls)})
+        if unknown:
+            raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")
+        tuning = Tuning().with_values(values.pop("tuning", {}))
+        return cls(**values, tuning=tuning)
 
     def __str__(self) -> str:
         if self.engine == "reference":
@@ -277,7 +321,9 @@ def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None =
         name: int(value) if isinstance(value, np.integer) else value
         for name, value in (wishes or {}).items()
     }
-    known = {f.name for f in fields(Plan)} - {"device", "fixed"}
+    tuning = default_tuning().with_values({k: v for k, v in wishes.items() if k in SPACE})
+    wishes = {name: value for name, value in wishes.items() if name not in SPACE}
+    known = {f.name for f in fields(Plan)} - {"device", "fixed", "tuning"}
     unknown = sorted(map(str, set(wishes) - known))
     if unknown:
         raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")
@@ -286,4 +332,4 @@ def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None =
         warps = runtime is not None and LANE_SETS.get(str(wishes["lanes"])) is not None
         warps = warps and LANE_SETS[str(wishes["lanes"])].wide == "warp32"
         wishes["T"] = 2 * int(runtime.advice["warp"]) if runtime and warps else min(base.T, 16)
-    return _checked(replace(base, **wishes, fixed="alpha" in wishes), runtime)
+    return _checked(replace(base, **wishes, fixed="alpha" in wishes, tuning=tuning), runtime)

@@ -9,18 +9,16 @@ edges that stay on the device in fewer bytes (:class:`EdgeCompression`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..sequences.view import View
 from .edges import DeviceEdge, Source
 from .tile import Area, TileJob, TileResult, Walk
-
-if TYPE_CHECKING:
-    from ..planning.plan import Plan
 
 #: How far from a tile's last corner a path may leave it where that is not known.
 ANYWHERE = 1 << 30
@@ -36,7 +34,7 @@ class Engine:
     """
 
     name: str = ""
-    plan: Plan
+    plan: Plan = Plan()
     row_quantum: int = 1
     peak_bytes: int = 0
     captures_inside: bool = False

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import isqrt
 from typing import Protocol
 
 from .edges import Edges, Sink
 from .tile import Area, Hit
-
-#: Longest side of a tile: its edges are held on the device, 16 bytes a cell.
-LONGEST_SIDE = 1 << 23
 
 
 @dataclass
@@ -124,17 +120,3 @@ def cuts(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> li
         size = -(-size // quantum) * quantum
         out += [*range(start + size, end, size), end]
     return out
-
-
-def tile_shape(m: int, n: int, cells: int, busy_rows: int = 0) -> tuple[int, int]:
-    """Rows and columns of tiles of at most ``cells`` cells: squares where the matrix allows.
-
-    Where only the sides are a limit, a matrix that is too long for one tile is cut into tiles of
-    ``busy_rows``, which keep a whole device busy, as wide as they may be, because a tile's first
-    and last columns give work to few groups.
-    """
-    if cells >= LONGEST_SIDE**2 and max(m, n) > LONGEST_SIDE and m > busy_rows > 0:
-        return busy_rows, max(1, min(n, cells // busy_rows))
-    rows = min(m, max(1, isqrt(cells)))
-    columns = max(1, min(n, cells // rows, LONGEST_SIDE))
-    return max(1, min(m, cells // columns, LONGEST_SIDE)), columns

@@ -28,9 +28,6 @@ from .tile import Area, Bound, Hit, Limits, TileJob, TileResult, Want
 
 Progress = Callable[[int, int], None]
 
-#: Seconds between two looks at how far the tiles of a pipeline are.
-LOOK_AGAIN = 0.0003
-
 
 def sweep(
     engine: Engine,
@@ -252,7 +249,7 @@ class _Sweep:
                             continue
                     if done:
                         break
-                    time.sleep(LOOK_AGAIN)
+                    time.sleep(self.engine.plan.tuning.sweep.look_seconds)
                 last = self._take(begun.popleft(), pipeline.take(), bool(begun))
         except BaseException:
             with suppress(DeviceError):  # what ends the sweep says more

@@ -25,11 +25,6 @@ from ...tiles.tile import TileJob, TileResult
 from .kernel import planned
 from .tile import Link, TileRun
 
-#: Tiles of a chain that a device computes at once; and others that are begun or kept meanwhile.
-DEPTH, MORE = 6, 3
-#: Tiles of a chain at most: each has a ticket of its own, which is 0 before anything runs.
-MOST_TILES = 512
-
 
 @dataclass
 class Begun:
@@ -56,7 +51,6 @@ class Chain:
         job: TileJob,
         rows_below: int,
         took: Callable[[int], None],
-        depth: int = DEPTH,
     ) -> Chain | None:
         """For a tile above so many rows; None where they are better computed one by one.
         ``took`` is told how much memory the chain took."""
@@ -68,9 +62,9 @@ class Chain:
             return None
         whole = replace(job, query=np.broadcast_to(job.query[:1], m + rows_below))
         fits, _ = planned(plan, whole, bool(runtime.advice["permute"]))
-        if fits is None or m % (fits.T * fits.alpha) or not _room(runtime, fits, job, depth):
+        if fits is None or m % (fits.T * fits.alpha) or not _room(runtime, fits, job):
             return None
-        return cls(runtime, fits, job, took, depth)
+        return cls(runtime, fits, job, took)
 
     def __init__(
         self,
@@ -78,10 +72,10 @@ class Chain:
         plan: Plan,
         job: TileJob,
         took: Callable[[int], None],
-        depth: int,
     ) -> None:
         self.runtime, self.plan, self._took = runtime, plan, took
-        self._places = depth + MORE
+        self._places = places_of(plan)
+        self._most = plan.tuning.pipeline.most_tiles
         self._sides: list[tuple[Runtime, Pool]] = []
         self._own = Buffers(runtime)
         self._letters: list[Any] = []
@@ -93,8 +87,8 @@ class Chain:
             self._bus = self._own.empty(_bus_bytes(plan, job, self._places))
             self._known = self._own.empty(4)
             self._apart = part_align(runtime)
-            self._tickets = self._own.empty(MOST_TILES * self._apart)
-            none = np.broadcast_to(np.int32(0), MOST_TILES * self._apart // 4)
+            self._tickets = self._own.empty(self._most * self._apart)
+            none = np.broadcast_to(np.int32(0), self._most * self._apart // 4)
             self._own.write(self._tickets, none)
             self._begin(job)
             self._own.write(self._known, np.array([self._begun[0].run.threshold], np.int32))
@@ -111,7 +105,7 @@ class Chain:
     def accepts(self) -> bool:
         """Is there room for one more tile, and will its groups not keep those above it waiting?"""
         self._look()
-        if self._count == MOST_TILES:
+        if self._count == self._most:
             return False
         if not self._begun:
             return True
@@ -217,14 +211,19 @@ class Chain:
             raise DeviceError(f"{self.runtime.info.name} failed: {error}") from None
 
 
+def places_of(plan: Plan) -> int:
+    """Tiles of a chain that are computed at once, begun or kept meanwhile."""
+    return plan.tuning.pipeline.depth + plan.tuning.pipeline.more
+
+
 def _bus_bytes(plan: Plan, job: TileJob, places: int) -> int:
     """Memory of the lines that the tiles of a chain share."""
     return 8 * (job.size[1] + 2 * plan.T) * (2 + places + 1)
 
 
-def _room(runtime: Runtime, plan: Plan, job: TileJob, depth: int) -> bool:
+def _room(runtime: Runtime, plan: Plan, job: TileJob) -> bool:
     """Does the device hold a chain that has two tiles like ``job`` at least?"""
-    bus = _bus_bytes(plan, job, depth + MORE)
+    bus = _bus_bytes(plan, job, places_of(plan))
     rows = (1 + 8 + 8 * job.right + 8 * len(job.columns)) * job.size[0]
     whole = bus <= int(runtime.device.max_mem_alloc_size)
     return whole and _spare(runtime, bus, 2 * rows)

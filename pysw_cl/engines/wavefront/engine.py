@@ -29,21 +29,12 @@ from ...tiles.edges import DeviceEdge
 from ...tiles.tile import TileJob, TileResult
 from ...tiles.tile_split import by_parts
 from ..reference import ReferenceEngine
-from .chain import DEPTH, Chain
+from .chain import Chain
 from .compressed_edge import PACKED_BYTES, PackedEdge, holds
 from .device_traceback import DeviceDirections
 from .kernel import planned
 from .tile import TileRun, moves_bytes, warps_of
 from .tile_batch import SideBySide
-
-#: Cells from which on tiles follow each other: seconds of work.
-LEAST_CHAINED = 1 << 43
-#: Cells that a tile collects at least room for when several best ones are wanted.
-LEAST_HITS = 1 << 14
-#: Cells up to which the reference engine computes a comparison again: seconds, and 128 MB.
-REFERENCE_CELLS = 1 << 22
-#: Cells of a tile with stored moves in two phases, where one group sweeps it.
-MOST_WALK_CELLS = 1 << 24
 
 
 class WavefrontEngine(Engine):
@@ -118,7 +109,8 @@ class WavefrontEngine(Engine):
         are too many, the threshold rises to the count-th best of those that were kept, which is
         sound because so many reach it.  Where it cannot rise, because that many are equal, the
         tile is halved: the first half's cells come first among equals."""
-        capacity, least = max(4 * job.count, LEAST_HITS), job.threshold
+        least = job.threshold
+        capacity = max(4 * job.count, self.plan.tuning.engine.least_hits)
         while True:
             done, found = self._run(replace(job, threshold=least), capacity)
             hits = tuple(sorted(done.hits)[: job.count])
@@ -160,10 +152,11 @@ class WavefrontEngine(Engine):
     def another(self, cells: int) -> Engine | None:
         """The reference engine where ``cells`` are few; else the two-phase form with 32-bit lanes
         on the same device, or the ticketed one if that was it."""
-        if cells <= REFERENCE_CELLS:
+        tuning = self.plan.tuning.engine
+        if cells <= tuning.recomputed_cells:
             return ReferenceEngine()
         plan = self.plan
-        walk_cells = min(plan.walk_cells, MOST_WALK_CELLS)
+        walk_cells = min(plan.walk_cells, tuning.recomputed_moves)
         other = replace(plan.without_narrow(), form="two-phase", walk_cells=walk_cells)
         if (other.lanes, other.form) == (plan.lanes, plan.form):
             other = replace(other, form="ticketed")
@@ -182,12 +175,15 @@ class WavefrontPipeline:
     def rows(self, rows: int, columns: int) -> tuple[int, int] | None:
         """What all groups do at once is shared by the tiles that are on the device at once."""
         engine, plan = self.engine, self.engine.plan.for_size(rows, columns)
-        if plan is None or LANE_SETS[plan.lanes].narrow is None or rows * columns < LEAST_CHAINED:
+        tuning = engine.plan.tuning.pipeline
+        if plan is None or LANE_SETS[plan.lanes].narrow is None:
+            return None
+        if rows * columns < tuning.least_cells:
             return None
         quantum = plan.T * plan.alpha * warps_of(engine.runtime, plan, plan.B)
         wide = engine.plan.without_narrow()  # whose strips are to end there, too
         quantum = lcm(quantum, wide.T * wide.alpha)
-        return max(1, plan.busy_rows // DEPTH // quantum) * quantum, quantum
+        return max(1, plan.busy_rows // tuning.depth // quantum) * quantum, quantum
 
     def start(self, job: TileJob, rows_below: int) -> TilePipeline | None:
         """See :class:`pysw_cl.tiles.contract.Pipeline`."""

@@ -1,0 +1,310 @@
+"""The parameter space: every number that may be chosen without changing a result, declared once.
+
+A parameter has a name, a range, a default and the reason for it.  Drivers and engines take the
+values from their plan (``plan.tuning``), and plans take them from here; a tuner reads the same
+declarations.  Parameters of one subject are fields of one class; their names are dotted, like
+"traceback.pieces".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from math import inf
+from typing import Any
+
+from ..errors import PlanError
+
+Number = int | float
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One tunable: its dotted name, the values that it may have (low to high, both included), its
+    default, the reason for that, and what else has to hold (``constraint``, in words).
+
+    A parameter whose default is a whole number takes whole numbers only.
+    """
+
+    name: str
+    default: Number
+    low: Number
+    high: Number
+    reason: str
+    constraint: str = ""
+
+    def checked(self, value: Any) -> Number:
+        """``value``, if it may be one of this parameter's.  Raises PlanError."""
+        whole = isinstance(self.default, int)
+        kinds = (int,) if whole else (int, float)
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            kind = "a whole number" if whole else "a number"
+            raise PlanError(f"plan: {self.name} must be {kind}, not {value!r}")
+        if not self.low <= value <= self.high:
+            most = "" if self.high == inf else f" to {self.high}"
+            raise PlanError(f"plan: {self.name} must be from {self.low}{most}, not {value!r}")
+        number: Number = value
+        return number
+
+
+def tunable(default: Number, low: Number, high: Number, reason: str, constraint: str = "") -> Any:
+    """A field of a dataclass that is a parameter."""
+    said = Parameter("", default, low, high, reason, constraint)
+    return field(default=default, metadata={"parameter": said})
+
+
+@dataclass(frozen=True)
+class SweepTuning:
+    """How a matrix is swept."""
+
+    longest_side: int = tunable(
+        1 << 23, 1, 1 << 30, "the edges of a tile are held on the device, 16 bytes a cell"
+    )
+    look_seconds: float = tunable(
+        0.0003, 0, 1, "between two looks at a pipeline: little beside a tile, much beside a look"
+    )
+
+
+@dataclass(frozen=True)
+class PipelineTuning:
+    """Tiles below each other, each begun while those above it are computed."""
+
+    least_cells: int = tunable(
+        1 << 43, 0, 1 << 62, "seconds of work on a fast GPU; below it one tile is as fast"
+    )
+    depth: int = tunable(6, 1, 64, "tiles computed at once: they share the rows of a busy device")
+    more: int = tunable(3, 1, 64, "tiles begun or kept beside those: the host is late now and then")
+    most_tiles: int = tunable(
+        512, 1, 1 << 16, "each has a ticket of its own, which is 0 before anything runs"
+    )
+
+
+@dataclass(frozen=True)
+class EngineTuning:
+    """What an engine does for one tile."""
+
+    least_hits: int = tunable(
+        1 << 14, 1, 1 << 26, "cells collected at least where several best ones are wanted"
+    )
+    recomputed_cells: int = tunable(
+        1 << 22, 0, 1 << 26, "a failed path is computed by the reference engine: seconds, 128 MB"
+    )
+    recomputed_moves: int = tunable(
+        1 << 24, 1, 1 << 40, "cells of a tile with moves in two phases, where one group sweeps it"
+    )
+
+
+@dataclass(frozen=True)
+class TracebackTuning:
+    """The path, and the grid of special rows and columns that it starts from."""
+
+    pieces: int = tunable(
+        16, 2, 1024, "a level of the grid cuts a side: it computes 1/16 of the level above again"
+    )
+    least_side: int = tunable(2048, 1, 1 << 30, "smaller cells of the grid only add launches")
+    least_columns: int = tunable(16, 1, 1 << 20, "columns of a tile with moves at least")
+    path_bytes: int = tunable(500_000_000, 0, 1 << 50, "memory that any path may take")
+    side_bytes: int = tunable(100, 0, 1 << 20, "and for each row and column of the matrix")
+    grid_share: float = tunable(0.33, 0.01, 1, "of that memory, for the first grid")
+    compressing_share: float = tunable(
+        0.96, 0.01, 1, "of that memory, while the first grid is compressed: edges are there twice"
+    )
+
+
+@dataclass(frozen=True)
+class SpeculationTuning:
+    """Tiles of the path that are computed before it is known to need them."""
+
+    side: int = tunable(2048, 1, 1 << 20, "rows and columns of a tile with moves")
+    least_sides: int = tunable(4, 1, 1 << 20, "a shorter path is as fast tile by tile")
+    first_cells: int = tunable(4, 2, 1024, "pieces of a side of the first level's tiles")
+    cells: int = tunable(7, 2, 1024, "pieces of a side of the other levels' tiles")
+    pruned_side: int = tunable(1 << 13, 0, 1 << 30, "larger tiles are computed where they matter")
+    margin: float = tunable(1 / 256, 0, 1, "of a side, that a tile exceeds the predicted crossing")
+    least_margin: int = tunable(256, 0, 1 << 20, "cells of that margin at least")
+    slack: int = tunable(1024, 0, 1 << 30, "matches that an H may fall short of the prediction")
+    begun: int = tunable(64, 0, 1 << 30, "matches: below this H a local path has probably begun")
+    most_tiles: int = tunable(1024, 1, 1 << 16, "tiles of a launch")
+    few_tiles: int = tunable(
+        4, 1, 1 << 16, "tiles of a launch after a prediction that failed early"
+    )
+    spacing: int = tunable(8, 1, 1 << 16, "cells between two looks along a special row or column")
+
+
+@dataclass(frozen=True)
+class SpeculationMemory:
+    """Shares of a path's memory that speculative tiles take."""
+
+    first: float = tunable(0.4, 0, 1, "of all: the first level at most")
+    inner: float = tunable(0.13, 0, 1, "of all: the second level")
+    next: float = tunable(0.5, 0, 1, "each level after that, of the one before")
+    moves: float = tunable(0.15, 0, 1, "of all: tiles with moves")
+    left: float = tunable(0.97, 0, 1, "of what is free and no other level's: the first level")
+
+
+@dataclass(frozen=True)
+class BandTuning:
+    """Diagonal bands of a global comparison."""
+
+    least_rows: int = tunable(4096, 1, 1 << 30, "rows of a tile: it takes work of the host, too")
+    most_slower: float = tunable(
+        1.05, 1, 10, "tiles are the highest with which the band takes so many times the least"
+    )
+    most_waste: float = tunable(
+        1 / 8, 0, 10, "of the matrix's work, for sweeps that may prove nothing"
+    )
+    most_tried: float = tunable(
+        1 / 3, 0, 10, "of the matrix's work, if those sweeps stop where they will prove nothing"
+    )
+    least_stops: int = tunable(8, 1, 1 << 20, "rows of tiles of a sweep that may stop between them")
+    most_covered: float = tunable(
+        0.9, 0, 10, "of the matrix's work: a band that takes more is not worth its own sweep"
+    )
+    most_beside_pruning: float = tunable(
+        0.5, 0, 10, "the same, where the whole matrix is pruned by what bands have found"
+    )
+    slack: float = tunable(
+        1.25,
+        1,
+        10,
+        "a sweep stops when the score lost exceeds this x its share of the allowed loss",
+    )
+    early: float = tunable(
+        0.1, 0, 1, "of the allowed loss, on top of that: similarity varies along a sequence"
+    )
+    least_slack: float = tunable(1.05, 1, 10, "what slack has come down to at the last row")
+
+
+@dataclass(frozen=True)
+class SavingTuning:
+    """How often rows are saved to a checkpoint."""
+
+    least_seconds: float = tunable(
+        2.0, 0, 86400, "of a slab: launches cost little beside it, a crash loses little"
+    )
+    least_times: int = tunable(50, 0, 1 << 20, "a slab takes this x its saving at least")
+    least_times_beside: int = tunable(
+        2,
+        0,
+        1 << 20,
+        "the same where the device goes on meanwhile: the writer has a core of its own",
+    )
+    most_growth: int = tunable(
+        4,
+        1,
+        1 << 20,
+        "a slab is at most this x the last one: pruning, which made that fast, may end",
+    )
+    fill_times: int = tunable(
+        100, 0, 1 << 30, "a slab's work is this x the pipeline's fill, so that filling costs 1%"
+    )
+    most_rows: int = tunable(128, 1, 1 << 30, "special rows where no disk size is given")
+    most_bytes: int = tunable(10 << 30, 1, 1 << 60, "bytes where no disk size is given")
+    cell_bytes: float = tunable(1.0, 0, 64, "of a saved cell, before one was written")
+    file_bytes: int = tunable(2000, 0, 1 << 30, "of a file's index, before one was written")
+
+
+@dataclass(frozen=True)
+class PairTuning:
+    """Pairs computed together."""
+
+    most_letters: int = tunable(1 << 26, 1, 1 << 30, "letters that go to the device at once")
+    cpu_pairs: int = tunable(1 << 13, 1, 1 << 24, "of a part: their letters stay in a CPU's caches")
+    gpu_pairs: int = tunable(1 << 16, 1, 1 << 24, "of a part: the host works while the device does")
+    cpu_moves: int = tunable(32 << 20, 1, 1 << 40, "bytes of the moves of a batch, on a CPU")
+    gpu_moves: int = tunable(1 << 30, 1, 1 << 40, "bytes of the moves of a batch, on a GPU")
+    group_moves: int = tunable(1 << 28, 1, 1 << 40, "bytes of the moves of one group of lanes")
+    counted_cells: int = tunable(
+        1 << 21, 0, 1 << 40, "a larger pair has its matches counted forward, which needs no moves"
+    )
+    alone_cells: int = tunable(
+        1 << 20, 0, 1 << 40, "a larger pair is better off on all of a device"
+    )
+    cpu_mates: int = tunable(8, 0, 1 << 24, "unless so many others are half as large, on a CPU")
+    gpu_mates: int = tunable(1024, 0, 1 << 24, "unless so many others are half as large, on a GPU")
+    wasted_cells: int = tunable(
+        1 << 27, 0, 1 << 50, "a group that computes more may be taken apart"
+    )
+    most_waste: int = tunable(32, 1, 1 << 20, "if it computes this x the cells of its pairs")
+    most_outgrown: float = tunable(
+        0.4, 0, 1, "of a batch's pairs: a width that more of them outgrow is left out from then on"
+    )
+    longest: int = tunable(
+        32_000, 1, 32_000, "letters of a sequence: lengths and matches are counted in 16 bits"
+    )
+    in_flight: int = tunable(2, 0, 64, "batches that the device has not finished meanwhile")
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The values of all parameters that are no field of a plan."""
+
+    sweep: SweepTuning = SweepTuning()
+    pipeline: PipelineTuning = PipelineTuning()
+    engine: EngineTuning = EngineTuning()
+    traceback: TracebackTuning = TracebackTuning()
+    speculation: SpeculationTuning = SpeculationTuning()
+    speculation_memory: SpeculationMemory = SpeculationMemory()
+    band: BandTuning = BandTuning()
+    saving: SavingTuning = SavingTuning()
+    pairs: PairTuning = PairTuning()
+
+    def with_values(self, values: Mapping[str, Any]) -> Tuning:
+        """This, with some values by dotted name.  Raises PlanError for a name that does not exist
+        or a value out of range."""
+        groups: dict[str, dict[str, Number]] = {}
+        for name, value in values.items():
+            if name not in SPACE:
+                raise PlanError(f"plan: {name!r} is not one of {', '.join(SPACE)}")
+            group, _, one = name.partition(".")
+            groups.setdefault(group, {})[one] = SPACE[name].checked(value)
+        changed = {group: replace(getattr(self, group), **new) for group, new in groups.items()}
+        return replace(self, **changed)
+
+    @property
+    def changed(self) -> dict[str, Number]:
+        """The values that differ from the declared defaults, by dotted name."""
+        values = {name: getattr(getattr(self, group), one) for name, group, one in _names()}
+        return {name: value for name, value in values.items() if value != SPACE[name].default}
+
+
+def parameters_of(kind: type, prefix: str = "") -> dict[str, Parameter]:
+    """The parameters that the fields of a dataclass are, and of those that are dataclasses."""
+    found: dict[str, Parameter] = {}
+    for one in fields(kind):
+        if "parameter" in one.metadata:
+            said: Parameter = one.metadata["parameter"]
+            found[prefix + one.name] = replace(said, name=prefix + one.name)
+        elif is_dataclass(one.default):
+            found |= parameters_of(type(one.default), f"{prefix}{one.name}.")
+    return found
+
+
+def _names() -> Iterator[tuple[str, str, str]]:
+    for name in SPACE:
+        group, _, one = name.partition(".")
+        yield name, group, one
+
+
+#: Every parameter of `Tuning`, by its dotted name.
+SPACE = parameters_of(Tuning)
+
+#: The values that a plan has which says nothing else, the latest last.
+_defaults = [Tuning()]
+
+
+def default_tuning() -> Tuning:
+    """The values that a plan has which says nothing else."""
+    return _defaults[-1]
+
+
+@contextmanager
+def tuned(values: Mapping[str, Any]) -> Iterator[Tuning]:
+    """Plans that are made meanwhile have these values, by dotted name, in every thread of the
+    process: a profile's, for example."""
+    _defaults.append(default_tuning().with_values(values))
+    try:
+        yield default_tuning()
+    finally:
+        _defaults.pop()
