@@ -12,7 +12,8 @@ from campaign_run import REFERENCE_CELLS, Case
 
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.device import Runtime
-from pysw_cl.planning.plan import LANE_SETS, Plan, make_plan
+from pysw_cl.planning.lane_sets import LANE_SETS
+from pysw_cl.planning.plan import Plan, make_plan
 
 Letters = np.ndarray[Any, np.dtype[np.uint8]]
 

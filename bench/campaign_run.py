@@ -24,7 +24,7 @@ from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.engines.reference import ReferenceDirections, align_reference, fill
 from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.plan import LANE_SETS
+from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.results.alignment import Stats
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.sequences.sequence import as_sequence
@@ -242,7 +242,7 @@ def by_another(case: Case, device: str) -> list[Row]:
     instead = LANE_SETS[lanes].instead
     plain = replace(
         case,
-        plan={"lanes": instead[0] if instead else lanes},
+        plan={"lanes": instead.lanes if instead else lanes},
         constants={},
         advice={},
         options={**case.options, "output": "path"},

@@ -17,6 +17,7 @@ import pysw_cl
 from pysw_cl.drivers import traceback
 from pysw_cl.engines.reference import align_reference
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.plan import FORMS
 from pysw_cl.scoring.scoring import Scoring
 
@@ -145,7 +146,7 @@ def check(case: Case, mode: str, free_ends: FreeEnds, kernels: Kernels, **settin
 def ran_here(found: pysw_cl.Alignment, kernels: Kernels) -> None:
     """Every cell was computed by the wavefront with these lanes in 32 bits."""
     kinds = set(found.stats.cells)
-    family = f"wavefront/{kernels.lanes.removesuffix('32')}/"
+    family = f"wavefront/{LANE_SETS[kernels.lanes].family}/"
     assert all(kind.startswith(family) for kind in kinds), kinds
     plan = found.plan
     used = Kernels(plan.lanes, plan.T, plan.alpha, plan.form)

@@ -13,6 +13,7 @@ from helpers import random_pair
 from pysw_cl.engines.reference import Matrices, ReferenceEngine, fill
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.plan import make_plan
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.contract import Engine, TileJob, TileResult
@@ -48,8 +49,10 @@ PLANS: dict[str, dict[str, Any]] = {
 }
 ENGINES = ["reference", *PLANS]
 #: What cells are counted under: a lane set without its width.
-FAMILIES = {"vector": ("vector",), "vector32": ("vector",), "scalar32": ("scalar",)}
-FAMILIES |= {"packed": ("packed", "warp"), "warp32": ("warp",)}
+FAMILIES = {
+    name: {one.family, LANE_SETS[one.instead.lanes if one.instead else name].family}
+    for name, one in LANE_SETS.items()
+}
 
 every_engine = pytest.mark.parametrize("name", ENGINES)
 

@@ -27,7 +27,8 @@ from pysw_cl.opencl import device as device_module
 from pysw_cl.opencl import program
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import QUIRKS, advice
-from pysw_cl.planning.plan import FORMS, LANE_SETS, make_plan
+from pysw_cl.planning.lane_sets import LANE_SETS
+from pysw_cl.planning.plan import FORMS, make_plan
 
 CPU, GPU, ACCELERATOR, CUSTOM = 2, 4, 8, 16
 A, B = "ACGTTACGATTGCA", "ACGTACGATAGCA"
@@ -356,8 +357,8 @@ def test_argument_descriptors(spec: program.KernelSpec, defines: dict[str, int])
     """Names, order and kinds are those of the kernel itself."""
     runtime = get_runtime("auto")
     for lane_set in LANE_SETS.values():
-        if f"lanes/{lane_set.wide}.clh" in spec.files:
-            needs_lanes(lane_set.wide)
+        if lane_set.wide in spec.files:
+            needs_lanes(Path(lane_set.wide).stem)
     options = ["-cl-std=CL1.2", "-cl-kernel-arg-info", *(f"-D{k}={v}" for k, v in defines.items())]
     source = program.joined_source(spec.files)
     kernel = cl.Kernel(cl.Program(runtime.context, source).build(options), spec.name)

@@ -14,9 +14,9 @@ from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import joined_source
 from pysw_cl.opencl.resources import shipped
-from pysw_cl.planning.plan import LANE_SETS
+from pysw_cl.planning.lane_sets import LANE_SETS
 
-WIDE = sorted({lane_set.wide for lane_set in LANE_SETS.values()})
+WIDE = sorted({Path(lane_set.wide).stem for lane_set in LANE_SETS.values()})
 
 MORE = 40  # numbers after three rows of T
 #: Calls every function; what a lane gives goes to its place in a row of out.

@@ -76,7 +76,7 @@ class BatchDriver:
         done: Callable[[int], None],
     ):
         self.engine, self.scoring, self.one, self.done = engine, scoring, one, done
-        self.vector = engine.lanes == "vector"
+        self.vector = engine.vectors
         least = local_width(scoring) if engine.local else 16
         self.least_width = max(least, engine.widths[0])
         self.under_way: deque[Under] = deque()

@@ -20,7 +20,8 @@ from ...errors import DeviceError, InternalError
 from ...opencl.buffers import Buffers, Pool, part_align
 from ...opencl.device import Runtime
 from ...opencl.program import running
-from ...planning.plan import LANE_SETS, Plan
+from ...planning.lane_sets import LANE_SETS
+from ...planning.plan import Plan
 from ...tiles.contract import Below, TileJob, TileResult
 from .kernel import planned
 from .tile import Link, TileRun

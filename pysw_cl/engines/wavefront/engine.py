@@ -15,7 +15,8 @@ from ...errors import DeviceError
 from ...opencl.buffers import Buffers, Room
 from ...opencl.device import Runtime
 from ...planning.geometry import fit
-from ...planning.plan import LANE_SETS, Plan
+from ...planning.lane_sets import LANE_SETS
+from ...planning.plan import Plan
 from ...scoring.scoring import Scoring
 from ...tiles.contract import TileJob, TileResult
 from ...tiles.tile import EdgeArray, KeptEdge, View

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.program import KernelSpec
-from ...planning.plan import LANE_SETS, Plan
+from ...planning.lane_sets import LANE_SETS
+from ...planning.plan import Plan
 from ...scoring.precision import Bounds, worst
 from ...scoring.scoring import Scoring
 from ...tiles.contract import TileJob
@@ -18,8 +19,6 @@ from ...tiles.tile import Codes
 
 #: Columns from which on a profile pays.
 LEAST_PROFILED = 64
-#: Codes of letters that packed lanes compare; how much a match may gain over a mismatch there.
-PACKED_CODES, PACKED_GAIN = 6, 1 << 12
 
 _TILE = (
     "query target letters left_h left_x right_h right_x bus m:int n:int stride:int strips:int "
@@ -58,7 +57,7 @@ def kernel_spec(
     at_width = (f"score/{score}.clh", "recurrence.clh")
     files = [f"NARROW={sum(widths)}", "base.clh", "names.clh", "groups.clh", "WIDTH=32"]
     files += [
-        f"lanes/{lane_set.wide}.clh",
+        lane_set.wide,
         *at_width,
         "strip.clh",
         "best.clh",
@@ -66,7 +65,8 @@ def kernel_spec(
         "prune.clh",
     ]
     for width in widths:
-        files += [f"WIDTH={width}", f"narrow/{lane_set.narrow}.clh", *at_width, "narrow.clh"]
+        assert lane_set.narrow is not None
+        files += [f"WIDTH={width}", lane_set.narrow, *at_width, "narrow.clh"]
     files += ["WIDTH=32", "portion.clh", "wavefront.cl"]
     arguments = f"{_TILE} {_FORM[form]} {_SCORE[score]}"
     arguments += f" {_BLOCKED if blocked else ''} {_MANY if many else ''}"
@@ -76,7 +76,7 @@ def kernel_spec(
 def state_bytes(plan: Plan, T: int, alpha: int, walkers: int) -> int:
     """Memory for the lanes of strips that ``walkers`` groups have between two blocks, and, where
     narrow lanes walk them, for those of a block that is walked again for inner columns."""
-    owed = 2 * alpha + 4 - -8 // T if LANE_SETS[plan.lanes].narrow else 0
+    owed = 2 * alpha + 4 - -8 // T if plan.lane_set.narrow else 0
     return 4 * walkers * (4 * alpha + 6 + owed) * T
 
 
@@ -91,7 +91,7 @@ def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
     fit 16 bits, and its scores must be of a kind that they can make."""
     scoring = job.scoring
     score = wide_score(scoring)
-    if LANE_SETS[plan.lanes].instead is None:
+    if plan.lane_set.instead is None:
         return plan.for_size(*job.size, job.rows), score
     narrow = narrow_score(plan, scoring, job.target, permute)
     if narrow is not None and not job.directions and job.blocked is None:
@@ -100,7 +100,10 @@ def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
 
 
 def may_slope(plan: Plan, scoring: Scoring) -> bool:
-    """Do numbers that rise by the extension a row and a column fit 15 bits, and scores bytes?"""
+    """May narrow lanes skew their numbers: do numbers that rise by the extension a row and a column
+    fit 15 bits, and scores bytes?"""
+    if not plan.lane_set.skews:
+        return False
     bounds = Bounds.of(scoring)
     fits = bounds.fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T, plan.alpha)
     return fits and scoring.highest + 2 * scoring.gap_extend <= 127
@@ -126,24 +129,21 @@ def _table(scoring: Scoring) -> NDArray[np.int32]:
 
 
 def narrow_score(plan: Plan, scoring: Scoring, target: Codes, permute: bool) -> str | None:
-    """The score file that narrow lanes take, if they can: compare and select; in CPU vectors a
-    matrix as a profile of bytes, 16 rows a lane, made for each strip; in packed lanes four target
-    letters as the bytes of a word, where the device can ``permute`` bytes with their sign."""
+    """The score file that narrow lanes take, if they can: compare and select; a matrix as a profile
+    of bytes, made for each strip; four target letters as the bytes of a word, where the device can
+    ``permute`` bytes with their sign.  Which of these a lane set has, and its limits:
+    :class:`pysw_cl.planning.lane_sets.NarrowScores`."""
     if not Bounds.of(scoring).fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T):
         return None
+    kinds = plan.lane_set.scores
     bytes_do = scoring.highest <= 127 and max(worst(scoring), min(0, scoring.lowest)) >= -128
-    if LANE_SETS[plan.lanes].narrow == "packed":
-        if permute and bytes_do and int(target.max()) < 4:
-            return "four"
-        if not _simple(scoring) or len(scoring.matrix) > PACKED_CODES:
-            return None
+    if kinds.four and permute and bytes_do and int(target.max()) < 4:
+        return "four"
+    if _simple(scoring):
         assert scoring.match_mismatch is not None
         match, mismatch = (max(score, worst(scoring)) for score in scoring.match_mismatch)
-        small = match >= -PACKED_GAIN and 0 <= match - mismatch <= PACKED_GAIN
-        return "match" if small else None
-    if _simple(scoring):
-        return "match"
-    profiled = bytes_do and plan.alpha <= 16 and len(target) >= LEAST_PROFILED
+        return "match" if kinds.compare(len(scoring.matrix), match, mismatch) else None
+    profiled = bytes_do and plan.alpha <= kinds.profile_rows and len(target) >= LEAST_PROFILED
     return "matrix" if profiled else None
 
 

@@ -14,7 +14,8 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
 from ...planning.geometry import Grid, fit
-from ...planning.plan import LANE_SETS, Plan
+from ...planning.lane_sets import LaneSet
+from ...planning.plan import Plan
 from ...scoring.precision import Bounds, worst
 from ...tiles.contract import TileJob, TileResult
 from ...tiles.tile import NEG, REACH, Edge, Hit, KeptEdge
@@ -91,7 +92,7 @@ class TileRun:
         if fits is None:
             raise InternalError(f"no strips of {plan} end at the rows {job.rows}")
         self.plan = plan = plan.for_moves(m, n) if job.directions else fits
-        self.sloped = LANE_SETS[plan.lanes].narrow == "packed" and may_slope(plan, job.scoring)
+        self.sloped = may_slope(plan, job.scoring)
         form, B = plan.form, plan.B
         if job.directions and form == "two-phase":
             form, B = "ticketed", 1  # one group, which waits for no other
@@ -99,9 +100,8 @@ class TileRun:
         at_work = B if link else self.grid.B
         self.warps = warps_of(runtime, plan, at_work) if form == "ticketed" else 1
         self.walkers = -(-self.grid.B // self.warps) * self.warps
-        # not in lanes that meet at barriers: some compilers lose track of conditional ones
         self.prunes = job.after is not None and not capacity and (job.best or job.floor is None)
-        self.prunes &= LANE_SETS[plan.lanes].wide != "scalar32"
+        self.prunes &= plan.lane_set.prunes
         lowest = REACH if job.floor is None else 1
         self.threshold = lowest
         if job.threshold is not None:
@@ -113,16 +113,14 @@ class TileRun:
     def _widths(self) -> tuple[int, ...]:
         """8 bits are for local comparisons with small numbers, where the best cell is looked for:
         its score is what tells that they were left."""
-        widths, job = LANE_SETS[self.plan.lanes].widths, self.job
+        widths, job = self.plan.lane_set.widths, self.job
         if job.floor is None or not job.best or Bounds.of(job.scoring).limit8 < 0:
             return tuple(width for width in widths if width != 8)
         return widths
 
     def _defines(self) -> dict[str, int]:
         grid, job = self.grid, self.job
-        steps = LANE_SETS[self.plan.lanes].steps
-        if self.plan.lanes == "scalar32":
-            steps = self.runtime.advice["steps"]
+        lanes = self.plan.lane_set
         defines = {
             "T": grid.T,
             "R": grid.alpha,
@@ -131,14 +129,16 @@ class TileRun:
             "DIRS": int(job.directions),
             "BLOCKED": int(job.blocked is not None),
             "TICKETED": int(grid.form == "ticketed"),
-            "STEPS": steps,
+            "STEPS": unroll(self.runtime, lanes),
         }
         if self.prunes:
             defines["PRUNE"] = 1
         if self.warps > 1:
             defines["WARPS"] = self.warps
-        if LANE_SETS[self.plan.lanes].narrow == "packed":
-            defines |= {"CHUNK": self.plan.chunk, "SLOPED": int(self.sloped)}
+        if lanes.narrow is not None and lanes.chunk_defined:
+            defines["CHUNK"] = self.plan.chunk
+        if lanes.skews:
+            defines["SLOPED"] = int(self.sloped)
         return defines
 
     def _bind(self) -> None:
@@ -149,11 +149,10 @@ class TileRun:
         bounds = Bounds.of(scoring)
         codes = np.full(grid.padded_rows, query_pad, np.uint8)
         codes[: grid.m] = job.query
-        narrow = LANE_SETS[self.plan.lanes].narrow
         kept, held = (link.kept, link.held) if link is not None else ([], buffers)
         if not kept:
             kept += 2 * [held.of(job.target)]
-            if narrow == "vector":
+            if self.plan.lane_set.backwards:
                 kept[1] = held.of(backwards(job.target, grid.T, target_pad))
         target, letters = kept
         left_h, left_x = _left(job, grid, buffers)
@@ -269,7 +268,7 @@ class TileRun:
                 self.runtime.queue.flush()
 
     def _group(self) -> int:
-        return LANE_SETS[self.plan.lanes].group(self.grid.T)
+        return self.plan.lane_set.group(self.grid.T)
 
     def result(self) -> tuple[TileResult, int]:
         """What the tile gives, without moves, and how many cells could have been collected."""
@@ -328,20 +327,24 @@ class TileRun:
     def _cells(self, records: NDArray[np.int32]) -> dict[str, int]:
         """The tile's cells by lane set and width, and the pruned ones as "pruned", as the groups
         counted columns of strips."""
-        total, lanes = self.grid.m * self.grid.n, LANE_SETS[self.plan.lanes]
+        total, family = self.grid.m * self.grid.n, self.plan.lane_set.family
         walked = np.ascontiguousarray(records[:, 4:]).view(np.int64).sum(axis=0).tolist()
         cells = [total * columns // sum(walked) for columns in walked]
         cells[walked.index(max(walked))] += total - sum(cells)
-        family = lanes.narrow or lanes.wide.removesuffix("32")
         names = [*(f"wavefront/{family}/{w}" for w in (8, 16, 32)), "pruned"]
         return {name: count for name, count in zip(names, cells, strict=True) if count}
+
+
+def unroll(runtime: Runtime, lanes: LaneSet) -> int:
+    """Columns a turn of the main loop."""
+    return int(runtime.advice["steps"]) if lanes.unroll is None else lanes.unroll
 
 
 def warps_of(runtime: Runtime, plan: Plan, B: int) -> int:
     """Warps of a work-group of the ticketed form, where B are at work: as many on each of a unit's
     schedulers; 1 where lanes are no warps, or the device wants groups of one."""
     schedulers = int(runtime.advice["warps"])
-    if LANE_SETS[plan.lanes].wide != "warp32" or not schedulers:
+    if not plan.lane_set.of_warps or not schedulers:
         return 1
     return schedulers * -(-B // (schedulers * runtime.info.compute_units))
 

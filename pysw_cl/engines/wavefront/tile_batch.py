@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...opencl.buffers import Buffers, Pool
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, running, wait
-from ...planning.plan import LANE_SETS, MOVES_CHUNK, Plan
+from ...planning.plan import MOVES_CHUNK, Plan
 from ...scoring.scoring import Scoring
 from ...tiles.contract import Walk
 from ...tiles.tile import EdgeArray, Source, View
@@ -138,7 +138,7 @@ class SideBySide:
             codes[len(query) :] = score_arguments(scoring, name, False, self._buffers)[0]
             self._query[moves] = self._buffers.of(codes.copy())
         self._target = self._letters = self._buffers.of(target_codes)
-        self.columns, self._backwards = len(target), LANE_SETS[plan.lanes].narrow == "vector"
+        self.columns, self._backwards = len(target), plan.lane_set.backwards
         if self._backwards:
             pad = score_arguments(scoring, score, False, self._buffers)[1]
             self._letters = self._buffers.of(backwards(target_codes, plan.T, pad))
@@ -355,8 +355,7 @@ class SideBySide:
     def _count(self, records: NDArray[np.int32], moves: bool) -> None:
         """Add up cells by width, from the columns of strips that were walked."""
         plan = self._plans[moves]
-        strip, lanes = plan.T * plan.alpha, LANE_SETS[plan.lanes]
-        family = lanes.narrow or lanes.wide.removesuffix("32")
+        strip, family = plan.T * plan.alpha, plan.lane_set.family
         walked = np.ascontiguousarray(records[:, 4:]).view(np.int64).sum(axis=0).tolist()
         for width, steps in zip((8, 16, 32), walked, strict=False):
             name = f"wavefront/{family}/{width}"

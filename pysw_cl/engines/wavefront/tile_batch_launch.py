@@ -12,12 +12,12 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
 from ...planning.geometry import Grid
-from ...planning.plan import LANE_SETS, Plan
+from ...planning.plan import Plan
 from ...scoring.precision import Bounds
 from ...scoring.scoring import Scoring
 from ...tiles.tile import NEG
 from .kernel import kernel_spec, may_slope, score_arguments
-from .tile import RECORD_WORDS, new_progress, new_records
+from .tile import RECORD_WORDS, new_progress, new_records, unroll
 from .tile_batch_layout import FIRST, KEPT, ROWS, TOP_LINE, TileSet
 
 
@@ -35,14 +35,14 @@ class Tally:
         return records.reshape(-1, RECORD_WORDS)
 
 
-def _warps(runtime: Runtime) -> int:
+def _warps(runtime: Runtime, plan: Plan) -> int:
     """Warps of a group: few, because few strips of a tile are at work."""
-    return int(runtime.advice["warps"]) or 1
+    return (plan.lane_set.of_warps and int(runtime.advice["warps"])) or 1
 
 
 def walkers_of(runtime: Runtime, plan: Plan, done: TileSet) -> int:
     """Groups, or warps of them, that walk strips of these tiles at once."""
-    warps = _warps(runtime)
+    warps = _warps(runtime, plan)
     most = -(-int(done.said[:, ROWS].max()) // (plan.T * plan.alpha))  # strips of a tile
     tickets = -(-most // warps) * len(done.parts)
     return warps * max(1, min(plan.B // warps, tickets))
@@ -65,14 +65,14 @@ def launch_tiles(
     whether there is a floor.  ``room``: buffers for lanes between two blocks and for stages.
     """
     (scoring, score, local), moves = how, dirs is not None
-    lanes, T, alpha = LANE_SETS[plan.lanes], plan.T, plan.alpha
+    lanes, T, alpha = plan.lane_set, plan.T, plan.alpha
     grid = Grid(int(done.said[:, ROWS].max()), 1, 1, T, alpha, "ticketed")  # the highest tile's
     strip, most = grid.strip_rows, grid.strips
     strips = done.said[:, ROWS] // strip
     done.said[:, FIRST] = np.cumsum(strips) - strips
     count = len(strips)
-    walkers, warps = walkers_of(runtime, plan, done), _warps(runtime)
-    sloped = lanes.narrow == "packed" and may_slope(plan, scoring)
+    walkers, warps = walkers_of(runtime, plan, done), _warps(runtime, plan)
+    sloped = may_slope(plan, scoring)
     defines = {
         "T": T,
         "R": alpha,
@@ -81,15 +81,15 @@ def launch_tiles(
         "DIRS": int(moves),
         "BLOCKED": 0,
         "TICKETED": 1,
-        "STEPS": lanes.steps,
+        "STEPS": unroll(runtime, lanes),
         "MANY": 1,
         "WARPS": warps,
         "PRUNE": int(not moves),
     }
-    if lanes.narrow == "packed":
-        defines |= {"CHUNK": plan.chunk, "SLOPED": int(sloped)}
-    elif lanes.wide == "warp32":
+    if lanes.chunk_defined:
         defines["CHUNK"] = plan.chunk
+    if lanes.skews:
+        defines["SLOPED"] = int(sloped)
     lines = np.arange(most + 1, dtype=np.int32) & 1
     special = np.arange(0, strip * (most + 1), done.steps[0]) // strip
     lines[special] = TOP_LINE + np.arange(len(special))
