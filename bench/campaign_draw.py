@@ -310,7 +310,7 @@ class Draw:
             case = self.lowered(case, self.pick(["grid", "band", *(["tall tiles"] * few)]))
         lanes = self.runtime.info.lanes
         if LANE_SETS[lanes].narrow and m > 200 and n > 200 and self.often(0.4):
-            case = replace(self.lowered(case, "ahead"), advice={"ahead": True})
+            case = replace(self.lowered(case, "ahead"), traits={"speculative": True})
         return case
 
     def lowered(self, case: Case, name: str) -> Case:
@@ -344,7 +344,7 @@ class Draw:
         chained = self.often(0.3) and bool(LANE_SETS[self.runtime.info.lanes].narrow)
         if chained:
             constants = {**case.constants, "pysw_cl.engines.wavefront.engine.LEAST_CHAINED": 0}
-            case = replace(case, constants=constants, advice={"ahead": True})
+            case = replace(case, constants=constants, traits={"speculative": True})
             case.features.append("limits chain")
         case.options["disk_size"] = 60_000 + 40 * len(case.pairs[0][1]) * self.pick([1, 4, 20])
         stops = []

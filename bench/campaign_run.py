@@ -46,7 +46,7 @@ class Case:
     ``pairs`` of letters, by ``plan``.
 
     ``constants``: limits of the package that are lowered, so that small pairs meet what only large
-    ones do (dotted name -> value).  ``advice``: what is said of the device (name -> value).
+    ones do (dotted name -> value).  ``traits``: what is said of the device (name -> value).
     ``stops``: for "saved", after how many calls of the progress callback each run is ended, and
     the plan with which the next one goes on.  ``features``: what is special about it.
     """
@@ -56,7 +56,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
-    advice: dict[str, Any] = field(default_factory=dict)
+    traits: dict[str, Any] = field(default_factory=dict)
     stops: list[list[Any]] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
 
@@ -199,8 +199,10 @@ def _settings(case: Case, device: str) -> Iterator[None]:
         for name, value in case.constants.items():
             module, _, constant = name.rpartition(".")
             stack.enter_context(mock.patch.object(import_module(module), constant, value))
-        if case.advice:
-            stack.enter_context(mock.patch.dict(get_runtime(device).advice, case.advice))
+        if case.traits:
+            runtime = get_runtime(device)
+            said = replace(runtime.traits, **case.traits)
+            stack.enter_context(mock.patch.object(runtime, "traits", said))
         yield
 
 
@@ -244,7 +246,7 @@ def by_another(case: Case, device: str) -> list[Row]:
         case,
         plan={"lanes": instead.lanes if instead else lanes},
         constants={},
-        advice={},
+        traits={},
         options={**case.options, "output": "path"},
     )
     plain.options.pop("disk_size", None)

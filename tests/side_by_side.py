@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aligning import needs_lanes
+from aligning import needs_lanes, with_traits
 from numpy.typing import NDArray
 from saving import key
 
@@ -42,7 +42,7 @@ class Seen:
 
 def watched(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Tiles go side by side on any device, and only where a path's part of the matrix is."""
-    monkeypatch.setitem(get_runtime("auto").advice, "ahead", True)
+    monkeypatch.setattr(*with_traits(speculative=True))
     found = Seen()
     step, right, run_set = traceback._step, Ahead._right, SideBySide._set
     begin, walk = SideBySide.__enter__, SideBySide.walk
@@ -83,7 +83,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Seen:
 def plan_of(lanes: str) -> dict[str, Any]:
     needs_lanes(lanes)
     wishes = PLANS[lanes]
-    warp = {"T": 2 * int(get_runtime("auto").advice["warp"])} if lanes == "packed" else {}
+    warp = {"T": 2 * get_runtime("auto").traits.warp_width} if lanes == "packed" else {}
     return {"form": "ticketed", **wishes, **warp}
 
 

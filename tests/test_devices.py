@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
-from aligning import NO_FREE_ENDS, align_case, ends, moves, needs_lanes
+from aligning import NO_FREE_ENDS, align_case, ends, moves, needs_lanes, with_traits
 from helpers import IMPORTS, random_case
 
 import pysw_cl
@@ -26,7 +27,8 @@ from pysw_cl.errors import DeviceError, InternalError, PlanError
 from pysw_cl.opencl import device as device_module
 from pysw_cl.opencl import program
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.quirks import QUIRKS, advice
+from pysw_cl.opencl.quirks import QUIRKS, traits_of
+from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.plan import FORMS, make_plan
 
@@ -201,21 +203,21 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     ],
 )
 def test_quirks_decide_lanes_and_form(platform: str, device: Any, lanes: str, form: str) -> None:
-    said, rows = advice(platform, device)
-    assert (said["usable"], said["lanes"], said["form"]) == (True, lanes, form)
+    traits, rows = traits_of(platform, device)
+    assert (traits.usable, traits.lanes, traits.form) == (True, lanes, form)
     assert all(quirk in QUIRKS for quirk in rows)
 
 
 def test_devices_that_give_wrong_results_are_refused() -> None:
-    said, rows = advice("rusticl", fake(CPU, "llvmpipe (LLVM 15)"))
-    assert not said["usable"]
+    traits, rows = traits_of("rusticl", fake(CPU, "llvmpipe (LLVM 15)"))
+    assert not traits.usable
     assert any("65,535 turns" in quirk.why for quirk in rows)
-    assert advice("rusticl", fake(GPU, "radeonsi"))[0]["usable"]
+    assert traits_of("rusticl", fake(GPU, "radeonsi"))[0].usable
 
 
 def test_plans_have_as_many_lanes_as_a_device_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = get_runtime("auto")
-    monkeypatch.setitem(runtime.advice, "least_T", 8)
+    monkeypatch.setattr(*with_traits(least_T=8))
     plan = {"lanes": "scalar32" if runtime.info.kind == "gpu" else "vector32"}
     with pytest.raises(PlanError, match=r"T is at least 8 on .*, not 4"):
         make_plan(runtime, {**plan, "T": 4})
@@ -226,10 +228,14 @@ def test_quirk_table() -> None:
     """One row a quirk, each explained, none of which trips over any device."""
     names = [quirk.name for quirk in QUIRKS]
     assert len(names) == len(set(names))
-    everything = set(advice("", fake(CUSTOM, ""))[0])
+    traits = {field.name for field in fields(DeviceTraits)}
     for quirk in QUIRKS:
         assert quirk.name and quirk.why and quirk.link.startswith("https://"), quirk.name
-        assert quirk.then and set(quirk.then) <= everything, quirk.name
+        assert quirk.then and set(quirk.then) <= traits, quirk.name
+        for name, value in quirk.then.items():
+            usual = getattr(DeviceTraits(), name)
+            assert callable(value) if callable(usual) else type(value) is type(usual), quirk.name
+        assert set(quirk.then.get("refused_lanes", ())) <= set(LANE_SETS), quirk.name
         assert quirk.then.get("lanes", "scalar32") in LANE_SETS
         assert quirk.then.get("form", "ticketed") in FORMS
         for kind in (CPU, GPU, ACCELERATOR, CUSTOM, CPU | 1):
@@ -383,14 +389,13 @@ def test_arguments_are_bound_by_name() -> None:
 
 def test_lanes_that_a_device_must_not_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan that asks for them is refused with the quirk's reason, before anything is built."""
-    _, rows = advice(
+    _, rows = traits_of(
         "Portable Computing Language",
         fake(CPU, "pthread", platform=SimpleNamespace(version="OpenCL 3.0 PoCL 5.0")),
     )
     (row,) = [quirk for quirk in rows if quirk.name == "pocl-assertion"]
-    assert row.then["no_lanes"] == ("scalar32",)
-    runtime = get_runtime("auto")
-    monkeypatch.setattr(runtime, "advice", {**runtime.advice, "no_lanes": ("scalar32",)})
+    assert row.then["refused_lanes"] == ("scalar32",)
+    monkeypatch.setattr(*with_traits(refused_lanes=("scalar32",)))
     with pytest.raises(PlanError, match="scalar32"):
         pysw_cl.align(A, B, plan={"lanes": "scalar32"})
 

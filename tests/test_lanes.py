@@ -62,7 +62,7 @@ try_lanes(__global const int *in, __global int *out, __global int *list)
 
 def lanes_of(lanes: str) -> int:
     """How many lanes: those of a warp where they run in lock step, else 4."""
-    return 2 * int(get_runtime("auto").advice["warp"]) if lanes == "warp32" else 4
+    return 2 * get_runtime("auto").traits.warp_width if lanes == "warp32" else 4
 
 
 def run(lanes: str, given: np.ndarray[Any, Any]) -> tuple[list[int], int, list[tuple[int, ...]]]:

@@ -60,7 +60,7 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
     import pyopencl as cl
 
     source = joined_source(spec.files)
-    options = f"{_options(defines)} {runtime.advice['options']}".rstrip()
+    options = f"{_options(defines)} {runtime.traits.build_options}".rstrip()
     key = (source, options)
     with runtime.lock:
         if key not in runtime.programs:

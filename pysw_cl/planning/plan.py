@@ -172,12 +172,12 @@ def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
         raise PlanError(f"plan: {plan.lanes} runs T in {lanes.T}, not {plan.T}")
     if plan.alpha > 64:
         raise PlanError(f"plan: alpha is at most 64 (rows kept in registers), not {plan.alpha}")
-    if runtime is not None and plan.lanes in runtime.advice["no_lanes"]:
+    if runtime is not None and plan.lanes in runtime.traits.refused_lanes:
         raise PlanError(
             f"plan: {plan.lanes} lanes are not for {runtime.info.name} [{runtime.info.platform}]: "
-            f"{runtime.why('no_lanes')}"
+            f"{runtime.why('refused_lanes')}"
         )
-    least = int(runtime.advice["least_T"]) if runtime is not None else 1
+    least = runtime.traits.least_T if runtime is not None else 1
     if runtime is not None and least > plan.T:
         raise PlanError(
             f"plan: T is at least {least} on {runtime.info.name}, not {plan.T}: "
@@ -189,7 +189,7 @@ def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
             raise PlanError(
                 f"plan: {runtime.info.name} runs at most {most} work-items a group, T is {plan.T}"
             )
-        warp = lanes.per_item * int(runtime.advice["warp"])
+        warp = lanes.per_item * runtime.traits.warp_width
         if lanes.of_warps and warp != plan.T:
             raise PlanError(
                 f"plan: {plan.lanes} lanes are {lanes.per_item} a work-item of a warp: "
@@ -228,7 +228,7 @@ def _default_T(lanes: LaneSet, runtime: Runtime) -> int:
     if lanes.per_item is None:
         return lanes.defaults.T
     if lanes.of_warps:
-        return lanes.per_item * int(runtime.advice["warp"])
+        return lanes.per_item * runtime.traits.warp_width
     T, most = lanes.defaults.T, int(runtime.device.max_work_group_size)
     while lanes.group(T) > most:
         T //= 2

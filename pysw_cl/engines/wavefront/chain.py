@@ -54,14 +54,14 @@ class Chain:
     @classmethod
     def of(cls, runtime: Runtime, plan: Plan, job: TileJob, depth: int = DEPTH) -> Chain | None:
         """For a tile and those below it; None where they are better computed one by one."""
-        if job.below is None or not runtime.advice["ahead"] or not _alone(job):
+        if job.below is None or not runtime.traits.speculative or not _alone(job):
             return None
         m = job.size[0]
         narrow = LANE_SETS[plan.lanes].narrow
         if plan.form != "ticketed" or narrow is None:
             return None
         whole = replace(job, query=np.broadcast_to(job.query[:1], m + job.below.rows))
-        fits, _ = planned(plan, whole, bool(runtime.advice["permute"]))
+        fits, _ = planned(plan, whole, runtime.traits.byte_permute)
         if fits is None or m % (fits.T * fits.alpha) or not _room(runtime, fits, job, depth):
             return None
         return cls(runtime, fits, job, depth)

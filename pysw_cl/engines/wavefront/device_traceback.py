@@ -34,7 +34,7 @@ class Begun(NamedTuple):
 
 def walk_defines(runtime: Runtime, T: int, alpha: int) -> dict[str, int]:
     """What the kernel is built with for moves that were kept by ``T`` lanes of ``alpha`` rows."""
-    walkers = min(int(runtime.advice["walkers"]), int(runtime.device.max_work_group_size))
+    walkers = min(runtime.traits.traceback_group_size, int(runtime.device.max_work_group_size))
     return {"T": T, "R": alpha, "WALKERS": walkers}
 
 

@@ -62,7 +62,7 @@ class WavefrontEngine:
             inner = len(job.rows), len(job.columns)
             if not self.inner or not self._in_memory(*job.size, *inner):
                 return by_parts(self.tile, job, job.rows, job.columns)
-            if planned(self.plan, job, bool(self.runtime.advice["permute"]))[0] is None:
+            if planned(self.plan, job, self.runtime.traits.byte_permute)[0] is None:
                 return by_parts(self.tile, job, job.rows, ())
         if job.best and job.count > 1:
             return self._collect(job)
@@ -132,7 +132,7 @@ class WavefrontEngine:
     ) -> SideBySide | None:
         """See :class:`pysw_cl.tiles.contract.Engine`."""
         narrow = LANE_SETS[self.plan.lanes].narrow
-        if narrow is None or self.plan.form != "ticketed" or not self.runtime.advice["ahead"]:
+        if narrow is None or self.plan.form != "ticketed" or not self.runtime.traits.speculative:
             return None
         tiles = SideBySide(self, query, target, scoring, floor, rows)
         return tiles if tiles.able else None
@@ -152,7 +152,7 @@ class WavefrontEngine:
         """See :class:`pysw_cl.tiles.contract.Engine`: what all groups do at once is shared by the
         tiles that are on the device at once."""
         plan = self.plan.for_size(rows, columns)
-        if plan is None or not self.inner or not self.runtime.advice["ahead"]:
+        if plan is None or not self.inner or not self.runtime.traits.speculative:
             return None
         if LANE_SETS[plan.lanes].narrow is None or rows * columns < LEAST_CHAINED:
             return None
@@ -163,7 +163,7 @@ class WavefrontEngine:
 
     def packs(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
         """See :class:`pysw_cl.tiles.contract.Engine`."""
-        if not self.inner or not self.runtime.advice["ahead"] or not holds(scoring):
+        if not self.inner or not self.runtime.traits.speculative or not holds(scoring):
             return False
         return self._in_memory(rows, columns, lines, lines)
 

@@ -86,7 +86,7 @@ class TileRun:
         self.runtime, self.job, self.buffers, self.capacity = runtime, job, buffers, capacity
         self.link = link
         m, n = job.size
-        fits, self.score = planned(plan, job, bool(runtime.advice["permute"]))
+        fits, self.score = planned(plan, job, runtime.traits.byte_permute)
         if link is not None:
             fits = link.plan
         if fits is None:
@@ -96,7 +96,7 @@ class TileRun:
         form, B = plan.form, plan.B
         if job.directions and form == "two-phase":
             form, B = "ticketed", 1  # one group, which waits for no other
-        self.grid = fit(m, n, B, plan.T, plan.alpha, form, int(runtime.advice["least_T"]))
+        self.grid = fit(m, n, B, plan.T, plan.alpha, form, runtime.traits.least_T)
         at_work = B if link else self.grid.B
         self.warps = warps_of(runtime, plan, at_work) if form == "ticketed" else 1
         self.walkers = -(-self.grid.B // self.warps) * self.warps
@@ -337,13 +337,13 @@ class TileRun:
 
 def unroll(runtime: Runtime, lanes: LaneSet) -> int:
     """Columns a turn of the main loop."""
-    return int(runtime.advice["steps"]) if lanes.unroll is None else lanes.unroll
+    return runtime.traits.unroll if lanes.unroll is None else lanes.unroll
 
 
 def warps_of(runtime: Runtime, plan: Plan, B: int) -> int:
     """Warps of a work-group of the ticketed form, where B are at work: as many on each of a unit's
     schedulers; 1 where lanes are no warps, or the device wants groups of one."""
-    schedulers = int(runtime.advice["warps"])
+    schedulers = runtime.traits.schedulers
     if not plan.lane_set.of_warps or not schedulers:
         return 1
     return schedulers * -(-B // (schedulers * runtime.info.compute_units))

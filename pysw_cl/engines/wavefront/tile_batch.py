@@ -125,7 +125,7 @@ class SideBySide:
         }
         self.rows = rows
         target_codes = target.read(0, len(target))
-        score = narrow_score(plan, scoring, target_codes, bool(runtime.advice["permute"]))
+        score = narrow_score(plan, scoring, target_codes, runtime.traits.byte_permute)
         self.able = score is not None
         if score is None:
             return

@@ -37,7 +37,7 @@ class Tally:
 
 def _warps(runtime: Runtime, plan: Plan) -> int:
     """Warps of a group: few, because few strips of a tile are at work."""
-    return (plan.lane_set.of_warps and int(runtime.advice["warps"])) or 1
+    return (plan.lane_set.of_warps and runtime.traits.schedulers) or 1
 
 
 def walkers_of(runtime: Runtime, plan: Plan, done: TileSet) -> int:
