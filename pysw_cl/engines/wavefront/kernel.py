@@ -16,6 +16,7 @@ from ...scoring.precision import Bounds, worst
 from ...scoring.scoring import Scoring
 from ...tiles.contract import TileJob
 from ...tiles.tile import Codes
+from .descriptors import RECORD_MACROS, TILE_MACROS
 
 #: Columns from which on a profile pays.
 LEAST_PROFILED = 64
@@ -60,6 +61,7 @@ def kernel_spec(
         lane_set.wide,
         *at_width,
         "strip.clh",
+        *RECORD_MACROS,
         "best.clh",
         "flow.clh",
         "prune.clh",
@@ -67,7 +69,7 @@ def kernel_spec(
     for width in widths:
         assert lane_set.narrow is not None
         files += [f"WIDTH={width}", lane_set.narrow, *at_width, "narrow.clh"]
-    files += ["WIDTH=32", "portion.clh", "wavefront.cl"]
+    files += [*(TILE_MACROS if many else ()), "WIDTH=32", "portion.clh", "wavefront.cl"]
     arguments = f"{_TILE} {_FORM[form]} {_SCORE[score]}"
     arguments += f" {_BLOCKED if blocked else ''} {_MANY if many else ''}"
     return KernelSpec(_NAME[form], tuple(files), tuple(arguments.split()))

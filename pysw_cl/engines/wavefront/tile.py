@@ -19,6 +19,7 @@ from ...planning.plan import Plan
 from ...scoring.precision import Bounds, worst
 from ...tiles.contract import TileJob, TileResult
 from ...tiles.tile import NEG, REACH, Edge, Hit, KeptEdge
+from .descriptors import RECORD_WORDS, RecordWord
 from .kernel import (
     backwards,
     kernel_spec,
@@ -30,10 +31,6 @@ from .kernel import (
 )
 
 MOST = 2**31 - 1
-
-#: A group's record: score, row, column of its best cell, the highest score it saw, and the columns
-#: that it walked in 8, 16 and 32 bits and that it pruned (64-bit numbers).
-RECORD_WORDS = 12
 
 
 @dataclass(frozen=True)
@@ -284,7 +281,7 @@ class TileRun:
         records = read(self.record, RECORD_WORDS * self.walkers).reshape(-1, RECORD_WORDS)
         if job.best:
             best = tuple(sorted(self._hits(records))[:1])
-            top = int(records[:, 3].max())
+            top = int(records[:, RecordWord.TOP].max())
         if self.capacity:
             found = int(read(self.hits, 1)[0])
             collected = read(self.hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
@@ -328,7 +325,7 @@ class TileRun:
         """The tile's cells by lane set and width, and the pruned ones as "pruned", as the groups
         counted columns of strips."""
         total, family = self.grid.m * self.grid.n, self.plan.lane_set.family
-        walked = np.ascontiguousarray(records[:, 4:]).view(np.int64).sum(axis=0).tolist()
+        walked = counted(records)
         cells = [total * columns // sum(walked) for columns in walked]
         cells[walked.index(max(walked))] += total - sum(cells)
         names = [*(f"wavefront/{family}/{w}" for w in (8, 16, 32)), "pruned"]
@@ -352,8 +349,14 @@ def warps_of(runtime: Runtime, plan: Plan, B: int) -> int:
 def new_records(walkers: int) -> NDArray[np.int32]:
     """The records of groups that have done nothing yet."""
     records = np.zeros((walkers, RECORD_WORDS), np.int32)
-    records[:, :4] = NEG
+    records[:, : RecordWord.COLUMNS8] = NEG
     return records
+
+
+def counted(records: NDArray[np.int32]) -> list[int]:
+    """Columns of strips that groups swept in 8, 16 and 32 bits, and that they pruned."""
+    counts = np.ascontiguousarray(records[:, RecordWord.COLUMNS8 :]).view(np.int64)
+    return [int(columns) for columns in counts.sum(axis=0)]
 
 
 def new_progress(strips: int, T: int) -> NDArray[np.int32]:

@@ -16,9 +16,10 @@ from ...planning.plan import Plan
 from ...scoring.precision import Bounds
 from ...scoring.scoring import Scoring
 from ...tiles.tile import NEG
+from .descriptors import RECORD_WORDS, TOP_LINE, TileWord
 from .kernel import kernel_spec, may_slope, score_arguments
-from .tile import RECORD_WORDS, new_progress, new_records, unroll
-from .tile_batch_layout import FIRST, KEPT, ROWS, TOP_LINE, TileSet
+from .tile import new_progress, new_records, unroll
+from .tile_batch_layout import TileSet
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ def _warps(runtime: Runtime, plan: Plan) -> int:
 def walkers_of(runtime: Runtime, plan: Plan, done: TileSet) -> int:
     """Groups, or warps of them, that walk strips of these tiles at once."""
     warps = _warps(runtime, plan)
-    most = -(-int(done.said[:, ROWS].max()) // (plan.T * plan.alpha))  # strips of a tile
+    rows = int(done.descriptors[:, TileWord.ROWS].max())
+    most = -(-rows // (plan.T * plan.alpha))  # strips of a tile
     tickets = -(-most // warps) * len(done.parts)
     return warps * max(1, min(plan.B // warps, tickets))
 
@@ -66,10 +68,11 @@ def launch_tiles(
     """
     (scoring, score, local), moves = how, dirs is not None
     lanes, T, alpha = plan.lane_set, plan.T, plan.alpha
-    grid = Grid(int(done.said[:, ROWS].max()), 1, 1, T, alpha, "ticketed")  # the highest tile's
+    tiles = done.descriptors
+    grid = Grid(int(tiles[:, TileWord.ROWS].max()), 1, 1, T, alpha, "ticketed")  # the highest one's
     strip, most = grid.strip_rows, grid.strips
-    strips = done.said[:, ROWS] // strip
-    done.said[:, FIRST] = np.cumsum(strips) - strips
+    strips = tiles[:, TileWord.ROWS] // strip
+    tiles[:, TileWord.FIRST] = np.cumsum(strips) - strips
     count = len(strips)
     walkers, warps = walkers_of(runtime, plan, done), _warps(runtime, plan)
     sloped = may_slope(plan, scoring)
@@ -93,7 +96,7 @@ def launch_tiles(
     lines = np.arange(most + 1, dtype=np.int32) & 1
     special = np.arange(0, strip * (most + 1), done.steps[0]) // strip
     lines[special] = TOP_LINE + np.arange(len(special))
-    columns = np.arange(1, 1 + int(done.said[:, KEPT].max()), dtype=np.int32) * done.steps[1]
+    columns = np.arange(1, 1 + int(tiles[:, TileWord.KEPT].max()), dtype=np.int32) * done.steps[1]
     known = np.array([NEG if p.known is None else p.known for p in done.parts], np.int32)
     bounds = Bounds.of(scoring)
     widths = tuple(width for width in lanes.widths if width != 8)  # that needs the best score
@@ -136,7 +139,7 @@ def launch_tiles(
         before=progress,
         before_at=int(strips.sum()),
         dirs=dirs if moves else none,
-        tiles=buffers.of(done.said),
+        tiles=buffers.of(tiles),
         tile_count=count,
         **scores,
     )
