@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyopencl as cl
@@ -20,12 +20,14 @@ from helpers import IMPORTS, random_case
 
 import pysw_cl
 from pysw_cl.engines.reference import align_reference
+from pysw_cl.engines.wavefront.arguments import TicketedArguments, TwoPhaseArguments, bind
 from pysw_cl.engines.wavefront.compressed_edge import PACK, UNPACK
 from pysw_cl.engines.wavefront.device_traceback import TRACE
 from pysw_cl.engines.wavefront.kernel import kernel_spec
 from pysw_cl.errors import DeviceError, InternalError, PlanError
 from pysw_cl.opencl import device as device_module
 from pysw_cl.opencl import program
+from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import QUIRKS, traits_of
 from pysw_cl.opencl.traits import DeviceTraits
@@ -385,6 +387,21 @@ def test_arguments_are_bound_by_name() -> None:
     short = program.KernelSpec(TRACE.name, TRACE.files, TRACE.arguments[:-1])
     with pytest.raises(InternalError, match="has 8 arguments"):
         program.BoundKernel(runtime, short, {"T": 2, "R": 2})
+
+
+def test_no_argument_is_forgotten() -> None:
+    """What a launch does not give is an error, unless each launch sets it, or it needs no buffer."""
+    runtime, bound = get_runtime("auto"), {}
+    kernel = SimpleNamespace(names=("ticket", "progress", "before", "before_at", "dirs", "phase"))
+    kernel.bind = bound.update
+    with Buffers(runtime) as buffers:
+        ticketed = TicketedArguments("ticket", "progress", "before", 7)
+        with pytest.raises(InternalError, match="without a value: phase$"):
+            bind(cast(program.BoundKernel, kernel), buffers, ticketed)
+        assert not bound
+        bind(cast(program.BoundKernel, kernel), buffers, ticketed, later=[TwoPhaseArguments])
+    assert bound.pop("dirs").size == 4
+    assert bound == {name: name for name in ("ticket", "progress", "before")} | {"before_at": 7}
 
 
 def test_lanes_that_a_device_must_not_use(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,6 +120,11 @@ class BoundKernel:
         if self._kernel.num_args != len(spec.arguments):
             raise InternalError(f"{spec.name} has {self._kernel.num_args} arguments")
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arguments' names, in order."""
+        return tuple(self._place)
+
     def bind(self, **values: Any) -> BoundKernel:
         """Set arguments; an unknown name is an internal error."""
         for name, value in values.items():

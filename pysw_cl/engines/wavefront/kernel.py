@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
-from ...opencl.program import KernelSpec
+from ...opencl.device import Runtime
+from ...opencl.program import BoundKernel, KernelSpec
+from ...opencl.traits import DeviceTraits
 from ...planning.lane_sets import LANE_SETS
 from ...planning.plan import Plan
 from ...scoring.precision import Bounds, worst
 from ...scoring.scoring import Scoring
 from ...tiles.contract import TileJob
 from ...tiles.tile import Codes
+from .arguments import (
+    FORMS,
+    SCORES,
+    BlockedArguments,
+    FourArguments,
+    ManyArguments,
+    MatchArguments,
+    MatrixArguments,
+    Scores,
+    TileArguments,
+    names,
+)
 from .descriptors import RECORD_MACROS, TILE_MACROS
 
 #: Columns from which on a profile pays.
 LEAST_PROFILED = 64
 
-_TILE = (
-    "query target letters left_h left_x right_h right_x bus m:int n:int stride:int strips:int "
-    "tap_lane:int tap_r:int right:int query_pad:int target_pad:int gap_open:int gap_extend:int "
-    "chunk:int highest:int depth:int limit8:int rows_after:int columns_after:int state stages "
-    "late profiles record known hits capacity:int lines columns column_count:int crossed"
-)
-_FORM = {
-    "ticketed": "ticket progress before before_at:int dirs",
-    "two-phase": "diagonal:int first_block:int blocks:int phase:int",
-}
-_SCORE = {
-    "match": "match:int mismatch:int lift:int",
-    "matrix": "matrix wide:int",
-    "four": "words lift:int",
-}
-_BLOCKED = "pairs pair_places pair_score:int"
-_MANY = "tiles tile_count:int"
 _NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
 
 
@@ -70,9 +67,70 @@ def kernel_spec(
         assert lane_set.narrow is not None
         files += [f"WIDTH={width}", lane_set.narrow, *at_width, "narrow.clh"]
     files += [*(TILE_MACROS if many else ()), "WIDTH=32", "portion.clh", "wavefront.cl"]
-    arguments = f"{_TILE} {_FORM[form]} {_SCORE[score]}"
-    arguments += f" {_BLOCKED if blocked else ''} {_MANY if many else ''}"
-    return KernelSpec(_NAME[form], tuple(files), tuple(arguments.split()))
+    parts: list[type] = [TileArguments, FORMS[form], SCORES[score]]
+    parts += [*([BlockedArguments] if blocked else ()), *([ManyArguments] if many else ())]
+    return KernelSpec(_NAME[form], tuple(files), names(*parts))
+
+
+@dataclass(frozen=True)
+class Program:
+    """All that decides which program computes a tile, or many."""
+
+    #: Lanes, alpha, chunk.
+    plan: Plan
+    #: The form, and lanes of a strip, which are those of the tile's grid.
+    form: str
+    T: int
+    #: The score file, and widths of narrow lanes.
+    score: str
+    widths: tuple[int, ...]
+    #: Is no H below 0?
+    local: bool
+    #: 0: no best cell, 1: the best, 2: all that score enough are collected.
+    best: int
+    #: Are moves kept; are pairs blocked; may blocks be pruned?
+    moves: bool
+    blocked: bool
+    prunes: bool
+    #: Do narrow numbers rise by the extension a row and a column?
+    skewed: bool
+    #: Warps of a work-group.
+    warps: int
+    #: Are there many tiles in a launch?
+    many: bool = False
+
+    @property
+    def group(self) -> int:
+        """Work-items of a work-group."""
+        return self.warps * self.plan.lane_set.group(self.T)
+
+    def defines(self, traits: DeviceTraits) -> dict[str, int]:
+        """What it is built with (cl/base.clh has the reasons)."""
+        lanes = self.plan.lane_set
+        defines = {
+            "T": self.T,
+            "R": self.plan.alpha,
+            "LOCAL": int(self.local),
+            "BEST": self.best,
+            "DIRS": int(self.moves),
+            "BLOCKED": int(self.blocked),
+            "TICKETED": int(self.form == "ticketed"),
+            "STEPS": traits.unroll if lanes.unroll is None else lanes.unroll,
+            "MANY": int(self.many),
+            "WARPS": self.warps,
+            "PRUNE": int(self.prunes),
+            "SLOPED": int(self.skewed),
+        }
+        # 32-bit lanes alone may be asked for any chunk, more than fits local memory, of which they
+        # need none: their default stands.  Many tiles have short blocks.
+        if lanes.chunk_defined and (lanes.narrow is not None or self.many):
+            defines["CHUNK"] = self.plan.chunk
+        return defines
+
+    def kernel(self, runtime: Runtime) -> BoundKernel:
+        """Its kernel."""
+        parts = self.form, self.plan.lanes, self.score, self.widths, self.blocked, self.many
+        return BoundKernel(runtime, kernel_spec(*parts), self.defines(runtime.traits))
 
 
 def state_bytes(plan: Plan, T: int, alpha: int, walkers: int) -> int:
@@ -101,7 +159,7 @@ def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
     return plan.without_narrow().for_size(*job.size, job.rows), score
 
 
-def may_slope(plan: Plan, scoring: Scoring) -> bool:
+def may_skew(plan: Plan, scoring: Scoring) -> bool:
     """May narrow lanes skew their numbers: do numbers that rise by the extension a row and a column
     fit 15 bits, and scores bytes?"""
     if not plan.lane_set.skews:
@@ -149,23 +207,32 @@ def narrow_score(plan: Plan, scoring: Scoring, target: Codes, permute: bool) -> 
     return "matrix" if profiled else None
 
 
-def score_arguments(
-    scoring: Scoring, score: str, sloped: bool, buffers: Buffers
-) -> tuple[int, int, dict[str, Any]]:
-    """(padding code of the query, of the target, kernel arguments) for a score file.  Padding of
-    the query never gains; with four target letters that of the target may, where no cell is."""
-    lift = 2 * scoring.gap_extend if sloped else 0  # a diagonal step rises twice
+def pads(scoring: Scoring, score: str) -> tuple[int, int]:
+    """The codes that only padding has, of the query and of the target.  Padding of the query never
+    gains; with four target letters that of the target may, where no cell is."""
+    if score == "match":
+        return 254, 253
+    query, target = scoring.matrix.shape
+    return query, 0 if score == "four" else target
+
+
+def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> Scores:
+    """A scoring as a launch with this score file takes it."""
+    lift = 2 * scoring.gap_extend if skewed else 0  # a diagonal step rises twice
+    arguments: MatchArguments | MatrixArguments | FourArguments
     if score == "match":
         assert scoring.match_mismatch is not None
         match, mismatch = (max(one, worst(scoring)) for one in scoring.match_mismatch)
-        return 254, 253, {"match": match, "mismatch": mismatch, "lift": lift}
-    table = _table(scoring)
-    if score == "four":
+        arguments = MatchArguments(match, mismatch, lift)
+    elif score == "four":
+        table = _table(scoring)
         four = np.zeros((len(table), 4), np.int8)
         four[:, : min(4, table.shape[1])] = table[:, :4] + lift
-        return len(table) - 1, 0, {"words": buffers.of(four.view("<i4")), "lift": lift}
-    wide = table.shape[1]
-    return len(table) - 1, wide - 1, {"matrix": buffers.of(table.ravel()), "wide": wide}
+        arguments = FourArguments(buffers.of(four.view("<i4")), lift)
+    else:
+        table = _table(scoring)
+        arguments = MatrixArguments(buffers.of(table.ravel()), table.shape[1])
+    return Scores(scoring, *pads(scoring, score), arguments)
 
 
 def backwards(target: Codes, T: int, pad: int) -> Codes:

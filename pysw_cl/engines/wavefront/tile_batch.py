@@ -18,12 +18,13 @@ from ...planning.plan import MOVES_CHUNK, Plan
 from ...scoring.scoring import Scoring
 from ...tiles.contract import Walk
 from ...tiles.tile import EdgeArray, Source, View
+from .arguments import Letters, Scratch, counted
 from .compressed_edge import PackedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord, TracedWord
 from .device_traceback import TiledMoves, walk_defines
-from .kernel import backwards, narrow_score, score_arguments, stage_bytes, state_bytes, wide_score
-from .tile import counted, moves_bytes
-from .tile_batch_launch import Tally, launch_tiles, walkers_of
+from .kernel import backwards, narrow_score, pads, stage_bytes, state_bytes, wide_score
+from .tile import moves_bytes
+from .tile_batch_launch import Scored, Tally, launch_tiles, walkers_of
 from .tile_batch_layout import TILE_SET_FILES, Part, TileSet
 
 Busy = Callable[[], bool]
@@ -124,17 +125,17 @@ class SideBySide:
             return
         self._scores = {False: score, True: wide_score(scoring)}
         self.row_quantum = lcm(plan.T * alpha, wide.T * moves_alpha)
+        self.columns, self._backwards = len(target), plan.lane_set.backwards
+        held = self._buffers.of(target_codes)
+        narrow = held
+        if self._backwards:
+            narrow = self._buffers.of(backwards(target_codes, plan.T, pads(scoring, score)[1]))
         codes = np.full(len(query) + self.row_quantum, 0, np.uint8)
         codes[: len(query)] = query.read(0, len(query))
-        self._query: dict[bool, Any] = {}  # padding has another code for each score file
+        self._letters: dict[bool, Letters] = {}
         for moves, name in self._scores.items():
-            codes[len(query) :] = score_arguments(scoring, name, False, self._buffers)[0]
-            self._query[moves] = self._buffers.of(codes.copy())
-        self._target = self._letters = self._buffers.of(target_codes)
-        self.columns, self._backwards = len(target), plan.lane_set.backwards
-        if self._backwards:
-            pad = score_arguments(scoring, score, False, self._buffers)[1]
-            self._letters = self._buffers.of(backwards(target_codes, plan.T, pad))
+            codes[len(query) :] = pads(scoring, name)[0]  # another one for each score file
+            self._letters[moves] = Letters(self._buffers.of(codes.copy()), held, narrow)
 
     def __enter__(self) -> SideBySide:
         return self
@@ -347,10 +348,10 @@ class SideBySide:
         moves = dirs is not None
         plan = self._plans[moves]
         state, stages = _group_bytes(plan, walkers_of(self.runtime, plan, done))
-        room = self._keep("state" + slot, state), self._keep("stages" + slot, stages)
-        letters = self._query[moves], self._target, self._letters
-        how = self.scoring, self._scores[moves], self.floor is not None
-        tally = launch_tiles(self.runtime, plan, done, dirs, letters, how, room, buffers)
+        scratch = Scratch(self._keep("state" + slot, state), self._keep("stages" + slot, stages))
+        scored = Scored(self.scoring, self._scores[moves], self.floor is not None)
+        letters = self._letters[moves]
+        tally = launch_tiles(self.runtime, plan, done, dirs, letters, scored, scratch, buffers)
         self._launches += 1
         self.engine.took(self._buffers.bytes + buffers.bytes)
         return tally
