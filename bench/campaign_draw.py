@@ -12,7 +12,8 @@ from campaign_run import REFERENCE_CELLS, Case
 
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.device import Runtime
-from pysw_cl.planning.plan import LANE_SETS, Plan, make_plan
+from pysw_cl.planning.lane_sets import LANE_SETS
+from pysw_cl.planning.plan import Plan, make_plan
 
 Letters = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -300,7 +301,7 @@ class Draw:
             case = self.lowered(case, self.pick(["grid", "band", *(["tall tiles"] * few)]))
         lanes = self.runtime.info.lanes
         if LANE_SETS[lanes].narrow and m > 200 and n > 200 and self.often(0.4):
-            case = replace(self.lowered(case, "ahead"), advice={"ahead": True})
+            case = replace(self.lowered(case, "ahead"), traits={"speculative": True})
         return case
 
     def lowered(self, case: Case, name: str) -> Case:
@@ -334,7 +335,7 @@ class Draw:
         chained = self.often(0.3) and bool(LANE_SETS[self.runtime.info.lanes].narrow)
         if chained:
             tuning = {**case.tuning, "pipeline.least_cells": 0}
-            case = replace(case, tuning=tuning, advice={"ahead": True})
+            case = replace(case, tuning=tuning, traits={"speculative": True})
             case.features.append("limits chain")
         case.options["disk_size"] = 60_000 + 40 * len(case.pairs[0][1]) * self.pick([1, 4, 20])
         stops = []

@@ -23,8 +23,8 @@ from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.engines.reference import ReferenceDirections, align_reference, fill
 from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.parameters import tuned
-from pysw_cl.planning.plan import LANE_SETS
 from pysw_cl.results.alignment import Stats
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.sequences.sequence import as_sequence
@@ -46,7 +46,7 @@ class Case:
     ``pairs`` of letters, by ``plan``.
 
     ``tuning``: parameters of the package that are lowered, so that small pairs meet what only large
-    ones do (dotted name -> value).  ``advice``: what is said of the device (name -> value).
+    ones do (dotted name -> value).  ``traits``: what is said of the device (name -> value).
     ``stops``: for "saved", after how many calls of the progress callback each run is ended, and
     the plan with which the next one goes on.  ``features``: what is special about it.
     """
@@ -56,7 +56,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)
     tuning: dict[str, Any] = field(default_factory=dict)
-    advice: dict[str, Any] = field(default_factory=dict)
+    traits: dict[str, Any] = field(default_factory=dict)
     stops: list[list[Any]] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
 
@@ -197,8 +197,10 @@ def _settings(case: Case, device: str) -> Iterator[None]:
     """Lowered parameters of the package."""
     with ExitStack() as stack:
         stack.enter_context(tuned(case.tuning))
-        if case.advice:
-            stack.enter_context(mock.patch.dict(get_runtime(device).advice, case.advice))
+        if case.traits:
+            runtime = get_runtime(device)
+            said = replace(runtime.traits, **case.traits)
+            stack.enter_context(mock.patch.object(runtime, "traits", said))
         yield
 
 
@@ -240,9 +242,9 @@ def by_another(case: Case, device: str) -> list[Row]:
     instead = LANE_SETS[lanes].instead
     plain = replace(
         case,
-        plan={"lanes": instead[0] if instead else lanes},
+        plan={"lanes": instead.lanes if instead else lanes},
         tuning={},
-        advice={},
+        traits={},
         options={**case.options, "output": "path"},
     )
     plain.options.pop("disk_size", None)

@@ -38,7 +38,7 @@ def _less(case: Case) -> Iterator[Case]:
                 yield replace(case, pairs=case.pairs[:start] + case.pairs[start + part :])
     for k in range(len(case.stops)):
         yield replace(case, stops=case.stops[:k] + case.stops[k + 1 :])
-    for name in ("tuning", "advice", "plan"):
+    for name in ("tuning", "traits", "plan"):
         for key in getattr(case, name):
             yield case.without(name, key)
     for key in case.options:

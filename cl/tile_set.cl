@@ -1,9 +1,7 @@
-// Tiles side by side (wavefront.cl, MANY), numbers of a tile and places as there: their edges, from what
-// was kept of the tiles that they lie in, and where a path may cross what they keep.
+// Tiles side by side (wavefront.cl, MANY), descriptors and places as there: their edges, from what was kept of
+// the tiles that they lie in, and where a path may cross what they keep.  TILE_..., SOURCE_... and TOP_LINE come
+// from pysw_cl.engines.wavefront.descriptors.
 
-#define TILE_WORDS 13
-#define TOP_LINE 2      // of a tile's bus: its top edge
-#define SOURCE_WORDS 5  // of a tile: where its top H and X, its left H and X and its corner are
 #define UNREACHABLE (-(1 << 30))  // pysw_cl.tiles.tile.REACH
 #ifndef PARTS           // work-groups that copy the edges of one tile
 #define PARTS 16
@@ -29,11 +27,11 @@ __kernel void take_edges(__global const int *restrict from, __global int *restri
 {
   __global const long *tile = tiles + get_group_id(0) / PARTS * TILE_WORDS;
   __global const long *source = sources + get_group_id(0) / PARTS * SOURCE_WORDS;
-  const int m = tile[0], n = tile[1];
-  __global int *top = to + tile[4] + (size_t)2 * TOP_LINE * tile[5], *left = to + tile[6];
-  copy_edge(top, top + tile[5], from + source[0], from + source[1], n);
-  copy_edge(left + 1, left + m + 1, from + source[2], from + source[3], m);
-  if (get_group_id(0) % PARTS == 0 && get_local_id(0) == 0) left[0] = from[source[4]];
+  const int m = tile[TILE_ROWS], n = tile[TILE_COLUMNS];
+  __global int *top = to + tile[TILE_BUS] + (size_t)2 * TOP_LINE * tile[TILE_STRIDE], *left = to + tile[TILE_LEFT];
+  copy_edge(top, top + tile[TILE_STRIDE], from + source[SOURCE_TOP_H], from + source[SOURCE_TOP_X], n);
+  copy_edge(left + 1, left + m + 1, from + source[SOURCE_LEFT_H], from + source[SOURCE_LEFT_X], m);
+  if (get_group_id(0) % PARTS == 0 && get_local_id(0) == 0) left[0] = from[source[SOURCE_CORNER]];
 }
 
 // For the cell (a, b) of each tile's kept rows and columns, along its top and along its left edge:
@@ -47,10 +45,11 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
   int rest = get_group_id(0);
   const int b = rest % columns, a = (rest /= columns) % rows, left = (rest /= rows) & 1;
   __global const long *tile = tiles + (rest / 2) * TILE_WORDS;
-  const int m = tile[0], n = tile[1], apart = tile[12], row = a * row_step, column = b * column_step;
+  const int m = tile[TILE_ROWS], n = tile[TILE_COLUMNS], apart = tile[TILE_APART];
+  const int row = a * row_step, column = b * column_step;
   const bool inside = row < m && column < n;
-  __global const int *h = kept + tile[4] + (size_t)2 * (TOP_LINE + a) * tile[5] + column;
-  if (left) h = b ? kept + tile[7] + (size_t)2 * (b - 1) * m + row : kept + tile[6] + 1 + row;
+  __global const int *h = kept + tile[TILE_BUS] + (size_t)2 * (TOP_LINE + a) * tile[TILE_STRIDE] + column;
+  if (left) h = b ? kept + tile[TILE_CROSSED] + (size_t)2 * (b - 1) * m + row : kept + tile[TILE_LEFT] + 1 + row;
   const int count = !inside ? 0 : left ? min(row_step, m - row) : min(column_step, n - column);
   int most = INT_MIN, at = 0;
   for (int k = get_local_id(0); k < count; k += FINDERS) {

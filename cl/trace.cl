@@ -1,13 +1,13 @@
 // The backward walk over the stored moves of tiles, by one work-group: at H take F if it explains
 // the value, else E, else the diagonal; inside a gap go on while that explains the value.
 //
-// tiles: for each tile its upper left corner (its cells begin a row below and a column after it), its
-// rows and columns, and the place of its moves in `dirs`, in words.  (row, column) is the cell the walk
+// tiles: the words TRACED_ROW ... of each tile; found: the words FOUND_ROW ..., then for each tile where the
+// path came in, then the moves, a byte each (pysw_cl.engines.wavefront.descriptors explains and names the
+// words, pysw_cl.engines.wavefront.device_traceback the rest).  (row, column) is the cell the walk
 // starts from, numbered as the corners are; state 0: at H, 1: a gap that consumes target leaves the
 // cell, 2: a gap that consumes query.  The walk starts in the first tile that has the cell; where it leaves
 // a tile, it goes on in the next one in the list that has the cell it comes to.  linear: a gap of k
-// costs k gaps of 1, there is no state inside a gap.  found: row, column, state, ended, moves made, the
-// tile where the path ended or else `count`; then the moves, a byte each.
+// costs k gaps of 1, there is no state inside a gap.
 //
 // Each move says where the next one is read, so a work-item that reads them from global memory waits
 // for it at every move.  Here the group loads the moves around the path's next stretch together: a
@@ -53,8 +53,8 @@ INLINE size_t word_at(tile_t tile, uint lane, uint k, uint column)
 
 INLINE bool has(__global const long *tile, place_t p)
 {
-  const long row = p.row - tile[0], column = p.column - tile[1];
-  return (row > 0) & (row <= tile[2]) & (column > 0) & (column <= tile[3]);  // all four loads at once
+  const long row = p.row - tile[TRACED_ROW], column = p.column - tile[TRACED_COLUMN];
+  return (row > 0) & (row <= tile[TRACED_ROWS]) & (column > 0) & (column <= tile[TRACED_COLUMNS]);  // all four loads at once
 }
 
 #if WALKERS == 1
@@ -62,7 +62,7 @@ typedef int shared_t;
 
 INLINE int next_tile(__local shared_t *shared, __global const long *tiles, int from, int count, place_t p)
 {
-  while (from < count && !has(tiles + 5 * from, p)) from++;
+  while (from < count && !has(tiles + TRACED_WORDS * from, p)) from++;
   return from;
 }
 
@@ -132,7 +132,7 @@ INLINE int next_tile(__local shared_t *shared, __global const long *tiles, int f
   int next = count;
   for (; from < count && next == count; from += WALKERS) {
     const int mine = from + (int)get_local_id(0);
-    next = first_of(&shared->first, mine < count && has(tiles + 5 * (size_t)min(mine, count - 1), p), mine, count);
+    next = first_of(&shared->first, mine < count && has(tiles + TRACED_WORDS * (size_t)min(mine, count - 1), p), mine, count);
   }
   return next;
 }
@@ -292,15 +292,15 @@ __kernel __attribute__((reqd_work_group_size(WALKERS, 1, 1))) void
 trace(__global const uint *restrict dirs, __global const long *restrict tiles, int count, int row, int column,
       int state, int linear, __global int *restrict found)
 {
-  __global int *entries = found + 6;
+  __global int *entries = found + FOUND_WORDS;
   __global uchar *moves = (__global uchar *)(entries + 4 * (size_t)count);
   __local shared_t shared;
   place_t p = {row, column, linear ? 0 : state, 0, 0};
   int index = next_tile(&shared, tiles, 0, count, p), stopped = count;
   while (index < count) {
-    __global const long *of = tiles + 5 * (size_t)index;
-    const int above = (int)of[0] + 1, before = (int)of[1] + 1;
-    const tile_t tile = {dirs + of[4], (int)of[3], linear ? 0 : 3};
+    __global const long *of = tiles + TRACED_WORDS * (size_t)index;
+    const int above = (int)of[TRACED_ROW] + 1, before = (int)of[TRACED_COLUMN] + 1;
+    const tile_t tile = {dirs + of[TRACED_MOVES], (int)of[TRACED_COLUMNS], linear ? 0 : 3};
     if (get_local_id(0) == 0) vstore4((int4)(p.row, p.column, linear ? 0 : p.last, p.made), index, entries);
     p.row -= above;
     p.column -= before;
@@ -311,11 +311,11 @@ trace(__global const uint *restrict dirs, __global const long *restrict tiles, i
     index = next_tile(&shared, tiles, p.ended ? count : index + 1, count, p);
   }
   if (get_local_id(0) == 0) {
-    found[0] = p.row;
-    found[1] = p.column;
-    found[2] = linear || p.ended ? 0 : p.last;
-    found[3] = p.ended;
-    found[4] = p.made;
-    found[5] = stopped;
+    found[FOUND_ROW] = p.row;
+    found[FOUND_COLUMN] = p.column;
+    found[FOUND_STATE] = linear || p.ended ? 0 : p.last;
+    found[FOUND_ENDED] = p.ended;
+    found[FOUND_MADE] = p.made;
+    found[FOUND_TILE] = stopped;
   }
 }

@@ -134,29 +134,26 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
 #if TICKETED
 
 #if MANY
-// Tiles side by side.  What is said of each, in ints from the start of `bus` where it is a place there:
-// rows (whole strips) and columns, where its letters begin in `query` and `target`, its bus, the bus's
-// stride, its left edge (m + 1 H with the corner, m X), its inner columns and how many, its first
-// strip's progress, its moves, where its letters begin in `letters`, and `apart`.  `known` has a score for
-// each: what cannot reach it near the tile's last corner is pruned.
-#define TILE_WORDS 13
+// Tiles side by side.  Each has a descriptor, whose words TILE_ROWS ... are explained and named in
+// pysw_cl.engines.wavefront.descriptors; places are those of ints from the start of `bus`.  `known` has a score
+// for each: what cannot reach it near the tile's last corner is pruned.
 #define MANY_ARGS , __global const long *restrict tiles, int tile_count
-INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *said)
+INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *descriptor)
 {
   __global int *start = t.bus;
-  t.m = lanes_share(scratch, (int)said[0]);
-  t.n = lanes_share(scratch, (int)said[1]);
+  t.m = lanes_share(scratch, (int)descriptor[TILE_ROWS]);
+  t.n = lanes_share(scratch, (int)descriptor[TILE_COLUMNS]);
   t.strips = t.m / ROWS;
-  t.query += said[2];
-  t.target += said[3];
-  t.letters += said[11];
-  t.apart = (int)said[12];
-  t.bus = start + said[4];
-  t.stride = lanes_share(scratch, (int)said[5]);
-  t.left_h = start + said[6];
+  t.query += descriptor[TILE_QUERY];
+  t.target += descriptor[TILE_TARGET];
+  t.letters += descriptor[TILE_LETTERS];
+  t.apart = (int)descriptor[TILE_APART];
+  t.bus = start + descriptor[TILE_BUS];
+  t.stride = lanes_share(scratch, (int)descriptor[TILE_STRIDE]);
+  t.left_h = start + descriptor[TILE_LEFT];
   t.left_x = t.left_h + t.m + 1;
-  t.crossed = start + said[7];
-  t.column_count = lanes_share(scratch, (int)said[8]);
+  t.crossed = start + descriptor[TILE_CROSSED];
+  t.column_count = lanes_share(scratch, (int)descriptor[TILE_KEPT]);
   return t;
 }
 #else
@@ -222,11 +219,11 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 
   for (int round = 0, taken; (taken = next_ticket(scratch, ticket, slots, round)) < tickets; round++) {
 #if MANY
-    __global const long *said = tiles + taken % tile_count * TILE_WORDS;
-    const tile_t tile = tile_at(all, scratch, said);
+    __global const long *descriptor = tiles + taken % tile_count * TILE_WORDS;
+    const tile_t tile = tile_at(all, scratch, descriptor);
     n = tile.n;
     known = known_of + taken % tile_count;
-    progress = progress_of + said[9];
+    progress = progress_of + descriptor[TILE_FIRST];
     taken /= tile_count;
 #endif
 #if WARPS > 1
@@ -243,7 +240,7 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 #if DIRS
     w.dirs = dirs + (size_t)strip * (n + T) * DIR_WORDS * T;
 #if MANY
-    w.dirs += said[10];
+    w.dirs += descriptor[TILE_MOVES];
 #endif
 #endif
     w.above = strip > 0 ? progress + strip - 1 : before + before_at;

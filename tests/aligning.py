@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 import pysw_cl
 from pysw_cl.engines.reference import align_reference
-from pysw_cl.opencl.device import get_runtime
+from pysw_cl.opencl.device import Runtime, get_runtime
+from pysw_cl.opencl.traits import DeviceTraits
+from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.parameters import tuned
 from pysw_cl.planning.plan import FORMS
 from pysw_cl.scoring.scoring import Scoring
@@ -60,10 +62,16 @@ def needs_lanes(kernels: Kernels | str) -> None:
     runtime = get_runtime("auto")
     if lanes.startswith("vector") and runtime.info.kind != "cpu":
         pytest.skip(f"vector lanes are for CPUs, and {runtime.info.name} is none")
-    if lanes in runtime.advice["no_lanes"] or (
-        lanes == "warp32" and "packed" in runtime.advice["no_lanes"]
+    if lanes in runtime.traits.refused_lanes or (
+        lanes == "warp32" and "packed" in runtime.traits.refused_lanes
     ):
-        pytest.skip(f"{lanes} lanes: {runtime.why('no_lanes')}")
+        pytest.skip(f"{lanes} lanes: {runtime.why('refused_lanes')}")
+
+
+def with_traits(**traits: Any) -> tuple[Runtime, str, DeviceTraits]:
+    """What a patch takes that says something else of the device at hand."""
+    runtime = get_runtime("auto")
+    return runtime, "traits", replace(runtime.traits, **traits)
 
 
 def cuts(cells: int = 600) -> st.SearchStrategy[dict[str, Any]]:
@@ -144,7 +152,7 @@ def check(case: Case, mode: str, free_ends: FreeEnds, kernels: Kernels, **settin
 def ran_here(found: pysw_cl.Alignment, kernels: Kernels) -> None:
     """Every cell was computed by the wavefront with these lanes in 32 bits."""
     kinds = set(found.stats.cells)
-    family = f"wavefront/{kernels.lanes.removesuffix('32')}/"
+    family = f"wavefront/{LANE_SETS[kernels.lanes].family}/"
     assert all(kind.startswith(family) for kind in kinds), kinds
     plan = found.plan
     used = Kernels(plan.lanes, plan.T, plan.alpha, plan.form)

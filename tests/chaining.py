@@ -11,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from aligning import needs_lanes
+from aligning import needs_lanes, with_traits
 from saving import key, tight
 
 import pysw_cl
@@ -35,14 +35,14 @@ def plan_of(lanes: str) -> dict[str, Any]:
     """A plan, where the device has its lanes."""
     wishes = PLANS[lanes]
     needs_lanes(wishes["lanes"])
-    warp = {"T": 2 * int(get_runtime("auto").advice["warp"])} if lanes == "packed" else {}
+    warp = {"T": 2 * get_runtime("auto").traits.warp_width} if lanes == "packed" else {}
     return {"form": "ticketed", **wishes, **warp}
 
 
 def least_rows(lanes: str) -> int:
     """Rows that a tile has at least, and whose multiple it has, in a chain of these lanes."""
     plan = plan_of(lanes)
-    warps = int(get_runtime("auto").advice["warps"]) if lanes == "packed" else 0
+    warps = get_runtime("auto").traits.schedulers if lanes == "packed" else 0
     return int(plan["T"] * plan["alpha"]) * max(1, warps)
 
 
@@ -94,7 +94,7 @@ def chains() -> Iterator[Seen]:
     with (
         tight(),
         tuned({"saving.least_times_beside": 0, "pipeline.least_cells": 0}),
-        mock.patch.dict(get_runtime("auto").advice, ahead=True),
+        mock.patch.object(*with_traits(speculative=True)),
         mock.patch.multiple(Chain, __init__=made, _begin=begun),
     ):
         yield seen

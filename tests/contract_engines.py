@@ -13,6 +13,7 @@ from helpers import random_pair
 from pysw_cl.engines.reference import Matrices, fill
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.parameters import Tuning, default_tuning
 from pysw_cl.scoring.precision import NEG
 from pysw_cl.scoring.scoring import Scoring
@@ -41,8 +42,10 @@ PLANS: dict[str, dict[str, Any]] = {
 #: What makes each engine that the contract is checked for: a row each.
 ENGINES: dict[str, dict[str, Any]] = {"reference": {"engine": "reference"}, **PLANS}
 #: What cells are counted under: a lane set without its width.
-FAMILIES = {"vector": ("vector",), "vector32": ("vector",), "scalar32": ("scalar",)}
-FAMILIES |= {"packed": ("packed", "warp"), "warp32": ("warp",)}
+FAMILIES = {
+    name: {one.family, LANE_SETS[one.instead.lanes if one.instead else name].family}
+    for name, one in LANE_SETS.items()
+}
 
 every_engine = pytest.mark.parametrize("name", list(ENGINES))
 

@@ -28,8 +28,8 @@ def skip_lanes(lanes: str) -> None:
     runtime = get_runtime("auto")
     if lanes.startswith("vector") and runtime.info.kind != "cpu":
         pytest.skip(f"{lanes} lanes are for CPUs, and {runtime.info.name} is none")
-    if lanes in runtime.advice["no_lanes"]:
-        pytest.skip(f"{lanes} lanes: {runtime.why('no_lanes')}")
+    if lanes in runtime.traits.refused_lanes:
+        pytest.skip(f"{lanes} lanes: {runtime.why('refused_lanes')}")
 
 
 def random_pairs(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aligning import needs_lanes
+from aligning import needs_lanes, with_traits
 from helpers import tune
 from numpy.typing import NDArray
 from saving import key
@@ -44,7 +44,7 @@ class Seen:
 
 def watched(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Tiles go side by side on any device, and only where a path's part of the matrix is."""
-    monkeypatch.setitem(get_runtime("auto").advice, "ahead", True)
+    monkeypatch.setattr(*with_traits(speculative=True))
     found = Seen()
     step, right, run_set = traceback._step, Ahead._right, SideBySide._set
     begin, walk = SideBySide.__enter__, SideBySide.walk
@@ -60,7 +60,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Seen:
 
     def checked_set(self: SideBySide, level: Any, parts: list[Part], *args: Any) -> TileSet:
         found.levels.append(level if isinstance(level, int) else -1)
-        rows = self._query[True].size
+        rows = self._letters[True].query.size
         for part in parts:
             assert 0 <= part.area.row < part.area.row_end <= rows
             assert 0 <= part.area.column < part.area.column_end <= self.columns
@@ -85,7 +85,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Seen:
 def plan_of(lanes: str) -> dict[str, Any]:
     needs_lanes(lanes)
     wishes = PLANS[lanes]
-    warp = {"T": 2 * int(get_runtime("auto").advice["warp"])} if lanes == "packed" else {}
+    warp = {"T": 2 * get_runtime("auto").traits.warp_width} if lanes == "packed" else {}
     return {"form": "ticketed", **wishes, **warp}
 
 

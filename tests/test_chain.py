@@ -142,7 +142,7 @@ def test_a_queue_that_the_caller_made(seen: Seen, tmp_path: Path) -> None:
     plan, runtime = plan_of("vector"), get_runtime("auto")
     queue = cl.CommandQueue(cl.Context([runtime.device]))
     own = get_runtime(queue)
-    own.advice["ahead"] = True
+    own.traits = replace(own.traits, speculative=True)
     a, b = letters(np.random.default_rng(5), 900, 300)
     both(seen, tmp_path, a, b, plan, 50_000, output="path", device=queue)
     assert seen.longest > 5

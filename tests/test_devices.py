@@ -7,27 +7,32 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyopencl as cl
 import pytest
-from aligning import NO_FREE_ENDS, align_case, ends, moves, needs_lanes
+from aligning import NO_FREE_ENDS, align_case, ends, moves, needs_lanes, with_traits
 from helpers import IMPORTS, random_case
 
 import pysw_cl
 from pysw_cl.engines.reference import align_reference
+from pysw_cl.engines.wavefront.arguments import TicketedArguments, TwoPhaseArguments, bind
 from pysw_cl.engines.wavefront.compressed_edge import PACK, UNPACK
 from pysw_cl.engines.wavefront.device_traceback import TRACE
 from pysw_cl.engines.wavefront.kernel import kernel_spec
 from pysw_cl.errors import DeviceError, InternalError, PlanError
 from pysw_cl.opencl import device as device_module
 from pysw_cl.opencl import program
+from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.quirks import QUIRKS, advice
-from pysw_cl.planning.plan import FORMS, LANE_SETS, make_plan
+from pysw_cl.opencl.quirks import QUIRKS, traits_of
+from pysw_cl.opencl.traits import DeviceTraits
+from pysw_cl.planning.lane_sets import LANE_SETS
+from pysw_cl.planning.plan import FORMS, make_plan
 
 CPU, GPU, ACCELERATOR, CUSTOM = 2, 4, 8, 16
 A, B = "ACGTTACGATTGCA", "ACGTACGATAGCA"
@@ -200,21 +205,21 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     ],
 )
 def test_quirks_decide_lanes_and_form(platform: str, device: Any, lanes: str, form: str) -> None:
-    said, rows = advice(platform, device)
-    assert (said["usable"], said["lanes"], said["form"]) == (True, lanes, form)
+    traits, rows = traits_of(platform, device)
+    assert (traits.usable, traits.lanes, traits.form) == (True, lanes, form)
     assert all(quirk in QUIRKS for quirk in rows)
 
 
 def test_devices_that_give_wrong_results_are_refused() -> None:
-    said, rows = advice("rusticl", fake(CPU, "llvmpipe (LLVM 15)"))
-    assert not said["usable"]
+    traits, rows = traits_of("rusticl", fake(CPU, "llvmpipe (LLVM 15)"))
+    assert not traits.usable
     assert any("65,535 turns" in quirk.why for quirk in rows)
-    assert advice("rusticl", fake(GPU, "radeonsi"))[0]["usable"]
+    assert traits_of("rusticl", fake(GPU, "radeonsi"))[0].usable
 
 
 def test_plans_have_as_many_lanes_as_a_device_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = get_runtime("auto")
-    monkeypatch.setitem(runtime.advice, "least_T", 8)
+    monkeypatch.setattr(*with_traits(least_T=8))
     plan = {"lanes": "scalar32" if runtime.info.kind == "gpu" else "vector32"}
     with pytest.raises(PlanError, match=r"T is at least 8 on .*, not 4"):
         make_plan(runtime, {**plan, "T": 4})
@@ -225,10 +230,14 @@ def test_quirk_table() -> None:
     """One row a quirk, each explained, none of which trips over any device."""
     names = [quirk.name for quirk in QUIRKS]
     assert len(names) == len(set(names))
-    everything = set(advice("", fake(CUSTOM, ""))[0])
+    traits = {field.name for field in fields(DeviceTraits)}
     for quirk in QUIRKS:
         assert quirk.name and quirk.why and quirk.link.startswith("https://"), quirk.name
-        assert quirk.then and set(quirk.then) <= everything, quirk.name
+        assert quirk.then and set(quirk.then) <= traits, quirk.name
+        for name, value in quirk.then.items():
+            usual = getattr(DeviceTraits(), name)
+            assert callable(value) if callable(usual) else type(value) is type(usual), quirk.name
+        assert set(quirk.then.get("refused_lanes", ())) <= set(LANE_SETS), quirk.name
         assert quirk.then.get("lanes", "scalar32") in LANE_SETS
         assert quirk.then.get("form", "ticketed") in FORMS
         for kind in (CPU, GPU, ACCELERATOR, CUSTOM, CPU | 1):
@@ -356,8 +365,8 @@ def test_argument_descriptors(spec: program.KernelSpec, defines: dict[str, int])
     """Names, order and kinds are those of the kernel itself."""
     runtime = get_runtime("auto")
     for lane_set in LANE_SETS.values():
-        if f"lanes/{lane_set.wide}.clh" in spec.files:
-            needs_lanes(lane_set.wide)
+        if lane_set.wide in spec.files:
+            needs_lanes(Path(lane_set.wide).stem)
     options = ["-cl-std=CL1.2", "-cl-kernel-arg-info", *(f"-D{k}={v}" for k, v in defines.items())]
     source = program.joined_source(spec.files)
     kernel = cl.Kernel(cl.Program(runtime.context, source).build(options), spec.name)
@@ -380,16 +389,30 @@ def test_arguments_are_bound_by_name() -> None:
         program.BoundKernel(runtime, short, {"T": 2, "R": 2})
 
 
+def test_no_argument_is_forgotten() -> None:
+    """What a launch does not give is an error, unless each launch sets it, or it needs no buffer."""
+    runtime, bound = get_runtime("auto"), {}
+    kernel = SimpleNamespace(names=("ticket", "progress", "before", "before_at", "dirs", "phase"))
+    kernel.bind = bound.update
+    with Buffers(runtime) as buffers:
+        ticketed = TicketedArguments("ticket", "progress", "before", 7)
+        with pytest.raises(InternalError, match="without a value: phase$"):
+            bind(cast(program.BoundKernel, kernel), buffers, ticketed)
+        assert not bound
+        bind(cast(program.BoundKernel, kernel), buffers, ticketed, later=[TwoPhaseArguments])
+    assert bound.pop("dirs").size == 4
+    assert bound == {name: name for name in ("ticket", "progress", "before")} | {"before_at": 7}
+
+
 def test_lanes_that_a_device_must_not_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan that asks for them is refused with the quirk's reason, before anything is built."""
-    _, rows = advice(
+    _, rows = traits_of(
         "Portable Computing Language",
         fake(CPU, "pthread", platform=SimpleNamespace(version="OpenCL 3.0 PoCL 5.0")),
     )
     (row,) = [quirk for quirk in rows if quirk.name == "pocl-assertion"]
-    assert row.then["no_lanes"] == ("scalar32",)
-    runtime = get_runtime("auto")
-    monkeypatch.setattr(runtime, "advice", {**runtime.advice, "no_lanes": ("scalar32",)})
+    assert row.then["refused_lanes"] == ("scalar32",)
+    monkeypatch.setattr(*with_traits(refused_lanes=("scalar32",)))
     with pytest.raises(PlanError, match="scalar32"):
         pysw_cl.align(A, B, plan={"lanes": "scalar32"})
 

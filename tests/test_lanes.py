@@ -14,9 +14,9 @@ from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import joined_source
 from pysw_cl.opencl.resources import shipped
-from pysw_cl.planning.plan import LANE_SETS
+from pysw_cl.planning.lane_sets import LANE_SETS
 
-WIDE = sorted({lane_set.wide for lane_set in LANE_SETS.values()})
+WIDE = sorted({Path(lane_set.wide).stem for lane_set in LANE_SETS.values()})
 
 MORE = 40  # numbers after three rows of T
 #: Calls every function; what a lane gives goes to its place in a row of out.
@@ -62,7 +62,7 @@ try_lanes(__global const int *in, __global int *out, __global int *list)
 
 def lanes_of(lanes: str) -> int:
     """How many lanes: those of a warp where they run in lock step, else 4."""
-    return 2 * int(get_runtime("auto").advice["warp"]) if lanes == "warp32" else 4
+    return 2 * get_runtime("auto").traits.warp_width if lanes == "warp32" else 4
 
 
 def run(lanes: str, given: np.ndarray[Any, Any]) -> tuple[list[int], int, list[tuple[int, ...]]]:

@@ -12,13 +12,14 @@ import pytest
 from aligning import needs_lanes
 from test_lanes import COMMENT, names_of
 
-from pysw_cl.engines.wavefront.kernel import PACKED_GAIN, backwards, kernel_spec, state_bytes
+from pysw_cl.engines.wavefront.kernel import backwards, kernel_spec, state_bytes
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import joined_source
 from pysw_cl.opencl.resources import shipped
-from pysw_cl.planning.plan import LANE_SETS, make_plan
+from pysw_cl.planning.lane_sets import LANE_SETS
+from pysw_cl.planning.plan import make_plan
 from pysw_cl.scoring.precision import NEG
 
 #: Rows a lane, letters, columns of the target, the step looked at.
@@ -114,16 +115,17 @@ def run(lanes: str, T: int, width: int, data: dict[str, Any]) -> tuple[Any, Any,
         make_plan(runtime, {"lanes": lanes, "T": T})
     except PlanError as error:
         pytest.skip(str(error))
-    narrow = LANE_SETS[lanes].narrow
-    files = kernel_spec("ticketed", lanes, "matrix" if narrow == "vector" else "match").files[:-3]
+    lane_set = LANE_SETS[lanes]
+    score = "matrix" if lane_set.scores.profile_rows else "match"
+    files = kernel_spec("ticketed", lanes, score).files[:-3]
     source = joined_source((*files, f"WIDTH={width}")) + KERNEL
     program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T} -DR={R}")
-    letters = backwards(data["target"], T, WIDE) if narrow == "vector" else data["target"]
+    letters = backwards(data["target"], T, WIDE) if lane_set.backwards else data["target"]
     with Buffers(runtime) as buffers:
         out = buffers.of(np.zeros(ROWS * T, np.int32))
         bus = [buffers.of(np.zeros(BUS, np.int32)) for _ in range(2)]
         state = buffers.of(data["state"])
-        group = LANE_SETS[lanes].group(T)
+        group = lane_set.group(T)
         given = [buffers.of(part) for part in (data["in"].ravel(), letters, data["h"], data["x"])]
         given += [buffers.of(data["hits"].ravel()), *bus, buffers.of(data["profile"].ravel())]
         given += [state, buffers.of(np.zeros(1024, np.int32)), out]
@@ -176,7 +178,7 @@ def some_data(rng: np.random.Generator, T: int, width: int, base: int, group: in
     most = rng.integers(-half + 9, half - 9, (2, T)) + base
     most[:, 0] = base - half + 9, base + half - 10
     codes = np.where(rng.random(T) < 0.2, 254, rng.integers(0, WIDE, T))
-    gain = PACKED_GAIN if width == 16 else 120
+    gain = LANE_SETS["packed"].scores.gain if width == 16 else 120
     match = int(rng.integers(0, gain))
     hits = rng.integers((0, 7, 8), (3, 10, 11), (group, 3))
     hits[rng.random(group) < 0.5] = NEG, MOST, MOST  # nothing found
@@ -198,7 +200,7 @@ def some_data(rng: np.random.Generator, T: int, width: int, base: int, group: in
 @pytest.mark.parametrize("lanes, T, width", SETS)
 def test_every_name(lanes: str, T: int, width: int) -> None:
     rng = np.random.default_rng(T + width)
-    profiled, group = LANE_SETS[lanes].narrow == "vector", LANE_SETS[lanes].group(T)
+    profiled, group = LANE_SETS[lanes].scores.profile_rows > 0, LANE_SETS[lanes].group(T)
     kept_at = (3 * R + 5) * T
     for base in (0, 100, -(10**9), 2**30, 5, -77):
         data = some_data(rng, T, width, base, group)
@@ -292,7 +294,7 @@ def test_every_header_has_the_same_names() -> None:
     """Whatever is used by what is joined in narrow widths is in each header, with the same
     arguments; each such name is told apart by width."""
     headers = {path.stem: header(path) for path in (FOLDER / "narrow").glob("*.clh")}
-    assert set(headers) == {lane_set.narrow for lane_set in LANE_SETS.values()} - {None}
+    assert set(headers) == {Path(one.narrow).stem for one in LANE_SETS.values() if one.narrow}
     users = [FOLDER / name for name in ("narrow.clh", "recurrence.clh", "score/match.clh")]
     used = set(re.findall(r"\w+", " ".join(COMMENT.sub("", user.read_text()) for user in users)))
     exported = {

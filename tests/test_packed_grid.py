@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from aligning import with_traits
 from saving import key
 from side_by_side import HOW, constants, every_plan, pairs, plan_of, related, watched
 
@@ -34,7 +35,7 @@ from pysw_cl.tiles.tile import Area, Want
 @pytest.fixture
 def ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles go side by side on any device."""
-    monkeypatch.setitem(get_runtime("auto").advice, "ahead", True)
+    monkeypatch.setattr(*with_traits(speculative=True))
 
 
 def swept(local: bool, m: int = 700, n: int = 900) -> tuple[WavefrontEngine, SavedGrid]:

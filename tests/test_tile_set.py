@@ -18,6 +18,7 @@ from side_by_side import (
 
 import pysw_cl
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
+from pysw_cl.engines.wavefront.descriptors import TileWord
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import SideBySide
 from pysw_cl.engines.wavefront.tile_batch_layout import TileSet
@@ -75,16 +76,16 @@ class Whole:
 
     def check(self, tiles: TileSet, k: int, area: Area, rows: int) -> None:
         """Tile k of a set, which is this area: edges, special rows and columns, peaks."""
-        said, (row_step, column_step) = tiles.said[k], tiles.steps
+        tile, (row_step, column_step) = tiles.descriptors[k], tiles.steps
         m, n = area.row_end - area.row, area.column_end - area.column
-        assert said[:2].tolist() == [m, n]
+        assert tile[[TileWord.ROWS, TileWord.COLUMNS]].tolist() == [m, n]
         real = min(m, rows - area.row)
         at, before = area.row - self.area.row, area.column - self.area.column
         kept: dict[tuple[str, int], Edge] = {}
         for row in range(0, real + 1, row_step):
             place = tiles.place_of_row(k, row)
             wanted = row_of(self.full, at + row).part(before, before + n)
-            kept["row", row] = self.same(tiles, place, place + int(said[5]), wanted)
+            kept["row", row] = self.same(tiles, place, place + int(tile[TileWord.STRIDE]), wanted)
         for column in range(0, n, column_step):
             places = tiles.place_of_column(k, column)
             wanted = column_of(self.full, before + column).part(at, at + real)

@@ -34,8 +34,8 @@ Rows = list[list[int]]
 
 def in_groups(groups: list[dict[str, int]]) -> list[dict[str, int]]:
     """Those that the device at hand builds."""
-    no_lanes = get_runtime("auto").advice["no_lanes"]
-    return [group for group in groups if group["WALKERS"] == 1 or "scalar32" not in no_lanes]
+    refused = get_runtime("auto").traits.refused_lanes
+    return [group for group in groups if group["WALKERS"] == 1 or "scalar32" not in refused]
 
 
 def some_rows(runtime: Any) -> int:

@@ -19,7 +19,7 @@ from pysw_cl.engines.wavefront.device_traceback import DeviceDirections
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile import moves_bytes
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.quirks import DEFAULTS
+from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning.geometry import fit
 from pysw_cl.planning.parameters import TracebackTuning
 from pysw_cl.planning.plan import Plan, default_plan, make_plan
@@ -47,7 +47,7 @@ def engine_of(lanes: str, T: int, alpha: int) -> WavefrontEngine:
     """T = 0: what the lane set runs on the device."""
     needs_lanes(lanes)
     runtime = get_runtime("auto")
-    T = T or 2 * int(runtime.advice["warp"])
+    T = T or 2 * runtime.traits.warp_width
     wishes = {"lanes": lanes, "T": T, "alpha": alpha, "chunk": 9, "B": 2, "form": "ticketed"}
     return WavefrontEngine(runtime, make_plan(runtime, wishes))
 
@@ -73,7 +73,7 @@ def check(
     m, n = len(job.query), len(job.target)
     mine, wanted = both(engine, job)
     usual = mine._defines
-    if "scalar32" in get_runtime("auto").advice["no_lanes"]:  # nor does it build groups
+    if "scalar32" in get_runtime("auto").traits.refused_lanes:  # nor does it build groups
         groups = [group for group in groups if group["WALKERS"] == 1]
     starts = [(m, n, 0), (m, 1, 2), (1, n, 1)]
     starts += [tuple(int(rng.integers(least, k)) for least, k in ((1, m + 1), (1, n + 1), (0, 3)))
@@ -193,7 +193,7 @@ def test_finer_grids_are_no_finer_than_tiles_need() -> None:
 def test_large_tiles_with_moves_where_their_side_decides(form: str, cells: int) -> None:
     runtime = get_runtime("auto")
     info = replace(runtime.info, lanes="packed", form=form)
-    like = SimpleNamespace(info=info, advice=runtime.advice, device=runtime.device)
+    like = SimpleNamespace(info=info, traits=runtime.traits, device=runtime.device)
     assert default_plan(cast(Runtime, like)).walk_cells == cells
     assert default_plan(runtime).walk_cells == 1 << 24 or runtime.info.lanes == "packed"
 
@@ -202,5 +202,5 @@ def test_who_walks() -> None:
     """One work-item on CPUs, a group elsewhere."""
     runtime = get_runtime("auto")
     cpu = runtime.info.kind == "cpu"
-    assert (runtime.advice["walkers"] == 1) == cpu
-    assert DEFAULTS["walkers"] > 1
+    assert (runtime.traits.traceback_group_size == 1) == cpu
+    assert DeviceTraits().traceback_group_size > 1

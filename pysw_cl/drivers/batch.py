@@ -57,7 +57,7 @@ class BatchDriver:
     ):
         self.engine, self.scoring, self.one, self.done = engine, scoring, one, done
         self.tuning = tuning or default_tuning().pairs
-        self.vector = engine.lanes == "vector"
+        self.vector = engine.vectors
         least = local_width(scoring) if engine.local else 16
         self.least_width = max(least, engine.widths[0])
         self.under_way: deque[Under] = deque()

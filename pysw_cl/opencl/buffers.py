@@ -194,7 +194,7 @@ class Buffers:
         self.bytes = 0
         kept: Arena | Pool | None = pool
         if small and _large(runtime):
-            kept = runtime.arena(Arena if runtime.advice["arena"] else Pool)
+            kept = runtime.arena(Arena if runtime.traits.arena else Pool)
         if kept is not None and not kept.lent:
             kept.lent, self._kept = True, kept
             kept.begin()

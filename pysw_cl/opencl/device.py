@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DeviceError
-from .quirks import advice
+from .quirks import traits_of
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -63,7 +63,7 @@ def _kind(device: Any) -> str:
 
 
 def _describe(platform: Any, device: Any, index: str) -> DeviceInfo:
-    said, rows = advice(platform.name, device)
+    traits, rows = traits_of(platform.name, device)
     reason = "; ".join(quirk.why for quirk in rows if quirk.then.get("usable") is False)
     return DeviceInfo(
         index=index,
@@ -73,10 +73,10 @@ def _describe(platform: Any, device: Any, index: str) -> DeviceInfo:
         compute_units=int(device.max_compute_units),
         global_memory=int(device.global_mem_size),
         driver=device.driver_version.strip(),
-        usable=bool(said["usable"]),
+        usable=traits.usable,
         reason=reason,
-        lanes=said["lanes"],
-        form=said["form"],
+        lanes=traits.lanes,
+        form=traits.form,
     )
 
 
@@ -172,16 +172,16 @@ class Runtime:
         self.device = device
         self.info = info
         self.context: cl.Context = context if context is not None else cl.Context([device])
-        self.advice, self._quirks = advice(info.platform, device)
-        self.advice["prepare"](device)
+        self.traits, self._quirks = traits_of(info.platform, device)
+        self.traits.prepare(device)
         self.programs: dict[tuple[str, str], Any] = {}
         self.lock = threading.Lock()
         self._given = queue
         self._local = threading.local()
 
-    def why(self, key: str) -> str:
-        """The reasons that the quirk table gives for ``advice[key]``."""
-        return "; ".join(quirk.why for quirk in self._quirks if key in quirk.then)
+    def why(self, trait: str) -> str:
+        """The reasons that the quirk table gives for a trait, by its name."""
+        return "; ".join(quirk.why for quirk in self._quirks if trait in quirk.then)
 
     @property
     def queue(self) -> Any:

@@ -60,7 +60,7 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
     import pyopencl as cl
 
     source = joined_source(spec.files)
-    options = f"{_options(defines)} {runtime.advice['options']}".rstrip()
+    options = f"{_options(defines)} {runtime.traits.build_options}".rstrip()
     key = (source, options)
     with runtime.lock:
         if key not in runtime.programs:
@@ -119,6 +119,11 @@ class BoundKernel:
         self._integer = {name: INTEGERS[kind] for name, _, kind in typed}
         if self._kernel.num_args != len(spec.arguments):
             raise InternalError(f"{spec.name} has {self._kernel.num_args} arguments")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arguments' names, in order."""
+        return tuple(self._place)
 
     def bind(self, **values: Any) -> BoundKernel:
         """Set arguments; an unknown name is an internal error."""

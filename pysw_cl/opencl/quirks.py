@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from .pocl import name_processor, unnamed
+from .traits import DeviceTraits
 
 
 @dataclass(frozen=True)
 class Quirk:
-    """``applies(platform_name, device)`` decides; ``then`` says what to do about it."""
+    """``applies(platform_name, device)`` decides; ``then`` says which traits it has instead of the
+    usual ones (names of :class:`.traits.DeviceTraits`)."""
 
     name: str
     applies: Callable[[str, Any], bool]
@@ -72,7 +74,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "pocl-barriers",
         lambda platform, device: "Portable Computing Language" in platform and _is_cpu(device),
-        {"steps": 1},
+        {"unroll": 1},
         "PoCL compiles the code between barriers once per copy: an unrolled main loop of work-item "
         "lanes takes twice as long to build",
         "https://portablecl.org/docs/html/",
@@ -82,7 +84,7 @@ QUIRKS: tuple[Quirk, ...] = (
         lambda platform, device: (
             "Portable Computing Language" in platform and "PoCL 3." not in device.platform.version
         ),
-        {"no_lanes": ("scalar32",)},
+        {"refused_lanes": ("scalar32",)},
         "PoCL 5.0 ends the whole process with an assertion (region_entry_barrier) when it builds "
         "work-item lanes; 3.0 builds them right, other versions are not tried",
         "https://github.com/pocl/pocl/issues",
@@ -98,7 +100,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "cpu-vectors",
         lambda platform, device: _is_cpu(device),
-        {"lanes": "vector", "form": "ticketed", "walkers": 1, "ahead": False},
+        {"lanes": "vector", "form": "ticketed", "traceback_group_size": 1, "speculative": False},
         "a work-item is a thread: lanes go into its vector registers, a few groups run at once, "
         "a path is walked by one, and one tile of it keeps them all busy",
         "https://portablecl.org/docs/html/",
@@ -106,7 +108,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "intel-cpu-vectors",
         lambda platform, device: "Intel" in platform and _is_cpu(device),
-        {"options": "-DAUTO_VECTORS=0"},
+        {"build_options": "-DAUTO_VECTORS=0"},
         "it makes vectors of work-items, too, and takes half a minute (16 lanes of 2 rows) to many "
         "minutes for what takes one or two seconds without",
         "https://www.intel.com/content/www/us/en/docs/opencl-sdk/developer-guide-core-xeon/",
@@ -121,7 +123,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "no-shuffles",
         lambda platform, device: not _shuffles(platform, device),
-        {"no_lanes": ("packed", "warp32")},
+        {"refused_lanes": ("packed", "warp32")},
         "lanes in lock step hand each other values by shuffles, which this device lacks",
         "https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_Ext.html",
     ),
@@ -133,7 +135,7 @@ QUIRKS: tuple[Quirk, ...] = (
                 and not _is_cpu(device)
                 and getattr(device, "wavefront_width_amd", 64) == width
             ),
-            {"lanes": "packed", "warp": width},
+            {"lanes": "packed", "warp_width": width},
             "packed 16-bit arithmetic (v_pk_add_u16, v_pk_max_i16), and ds_bpermute in a wavefront",
             "https://llvm.org/docs/AMDGPUUsage.html",
         )
@@ -145,7 +147,7 @@ QUIRKS: tuple[Quirk, ...] = (
             "Intel" in platform
             and "cl_intel_subgroups" in getattr(device, "extensions", "").split()
         ),
-        {"warp": 16},
+        {"warp_width": 16},
         "sub-groups of 16 are had by asking for them",
         "https://registry.khronos.org/OpenCL/extensions/intel/",
     ),
@@ -171,7 +173,12 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "nvidia-packed",
         lambda platform, device: "NVIDIA" in platform and _compute_capability(device) >= 9,
-        {"lanes": "packed", "options": "-cl-nv-maxrregcount=144", "permute": True, "warps": 4},
+        {
+            "lanes": "packed",
+            "build_options": "-cl-nv-maxrregcount=144",
+            "byte_permute": True,
+            "schedulers": 4,
+        },
         "from compute capability 9.0 on, additions and maxima of packed 16-bit pairs are "
         "instructions; up to 168 registers let 12 warps share a multiprocessor, and with 144 few "
         "operations of the main loop have three operands of one bank",
@@ -187,35 +194,12 @@ QUIRKS: tuple[Quirk, ...] = (
 )
 
 
-#: What holds where no row says otherwise: what is done before the first build; lane set; wavefront
-#: form; columns a turn of the main loop of work-item lanes; compiler options; lane sets that must
-#: not be used; work-items of a warp (or sub-group); schedulers of a multiprocessor (0: a work-group
-#: is one warp); lanes of a strip at least; whether there is a byte permutation with sign
-#: replication; whether small tiles share one buffer; work-items that follow a path back together
-#: (cl/trace.cl); whether tiles that it may lead through are computed ahead of it.
-DEFAULTS: dict[str, Any] = {
-    "prepare": lambda device: None,
-    "warp": 32,
-    "permute": False,
-    "warps": 0,
-    "least_T": 1,
-    "arena": True,
-    "walkers": 256,
-    "ahead": True,
-    "usable": True,
-    "lanes": "scalar32",
-    "form": "two-phase",
-    "steps": 2,
-    "options": "",
-    "no_lanes": (),
-}
-
-
-def advice(platform_name: str, device: Any) -> tuple[dict[str, Any], list[Quirk]]:
-    """What the table says about a device (earlier rows win), and the rows that apply."""
+def traits_of(platform_name: str, device: Any) -> tuple[DeviceTraits, list[Quirk]]:
+    """What the table says of a device (earlier rows win, refused lanes add up), and the rows that
+    apply."""
     rows = [quirk for quirk in QUIRKS if quirk.applies(platform_name, device)]
-    merged: dict[str, Any] = dict(DEFAULTS)
+    found: dict[str, Any] = {}
     for quirk in reversed(rows):
-        merged.update(quirk.then)
-    refused = {name for quirk in rows for name in quirk.then.get("no_lanes", ())}
-    return {**merged, "no_lanes": tuple(sorted(refused))}, rows
+        found |= quirk.then
+    refused = {name for quirk in rows for name in quirk.then.get("refused_lanes", ())}
+    return DeviceTraits(**{**found, "refused_lanes": tuple(sorted(refused))}), rows

@@ -16,7 +16,8 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def shipped(folder: str, name: str) -> Path:
-    """The path of file ``name`` (it may hold "/") of ``folder``, "cl" or "examples"."""
+    """The path of file ``name`` (it may hold "/") of ``folder``, "cl" or "examples"; a file
+    elsewhere is named by its whole path."""
     for root in (_PACKAGE, _PACKAGE.parent):
         path = root / folder / name
         if path.is_file():

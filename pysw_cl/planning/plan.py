@@ -10,53 +10,18 @@ import numpy as np
 
 from ..errors import PlanError
 from .geometry import tile_shape
+from .lane_sets import LANE_SETS, LaneSet
 from .parameters import SPACE, Tuning, default_tuning
 
 if TYPE_CHECKING:
     from ..opencl.device import Runtime
 
 
-@dataclass(frozen=True)
-class LaneSet:
-    """What a plan's ``lanes`` stand for.
-
-    ``wide`` and ``narrow`` are files of cl/lanes and cl/narrow: the 32-bit lanes, and the narrow
-    ones of ``widths`` bits, if any.  ``T``: how many lanes a strip may have; ``per_item``: lanes of
-    a work-item, None for all of a strip.  ``instead``: lane set, T and alpha at most for what
-    narrow lanes do not do (kept moves, large numbers).  ``steps``: columns a turn of the main loop.
-    """
-
-    wide: str
-    T: tuple[int, ...]
-    per_item: int | None = None
-    narrow: str | None = None
-    widths: tuple[int, ...] = ()
-    instead: tuple[str, int, int] | None = None
-    steps: int = 2
-
-    def group(self, T: int) -> int:
-        """Work-items of a work-group."""
-        return 1 if self.per_item is None else T // self.per_item
-
-
-LANE_SETS = {
-    "vector": LaneSet(
-        "vector32", (4, 8, 16, 32, 64), None, "vector", (8, 16), ("vector32", 16, 16), 1
-    ),
-    "vector32": LaneSet("vector32", (1, 2, 4, 8, 16)),
-    "packed": LaneSet("warp32", (16, 32, 64, 128), 2, "packed", (16,), ("warp32", 128, 8)),
-    "warp32": LaneSet("warp32", (16, 32, 64, 128), 2),
-    "scalar32": LaneSet("scalar32", tuple(2**k for k in range(11)), 1),
-}
 FORMS = ("ticketed", "two-phase")
 #: Of stored plans; version 1 had no tuning.
 VERSION = 2
-#: Clocks of a step of 32-bit lanes in a warp that has its scheduler to itself, of each row of it,
-#: and of going from one block to the next (state through memory, fence, a look at the strip above).
-STEP_CLOCKS, ROW_CLOCKS, BLOCK_CLOCKS = 150, 30, 2000
-#: Where moves are kept: columns of a block (few, because the strip below waits for them), and the
-#: alpha that is tried beside the most (one, because each is another build of the kernel).
-MOVES_CHUNK, MOVES_ALPHA = 32, (4,)
+#: Columns of a block where moves are kept: few, because the strip below waits for them.
+MOVES_CHUNK = 32
 MOST_B = 1 << 20  #: work-groups in flight; their state is kept in memory
 MOST_CHUNK = 1 << 24  #: kernels add it to a column number in 32 bits
 
@@ -101,9 +66,14 @@ class Plan:
         longer than its columns do."""
         return 0 if self.engine == "reference" else self.B * (self.T + self.chunk)
 
+    @property
+    def lane_set(self) -> LaneSet:
+        """What its ``lanes`` stand for."""
+        return LANE_SETS[self.lanes]
+
     def without_narrow(self) -> Plan:
         """This plan for what narrow lanes do not do; itself where it has none."""
-        lanes, T, alpha = LANE_SETS[self.lanes].instead or (self.lanes, self.T, self.alpha)
+        lanes, T, alpha = self.lane_set.instead or (self.lanes, self.T, self.alpha)
         return replace(self, lanes=lanes, T=min(self.T, T), alpha=min(self.alpha, alpha))
 
     def for_size(self, m: int, n: int, rows: tuple[int, ...] = ()) -> Plan | None:
@@ -114,26 +84,19 @@ class Plan:
         CPUs try some values only, because each is another build of the kernel, which takes seconds
         there.
         """
-        narrow = LANE_SETS[self.lanes].narrow
+        lanes = self.lane_set
         fit = [a for a in range(1, self.alpha + 1) if not any(r % (self.T * a) for r in rows)]
-        if self.fixed or narrow is None:
+        if self.fixed or lanes.narrow is None:
             least = self.alpha if self.fixed else self.alpha / 2
             return replace(self, alpha=fit[-1]) if fit and fit[-1] >= least else None
-        fit = [a for a in self._tried(narrow) if a in fit]
+        fit = [a for a in lanes.tried(self.B, self.alpha) if a in fit]
         if not fit:
             return None
         alpha = min(fit, key=lambda alpha: (self._work(alpha, m, n), -alpha))
         at_once = self.B * self.T * alpha
-        if narrow == "packed" and m <= at_once and n <= 2 * at_once:
-            return replace(self, alpha=alpha, chunk=min(self.chunk, 64))  # follow sooner
+        if lanes.early_chunk is not None and m <= at_once and n <= 2 * at_once:
+            return replace(self, alpha=alpha, chunk=min(self.chunk, lanes.early_chunk))
         return replace(self, alpha=alpha)
-
-    def _tried(self, narrow: str) -> tuple[int, ...]:
-        """Values of alpha that a tile may be computed with."""
-        tried: tuple[int, ...] = tuple(range(2, 65))
-        if narrow == "vector":
-            tried = (4, 8, 16) if self.B < 8 else (4, 8, 12, 14, 16)
-        return (*(alpha for alpha in tried if alpha < self.alpha), self.alpha)
 
     def _work(self, alpha: int, m: int, n: int) -> float:
         """What a tile of m x n cells takes with this alpha, in rows of one column of one lane.
@@ -143,10 +106,7 @@ class Plan:
         """
         strips = -(-m // (self.T * alpha))
         rounds, busy = -(-strips // self.B), min(strips, self.B)
-        column: float = alpha + 3
-        if LANE_SETS[self.lanes].narrow == "packed":
-            # latency of a step, or all a scheduler's warps (an H200)
-            column = max(alpha + 6.5, (alpha + 1) * 0.68 * -(-3 * busy // self.B))
+        column = self.lane_set.column.rows(alpha, busy, self.B)
         return (rounds * n + busy * (self.T + self.chunk)) * column
 
     def work(self, m: int, n: int) -> float:
@@ -154,21 +114,22 @@ class Plan:
         another tile of this plan."""
         if self.engine == "reference":
             return float(m * n)
-        narrow = LANE_SETS[self.lanes].narrow
-        if self.fixed or narrow is None:
+        if self.fixed or self.lane_set.narrow is None:
             return self._work(self.alpha, m, n)
-        return min(self._work(alpha, m, n) for alpha in self._tried(narrow))
+        tried = self.lane_set.tried(self.B, self.alpha)
+        return min(self._work(alpha, m, n) for alpha in tried)
 
     def for_moves(self, m: int, n: int) -> Plan:
         """This plan for an m x n tile whose moves are kept.
 
-        Where lanes are those of warps, such a tile has few strips, each a warp that has its
-        scheduler to itself and waits for the latency of its steps.  Lanes of fewer rows make more
-        strips and shorter steps, but a lane's column takes a whole word of moves: the soonest done
-        of those whose moves fit ``walk_cells`` (docs/algorithm.md, Plans).
+        Such a tile has few strips.  Where lanes are those of warps, each strip has a scheduler to
+        itself and waits for the latency of its steps (:class:`.lane_sets.Moves`).  Lanes of fewer
+        rows make more strips and shorter steps, but a lane's column takes a whole word of moves:
+        the soonest done of those whose moves fit ``walk_cells`` (docs/algorithm.md, Plans).
         """
         plan = self.without_narrow()
-        if self.fixed or LANE_SETS[plan.lanes].wide != "warp32":
+        moves = plan.lane_set.moves
+        if self.fixed or moves is None:
             return plan
         chunk = min(plan.chunk, MOVES_CHUNK)
         at_once = 1 if plan.form == "two-phase" else plan.B  # two phases keep no moves: one group
@@ -179,12 +140,12 @@ class Plan:
         def cost(alpha: int) -> int:
             rounds, busy = -(-strips(alpha) // at_once), min(strips(alpha), at_once)
             steps = rounds * (n + plan.T) + (busy - 1) * (plan.T + chunk)
-            return steps * (STEP_CLOCKS + ROW_CLOCKS * alpha + BLOCK_CLOCKS // chunk)
+            return steps * moves.clocks(alpha, chunk)
 
         def fits(alpha: int) -> bool:
             return 4 * strips(alpha) * plan.T * (n + plan.T) <= self.walk_cells // 2
 
-        tried = [alpha for alpha in MOVES_ALPHA if alpha < plan.alpha and fits(alpha)]
+        tried = [alpha for alpha in moves.alphas if alpha < plan.alpha and fits(alpha)]
         return replace(plan, alpha=min([*tried, plan.alpha], key=cost), chunk=chunk)
 
     def overrides(self) -> dict[str, Any]:
@@ -250,33 +211,33 @@ def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
         raise PlanError(
             f"plan: lanes {plan.lanes!r} do not exist; there are {', '.join(LANE_SETS)}"
         )
-    if plan.T not in LANE_SETS[plan.lanes].T:
-        raise PlanError(f"plan: {plan.lanes} runs T in {LANE_SETS[plan.lanes].T}, not {plan.T}")
+    lanes = plan.lane_set
+    if plan.T not in lanes.T:
+        raise PlanError(f"plan: {plan.lanes} runs T in {lanes.T}, not {plan.T}")
     if plan.alpha > 64:
         raise PlanError(f"plan: alpha is at most 64 (rows kept in registers), not {plan.alpha}")
-    if runtime is not None and plan.lanes in runtime.advice["no_lanes"]:
+    if runtime is not None and plan.lanes in runtime.traits.refused_lanes:
         raise PlanError(
             f"plan: {plan.lanes} lanes are not for {runtime.info.name} [{runtime.info.platform}]: "
-            f"{runtime.why('no_lanes')}"
+            f"{runtime.why('refused_lanes')}"
         )
-    least = int(runtime.advice["least_T"]) if runtime is not None else 1
+    least = runtime.traits.least_T if runtime is not None else 1
     if runtime is not None and least > plan.T:
         raise PlanError(
             f"plan: T is at least {least} on {runtime.info.name}, not {plan.T}: "
             f"{runtime.why('least_T')}"
         )
-    if runtime is not None and LANE_SETS[plan.lanes].per_item is not None:
+    if runtime is not None and lanes.per_item is not None:
         most = int(runtime.device.max_work_group_size)
-        if most < LANE_SETS[plan.lanes].group(plan.T):
+        if most < lanes.group(plan.T):
             raise PlanError(
                 f"plan: {runtime.info.name} runs at most {most} work-items a group, T is {plan.T}"
             )
-        warp = 2 * int(runtime.advice["warp"])
-        shuffles = LANE_SETS[plan.lanes].wide == "warp32"
-        if shuffles and warp != plan.T:
+        warp = lanes.per_item * runtime.traits.warp_width
+        if lanes.of_warps and warp != plan.T:
             raise PlanError(
-                f"plan: {plan.lanes} lanes are two a work-item of a warp: on {runtime.info.name} "
-                f"T is {warp}, not {plan.T}"
+                f"plan: {plan.lanes} lanes are {lanes.per_item} a work-item of a warp: "
+                f"on {runtime.info.name} T is {warp}, not {plan.T}"
             )
         local = 24 * plan.T
         if int(runtime.device.local_mem_size) < local:
@@ -290,21 +251,32 @@ REFERENCE = Plan(engine="reference", tile_cells=1 << 22, walk_cells=1 << 22)
 
 def default_plan(runtime: Runtime) -> Plan:
     """The plan without tuning: what the device kind does well (docs/algorithm.md, Plans)."""
-    info = runtime.info
-    plan = Plan(device=info.name, lanes=info.lanes, form=info.form)
-    if info.lanes == "vector":
-        return replace(plan, B=info.compute_units)
-    if info.lanes == "packed":
-        units = info.compute_units
-        T = 2 * int(runtime.advice["warp"])
-        # one group walks all strips of a tile with moves in two phases: its time goes with the area
-        walk_cells = 1 << 28 if info.form == "ticketed" else plan.walk_cells
-        plan = replace(plan, tile_cells=1 << 46, walk_cells=walk_cells)
-        return replace(plan, T=T, alpha=25, B=12 * units, chunk=128)
-    T = 128
-    while int(runtime.device.max_work_group_size) < T:
+    info, lanes = runtime.info, LANE_SETS[runtime.info.lanes]
+    usual = lanes.defaults
+    moves_cells = usual.ticketed_moves_cells if info.form == "ticketed" else usual.moves_cells
+    return Plan(
+        device=info.name,
+        lanes=info.lanes,
+        form=info.form,
+        B=usual.groups * info.compute_units,
+        T=_default_T(lanes, runtime),
+        alpha=usual.alpha,
+        chunk=usual.chunk,
+        tile_cells=usual.tile_cells,
+        walk_cells=moves_cells,
+    )
+
+
+def _default_T(lanes: LaneSet, runtime: Runtime) -> int:
+    """Lanes of a strip: those of a warp, or as many as a work-group of the device may have."""
+    if lanes.per_item is None:
+        return lanes.defaults.T
+    if lanes.of_warps:
+        return lanes.per_item * runtime.traits.warp_width
+    T, most = lanes.defaults.T, int(runtime.device.max_work_group_size)
+    while lanes.group(T) > most:
         T //= 2
-    return replace(plan, T=T, alpha=8, B=8 * info.compute_units, chunk=512, tile_cells=1 << 38)
+    return T
 
 
 def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None = None) -> Plan:
@@ -329,7 +301,9 @@ def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None =
         raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")
     base = default_plan(runtime) if runtime is not None else REFERENCE
     if "lanes" in wishes and wishes["lanes"] != base.lanes and "T" not in wishes:
-        warps = runtime is not None and LANE_SETS.get(str(wishes["lanes"])) is not None
-        warps = warps and LANE_SETS[str(wishes["lanes"])].wide == "warp32"
-        wishes["T"] = 2 * int(runtime.advice["warp"]) if runtime and warps else min(base.T, 16)
+        asked = LANE_SETS.get(str(wishes["lanes"]))
+        if runtime is not None and asked is not None and asked.of_warps:
+            wishes["T"] = _default_T(asked, runtime)
+        else:
+            wishes["T"] = min(base.T, 16)
     return _checked(replace(base, **wishes, fixed="alpha" in wishes, tuning=tuning), runtime)

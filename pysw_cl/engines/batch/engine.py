@@ -16,6 +16,7 @@ from ...errors import DeviceError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
+from ...planning.lane_sets import LANE_SETS
 from ...scoring.scoring import Scoring
 from ...sequences.alphabet import MAX_LETTERS, NO_CODE, encoding_table
 from .bounds import local_floor
@@ -24,6 +25,8 @@ Ints = NDArray[np.int32]
 
 #: Target columns of a block; the profile of `pairs/profile.clh` is made for 8.
 COLUMNS = 8
+#: Bits of the vectors that CPUs have lanes in.
+VECTOR_BITS = 512
 #: What is found, as the kernel's WANT: the score; where it ends; matches and columns of the path
 #: counted forward; or stored moves, which are walked, without or with a CIGAR.
 WANTS = {"score": 0, "ends": 1, "counts": 2, "walk": 1, "cigar": 1}
@@ -47,12 +50,12 @@ WALK = KernelSpec(
 )
 
 
-def batch_spec(lanes: str, score: str) -> KernelSpec:
-    """The kernel for a lane set ("vector", "scalar") and a score file of cl/pairs."""
+def batch_spec(header: str, score: str) -> KernelSpec:
+    """The kernel for a header of lanes and a score file of cl/pairs."""
     files = (
         "base.clh",
         "pairs/base.clh",
-        f"pairs/{lanes}.clh",
+        header,
         "recurrence.clh",
         f"pairs/{score}.clh",
         "pairs/room.clh",
@@ -156,8 +159,8 @@ class Batch:
 class BatchEngine:
     """Aligns batches of pairs on one OpenCL device.
 
-    ``lanes`` is a plan's ("vector": CPU vectors of three widths, "vector32": of 32 bits, others:
-    work-items), ``scoring`` clamped, ``ends`` the free ends as bits (leading, trailing of the
+    ``lanes`` is a plan's (what pairs are computed in is a part of its lane set), ``scoring``
+    clamped, ``ends`` the free ends as bits (leading, trailing of the
     query: 1, 2, of the target: 4, 8).
     """
 
@@ -165,9 +168,13 @@ class BatchEngine:
 
     def __init__(self, runtime: Runtime, lanes: str, scoring: Scoring, local: bool, ends: int):
         self.runtime, self.scoring = runtime, scoring
-        self.lanes = "vector" if lanes.startswith("vector") else "scalar"
+        self._lanes = LANE_SETS[lanes].pairs
+        #: What cells are counted under.
+        self.lanes = self._lanes.name
         #: The widths that the lanes have.
-        self.widths = (8, 16, 32) if lanes == "vector" else (32,)
+        self.widths = self._lanes.widths
+        #: Is a work-group one thread, which has all lanes in a vector?
+        self.vectors = self._lanes.items == 1
         self.local, self.ends = local, ends
         self.tables = Tables.of(scoring)
         self._shared = Buffers(runtime)
@@ -179,8 +186,7 @@ class BatchEngine:
         self._matrices: dict[str, Any] = {}
         #: Bytes of memory in one piece.
         self.most_bytes = int(runtime.device.max_mem_alloc_size)
-        units = runtime.info.compute_units
-        self.workers = units if self.lanes == "vector" else 32 * units
+        self.workers = self._lanes.groups * runtime.info.compute_units
         self.peak_bytes = 0
 
     def close(self) -> None:
@@ -191,7 +197,7 @@ class BatchEngine:
 
     def pairs_a_group(self, width: int) -> int:
         """Lanes that go together."""
-        return 64 if self.lanes == "scalar" else 512 // width
+        return self._lanes.pairs or VECTOR_BITS // width
 
     def _score(self, width: int) -> tuple[str, dict[str, Any]]:
         """The score file for a width and its arguments."""
@@ -201,7 +207,7 @@ class BatchEngine:
             assert pair is not None
             return "compare", {"match": pair[0], "mismatch": pair[1]}
         small = tables.matrix.min() >= -128 and tables.matrix.max() <= 127
-        if self.lanes == "vector" and width < 32 and small:
+        if self._lanes.profile and width < 32 and small:
             if "profile" not in self._matrices:
                 table = tables.matrix[:, :MAX_LETTERS].astype(np.int8)
                 self._matrices["profile"] = self._shared.of(np.ascontiguousarray(table))
@@ -262,9 +268,8 @@ class BatchEngine:
                 places[1:, 0], places[:, 1] = rows[:-1], group_m
                 moves_bytes = int(rows[-1]) * lanes * COLUMNS // 2
             defines = {"WANT": want, "LOCAL": int(self.local), "DIRS": int(moves), "R": COLUMNS}
-            if self.lanes == "vector":
-                defines["WIDTH"] = width
-            kernel = BoundKernel(self.runtime, batch_spec(self.lanes, score), defines)
+            defines["WIDTH"] = width
+            kernel = BoundKernel(self.runtime, batch_spec(self._lanes.header, score), defines)
             shared = {
                 "text": self._letters(text),
                 "pairs": buffers.of(pairs),
@@ -287,7 +292,7 @@ class BatchEngine:
                 floor=local_floor(self.scoring, width) if self.local else 0,
                 **shared,
                 **score_arguments,
-            ).launch(workers, 1 if self.lanes == "vector" else lanes)
+            ).launch(workers, self._lanes.items)
             if moves:
                 return self._walk(buffers, shared, pairs, width, how == "cigar")
             running = Running(self.runtime, buffers)
@@ -321,9 +326,8 @@ class BatchEngine:
         kernel = BoundKernel(self.runtime, WALK, defines).bind(**shared, **self._walking)
         kernel.bind(cigar_at=buffers.of(cigar_at), cigars=cigars, walked=walked)
         kernel.bind(lanes=self.pairs_a_group(width))
-        vector = self.lanes == "vector"
-        group = 1 if vector else 64
-        kernel.launch(min(-(-count // group), (4 if vector else 64) * self.workers), group)
+        group, most = self._lanes.items, self._lanes.path_groups * self.workers
+        kernel.launch(min(-(-count // group), most), group)
         running = Running(self.runtime, buffers)
         results = running.fetch(shared["results"], (RESULTS, count), np.int32)
         found = running.fetch(walked, (WALKED, count), np.int32)

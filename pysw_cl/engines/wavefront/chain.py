@@ -20,7 +20,8 @@ from ...errors import DeviceError
 from ...opencl.buffers import Buffers, Pool, part_align
 from ...opencl.device import Runtime
 from ...opencl.program import running
-from ...planning.plan import LANE_SETS, Plan
+from ...planning.lane_sets import LANE_SETS
+from ...planning.plan import Plan
 from ...tiles.tile import TileJob, TileResult
 from .kernel import planned
 from .tile import Link, TileRun
@@ -54,14 +55,14 @@ class Chain:
     ) -> Chain | None:
         """For a tile above so many rows; None where they are better computed one by one.
         ``took`` is told how much memory the chain took."""
-        if not rows_below or not runtime.advice["ahead"] or not _alone(job):
+        if not rows_below or not runtime.traits.speculative or not _alone(job):
             return None
         m = job.size[0]
         narrow = LANE_SETS[plan.lanes].narrow
         if plan.form != "ticketed" or narrow is None:
             return None
         whole = replace(job, query=np.broadcast_to(job.query[:1], m + rows_below))
-        fits, _ = planned(plan, whole, bool(runtime.advice["permute"]))
+        fits, _ = planned(plan, whole, runtime.traits.byte_permute)
         if fits is None or m % (fits.T * fits.alpha) or not _room(runtime, fits, job):
             return None
         return cls(runtime, fits, job, took)

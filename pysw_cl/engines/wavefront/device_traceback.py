@@ -14,15 +14,16 @@ from ...opencl.buffers import Buffers, Room
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, wait
 from ...tiles.tile import Walk
+from .descriptors import TRACE_MACROS, FoundWord, TracedWord
 from .tile import TileRun
 
 TRACE = KernelSpec(
     "trace",
-    ("base.clh", "trace.cl"),
+    ("base.clh", *TRACE_MACROS, "trace.cl"),
     tuple("dirs tiles count:int row:int column:int state:int linear:int found".split()),
 )
-#: What a walk finds before its moves: row, column, state, whether it ended, moves made, the tile.
-PLACE_BYTES = 24
+#: What a walk finds before its moves, and before where it came into tiles.
+PLACE_BYTES = 4 * len(FoundWord)
 
 
 class Begun(NamedTuple):
@@ -34,7 +35,7 @@ class Begun(NamedTuple):
 
 def walk_defines(runtime: Runtime, T: int, alpha: int) -> dict[str, int]:
     """What the kernel is built with for moves that were kept by ``T`` lanes of ``alpha`` rows."""
-    walkers = min(int(runtime.advice["walkers"]), int(runtime.device.max_work_group_size))
+    walkers = min(runtime.traits.traceback_group_size, int(runtime.device.max_work_group_size))
     return {"T": T, "R": alpha, "WALKERS": walkers}
 
 
@@ -43,10 +44,8 @@ class TiledMoves:
     """Moves of many tiles that are kept in device memory.
 
     ``defines``: see :func:`walk_defines`.  ``dirs``: the buffer that holds the moves.  ``tiles``: a
-    row for each, one at least, in the order that a path comes to them: row and column of the upper
-    left corner (both 0 or more; its cells begin a row below and a column after it), rows, columns,
-    and where its moves begin in ``dirs``, in words of 32 bits.  ``linear``: gaps have no opening
-    cost.
+    row of `TracedWord` for each, one at least, in the order that a path comes to them, corners at 0
+    or more.  ``linear``: gaps have no opening cost.
     """
 
     runtime: Runtime
@@ -84,7 +83,7 @@ class TiledMoves:
         which is -1 where it did not.
         """
         runtime, (row, column, state) = self.runtime, start
-        tiles = np.ascontiguousarray(self.tiles, np.int64).reshape(-1, 5)
+        tiles = np.ascontiguousarray(self.tiles, np.int64).reshape(-1, len(TracedWord))
         head = PLACE_BYTES + 16 * len(tiles)
         size = head + (row + column if most_moves is None else most_moves)
         found, table = buffers.empty(size), buffers.of(tiles)

@@ -15,7 +15,8 @@ from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, Room
 from ...opencl.device import Runtime
 from ...planning.geometry import fit
-from ...planning.plan import LANE_SETS, Plan, make_plan
+from ...planning.lane_sets import LANE_SETS
+from ...planning.plan import Plan, make_plan
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
 from ...tiles.contract import (
@@ -56,7 +57,7 @@ class WavefrontEngine(Engine):
             inner = len(job.rows), len(job.columns)
             if not self.captures_inside or not self.in_memory(*job.size, *inner):
                 return by_parts(self.tile, job, job.rows, job.columns)
-            if planned(self.plan, job, bool(self.runtime.advice["permute"]))[0] is None:
+            if planned(self.plan, job, self.runtime.traits.byte_permute)[0] is None:
                 return by_parts(self.tile, job, job.rows, ())
         if job.best and job.count > 1:
             return self._collect(job)
@@ -81,7 +82,7 @@ class WavefrontEngine(Engine):
 
     @property
     def _ahead(self) -> bool:
-        return self.captures_inside and bool(self.runtime.advice["ahead"])
+        return self.captures_inside and self.runtime.traits.speculative
 
     def _run(self, job: TileJob, capacity: int = 0) -> tuple[TileResult, int]:
         with Buffers(self.runtime, small=True, room=self._room) as buffers:

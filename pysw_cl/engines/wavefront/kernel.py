@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
-from ...opencl.program import KernelSpec
-from ...planning.plan import LANE_SETS, Plan
+from ...opencl.device import Runtime
+from ...opencl.program import BoundKernel, KernelSpec
+from ...opencl.traits import DeviceTraits
+from ...planning.lane_sets import LANE_SETS
+from ...planning.plan import Plan
 from ...scoring.precision import Bounds, worst
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes
 from ...tiles.tile import TileJob
+from .arguments import (
+    FORMS,
+    SCORES,
+    BlockedArguments,
+    FourArguments,
+    ManyArguments,
+    MatchArguments,
+    MatrixArguments,
+    Scores,
+    TileArguments,
+    names,
+)
+from .descriptors import RECORD_MACROS, TILE_MACROS
 
 #: Columns from which on a profile pays.
 LEAST_PROFILED = 64
-#: Codes of letters that packed lanes compare; how much a match may gain over a mismatch there.
-PACKED_CODES, PACKED_GAIN = 6, 1 << 12
 
-_TILE = (
-    "query target letters left_h left_x right_h right_x bus m:int n:int stride:int strips:int "
-    "tap_lane:int tap_r:int right:int query_pad:int target_pad:int gap_open:int gap_extend:int "
-    "chunk:int highest:int depth:int limit8:int rows_after:int columns_after:int state stages "
-    "late profiles record known hits capacity:int lines columns column_count:int crossed"
-)
-_FORM = {
-    "ticketed": "ticket progress before before_at:int dirs",
-    "two-phase": "diagonal:int first_block:int blocks:int phase:int",
-}
-_SCORE = {
-    "match": "match:int mismatch:int lift:int",
-    "matrix": "matrix wide:int",
-    "four": "words lift:int",
-}
-_BLOCKED = "pairs pair_places pair_score:int"
-_MANY = "tiles tile_count:int"
 _NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
 
 
@@ -58,25 +55,88 @@ def kernel_spec(
     at_width = (f"score/{score}.clh", "recurrence.clh")
     files = [f"NARROW={sum(widths)}", "base.clh", "names.clh", "groups.clh", "WIDTH=32"]
     files += [
-        f"lanes/{lane_set.wide}.clh",
+        lane_set.wide,
         *at_width,
         "strip.clh",
+        *RECORD_MACROS,
         "best.clh",
         "flow.clh",
         "prune.clh",
     ]
     for width in widths:
-        files += [f"WIDTH={width}", f"narrow/{lane_set.narrow}.clh", *at_width, "narrow.clh"]
-    files += ["WIDTH=32", "portion.clh", "wavefront.cl"]
-    arguments = f"{_TILE} {_FORM[form]} {_SCORE[score]}"
-    arguments += f" {_BLOCKED if blocked else ''} {_MANY if many else ''}"
-    return KernelSpec(_NAME[form], tuple(files), tuple(arguments.split()))
+        assert lane_set.narrow is not None
+        files += [f"WIDTH={width}", lane_set.narrow, *at_width, "narrow.clh"]
+    files += [*(TILE_MACROS if many else ()), "WIDTH=32", "portion.clh", "wavefront.cl"]
+    parts: list[type] = [TileArguments, FORMS[form], SCORES[score]]
+    parts += [*([BlockedArguments] if blocked else ()), *([ManyArguments] if many else ())]
+    return KernelSpec(_NAME[form], tuple(files), names(*parts))
+
+
+@dataclass(frozen=True)
+class Program:
+    """All that decides which program computes a tile, or many."""
+
+    #: Lanes, alpha, chunk.
+    plan: Plan
+    #: The form, and lanes of a strip, which are those of the tile's grid.
+    form: str
+    T: int
+    #: The score file, and widths of narrow lanes.
+    score: str
+    widths: tuple[int, ...]
+    #: Is no H below 0?
+    local: bool
+    #: 0: no best cell, 1: the best, 2: all that score enough are collected.
+    best: int
+    #: Are moves kept; are pairs blocked; may blocks be pruned?
+    moves: bool
+    blocked: bool
+    prunes: bool
+    #: Do narrow numbers rise by the extension a row and a column?
+    skewed: bool
+    #: Warps of a work-group.
+    warps: int
+    #: Are there many tiles in a launch?
+    many: bool = False
+
+    @property
+    def group(self) -> int:
+        """Work-items of a work-group."""
+        return self.warps * self.plan.lane_set.group(self.T)
+
+    def defines(self, traits: DeviceTraits) -> dict[str, int]:
+        """What it is built with (cl/base.clh has the reasons)."""
+        lanes = self.plan.lane_set
+        defines = {
+            "T": self.T,
+            "R": self.plan.alpha,
+            "LOCAL": int(self.local),
+            "BEST": self.best,
+            "DIRS": int(self.moves),
+            "BLOCKED": int(self.blocked),
+            "TICKETED": int(self.form == "ticketed"),
+            "STEPS": traits.unroll if lanes.unroll is None else lanes.unroll,
+            "MANY": int(self.many),
+            "WARPS": self.warps,
+            "PRUNE": int(self.prunes),
+            "SLOPED": int(self.skewed),
+        }
+        # 32-bit lanes alone may be asked for any chunk, more than fits local memory, of which they
+        # need none: their default stands.  Many tiles have short blocks.
+        if lanes.chunk_defined and (lanes.narrow is not None or self.many):
+            defines["CHUNK"] = self.plan.chunk
+        return defines
+
+    def kernel(self, runtime: Runtime) -> BoundKernel:
+        """Its kernel."""
+        parts = self.form, self.plan.lanes, self.score, self.widths, self.blocked, self.many
+        return BoundKernel(runtime, kernel_spec(*parts), self.defines(runtime.traits))
 
 
 def state_bytes(plan: Plan, T: int, alpha: int, walkers: int) -> int:
     """Memory for the lanes of strips that ``walkers`` groups have between two blocks, and, where
     narrow lanes walk them, for those of a block that is walked again for inner columns."""
-    owed = 2 * alpha + 4 - -8 // T if LANE_SETS[plan.lanes].narrow else 0
+    owed = 2 * alpha + 4 - -8 // T if plan.lane_set.narrow else 0
     return 4 * walkers * (4 * alpha + 6 + owed) * T
 
 
@@ -91,7 +151,7 @@ def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
     fit 16 bits, and its scores must be of a kind that they can make."""
     scoring = job.scoring
     score = wide_score(scoring)
-    if LANE_SETS[plan.lanes].instead is None:
+    if plan.lane_set.instead is None:
         return plan.for_size(*job.size, job.rows), score
     narrow = narrow_score(plan, scoring, job.target, permute)
     if narrow is not None and not job.directions and job.blocked is None:
@@ -99,8 +159,11 @@ def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
     return plan.without_narrow().for_size(*job.size, job.rows), score
 
 
-def may_slope(plan: Plan, scoring: Scoring) -> bool:
-    """Do numbers that rise by the extension a row and a column fit 15 bits, and scores bytes?"""
+def may_skew(plan: Plan, scoring: Scoring) -> bool:
+    """May narrow lanes skew their numbers: do numbers that rise by the extension a row and a column
+    fit 15 bits, and scores bytes?"""
+    if not plan.lane_set.skews:
+        return False
     bounds = Bounds.of(scoring)
     fits = bounds.fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T, plan.alpha)
     return fits and scoring.highest + 2 * scoring.gap_extend <= 127
@@ -126,44 +189,50 @@ def _table(scoring: Scoring) -> NDArray[np.int32]:
 
 
 def narrow_score(plan: Plan, scoring: Scoring, target: Codes, permute: bool) -> str | None:
-    """The score file that narrow lanes take, if they can: compare and select; in CPU vectors a
-    matrix as a profile of bytes, 16 rows a lane, made for each strip; in packed lanes four target
-    letters as the bytes of a word, where the device can ``permute`` bytes with their sign."""
+    """The score file that narrow lanes take, if they can: compare and select; a matrix as a profile
+    of bytes, made for each strip; four target letters as the bytes of a word, where the device can
+    ``permute`` bytes with their sign.  Which of these a lane set has, and its limits:
+    :class:`pysw_cl.planning.lane_sets.NarrowScores`."""
     if not Bounds.of(scoring).fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T):
         return None
+    kinds = plan.lane_set.scores
     bytes_do = scoring.highest <= 127 and max(worst(scoring), min(0, scoring.lowest)) >= -128
-    if LANE_SETS[plan.lanes].narrow == "packed":
-        if permute and bytes_do and int(target.max()) < 4:
-            return "four"
-        if not _simple(scoring) or len(scoring.matrix) > PACKED_CODES:
-            return None
+    if kinds.four and permute and bytes_do and int(target.max()) < 4:
+        return "four"
+    if _simple(scoring):
         assert scoring.match_mismatch is not None
         match, mismatch = (max(score, worst(scoring)) for score in scoring.match_mismatch)
-        small = match >= -PACKED_GAIN and 0 <= match - mismatch <= PACKED_GAIN
-        return "match" if small else None
-    if _simple(scoring):
-        return "match"
-    profiled = bytes_do and plan.alpha <= 16 and len(target) >= LEAST_PROFILED
+        return "match" if kinds.compare(len(scoring.matrix), match, mismatch) else None
+    profiled = bytes_do and plan.alpha <= kinds.profile_rows and len(target) >= LEAST_PROFILED
     return "matrix" if profiled else None
 
 
-def score_arguments(
-    scoring: Scoring, score: str, sloped: bool, buffers: Buffers
-) -> tuple[int, int, dict[str, Any]]:
-    """(padding code of the query, of the target, kernel arguments) for a score file.  Padding of
-    the query never gains; with four target letters that of the target may, where no cell is."""
-    lift = 2 * scoring.gap_extend if sloped else 0  # a diagonal step rises twice
+def pads(scoring: Scoring, score: str) -> tuple[int, int]:
+    """The codes that only padding has, of the query and of the target.  Padding of the query never
+    gains; with four target letters that of the target may, where no cell is."""
+    if score == "match":
+        return 254, 253
+    query, target = scoring.matrix.shape
+    return query, 0 if score == "four" else target
+
+
+def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> Scores:
+    """A scoring as a launch with this score file takes it."""
+    lift = 2 * scoring.gap_extend if skewed else 0  # a diagonal step rises twice
+    arguments: MatchArguments | MatrixArguments | FourArguments
     if score == "match":
         assert scoring.match_mismatch is not None
         match, mismatch = (max(one, worst(scoring)) for one in scoring.match_mismatch)
-        return 254, 253, {"match": match, "mismatch": mismatch, "lift": lift}
-    table = _table(scoring)
-    if score == "four":
+        arguments = MatchArguments(match, mismatch, lift)
+    elif score == "four":
+        table = _table(scoring)
         four = np.zeros((len(table), 4), np.int8)
         four[:, : min(4, table.shape[1])] = table[:, :4] + lift
-        return len(table) - 1, 0, {"words": buffers.of(four.view("<i4")), "lift": lift}
-    wide = table.shape[1]
-    return len(table) - 1, wide - 1, {"matrix": buffers.of(table.ravel()), "wide": wide}
+        arguments = FourArguments(buffers.of(four.view("<i4")), lift)
+    else:
+        table = _table(scoring)
+        arguments = MatrixArguments(buffers.of(table.ravel()), table.shape[1])
+    return Scores(scoring, *pads(scoring, score), arguments)
 
 
 def backwards(target: Codes, T: int, pad: int) -> Codes:

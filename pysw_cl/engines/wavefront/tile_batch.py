@@ -14,47 +14,42 @@ from numpy.typing import NDArray
 from ...opencl.buffers import Buffers, Pool
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, running, wait
-from ...planning.plan import LANE_SETS, MOVES_CHUNK, Plan
+from ...planning.plan import MOVES_CHUNK, Plan
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
 from ...tiles.contract import Part
 from ...tiles.edges import EdgeArray, Source
 from ...tiles.tile import Walk
+from .arguments import Letters, Scratch, counted
 from .compressed_edge import PackedEdge
+from .descriptors import TOP_LINE, SourceWord, TileWord, TracedWord
 from .device_traceback import TiledMoves, walk_defines
-from .kernel import backwards, narrow_score, score_arguments, stage_bytes, state_bytes, wide_score
+from .kernel import backwards, narrow_score, pads, stage_bytes, state_bytes, wide_score
 from .tile import moves_bytes
-from .tile_batch_launch import Tally, launch_tiles, walkers_of
-from .tile_batch_layout import (
-    APART,
-    BUS,
-    COLUMNS,
-    CROSSED,
-    KEPT,
-    LEFT,
-    LETTERS,
-    MOVES,
-    QUERY,
-    ROWS,
-    STRIDE,
-    TARGET,
-    TOP_LINE,
-    WORDS,
-    TileSet,
-)
+from .tile_batch_launch import Scored, Tally, launch_tiles, walkers_of
+from .tile_batch_layout import TILE_SET_FILES, TileSet
 
 Busy = Callable[[], bool]
 
 #: How far special rows and columns are apart where there are none.
 NO_LINES = 1 << 30, 1 << 30
+#: Words of tiles that say of each `TracedWord` what it is.
+TRACED = [
+    {
+        TracedWord.ROW: TileWord.QUERY,
+        TracedWord.COLUMN: TileWord.TARGET,
+        TracedWord.ROWS: TileWord.ROWS,
+        TracedWord.COLUMNS: TileWord.COLUMNS,
+        TracedWord.MOVES: TileWord.MOVES,
+    }[word]
+    for word in TracedWord
+]
 #: Work-groups that copy the edges of one tile.
 PARTS = 16
 #: Alpha at most, of narrow lanes and where moves are kept.
 ALPHA, MOVES_ALPHA = 8, 8
 
-TAKE_EDGES = KernelSpec(
-    "take_edges", ("base.clh", "tile_set.cl"), ("from", "to", "tiles", "sources")
-)
+TAKE_EDGES = KernelSpec("take_edges", TILE_SET_FILES, ("from", "to", "tiles", "sources"))
 
 
 class Owner(Protocol):
@@ -126,23 +121,23 @@ class SideBySide:
         }
         self.rows = rows
         target_codes = target.read(0, len(target))
-        score = narrow_score(plan, scoring, target_codes, bool(runtime.advice["permute"]))
+        score = narrow_score(plan, scoring, target_codes, runtime.traits.byte_permute)
         self.able = score is not None
         if score is None:
             return
         self._scores = {False: score, True: wide_score(scoring)}
         self.row_quantum = lcm(plan.T * alpha, wide.T * moves_alpha)
+        self.columns, self._backwards = len(target), plan.lane_set.backwards
+        held = self._buffers.of(target_codes)
+        narrow = held
+        if self._backwards:
+            narrow = self._buffers.of(backwards(target_codes, plan.T, pads(scoring, score)[1]))
         codes = np.full(len(query) + self.row_quantum, 0, np.uint8)
         codes[: len(query)] = query.read(0, len(query))
-        self._query: dict[bool, Any] = {}  # padding has another code for each score file
+        self._letters: dict[bool, Letters] = {}
         for moves, name in self._scores.items():
-            codes[len(query) :] = score_arguments(scoring, name, False, self._buffers)[0]
-            self._query[moves] = self._buffers.of(codes.copy())
-        self._target = self._letters = self._buffers.of(target_codes)
-        self.columns, self._backwards = len(target), LANE_SETS[plan.lanes].narrow == "vector"
-        if self._backwards:
-            pad = score_arguments(scoring, score, False, self._buffers)[1]
-            self._letters = self._buffers.of(backwards(target_codes, plan.T, pad))
+            codes[len(query) :] = pads(scoring, name)[0]  # another one for each score file
+            self._letters[moves] = Letters(self._buffers.of(codes.copy()), held, narrow)
 
     def __enter__(self) -> SideBySide:
         return self
@@ -195,16 +190,17 @@ class SideBySide:
         in the matrix's columns and rows.  Rows below its last one get what that one has."""
         done = self._set(level, parts, steps)
         with Buffers(self.runtime) as sent:
-            for said, part, (corner, top, left) in zip(
-                done.said.tolist(), parts, sides, strict=True
+            for tile, part, (corner, top, left) in zip(
+                done.descriptors.tolist(), parts, sides, strict=True
             ):
-                area, m, n = part.area, said[ROWS], said[COLUMNS]
-                line = said[BUS] + 2 * TOP_LINE * said[STRIDE]
-                self._send(sent, top, area.column, n, done.kept, line, line + said[STRIDE])
-                at = said[LEFT] + 1, said[LEFT] + m + 1
+                area, m, n = part.area, tile[TileWord.ROWS], tile[TileWord.COLUMNS]
+                stride, left_at = tile[TileWord.STRIDE], tile[TileWord.LEFT]
+                line = tile[TileWord.BUS] + 2 * TOP_LINE * stride
+                self._send(sent, top, area.column, n, done.kept, line, line + stride)
+                at = left_at + 1, left_at + m + 1
                 rows = min(m, self.rows - area.row)
                 self._send(sent, left, area.row, rows, done.kept, *at)
-                sent.write(done.kept, np.array([corner], np.int32), 4 * said[LEFT])
+                sent.write(done.kept, np.array([corner], np.int32), 4 * left_at)
                 if rows < m:
                     last = left.read(self.rows - 1, self.rows)
                     for place, cell in zip(at, (last.h, last.x), strict=True):
@@ -246,9 +242,10 @@ class SideBySide:
             wait(self.runtime, before.tally.event)  # it may not have been walked
             before.buffers.free()
         done = self._set(f"moves {slot}", parts, NO_LINES)
-        sizes = self.moves_bytes(done.said[:, ROWS], done.said[:, COLUMNS])
+        tiles = done.descriptors
+        sizes = self.moves_bytes(tiles[:, TileWord.ROWS], tiles[:, TileWord.COLUMNS])
         ends = np.cumsum(sizes)
-        done.said[:, MOVES] = (ends - sizes) // 4
+        tiles[:, TileWord.MOVES] = (ends - sizes) // 4
         dirs = self._keep("dirs", max(room, int(ends[-1])))
         side = self.runtime.beside(0)  # copies do not wait for what is computed
         if slot not in self._pools:
@@ -265,7 +262,7 @@ class SideBySide:
         """Begin to walk a path through tiles, whatever is enqueued after that; gives what waits for
         it.  See :meth:`pysw_cl.engines.wavefront.device_traceback.TiledMoves.begin`."""
         parts, plan = moves.done.parts, self._plans[True]
-        tiles = moves.done.said[:, [QUERY, TARGET, ROWS, COLUMNS, MOVES]]
+        tiles = moves.done.descriptors[:, TRACED]
         defines = walk_defines(self.runtime, plan.T, plan.alpha)
         linear = self.scoring.gap_open == 0
         most = row + column - min(p.area.row + p.area.column for p in parts)
@@ -289,43 +286,51 @@ class SideBySide:
     def _set(self, level: int | str, parts: list[Part], steps: tuple[int, int]) -> TileSet:
         """A set of tiles, nothing computed yet: what is said of each."""
         T = self._plans[False].T
-        said = np.zeros((len(parts), WORDS), np.int64)
+        tiles = np.zeros((len(parts), len(TileWord)), np.int64)
         areas = np.array([part.area[:] for part in parts], np.int64)
-        said[:, QUERY], said[:, TARGET] = areas[:, 0], areas[:, 2]
-        said[:, ROWS], said[:, COLUMNS] = areas[:, 1] - areas[:, 0], areas[:, 3] - areas[:, 2]
-        said[:, APART] = [part.apart for part in parts]
-        m, n = said[:, ROWS], said[:, COLUMNS]
-        said[:, LETTERS] = said[:, TARGET]
-        if self._backwards:
-            said[:, LETTERS] = self.columns - said[:, TARGET] - n
-        said[:, STRIDE] = n + 2 * T
-        said[:, KEPT] = (n - 1) // steps[1]
-        lengths = (
-            (BUS, 2 * said[:, STRIDE] * (TOP_LINE + 1 + m // steps[0])),
-            (LEFT, 2 * m + 1),
-            (CROSSED, 2 * m * said[:, KEPT]),
-        )
+        m, n = areas[:, 1] - areas[:, 0], areas[:, 3] - areas[:, 2]
+        words = {
+            TileWord.ROWS: m,
+            TileWord.COLUMNS: n,
+            TileWord.QUERY: areas[:, 0],
+            TileWord.TARGET: areas[:, 2],
+            TileWord.LETTERS: self.columns - areas[:, 2] - n if self._backwards else areas[:, 2],
+            TileWord.STRIDE: n + 2 * T,
+            TileWord.KEPT: (n - 1) // steps[1],
+            TileWord.APART: [part.apart for part in parts],
+        }
+        for word, values in words.items():
+            tiles[:, word] = values
+        lengths = {
+            TileWord.BUS: 2 * (n + 2 * T) * (TOP_LINE + 1 + m // steps[0]),
+            TileWord.LEFT: 2 * m + 1,
+            TileWord.CROSSED: 2 * m * tiles[:, TileWord.KEPT],
+        }
         place = 0
-        for word, length in lengths:
+        for word, length in lengths.items():
             rooms = -(-length // 32) * 32
             ends = place + np.cumsum(rooms)
-            said[:, word] = ends - rooms
+            tiles[:, word] = ends - rooms
             place = int(ends[-1])
         kept = self._keep(level, 4 * place)
         match, extend = max(self.scoring.highest, 0), self.scoring.gap_extend
-        return TileSet(parts, steps, said, kept, self.runtime, match, extend)
+        return TileSet(parts, steps, tiles, kept, self.runtime, match, extend)
 
     def _take(self, outer: TileSet, done: TileSet, buffers: Buffers) -> None:
         k = np.array([part.inside for part in done.parts])
-        row = done.said[:, QUERY] - outer.said[k, QUERY]
-        column = done.said[:, TARGET] - outer.said[k, TARGET]
+        inner, around = done.descriptors, outer.descriptors[k]
+        row = inner[:, TileWord.QUERY] - around[:, TileWord.QUERY]
+        column = inner[:, TileWord.TARGET] - around[:, TileWord.TARGET]
         top = outer.place_of_row(k, row) + column
         left_h, left_x = (place + row for place in outer.place_of_column(k, column))
-        corner = np.where(column, top, left_h) - 1
-        sources = np.stack((top, top + outer.said[k, STRIDE], left_h, left_x, corner), 1)
+        sources = np.empty((len(k), len(SourceWord)), np.int64)
+        sources[:, SourceWord.TOP_H] = top
+        sources[:, SourceWord.TOP_X] = top + around[:, TileWord.STRIDE]
+        sources[:, SourceWord.LEFT_H], sources[:, SourceWord.LEFT_X] = left_h, left_x
+        sources[:, SourceWord.CORNER] = np.where(column, top, left_h) - 1
         local = int(self.floor is not None)
         kernel = BoundKernel(self.runtime, TAKE_EDGES, {"PARTS": PARTS, "LOCAL": local})
-        kernel.bind(**{"from": outer.kept}, to=done.kept, tiles=buffers.of(done.said))
+        kernel.bind(**{"from": outer.kept}, to=done.kept, tiles=buffers.of(inner))
         kernel.bind(sources=buffers.of(sources))
         buffers.send()
         kernel.launch(PARTS * len(done.parts), 64)
@@ -345,10 +350,10 @@ class SideBySide:
         moves = dirs is not None
         plan = self._plans[moves]
         state, stages = _group_bytes(plan, walkers_of(self.runtime, plan, done))
-        room = self._keep("state" + slot, state), self._keep("stages" + slot, stages)
-        letters = self._query[moves], self._target, self._letters
-        how = self.scoring, self._scores[moves], self.floor is not None
-        tally = launch_tiles(self.runtime, plan, done, dirs, letters, how, room, buffers)
+        scratch = Scratch(self._keep("state" + slot, state), self._keep("stages" + slot, stages))
+        scored = Scored(self.scoring, self._scores[moves], self.floor is not None)
+        letters = self._letters[moves]
+        tally = launch_tiles(self.runtime, plan, done, dirs, letters, scored, scratch, buffers)
         self._launches += 1
         self.engine.took(self._buffers.bytes + buffers.bytes)
         return tally
@@ -356,10 +361,8 @@ class SideBySide:
     def _count(self, records: NDArray[np.int32], moves: bool) -> None:
         """Add up cells by width, from the columns of strips that were walked."""
         plan = self._plans[moves]
-        strip, lanes = plan.T * plan.alpha, LANE_SETS[plan.lanes]
-        family = lanes.narrow or lanes.wide.removesuffix("32")
-        walked = np.ascontiguousarray(records[:, 4:]).view(np.int64).sum(axis=0).tolist()
-        for width, steps in zip((8, 16, 32), walked, strict=False):
+        strip, family = plan.T * plan.alpha, plan.lane_set.family
+        for width, steps in zip((8, 16, 32), counted(records), strict=False):
             name = f"wavefront/{family}/{width}"
             if steps:
                 self._cells[name] = self._cells.get(name, 0) + steps * strip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,23 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.program import BoundKernel
 from ...planning.geometry import Grid
-from ...planning.plan import LANE_SETS, Plan
-from ...scoring.precision import NEG, Bounds
+from ...planning.plan import Plan
+from ...scoring.precision import NEG
 from ...scoring.scoring import Scoring
-from .kernel import kernel_spec, may_slope, score_arguments
-from .tile import RECORD_WORDS, new_progress, new_records
-from .tile_batch_layout import FIRST, KEPT, ROWS, TOP_LINE, TileSet
+from .arguments import (
+    Letters,
+    ManyArguments,
+    Scratch,
+    TicketedArguments,
+    TileArguments,
+    bind,
+    new_progress,
+    new_records,
+)
+from .descriptors import RECORD_WORDS, TOP_LINE, TileWord
+from .kernel import Program, may_skew, scores_of
+from .tile_batch_layout import TileSet
 
 
 @dataclass(frozen=True)
@@ -34,17 +43,31 @@ class Tally:
         return records.reshape(-1, RECORD_WORDS)
 
 
-def _warps(runtime: Runtime) -> int:
+def _warps(runtime: Runtime, plan: Plan) -> int:
     """Warps of a group: few, because few strips of a tile are at work."""
-    return int(runtime.advice["warps"]) or 1
+    return (plan.lane_set.of_warps and runtime.traits.schedulers) or 1
 
 
 def walkers_of(runtime: Runtime, plan: Plan, done: TileSet) -> int:
     """Groups, or warps of them, that walk strips of these tiles at once."""
-    warps = _warps(runtime)
-    most = -(-int(done.said[:, ROWS].max()) // (plan.T * plan.alpha))  # strips of a tile
-    tickets = -(-most // warps) * len(done.parts)
+    warps = _warps(runtime, plan)
+    tickets = -(-_highest(plan, done).strips // warps) * len(done.parts)
     return warps * max(1, min(plan.B // warps, tickets))
+
+
+def _highest(plan: Plan, done: TileSet) -> Grid:
+    """How the tile with the most rows is cut into strips."""
+    rows = int(done.descriptors[:, TileWord.ROWS].max())
+    return Grid(rows, 1, 1, plan.T, plan.alpha, "ticketed")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """How a launch scores: the scoring, the score file for it, and whether no H is below 0."""
+
+    scoring: Scoring
+    file: str
+    local: bool
 
 
 def launch_tiles(
@@ -52,93 +75,81 @@ def launch_tiles(
     plan: Plan,
     done: TileSet,
     dirs: Any,
-    letters: tuple[Any, Any, Any],
-    how: tuple[Scoring, str, bool],
-    room: tuple[Any, Any],
+    letters: Letters,
+    scored: Scored,
+    scratch: Scratch,
     buffers: Buffers,
 ) -> Tally:
     """Enqueue the computation of a set of tiles.
 
-    ``dirs``: the buffer for their moves, or None.  ``letters``: buffers of the query and the
-    target, and of the target as narrow lanes read it.  ``how``: the scoring, its score file and
-    whether there is a floor.  ``room``: buffers for lanes between two blocks and for stages.
+    ``dirs``: the buffer for their moves, or None.  ``letters``: those of all tiles.  ``scratch``:
+    for as many groups as :func:`walkers_of` says.
     """
-    (scoring, score, local), moves = how, dirs is not None
-    lanes, T, alpha = LANE_SETS[plan.lanes], plan.T, plan.alpha
-    grid = Grid(int(done.said[:, ROWS].max()), 1, 1, T, alpha, "ticketed")  # the highest tile's
-    strip, most = grid.strip_rows, grid.strips
-    strips = done.said[:, ROWS] // strip
-    done.said[:, FIRST] = np.cumsum(strips) - strips
-    count = len(strips)
-    walkers, warps = walkers_of(runtime, plan, done), _warps(runtime)
-    sloped = lanes.narrow == "packed" and may_slope(plan, scoring)
-    defines = {
-        "T": T,
-        "R": alpha,
-        "LOCAL": int(local),
-        "BEST": 0,
-        "DIRS": int(moves),
-        "BLOCKED": 0,
-        "TICKETED": 1,
-        "STEPS": lanes.steps,
-        "MANY": 1,
-        "WARPS": warps,
-        "PRUNE": int(not moves),
-    }
-    if lanes.narrow == "packed":
-        defines |= {"CHUNK": plan.chunk, "SLOPED": int(sloped)}
-    elif lanes.wide == "warp32":
-        defines["CHUNK"] = plan.chunk
-    lines = np.arange(most + 1, dtype=np.int32) & 1
-    special = np.arange(0, strip * (most + 1), done.steps[0]) // strip
-    lines[special] = TOP_LINE + np.arange(len(special))
-    columns = np.arange(1, 1 + int(done.said[:, KEPT].max()), dtype=np.int32) * done.steps[1]
+    tiles, grid, walkers = done.descriptors, _highest(plan, done), walkers_of(runtime, plan, done)
+    strips = tiles[:, TileWord.ROWS] // grid.strip_rows
+    tiles[:, TileWord.FIRST] = np.cumsum(strips) - strips
     known = np.array([NEG if p.known is None else p.known for p in done.parts], np.int32)
-    bounds = Bounds.of(scoring)
-    widths = tuple(width for width in lanes.widths if width != 8)  # that needs the best score
-    spec = kernel_spec("ticketed", plan.lanes, score, widths, many=True)
-    kernel = BoundKernel(runtime, spec, defines)
-    _, target_pad, scores = score_arguments(scoring, score, sloped, buffers)
-    tally = buffers.of(new_records(walkers))
-    progress = buffers.of(new_progress(int(strips.sum()), T))
-    none = buffers.empty(4)
-    kernel.bind(
-        query=letters[0],
-        target=letters[1],
-        letters=letters[2],
+    program = _program(runtime, plan, scored, dirs is not None)
+    scores = scores_of(scored.scoring, scored.file, program.skewed, buffers)
+    profiles = buffers.empty(walkers * scores.profile_bytes(plan.T))
+    record = buffers.of(new_records(walkers))
+    progress = buffers.of(new_progress(int(strips.sum()), plan.T))
+    ticket = buffers.of(np.zeros(1, np.int32))
+    arguments = TileArguments.of(
+        letters,
+        scores,
+        replace(scratch, profiles=profiles),
+        query_pad=0,  # rows are whole strips
         bus=done.kept,
-        **dict.fromkeys(("left_h", "left_x", "right_h", "right_x"), none),
-        **dict.fromkeys(("crossed", "late", "hits"), none),
-        profiles=buffers.empty(16 * T * walkers * scores.get("wide", 0)),
-        **dict.fromkeys(("m", "n", "stride", "right", "capacity", "column_count"), 0),
-        strips=most,
-        tap_lane=T - 1,
-        tap_r=alpha - 1,
-        query_pad=0,
-        target_pad=target_pad,
-        gap_open=scoring.gap_open,
-        gap_extend=scoring.gap_extend,
+        strips=grid.strips,
+        tap_lane=plan.T - 1,
+        tap_r=plan.alpha - 1,
         chunk=plan.chunk,
-        highest=bounds.highest,
-        depth=bounds.depth,
-        limit8=bounds.limit8,
-        rows_after=0,
-        columns_after=0,
-        state=room[0],
-        stages=room[1],
-        record=tally,
+        record=record,
         known=buffers.of(known),
-        lines=buffers.of(lines),
-        columns=buffers.of(columns if len(columns) else np.zeros(1, np.int32)),
-        ticket=buffers.of(np.zeros(1, np.int32)),
-        progress=progress,
-        before=progress,
-        before_at=int(strips.sum()),
-        dirs=dirs if moves else none,
-        tiles=buffers.of(done.said),
-        tile_count=count,
-        **scores,
+        lines=buffers.of(_lines(grid, done.steps[0])),
+        columns=buffers.of(_columns(done)),
     )
+    ticketed = TicketedArguments(ticket, progress, progress, int(strips.sum()), dirs)
+    many = ManyArguments(buffers.of(tiles), len(tiles))
+    kernel = program.kernel(runtime)
+    bind(kernel, buffers, arguments, scores.arguments, ticketed, many)
     buffers.send()
-    event = kernel.launch(walkers // warps, warps * lanes.group(T), at_once=True)
-    return Tally(event, tally, walkers)
+    event = kernel.launch(walkers // program.warps, program.group, at_once=True)
+    return Tally(event, record, walkers)
+
+
+def _program(runtime: Runtime, plan: Plan, scored: Scored, moves: bool) -> Program:
+    """The program that computes many tiles, with their moves or without."""
+    widths = plan.lane_set.widths
+    return Program(
+        plan=plan,
+        form="ticketed",
+        T=plan.T,
+        score=scored.file,
+        widths=tuple(width for width in widths if width != 8),  # that needs the best score
+        local=scored.local,
+        best=0,
+        moves=moves,
+        blocked=False,
+        prunes=not moves,
+        skewed=may_skew(plan, scored.scoring),
+        warps=_warps(runtime, plan),
+        many=True,
+    )
+
+
+def _lines(grid: Grid, step: int) -> NDArray[np.int32]:
+    """Which line of its bus each strip of a tile reads: two take turns, but special rows, ``step``
+    apart, have lines of their own."""
+    lines = np.arange(grid.strips + 1, dtype=np.int32) & 1
+    special = np.arange(0, grid.strip_rows * (grid.strips + 1), step) // grid.strip_rows
+    lines[special] = TOP_LINE + np.arange(len(special))
+    return lines
+
+
+def _columns(done: TileSet) -> NDArray[np.int32]:
+    """The special columns of the widest tile; others have the first ones of them."""
+    kept = int(done.descriptors[:, TileWord.KEPT].max())
+    columns = np.arange(1, 1 + kept, dtype=np.int32) * done.steps[1]
+    return columns if len(columns) else np.zeros(1, np.int32)

@@ -12,19 +12,16 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...tiles.contract import Part
+from .descriptors import SOURCE_MACROS, TILE_MACROS, TOP_LINE, TileWord
 
-#: What cl/wavefront.cl (MANY) is told of a tile, in 64-bit numbers.
-WORDS = 13
-ROWS, COLUMNS, QUERY, TARGET, BUS, STRIDE, LEFT, CROSSED, KEPT, FIRST, MOVES = range(11)
-LETTERS, APART = 11, 12
-#: The line of a tile's bus that holds its top edge; special rows follow, two lines come before.
-TOP_LINE = 2
 #: Work-items that look for one peak.
 FINDERS = 128
 
+#: What cl/tile_set.cl is joined from.
+TILE_SET_FILES = ("base.clh", *TILE_MACROS, *SOURCE_MACROS, "tile_set.cl")
 FIND_PEAKS = KernelSpec(
     "find_peaks",
-    ("base.clh", "tile_set.cl"),
+    TILE_SET_FILES,
     (
         *("kept", "tiles", "row_step:int", "column_step:int", "rows:int", "columns:int"),
         *("match:int", "extend:int", "peaks"),
@@ -34,11 +31,13 @@ FIND_PEAKS = KernelSpec(
 
 @dataclass
 class TileSet:
-    """Tiles that were computed, their special rows and columns, ``steps`` apart, on the device."""
+    """Tiles that were computed, their special rows and columns, ``steps`` apart, on the device.
+
+    ``descriptors``: a row of `TileWord` for each."""
 
     parts: list[Part]
     steps: tuple[int, int]
-    said: NDArray[np.int64]
+    descriptors: NDArray[np.int64]
     kept: Any
     runtime: Runtime
     match: int
@@ -48,16 +47,18 @@ class TileSet:
     def place_of_row(self, k: Any, row: Any) -> Any:
         """Where the H of special row ``row`` of tile k (0: its top edge) begin; also of many
         (arrays)."""
-        said = self.said[k]
-        return said[..., BUS] + 2 * (TOP_LINE + row // self.steps[0]) * said[..., STRIDE]
+        tile = self.descriptors[k]
+        line = TOP_LINE + row // self.steps[0]
+        return tile[..., TileWord.BUS] + 2 * line * tile[..., TileWord.STRIDE]
 
     def place_of_column(self, k: Any, column: Any) -> tuple[Any, Any]:
         """Where H and X of special column ``column`` of tile k (0: its left edge) begin; also of
         many (arrays)."""
-        said = self.said[k]
-        inner = said[..., CROSSED] + 2 * (column // self.steps[1] - 1) * said[..., ROWS]
-        first = np.where(column, inner, said[..., LEFT] + 1)
-        return first, first + said[..., ROWS]
+        tile = self.descriptors[k]
+        height = tile[..., TileWord.ROWS]
+        inner = tile[..., TileWord.CROSSED] + 2 * (column // self.steps[1] - 1) * height
+        first = np.where(column, inner, tile[..., TileWord.LEFT] + 1)
+        return first, first + height
 
     def h_at(self, k: int, row: int, column: int) -> int:
         """H of a cell (of the whole matrix) of tile k on a special row or column, whatever else is
@@ -78,14 +79,14 @@ class TileSet:
         the tile's last corner, how many cells come before that one, and its H."""
         if self._peaks is None:
             rows, columns = (
-                int((-(-self.said[:, side] // step)).max())
-                for side, step in zip((ROWS, COLUMNS), self.steps, strict=True)
+                int((-(-self.descriptors[:, side] // step)).max())
+                for side, step in zip((TileWord.ROWS, TileWord.COLUMNS), self.steps, strict=True)
             )
             shape = len(self.parts), 2, rows, columns, 3
             with Buffers(self.runtime, small=True) as buffers:
                 found = buffers.empty(4 * int(np.prod(shape)))
                 kernel = BoundKernel(self.runtime, FIND_PEAKS, {"FINDERS": FINDERS})
-                kernel.bind(kept=self.kept, tiles=buffers.of(self.said), peaks=found)
+                kernel.bind(kept=self.kept, tiles=buffers.of(self.descriptors), peaks=found)
                 kernel.bind(row_step=self.steps[0], column_step=self.steps[1])
                 kernel.bind(rows=rows, columns=columns, match=self.match, extend=self.extend)
                 buffers.send()

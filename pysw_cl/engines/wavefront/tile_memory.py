@@ -1,0 +1,132 @@
+"""The buffers of one tile: what its kernel reads and works in, and what its result is read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...opencl.buffers import Buffers
+from ...planning.geometry import Grid
+from ...planning.plan import Plan
+from ...scoring.precision import REACH
+from ...tiles.tile import TileJob
+from .arguments import Letters, Scores, Scratch, new_records
+from .kernel import backwards, stage_bytes, state_bytes
+
+if TYPE_CHECKING:
+    from .tile import Link
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a tile's launches write and its result is read from."""
+
+    #: Lines of the horizontal bus; numbers of a half of one (H, then F^).
+    bus: Any
+    stride: int
+    #: The line that each strip reads; behind them, the one that the last strip writes.
+    lines: NDArray[np.int32]
+    #: H and E^ of the right edge.
+    right: tuple[Any, Any]
+    #: H and E^ of the special columns.
+    crossed: Any
+    #: What groups say of their work; cells that are collected.
+    record: Any
+    hits: Any
+
+    @classmethod
+    def of(
+        cls,
+        job: TileJob,
+        grid: Grid,
+        walkers: int,
+        capacity: int,
+        buffers: Buffers,
+        link: Link | None,
+    ) -> Memory:
+        """With the top edge in its place.  What others may have after the tile is apart."""
+        own = buffers.empty if link else buffers.apart
+        rows = grid.padded_rows if job.right else 1
+        right = buffers.empty(4 * rows), buffers.empty(4 * rows)
+        columns = 8 * grid.padded_rows * len(job.columns)
+        crossed = (own if job.columns else buffers.empty)(columns)
+        stride = grid.n + 2 * grid.T
+        if link is not None:
+            bus, lines = link.bus, link.lines(grid.strips)
+        else:
+            lines = grid.bus_lines(job.rows)
+            bus = (own if job.rows else buffers.empty)(8 * stride * (2 + len(job.rows)))
+        if link is None or link.above is None:
+            top = 2 * stride * int(lines[0])
+            buffers.write(bus, job.above.h, 4 * top)
+            buffers.write(bus, job.above.x, 4 * (top + stride))
+        record = buffers.of(new_records(walkers))
+        hits = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
+        return cls(bus, stride, lines, right, crossed, record, hits)
+
+
+def letters_of(
+    job: TileJob, grid: Grid, plan: Plan, scores: Scores, buffers: Buffers, link: Link | None
+) -> Letters:
+    """A tile's codes; the tiles of a chain share the target's."""
+    codes = np.full(grid.padded_rows, scores.query_pad, np.uint8)
+    codes[: grid.m] = job.query
+    kept, held = (link.kept, link.held) if link is not None else ([], buffers)
+    if not kept:
+        kept += 2 * [held.of(job.target)]
+        if plan.lane_set.backwards:
+            kept[1] = held.of(backwards(job.target, grid.T, scores.target_pad))
+    return Letters(buffers.of(codes), *kept)
+
+
+def scratch_of(
+    plan: Plan, grid: Grid, chunk: int, walkers: int, scores: Scores, buffers: Buffers
+) -> Scratch:
+    """Memory for so many groups, whose blocks have at most ``chunk`` columns."""
+    late = 8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk
+    return Scratch(
+        state=buffers.empty(state_bytes(plan, grid.T, grid.alpha, walkers)),
+        stages=buffers.empty(stage_bytes(chunk, walkers)),
+        profiles=buffers.empty(walkers * scores.profile_bytes(grid.T)),
+        late=buffers.empty(4 * walkers * late),
+    )
+
+
+#: Rows from which on a left edge that is the same everywhere is filled in on the device.
+LEAST_FILLED = 1 << 16
+
+
+def left_of(job: TileJob, grid: Grid, buffers: Buffers) -> tuple[Any, Any]:
+    """The left edge's H with the corner in front, and its X, padded below with what row m has at
+    least in column 1: so a padding row never beats a cell of row m.  H(m, 0) itself must not become
+    the diagonal of the padding, where nothing else reads it."""
+    m, scoring = grid.m, job.scoring
+    last = int(job.left.h[m - 1])
+    low = last if last < REACH else last - scoring.gap_open - scoring.gap_extend
+    if job.floor is not None and last >= job.floor:
+        low = max(low, job.floor)
+    below = grid.padded_rows - m
+    h_below, x_below = np.full((2, below), low, np.int32)
+    x_below -= scoring.gap_open
+    h_parts = [np.array([job.corner], np.int32), job.left.h[: m - (below > 0)], h_below]
+    if below:
+        h_parts.insert(2, h_below[:1])
+    return (
+        _joined(h_parts, grid.padded_rows + 1, buffers),
+        _joined([job.left.x, x_below], grid.padded_rows, buffers),
+    )
+
+
+def _joined(parts: list[NDArray[np.int32]], count: int, buffers: Buffers) -> Any:
+    """A buffer of ``count`` numbers."""
+    if count < LEAST_FILLED:
+        return buffers.of(np.concatenate(parts))
+    buffer, place = buffers.empty(4 * count), 0
+    for part in parts:
+        if len(part):
+            buffers.write(buffer, part, place)
+        place += part.nbytes
+    return buffer
