@@ -6,7 +6,6 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import astuple
 from functools import partial
 from typing import Any
 
@@ -240,7 +239,7 @@ def _job_of(a: Any, b: Any, options: AlignOptions) -> Job:
         target,
         scoring,
         options.mode,
-        astuple(options.free),
+        options.free.flags,
         options.output,
         frames[0],
         len(frames) > 1,

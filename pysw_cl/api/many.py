@@ -154,9 +154,8 @@ def _in_batches(
 
     runtime = get_runtime(resources.device)
     lanes = make_plan(runtime, resources.plan).lanes
-    scoring, free = options.scoring.clamped(), options.free
-    bits = (free.lead_query, free.trail_query, free.lead_target, free.trail_target)
-    ends = sum(1 << k for k, is_free in enumerate(bits) if is_free)
+    scoring = options.scoring.clamped()
+    ends = sum(1 << k for k, is_free in enumerate(options.free.flags) if is_free)
     engine = BatchEngine(runtime, lanes, scoring, options.mode == "local", ends)
     try:
         return BatchDriver(engine, scoring, one, tell).run(one.pairs, options.output)

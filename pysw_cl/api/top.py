@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import astuple
 from typing import Any
 
 from ..drivers.job import Job, alignment_of, path_of
@@ -93,7 +92,7 @@ def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) ->
     query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
     frame = make_frames(query, target, None, None, "plus", scoring)[0]
     check_range(scoring, *frame.shape, "local")
-    job = Job(query, target, scoring, "local", astuple(FreeEnds()), options.output, frame)
+    job = Job(query, target, scoring, "local", FreeEnds().flags, options.output, frame)
     most, least = int(options.k), options.least
     tell = resources.progress and rising(resources.progress)
 

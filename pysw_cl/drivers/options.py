@@ -34,6 +34,9 @@ from .band_doubling import check_max_cost
 from .batch_results import FIELDS
 from .problem import MODES, FreeEnds
 
+#: Sets a field of a frozen object while it is made.
+_set = object.__setattr__
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Options:
@@ -57,7 +60,7 @@ class Options:
     def __post_init__(self) -> None:
         if not isinstance(self.output, str) or self.output not in self.outputs:
             raise InputError(f"output must be {self.outputs_said}, not {self.output!r}")
-        _set(self, scoring=cached_scoring(self.sub_score, self.gap_cost, self.wildcard))
+        _set(self, "scoring", cached_scoring(self.sub_score, self.gap_cost, self.wildcard))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,7 +78,7 @@ class ModeOptions(Options):
         if not isinstance(self.mode, str) or self.mode not in MODES:
             raise InputError(f"mode must be 'local' or 'global', not {self.mode!r}")
         super().__post_init__()
-        _set(self, free=FreeEnds.of(self.free_ends))
+        _set(self, "free", FreeEnds.of(self.free_ends))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,8 +95,8 @@ class AlignOptions(ModeOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_strand(self.strand, self.scoring)
-        for name in ("query", "target"):
-            _set(self, **{f"{name}_range": as_range(getattr(self, f"{name}_range"), name)})
+        _set(self, "query_range", as_range(self.query_range, "query"))
+        _set(self, "target_range", as_range(self.target_range, "target"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -197,7 +200,7 @@ class AlignResources(SavedResources):
         if self.prune not in (True, False):
             raise InputError(f"prune must be True or False, not {self.prune!r}")
         check_max_cost(self.max_cost, "global")
-        _set(self, prune=bool(self.prune))
+        _set(self, "prune", bool(self.prune))
 
     def band_cost(self, mode: str) -> Any:
         """``max_cost`` as it counts for a comparison in this mode: "auto" or a number for bands
@@ -218,9 +221,3 @@ class ResumeResources(SavedResources):
     checkpoint: str | os.PathLike[str] = field()
     #: The device, as `get_runtime` takes it.
     device: Any = None
-
-
-def _set(frozen: object, **values: Any) -> None:
-    """Set fields of a frozen object while it is made."""
-    for name, value in values.items():
-        object.__setattr__(frozen, name, value)
