@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import io
 import os
@@ -14,8 +15,12 @@ from types import SimpleNamespace
 import pytest
 
 import pysw_cl
+from pysw_cl.api import align as api
 from pysw_cl.cli import main as cli
-from pysw_cl.cli.progress import ProgressBar
+from pysw_cl.cli.align import align_asked, top_asked
+from pysw_cl.cli.pairs import every_pair
+from pysw_cl.cli.progress import ProgressBar, progress_bar
+from pysw_cl.drivers.options import AlignOptions, AlignResources, Resources
 from pysw_cl.errors import InternalError
 
 A = "ACGTTACGATTGCA"
@@ -135,16 +140,20 @@ def test_same_result_from_gzip_windows_and_lower_case(
 
 
 @pytest.mark.parametrize("keep", [0, 1 << 20])
-def test_every_query_with_every_target(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: int
-) -> None:
-    monkeypatch.setattr(cli, "KEEP_LETTERS", keep)
+def test_every_query_with_every_target(tmp_path: Path, keep: int) -> None:
     queries = fasta(tmp_path / "q.fa", ("q1", A), ("q2", B), ("q3", A[2:]))
+    targets = fasta(tmp_path / "t.fa", ("t1", B), ("t2", A))
+    names = [(query.name, target.name) for query, target in every_pair(queries, targets, keep)]
+    assert names == [(q, t) for q in ("q1", "q2", "q3") for t in ("t1", "t2")]
+
+
+def test_a_line_for_every_pair(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    queries = fasta(tmp_path / "q.fa", ("q1", A), ("q2", B))
     targets = fasta(tmp_path / "t.fa", ("t1", B), ("t2", A))
     code, out, _ = run(capsys, "align", queries, targets, "--output", "score")
     assert code == 0
     names = [(line.split("\t")[0], line.split("\t")[5]) for line in out.splitlines()]
-    assert names == [(q, t) for q in ("q1", "q2", "q3") for t in ("t1", "t2")]
+    assert names == [(q, t) for q in ("q1", "q2") for t in ("t1", "t2")]
 
 
 def test_standard_input_on_either_side(pair: tuple[str, str], tmp_path: Path) -> None:
@@ -160,51 +169,65 @@ def test_standard_input_on_either_side(pair: tuple[str, str], tmp_path: Path) ->
     assert (done.returncode, done.stdout) == (0, expected.stdout)
 
 
-def test_options_reach_align(
-    capsys: pytest.CaptureFixture[str], pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, seen = pysw_cl.align, []
+def asked(*argv: str) -> tuple[AlignOptions, AlignResources]:
+    """What `align` is asked by a command line, and what it computes with."""
+    return align_asked(cli.make_parser().parse_args(["align", "a", "b", *argv]), None)
 
-    def spy(a: object, b: object, **options: object) -> object:
-        seen.append(options)
-        return real(A, B)
 
-    monkeypatch.setattr(pysw_cl, "align", spy)
-    assert cli.main(["align", *pair]) == 0
-    options = (
-        "--mode global --free-ends 1,0,false,true --match 2 --mismatch -5 --gap-open 0.5 "
+def fields(of: object) -> dict[str, object]:
+    return {one.name: getattr(of, one.name) for one in dataclasses.fields(of) if one.init}  # type: ignore[arg-type]
+
+
+def test_options_reach_align() -> None:
+    options, resources = asked()
+    assert fields(options) == fields(AlignOptions())
+    assert resources == AlignResources()
+    options, resources = asked(
+        *"--mode global --free-ends 1,0,false,true --match 2 --mismatch -5 --gap-open 0.5 "
         "--gap-extend 0 --wildcard N --max-cost 12 --device 0:0 --output ends "
-        "--plan B=4,T=8,form=ticketed"
+        "--plan B=4,T=8,form=ticketed --strand both --checkpoint job --disk-size 1K "
+        "--stop-after 2m".split()
     )
-    assert cli.main(["align", *pair, *options.split()]) == 0
-    assert cli.main(["align", *pair, "--matrix", "BLOSUM62", "--free-ends", "1"]) == 0
-    assert seen[0] == {
-        "mode": "local",
-        "free_ends": False,
-        "sub_score": (1, -3),
-        "gap_cost": (3, 2),
-        "output": "path",
-        "wildcard": None,
-        "max_cost": "auto",
-        "device": "auto",
-        "plan": None,
-        "progress": None,
-    }
-    assert seen[1] == {
+    assert fields(options) == {
         "mode": "global",
         "free_ends": (True, False, False, True),
         "sub_score": (2, -5),
         "gap_cost": (0.5, 0),
         "output": "ends",
         "wildcard": "N",
+        "strand": "both",
+        "query_range": None,  # of each pair
+        "target_range": None,
+    }
+    assert fields(resources) == {
         "max_cost": 12,
+        "prune": True,
         "device": "0:0",
         "plan": {"B": 4, "T": 8, "form": "ticketed"},
         "progress": None,
+        "checkpoint": "job",
+        "disk_size": 1024,
+        "stop_after": 120,
     }
-    assert seen[2]["sub_score"] == "BLOSUM62"
-    assert seen[2]["free_ends"] is True
-    capsys.readouterr()
+    options, _ = asked("--matrix", "BLOSUM62", "--free-ends", "1")
+    assert (options.sub_score, options.free_ends) == ("BLOSUM62", True)
+
+
+def test_options_reach_align_top() -> None:
+    command = "align a b --top 3 --match 2 --gap-open 4 --output ends --device cpu --plan B=4"
+    args = cli.make_parser().parse_args([*command.split(), "--wildcard", "N"])
+    options, resources = top_asked(args, None)
+    assert fields(options) == {
+        "k": 3,
+        "min_score": 1,
+        "sub_score": (2, -3),
+        "gap_cost": (4, 2),
+        "output": "ends",
+        "wildcard": "N",
+    }
+    assert resources == Resources(device="cpu", plan={"B": 4})
+    args = cli.make_parser().parse_args([*command.split(), "--min-score", "2.5"])
+    assert top_asked(args, None)[0].min_score == 2.5
 
 
 # Bad input
@@ -302,7 +325,7 @@ def test_errors_take_one_line(
     def broken(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(pysw_cl, "align", broken)
+    monkeypatch.setattr(api, "align_with", broken)
     got, out, err = run(capsys, "align", *pair)
     assert (got, out) == (code, "")
     assert words in err
@@ -384,23 +407,14 @@ def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
     assert "GTTTATGTAGCTTACC" in out
 
 
-def test_progress_only_on_a_terminal(
-    pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, seen = pysw_cl.align, []
-
-    def spy(a: object, b: object, **options: object) -> object:
-        seen.append(options["progress"])
-        return real(A, B)
-
+def test_progress_only_on_a_terminal() -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
 
-    monkeypatch.setattr(pysw_cl, "align", spy)
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    assert cli.main(["align", *pair]) == 0
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    assert cli.main(["align", *pair]) == 0
-    assert isinstance(seen[0], ProgressBar)
-    assert seen[1] is None
+    with progress_bar(Terminal()) as bar:
+        assert isinstance(bar, ProgressBar)
+        args = cli.make_parser().parse_args(["align", "a", "b"])
+        assert align_asked(args, bar)[1].progress is bar
+    with progress_bar(io.StringIO()) as bar:
+        assert bar is None

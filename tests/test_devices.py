@@ -390,13 +390,13 @@ def test_arguments_are_bound_by_name() -> None:
 
 
 def test_no_argument_is_forgotten() -> None:
-    """What a launch does not give is an error, unless each launch sets it, or it needs no buffer."""
+    """What a launch does not give is an error, unless each launch sets it or it needs none."""
     runtime, bound = get_runtime("auto"), {}
     kernel = SimpleNamespace(names=("ticket", "progress", "before", "before_at", "dirs", "phase"))
     kernel.bind = bound.update
     with Buffers(runtime) as buffers:
         ticketed = TicketedArguments("ticket", "progress", "before", 7)
-        with pytest.raises(InternalError, match="without a value: phase$"):
+        with pytest.raises(InternalError, match=r"without a value: phase$"):
             bind(cast(program.BoundKernel, kernel), buffers, ticketed)
         assert not bound
         bind(cast(program.BoundKernel, kernel), buffers, ticketed, later=[TwoPhaseArguments])

@@ -157,8 +157,9 @@ def test_both_strands(faults: Faults) -> None:
 
 
 def test_best_alignments(faults: Faults) -> None:
-    with pytest.warns(RecomputedWarning):
+    with pytest.warns(RecomputedWarning) as warned:
         found = pysw_cl.align_top(QUERY, TARGET, k=3, plan=PLAN, device="auto")
+    assert warned[0].filename == __file__
     assert [one.stats.recomputed for one in found] == [1, 0, 0]
     right = pysw_cl.align_top(QUERY, TARGET, k=3, plan=PLAN, device="auto")
     assert list(map(key, found)) == list(map(key, right))
@@ -166,13 +167,26 @@ def test_best_alignments(faults: Faults) -> None:
 
 def test_a_saved_run(faults: Faults, tmp_path: Path) -> None:
     """The right path is kept, and read again."""
-    with pytest.warns(RecomputedWarning):
+    with pytest.warns(RecomputedWarning) as warned:
         found = pysw_cl.align(QUERY, TARGET, plan=PLAN, checkpoint=tmp_path / "run", device="auto")
+    assert warned[0].filename == __file__
     assert found.stats.recomputed == 1
     again = pysw_cl.resume(tmp_path / "run")
     assert again.stats.recomputed == 1
     right = pysw_cl.align(QUERY, TARGET, plan=PLAN, device="auto")
     assert key(found) == key(again) == key(right)
+
+
+def test_a_resumed_run(faults: Faults, tmp_path: Path) -> None:
+    """What was saved of the wrong path is not used, and the warning is of the caller's line."""
+    with pytest.raises(Stopped):
+        pysw_cl.align(
+            QUERY, TARGET, plan=PLAN, checkpoint=tmp_path / "run", stop_after=0, device="auto"
+        )
+    with pytest.warns(RecomputedWarning) as warned:
+        found = pysw_cl.resume(tmp_path / "run")
+    assert warned[0].filename == __file__
+    assert found.stats.recomputed == 1
 
 
 def test_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,6 +204,9 @@ def test_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(RecomputedWarning, match=r"the path of pair \d+ scores"):
         found, stats = align_many_stats(pairs, output="path", device="auto")
     assert stats.recomputed == 1
+    with pytest.warns(RecomputedWarning) as warned:
+        pysw_cl.align_many(pairs, output="path", device="auto")
+    assert warned[0].filename == __file__
     assert found.tolist() == right.tolist()
 
 

@@ -6,25 +6,23 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import astuple
 from functools import partial
 from typing import Any
 
 from ..checkpoint.run import run_saved
 from ..checkpoint.store import Store
+from ..checkpoint.wishes import Wishes
 from ..drivers.align_pair import search
-from ..drivers.band_doubling import check_max_cost
 from ..drivers.job import Job, alignment_of
-from ..drivers.problem import MODES, FreeEnds
+from ..drivers.options import AlignOptions, AlignResources, ResumeResources
 from ..drivers.progress import part_of, rising
 from ..drivers.recompute import checked
 from ..engines.registry import engine_for
-from ..errors import InputError, RecomputedWarning
+from ..errors import RecomputedWarning
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
 from ..results.cigar_builder import FoundPath, PathReader
 from ..scoring.precision import check_range
-from ..scoring.scoring import cached_scoring
 from ..sequences.coordinates import make_frames
 from ..sequences.likely_strand import likely_minus
 from ..sequences.sequence import as_sequence
@@ -32,8 +30,6 @@ from ..tiles.contract import Engine
 from ..tiles.sweep import Progress
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
-
-OUTPUTS = ("score", "ends", "path")
 
 
 def align(
@@ -129,52 +125,55 @@ def align(
     Stopped
         After ``stop_after`` seconds; :func:`resume` goes on.
     """
+    options = AlignOptions(
+        mode=mode,
+        free_ends=free_ends,
+        sub_score=sub_score,
+        gap_cost=gap_cost,
+        output=output,
+        wildcard=wildcard,
+        strand=strand,
+        query_range=query_range,
+        target_range=target_range,
+    )
+    resources = AlignResources(
+        prune=prune,
+        max_cost=max_cost,
+        device=device,
+        plan=plan,
+        progress=progress,
+        checkpoint=checkpoint,
+        disk_size=disk_size,
+        stop_after=stop_after,
+    )
+    return align_with(a, b, options, resources)
+
+
+def align_with(a: Any, b: Any, options: AlignOptions, resources: AlignResources) -> Alignment:
+    """`align`, with options that are checked."""
     started = time.perf_counter()
-    if not isinstance(mode, str) or mode not in MODES:
-        raise InputError(f"mode must be 'local' or 'global', not {mode!r}")
-    if not isinstance(output, str) or output not in OUTPUTS:
-        raise InputError(f"output must be 'score', 'ends' or 'path', not {output!r}")
-    if prune not in (True, False):
-        raise InputError(f"prune must be True or False, not {prune!r}")
-    _check_options(progress, disk_size, stop_after)
-    check_max_cost(max_cost, mode)
-    free = FreeEnds.of(free_ends)
-    scoring = cached_scoring(sub_score, gap_cost, wildcard)
-    query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
-    frames = make_frames(query, target, query_range, target_range, strand, scoring)
-    check_range(scoring, *frames[0].shape, mode)
-    job = Job(query, target, scoring, mode, astuple(free), output, frames[0], len(frames) > 1)
-    cost = None if mode == "local" or (max_cost == "auto" and not prune) else max_cost
-    if checkpoint is not None:
-        make_engine(device, plan)  # what is wrong with them is said before a folder is made
-        wishes = {
-            "prune": bool(prune),
-            "max_cost": cost,
-            "device": device,
-            "plan": plan,
-            "disk_size": disk_size,
-        }
-        with Store.begin(checkpoint, job, _lasting(wishes)) as store:
-            engines = partial(make_engine, device, plan)
-            limits = disk_size, stop_after
-            return run_saved(store, engines, wishes, progress, *limits)
-    if disk_size is not None or stop_after is not None:
-        raise InputError("disk_size and stop_after go with checkpoint")
-    tell = progress and rising(progress)
+    resources.band_cost(options.mode)  # refused before there is any work or folder
+    job = _job_of(a, b, options)
+    engines = partial(make_engine, resources.device, resources.plan)
+    if resources.checkpoint is not None:
+        engines()  # what is wrong with them is said before a folder is made
+        wishes = Wishes.of(resources, job.mode)
+        with Store.begin(resources.checkpoint, job, wishes) as store:
+            return run_saved(store, resources, engines)
+    tell = resources.progress and rising(resources.progress)
 
     def compute(engine: Engine, plan: Plan) -> Alignment:
         stats = Stats()
-        how = {"prune": bool(prune), "max_cost": cost, "progress": tell, "stats": stats}
-        found = _best_strand(engine, plan, job, how)
+        found = _best_strand(engine, plan, job, resources, tell, stats)
         stats.seconds = time.perf_counter() - started
         stats.device_bytes = engine.peak_bytes
         return alignment_of(*found[:3], plan, stats, found[3])
 
-    rows, columns = frames[0].shape
-    result, wrong = checked(compute, *make_engine(device, plan), rows * columns)
+    rows, columns = job.frame.shape
+    result, wrong = checked(compute, *engines(), rows * columns)
     if wrong is not None:
         result.stats.recomputed += 1
-        warnings.warn(wrong, RecomputedWarning, stacklevel=2)
+        warnings.warn(wrong, RecomputedWarning, stacklevel=3)
     return result
 
 
@@ -197,40 +196,23 @@ def resume(
     Raises CheckpointError if the folder holds no checkpoint, is in use or cannot be written, and
     otherwise what :func:`align` raises.
     """
-    _check_options(progress, disk_size, stop_after)
-    with Store.open(checkpoint) as store:
-        wishes = store.wishes
-        if plan is None and device is None:
-            plan = wishes["plan"]
-        limits = disk_size or wishes["disk_size"], stop_after
-        device = wishes["device"] if device is None else device
-        engines = partial(make_engine, device, plan)
-        return run_saved(store, engines, wishes, progress, *limits)
+    given = ResumeResources(
+        checkpoint=checkpoint,
+        device=device,
+        plan=plan,
+        disk_size=disk_size,
+        stop_after=stop_after,
+        progress=progress,
+    )
+    return resume_with(given)
 
 
-def _check_options(
-    progress: Progress | None, disk_size: int | None, stop_after: float | None
-) -> None:
-    if progress is not None and not callable(progress):
-        raise InputError(f"progress must be a function or None, not {progress!r}")
-    whole = isinstance(disk_size, int) and not isinstance(disk_size, bool)
-    if disk_size is not None and not (whole and disk_size > 0):
-        raise InputError(f"disk_size must be a whole number of bytes or None, not {disk_size!r}")
-    number = isinstance(stop_after, (int, float)) and not isinstance(stop_after, bool)
-    if stop_after is not None and not (number and stop_after >= 0):
-        raise InputError(f"stop_after must be a number of seconds or None, not {stop_after!r}")
-
-
-def _lasting(wishes: dict[str, Any]) -> dict[str, Any]:
-    """What of a caller's wishes outlives the process: not a device object."""
-    device, plan, cost = wishes["device"], wishes["plan"], wishes["max_cost"]
-    if isinstance(plan, Plan):
-        plan = plan.overrides()
-    if isinstance(plan, Mapping):
-        plan = {str(k): v if isinstance(v, str | float) else int(v) for k, v in plan.items()}
-    cost = cost if cost is None or isinstance(cost, str) else float(cost)
-    device = device if isinstance(device, str) else "auto"
-    return {**wishes, "device": device, "plan": plan, "max_cost": cost}
+def resume_with(given: ResumeResources) -> Alignment:
+    """`resume`, with resources that are checked."""
+    with Store.open(given.checkpoint) as store:
+        resources = store.wishes.resumed(given)
+        engines = partial(make_engine, resources.device, resources.plan)
+        return run_saved(store, resources, engines)
 
 
 def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Engine, Plan]:
@@ -239,21 +221,51 @@ def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Eng
     return engine, engine.plan
 
 
+def _job_of(a: Any, b: Any, options: AlignOptions) -> Job:
+    """What is to be computed for a query and a target, both checked."""
+    query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
+    ranges, scoring = (options.query_range, options.target_range), options.scoring
+    frames = make_frames(query, target, *ranges, options.strand, scoring)
+    check_range(scoring, *frames[0].shape, options.mode)
+    return Job(
+        query,
+        target,
+        scoring,
+        options.mode,
+        options.free.flags,
+        options.output,
+        frames[0],
+        len(frames) > 1,
+    )
+
+
 def _best_strand(
-    engine: Engine, plan: Plan, job: Job, how: dict[str, Any]
+    engine: Engine,
+    plan: Plan,
+    job: Job,
+    resources: AlignResources,
+    tell: Progress | None,
+    stats: Stats,
 ) -> tuple[Job, Hit, FoundPath | None, TileMap]:
     """The strand with the best score, plus among equals, as a job; the best end in it, and the path
     where wanted.  The likely one of two is first; the other is searched only for what makes it the
-    better one, which prunes most of it."""
+    better one, which prunes most of it.  What it costs is added to ``stats``."""
     found: tuple[Job, Hit, FoundPath | None, TileMap] | None = None
     jobs = job.strands(job.both and likely_minus(job.frame))
     for k, one in enumerate(jobs):
         this = one.beating(found and found[1])
-        part = how | {"progress": part_of(how["progress"], k, len(jobs))}
         reader = PathReader(this.frame, this.scoring)
-        part["look"] = reader.look
         end, path, tiles = search(
-            engine, plan, this.problem, job.output == "path", beat=this.beat, **part
+            engine,
+            plan,
+            this.problem,
+            job.output == "path",
+            prune=resources.prune,
+            max_cost=resources.band_cost(job.mode),
+            beat=this.beat,
+            progress=part_of(tell, k, len(jobs)),
+            stats=stats,
+            look=reader.look,
         )
         if this.better(end):
             found = this, end, None if path is None else reader.found(end, path), tiles

@@ -14,13 +14,13 @@ from ..drivers.batch import BatchDriver
 from ..drivers.batch_layout import as_halves, lengths_of
 from ..drivers.batch_results import FIELDS, Found
 from ..drivers.batch_singles import OneByOne
-from ..drivers.problem import MODES, FreeEnds
+from ..drivers.options import ManyOptions, Resources
+from ..engines.registry import row_of
 from ..errors import InputError, RecomputedWarning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Stats
-from ..scoring.scoring import make_scoring
 from ..tiles.sweep import Progress
-from .align import align
+from .align import align_with
 
 
 def align_many(
@@ -80,110 +80,85 @@ def align_many(
     with both sequences different in every lane; matches and columns are carried forward with the
     scores.
     """
-    return align_many_stats(
-        pairs,
+    options = ManyOptions(
         mode=mode,
         free_ends=free_ends,
         sub_score=sub_score,
         gap_cost=gap_cost,
         output=output,
         wildcard=wildcard,
-        device=device,
-        plan=plan,
-        progress=progress,
-    )[0]
+    )
+    return align_many_with(pairs, options, Resources(device=device, plan=plan, progress=progress))[
+        0
+    ]
 
 
 def align_many_stats(
     pairs: Iterable[Any],
     *,
-    output: str = "score",
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-    mode: str = "local",
-    free_ends: Any = False,
-    sub_score: Any = (1, -3),
-    gap_cost: Any = (3, 2),
-    wildcard: str | None = None,
+    **asked: Any,
 ) -> tuple[NDArray[Any], Stats]:
-    """`align_many` with what the run cost."""
+    """`align_many` with what the run cost; ``asked``: the fields of `ManyOptions`."""
+    resources = Resources(device=device, plan=plan, progress=progress)
+    return align_many_with(pairs, ManyOptions(**asked), resources)
+
+
+def align_many_with(
+    pairs: Iterable[Any], options: ManyOptions, resources: Resources
+) -> tuple[NDArray[Any], Stats]:
+    """`align_many` with what the run cost, with options that are checked."""
     started = time.perf_counter()
-    if not isinstance(mode, str) or mode not in MODES:
-        raise InputError(f"mode must be 'local' or 'global', not {mode!r}")
-    if not isinstance(output, str) or output not in FIELDS:
-        raise InputError(f"output must be one of {', '.join(map(repr, FIELDS))}, not {output!r}")
-    if progress is not None and not callable(progress):
-        raise InputError(f"progress must be a function or None, not {progress!r}")
-    free = FreeEnds.of(free_ends)
-    scoring = make_scoring(sub_score, gap_cost, wildcard)
     if isinstance(pairs, str | bytes | bytearray) or not isinstance(pairs, Iterable):
         kind = type(pairs).__name__
         raise InputError(f"pairs must be an iterable of (query, target), not {kind}")
     listed: Sequence[Any] = pairs if isinstance(pairs, list | tuple) else list(pairs)
-    one = OneByOne(
-        listed,
-        scoring,
-        mode,
-        output,
-        align,
-        {
-            "mode": mode,
-            "free_ends": free_ends,
-            "sub_score": sub_score,
-            "gap_cost": gap_cost,
-            "wildcard": wildcard,
-            "device": device,
-            "plan": plan,
-        },
-    )
-    tell = _teller(progress, listed)
-    engine = plan.get("engine") if isinstance(plan, Mapping) else getattr(plan, "engine", None)
-    if engine == "reference":
-        found = one.all(tell)
-    else:
-        found = _in_batches(listed, one, free, device, plan, tell)
+    one = OneByOne(listed, options, resources, align_with)
+    tell = _teller(resources.progress, listed)
+    batches = row_of(resources.plan).batches
+    found = _in_batches(one, options, resources, tell) if batches else one.all(tell)
     stats = found.stats
     stats.add_cells(one.stats.cells)
     stats.launches += one.stats.launches
     stats.recomputed += one.stats.recomputed
     stats.device_bytes = max(stats.device_bytes, one.stats.device_bytes)
     stats.seconds = time.perf_counter() - started
-    score = np.float64 if scoring.scale != 1 else np.int64
-    kinds = {"score": score, "cigar": object}
-    names = FIELDS[output]
-    table = np.empty(len(listed), [(name, kinds.get(name, np.int64)) for name in names])
-    for name in names:
-        table[name] = found.cigars if name == "cigar" else found.values[name]
-    if scoring.scale != 1:
-        table["score"] /= scoring.scale
     if found.wrong:
         text = f"{found.wrong[0]}; please report this with both sequences and all arguments"
         more = f" ({len(found.wrong) - 1} more pairs)" if len(found.wrong) > 1 else ""
         text += f"{more} -- computed again alone, which passed the check"
         warnings.warn(text, RecomputedWarning, stacklevel=3)
-    return table, stats
+    return _table(found, len(listed), options), stats
+
+
+def _table(found: Found, count: int, options: ManyOptions) -> NDArray[Any]:
+    """A row for each of ``count`` pairs, with the fields that are asked for."""
+    scale, names = options.scoring.scale, FIELDS[options.output]
+    kinds = {"score": np.int64 if scale == 1 else np.float64, "cigar": object}
+    table = np.empty(count, [(name, kinds.get(name, np.int64)) for name in names])
+    for name in names:
+        table[name] = found.cigars if name == "cigar" else found.values[name]
+    if scale != 1:
+        table["score"] /= scale
+    return table
 
 
 def _in_batches(
-    pairs: Sequence[Any],
-    one: OneByOne,
-    free: FreeEnds,
-    device: Any,
-    plan: Plan | Mapping[str, Any] | None,
-    tell: Callable[[int], None],
+    one: OneByOne, options: ManyOptions, resources: Resources, tell: Callable[[int], None]
 ) -> Found:
     from ..engines.batch.engine import BatchEngine
     from ..opencl.device import get_runtime
 
-    runtime = get_runtime(device)
-    lanes = make_plan(runtime, plan).lanes
-    scoring = one.scoring.clamped()
-    bits = (free.lead_query, free.trail_query, free.lead_target, free.trail_target)
-    ends = sum(1 << k for k, is_free in enumerate(bits) if is_free)
-    engine = BatchEngine(runtime, lanes, scoring, one.mode == "local", ends)
+    runtime = get_runtime(resources.device)
+    chosen = make_plan(runtime, resources.plan)
+    scoring = options.scoring.clamped()
+    ends = sum(1 << k for k, is_free in enumerate(options.free.flags) if is_free)
+    engine = BatchEngine(runtime, chosen.lanes, scoring, options.mode == "local", ends)
     try:
-        return BatchDriver(engine, scoring, one, tell).run(pairs, one.output)
+        driver = BatchDriver(engine, scoring, one, tell, chosen.tuning.pairs)
+        return driver.run(one.pairs, options.output)
     finally:
         engine.close()
 

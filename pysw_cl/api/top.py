@@ -5,26 +5,23 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import astuple
-from math import ceil, isfinite
-from numbers import Real
 from typing import Any
 
 from ..drivers.job import Job, alignment_of, path_of
+from ..drivers.options import Resources, TopOptions
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import rising
 from ..drivers.recompute import checked
 from ..drivers.waterman_eggert import find_top
-from ..errors import InputError, RecomputedWarning
+from ..errors import RecomputedWarning
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
 from ..scoring.precision import check_range
-from ..scoring.scoring import cached_scoring
 from ..sequences.coordinates import make_frames
 from ..sequences.sequence import as_sequence
 from ..tiles.contract import Engine
 from ..tiles.sweep import Progress
-from .align import OUTPUTS, make_engine
+from .align import make_engine
 
 
 def align_top(
@@ -77,30 +74,31 @@ def align_top(
     DeviceError
         If there is no usable device, or it fails or runs out of memory.
     """
+    options = TopOptions(
+        k=k,
+        sub_score=sub_score,
+        gap_cost=gap_cost,
+        wildcard=wildcard,
+        min_score=min_score,
+        output=output,
+    )
+    return align_top_with(a, b, options, Resources(device=device, plan=plan, progress=progress))
+
+
+def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) -> list[Alignment]:
+    """`align_top`, with options that are checked."""
     started = time.perf_counter()
-    if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
-        raise InputError(f"k must be a whole number of at least 1, not {k!r}")
-    if isinstance(min_score, bool) or not isinstance(min_score, Real):
-        raise InputError(f"min_score must be a number above 0, not {min_score!r}")
-    if not (isfinite(min_score) and min_score > 0):
-        raise InputError(f"min_score must be a number above 0, not {min_score!r}")
-    if not isinstance(output, str) or output not in OUTPUTS:
-        raise InputError(f"output must be 'score', 'ends' or 'path', not {output!r}")
-    if progress is not None and not callable(progress):
-        raise InputError(f"progress must be a function or None, not {progress!r}")
-    scoring = cached_scoring(sub_score, gap_cost, wildcard)
+    scoring, paths = options.scoring, options.output == "path"
     query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
     frame = make_frames(query, target, None, None, "plus", scoring)[0]
     check_range(scoring, *frame.shape, "local")
-    job = Job(query, target, scoring, "local", astuple(FreeEnds()), output, frame)
-    least, paths = ceil(min_score * scoring.scale), output == "path"
-    tell = progress and rising(progress)
+    job = Job(query, target, scoring, "local", FreeEnds().flags, options.output, frame)
+    most, least = int(options.k), options.least
+    tell = resources.progress and rising(resources.progress)
 
     def compute(engine: Engine, plan: Plan) -> list[Alignment]:
         results, begun = [], started
-        for one in find_top(
-            engine, job.problem, plan, int(k), least, last_path=paths, progress=tell
-        ):
+        for one in find_top(engine, job.problem, plan, most, least, last_path=paths, progress=tell):
             path = path_of(job, one.end, one.path) if paths and one.path is not None else None
             now = time.perf_counter()
             stats = Stats(one.cells, one.launches, now - begun, engine.peak_bytes)
@@ -109,9 +107,10 @@ def align_top(
         return results
 
     rows, columns = frame.shape
-    results, wrong = checked(compute, *make_engine(device, plan), rows * columns)
+    engine, plan = make_engine(resources.device, resources.plan)
+    results, wrong = checked(compute, engine, plan, rows * columns)
     if wrong is not None:
         for result in results[:1]:
             result.stats.recomputed += 1
-        warnings.warn(wrong, RecomputedWarning, stacklevel=2)
+        warnings.warn(wrong, RecomputedWarning, stacklevel=3)
     return results

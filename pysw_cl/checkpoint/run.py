@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.align_pair import search
 from ..drivers.job import Job, alignment_of, path_of
+from ..drivers.options import AlignResources
 from ..drivers.progress import part_of, rising
 from ..drivers.recompute import checked
+from ..drivers.traceback_state import Path
 from ..errors import RecomputedWarning, Stopped
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
@@ -41,19 +43,16 @@ class Found(NamedTuple):
 
 def run_saved(
     store: Store,
+    resources: AlignResources,
     make_engine: Callable[[], tuple[Engine, Plan]],
-    wishes: dict[str, Any],
-    progress: Progress | None,
-    disk_size: int | None,
-    stop_after: float | None,
 ) -> Alignment:
     """Run the job of a checkpoint, or read its result if it is finished.
 
-    ``wishes``: "prune" and "max_cost" (None: the whole matrix) as for `align`.
     Of both strands each has its part of the checkpoint.  The second is searched for what is better
     than the first, so its files name that score (`Job.beat`); rows of a finished one make room.
     """
-    stop_at = None if stop_after is None else time.monotonic() + stop_after
+    after = resources.stop_after
+    stop_at = None if after is None else time.monotonic() + after
     best: tuple[Job, Found] | None = None
     stats: Stats | None = None
     jobs = store.job.strands(store.minus_first)
@@ -62,8 +61,9 @@ def run_saved(
         part = store.part(job) if store.job.both else store
         found = saved_result(part)
         if found is None:
-            tell = part_of(progress, k, len(jobs))
-            found = _run(part, *make_engine(), wishes, tell, disk_size, stop_at)
+            tell = part_of(resources.progress, k, len(jobs))
+            strand = OneStrand(part, resources, tell and rising(tell), stop_at)
+            found = strand.run(*make_engine())
         if store.job.both:
             part.drop("rows", "walk", "band")
         stats = found.stats if stats is None else stats.plus(found.stats)
@@ -73,77 +73,95 @@ def run_saved(
     return alignment_of(best[0], *best[1]._replace(stats=stats))
 
 
-def _run(
-    store: Store,
-    engine: Engine,
-    plan: Plan,
-    wishes: dict[str, Any],
-    progress: Progress | None,
-    disk_size: int | None,
-    stop_at: float | None,
-) -> Found:
-    """Run a job of one strand, or go on with it, and keep its result.  A path that fails its check
-    is computed again without what was saved."""
-    tell, job = progress and rising(progress), store.job
-    limits: dict[str, Any] = {"progress": tell, "disk_size": disk_size, "stop_at": stop_at}
+@dataclass(frozen=True)
+class OneStrand:
+    """A job of one strand that is run, or that goes on."""
 
-    def saved(engine: Engine, plan: Plan) -> Found:
-        found = _from_rows(store, engine, plan, wishes, limits)
-        alignment_of(job, *found)  # a path that is wrong is not kept
+    #: Where it is saved, and what the job is.
+    store: Store
+    #: What it is computed with; its progress counts both strands.
+    resources: AlignResources
+    #: The callback of this strand.
+    tell: Progress | None
+    #: When it has to end, by `time.monotonic`.
+    stop_at: float | None
+
+    def run(self, engine: Engine, plan: Plan) -> Found:
+        """Run the job to its end, and keep its result.  A path that fails its check is computed
+        again without what was saved."""
+        rows, columns = self.store.job.frame.shape
+        found, wrong = checked(self._saved, engine, plan, rows * columns, self._whole)
+        found.stats.recomputed += wrong is not None
+        save_result(self.store, found)
+        if wrong is not None:
+            warnings.warn(wrong, RecomputedWarning, stacklevel=5)
         return found
 
-    def whole(engine: Engine, plan: Plan) -> Found:
-        stats, want_path = Stats(), job.output == "path"
-        how: dict[str, Any] = {"prune": wishes["prune"], "max_cost": None, "beat": job.beat}
+    def _saved(self, engine: Engine, plan: Plan) -> Found:
+        """What it finds, going on from what is saved."""
+        store, disk_size = self.store, self.resources.disk_size
+        cost, band = self.resources.band_cost(store.job.mode), None
+        if cost is not None:
+            band = search_band(
+                engine,
+                store,
+                plan,
+                cost,
+                progress=self.tell,
+                disk_size=disk_size,
+                stop_at=self.stop_at,
+            )
+        if band is not None:
+            end, moves, stats, tiles = band
+        else:
+            run = SavedRun(
+                engine,
+                store,
+                tile_cells=plan.tile_cells,
+                walk_cells=plan.walk_cells,
+                busy_rows=plan.busy_rows,
+                fill=plan.fill,
+                prune=self.resources.prune,
+                progress=self.tell,
+                disk_size=disk_size,
+                stop_at=self.stop_at,
+            )
+            end = run.end()
+            moves, stats, tiles = run.path(end), run.stats(), run.tiles()
+        return self._found(end, moves, plan, stats, tiles)
 
-        def told(done: int, total: int) -> None:
-            if stop_at is not None and time.monotonic() >= stop_at:
-                raise Stopped(f"stopped as asked, while a path was computed again; {store.how}")
-            if tell is not None:
-                tell(done, total)
-
-        found = search(engine, plan, job.problem, want_path, **how, progress=told, stats=stats)
-        path = None if found[1] is None else path_of(job, found[0], found[1])
-        result = Found(found[0], path, plan, stats, found[2])
-        alignment_of(job, *result)
-        return result
-
-    rows, columns = job.frame.shape
-    found, wrong = checked(saved, engine, plan, rows * columns, whole)
-    found.stats.recomputed += wrong is not None
-    save_result(store, found)
-    if wrong is not None:
-        warnings.warn(wrong, RecomputedWarning, stacklevel=4)
-    return found
-
-
-def _from_rows(
-    store: Store,
-    engine: Engine,
-    plan: Plan,
-    wishes: dict[str, Any],
-    limits: dict[str, Any],
-) -> Found:
-    """What a job of one strand finds, going on from what is saved of it."""
-    max_cost = wishes.get("max_cost")  # format 1 has none
-    band = None if max_cost is None else search_band(engine, store, plan, max_cost, **limits)
-    if band is not None:
-        end, moves, stats, tiles = band
-    else:
-        run = SavedRun(
+    def _whole(self, engine: Engine, plan: Plan) -> Found:
+        """What it finds, computed from the beginning and not saved."""
+        stats, job = Stats(), self.store.job
+        end, moves, tiles = search(
             engine,
-            store,
-            tile_cells=plan.tile_cells,
-            walk_cells=plan.walk_cells,
-            busy_rows=plan.busy_rows,
-            fill=plan.fill,
-            prune=wishes["prune"],
-            **limits,
+            plan,
+            job.problem,
+            job.output == "path",
+            prune=self.resources.prune,
+            max_cost=None,
+            beat=job.beat,
+            progress=self._tell_again,
+            stats=stats,
         )
-        end = run.end()
-        moves, stats, tiles = run.path(end), run.stats(), run.tiles()
-    path = None if moves is None else path_of(store.job, end, moves)
-    return Found(end, path, plan, stats, tiles)
+        return self._found(end, moves, plan, stats, tiles)
+
+    def _tell_again(self, done: int, total: int) -> None:
+        """The progress of what is not saved, which can end at any time."""
+        if self.stop_at is not None and time.monotonic() >= self.stop_at:
+            how = self.store.how
+            raise Stopped(f"stopped as asked, while a path was computed again; {how}")
+        if self.tell is not None:
+            self.tell(done, total)
+
+    def _found(
+        self, end: Hit, moves: Path | None, plan: Plan, stats: Stats, tiles: TileMap | None
+    ) -> Found:
+        """What was found, with a path that was checked: one that is wrong is not kept."""
+        job = self.store.job
+        found = Found(end, None if moves is None else path_of(job, end, moves), plan, stats, tiles)
+        alignment_of(job, *found)
+        return found
 
 
 def save_result(store: Store, found: Found) -> None:

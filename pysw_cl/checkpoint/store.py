@@ -49,6 +49,7 @@ from .container import (
     unpack_bytes,
 )
 from .edges import BandWriter, SavedBand, Writer
+from .wishes import Wishes
 
 try:
     import fcntl
@@ -73,7 +74,7 @@ class Store:
         self,
         folder: Path,
         job: Job,
-        wishes: dict[str, Any],
+        wishes: Wishes,
         minus_first: bool,
         whole: Store | None = None,
     ) -> None:
@@ -82,13 +83,11 @@ class Store:
 
     @classmethod
     @contextlib.contextmanager
-    def begin(
-        cls, folder: str | os.PathLike[str], job: Job, wishes: Mapping[str, Any]
-    ) -> Iterator[Store]:
+    def begin(cls, folder: str | os.PathLike[str], job: Job, wishes: Wishes) -> Iterator[Store]:
         """The folder for a job: made, or taken up where a run of the same job left it.
 
-        ``wishes``: what a resume takes as defaults, as JSON can hold it.  Raises CheckpointError if
-        the folder holds anything else, is in use, or cannot be written.
+        ``wishes``: what a resume takes as defaults.  Raises CheckpointError if the folder holds
+        anything else, is in use, or cannot be written.
         """
         path = Path(folder)
         try:
@@ -111,7 +110,7 @@ class Store:
                 )
             if minus_first is None:
                 minus_first = job.both and likely_minus(job.frame)
-            store = cls(path, job, dict(wishes), minus_first)
+            store = cls(path, job, wishes, minus_first)
             store._clean()
             list(in_threads(store._keep_letters, ("query", "target"), few=2))
             store._write_manifest()
@@ -137,7 +136,8 @@ class Store:
                     f"{str(error).partition(';')[0]}; align the same sequences again with this "
                     "folder as checkpoint: the rows in it are used"
                 ) from error
-            store = cls(path, job, content["wishes"], content.get("minus_first", False))
+            wishes = Wishes.of_json(content["wishes"])
+            store = cls(path, job, wishes, content.get("minus_first", False))
             store._clean()
             yield store
 
@@ -282,7 +282,7 @@ class Store:
                 for side, s in (("query", job.query), ("target", job.target))
             },
             "minus_first": self.minus_first,
-            "wishes": self.wishes,
+            "wishes": self.wishes.as_json(),
         }
         content["checksum"] = hashlib.sha256(canonical(content)).hexdigest()
         path = self.folder / "job.json"

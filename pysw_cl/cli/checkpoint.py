@@ -51,11 +51,6 @@ def add_limits(add: Any) -> None:
     )
 
 
-def limits(args: argparse.Namespace) -> dict[str, Any]:
-    """What those options say, as `align` and `resume` take it."""
-    return {"disk_size": args.disk_size, "stop_after": args.stop_after}
-
-
 @contextmanager
 def resumable(folder: str | None) -> Iterator[None]:
     """Says after Ctrl-C how to go on, where there is a checkpoint to go on from."""

@@ -1,4 +1,4 @@
-"""The command line: ``pysw-cl align``, ``resume``, ``plot``, ``devices`` and ``demo``.
+"""The command line: its parser, and what ends it.  Each subcommand is a file beside this one.
 
 Results go to standard output, messages and the progress bar to standard error.  The exit code is
 0, 1 for an error (one line says which), 2 for wrong usage, 3 for a run that was told to stop
@@ -14,36 +14,32 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from ..errors import (
-    InputError,
-    InternalError,
-    PyswError,
-    RangeError,
-    RecomputedWarning,
-    SequenceError,
-    Stopped,
-)
-from . import checkpoint as cli_checkpoint
-from .arguments import make_parser
-from .region import region
+from .._version import __version__
+from ..errors import InternalError, PyswError, RecomputedWarning, Stopped
+from . import align, demo, devices, resume
 
-if TYPE_CHECKING:
-    from ..results.alignment import Alignment
-    from ..sequences.sequence import Sequence
-    from .progress import ProgressBar
-
-#: Targets of up to this many letters are kept in memory between queries; more are read again.
-KEEP_LETTERS = 1 << 26
+#: The subcommands, in the order of the help: each declares its arguments and what it runs.
+COMMANDS = (align, resume, devices, demo)
 
 #: The exit code of a run that ended by --stop-after.
 STOPPED = 3
 
-DEMO = ("NC_012920.1.fasta", "GU112745.1.fasta")
-DEMO_LINES = 7 + 3 * 4  # the header and three blocks of the pairwise text
+EXAMPLES = """\
+examples:
+  pysw-cl align human.fa chimp.fa                      the best local alignment, as PAF
+  pysw-cl align --outfmt pair human.fa chimp.fa        the same, to be read by people
+  pysw-cl align --output score reads.fa.gz genome.fa   scores only: no path, less memory
+  pysw-cl align --matrix BLOSUM62 --gap-open 10 --gap-extend 1 query.fa proteins.fa
+  pysw-cl align --strand both --target-range 5001-9000 read.fa genome.fa
+  pysw-cl plot human.fa chimp.fa picture.png           the path over the matrix
+  pysw-cl align --top 5 a.fa b.fa                      up to five that share no aligned pair
+  pysw-cl align --checkpoint job --stop-after 2h chr1.fa chr2.fa      a long run by parts
+  pysw-cl resume job                                   the next part, or the result
+  zcat proteins.fa.gz | pysw-cl align --matrix BLOSUM62 query.fa -
+"""
 
 
 def main(argv: Iterable[str] | None = None) -> int:
@@ -62,6 +58,21 @@ def main(argv: Iterable[str] | None = None) -> int:
         return _run(argv)
 
 
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command line; what it parses says what is ``run``."""
+    parser = argparse.ArgumentParser(
+        prog="pysw-cl",
+        description="Exact pairwise sequence alignment on any OpenCL device.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"pysw-cl {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add_to(commands)
+    return parser
+
+
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     print("pysw-cl: warning:", " ".join(str(message).split()), file=sys.stderr)
 
@@ -69,7 +80,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 def _run(argv: Iterable[str] | None) -> int:
     """Run the command line, and turn whatever ends it into a message and an exit code."""
     try:
-        args = make_parser(RUNS).parse_args(None if argv is None else list(argv))
+        args = make_parser().parse_args(None if argv is None else list(argv))
         code: int = args.run(args)
         sys.stdout.flush()
         return code
@@ -109,193 +120,3 @@ def _fail(message: str, code: int = 1) -> int:
     if message:
         print("pysw-cl:", " ".join(message.split()), file=sys.stderr)
     return code
-
-
-def _align(args: argparse.Namespace) -> int:
-    sub_score = args.matrix
-    if args.matrix is None:
-        match = 1 if args.match is None else args.match
-        sub_score = (match, -3 if args.mismatch is None else args.mismatch)
-    elif args.match is not None or args.mismatch is not None:
-        args.usage_error("--matrix goes without --match and --mismatch")
-    if args.query == args.target == "-":
-        args.usage_error("QUERY and TARGET cannot both be standard input")
-    if args.top is not None and args.mode != "local":
-        args.usage_error("--top is for --mode local")
-    if args.top is not None and any((args.strand != "plus", args.query_range, args.target_range)):
-        args.usage_error("--top goes without --strand, --query-range and --target-range")
-    if args.top is not None and args.picture is not None:
-        args.usage_error("plot draws one alignment: --top is for align")
-    if args.top is not None and args.checkpoint is not None:
-        args.usage_error("--top goes without --checkpoint")
-    if args.top is None and args.min_score is not None:
-        args.usage_error("--min-score goes with --top")
-    saving: dict[str, Any] = {}
-    pairs = _pairs(args.query, args.target)
-    if args.checkpoint is not None:
-        saving = {"checkpoint": args.checkpoint, **cli_checkpoint.limits(args)}
-        pairs = cli_checkpoint.only(pairs)
-    elif args.disk_size is not None or args.stop_after is not None:
-        args.usage_error("--disk-size and --stop-after go with --checkpoint")
-    if args.picture is not None:
-        from ..results.plot import require
-
-        require()
-    run = _aligner(args, sub_score, saving)
-
-    with _progress() as progress, cli_checkpoint.resumable(args.checkpoint):
-        for count, (query, target) in enumerate(pairs, 1):
-            if args.picture is not None and count > 1:
-                raise InputError("plot takes one query and one target; it has drawn the first pair")
-            if progress is not None:
-                progress.begin(f"pair {count:,} " if count > 1 else "")
-            try:
-                results = run(query, target, progress)
-            except (SequenceError, RangeError) as error:
-                raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
-            for result in results:
-                if args.picture is not None:
-                    result.plot(args.picture)
-                _print_result(args, result, progress)
-    return 0
-
-
-def _print_result(
-    args: argparse.Namespace, result: Alignment, progress: ProgressBar | None
-) -> None:
-    from ..results.formats import paf
-
-    if progress is not None and sys.stdout.isatty():
-        progress.clear()
-    print(paf.line(result) if args.outfmt == "paf" else f"{result}\n", flush=True)
-
-
-def _resume(args: argparse.Namespace) -> int:
-    from .. import resume
-
-    with _progress() as progress, cli_checkpoint.resumable(args.checkpoint):
-        result = resume(
-            args.checkpoint,
-            device=args.device,
-            plan=args.plan,
-            progress=progress,
-            **cli_checkpoint.limits(args),
-        )
-        _print_result(args, result, progress)
-    return 0
-
-
-def _aligner(
-    args: argparse.Namespace, sub_score: Any, saving: dict[str, Any]
-) -> Callable[[Sequence, Sequence, ProgressBar | None], list[Alignment]]:
-    """What is run on each pair, and gives its alignments."""
-    from .. import align, align_top
-
-    options = {
-        "sub_score": sub_score,
-        "gap_cost": (args.gap_open, args.gap_extend),
-        "output": args.output,
-        "wildcard": args.wildcard,
-        "device": args.device,
-        "plan": args.plan,
-    }
-    if args.top is not None:
-        options |= {"k": args.top, "min_score": 1 if args.min_score is None else args.min_score}
-        return lambda query, target, progress: align_top(
-            query, target, progress=progress, **options
-        )
-    options |= {"mode": args.mode, "free_ends": args.free_ends, "max_cost": args.max_cost}
-    options |= saving
-    return lambda query, target, progress: [
-        align(query, target, progress=progress, **(options | region(args, query, target)))
-    ]
-
-
-def _pairs(query_path: str, target_path: str) -> Iterator[tuple[Sequence, Sequence]]:
-    """Every query with every target, in the order of the files.
-
-    Only one query is held at a time.  Targets are held while they are few; a file with more is
-    read again for each query, and input that cannot be read twice is held as a whole, unless
-    there is only one query.
-    """
-    from ..sequences.sequence import read_fasta
-
-    again = Path(target_path).is_file()  # neither standard input nor a pipe
-    queries = iter(read_fasta(query_path))
-    held: list[Sequence] | None = None
-    query = next(queries, None)
-    while query is not None:
-        following = None if again else next(queries, None)
-        if held is not None:
-            for target in held:
-                yield query, target
-        else:
-            held, letters = [], 0
-            for target in read_fasta(target_path):
-                letters += len(target.letters)
-                if held is not None and (letters <= KEEP_LETTERS if again else following):
-                    held.append(target)
-                else:
-                    held = None
-                yield query, target
-        query = next(queries, None) if again else following
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[ProgressBar | None]:
-    """A progress bar on standard error when that is a terminal, wiped at the end, else None."""
-    from .progress import ProgressBar
-
-    if not sys.stderr.isatty():
-        yield None
-        return
-    bar = ProgressBar(sys.stderr)
-    try:
-        yield bar
-    finally:
-        bar.clear()
-
-
-def _devices(args: argparse.Namespace) -> int:
-    from .. import devices
-
-    found = devices()
-    rows = [("device", "kind", "units", "name", "platform", "usable")]
-    for device in found:
-        usable = "yes" if device.usable else f"no: {device.reason}"
-        units = str(device.compute_units)
-        rows.append((device.index, device.kind, units, device.name, device.platform, usable))
-    if found:
-        _print_table(rows)
-    if any(device.usable for device in found):
-        return 0
-    return _fail('no usable OpenCL device; pip install "pysw-cl[pocl]" adds one for the CPU')
-
-
-def _print_table(rows: Collection[tuple[str, ...]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip())
-
-
-def _demo(args: argparse.Namespace) -> int:
-    from .. import align
-    from ..opencl.resources import shipped
-    from ..sequences.sequence import read_fasta
-
-    human, chimp = (next(read_fasta(shipped("examples", name))) for name in DEMO)
-    with _progress() as progress:
-        result = align(human, chimp, device=args.device, progress=progress)
-    lines = str(result).splitlines()
-    print("\n".join(lines[:DEMO_LINES]))
-    print(f"\n... and {len(lines) - DEMO_LINES:,} more lines.\n")
-    print("Query: the human mitochondrion; target: the chimpanzee's. The chimpanzee record starts")
-    print("576 bases later on the circle, so the first 576 human bases belong to its far end, and")
-    print("a local alignment leaves them out.\n")
-    print(f"# time:        {result.stats.seconds:.2f} s, {result.stats.gcups:.2f} GCUPS")
-    print(f"# plan:        {result.plan}")
-    return 0
-
-
-RUNS = {"align": _align, "resume": _resume, "devices": _devices, "demo": _demo}

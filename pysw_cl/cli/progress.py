@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 _WIDTH = 30
@@ -95,3 +96,16 @@ class ProgressBar:
         self._stream.write("\r" + line.ljust(self._drawn))
         self._stream.flush()
         self._drawn = max(self._drawn, len(line))
+
+
+@contextmanager
+def progress_bar(stream: TextIO) -> Iterator[ProgressBar | None]:
+    """A progress bar on a stream that is a terminal, wiped at the end; else None."""
+    if not stream.isatty():
+        yield None
+        return
+    bar = ProgressBar(stream)
+    try:
+        yield bar
+    finally:
+        bar.clear()

@@ -12,6 +12,9 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from ..sequences.sequence import Sequence
 
+#: Of a query and a target, (start, end) from 0 and half-open; None for all of one.
+Ranges = tuple[tuple[int, int] | None, tuple[int, int] | None]
+
 _RANGE = re.compile(r"([0-9][0-9,]*)-([0-9][0-9,]*)?")
 
 
@@ -47,31 +50,37 @@ def letter_range(text: str) -> tuple[int, int | None]:
     return start - 1, end
 
 
-def region(args: argparse.Namespace, query: Sequence, target: Sequence) -> dict[str, Any]:
-    """What ``align`` is told for this pair: only what was asked for.
+def ranges(args: argparse.Namespace, query: Sequence, target: Sequence) -> Ranges:
+    """The parts of this query and this target that are compared, None for all of one.
 
     Raises InputError, in the numbers of the command line, for a range that leaves its record.
     """
-    found: dict[str, Any] = {} if args.strand == "plus" else {"strand": args.strand}
-    for side, sequence in (("query", query), ("target", target)):
-        given = getattr(args, f"{side}_range")
-        if given is None:
-            continue
-        start, end = given[0], len(sequence) if given[1] is None else given[1]
-        if not start < end <= len(sequence):
-            shown = f"{start + 1}-{given[1] or ''}"
-            raise InputError(
-                f"--{side}-range {shown} leaves {side} {sequence.name}, which has {len(sequence)} "
-                "letters"
-            )
-        found[f"{side}_range"] = start, end
-    if args.picture is not None:
-        from ..results.plot import picture_plan
+    return _place(args.query_range, query, "query"), _place(args.target_range, target, "target")
 
-        sides = [found.get(f"{side}_range") for side in ("query", "target")]
-        m, n = (
-            len(sequence) if side is None else side[1] - side[0]
-            for side, sequence in zip(sides, (query, target), strict=True)
+
+def _place(
+    given: tuple[int, int | None] | None, sequence: Sequence, side: str
+) -> tuple[int, int] | None:
+    if given is None:
+        return None
+    start, end = given[0], len(sequence) if given[1] is None else given[1]
+    if not start < end <= len(sequence):
+        shown = f"{start + 1}-{given[1] or ''}"
+        raise InputError(
+            f"--{side}-range {shown} leaves {side} {sequence.name}, which has {len(sequence)} "
+            "letters"
         )
-        found["plan"] = picture_plan(args.plan, m, n)
-    return found
+    return start, end
+
+
+def plan_of_picture(
+    plan: dict[str, Any] | None, query: Sequence, target: Sequence, of: Ranges
+) -> dict[str, Any] | None:
+    """The plan with tiles small enough for a picture of these parts of a query and a target."""
+    from ..results.plot import picture_plan
+
+    m, n = (
+        len(sequence) if part is None else part[1] - part[0]
+        for part, sequence in zip(of, (query, target), strict=True)
+    )
+    return picture_plan(plan, m, n)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,36 +10,34 @@ import numpy as np
 from ..errors import InternalError, PyswError, RangeError
 from ..results.alignment import Alignment, Stats
 from ..scoring.precision import check_range
-from ..scoring.scoring import Scoring
 from ..sequences.sequence import as_sequence
 from .batch_layout import Lengths, as_halves, blame
 from .batch_results import FIELDS, Found
+from .options import AlignOptions, AlignResources, ManyOptions, Resources
 
 
 class OneByOne:
-    """Aligns single pairs of ``pairs`` with ``align``, which takes ``options`` as
-    `pysw_cl.align` does, and finds what is wrong with them; errors begin with the number of the
-    pair."""
+    """Aligns single pairs of ``pairs`` with ``align``, and finds what is wrong with them; errors
+    begin with the number of the pair.  Progress is for the caller to tell."""
 
     def __init__(
         self,
         pairs: Sequence[Any],
-        scoring: Scoring,
-        mode: str,
-        output: str,
-        align: Callable[..., Alignment],
-        options: Mapping[str, Any],
+        options: ManyOptions,
+        resources: Resources,
+        align: Callable[[Any, Any, AlignOptions, AlignResources], Alignment],
     ):
-        self.pairs, self.scoring, self.mode, self.output = pairs, scoring, mode, output
-        self._align, self.options = align, options
+        self.pairs, self._align = pairs, align
+        self.scoring, self.mode, self.output = options.scoring, options.mode, options.output
+        self._options = options.for_one()
+        self._resources = AlignResources(device=resources.device, plan=resources.plan)
         self.stats = Stats()
 
     def align(self, k: int, found: Found) -> int:
         """Align pair k and put the result into its row; returns its cells."""
-        output = self.output if self.output in ("score", "ends") else "path"
         query, target = self.pairs[k]
         try:
-            result = self._align(query, target, output=output, **self.options)
+            result = self._align(query, target, self._options, self._resources)
         except PyswError as error:
             raise blame(k, error) from None
         for name in found.values:

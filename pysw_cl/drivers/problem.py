@@ -36,7 +36,12 @@ class FreeEnds:
             flags *= 4
         elif len(flags) == 2:
             flags = (flags[0], flags[0], flags[1], flags[1])
-        return cls(*(bool(f) for f in flags))
+        return cls(*map(bool, flags))
+
+    @property
+    def flags(self) -> tuple[bool, bool, bool, bool]:
+        """The four in order."""
+        return self.lead_query, self.trail_query, self.lead_target, self.trail_target
 
 
 @dataclass(frozen=True)

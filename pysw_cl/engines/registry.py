@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import PlanError
@@ -29,25 +30,30 @@ def _wavefront(device: Any, wishes: Wishes) -> Engine:
     return WavefrontEngine(runtime, make_plan(runtime, wishes))
 
 
-#: How the engine of each name is made on a device, from what is wished of its plan.
-ENGINES: dict[str, Callable[[Any, Wishes], Engine]] = {
-    "wavefront": _wavefront,
-    "reference": _reference,
-}
+@dataclass(frozen=True)
+class Row:
+    """An engine: how it is made on a device, from what is wished of its plan, and whether many
+    pairs are computed in batches beside it (:mod:`pysw_cl.engines.batch`)."""
+
+    make: Callable[[Any, Wishes], Engine]
+    batches: bool
+
+
+ENGINES = {"wavefront": Row(_wavefront, True), "reference": Row(_reference, False)}
 DEFAULT = "wavefront"
 
 
-def engine_name(wishes: Wishes) -> str:
-    """The name of the engine that is wished for.  Raises PlanError if there is none."""
+def row_of(wishes: Wishes) -> Row:
+    """The engine that is wished for.  Raises PlanError if there is none."""
     given = wishes.get("engine") if isinstance(wishes, Mapping) else getattr(wishes, "engine", None)
     name = DEFAULT if given is None else given
     if not isinstance(name, str) or name not in ENGINES:
         names = " and ".join(ENGINES)
         raise PlanError(f"plan: engine {name!r} does not exist, only {names}")
-    return name
+    return ENGINES[name]
 
 
 def engine_for(device: Any, wishes: Wishes) -> Engine:
     """The engine that a plan asks for, on a device (as `align` takes it).  Raises PlanError or
     DeviceError."""
-    return ENGINES[engine_name(wishes)](device, wishes)
+    return row_of(wishes).make(device, wishes)

@@ -101,21 +101,9 @@ class Frame:
         return tiles.placed(corner, self.column, scale, self.minus)
 
 
-def make_frames(
-    query: Sequence,
-    target: Sequence,
-    query_range: Any,
-    target_range: Any,
-    strand: Any,
-    scoring: Scoring,
-) -> list[Frame]:
-    """The frames to be compared, plus before minus, their letters checked.
-
-    Ranges are (start, end), 0-based and half-open, or None for the whole sequence; ``strand`` is
-    "plus", "minus" or "both".  Raises InputError for a range that does not lie in its sequence, for
-    another strand and for the minus strand of anything but nucleotides, and SequenceError for an
-    empty sequence and for letters inside the ranges that are not of the scoring's alphabet.
-    """
+def check_strand(strand: Any, scoring: Scoring) -> None:
+    """Raise InputError unless this is a strand that a comparison with this scoring has: "plus", and
+    "minus" or "both" of nucleotides."""
     if not isinstance(strand, str) or strand not in STRANDS:
         raise InputError(f"strand must be 'plus', 'minus' or 'both', not {strand!r}")
     if strand != "plus" and not is_nucleotide(scoring.letters):
@@ -123,9 +111,40 @@ def make_frames(
             f"strand={strand!r} takes nucleotides, and the letters of this comparison are "
             f"{scoring.letters}; leave the strand out, or choose a scoring of A, C, G and T"
         )
+
+
+def as_range(given: Any, what: str) -> tuple[int, int] | None:
+    """The range that is given for the query or the target (``what``), or None for all of it.
+    Raises InputError for anything but two whole numbers."""
+    if given is None:
+        return None
+    try:
+        start, end = (operator.index(place) for place in given)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{what}_range takes (start, end), two whole numbers, not {given!r}"
+        ) from None
+    return start, end
+
+
+def make_frames(
+    query: Sequence,
+    target: Sequence,
+    query_range: tuple[int, int] | None,
+    target_range: tuple[int, int] | None,
+    strand: str,
+    scoring: Scoring,
+) -> list[Frame]:
+    """The frames to be compared, plus before minus, their letters checked.
+
+    Ranges are (start, end), 0-based and half-open, or None for the whole sequence; ``strand`` is
+    one that `check_strand` lets pass.  Raises InputError for a range that does not lie in its
+    sequence, and SequenceError for an empty sequence and for letters inside the ranges that are not
+    of the scoring's alphabet.
+    """
     places: list[tuple[int, int]] = []
     for sequence, given, what in ((query, query_range, "query"), (target, target_range, "target")):
-        start, end = _range(given, len(sequence), what)
+        start, end = _place(given, len(sequence), what)
         part = sequence.letters[start:end]
         check_letters(part, what, start)
         scoring.check_letters(part, what, start)
@@ -138,15 +157,10 @@ def make_frames(
     return [minus] if strand == "minus" else [frame, minus]
 
 
-def _range(given: Any, length: int, what: str) -> tuple[int, int]:
+def _place(given: tuple[int, int] | None, length: int, what: str) -> tuple[int, int]:
     if given is None:
         return 0, length
-    try:
-        start, end = (operator.index(place) for place in given)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"{what}_range takes (start, end), two whole numbers, not {given!r}"
-        ) from None
+    start, end = given
     if not 0 <= start < end <= length:
         raise InputError(
             f"{what}_range is [{start:,}, {end:,}), and the {what} has {length:,} letters; it "

@@ -1,0 +1,74 @@
+"""What a checkpoint keeps of a run's resources: a resume takes them as its defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..drivers.options import AlignResources, ResumeResources
+from ..planning.plan import Plan
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """The resources that outlive a process.  Not a device object, nor a callback; and how long a
+    run takes is for each one to say."""
+
+    #: Are cells skipped?
+    prune: bool
+    #: The band around the diagonal (`AlignResources.band_cost`): "auto", a number, or None.
+    max_cost: str | float | None
+    #: The device by name; "auto" for one that was given as an object.
+    device: str
+    #: The plan's fields that were given.
+    plan: dict[str, Any] | None
+    #: Bytes that the folder may take.
+    disk_size: int | None
+
+    @classmethod
+    def of(cls, resources: AlignResources, mode: str) -> Wishes:
+        """Those of a run in this mode."""
+        device, plan = resources.device, resources.plan
+        if isinstance(plan, Plan):
+            plan = plan.overrides()
+        if plan is not None:
+            plan = {str(k): v if isinstance(v, str | float) else int(v) for k, v in plan.items()}
+        cost = resources.band_cost(mode)
+        return cls(
+            prune=resources.prune,
+            max_cost=cost if cost is None or isinstance(cost, str) else float(cost),
+            device=device if isinstance(device, str) else "auto",
+            plan=plan,
+            disk_size=resources.disk_size,
+        )
+
+    @classmethod
+    def of_json(cls, kept: Mapping[str, Any]) -> Wishes:
+        """Those that `as_json` gave."""
+        return cls(
+            prune=kept["prune"],
+            max_cost=kept.get("max_cost"),  # format 1 has none
+            device=kept["device"],
+            plan=kept["plan"],
+            disk_size=kept["disk_size"],
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON can hold them."""
+        return asdict(self)
+
+    def resumed(self, given: ResumeResources) -> AlignResources:
+        """What a run goes on with: what is ``given``, and these where nothing is.  A plan is for
+        the device that it was given with."""
+        plan = self.plan if given.plan is None and given.device is None else given.plan
+        return AlignResources(
+            prune=self.prune,
+            max_cost=self.max_cost,
+            device=self.device if given.device is None else given.device,
+            plan=plan,
+            progress=given.progress,
+            checkpoint=given.checkpoint,
+            disk_size=given.disk_size or self.disk_size,
+            stop_after=given.stop_after,
+        )

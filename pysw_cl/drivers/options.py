@@ -1,0 +1,223 @@
+"""What users ask for, as values that are checked when they are made.
+
+Options say what is asked: they decide the result.  Resources say how it is computed: they decide
+the time, and what is left behind on disk.  Each command has a class of either kind, with the
+options that it uses and no others::
+
+    align        AlignOptions    AlignResources
+    align_many   ManyOptions     Resources
+    align_top    TopOptions      Resources
+    resume       (those saved)   ResumeResources
+
+``prune`` and ``max_cost`` are resources: they say which cells need not be computed, and the result
+is the same with any.  A checkpoint is of a job, which is made of sequences and options; its
+resources are only what a resume takes as defaults (:mod:`pysw_cl.checkpoint.wishes`).
+
+The fields are the arguments of the public functions, under their names and with their defaults.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from math import ceil, isfinite
+from numbers import Real
+from typing import Any, ClassVar
+
+from ..errors import InputError
+from ..planning.plan import Plan
+from ..scoring.scoring import Scoring, cached_scoring
+from ..sequences.coordinates import as_range, check_strand
+from ..tiles.sweep import Progress
+from .band_doubling import check_max_cost
+from .batch_results import FIELDS
+from .problem import MODES, FreeEnds
+
+#: Sets a field of a frozen object while it is made.
+_set = object.__setattr__
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Options:
+    """What every command is asked.  Raises InputError for what it cannot use."""
+
+    #: What ``output`` may be, and how a message says it.
+    outputs: ClassVar[Collection[str]] = ("score", "ends", "path")
+    outputs_said: ClassVar[str] = "'score', 'ends' or 'path'"
+
+    #: Substitution scores, as `make_scoring` takes them.
+    sub_score: Any = (1, -3)
+    #: What a gap costs, as `make_scoring` takes it.
+    gap_cost: Any = (3, 2)
+    #: One letter that scores 0 against everything.
+    wildcard: str | None = None
+    #: How much is found out.
+    output: str = "path"
+    #: The scoring of the three above.
+    scoring: Scoring = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.output, str) or self.output not in self.outputs:
+            raise InputError(f"output must be {self.outputs_said}, not {self.output!r}")
+        _set(self, "scoring", cached_scoring(self.sub_score, self.gap_cost, self.wildcard))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ModeOptions(Options):
+    """What commands are asked that compare locally or globally."""
+
+    #: "local" or "global".
+    mode: str = "local"
+    #: Which terminal gaps cost nothing, as `FreeEnds.of` takes it.
+    free_ends: Any = False
+    #: The four ends of ``free_ends``.
+    free: FreeEnds = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mode, str) or self.mode not in MODES:
+            raise InputError(f"mode must be 'local' or 'global', not {self.mode!r}")
+        super().__post_init__()
+        _set(self, "free", FreeEnds.of(self.free_ends))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AlignOptions(ModeOptions):
+    """What `align` is asked."""
+
+    #: "plus", "minus" or "both".
+    strand: str = "plus"
+    #: The part of the query that is compared, (start, end); None: all of it.
+    query_range: tuple[int, int] | None = None
+    #: The part of the target that is compared.
+    target_range: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_strand(self.strand, self.scoring)
+        _set(self, "query_range", as_range(self.query_range, "query"))
+        _set(self, "target_range", as_range(self.target_range, "target"))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ManyOptions(ModeOptions):
+    """What `align_many` is asked."""
+
+    outputs: ClassVar[Collection[str]] = FIELDS
+    outputs_said: ClassVar[str] = f"one of {', '.join(map(repr, FIELDS))}"
+
+    #: The fields of a row (`FIELDS`).
+    output: str = "score"
+
+    def for_one(self) -> AlignOptions:
+        """What `align` is asked about one of the pairs."""
+        return AlignOptions(
+            sub_score=self.sub_score,
+            gap_cost=self.gap_cost,
+            wildcard=self.wildcard,
+            output=self.output if self.output in ("score", "ends") else "path",
+            mode=self.mode,
+            free_ends=self.free_ends,
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TopOptions(Options):
+    """What `align_top` is asked."""
+
+    #: How many alignments at most.
+    k: int = 10
+    #: The least score of one, in units of ``sub_score``.
+    min_score: float = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not hasattr(self.k, "__index__") or self.k < 1:
+            raise InputError(f"k must be a whole number of at least 1, not {self.k!r}")
+        least = self.min_score
+        number = isinstance(least, Real) and not isinstance(least, bool)
+        if not (number and isfinite(least) and least > 0):
+            raise InputError(f"min_score must be a number above 0, not {least!r}")
+        super().__post_init__()
+
+    @property
+    def least(self) -> int:
+        """The least score in the scoring's own integers."""
+        return ceil(self.min_score * self.scoring.scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """What every command computes with.  A device and a plan are checked by what makes the engine,
+    which comes before any work, too."""
+
+    #: The device, as `get_runtime` takes it.
+    device: Any = "auto"
+    #: Overrides of the plan's fields.
+    plan: Plan | Mapping[str, Any] | None = None
+    #: Called as ``progress(done, total)`` in cells.
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if self.progress is not None and not callable(self.progress):
+            raise InputError(f"progress must be a function or None, not {self.progress!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedResources(Resources):
+    """What a command computes with whose run can outlive its process."""
+
+    #: The folder that the run is saved to; None: it is not saved.
+    checkpoint: str | os.PathLike[str] | None = None
+    #: Bytes that the folder may take; None: by what is free.
+    disk_size: int | None = None
+    #: Seconds after which the run ends; None: when it is finished.
+    stop_after: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        size, after = self.disk_size, self.stop_after
+        whole = isinstance(size, int) and not isinstance(size, bool)
+        if size is not None and not (whole and size > 0):
+            raise InputError(f"disk_size must be a whole number of bytes or None, not {size!r}")
+        number = isinstance(after, int | float) and not isinstance(after, bool)
+        if after is not None and not (number and after >= 0):
+            raise InputError(f"stop_after must be a number of seconds or None, not {after!r}")
+        if self.checkpoint is None and (size is not None or after is not None):
+            raise InputError("disk_size and stop_after go with checkpoint")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignResources(SavedResources):
+    """What `align` computes with."""
+
+    #: Are cells skipped through which no best path can run?
+    prune: bool = True
+    #: The band around the diagonal that is computed; see `band_cost`.
+    max_cost: Any = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prune not in (True, False):
+            raise InputError(f"prune must be True or False, not {self.prune!r}")
+        check_max_cost(self.max_cost, "global")
+        _set(self, "prune", bool(self.prune))
+
+    def band_cost(self, mode: str) -> Any:
+        """``max_cost`` as it counts for a comparison in this mode: "auto" or a number for bands
+        around the diagonal, None for the whole matrix.
+
+        Raises InputError for a number in a mode that has no bands.
+        """
+        check_max_cost(self.max_cost, mode)
+        whole = mode == "local" or (self.max_cost == "auto" and not self.prune)
+        return None if whole else self.max_cost
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResumeResources(SavedResources):
+    """What `resume` is given.  None: as the run began."""
+
+    #: The folder that the run was saved to.
+    checkpoint: str | os.PathLike[str] = field()
+    #: The device, as `get_runtime` takes it.
+    device: Any = None
