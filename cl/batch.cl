@@ -26,101 +26,101 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       int floor, int ends, __global int *restrict results, __global const int2 *restrict places,
       __global el *restrict moves, SCORE_ARGS)
 {
-  const room_t room = room_of(rooms + (size_t)get_group_id(0) * room_size, most_m, most_n);
+  const scratch_t scratch = scratch_of(rooms + (size_t)get_group_id(0) * room_size, most_m, most_n);
   const gap_t gap = gap_of(gap_open, gap_extend);
-  const lv low = lv_all(floor);
+  const lv low = lv_splat(floor);
   // what a gap's score must reach, below H, to go on: linear gaps have no state
-  const lv stay = lv_all(gap_open ? gap_open : -1);
-  subs_t subs = SCORE_GIVEN;
+  const lv stay = lv_splat(gap_open ? gap_open : -1);
+  subs_t subs = SCORE_INIT;
 
   for (int g = group_next(counter, -1); g < groups; g = group_next(counter, g)) {
     int m = 0, n = 0, least_m = INT_MAX, least_n = INT_MAX;
     EACH_LANE(l) {
       const int4 pair = pairs[min(g * LANES + l, count - 1)];
-      room.m[l] = pair.y;
-      room.n[l] = pair.w;
+      scratch.m[l] = pair.y;
+      scratch.n[l] = pair.w;
       m = max(m, pair.y);
       n = max(n, pair.w);
       least_m = min(least_m, pair.y);
       least_n = min(least_n, pair.w);
     }
-    const int blocks = (n + R - 1) / R;
+    const int panels = (n + R - 1) / R;
     EACH_LANE(l) {
       const int p = min(g * LANES + l, count - 1);
       const int4 pair = pairs[p];
-      int wrong = pack(room.query, l, text + pair.x, pair.y, m, codes, QUERY_PAD);
-      wrong |= pack(room.target, l, text + pair.z, pair.w, blocks * R, codes + 256, TARGET_PAD);
+      int wrong = encode_letters(scratch.query, l, text + pair.x, pair.y, m, codes, QUERY_PAD);
+      wrong |= encode_letters(scratch.target, l, text + pair.z, pair.w, panels * R, codes + 256, TARGET_PAD);
       results[(size_t)5 * count + p] = wrong;
     }
 
     for (int i = 1; i <= m; i++) {  // the left border
-      const lv h = lv_all(border(ends & LEAD_TARGET, floor, i, gap_open, gap_extend));
+      const lv h = lv_splat(border(ends & LEAD_TARGET, floor, i, gap_open, gap_extend));
       const size_t at = (size_t)(i - 1) * LANES;
-      lv_store(room.h + at, h);
-      lv_store(room.e + at, lv_sub(h, gap.first));
+      lv_store(scratch.h + at, h);
+      lv_store(scratch.e + at, lv_sub(h, gap.first));
 #if WANT == 2
       const int length = LOCAL || (ends & LEAD_TARGET) ? 0 : i;
-      lv_store(room.same_h + at, lv_all(0));
-      lv_store(room.same_e + at, lv_all(0));
-      lv_store(room.long_h + at, lv_all(length));
-      lv_store(room.long_e + at, lv_all(length + 1));
+      lv_store(scratch.matches_h + at, lv_splat(0));
+      lv_store(scratch.matches_e + at, lv_splat(0));
+      lv_store(scratch.length_h + at, lv_splat(length));
+      lv_store(scratch.length_e + at, lv_splat(length + 1));
 #endif
     }
 
-    end_t end;
-    end.row = end.column = lx_all(0);
+    endpoint_t end;
+    end.row = end.column = lx_splat(0);
 #if WANT == 2
-    end.same = end.length = lv_all(0);
+    end.matches = end.length = lv_splat(0);
 #endif
 #if LOCAL
     end.best = low;
 #else
-    const lx ms = lx_load(room.m), ns = lx_load(room.n);
-    end.best = lv_all(LOWEST);
+    const lx ms = lx_load(scratch.m), ns = lx_load(scratch.n);
+    end.best = lv_splat(LOWEST);
     // the best may be a cell of the border
-    const lx top = lx_all(ends & LEAD_QUERY ? 0 : -1), left = lx_all(ends & LEAD_TARGET ? 0 : -1);
+    const lx top = lx_splat(ends & LEAD_QUERY ? 0 : -1), left = lx_splat(ends & LEAD_TARGET ? 0 : -1);
     if (ends & TRAIL_TARGET)
-      end_offer(&end, lx_eq(ns, ns), top & -(ns * lx_all(gap_extend) + lx_all(gap_open)), lx_all(0), top & ns, lx_all(0), ns);
+      endpoint_offer(&end, lx_eq(ns, ns), top & -(ns * lx_splat(gap_extend) + lx_splat(gap_open)), lx_splat(0), top & ns, lx_splat(0), ns);
     if (ends & TRAIL_QUERY)
-      end_offer(&end, lx_eq(ms, ms), left & -(ms * lx_all(gap_extend) + lx_all(gap_open)), lx_all(0), left & ms, ms, lx_all(0));
+      endpoint_offer(&end, lx_eq(ms, ms), left & -(ms * lx_splat(gap_extend) + lx_splat(gap_open)), lx_splat(0), left & ms, ms, lx_splat(0));
 #endif
 
-    for (int b = 0; b < blocks; b++) {
-      const int column = b * R + 1;
+    for (int panel = 0; panel < panels; panel++) {
+      const int column = panel * R + 1;
       lv up[R], f[R], t[R];
 #if WANT == 2
-      lv same_up[R], long_up[R], same_f[R], long_f[R];
-      lv same_diagonal = lv_all(0), long_diagonal = lv_all(LOCAL || (ends & LEAD_QUERY) ? 0 : b * R);
+      lv matches_up[R], length_up[R], matches_f[R], length_f[R];
+      lv matches_diagonal = lv_splat(0), length_diagonal = lv_splat(LOCAL || (ends & LEAD_QUERY) ? 0 : panel * R);
 #endif
       EACH_COLUMN(r) {
-        up[r] = lv_all(border(ends & LEAD_QUERY, floor, column + r, gap_open, gap_extend));
+        up[r] = lv_splat(border(ends & LEAD_QUERY, floor, column + r, gap_open, gap_extend));
         f[r] = lv_sub(up[r], gap.first);
-        t[r] = codes_load(room.target + (size_t)(b * R + r) * LANES);
+        t[r] = codes_load(scratch.target + (size_t)(panel * R + r) * LANES);
 #if WANT == 2
         const int length = LOCAL || (ends & LEAD_QUERY) ? 0 : column + r;
-        same_up[r] = same_f[r] = lv_all(0);
-        long_up[r] = lv_all(length);
-        long_f[r] = lv_all(length + 1);
+        matches_up[r] = matches_f[r] = lv_splat(0);
+        length_up[r] = lv_splat(length);
+        length_f[r] = lv_splat(length + 1);
 #endif
       }
-      subs_block(&subs, room.profile, room.target + (size_t)b * R * LANES);
-      lv before = lv_all(border(ends & LEAD_QUERY, floor, b * R, gap_open, gap_extend));
+      subs_panel(&subs, scratch.profile, scratch.target + (size_t)panel * R * LANES);
+      lv before = lv_splat(border(ends & LEAD_QUERY, floor, panel * R, gap_open, gap_extend));
 #if LOCAL && WANT
-      end.bar = lv_max(lv_sub(end.best, lv_all(1)), low);
+      end.threshold = lv_max(lv_sub(end.best, lv_splat(1)), low);
 #endif
 
       for (int i = 1; i <= m; i++) {
         const size_t at = (size_t)(i - 1) * LANES;
-        lv diagonal = before, e = lv_load(room.e + at), scores[R];
-        before = lv_load(room.h + at);
-        subs_row(&subs, room.profile, room.query + at, t, scores);
+        lv diagonal = before, e = lv_load(scratch.e + at), scores[R];
+        before = lv_load(scratch.h + at);
+        subs_row(&subs, scratch.profile, scratch.query + at, t, scores);
         row_t row;
 #if WANT == 2
-        const lv q = codes_load(room.query + at);
-        lv same_d = same_diagonal, long_d = long_diagonal;
-        lv same_e = lv_load(room.same_e + at), long_e = lv_load(room.long_e + at);
-        same_diagonal = lv_load(room.same_h + at);
-        long_diagonal = lv_load(room.long_h + at);
+        const lv q = codes_load(scratch.query + at);
+        lv matches_d = matches_diagonal, length_d = length_diagonal;
+        lv matches_e = lv_load(scratch.matches_e + at), length_e = lv_load(scratch.length_e + at);
+        matches_diagonal = lv_load(scratch.matches_h + at);
+        length_diagonal = lv_load(scratch.length_h + at);
 #endif
 #if DIRS
         lv word[WORDS];
@@ -140,45 +140,47 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
           const lm shut_e = lm_less(e_here, least), shut_f = lm_less(f_here, least);
 #endif
 #if WANT == 2
-          same_d = lv_add(same_d, lv_pick(lm_eq(q, t[r]), lv_all(1), lv_all(0)));
-          long_d = lv_add(long_d, lv_all(1));
-          lv same = lv_pick(not_f, lv_pick(not_e, same_d, same_e), same_f[r]);
-          lv length = lv_pick(not_f, lv_pick(not_e, long_d, long_e), long_f[r]);
+          matches_d = lv_add(matches_d, lv_select(lm_eq(q, t[r]), lv_splat(1), lv_splat(0)));
+          length_d = lv_add(length_d, lv_splat(1));
+          lv matches = lv_select(not_f, lv_select(not_e, matches_d, matches_e), matches_f[r]);
+          lv length = lv_select(not_f, lv_select(not_e, length_d, length_e), length_f[r]);
 #if LOCAL
-          same = lv_pick(lm_less(low, h), same, lv_all(0));
-          length = lv_pick(lm_less(low, h), length, lv_all(0));
+          matches = lv_select(lm_less(low, h), matches, lv_splat(0));
+          length = lv_select(lm_less(low, h), length, lv_splat(0));
 #endif
-          same_e = lv_pick(shut_e, same, same_e);
-          long_e = lv_add(lv_pick(shut_e, length, long_e), lv_all(1));
-          same_f[r] = lv_pick(shut_f, same, same_f[r]);
-          long_f[r] = lv_add(lv_pick(shut_f, length, long_f[r]), lv_all(1));
-          same_d = same_up[r];
-          long_d = long_up[r];
-          row.same[r] = same_up[r] = same;
-          row.length[r] = long_up[r] = length;
+          matches_e = lv_select(shut_e, matches, matches_e);
+          length_e = lv_add(lv_select(shut_e, length, length_e), lv_splat(1));
+          matches_f[r] = lv_select(shut_f, matches, matches_f[r]);
+          length_f[r] = lv_add(lv_select(shut_f, length, length_f[r]), lv_splat(1));
+          matches_d = matches_up[r];
+          length_d = length_up[r];
+          row.matches[r] = matches_up[r] = matches;
+          row.length[r] = length_up[r] = length;
 #endif
 #if DIRS
           // as in strip.clh: 2 bits where H comes from (0 floor, 1 diagonal, 2 E, 3 F), 1 bit each:
           // E, F goes on
           const int shift = 4 * (r % CELLS_A_WORD);
-          lv move = lv_pick(not_f, lv_pick(not_e, lv_all(1 << shift), lv_all(2 << shift)), lv_all(3 << shift));
+          lv move = lv_select(not_f, lv_select(not_e, lv_splat(1 << shift), lv_splat(2 << shift)),
+                              lv_splat(3 << shift));
 #if LOCAL
-          move = lv_pick(lm_less(low, h), move, lv_all(0));
+          move = lv_select(lm_less(low, h), move, lv_splat(0));
 #endif
-          move |= lv_pick(shut_e, lv_all(0), lv_all(4 << shift)) | lv_pick(shut_f, lv_all(0), lv_all(8 << shift));
+          move |= lv_select(shut_e, lv_splat(0), lv_splat(4 << shift)) |
+                  lv_select(shut_f, lv_splat(0), lv_splat(8 << shift));
           word[r / CELLS_A_WORD] = r % CELLS_A_WORD ? word[r / CELLS_A_WORD] | move : move;
 #endif
         }
-        lv_store(room.h + at, up[R - 1]);
-        lv_store(room.e + at, e);
+        lv_store(scratch.h + at, up[R - 1]);
+        lv_store(scratch.e + at, e);
 #if WANT == 2
-        lv_store(room.same_h + at, same_up[R - 1]);
-        lv_store(room.long_h + at, long_up[R - 1]);
-        lv_store(room.same_e + at, same_e);
-        lv_store(room.long_e + at, long_e);
+        lv_store(scratch.matches_h + at, matches_up[R - 1]);
+        lv_store(scratch.length_h + at, length_up[R - 1]);
+        lv_store(scratch.matches_e + at, matches_e);
+        lv_store(scratch.length_e + at, length_e);
 #endif
 #if DIRS
-        const size_t place = ((size_t)places[g].x + (size_t)b * places[g].y + i - 1) * WORDS * LANES;
+        const size_t place = ((size_t)places[g].x + (size_t)panel * places[g].y + i - 1) * WORDS * LANES;
 #pragma unroll
         for (int w = 0; w < WORDS; w++) lv_store(moves + place + w * LANES, word[w]);
 #endif
@@ -187,34 +189,34 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
 #pragma unroll
         for (int r = 1; r < R; r++) top = lv_max(top, row.h[r]);
 #if WANT
-        if (lm_any(lm_less(end.bar, top))) end_look(&end, &row, top, i, column);
+        if (lm_any(lm_less(end.threshold, top))) endpoint_improve(&end, &row, top, i, column);
 #else
         end.best = lv_max(end.best, top);
 #endif
 #else
         const bool bottom = i >= least_m, right = column + R > least_n;
         if ((bottom && right) || (bottom && (ends & TRAIL_QUERY)) || (right && (ends & TRAIL_TARGET)))
-          end_row(&end, &row, ms, ns, i, column, ends);
+          endpoint_row(&end, &row, ms, ns, i, column, ends);
 #endif
       }
     }
 
     // through the room, to have each lane's value
-    lv_store(room.h, end.best);
-    lx_store(room.m, end.row);
-    lx_store(room.n, end.column);
+    lv_store(scratch.h, end.best);
+    lx_store(scratch.m, end.row);
+    lx_store(scratch.n, end.column);
 #if WANT == 2
-    lv_store(room.e, end.same);
-    lv_store(room.same_h, end.length);
+    lv_store(scratch.e, end.matches);
+    lv_store(scratch.matches_h, end.length);
 #endif
     EACH_LANE(l) {
       const size_t p = min(g * LANES + l, count - 1), all = count;
-      results[p] = room.h[l] - (LOCAL ? floor : 0);
-      results[all + p] = room.m[l];
-      results[2 * all + p] = room.n[l];
+      results[p] = scratch.h[l] - (LOCAL ? floor : 0);
+      results[all + p] = scratch.m[l];
+      results[2 * all + p] = scratch.n[l];
 #if WANT == 2
-      results[3 * all + p] = room.e[l];
-      results[4 * all + p] = room.same_h[l];
+      results[3 * all + p] = scratch.e[l];
+      results[4 * all + p] = scratch.matches_h[l];
 #endif
     }
   }

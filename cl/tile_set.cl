@@ -17,9 +17,9 @@ INLINE void copy_edge(__global int *h, __global int *x, __global const int *from
   const int step = PARTS * get_local_size(0);
   for (int k = get_group_id(0) % PARTS * get_local_size(0) + get_local_id(0); k < count; k += step) {
     const int value = from_h[k], gap = from_x[k];
-    const bool lost = !LOCAL && value < UNREACHABLE;
-    h[k] = lost ? NEG : value;
-    x[k] = lost ? NEG : gap;
+    const bool unreachable = !LOCAL && value < UNREACHABLE;
+    h[k] = unreachable ? NEG : value;
+    x[k] = unreachable ? NEG : gap;
   }
 }
 

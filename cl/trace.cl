@@ -27,14 +27,14 @@
 #define WINDOW_WORDS (16 * WALKERS)  // local memory for 256 of them
 #endif
 
-#define DIR_WORDS ((R + 7) / 8)
+#define MOVE_WORDS ((R + 7) / 8)
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 
 // A cell, counted from 0 in its tile (or from 1 in the frame of all tiles), the last move made, or the
 // state the walk starts in, whether the path has ended, and the moves made so far.
-typedef struct { int row, column, last, ended, made; } place_t;
-typedef struct { __global const uint *dirs; int columns, kept; } tile_t;  // kept: of a move, as the state
+typedef struct { int row, column, last, ended, made; } position_t;
+typedef struct { __global const uint *moves; int columns, state_mask; } tile_moves_t;  // kept: of a move, as the state
 
 // What the path does at a cell, whose word it is: 0, 1, 2, or -1 where it ends.
 INLINE int next_move(uint word, int r, int state)
@@ -44,14 +44,14 @@ INLINE int next_move(uint word, int r, int state)
 }
 
 // A word of a tile's moves: part k of a lane (of the whole tile) in a column.
-INLINE size_t word_at(tile_t tile, uint lane, uint k, uint column)
+INLINE size_t word_at(tile_moves_t tile, uint lane, uint k, uint column)
 {
   const uint strip = lane / T, of_strip = lane % T;
   const size_t step = (size_t)strip * (tile.columns + T) + (column + of_strip);
-  return (step * DIR_WORDS + k) * T + of_strip;
+  return (step * MOVE_WORDS + k) * T + of_strip;
 }
 
-INLINE bool has(__global const long *tile, place_t p)
+INLINE bool has_cell(__global const long *tile, position_t p)
 {
   const long row = p.row - tile[0], column = p.column - tile[1];
   return (row > 0) & (row <= tile[2]) & (column > 0) & (column <= tile[3]);  // all four loads at once
@@ -60,27 +60,27 @@ INLINE bool has(__global const long *tile, place_t p)
 #if WALKERS == 1
 typedef int shared_t;
 
-INLINE int next_tile(__local shared_t *shared, __global const long *tiles, int from, int count, place_t p)
+INLINE int next_tile(__local shared_t *shared, __global const long *tiles, int from, int count, position_t p)
 {
-  while (from < count && !has(tiles + 5 * from, p)) from++;
+  while (from < count && !has_cell(tiles + 5 * from, p)) from++;
   return from;
 }
 
 // Walk until the path ends or leaves the tile.
-INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global uchar *moves)
+INLINE position_t trace_tile(position_t p, tile_moves_t tile, __local shared_t *shared, __global uchar *path)
 {
   while (p.row >= 0 && p.column >= 0 && !p.ended) {
     const int above = p.row / ROWS * ROWS;
-    __global const uint *strip = tile.dirs + word_at(tile, above / R, 0, 0);
+    __global const uint *strip = tile.moves + word_at(tile, above / R, 0, 0);
     while (p.row >= above && p.column >= 0) {
       const int lane = (p.row - above) / R, r = p.row % R;
-      const uint word = strip[((size_t)(p.column + lane) * DIR_WORDS + r / 8) * T + lane];
-      const int move = next_move(word, r, p.last & tile.kept);
+      const uint word = strip[((size_t)(p.column + lane) * MOVE_WORDS + r / 8) * T + lane];
+      const int move = next_move(word, r, p.last & tile.state_mask);
       if (move < 0) {
         p.ended = 1;
         break;
       }
-      moves[p.made++] = move;
+      path[p.made++] = move;
       if (move != 1) p.row--;
       if (move != 2) p.column--;
       p.last = move;
@@ -92,27 +92,27 @@ INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global u
 // A window has the words of some lanes, part after part, each with the columns that the window's
 // diagonals cross its rows in.  A step back in a strip is SLANT columns further on one lane up, so that
 // STEP_LANES lanes of a window lie side by side in memory; work-items load them in this order.
-#define PART_ROWS LEAST(R, 8)
+#define WORD_ROWS LEAST(R, 8)
 #define SLANT (R + 1)
-#define STEP_LANES ((WINDOW_DIAGONALS + PART_ROWS - 1 + SLANT - 1) / SLANT)
-#define COLUMNS_A_PART (STEP_LANES * SLANT)
-#define DIAGONALS (COLUMNS_A_PART - PART_ROWS + 1)
-#define LANE_WORDS (DIR_WORDS * COLUMNS_A_PART)
+#define STEP_LANES ((WINDOW_DIAGONALS + WORD_ROWS - 1 + SLANT - 1) / SLANT)
+#define COLUMNS_A_WORD (STEP_LANES * SLANT)
+#define DIAGONALS (COLUMNS_A_WORD - WORD_ROWS + 1)
+#define LANE_WORDS (MOVE_WORDS * COLUMNS_A_WORD)
 #define LANES MOST(STEP_LANES, WINDOW_WORDS / LANE_WORDS)
 #define HEIGHT (LANES * R)
 #define WORDS (LANES * LANE_WORDS)
 #define LOADS ((WORDS + WALKERS - 1) / WALKERS)  // of a work-item
 #define EACH_LOAD(k) _Pragma("unroll") for (int k = 0; k < LOADS; k++)
-#define BLOCKS ((HEIGHT + 31) / 32)              // of 32 rows
-#define LOOK 2                                   // blocks that are looked at after a path's own
-#define PADDED_WORDS ((BLOCKS * 32 + R - 1) / R * LANE_WORDS)
+#define ROW_GROUPS ((HEIGHT + 31) / 32)              // of 32 rows
+#define LOOKAHEAD 2                                   // blocks that are looked at after a path's own
+#define PADDED_WORDS ((ROW_GROUPS * 32 + R - 1) / R * LANE_WORDS)
 #define STRETCH (2 * HEIGHT + DIAGONALS)         // moves in a window at most: up, and as many to the left
 
 typedef struct { int lane, diagonal; } corner_t;  // a window's first lane and diagonal (column - row) in the tile
 typedef struct {
-  uint window[PADDED_WORDS], stops[(LOOK + BLOCKS) * DIAGONALS], stretch[(STRETCH + 4) / 4];
+  uint window[PADDED_WORDS], stops[(LOOKAHEAD + ROW_GROUPS) * DIAGONALS], stretch[(STRETCH + 4) / 4];
   uchar goes_on[WALKERS];
-  place_t end;
+  position_t end;
   int first;
 } shared_t;
 
@@ -127,46 +127,46 @@ INLINE int first_of(__local int *first, bool have, int number, int none)
   return *first;
 }
 
-INLINE int next_tile(__local shared_t *shared, __global const long *tiles, int from, int count, place_t p)
+INLINE int next_tile(__local shared_t *shared, __global const long *tiles, int from, int count, position_t p)
 {
   int next = count;
   for (; from < count && next == count; from += WALKERS) {
     const int mine = from + (int)get_local_id(0);
-    next = first_of(&shared->first, mine < count && has(tiles + 5 * (size_t)min(mine, count - 1), p), mine, count);
+    next = first_of(&shared->first, mine < count && has_cell(tiles + 5 * (size_t)min(mine, count - 1), p), mine, count);
   }
   return next;
 }
 
-INLINE corner_t corner_around(place_t p)
+INLINE corner_t corner_around(position_t p)
 {
   return (corner_t){p.row / R - LANES + 1, p.column - p.row - DIAGONALS / 2};
 }
 
-INLINE bool in_window(place_t p, corner_t corner)
+INLINE bool in_window(position_t p, corner_t corner)
 {
   const int row = p.row - corner.lane * R, diagonal = p.column - p.row - corner.diagonal;
   return row >= 0 && row < HEIGHT && diagonal >= 0 && diagonal < DIAGONALS;
 }
 
 // The k-th word that this work-item loads: its lane, part and column in the window.
-typedef struct { int lane, part, column; } load_t;
+typedef struct { int lane, word_of_lane, column; } load_t;
 INLINE load_t load_of(int k)
 {
-  const uint at = k * WALKERS + get_local_id(0), turn = at / COLUMNS_A_PART;
+  const uint at = k * WALKERS + get_local_id(0), turn = at / COLUMNS_A_WORD;
   const int aside = at % STEP_LANES, lane = (int)(turn % LANES) - aside;
   return (load_t){lane < 0 ? lane + LANES : lane, turn / LANES, aside * SLANT + (int)(at / STEP_LANES % SLANT)};
 }
 
-INLINE void load_window(uint *words, tile_t tile, corner_t corner)
+INLINE void load_window(uint *words, tile_moves_t tile, corner_t corner)
 {
   EACH_LOAD(k) {
     const load_t load = load_of(k);
     const int lane = corner.lane + load.lane;
-    const int column = corner.diagonal + lane * R + 8 * load.part + load.column;
-    const bool mine = (k + 1) * WALKERS <= WORDS || load.part < DIR_WORDS;
+    const int column = corner.diagonal + lane * R + 8 * load.word_of_lane + load.column;
+    const bool mine = (k + 1) * WALKERS <= WORDS || load.word_of_lane < MOVE_WORDS;
     const bool there = (lane >= 0) & (column >= 0) & (column < tile.columns) & mine;
-    const size_t at = word_at(tile, max(lane, 0), load.part, column);  // no branch: all loads are under
-    const uint word = tile.dirs[there ? at : 0];                      // way at once
+    const size_t at = word_at(tile, max(lane, 0), load.word_of_lane, column);  // no branch: all loads are under
+    const uint word = tile.moves[there ? at : 0];                      // way at once
     words[k] = there ? word : 0;                                      // zeros go nowhere
   }
 }
@@ -175,8 +175,8 @@ INLINE void store_window(__local uint *window, const uint *words)
 {
   EACH_LOAD(k) {
     const load_t load = load_of(k);
-    const int at = (load.lane * DIR_WORDS + load.part) * COLUMNS_A_PART + load.column;
-    if ((k + 1) * WALKERS <= WORDS || load.part < DIR_WORDS) window[at] = words[k];
+    const int at = (load.lane * MOVE_WORDS + load.word_of_lane) * COLUMNS_A_WORD + load.column;
+    if ((k + 1) * WALKERS <= WORDS || load.word_of_lane < MOVE_WORDS) window[at] = words[k];
   }
 }
 
@@ -184,41 +184,42 @@ INLINE void store_window(__local uint *window, const uint *words)
 INLINE uint window_at(uint row, uint diagonal)
 {
   const uint r = row % R;
-  return (row / R * DIR_WORDS + r / 8) * COLUMNS_A_PART + diagonal + r % 8;
+  return (row / R * MOVE_WORDS + r / 8) * COLUMNS_A_WORD + diagonal + r % 8;
 }
 
 // Bit k of a block's word for a diagonal: does a path at H in its row k go another way, or end?  Above
 // the window, LOOK blocks say that it does.
 INLINE void mark_stops(__local uint *stops, __local const uint *window)
 {
-  for (uint at = get_local_id(0); at < BLOCKS * DIAGONALS; at += WALKERS) {
+  for (uint at = get_local_id(0); at < ROW_GROUPS * DIAGONALS; at += WALKERS) {
     const uint first = at / DIAGONALS * 32, diagonal = at % DIAGONALS;
     uint marks = 0;
     _Pragma("unroll") for (int k = 0; k < 32; k++) {
       const uint word = window[window_at(first + k, diagonal)];
       marks |= (uint)((word >> 4 * ((first + k) % R % 8) & 3) != 1) << k;
     }
-    stops[LOOK * DIAGONALS + at] = marks;
+    stops[LOOKAHEAD * DIAGONALS + at] = marks;
   }
-  for (int at = get_local_id(0); at < LOOK * DIAGONALS; at += WALKERS) stops[at] = ~0u;
+  for (int at = get_local_id(0); at < LOOKAHEAD * DIAGONALS; at += WALKERS) stops[at] = ~0u;
 }
 
 // How many diagonal moves a path at H makes, 64 at most, which 32 rows and those above them say.
 INLINE int run_of(__local const uint *stops, uint row)
 {
-  const uint bits = 31 - row % 32, first = stops[LOOK * DIAGONALS], next = stops[DIAGONALS], last = stops[0];
+  const uint bits = 31 - row % 32, first = stops[LOOKAHEAD * DIAGONALS], next = stops[DIAGONALS], last = stops[0];
   const uint high = (((ulong)first << 32 | next) << bits) >> 32, low = (((ulong)next << 32 | last) << bits) >> 32;
   return clz(high) + (clz(low) & ((int)(high != 0) - 1));  // no branch, which loads would wait for
 }
 
 // Walk until the path ends or leaves the window or the tile; stretch has zeros, which diagonal moves are.
-INLINE place_t walk_window(place_t p, corner_t corner, int kept, __local const shared_t *shared, __local uchar *stretch)
+INLINE position_t trace_window(position_t p, corner_t corner, int state_mask, __local const shared_t *shared,
+                               __local uchar *stretch)
 {
   int row = p.row - corner.lane * R, diagonal = p.column - p.row - corner.diagonal, made = 0, move = 0;
   while (row >= 0 && (uint)diagonal < DIAGONALS && move >= 0) {  // no other branch: all loads at once
     const uint word = shared->window[window_at(row, diagonal)];
     const int run = run_of(shared->stops + (uint)row / 32 * DIAGONALS + diagonal, row);
-    move = next_move(word, (uint)row % R, p.last & kept);
+    move = next_move(word, (uint)row % R, p.last & state_mask);
     stretch[made] = max(move, 0);
     made += move == 0 ? run : move > 0;
     row -= move == 0 ? run : move == 2;
@@ -234,20 +235,21 @@ INLINE place_t walk_window(place_t p, corner_t corner, int kept, __local const s
 
 // If asked to, follow a gap to its end, or to the tile's: each work-item looks at one of the cells ahead.
 // (A loop without turns, not a condition around it: PoCL gets barriers in conditions wrong.)
-INLINE place_t follow_gap(bool asked, place_t p, tile_t tile, __local shared_t *shared, __global uchar *moves)
+INLINE position_t follow_gap(bool asked, position_t p, tile_moves_t tile, __local shared_t *shared,
+                             __global uchar *path)
 {
   const int k = get_local_id(0), gap = p.last;
   int run = asked ? WALKERS : 0;
   while (run == WALKERS) {
     const int row = p.row - (gap == 2 ? k : 0), column = p.column - (gap == 1 ? k : 0);
     const bool there = row >= 0 && column >= 0;
-    const uint word = tile.dirs[there ? word_at(tile, row / R, row % R / 8, column) : 0];
-    const bool goes_on = there && next_move(word, row % R, gap & tile.kept) == gap;
+    const uint word = tile.moves[there ? word_at(tile, row / R, row % R / 8, column) : 0];
+    const bool goes_on = there && next_move(word, row % R, gap & tile.state_mask) == gap;
     shared->goes_on[k] = goes_on;
     barrier(CLK_LOCAL_MEM_FENCE);
     const bool may_be_first = !goes_on && (k == 0 || shared->goes_on[k - 1]);  // few: they take turns
     run = first_of(&shared->first, may_be_first, k, WALKERS);
-    if (k < run) moves[p.made + k] = gap;
+    if (k < run) path[p.made + k] = gap;
     p.made += run;
     p.row -= gap == 2 ? run : 0;
     p.column -= gap == 1 ? run : 0;
@@ -256,16 +258,16 @@ INLINE place_t follow_gap(bool asked, place_t p, tile_t tile, __local shared_t *
 }
 
 // Walk until the path ends or leaves the tile.
-INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global uchar *moves)
+INLINE position_t trace_tile(position_t p, tile_moves_t tile, __local shared_t *shared, __global uchar *path)
 {
   __local uchar *stretch = (__local uchar *)shared->stretch;
   corner_t ahead = corner_around(p);
   uint words[LOADS];
   bool loaded = false;
   while (p.row >= 0 && p.column >= 0 && !p.ended) {
-    const bool lost = !loaded || !in_window(p, ahead);
-    p = follow_gap(lost && p.last, p, tile, shared, moves);
-    if (lost) {
+    const bool missed = !loaded || !in_window(p, ahead);
+    p = follow_gap(missed && p.last, p, tile, shared, path);
+    if (missed) {
       ahead = corner_around(p);
       load_window(words, tile, ahead);
     }
@@ -278,10 +280,10 @@ INLINE place_t walk(place_t p, tile_t tile, __local shared_t *shared, __global u
     for (int k = get_local_id(0); k < (STRETCH + 4) / 4; k += WALKERS) shared->stretch[k] = 0;
     mark_stops(shared->stops, shared->window);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (get_local_id(0) == 0) shared->end = walk_window(p, corner, tile.kept, shared, stretch);
+    if (get_local_id(0) == 0) shared->end = trace_window(p, corner, tile.state_mask, shared, stretch);
     barrier(CLK_LOCAL_MEM_FENCE);
-    const place_t end = shared->end;
-    for (int k = get_local_id(0); k < end.made - p.made; k += WALKERS) moves[p.made + k] = stretch[k];
+    const position_t end = shared->end;
+    for (int k = get_local_id(0); k < end.made - p.made; k += WALKERS) path[p.made + k] = stretch[k];
     p = end;
   }
   return p;
@@ -293,18 +295,18 @@ trace(__global const uint *restrict dirs, __global const long *restrict tiles, i
       int state, int linear, __global int *restrict found)
 {
   __global int *entries = found + 6;
-  __global uchar *moves = (__global uchar *)(entries + 4 * (size_t)count);
+  __global uchar *path = (__global uchar *)(entries + 4 * (size_t)count);
   __local shared_t shared;
-  place_t p = {row, column, linear ? 0 : state, 0, 0};
+  position_t p = {row, column, linear ? 0 : state, 0, 0};
   int index = next_tile(&shared, tiles, 0, count, p), stopped = count;
   while (index < count) {
     __global const long *of = tiles + 5 * (size_t)index;
     const int above = (int)of[0] + 1, before = (int)of[1] + 1;
-    const tile_t tile = {dirs + of[4], (int)of[3], linear ? 0 : 3};
+    const tile_moves_t tile = {dirs + of[4], (int)of[3], linear ? 0 : 3};
     if (get_local_id(0) == 0) vstore4((int4)(p.row, p.column, linear ? 0 : p.last, p.made), index, entries);
     p.row -= above;
     p.column -= before;
-    p = walk(p, tile, &shared, moves);
+    p = trace_tile(p, tile, &shared, path);
     p.row += above;
     p.column += before;
     if (p.ended) stopped = index;

@@ -13,19 +13,19 @@
 // pairs, pair_places: where BLOCKED, when lanes meet blocked pairs, those of strip s from place s on (as
 // pysw_cl.planning.geometry.Grid.blocked_steps says).
 
-#define LATE_ROOM(chunk) (LATE_WORDS + 2 * (R + 1) * T + 2 * (chunk))
+#define ARGMAX_SCRATCH(chunk) (ARGMAX_WORDS + 2 * (R + 1) * T + 2 * (chunk))
 
 typedef struct {
   __global const uchar *query, *target;
   __global const int *left_h, *left_x;
   __global int *right_h, *right_x, *bus;
   int m, n, stride, strips, tap_lane, tap_r, right, target_pad, open, extend, capacity;
-  __global int *hits, *late;
+  __global int *hits, *argmax_scratch;
   __global const uchar *letters;
   int chunk, highest, depth, limit8, rows_after, columns_after;
   __global char *profiles;
   int profile_bytes;
-  given_t given;
+  scoring_t scoring;
   __global const int *lines, *columns;
   int column_count, apart;
   __global int *crossed;
@@ -51,58 +51,58 @@ INLINE outlet_t outlet(const tile_t *t, int strip)
   return out;
 }
 
-INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *stage, __local int *scratch)
+INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *stage, __local int *scratch)
 {
-  walk_t w;
-  w.query = t->query;
-  w.target = t->target;
-  w.letters = t->letters;
-  w.left_h = t->left_h;
-  w.left_x = t->left_x;
-  w.right_h = t->right_h;
-  w.right_x = t->right_x;
-  w.right = t->right;
-  w.top_h = line_of(t, strip);
-  w.top_x = w.top_h + t->stride;
-  w.out = outlet(t, strip);
-  w.out_before = w.out;
-  w.m = t->m;
-  w.n = t->n;
-  w.enter = strip < t->strips ? strip : -1;
-  w.leave = -1;
-  w.leave_at = 0;
-  w.above = w.own = 0;
-  w.target_pad = t->target_pad;
-  w.open = t->open;
-  w.extend = t->extend;
-  w.chunk = t->chunk;
-  w.highest = t->highest;
-  w.rows_after = t->rows_after;
-  w.columns_after = t->columns_after;
-  w.apart = t->apart;
-  w.depth = t->depth;
-  w.limit8 = t->limit8;
-  w.stage = stage;
-  w.profile = t->profiles + (size_t)group * t->profile_bytes;
-  w.late = t->late + (size_t)group * LATE_ROOM(t->chunk);
-  w.dirs = 0;
-  w.hits = t->hits;
-  w.capacity = t->capacity;
-  w.gap = gap_of(t->open, t->extend);
-  w.given = t->given;
-  w.scores = scores_of(t->given, w.profile);
-  w.scratch = scratch;
-  w.columns = t->columns;
-  w.column_count = t->column_count;
-  w.caught = w.caught_end = 0;
-  w.crossed = t->crossed;
-  w.padded_rows = t->strips * ROWS;
+  sweep_t sw;
+  sw.query = t->query;
+  sw.target = t->target;
+  sw.letters = t->letters;
+  sw.left_h = t->left_h;
+  sw.left_x = t->left_x;
+  sw.right_h = t->right_h;
+  sw.right_x = t->right_x;
+  sw.right = t->right;
+  sw.top_h = line_of(t, strip);
+  sw.top_x = sw.top_h + t->stride;
+  sw.out = outlet(t, strip);
+  sw.out_before = sw.out;
+  sw.m = t->m;
+  sw.n = t->n;
+  sw.enter = strip < t->strips ? strip : -1;
+  sw.leave = -1;
+  sw.leave_at = 0;
+  sw.progress_above = sw.progress_own = 0;
+  sw.target_pad = t->target_pad;
+  sw.open = t->open;
+  sw.extend = t->extend;
+  sw.chunk = t->chunk;
+  sw.highest = t->highest;
+  sw.rows_after = t->rows_after;
+  sw.columns_after = t->columns_after;
+  sw.apart = t->apart;
+  sw.depth = t->depth;
+  sw.limit8 = t->limit8;
+  sw.stage = stage;
+  sw.profile = t->profiles + (size_t)group * t->profile_bytes;
+  sw.argmax_scratch = t->argmax_scratch + (size_t)group * ARGMAX_SCRATCH(t->chunk);
+  sw.moves = 0;
+  sw.hits = t->hits;
+  sw.capacity = t->capacity;
+  sw.gap = gap_of(t->open, t->extend);
+  sw.scoring = t->scoring;
+  sw.scores = scores_of(t->scoring, sw.profile);
+  sw.scratch = scratch;
+  sw.columns = t->columns;
+  sw.column_count = t->column_count;
+  sw.crossing = sw.crossing_end = 0;
+  sw.crossed = t->crossed;
+  sw.padded_rows = t->strips * ROWS;
 #if BLOCKED
-  w.pairs = t->pairs + 2 * (size_t)t->pair_places[strip];
-  w.pair_count = t->pair_places[strip + 1] - t->pair_places[strip];
-  w.pair_score = t->pair_score;
+  sw.pairs = t->pairs + 2 * (size_t)t->pair_places[strip];
+  sw.pair_count = t->pair_places[strip + 1] - t->pair_places[strip];
+  sw.pair_score = t->pair_score;
 #endif
-  return w;
+  return sw;
 }
 
 #define TILE_ARGS \
@@ -116,14 +116,14 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
   int column_count, __global int *restrict crossed
 #define TILE_INIT \
   {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, right, target_pad, \
-   gap_open, gap_extend, capacity, hits, late, letters, chunk, highest, depth, limit8, rows_after, columns_after, profiles, PROFILE_BYTES, SCORE_GIVEN, \
-   lines, columns, column_count, 0, crossed BLOCKED_GIVEN}
+   gap_open, gap_extend, capacity, hits, late, letters, chunk, highest, depth, limit8, rows_after, columns_after, profiles, PROFILE_BYTES, SCORE_INIT, \
+   lines, columns, column_count, 0, crossed BLOCKED_INIT}
 #if BLOCKED
 #define BLOCKED_ARGS , __global const int *restrict pairs, __global const int *restrict pair_places, int pair_score
-#define BLOCKED_GIVEN , pairs, pair_places, pair_score
+#define BLOCKED_INIT , pairs, pair_places, pair_score
 #else
 #define BLOCKED_ARGS
-#define BLOCKED_GIVEN
+#define BLOCKED_INIT
 #endif
 #if !defined(GROUP_SIZE) && GROUP == 1 && !AUTO_VECTORS
 #define GROUP_SIZE __attribute__((intel_vec_len_hint(1), reqd_work_group_size(1, 1, 1)))
@@ -144,19 +144,19 @@ INLINE walk_t walk_of(const tile_t *t, int strip, int group, STAGE_SPACE int *st
 INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *said)
 {
   __global int *start = t.bus;
-  t.m = lanes_share(scratch, (int)said[0]);
-  t.n = lanes_share(scratch, (int)said[1]);
+  t.m = lanes_broadcast(scratch, (int)said[0]);
+  t.n = lanes_broadcast(scratch, (int)said[1]);
   t.strips = t.m / ROWS;
   t.query += said[2];
   t.target += said[3];
   t.letters += said[11];
   t.apart = (int)said[12];
   t.bus = start + said[4];
-  t.stride = lanes_share(scratch, (int)said[5]);
+  t.stride = lanes_broadcast(scratch, (int)said[5]);
   t.left_h = start + said[6];
   t.left_x = t.left_h + t.m + 1;
   t.crossed = start + said[7];
-  t.column_count = lanes_share(scratch, (int)said[8]);
+  t.column_count = lanes_broadcast(scratch, (int)said[8]);
   return t;
 }
 #else
@@ -186,7 +186,7 @@ INLINE int next_ticket(__local int *scratch, volatile __global int *ticket, vola
     while (mine == 0) mine = slot[1];
     atomic_inc(slot + 2);
   }
-  return lanes_share(scratch, mine) - 1;
+  return lanes_broadcast(scratch, mine) - 1;
 }
 #else
 #define SLOTS(name) __local int *name = 0
@@ -194,7 +194,7 @@ INLINE int next_ticket(__local int *scratch, volatile __global int *ticket, vola
 {
   int mine = 0;
   if (LEADER) mine = atomic_inc(ticket);
-  return lanes_share(scratch, mine);
+  return lanes_broadcast(scratch, mine);
 }
 #endif
 
@@ -207,7 +207,7 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 {
   LANES_LOCAL(scratch);
   SLOTS(slots);
-  STAGE_OF_GROUP(stage, stages, WALKER, chunk);
+  STAGE_OF_GROUP(stage, stages, STRIP_GROUP_ID, chunk);
 #if MANY
   const tile_t all = TILE_INIT;
   volatile __global int *const known_of = known, *const progress_of = progress;
@@ -216,9 +216,9 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
   const tile_t tile = TILE_INIT;
   const int tickets = (strips + WARPS - 1) / WARPS;
 #endif
-  __global int *my_record = record + RECORD_WORDS * WALKER;
+  __global int *my_record = record + RECORD_WORDS * STRIP_GROUP_ID;
   best_t best = best_load(my_record);
-  __global int *mine = state + (size_t)WALKER * STATE_WORDS * T;
+  __global int *mine = state + (size_t)STRIP_GROUP_ID * STATE_WORDS * T;
 
   for (int round = 0, taken; (taken = next_ticket(scratch, ticket, slots, round)) < tickets; round++) {
 #if MANY
@@ -237,34 +237,34 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 #if MANY || WARPS > 1
     if (strip >= tile.strips) continue;
 #endif
-    walk_t w = walk_of(&tile, strip, WALKER, stage, scratch);
-    w.leave = strip;
-    w.leave_at = n;
+    sweep_t sw = sweep_of(&tile, strip, STRIP_GROUP_ID, stage, scratch);
+    sw.leave = strip;
+    sw.leave_at = n;
 #if DIRS
-    w.dirs = dirs + (size_t)strip * (n + T) * DIR_WORDS * T;
+    sw.moves = dirs + (size_t)strip * (n + T) * MOVE_WORDS * T;
 #if MANY
-    w.dirs += said[10];
+    sw.moves += said[10];
 #endif
 #endif
-    w.above = strip > 0 ? progress + strip - 1 : before + before_at;
-    w.own = progress + strip;
-    strip_begin(mine, &w);
-    profile_begin(w.profile, w.given, w.query + (size_t)strip * ROWS);
+    sw.progress_above = strip > 0 ? progress + strip - 1 : before + before_at;
+    sw.progress_own = progress + strip;
+    strip_begin(mine, &sw);
+    profile_begin(sw.profile, sw.scoring, sw.query + (size_t)strip * ROWS);
     lanes_sync();
 
     int seen = -T;
     for (int from = 0, limit = 0;;) {
       const bool ends = from >= n + T;
-      if (from == limit && !ends) limit = columns_from(&w, from, n + T);
+      if (from == limit && !ends) limit = columns_from(&sw, from, n + T);
 #if NARROW
-      if (ends ? best.owes : pays(&w, &best, min(block_end(&w, from, limit), n), seen)) {
-        narrow_pay16(mine, &w);  // (one call: each is another copy of the code)
-        best.owes = false;
+      if (ends ? best.columns_deferred : columns_due(&sw, &best, min(block_end(&sw, from, limit), n), seen)) {
+        narrow_deferred_columns16(mine, &sw);  // (one call: each is another copy of the code)
+        best.columns_deferred = false;
       }
 #endif
       if (ends) break;
 #if PRUNE
-      const int pruned = prune_blocks(mine, &w, from, limit, &seen, known, &best);
+      const int pruned = prune_blocks(mine, &sw, from, limit, &seen, known, &best);
       if (pruned > from) {
         from = pruned;
         continue;
@@ -272,28 +272,29 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 #endif
 #if NARROW
       const int before = from;
-      from = walk_narrow(mine, &w, from, limit, &seen, known, &best);
+      from = sweep_narrow(mine, &sw, from, limit, &seen, known, &best);
       if (from > before) continue;
 #endif
-      const int to = block_end(&w, from, limit);
-      wait_for(&w, min(to, n), &seen);
-      walk_wide(mine, &w, from, to, from < T || from >= n || tapped(&w) || catches(&w), known, &best);
-      publish(&w, to);
+      const int to = block_end(&sw, from, limit);
+      wait_for(&sw, min(to, n), &seen);
+      sweep_wide(mine, &sw, from, to, from < T || from >= n || outlet_elsewhere(&sw) || crosses(&sw), known, &best);
+      publish(&sw, to);
       from = to;
     }
   }
-#if LATE
-  const late_t block = *(__global const late_t *)(late + (size_t)WALKER * LATE_ROOM(chunk));
-  if (best.late != NEG && best.late >= lanes_share(scratch, *known)) {
-    const walk_t w = walk_of(&tile, block.strip, WALKER, stage, scratch);
-    strip_begin(mine, &w);
-    profile_begin(w.profile, w.given, query + (size_t)block.strip * ROWS);
+#if DEFERRED_ARGMAX
+  const deferred_argmax_t block =
+    *(__global const deferred_argmax_t *)(late + (size_t)STRIP_GROUP_ID * ARGMAX_SCRATCH(chunk));
+  if (best.deferred_top != NEG && best.deferred_top >= lanes_broadcast(scratch, *known)) {
+    const sweep_t sw = sweep_of(&tile, block.strip, STRIP_GROUP_ID, stage, scratch);
+    strip_begin(mine, &sw);
+    profile_begin(sw.profile, sw.scoring, query + (size_t)block.strip * ROWS);
     lanes_sync();
 #if NARROW & 8
-    if (block.width == 8) narrow_late8(mine, &w, block, &best);
+    if (block.width == 8) narrow_deferred_argmax8(mine, &sw, block, &best);
     else
 #endif
-    narrow_late16(mine, &w, block, &best);
+    narrow_deferred_argmax16(mine, &sw, block, &best);
   }
 #endif
   best_store(my_record, best);
@@ -309,15 +310,15 @@ __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_
                                              SCORE_ARGS BLOCKED_ARGS)
 {
   LANES_LOCAL(scratch);
-  const int block = first_block + WALKER, strip = diagonal - block;
+  const int block = first_block + STRIP_GROUP_ID, strip = diagonal - block;
   STAGE_OF_GROUP(stage, stages, block, chunk);
   const tile_t tile = TILE_INIT;
   const int start = (int)((long)block * n / blocks), end = (int)((long)(block + 1) * n / blocks);
-  walk_t w = walk_of(&tile, strip, block, stage, scratch);
+  sweep_t sw = sweep_of(&tile, strip, block, stage, scratch);
   const bool drains = block == 0 && strip >= blocks && phase == 0;
   if (drains) {
-    w.leave = strip - blocks;
-    w.out_before = outlet(&tile, strip - blocks);
+    sw.leave = strip - blocks;
+    sw.out_before = outlet(&tile, strip - blocks);
   }
 
   __global int *mine = state + (size_t)(strip % blocks) * STATE_WORDS * T;
@@ -332,21 +333,21 @@ __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_
   __global int *my_record = record + RECORD_WORDS * block;
   best_t best = best_load(my_record);
   const int from = phase ? start + T : start, to = phase ? end : start + T;
-  if (strip < strips) profile_begin(w.profile, w.given, query + (size_t)strip * ROWS);
+  if (strip < strips) profile_begin(sw.profile, sw.scoring, query + (size_t)strip * ROWS);
   lanes_sync();
-  const bool owing = block == 0 && phase == 0;
+  const bool delegated = block == 0 && phase == 0;
   int seen = INT_MAX;
   for (int at = from; at < to;) {
     const int before = at;
 #if PRUNE
-    if (!owing) at = prune_blocks(mine, &w, at, to, &seen, known, &best);
+    if (!delegated) at = prune_blocks(mine, &sw, at, to, &seen, known, &best);
 #endif
 #if NARROW
-    if (!owing && at == before) at = walk_narrow(mine, &w, at, to, &seen, known, &best);
+    if (!delegated && at == before) at = sweep_narrow(mine, &sw, at, to, &seen, known, &best);
 #endif
     if (at > before) continue;
     const int end = min(at + chunk, to);
-    walk_wide(mine, &w, at, end, owing || tapped(&w), known, &best);
+    sweep_wide(mine, &sw, at, end, delegated || outlet_elsewhere(&sw), known, &best);
     lanes_sync();
     at = end;
   }

@@ -284,6 +284,6 @@ def test_lane_files_have_the_same_names() -> None:
     inner = {"bytes_t", "words_t"}
     assert names("vector") - inner == names("scalar")
     for file in ("compare", "look", "profile"):
-        assert {"subs_row", "subs_block", "SCORE_ARGS", "SCORE_GIVEN", "PROFILE_BYTES"} <= names(
+        assert {"subs_row", "subs_panel", "SCORE_ARGS", "SCORE_INIT", "PROFILE_BYTES"} <= names(
             file
         )

@@ -174,7 +174,7 @@ class ScheduleTile:
         return int(self.line(w.enter)[j])
 
     def take_portion(self, w: StripSweep, start: int, end: int, count: bool) -> None:
-        """stage_take: what enters in steps [start, end)."""
+        """stage_load: what enters in steps [start, end)."""
         assert w.portion is not None
         if len(w.portion) < end - start:
             raise self.fault(w, start, f"a block of {end - start} steps has no room")
@@ -282,8 +282,8 @@ class ScheduleTile:
     def sweep_carefully(
         self, s: Lanes, w: StripSweep, start: int, end: int, count: bool
     ) -> Iterator[None]:
-        """Steps in which lanes may enter or leave: walk_carefully() of cl/strip.clh, and the masked
-        steps of cl/narrow.clh, whose portion of the bus takes what leaves the last lane."""
+        """Steps in which lanes may enter or leave: sweep_carefully() of cl/strip.clh, and the
+        masked steps of cl/narrow.clh, whose portion of the bus takes what leaves the last lane."""
         n = self.grid.n
         for j in range(start, end):
             self.leave(s, w, j, count)
