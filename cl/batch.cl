@@ -1,14 +1,18 @@
-// Many pairs, one a lane: each lane walks its own matrix in blocks of R target columns, whose H and F
-// stay in registers while the query's rows go by.  What a block leaves for the next one, H and E of
-// every row, lies in the work-group's room.
+// A pair batch: many pairs, one in each lane.  Each lane sweeps its own matrix in panels of R target columns.  H and F
+// of a panel's columns stay in registers while the sweep goes down the query's rows.  H and E of every row, which the
+// next panel needs, are in the work-group's scratch.
 //
-// WANT 2 carries matches and columns of the canonical path forward: its choices depend on the exact
-// values of one cell only, so what H, E and F of a cell inherit is known when they are.  DIRS stores
-// them instead, for batch_walk.cl.
+// WANT 2 also carries two counts of the canonical path forward: matches and columns.  The path's choices at a cell
+// depend only on exact values of that cell, so the counts that H, E and F of a cell inherit are known as soon as
+// these are.  DIRS stores the choices as moves instead, for batch_walk.cl.
+// Needs: base.clh, pairs/base.clh, a lanes file and a score file of pairs/, recurrence.clh, pairs/room.clh,
+// pairs/end.clh.  Reads R, LOCAL, WANT, DIRS, WIDTH.
 //
-// pairs: first query letter, query length, first target letter, target length.  results, each for all
-// pairs: score, query end, target end, matches, columns, whether a letter is outside the alphabet.
-// places, for each group: its first row of moves (a row is R cells of each lane), rows of a block.
+// Arguments:
+//   pairs: per pair its first query letter, query length, first target letter, target length.
+//   results: for all pairs the score, then for all the query end, target end, matches, columns, and whether a letter
+//     is outside the alphabet.
+//   places: per group of pairs its first row of moves (a row is R cells of each lane), and the rows of a panel.
 
 #define CELLS_A_WORD ((int)sizeof(el) * 2)  // of moves
 #define WORDS (R / CELLS_A_WORD)
@@ -29,7 +33,7 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
   const scratch_t scratch = scratch_of(rooms + (size_t)get_group_id(0) * room_size, most_m, most_n);
   const gap_t gap = gap_of(gap_open, gap_extend);
   const lv low = lv_splat(floor);
-  // what a gap's score must reach, below H, to go on: linear gaps have no state
+  // A gap is extended if E or F is at least H - stay.  With linear gaps none is: they have no state.
   const lv stay = lv_splat(gap_open ? gap_open : -1);
   subs_t subs = SCORE_INIT;
 
@@ -77,12 +81,14 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
 #else
     const lx ms = lx_load(scratch.m), ns = lx_load(scratch.n);
     end.best = lv_splat(LOWEST);
-    // the best may be a cell of the border
+    // The path may end at a cell of the border.
     const lx top = lx_splat(ends & LEAD_QUERY ? 0 : -1), left = lx_splat(ends & LEAD_TARGET ? 0 : -1);
     if (ends & TRAIL_TARGET)
-      endpoint_offer(&end, lx_eq(ns, ns), top & -(ns * lx_splat(gap_extend) + lx_splat(gap_open)), lx_splat(0), top & ns, lx_splat(0), ns);
+      endpoint_offer(&end, lx_eq(ns, ns), top & -(ns * lx_splat(gap_extend) + lx_splat(gap_open)), lx_splat(0),
+                     top & ns, lx_splat(0), ns);
     if (ends & TRAIL_QUERY)
-      endpoint_offer(&end, lx_eq(ms, ms), left & -(ms * lx_splat(gap_extend) + lx_splat(gap_open)), lx_splat(0), left & ms, ms, lx_splat(0));
+      endpoint_offer(&end, lx_eq(ms, ms), left & -(ms * lx_splat(gap_extend) + lx_splat(gap_open)), lx_splat(0),
+                     left & ms, ms, lx_splat(0));
 #endif
 
     for (int panel = 0; panel < panels; panel++) {
@@ -129,7 +135,7 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
 #if WANT == 2 || DIRS
           const lv e_here = e, f_here = f[r];
 #endif
-          // E of a row is what one cell waits for the other on: it comes last
+          // A row's cells depend on each other by E, so E is the last operand: it is needed last.
           const lv h = compute_cell(diagonal, scores[r], gap, low, &f[r], &e);
           row.h[r] = h;
           diagonal = up[r];
@@ -158,8 +164,8 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
           row.length[r] = length_up[r] = length;
 #endif
 #if DIRS
-          // as in strip.clh: 2 bits where H comes from (0 floor, 1 diagonal, 2 E, 3 F), 1 bit each:
-          // E, F goes on
+          // 4 bits, as in strip.clh: 2 for where H comes from (0 floor, 1 diagonal, 2 E, 3 F), 1 each for whether E,
+          // F are extended.
           const int shift = 4 * (r % CELLS_A_WORD);
           lv move = lv_select(not_f, lv_select(not_e, lv_splat(1 << shift), lv_splat(2 << shift)),
                               lv_splat(3 << shift));
@@ -201,7 +207,7 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       }
     }
 
-    // through the room, to have each lane's value
+    // Each lane's value is read back from the scratch.
     lv_store(scratch.h, end.best);
     lx_store(scratch.m, end.row);
     lx_store(scratch.n, end.column);

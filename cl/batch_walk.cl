@@ -1,7 +1,7 @@
-// The backward walk of a batch, one pair a work-item, over the moves that batch.cl stored: the same
-// rule as in trace.cl.  The CIGAR is written backward, too, into the end of the pair's place, which
-// has two bytes for each letter: a run of k columns takes at most 2 k.  The score is added up
-// on the way, from the letters.
+// The traceback of a pair batch, one pair a work-item, over the moves that batch.cl stored, by the rule of trace.cl.
+// The CIGAR is written backward, too, from the end of the pair's place on.  The place has two bytes per letter, because
+// a run of k columns takes at most 2 k bytes.  The path's score is added up on the way, from the letters.
+// Needs: base.clh, pairs/base.clh.  Reads WIDTH, R, LOCAL, TEXT.
 
 #if WIDTH == 8
 typedef uchar word_t;
@@ -20,7 +20,7 @@ typedef uint word_t;
 #define QUERY 2
 
 typedef struct {
-  __global uchar *at;  // the first byte written
+  __global uchar *at;  // the first byte of what is written so far
   int run;
   uchar op;
 } cigar_t;
@@ -53,7 +53,7 @@ batch_walk(__global const uchar *restrict text, __global const uchar *restrict c
     const int4 pair = pairs[p];
     const int2 place = places[p / lanes];
     int row = results[all + p], column = results[2 * all + p], state = 0, score = 0, equal = 0, length = 0;
-    bool ended = row > pair.y || column > pair.w;  // of a lane that is too narrow
+    bool ended = row > pair.y || column > pair.w;  // the end that a lane too narrow for the score reports
     cigar_t cigar = {cigars + cigar_at[p + 1], 0, 0};
     while (row > 0 && column > 0 && !ended) {
       const int r = (column - 1) % R;

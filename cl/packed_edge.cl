@@ -1,15 +1,16 @@
-// Edges that stay on the device in less than half of their size: blocks of CELLS cells, each a base, the
-// lowest H, and for each cell what its H is above it, in 16 bits (pruned blocks leave steps of more than 255),
-// and its X below H, in 8.  A block that they do not hold is stored as it is in one of `room` raw blocks, and
-// its base says in which.
+// Compressed edges: edges that stay on the device in less than half of their size.  Cells are stored in groups of
+// CELLS.  A group has a base, its lowest H.  Each cell has H - base in 16 bits (because pruned blocks leave steps of
+// more than 255) and H - X in 8 bits.  A group that does not fit is stored raw, in one of `room` raw groups, and its
+// base then says in which.
 //
-// `packed` holds, in 32-bit numbers: HEAD, the first of them how many raw blocks were asked for; bases,
-// their number rounded up to whole vectors; 8 a block with the 16 bits of H; 4 a block with the bytes of X;
-// raw blocks, each CELLS H, then CELLS X.
+// A compressed edge is, in 32-bit words: HEAD words, the first of which counts the raw groups asked for; the bases,
+// rounded up to whole vectors; 8 words per group with H - base; 4 words per group with H - X; the raw groups, each
+// CELLS H, then CELLS X.
+// Needs: base.clh.  Reads no macro.
 
 #define CELLS 16
 #define HEAD 16
-#define RAW (INT_MIN + (1 << 27))  // a base below this is INT_MIN and the number of a raw block
+#define RAW (INT_MIN + (1 << 27))  // a base below this is INT_MIN + the number of a raw group
 #define UNREACHABLE (-(1 << 30))   // pysw_cl.tiles.tile.REACH
 
 INLINE size_t shorts_at(int blocks)
@@ -27,8 +28,8 @@ INLINE size_t raw_at(int blocks, int number)
   return bytes_at(blocks) + (size_t)4 * blocks + (size_t)2 * CELLS * number;
 }
 
-// The cells of a block, four in a vector: vectors of 16 numbers that are handed to a function make PoCL
-// end the process where the processor it builds for has none so long.
+// H or X of a group, four in a vector.  (Passing vectors of 16 numbers to a function aborts the process under PoCL
+// on processors that have no vectors so long.)
 typedef struct { int4 v[CELLS / 4]; } cells_t;
 #define EACH_FOUR(k) _Pragma("unroll") for (int k = 0; k < CELLS / 4; k++)
 
@@ -38,7 +39,7 @@ INLINE int lowest(cells_t c)
   return min(min(four.x, four.y), min(four.z, four.w));
 }
 
-// Is each of a less the one of b, read without sign, below `limit`, a power of two?
+// Is a - b, as an unsigned number, below `limit` for every cell?  `limit` is a power of two.
 INLINE bool differ_by_less(cells_t a, cells_t b, uint limit)
 {
   uint4 all = 0;
@@ -53,7 +54,7 @@ INLINE cells_t all_cells(int value)
   return c;
 }
 
-// `count` numbers, at most CELLS; the last of them instead of those that follow.
+// `count` numbers, at most CELLS; if fewer, the last one is repeated.
 INLINE cells_t cells_of(__global const int *from, int count)
 {
   cells_t c;
@@ -65,8 +66,9 @@ INLINE cells_t cells_of(__global const int *from, int count)
   return c;
 }
 
-// `count` cells, whose H and X lie in `source` from places `h_at` and `x_at` on, as those from block `first`
-// on; `again`: that block was packed before, with fewer cells; `lost`: unreachable cells may have drifted.
+// Compresses `count` cells, whose H and X are in `source` from places h_at and x_at on, as the groups from `first` on.
+// again: the first group was compressed before, with fewer cells.  lost: unreachable cells may have drifted from
+// the sentinel, and become the sentinel again.
 __kernel void pack_edge(__global int *restrict packed, int blocks, int room, int first, int again,
                         int count, int lost, __global const int *restrict source, long h_at, long x_at)
 {
@@ -99,8 +101,8 @@ __kernel void pack_edge(__global int *restrict packed, int blocks, int room, int
   }
 }
 
-// Every stride-th of the cells from `first` on, `count` of them: H to places from `h_at` on; X, if `gaps`,
-// to places from `x_at` on.
+// Expands `count` cells: every stride-th one from cell `first` on.  H goes to places from h_at on, and X, if `gaps`,
+// to places from x_at on.
 __kernel void unpack_edge(__global const int *restrict packed, int blocks, int first, int stride, int count,
                           int gaps, __global int *restrict to, long h_at, long x_at)
 {

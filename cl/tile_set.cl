@@ -1,9 +1,11 @@
-// Tiles side by side (wavefront.cl, MANY), numbers of a tile and places as there: their edges, from what
-// was kept of the tiles that they lie in, and where a path may cross what they keep.
+// Edges of a tile batch (wavefront.cl, MANY; a tile's descriptor and places as there).  take_edges() copies the edges
+// of tiles from the special rows and columns of the larger tiles that they lie in.  find_peaks() looks for the
+// places where a path may cross the special rows and columns of tiles.
+// Needs: base.clh.  Reads LOCAL, PARTS, FINDERS.
 
 #define TILE_WORDS 13
-#define TOP_LINE 2      // of a tile's bus: its top edge
-#define SOURCE_WORDS 5  // of a tile: where its top H and X, its left H and X and its corner are
+#define TOP_LINE 2      // the line of a tile's bus that is its top edge
+#define SOURCE_WORDS 5  // per tile: the places of its top H and X, of its left H and X, and of its corner
 #define UNREACHABLE (-(1 << 30))  // pysw_cl.tiles.tile.REACH
 #ifndef PARTS           // work-groups that copy the edges of one tile
 #define PARTS 16
@@ -12,7 +14,9 @@
 #define FINDERS 128
 #endif
 
-INLINE void copy_edge(__global int *h, __global int *x, __global const int *from_h, __global const int *from_x, int count)
+// Copies `count` cells of an edge; an unreachable one becomes the sentinel again.
+INLINE void copy_edge(__global int *h, __global int *x, __global const int *from_h, __global const int *from_x,
+                      int count)
 {
   const int step = PARTS * get_local_size(0);
   for (int k = get_group_id(0) % PARTS * get_local_size(0) + get_local_id(0); k < count; k += step) {
@@ -23,7 +27,7 @@ INLINE void copy_edge(__global int *h, __global int *x, __global const int *from
   }
 }
 
-// The edges of tiles of one set, in `to`, from those of the set that they lie in.
+// Copies the edges of the tiles of one batch, in `to`, from the batch in `from` whose tiles they lie in.
 __kernel void take_edges(__global const int *restrict from, __global int *restrict to,
                          __global const long *restrict tiles, __global const long *restrict sources)
 {
@@ -36,9 +40,8 @@ __kernel void take_edges(__global const int *restrict from, __global int *restri
   if (get_group_id(0) % PARTS == 0 && get_local_id(0) == 0) left[0] = from[source[4]];
 }
 
-// For the cell (a, b) of each tile's kept rows and columns, along its top and along its left edge:
-// the most that a path through there can score at the tile's last corner, after how many cells of the edge
-// that is, and H there.
+// The special rows and columns cut a tile into cells (a, b).  For the top edge and the left edge of each: the highest
+// score that a path through the edge can have at the tile's last corner, the cell of the edge where, and its H.
 __kernel __attribute__((reqd_work_group_size(FINDERS, 1, 1)))
 void find_peaks(__global const int *restrict kept, __global const long *restrict tiles, int row_step, int column_step,
                 int rows, int columns, int match, int extend, __global int *restrict peaks)

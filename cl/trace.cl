@@ -1,49 +1,54 @@
-// The backward walk over the stored moves of tiles, by one work-group: at H take F if it explains
-// the value, else E, else the diagonal; inside a gap go on while that explains the value.
+// The traceback of a path over the stored moves of tiles, by one work-group.  At H the path takes F if F explains
+// the value, else E, else the diagonal.  Inside a gap it extends the gap while that explains the value.
+// Needs: base.clh.  Reads T, R (of the sweep that stored the moves), WALKERS, WINDOW_DIAGONALS, WINDOW_WORDS.
 //
-// tiles: for each tile its upper left corner (its cells begin a row below and a column after it), its
-// rows and columns, and the place of its moves in `dirs`, in words.  (row, column) is the cell the walk
-// starts from, numbered as the corners are; state 0: at H, 1: a gap that consumes target leaves the
-// cell, 2: a gap that consumes query.  The walk starts in the first tile that has the cell; where it leaves
-// a tile, it goes on in the next one in the list that has the cell it comes to.  linear: a gap of k
-// costs k gaps of 1, there is no state inside a gap.  found: row, column, state, ended, moves made, the
-// tile where the path ended or else `count`; then the moves, a byte each.
+// Arguments:
+//   tiles, count: per tile its upper left corner (its cells begin a row below and a column after it), its rows, its
+//     columns, and the place of its moves in `dirs`, in words.
+//   row, column: the cell from which the traceback starts, numbered as the corners are.
+//   state: 0 at H; 1 if a gap that consumes target leaves the cell; 2 if a gap that consumes query does.
+//   linear: the gap opening costs nothing, so there is no state inside a gap.
+//   found: row, column, state, whether the path ended, moves made, the tile where it ended or else `count`; then per
+//     tile the (row, column, state, moves made) with which the path came there; then the path's moves, a byte each.
+// The traceback starts in the first tile that has the cell.  Where the path leaves a tile, it goes on in the next tile
+// of the list that has the cell it comes to.
 //
-// Each move says where the next one is read, so a work-item that reads them from global memory waits
-// for it at every move.  Here the group loads the moves around the path's next stretch together: a
-// window, some lanes high and some diagonals wide.  It then marks for each diagonal, 32 rows a word,
-// where a path at H would not go along it; so the first work-item walks through the window by whole
-// runs of diagonal moves, while the next window, where the path most likely goes, is on its way.
+// A move says where the next one is read, so a work-item that reads moves from global memory waits at every move.
+// Here the group loads a window together: the moves around the next stretch of the path, some lanes high and some
+// diagonals wide.  It then marks, 32 rows a word, where a path at H would leave each diagonal.  So the first work-item
+// follows the path through the window by whole runs of diagonal moves.  Meanwhile the next window is loaded, where the
+// path most probably continues.
 
-// (Functions that are inlined say nothing of restrict: Oclgrind does not know what clang makes of it.)
+// (Inlined functions have no restrict pointers: Oclgrind does not know what clang makes of them.)
 
-#ifndef WALKERS       // work-items of the group; 1 reads the moves where they are: a CPU's caches need no
-#define WALKERS 1     // window, and PoCL gets no barriers inside a loop
+#ifndef WALKERS       // work-items of the group; 1 reads moves where they are stored: a CPU's caches need no
+#define WALKERS 1     // window, and so PoCL meets no barriers inside a loop
 #endif
-#ifndef WINDOW_DIAGONALS  // of a window, or some more: the path may drift by half of them in its rows
+#ifndef WINDOW_DIAGONALS  // diagonals of a window, at least: in its rows the path may drift by half of them
 #define WINDOW_DIAGONALS 32
 #endif
-#ifndef WINDOW_WORDS  // of a window, about: what work-items hold at once in 16 registers, and 16 KB of
-#define WINDOW_WORDS (16 * WALKERS)  // local memory for 256 of them
+#ifndef WINDOW_WORDS  // words of a window, about: work-items hold them in 16 registers each, and 256 work-items
+#define WINDOW_WORDS (16 * WALKERS)  // need 16 KB of local memory
 #endif
 
 #define MOVE_WORDS ((R + 7) / 8)
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 
-// A cell, counted from 0 in its tile (or from 1 in the frame of all tiles), the last move made, or the
-// state the walk starts in, whether the path has ended, and the moves made so far.
+// Where a traceback is: its cell, counted from 0 in its tile (or from 1 in the frame of all tiles); its last move, or
+// at first the state it starts in; whether the path has ended; and how many moves it has made.
 typedef struct { int row, column, last, ended, made; } position_t;
-typedef struct { __global const uint *moves; int columns, state_mask; } tile_moves_t;  // kept: of a move, as the state
+// The stored moves of a tile.  state_mask: 3, or 0 if gaps are linear, because then no state follows from a move.
+typedef struct { __global const uint *moves; int columns, state_mask; } tile_moves_t;
 
-// What the path does at a cell, whose word it is: 0, 1, 2, or -1 where it ends.
+// The move of the path at row r of a word: 0 diagonal, 1 consumes target, 2 consumes query, or -1 if the path ends.
 INLINE int next_move(uint word, int r, int state)
 {
   const int move = word >> (4 * (r & 7)) & 15;
-  return move >> 2 & state ? state : (move & 3) - 1;  // a gap goes on, or the path is at H
+  return move >> 2 & state ? state : (move & 3) - 1;  // the gap is extended, or the path is at H
 }
 
-// A word of a tile's moves: part k of a lane (of the whole tile) in a column.
+// The place of word k of a lane (counted in the whole tile) in a column.
 INLINE size_t word_at(tile_moves_t tile, uint lane, uint k, uint column)
 {
   const uint strip = lane / T, of_strip = lane % T;
@@ -51,6 +56,7 @@ INLINE size_t word_at(tile_moves_t tile, uint lane, uint k, uint column)
   return (step * MOVE_WORDS + k) * T + of_strip;
 }
 
+// Does a tile have the cell?
 INLINE bool has_cell(__global const long *tile, position_t p)
 {
   const long row = p.row - tile[0], column = p.column - tile[1];
@@ -60,13 +66,14 @@ INLINE bool has_cell(__global const long *tile, position_t p)
 #if WALKERS == 1
 typedef int shared_t;
 
+// The first tile from `from` on that has the cell, or `count`.
 INLINE int next_tile(__local shared_t *shared, __global const long *tiles, int from, int count, position_t p)
 {
   while (from < count && !has_cell(tiles + 5 * from, p)) from++;
   return from;
 }
 
-// Walk until the path ends or leaves the tile.
+// Follows the path until it ends or leaves the tile.
 INLINE position_t trace_tile(position_t p, tile_moves_t tile, __local shared_t *shared, __global uchar *path)
 {
   while (p.row >= 0 && p.column >= 0 && !p.ended) {
@@ -89,9 +96,10 @@ INLINE position_t trace_tile(position_t p, tile_moves_t tile, __local shared_t *
   return p;
 }
 #else
-// A window has the words of some lanes, part after part, each with the columns that the window's
-// diagonals cross its rows in.  A step back in a strip is SLANT columns further on one lane up, so that
-// STEP_LANES lanes of a window lie side by side in memory; work-items load them in this order.
+// A window holds the words of some lanes: for each lane, word after word, the columns in which the window's diagonals
+// cross the word's rows.  From a lane to the one above, the same step of the strip is one column further on, so a
+// diagonal is SLANT columns further on.  So STEP_LANES lanes of a window lie side by side in memory, and work-items
+// load them in this order.
 #define WORD_ROWS LEAST(R, 8)
 #define SLANT (R + 1)
 #define STEP_LANES ((WINDOW_DIAGONALS + WORD_ROWS - 1 + SLANT - 1) / SLANT)
@@ -103,12 +111,12 @@ INLINE position_t trace_tile(position_t p, tile_moves_t tile, __local shared_t *
 #define WORDS (LANES * LANE_WORDS)
 #define LOADS ((WORDS + WALKERS - 1) / WALKERS)  // of a work-item
 #define EACH_LOAD(k) _Pragma("unroll") for (int k = 0; k < LOADS; k++)
-#define ROW_GROUPS ((HEIGHT + 31) / 32)              // of 32 rows
-#define LOOKAHEAD 2                                   // blocks that are looked at after a path's own
+#define ROW_GROUPS ((HEIGHT + 31) / 32)              // groups of 32 rows
+#define LOOKAHEAD 2                                   // row groups that run_of() reads above the path's own
 #define PADDED_WORDS ((ROW_GROUPS * 32 + R - 1) / R * LANE_WORDS)
 #define STRETCH (2 * HEIGHT + DIAGONALS)         // moves in a window at most: up, and as many to the left
 
-typedef struct { int lane, diagonal; } corner_t;  // a window's first lane and diagonal (column - row) in the tile
+typedef struct { int lane, diagonal; } corner_t;  // the first lane and diagonal (column - row) of a window
 typedef struct {
   uint window[PADDED_WORDS], stops[(LOOKAHEAD + ROW_GROUPS) * DIAGONALS], stretch[(STRETCH + 4) / 4];
   uchar goes_on[WALKERS];
@@ -116,10 +124,10 @@ typedef struct {
   int first;
 } shared_t;
 
-// The smallest number given by the work-items that have one, or `none`.
+// The smallest `number` of the work-items that `have` one, or `none`.
 INLINE int first_of(__local int *first, bool have, int number, int none)
 {
-  barrier(CLK_LOCAL_MEM_FENCE);  // all have what was there before
+  barrier(CLK_LOCAL_MEM_FENCE);  // all have read the last result
   if (get_local_id(0) == 0) *first = none;
   barrier(CLK_LOCAL_MEM_FENCE);
   if (have) atomic_min(first, number);
@@ -137,6 +145,7 @@ INLINE int next_tile(__local shared_t *shared, __global const long *tiles, int f
   return next;
 }
 
+// The window that ends in the path's lane and has the path's diagonal in the middle.
 INLINE corner_t corner_around(position_t p)
 {
   return (corner_t){p.row / R - LANES + 1, p.column - p.row - DIAGONALS / 2};
@@ -148,7 +157,7 @@ INLINE bool in_window(position_t p, corner_t corner)
   return row >= 0 && row < HEIGHT && diagonal >= 0 && diagonal < DIAGONALS;
 }
 
-// The k-th word that this work-item loads: its lane, part and column in the window.
+// The k-th word that this work-item loads: its lane, its number in the lane, and its column in the window.
 typedef struct { int lane, word_of_lane, column; } load_t;
 INLINE load_t load_of(int k)
 {
@@ -165,9 +174,9 @@ INLINE void load_window(uint *words, tile_moves_t tile, corner_t corner)
     const int column = corner.diagonal + lane * R + 8 * load.word_of_lane + load.column;
     const bool mine = (k + 1) * WALKERS <= WORDS || load.word_of_lane < MOVE_WORDS;
     const bool there = (lane >= 0) & (column >= 0) & (column < tile.columns) & mine;
-    const size_t at = word_at(tile, max(lane, 0), load.word_of_lane, column);  // no branch: all loads are under
-    const uint word = tile.moves[there ? at : 0];                      // way at once
-    words[k] = there ? word : 0;                                      // zeros go nowhere
+    const size_t at = word_at(tile, max(lane, 0), load.word_of_lane, column);  // no branch, so that all
+    const uint word = tile.moves[there ? at : 0];                      // loads are under way at once
+    words[k] = there ? word : 0;                                      // a path ends at zeros
   }
 }
 
@@ -187,8 +196,8 @@ INLINE uint window_at(uint row, uint diagonal)
   return (row / R * MOVE_WORDS + r / 8) * COLUMNS_A_WORD + diagonal + r % 8;
 }
 
-// Bit k of a block's word for a diagonal: does a path at H in its row k go another way, or end?  Above
-// the window, LOOK blocks say that it does.
+// Bit k of a row group's word for a diagonal: does a path at H in its row k leave the diagonal, or end?  All bits are
+// set in the LOOKAHEAD row groups above the window.
 INLINE void mark_stops(__local uint *stops, __local const uint *window)
 {
   for (uint at = get_local_id(0); at < ROW_GROUPS * DIAGONALS; at += WALKERS) {
@@ -203,15 +212,16 @@ INLINE void mark_stops(__local uint *stops, __local const uint *window)
   for (int at = get_local_id(0); at < LOOKAHEAD * DIAGONALS; at += WALKERS) stops[at] = ~0u;
 }
 
-// How many diagonal moves a path at H makes, 64 at most, which 32 rows and those above them say.
+// How many diagonal moves a path at H makes from a row on, 64 at most.  stops: the words of the row's group.
 INLINE int run_of(__local const uint *stops, uint row)
 {
   const uint bits = 31 - row % 32, first = stops[LOOKAHEAD * DIAGONALS], next = stops[DIAGONALS], last = stops[0];
   const uint high = (((ulong)first << 32 | next) << bits) >> 32, low = (((ulong)next << 32 | last) << bits) >> 32;
-  return clz(high) + (clz(low) & ((int)(high != 0) - 1));  // no branch, which loads would wait for
+  return clz(high) + (clz(low) & ((int)(high != 0) - 1));  // no branch, because loads would wait for it
 }
 
-// Walk until the path ends or leaves the window or the tile; stretch has zeros, which diagonal moves are.
+// Follows the path until it ends or leaves the window or the tile.  `stretch` gets its moves; it must be all zeros,
+// which are diagonal moves.
 INLINE position_t trace_window(position_t p, corner_t corner, int state_mask, __local const shared_t *shared,
                                __local uchar *stretch)
 {
@@ -233,8 +243,8 @@ INLINE position_t trace_window(position_t p, corner_t corner, int state_mask, __
   return p;
 }
 
-// If asked to, follow a gap to its end, or to the tile's: each work-item looks at one of the cells ahead.
-// (A loop without turns, not a condition around it: PoCL gets barriers in conditions wrong.)
+// If `asked`, follows a gap to its end or to the tile's edge: each work-item reads the move of one of the cells ahead.
+// (Otherwise the loop has no turns.  There is no condition around it, because PoCL gets barriers in conditions wrong.)
 INLINE position_t follow_gap(bool asked, position_t p, tile_moves_t tile, __local shared_t *shared,
                              __global uchar *path)
 {
@@ -247,7 +257,7 @@ INLINE position_t follow_gap(bool asked, position_t p, tile_moves_t tile, __loca
     const bool goes_on = there && next_move(word, row % R, gap & tile.state_mask) == gap;
     shared->goes_on[k] = goes_on;
     barrier(CLK_LOCAL_MEM_FENCE);
-    const bool may_be_first = !goes_on && (k == 0 || shared->goes_on[k - 1]);  // few: they take turns
+    const bool may_be_first = !goes_on && (k == 0 || shared->goes_on[k - 1]);  // few, because their atomics take turns
     run = first_of(&shared->first, may_be_first, k, WALKERS);
     if (k < run) path[p.made + k] = gap;
     p.made += run;
@@ -257,7 +267,7 @@ INLINE position_t follow_gap(bool asked, position_t p, tile_moves_t tile, __loca
   return p;
 }
 
-// Walk until the path ends or leaves the tile.
+// Follows the path until it ends or leaves the tile.
 INLINE position_t trace_tile(position_t p, tile_moves_t tile, __local shared_t *shared, __global uchar *path)
 {
   __local uchar *stretch = (__local uchar *)shared->stretch;

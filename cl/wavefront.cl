@@ -1,20 +1,26 @@
-// CUDAlign's two-level wavefront (Sandes & de Melo, PPoPP 2010; thesis 2011) over one tile, in two
-// forms that share the strip's body.
+// CUDAlign's two-level wavefront (Sandes & de Melo, PPoPP 2010; thesis 2011) over one tile, or over the tiles of a
+// tile batch.  There are two forms, which share the sweep of a strip: ticketed (one launch) and two-phase.
+// Needs: all that kernel_spec() of pysw_cl/engines/wavefront/kernel.py lists before it, in that order: base.clh,
+// names.clh, groups.clh, the 32-bit lanes, strip.clh, best.clh, flow.clh, prune.clh, the narrow lanes, portion.clh.
+// Reads T, R, LOCAL, BEST, TICKETED, PRUNE, MANY, DIRS, BLOCKED, WARPS, NARROW, AUTO_VECTORS.
 //
-// bus: lines of (H, F^), `stride` ints each; strip s reads the one that lines[s] names and writes that
-// of s + 1.  Lines 0 and 1 take turns, so that a strip's input stays unmodified until nobody walks it
-// again; inner rows that are wanted have lines of their own (pysw_cl.planning.geometry.Grid.bus_lines).
-// columns, column_count: inner columns that are wanted, sorted; crossed: (H, E^) of each, `strips * ROWS` ints each.
-// state: per group (two-phase: per strip mod B) the lanes between two blocks, the vertical bus.
-// record: per group (score, row, column) of its best cell, the highest score it saw, and columns walked
-// in 8, 16 and 32 bits or pruned; known: the best score of all groups (or,
-// where cells are collected, the least score that counts); hits, capacity: cells collected.
-// tiles, tile_count: where MANY, the tiles of the launch, as tile_at() says.
-// pairs, pair_places: where BLOCKED, when lanes meet blocked pairs, those of strip s from place s on (as
-// pysw_cl.planning.geometry.Grid.blocked_steps says).
+// Arguments:
+//   bus: lines of `stride` H, then `stride` F^.  Strip s reads line lines[s] and writes line lines[s + 1].  Lines 0
+//     and 1 take turns, so a strip's input stays unmodified until no group sweeps it again.  A special row has a
+//     line of its own (pysw_cl.planning.geometry.Grid.bus_lines).
+//   columns, column_count: the special columns, sorted.  crossed: strips * ROWS H, then as many E^, of each.
+//   state: per group (two-phase: per strip mod B) the lanes between two blocks, which are the vertical bus.
+//   record: per group (score, row, column) of its best cell, the highest score it computed, and columns swept in 8,
+//     16 and 32 bits and pruned.
+//   known: the best score that any group has found; with BEST 2, the least score to collect.
+//   hits, capacity: the cells collected.
+//   tiles, tile_count: of a tile batch, the tiles, as tile_at() reads them.
+//   pairs, pair_places: the steps at which lanes meet forbidden pairs; those of strip s begin at pair_places[s]
+//     (pysw_cl.planning.geometry.Grid.blocked_steps).
 
 #define ARGMAX_SCRATCH(chunk) (ARGMAX_WORDS + 2 * (R + 1) * T + 2 * (chunk))
 
+// A tile: the kernel's arguments, which tile_at() replaces in a tile batch.
 typedef struct {
   __global const uchar *query, *target;
   __global const int *left_h, *left_x;
@@ -35,11 +41,13 @@ typedef struct {
 #endif
 } tile_t;
 
+// The line of the bus that a strip reads.
 INLINE __global int *line_of(const tile_t *t, int strip)
 {
   return t->bus + (size_t)t->lines[strip] * 2 * t->stride;
 }
 
+// Where a strip's bottom row goes.  In the tile's last strip it may be another lane's row.
 INLINE outlet_t outlet(const tile_t *t, int strip)
 {
   __global int *row = line_of(t, strip + 1);
@@ -51,6 +59,7 @@ INLINE outlet_t outlet(const tile_t *t, int strip)
   return out;
 }
 
+// The sweep of a strip by a group.
 INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *stage, __local int *scratch)
 {
   sweep_t sw;
@@ -110,14 +119,14 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   __global const uchar *restrict letters, __global const int *restrict left_h, \
   __global const int *restrict left_x, __global int *restrict right_h, __global int *restrict right_x, \
   __global int *bus, int m, int n, int stride, int strips, int tap_lane, int tap_r, int right, int query_pad, \
-  int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, int rows_after, int columns_after, \
-  __global int *state, __global int *stages, __global int *late, __global char *profiles, __global int *record, volatile __global int *known, \
-  __global int *hits, int capacity, __global const int *restrict lines, __global const int *restrict columns, \
-  int column_count, __global int *restrict crossed
+  int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, int rows_after, \
+  int columns_after, __global int *state, __global int *stages, __global int *late, __global char *profiles, \
+  __global int *record, volatile __global int *known, __global int *hits, int capacity, \
+  __global const int *restrict lines, __global const int *restrict columns,   int column_count, __global int *restrict crossed
 #define TILE_INIT \
   {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, right, target_pad, \
-   gap_open, gap_extend, capacity, hits, late, letters, chunk, highest, depth, limit8, rows_after, columns_after, profiles, PROFILE_BYTES, SCORE_INIT, \
-   lines, columns, column_count, 0, crossed BLOCKED_INIT}
+   gap_open, gap_extend, capacity, hits, late, letters, chunk, highest, depth, limit8, rows_after, columns_after, \
+   profiles, PROFILE_BYTES, SCORE_INIT, lines, columns, column_count, 0, crossed BLOCKED_INIT}
 #if BLOCKED
 #define BLOCKED_ARGS , __global const int *restrict pairs, __global const int *restrict pair_places, int pair_score
 #define BLOCKED_INIT , pairs, pair_places, pair_score
@@ -164,10 +173,10 @@ INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *said)
 #endif
 
 #if WARPS > 1
-// The next ticket of this warp.  One is for all warps of the group, the first that wants it takes
-// it: they walk neighbouring strips, so that while one waits for the one above it, that one has
-// more of the processor.  Four slots (how many came, ticket + 1, how many have seen it) take turns: one is
-// free for the round after next when all have seen its ticket.
+// This warp's next ticket.  A ticket reserves WARPS neighbouring strips, one for each warp of the group: while a warp
+// waits for the strip above, the warp that sweeps that strip gets more of the processor.  The first warp that needs
+// a ticket takes it and writes it to one of four slots.  A slot is (warps that have asked, ticket + 1, warps that
+// have read it).  Slots take turns; a slot is cleared two rounds ahead, once all warps have read its last ticket.
 #define SLOTS(name) \
   __local int name[12]; \
   if (get_local_id(0) < 12) name[get_local_id(0)] = get_local_id(0) == 8 || get_local_id(0) == 11 ? WARPS : 0; \
@@ -198,12 +207,14 @@ INLINE int next_ticket(__local int *scratch, volatile __global int *ticket, vola
 }
 #endif
 
-// Ticketed form: one launch; each group takes the next strip and waits until the strip above is
-// far enough.  It cannot deadlock even where groups run one after another, because the strip above
-// always holds an earlier ticket.  Strips are drained: T steps more than columns.
-// before[before_at]: how far the row above the tile is, which another launch may still be computing.
+// The ticketed form: one launch.  Each group takes the ticket of the next strip, and before each block it waits until
+// the strip above has done that block's columns.  This cannot deadlock even where groups run one after another,
+// because the strip above always has an earlier ticket.  A strip takes T steps more than it has columns: its lanes
+// fill and drain.
+// before[before_at]: how many columns of the row above the tile are done; another launch may be computing it.
 __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ticket, volatile __global int *progress,
-                                            volatile __global int *before, int before_at, __global int *dirs, SCORE_ARGS BLOCKED_ARGS MANY_ARGS)
+                                            volatile __global int *before, int before_at, __global int *dirs,
+                                            SCORE_ARGS BLOCKED_ARGS MANY_ARGS)
 {
   LANES_LOCAL(scratch);
   SLOTS(slots);
@@ -258,7 +269,7 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
       if (from == limit && !ends) limit = columns_from(&sw, from, n + T);
 #if NARROW
       if (ends ? best.columns_deferred : columns_due(&sw, &best, min(block_end(&sw, from, limit), n), seen)) {
-        narrow_deferred_columns16(mine, &sw);  // (one call: each is another copy of the code)
+        narrow_deferred_columns16(mine, &sw);  // (one call, because each call inlines another copy)
         best.columns_deferred = false;
       }
 #endif
@@ -302,10 +313,10 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 
 #else
 
-// Two-phase form: a launch computes the blocks of one external diagonal, block c of strip
-// diagonal - c.  The short phase (phase 0) does the first T columns of each block, where the
-// block to its left has delegated cells; the long phase the others.  What the last block of strip
-// s owes is done by the first block of strip s + blocks, whose lanes it becomes.
+// The two-phase form: two launches for each external diagonal, whose blocks are block c of strip diagonal - c.  The
+// short phase (phase 0) does the first T columns of each block, where the block to its left has delegated cells.
+// The long phase does the other columns.  The cells that the last block of strip s delegates are done by the first
+// block of strip s + blocks, which takes over its lanes.
 __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_block, int blocks, int phase,
                                              SCORE_ARGS BLOCKED_ARGS)
 {
@@ -326,7 +337,7 @@ __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_
     strip_t s;
     if (drains) {
       strip_load(&s, mine);
-      s.column += n;  // the old strip's lanes, in the new strip's steps
+      s.column += n;  // the old strip's columns, counted in the new strip's steps
     } else strip_clear(&s, query_pad, target_pad);
     strip_store(&s, mine);
   }
