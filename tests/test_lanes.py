@@ -69,7 +69,7 @@ def run(lanes: str, given: np.ndarray[Any, Any]) -> tuple[list[int], int, list[t
     import pyopencl as cl
 
     runtime, T = get_runtime("auto"), lanes_of(lanes)
-    files = ("base.clh", "names.clh", "groups.clh", "WIDTH=32", f"lanes/{lanes}.clh")
+    files = ("base.clh", "names.clh", "platform.clh", "WIDTH=32", f"lanes/{lanes}.clh")
     source = joined_source(files) + KERNEL
     program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T}")
     with Buffers(runtime) as buffers:
@@ -149,7 +149,7 @@ def test_every_lane_set_has_the_same_names() -> None:
     """Whatever code outside ``lanes/`` uses is in each header, functions with one signature."""
     headers = {path.stem: COMMENT.sub("", path.read_text()) for path in LANES.glob("*.clh")}
     assert set(headers) == set(WIDE)
-    inside = {"lanes", "narrow", "pairs"}
+    inside = {"lanes", "narrow", "batch"}
     others = [p for p in LANES.parent.rglob("*.cl*") if p.parent.name not in inside]
     outside = " ".join(COMMENT.sub("", path.read_text()) for path in others)
     used = set(re.findall(r"\w+", outside))
@@ -167,6 +167,6 @@ def test_lane_names_are_found_only_under_lanes() -> None:
     """No shared file defines a lane's name again."""
     lanes = set().union(*(names_of(path.read_text()) for path in LANES.glob("*.clh")))
     for path in LANES.parent.rglob("*.cl*"):
-        if path.parent.name not in ("lanes", "narrow", "pairs") and path.name != "names.clh":
+        if path.parent.name not in ("lanes", "narrow", "batch") and path.name != "names.clh":
             again = (lanes - MAY) & set(names_of(path.read_text()))
             assert not again, (path.name, again)

@@ -293,7 +293,9 @@ def test_every_header_has_the_same_names() -> None:
     arguments; each such name is told apart by width."""
     headers = {path.stem: header(path) for path in (FOLDER / "narrow").glob("*.clh")}
     assert set(headers) == {lane_set.narrow for lane_set in LANE_SETS.values()} - {None}
-    users = [FOLDER / name for name in ("narrow.clh", "recurrence.clh", "score/match.clh")]
+    users = [
+        FOLDER / name for name in ("wavefront/narrow.clh", "recurrence.clh", "score/match.clh")
+    ]
     used = set(re.findall(r"\w+", " ".join(COMMENT.sub("", user.read_text()) for user in users)))
     exported = {
         name: {

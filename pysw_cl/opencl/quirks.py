@@ -192,7 +192,7 @@ QUIRKS: tuple[Quirk, ...] = (
 #: not be used; work-items of a warp (or sub-group); schedulers of a multiprocessor (0: a work-group
 #: is one warp); lanes of a strip at least; whether there is a byte permutation with sign
 #: replication; whether small tiles share one buffer; work-items that follow a path back together
-#: (cl/trace.cl); whether tiles that it may lead through are computed ahead of it.
+#: (cl/traceback/traceback.cl); whether tiles that it may lead through are computed ahead of it.
 DEFAULTS: dict[str, Any] = {
     "prepare": lambda device: None,
     "warp": 32,

@@ -22,7 +22,7 @@ from .bounds import local_floor
 
 Ints = NDArray[np.int32]
 
-#: Target columns of a block; the profile of `pairs/profile.clh` is made for 8.
+#: Target columns of a block; the profile of `batch/profile.clh` is made for 8.
 COLUMNS = 8
 #: What is found, as the kernel's WANT: the score; where it ends; matches and columns of the path
 #: counted forward; or stored moves, which are walked, without or with a CIGAR.
@@ -36,10 +36,10 @@ _BATCH = (
     "text codes pairs count:int groups:int counter rooms room_size:int most_m:int most_n:int "
     "gap_open:int gap_extend:int floor:int ends:int results places moves"
 )
-_SCORE = {"compare": "match:int mismatch:int", "profile": "matrix bad:int", "look": "matrix"}
+_SCORE = {"compare": "match:int mismatch:int", "profile": "matrix bad:int", "lookup": "matrix"}
 WALK = KernelSpec(
     "batch_walk",
-    ("base.clh", "pairs/base.clh", "batch_walk.cl"),
+    ("base.clh", "batch/base.clh", "batch/batch_traceback.cl"),
     tuple(
         "text codes same matrix wide:int pairs count:int lanes:int gap_open:int gap_extend:int "
         "ends:int results places moves cigar_at cigars walked".split()
@@ -48,16 +48,16 @@ WALK = KernelSpec(
 
 
 def batch_spec(lanes: str, score: str) -> KernelSpec:
-    """The kernel for a lane set ("vector", "scalar") and a score file of cl/pairs."""
+    """The kernel for a lane set ("vector", "scalar") and a score file of cl/batch."""
     files = (
         "base.clh",
-        "pairs/base.clh",
-        f"pairs/{lanes}.clh",
+        "batch/base.clh",
+        f"batch/{lanes}.clh",
         "recurrence.clh",
-        f"pairs/{score}.clh",
-        "pairs/room.clh",
-        "pairs/end.clh",
-        "batch.cl",
+        f"batch/{score}.clh",
+        "batch/scratch.clh",
+        "batch/endpoint.clh",
+        "batch/batch.cl",
     )
     return KernelSpec("batch", files, tuple(f"{_BATCH} {_SCORE[score]}".split()))
 
@@ -99,10 +99,14 @@ class Tables:
 
 
 def room_bytes(most_m: int, most_n: int, lanes: int, width: int, score: str, want: int) -> int:
-    """Bytes of a work-group's memory; `room_of` of cl/pairs/room.clh lays it out."""
+    """Bytes of a work-group's memory; `scratch_of` of cl/batch/scratch.clh lays it out."""
     el = 1 if width == 8 else width // 8
     index = 4 if width == 32 else 2
-    profile = {"compare": 0, "profile": lanes * (MAX_LETTERS + 1) * 8, "look": COLUMNS * lanes * el}
+    profile = {
+        "compare": 0,
+        "profile": lanes * (MAX_LETTERS + 1) * 8,
+        "lookup": COLUMNS * lanes * el,
+    }
     rows = most_m * lanes * el * (6 if want == 2 else 2)
     size = rows + 2 * lanes * index + profile[score] + (most_m + most_n) * lanes
     return -(-size // 128) * 128
@@ -206,9 +210,9 @@ class BatchEngine:
                 table = tables.matrix[:, :MAX_LETTERS].astype(np.int8)
                 self._matrices["profile"] = self._shared.of(np.ascontiguousarray(table))
             return "profile", {"matrix": self._matrices["profile"], "bad": tables.bad}
-        if "look" not in self._matrices:
-            self._matrices["look"] = self._shared.of(tables.matrix)
-        return "look", {"matrix": self._matrices["look"]}
+        if "lookup" not in self._matrices:
+            self._matrices["lookup"] = self._shared.of(tables.matrix)
+        return "lookup", {"matrix": self._matrices["lookup"]}
 
     def _kept(self, name: str, size: int) -> Any:
         """Memory that is kept from batch to batch: one queue runs them one after the other."""

@@ -13,7 +13,7 @@ from ...opencl.program import BoundKernel, KernelSpec
 from ...scoring.scoring import Scoring
 from ...tiles.tile import Edge, Ints
 
-#: cl/packed_edge.cl's: cells of a block, and 32-bit numbers before the blocks.
+#: cl/wavefront/compressed_edge.cl's: cells of a block, and 32-bit numbers before the blocks.
 CELLS, HEAD = 16, 16
 #: A base below `RAW` is `INT_MIN` and the number of a raw block.
 INT_MIN, RAW = -(1 << 31), -(1 << 31) + (1 << 27)
@@ -30,7 +30,7 @@ PIECE = 1 << 22
 
 PACK = KernelSpec(
     "pack_edge",
-    ("base.clh", "packed_edge.cl"),
+    ("base.clh", "wavefront/compressed_edge.cl"),
     (
         *("packed", "blocks:int", "room:int", "first:int", "again:int", "count:int", "lost:int"),
         *("source", "h_at:long", "x_at:long"),
@@ -38,7 +38,7 @@ PACK = KernelSpec(
 )
 UNPACK = KernelSpec(
     "unpack_edge",
-    ("base.clh", "packed_edge.cl"),
+    ("base.clh", "wavefront/compressed_edge.cl"),
     (
         *("packed", "blocks:int", "first:int", "stride:int", "count:int", "gaps:int"),
         *("to", "h_at:long", "x_at:long"),

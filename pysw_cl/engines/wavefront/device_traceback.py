@@ -1,4 +1,4 @@
-"""Paths walked back over moves that are kept in device memory (cl/trace.cl)."""
+"""Paths walked back over moves that are kept in device memory (cl/traceback/traceback.cl)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .tile import TileRun
 
 TRACE = KernelSpec(
     "trace",
-    ("base.clh", "trace.cl"),
+    ("base.clh", "traceback/traceback.cl"),
     tuple("dirs tiles count:int row:int column:int state:int linear:int found".split()),
 )
 #: What a walk finds before its moves: row, column, state, whether it ended, moves made, the tile.

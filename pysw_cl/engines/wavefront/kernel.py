@@ -34,7 +34,7 @@ _FORM = {
 _SCORE = {
     "match": "match:int mismatch:int lift:int",
     "matrix": "matrix wide:int",
-    "four": "words lift:int",
+    "permute4": "words lift:int",
 }
 _BLOCKED = "pairs pair_places pair_score:int"
 _MANY = "tiles tile_count:int"
@@ -56,18 +56,20 @@ def kernel_spec(
     lane_set = LANE_SETS[lanes]
     widths = lane_set.widths if widths is None else widths
     at_width = (f"score/{score}.clh", "recurrence.clh")
-    files = [f"NARROW={sum(widths)}", "base.clh", "names.clh", "groups.clh", "WIDTH=32"]
+    files = [f"NARROW={sum(widths)}", "base.clh", "names.clh", "platform.clh", "WIDTH=32"]
     files += [
         f"lanes/{lane_set.wide}.clh",
         *at_width,
-        "strip.clh",
-        "best.clh",
-        "flow.clh",
-        "prune.clh",
+        "wavefront/strip.clh",
+        "wavefront/best.clh",
+        "wavefront/strip_sync.clh",
+        "wavefront/score_range.clh",
+        "wavefront/prune.clh",
     ]
     for width in widths:
-        files += [f"WIDTH={width}", f"narrow/{lane_set.narrow}.clh", *at_width, "narrow.clh"]
-    files += ["WIDTH=32", "portion.clh", "wavefront.cl"]
+        files += [f"WIDTH={width}", f"narrow/{lane_set.narrow}.clh", *at_width]
+        files += ["wavefront/narrow.clh"]
+    files += ["WIDTH=32", "wavefront/width_dispatch.clh", "wavefront/wavefront.cl"]
     arguments = f"{_TILE} {_FORM[form]} {_SCORE[score]}"
     arguments += f" {_BLOCKED if blocked else ''} {_MANY if many else ''}"
     return KernelSpec(_NAME[form], tuple(files), tuple(arguments.split()))
@@ -134,7 +136,7 @@ def narrow_score(plan: Plan, scoring: Scoring, target: Codes, permute: bool) -> 
     bytes_do = scoring.highest <= 127 and max(worst(scoring), min(0, scoring.lowest)) >= -128
     if LANE_SETS[plan.lanes].narrow == "packed":
         if permute and bytes_do and int(target.max()) < 4:
-            return "four"
+            return "permute4"
         if not _simple(scoring) or len(scoring.matrix) > PACKED_CODES:
             return None
         assert scoring.match_mismatch is not None
@@ -158,7 +160,7 @@ def score_arguments(
         match, mismatch = (max(one, worst(scoring)) for one in scoring.match_mismatch)
         return 254, 253, {"match": match, "mismatch": mismatch, "lift": lift}
     table = _table(scoring)
-    if score == "four":
+    if score == "permute4":
         four = np.zeros((len(table), 4), np.int8)
         four[:, : min(4, table.shape[1])] = table[:, :4] + lift
         return len(table) - 1, 0, {"words": buffers.of(four.view("<i4")), "lift": lift}

@@ -277,7 +277,7 @@ class TileRun:
         right = self._edge(*self.right, grid.m) if job.right else None
         bottom = self._line(int(self.lines[grid.strips])) if job.bottom else None
         if bottom is not None and self.link is not None and self.prunes:
-            # the tile below may raise it meanwhile (cl/prune.clh): each number is old or new
+            # the tile below may raise it meanwhile (prune.clh): each number is old or new
             least = bottom.h - np.int32(job.scoring.gap_open)
             bottom = Edge(bottom.h, np.clip(bottom.x, least, bottom.h))
         best: tuple[Hit, ...] = ()

@@ -52,7 +52,7 @@ PARTS = 16
 ALPHA, MOVES_ALPHA = 8, 8
 
 TAKE_EDGES = KernelSpec(
-    "take_edges", ("base.clh", "tile_set.cl"), ("from", "to", "tiles", "sources")
+    "take_edges", ("base.clh", "wavefront/tile_edges.cl"), ("from", "to", "tiles", "sources")
 )
 
 

@@ -1,4 +1,4 @@
-"""One launch of the wavefront kernel over many tiles (cl/wavefront.cl, MANY)."""
+"""One launch of the wavefront kernel over many tiles (cl/wavefront/wavefront.cl, MANY)."""
 
 from __future__ import annotations
 

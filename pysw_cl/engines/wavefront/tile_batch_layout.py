@@ -13,7 +13,7 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...tiles.sweep import Area
 
-#: What cl/wavefront.cl (MANY) is told of a tile, in 64-bit numbers.
+#: What cl/wavefront/wavefront.cl (MANY) is told of a tile, in 64-bit numbers.
 WORDS = 13
 ROWS, COLUMNS, QUERY, TARGET, BUS, STRIDE, LEFT, CROSSED, KEPT, FIRST, MOVES = range(11)
 LETTERS, APART = 11, 12
@@ -26,7 +26,7 @@ FINDERS = 128
 
 FIND_PEAKS = KernelSpec(
     "find_peaks",
-    ("base.clh", "tile_set.cl"),
+    ("base.clh", "wavefront/tile_edges.cl"),
     (
         *("kept", "tiles", "row_step:int", "column_step:int", "rows:int", "columns:int"),
         *("match:int", "extend:int", "peaks"),

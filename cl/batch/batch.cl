@@ -4,9 +4,9 @@
 //
 // WANT 2 also carries two counts of the canonical path forward: matches and columns.  The path's choices at a cell
 // depend only on exact values of that cell, so the counts that H, E and F of a cell inherit are known as soon as
-// these are.  DIRS stores the choices as moves instead, for batch_walk.cl.
-// Needs: base.clh, pairs/base.clh, a lanes file and a score file of pairs/, recurrence.clh, pairs/room.clh,
-// pairs/end.clh.  Reads R, LOCAL, WANT, DIRS, WIDTH.
+// these are.  DIRS stores the choices as moves instead, for batch_traceback.cl.
+// Needs: base.clh, batch/base.clh, a lanes file and a score file of batch/, recurrence.clh, batch/scratch.clh,
+// batch/endpoint.clh.  Reads R, LOCAL, WANT, DIRS, WIDTH.
 //
 // Arguments:
 //   pairs: per pair its first query letter, query length, first target letter, target length.

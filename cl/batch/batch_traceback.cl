@@ -1,7 +1,8 @@
-// The traceback of a pair batch, one pair a work-item, over the moves that batch.cl stored, by the rule of trace.cl.
+// The traceback of a pair batch, one pair a work-item, over the moves that batch.cl stored, by the rule of
+// traceback/traceback.cl.
 // The CIGAR is written backward, too, from the end of the pair's place on.  The place has two bytes per letter, because
 // a run of k columns takes at most 2 k bytes.  The path's score is added up on the way, from the letters.
-// Needs: base.clh, pairs/base.clh.  Reads WIDTH, R, LOCAL, TEXT.
+// Needs: base.clh, batch/base.clh.  Reads WIDTH, R, LOCAL, TEXT.
 
 #if WIDTH == 8
 typedef uchar word_t;

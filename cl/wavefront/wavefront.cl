@@ -1,7 +1,8 @@
 // CUDAlign's two-level wavefront (Sandes & de Melo, PPoPP 2010; thesis 2011) over one tile, or over the tiles of a
 // tile batch.  There are two forms, which share the sweep of a strip: ticketed (one launch) and two-phase.
 // Needs: all that kernel_spec() of pysw_cl/engines/wavefront/kernel.py lists before it, in that order: base.clh,
-// names.clh, groups.clh, the 32-bit lanes, strip.clh, best.clh, flow.clh, prune.clh, the narrow lanes, portion.clh.
+// names.clh, platform.clh, the 32-bit lanes, strip.clh, best.clh, strip_sync.clh, score_range.clh, prune.clh, the
+// narrow lanes with narrow.clh, width_dispatch.clh.
 // Reads T, R, LOCAL, BEST, TICKETED, PRUNE, MANY, DIRS, BLOCKED, WARPS, NARROW, AUTO_VECTORS.
 //
 // Arguments:
@@ -122,7 +123,8 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, int rows_after, \
   int columns_after, __global int *state, __global int *stages, __global int *late, __global char *profiles, \
   __global int *record, volatile __global int *known, __global int *hits, int capacity, \
-  __global const int *restrict lines, __global const int *restrict columns,   int column_count, __global int *restrict crossed
+  __global const int *restrict lines, __global const int *restrict columns, int column_count, \
+  __global int *restrict crossed
 #define TILE_INIT \
   {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, right, target_pad, \
    gap_open, gap_extend, capacity, hits, late, letters, chunk, highest, depth, limit8, rows_after, columns_after, \
