@@ -343,7 +343,10 @@ SPECS = [
     for score in ("match", "matrix")
 ] + [(TRACE, {"T": 2, "R": 2}), (PACK, {}), (UNPACK, {})]
 SPECS += [
-    (kernel_spec(form, lanes, "match", blocked=True), {**defines, "BLOCKED": 1, "T": 4, "R": 2})
+    (
+        kernel_spec(form, lanes, "match", blocked=True),
+        {**defines, "FORBIDDEN_PAIRS": 1, "T": 4, "R": 2},
+    )
     for form, defines in (("ticketed", {"TICKETED": 1}), ("two-phase", {"TICKETED": 0}))
     for lanes in ("vector32", "scalar32", "warp32")
 ]

@@ -4,9 +4,9 @@
 //
 // WANT 2 also carries two counts of the canonical path forward: matches and columns.  The path's choices at a cell
 // depend only on exact values of that cell, so the counts that H, E and F of a cell inherit are known as soon as
-// these are.  DIRS stores the choices as moves instead, for batch_traceback.cl.
+// these are.  STORE_MOVES stores the choices as moves instead, for batch_traceback.cl.
 // Needs: base.clh, batch/base.clh, a lanes file and a score file of batch/, recurrence.clh, batch/scratch.clh,
-// batch/endpoint.clh.  Reads R, LOCAL, WANT, DIRS, WIDTH.
+// batch/endpoint.clh.  Reads R, LOCAL, WANT, STORE_MOVES, WIDTH.
 //
 // Arguments:
 //   pairs: per pair its first query letter, query length, first target letter, target length.
@@ -26,11 +26,11 @@ INLINE int border(int open, int floor, int k, int gap_open, int gap_extend)
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       __global const int4 *restrict pairs, int count, int groups, __global int *counter,
-      __global uchar *rooms, int room_size, int most_m, int most_n, int gap_open, int gap_extend,
+      __global uchar *scratch_memory, int scratch_size, int most_m, int most_n, int gap_open, int gap_extend,
       int floor, int ends, __global int *restrict results, __global const int2 *restrict places,
       __global el *restrict moves, SCORE_ARGS)
 {
-  const scratch_t scratch = scratch_of(rooms + (size_t)get_group_id(0) * room_size, most_m, most_n);
+  const scratch_t scratch = scratch_of(scratch_memory + (size_t)get_group_id(0) * scratch_size, most_m, most_n);
   const gap_t gap = gap_of(gap_open, gap_extend);
   const lv low = lv_splat(floor);
   // A gap is extended if E or F is at least H - stay.  With linear gaps none is: they have no state.
@@ -128,11 +128,11 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
         matches_diagonal = lv_load(scratch.matches_h + at);
         length_diagonal = lv_load(scratch.length_h + at);
 #endif
-#if DIRS
+#if STORE_MOVES
         lv word[WORDS];
 #endif
         EACH_COLUMN(r) {
-#if WANT == 2 || DIRS
+#if WANT == 2 || STORE_MOVES
           const lv e_here = e, f_here = f[r];
 #endif
           // A row's cells depend on each other by E, so E is the last operand: it is needed last.
@@ -140,7 +140,7 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
           row.h[r] = h;
           diagonal = up[r];
           up[r] = h;
-#if WANT == 2 || DIRS
+#if WANT == 2 || STORE_MOVES
           const lm not_f = lm_less(f_here, h), not_e = lm_less(e_here, h);
           const lv least = lv_sub(h, stay);
           const lm shut_e = lm_less(e_here, least), shut_f = lm_less(f_here, least);
@@ -163,7 +163,7 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
           row.matches[r] = matches_up[r] = matches;
           row.length[r] = length_up[r] = length;
 #endif
-#if DIRS
+#if STORE_MOVES
           // 4 bits, as in strip.clh: 2 for where H comes from (0 floor, 1 diagonal, 2 E, 3 F), 1 each for whether E,
           // F are extended.
           const int shift = 4 * (r % CELLS_A_WORD);
@@ -185,7 +185,7 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
         lv_store(scratch.matches_e + at, matches_e);
         lv_store(scratch.length_e + at, length_e);
 #endif
-#if DIRS
+#if STORE_MOVES
         const size_t place = ((size_t)places[g].x + (size_t)panel * places[g].y + i - 1) * WORDS * LANES;
 #pragma unroll
         for (int w = 0; w < WORDS; w++) lv_store(moves + place + w * LANES, word[w]);

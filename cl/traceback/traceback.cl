@@ -1,10 +1,11 @@
 // The traceback of a path over the stored moves of tiles, by one work-group.  At H the path takes F if F explains
 // the value, else E, else the diagonal.  Inside a gap it extends the gap while that explains the value.
-// Needs: base.clh.  Reads T, R (of the sweep that stored the moves), WALKERS, WINDOW_DIAGONALS, WINDOW_WORDS.
+// Needs: base.clh.  Reads T, R (of the sweep that stored the moves), TRACEBACK_GROUP_SIZE,
+// WINDOW_DIAGONALS, WINDOW_WORDS.
 //
 // Arguments:
 //   tiles, count: per tile its upper left corner (its cells begin a row below and a column after it), its rows, its
-//     columns, and the place of its moves in `dirs`, in words.
+//     columns, and the place of its moves in `moves`, in words.
 //   row, column: the cell from which the traceback starts, numbered as the corners are.
 //   state: 0 at H; 1 if a gap that consumes target leaves the cell; 2 if a gap that consumes query does.
 //   linear: the gap opening costs nothing, so there is no state inside a gap.
@@ -21,14 +22,14 @@
 
 // (Inlined functions have no restrict pointers: Oclgrind does not know what clang makes of them.)
 
-#ifndef WALKERS       // work-items of the group; 1 reads moves where they are stored: a CPU's caches need no
-#define WALKERS 1     // window, and so PoCL meets no barriers inside a loop
+#ifndef TRACEBACK_GROUP_SIZE    // work-items of the group; 1 reads moves where they are stored: a CPU's caches need
+#define TRACEBACK_GROUP_SIZE 1  // no window, and so PoCL meets no barriers inside a loop
 #endif
 #ifndef WINDOW_DIAGONALS  // diagonals of a window, at least: in its rows the path may drift by half of them
 #define WINDOW_DIAGONALS 32
 #endif
 #ifndef WINDOW_WORDS  // words of a window, about: work-items hold them in 16 registers each, and 256 work-items
-#define WINDOW_WORDS (16 * WALKERS)  // need 16 KB of local memory
+#define WINDOW_WORDS (16 * TRACEBACK_GROUP_SIZE)  // need 16 KB of local memory
 #endif
 
 #define MOVE_WORDS ((R + 7) / 8)
@@ -63,7 +64,7 @@ INLINE bool has_cell(__global const long *tile, position_t p)
   return (row > 0) & (row <= tile[2]) & (column > 0) & (column <= tile[3]);  // all four loads at once
 }
 
-#if WALKERS == 1
+#if TRACEBACK_GROUP_SIZE == 1
 typedef int shared_t;
 
 // The first tile from `from` on that has the cell, or `count`.
@@ -109,7 +110,7 @@ INLINE position_t trace_tile(position_t p, tile_moves_t tile, __local shared_t *
 #define LANES MOST(STEP_LANES, WINDOW_WORDS / LANE_WORDS)
 #define HEIGHT (LANES * R)
 #define WORDS (LANES * LANE_WORDS)
-#define LOADS ((WORDS + WALKERS - 1) / WALKERS)  // of a work-item
+#define LOADS ((WORDS + TRACEBACK_GROUP_SIZE - 1) / TRACEBACK_GROUP_SIZE)  // of a work-item
 #define EACH_LOAD(k) _Pragma("unroll") for (int k = 0; k < LOADS; k++)
 #define ROW_GROUPS ((HEIGHT + 31) / 32)              // groups of 32 rows
 #define LOOKAHEAD 2                                   // row groups that run_of() reads above the path's own
@@ -119,7 +120,7 @@ INLINE position_t trace_tile(position_t p, tile_moves_t tile, __local shared_t *
 typedef struct { int lane, diagonal; } corner_t;  // the first lane and diagonal (column - row) of a window
 typedef struct {
   uint window[PADDED_WORDS], stops[(LOOKAHEAD + ROW_GROUPS) * DIAGONALS], stretch[(STRETCH + 4) / 4];
-  uchar goes_on[WALKERS];
+  uchar goes_on[TRACEBACK_GROUP_SIZE];
   position_t end;
   int first;
 } shared_t;
@@ -138,7 +139,7 @@ INLINE int first_of(__local int *first, bool have, int number, int none)
 INLINE int next_tile(__local shared_t *shared, __global const long *tiles, int from, int count, position_t p)
 {
   int next = count;
-  for (; from < count && next == count; from += WALKERS) {
+  for (; from < count && next == count; from += TRACEBACK_GROUP_SIZE) {
     const int mine = from + (int)get_local_id(0);
     next = first_of(&shared->first, mine < count && has_cell(tiles + 5 * (size_t)min(mine, count - 1), p), mine, count);
   }
@@ -161,7 +162,7 @@ INLINE bool in_window(position_t p, corner_t corner)
 typedef struct { int lane, word_of_lane, column; } load_t;
 INLINE load_t load_of(int k)
 {
-  const uint at = k * WALKERS + get_local_id(0), turn = at / COLUMNS_A_WORD;
+  const uint at = k * TRACEBACK_GROUP_SIZE + get_local_id(0), turn = at / COLUMNS_A_WORD;
   const int aside = at % STEP_LANES, lane = (int)(turn % LANES) - aside;
   return (load_t){lane < 0 ? lane + LANES : lane, turn / LANES, aside * SLANT + (int)(at / STEP_LANES % SLANT)};
 }
@@ -172,7 +173,7 @@ INLINE void load_window(uint *words, tile_moves_t tile, corner_t corner)
     const load_t load = load_of(k);
     const int lane = corner.lane + load.lane;
     const int column = corner.diagonal + lane * R + 8 * load.word_of_lane + load.column;
-    const bool mine = (k + 1) * WALKERS <= WORDS || load.word_of_lane < MOVE_WORDS;
+    const bool mine = (k + 1) * TRACEBACK_GROUP_SIZE <= WORDS || load.word_of_lane < MOVE_WORDS;
     const bool there = (lane >= 0) & (column >= 0) & (column < tile.columns) & mine;
     const size_t at = word_at(tile, max(lane, 0), load.word_of_lane, column);  // no branch, so that all
     const uint word = tile.moves[there ? at : 0];                      // loads are under way at once
@@ -185,7 +186,7 @@ INLINE void store_window(__local uint *window, const uint *words)
   EACH_LOAD(k) {
     const load_t load = load_of(k);
     const int at = (load.lane * MOVE_WORDS + load.word_of_lane) * COLUMNS_A_WORD + load.column;
-    if ((k + 1) * WALKERS <= WORDS || load.word_of_lane < MOVE_WORDS) window[at] = words[k];
+    if ((k + 1) * TRACEBACK_GROUP_SIZE <= WORDS || load.word_of_lane < MOVE_WORDS) window[at] = words[k];
   }
 }
 
@@ -200,7 +201,7 @@ INLINE uint window_at(uint row, uint diagonal)
 // set in the LOOKAHEAD row groups above the window.
 INLINE void mark_stops(__local uint *stops, __local const uint *window)
 {
-  for (uint at = get_local_id(0); at < ROW_GROUPS * DIAGONALS; at += WALKERS) {
+  for (uint at = get_local_id(0); at < ROW_GROUPS * DIAGONALS; at += TRACEBACK_GROUP_SIZE) {
     const uint first = at / DIAGONALS * 32, diagonal = at % DIAGONALS;
     uint marks = 0;
     _Pragma("unroll") for (int k = 0; k < 32; k++) {
@@ -209,7 +210,7 @@ INLINE void mark_stops(__local uint *stops, __local const uint *window)
     }
     stops[LOOKAHEAD * DIAGONALS + at] = marks;
   }
-  for (int at = get_local_id(0); at < LOOKAHEAD * DIAGONALS; at += WALKERS) stops[at] = ~0u;
+  for (int at = get_local_id(0); at < LOOKAHEAD * DIAGONALS; at += TRACEBACK_GROUP_SIZE) stops[at] = ~0u;
 }
 
 // How many diagonal moves a path at H makes from a row on, 64 at most.  stops: the words of the row's group.
@@ -249,8 +250,8 @@ INLINE position_t follow_gap(bool asked, position_t p, tile_moves_t tile, __loca
                              __global uchar *path)
 {
   const int k = get_local_id(0), gap = p.last;
-  int run = asked ? WALKERS : 0;
-  while (run == WALKERS) {
+  int run = asked ? TRACEBACK_GROUP_SIZE : 0;
+  while (run == TRACEBACK_GROUP_SIZE) {
     const int row = p.row - (gap == 2 ? k : 0), column = p.column - (gap == 1 ? k : 0);
     const bool there = row >= 0 && column >= 0;
     const uint word = tile.moves[there ? word_at(tile, row / R, row % R / 8, column) : 0];
@@ -258,7 +259,7 @@ INLINE position_t follow_gap(bool asked, position_t p, tile_moves_t tile, __loca
     shared->goes_on[k] = goes_on;
     barrier(CLK_LOCAL_MEM_FENCE);
     const bool may_be_first = !goes_on && (k == 0 || shared->goes_on[k - 1]);  // few, because their atomics take turns
-    run = first_of(&shared->first, may_be_first, k, WALKERS);
+    run = first_of(&shared->first, may_be_first, k, TRACEBACK_GROUP_SIZE);
     if (k < run) path[p.made + k] = gap;
     p.made += run;
     p.row -= gap == 2 ? run : 0;
@@ -287,21 +288,21 @@ INLINE position_t trace_tile(position_t p, tile_moves_t tile, __local shared_t *
     ahead = (corner_t){corner.lane - LANES, p.column - p.row - DIAGONALS / 2};
     loaded = corner.lane > 0;
     if (loaded) load_window(words, tile, ahead);
-    for (int k = get_local_id(0); k < (STRETCH + 4) / 4; k += WALKERS) shared->stretch[k] = 0;
+    for (int k = get_local_id(0); k < (STRETCH + 4) / 4; k += TRACEBACK_GROUP_SIZE) shared->stretch[k] = 0;
     mark_stops(shared->stops, shared->window);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (get_local_id(0) == 0) shared->end = trace_window(p, corner, tile.state_mask, shared, stretch);
     barrier(CLK_LOCAL_MEM_FENCE);
     const position_t end = shared->end;
-    for (int k = get_local_id(0); k < end.made - p.made; k += WALKERS) path[p.made + k] = stretch[k];
+    for (int k = get_local_id(0); k < end.made - p.made; k += TRACEBACK_GROUP_SIZE) path[p.made + k] = stretch[k];
     p = end;
   }
   return p;
 }
 #endif
 
-__kernel __attribute__((reqd_work_group_size(WALKERS, 1, 1))) void
-trace(__global const uint *restrict dirs, __global const long *restrict tiles, int count, int row, int column,
+__kernel __attribute__((reqd_work_group_size(TRACEBACK_GROUP_SIZE, 1, 1))) void
+traceback(__global const uint *restrict moves, __global const long *restrict tiles, int count, int row, int column,
       int state, int linear, __global int *restrict found)
 {
   __global int *entries = found + 6;
@@ -312,7 +313,7 @@ trace(__global const uint *restrict dirs, __global const long *restrict tiles, i
   while (index < count) {
     __global const long *of = tiles + 5 * (size_t)index;
     const int above = (int)of[0] + 1, before = (int)of[1] + 1;
-    const tile_moves_t tile = {dirs + of[4], (int)of[3], linear ? 0 : 3};
+    const tile_moves_t tile = {moves + of[4], (int)of[3], linear ? 0 : 3};
     if (get_local_id(0) == 0) vstore4((int4)(p.row, p.column, linear ? 0 : p.last, p.made), index, entries);
     p.row -= above;
     p.column -= before;

@@ -1,25 +1,25 @@
-// Edges of a tile batch (wavefront.cl, MANY; a tile's descriptor and places as there).  take_edges() copies the edges
-// of tiles from the special rows and columns of the larger tiles that they lie in.  find_peaks() looks for the
+// Edges of a tile batch (wavefront.cl, MULTI_TILE; a tile's descriptor and places as there).  take_edges() copies the
+// edges of tiles from the special rows and columns of the larger tiles that they lie in.  find_peaks() looks for the
 // places where a path may cross the special rows and columns of tiles.
-// Needs: base.clh.  Reads LOCAL, PARTS, FINDERS.
+// Needs: base.clh.  Reads LOCAL, EDGE_GROUPS, PEAK_GROUP_SIZE.
 
 #define TILE_WORDS 13
 #define TOP_LINE 2      // the line of a tile's bus that is its top edge
 #define SOURCE_WORDS 5  // per tile: the places of its top H and X, of its left H and X, and of its corner
 #define UNREACHABLE (-(1 << 30))  // pysw_cl.tiles.tile.REACH
-#ifndef PARTS           // work-groups that copy the edges of one tile
-#define PARTS 16
+#ifndef EDGE_GROUPS      // work-groups that copy the edges of one tile
+#define EDGE_GROUPS 16
 #endif
-#ifndef FINDERS         // work-items that look for one peak
-#define FINDERS 128
+#ifndef PEAK_GROUP_SIZE  // work-items that look for one peak
+#define PEAK_GROUP_SIZE 128
 #endif
 
 // Copies `count` cells of an edge; an unreachable one becomes the sentinel again.
 INLINE void copy_edge(__global int *h, __global int *x, __global const int *from_h, __global const int *from_x,
                       int count)
 {
-  const int step = PARTS * get_local_size(0);
-  for (int k = get_group_id(0) % PARTS * get_local_size(0) + get_local_id(0); k < count; k += step) {
+  const int step = EDGE_GROUPS * get_local_size(0);
+  for (int k = get_group_id(0) % EDGE_GROUPS * get_local_size(0) + get_local_id(0); k < count; k += step) {
     const int value = from_h[k], gap = from_x[k];
     const bool unreachable = !LOCAL && value < UNREACHABLE;
     h[k] = unreachable ? NEG : value;
@@ -31,22 +31,22 @@ INLINE void copy_edge(__global int *h, __global int *x, __global const int *from
 __kernel void take_edges(__global const int *restrict from, __global int *restrict to,
                          __global const long *restrict tiles, __global const long *restrict sources)
 {
-  __global const long *tile = tiles + get_group_id(0) / PARTS * TILE_WORDS;
-  __global const long *source = sources + get_group_id(0) / PARTS * SOURCE_WORDS;
+  __global const long *tile = tiles + get_group_id(0) / EDGE_GROUPS * TILE_WORDS;
+  __global const long *source = sources + get_group_id(0) / EDGE_GROUPS * SOURCE_WORDS;
   const int m = tile[0], n = tile[1];
   __global int *top = to + tile[4] + (size_t)2 * TOP_LINE * tile[5], *left = to + tile[6];
   copy_edge(top, top + tile[5], from + source[0], from + source[1], n);
   copy_edge(left + 1, left + m + 1, from + source[2], from + source[3], m);
-  if (get_group_id(0) % PARTS == 0 && get_local_id(0) == 0) left[0] = from[source[4]];
+  if (get_group_id(0) % EDGE_GROUPS == 0 && get_local_id(0) == 0) left[0] = from[source[4]];
 }
 
 // The special rows and columns cut a tile into cells (a, b).  For the top edge and the left edge of each: the highest
 // score that a path through the edge can have at the tile's last corner, the cell of the edge where, and its H.
-__kernel __attribute__((reqd_work_group_size(FINDERS, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(PEAK_GROUP_SIZE, 1, 1)))
 void find_peaks(__global const int *restrict kept, __global const long *restrict tiles, int row_step, int column_step,
                 int rows, int columns, int match, int extend, __global int *restrict peaks)
 {
-  __local int best[FINDERS], place[FINDERS];
+  __local int best[PEAK_GROUP_SIZE], place[PEAK_GROUP_SIZE];
   int rest = get_group_id(0);
   const int b = rest % columns, a = (rest /= columns) % rows, left = (rest /= rows) & 1;
   __global const long *tile = tiles + (rest / 2) * TILE_WORDS;
@@ -56,7 +56,7 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
   if (left) h = b ? kept + tile[7] + (size_t)2 * (b - 1) * m + row : kept + tile[6] + 1 + row;
   const int count = !inside ? 0 : left ? min(row_step, m - row) : min(column_step, n - column);
   int most = INT_MIN, at = 0;
-  for (int k = get_local_id(0); k < count; k += FINDERS) {
+  for (int k = get_local_id(0); k < count; k += PEAK_GROUP_SIZE) {
     const int down = m - row - (left ? k + 1 : 0), across = n - column - (left ? 0 : k + 1);
     const long gap = max((long)abs_diff(down, across) - apart, 0L);
     const int here = (int)clamp(h[k] + (long)match * min(down, across) - extend * gap, (long)NEG, (long)INT_MAX);
@@ -67,7 +67,7 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
   }
   best[get_local_id(0)] = most;
   place[get_local_id(0)] = at;
-  for (int step = FINDERS / 2; step > 0; step /= 2) {
+  for (int step = PEAK_GROUP_SIZE / 2; step > 0; step /= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
     if (get_local_id(0) < step && best[get_local_id(0) + step] > best[get_local_id(0)]) {
       best[get_local_id(0)] = best[get_local_id(0) + step];

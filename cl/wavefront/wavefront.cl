@@ -3,7 +3,8 @@
 // Needs: all that kernel_spec() of pysw_cl/engines/wavefront/kernel.py lists before it, in that order: base.clh,
 // names.clh, platform.clh, the 32-bit lanes, strip.clh, best.clh, strip_sync.clh, score_range.clh, prune.clh, the
 // narrow lanes with narrow.clh, width_dispatch.clh.
-// Reads T, R, LOCAL, BEST, TICKETED, PRUNE, MANY, DIRS, BLOCKED, WARPS, NARROW, AUTO_VECTORS.
+// Reads T, R, LOCAL, BEST, TICKETED, PRUNE, MULTI_TILE, STORE_MOVES, FORBIDDEN_PAIRS, WARPS, NARROW_WIDTHS,
+// AUTO_VECTORS.
 //
 // Arguments:
 //   bus: lines of `stride` H, then `stride` F^.  Strip s reads line lines[s] and writes line lines[s + 1].  Lines 0
@@ -13,11 +14,11 @@
 //   state: per group (two-phase: per strip mod B) the lanes between two blocks, which are the vertical bus.
 //   record: per group (score, row, column) of its best cell, the highest score it computed, and columns swept in 8,
 //     16 and 32 bits and pruned.
-//   known: the best score that any group has found; with BEST 2, the least score to collect.
+//   shared_best: the best score that any group has found; with BEST 2, the least score to collect.
 //   hits, capacity: the cells collected.
 //   tiles, tile_count: of a tile batch, the tiles, as tile_at() reads them.
-//   pairs, pair_places: the steps at which lanes meet forbidden pairs; those of strip s begin at pair_places[s]
-//     (pysw_cl.planning.geometry.Grid.blocked_steps).
+//   forbidden, forbidden_places: the steps at which lanes meet forbidden pairs; those of strip s begin at
+//     forbidden_places[s] (pysw_cl.planning.geometry.Grid.blocked_steps).
 
 #define ARGMAX_SCRATCH(chunk) (ARGMAX_WORDS + 2 * (R + 1) * T + 2 * (chunk))
 
@@ -26,7 +27,7 @@ typedef struct {
   __global const uchar *query, *target;
   __global const int *left_h, *left_x;
   __global int *right_h, *right_x, *bus;
-  int m, n, stride, strips, tap_lane, tap_r, right, target_pad, open, extend, capacity;
+  int m, n, stride, strips, outlet_lane, outlet_row, right, target_pad, open, extend, capacity;
   __global int *hits, *argmax_scratch;
   __global const uchar *letters;
   int chunk, highest, depth, limit8, rows_after, columns_after;
@@ -36,9 +37,9 @@ typedef struct {
   __global const int *lines, *columns;
   int column_count, apart;
   __global int *crossed;
-#if BLOCKED
-  __global const int *pairs, *pair_places;
-  int pair_score;
+#if FORBIDDEN_PAIRS
+  __global const int *forbidden, *forbidden_places;
+  int forbidden_score;
 #endif
 } tile_t;
 
@@ -54,8 +55,8 @@ INLINE outlet_t outlet(const tile_t *t, int strip)
   __global int *row = line_of(t, strip + 1);
   outlet_t out = {row, row + t->stride, T - 1, R - 1};
   if (strip == t->strips - 1) {
-    out.lane = t->tap_lane;
-    out.r = t->tap_r;
+    out.lane = t->outlet_lane;
+    out.r = t->outlet_row;
   }
   return out;
 }
@@ -107,10 +108,10 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   sw.crossing = sw.crossing_end = 0;
   sw.crossed = t->crossed;
   sw.padded_rows = t->strips * ROWS;
-#if BLOCKED
-  sw.pairs = t->pairs + 2 * (size_t)t->pair_places[strip];
-  sw.pair_count = t->pair_places[strip + 1] - t->pair_places[strip];
-  sw.pair_score = t->pair_score;
+#if FORBIDDEN_PAIRS
+  sw.forbidden = t->forbidden + 2 * (size_t)t->forbidden_places[strip];
+  sw.forbidden_count = t->forbidden_places[strip + 1] - t->forbidden_places[strip];
+  sw.forbidden_score = t->forbidden_score;
 #endif
   return sw;
 }
@@ -119,22 +120,24 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   __global const uchar *restrict query, __global const uchar *restrict target, \
   __global const uchar *restrict letters, __global const int *restrict left_h, \
   __global const int *restrict left_x, __global int *restrict right_h, __global int *restrict right_x, \
-  __global int *bus, int m, int n, int stride, int strips, int tap_lane, int tap_r, int right, int query_pad, \
+  __global int *bus, int m, int n, int stride, int strips, int outlet_lane, int outlet_row, int right, int query_pad, \
   int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, int rows_after, \
-  int columns_after, __global int *state, __global int *stages, __global int *late, __global char *profiles, \
-  __global int *record, volatile __global int *known, __global int *hits, int capacity, \
+  int columns_after, __global int *state, __global int *stages, __global int *argmax_scratch, __global char *profiles, \
+  __global int *record, volatile __global int *shared_best, __global int *hits, int capacity, \
   __global const int *restrict lines, __global const int *restrict columns, int column_count, \
   __global int *restrict crossed
 #define TILE_INIT \
-  {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, tap_lane, tap_r, right, target_pad, \
-   gap_open, gap_extend, capacity, hits, late, letters, chunk, highest, depth, limit8, rows_after, columns_after, \
-   profiles, PROFILE_BYTES, SCORE_INIT, lines, columns, column_count, 0, crossed BLOCKED_INIT}
-#if BLOCKED
-#define BLOCKED_ARGS , __global const int *restrict pairs, __global const int *restrict pair_places, int pair_score
-#define BLOCKED_INIT , pairs, pair_places, pair_score
+  {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, outlet_lane, outlet_row, right, \
+   target_pad, gap_open, gap_extend, capacity, hits, argmax_scratch, letters, chunk, highest, depth, limit8, \
+   rows_after, columns_after, profiles, PROFILE_BYTES, SCORE_INIT, lines, columns, column_count, 0, \
+   crossed FORBIDDEN_INIT}
+#if FORBIDDEN_PAIRS
+#define FORBIDDEN_ARGS \
+  , __global const int *restrict forbidden, __global const int *restrict forbidden_places, int forbidden_score
+#define FORBIDDEN_INIT , forbidden, forbidden_places, forbidden_score
 #else
-#define BLOCKED_ARGS
-#define BLOCKED_INIT
+#define FORBIDDEN_ARGS
+#define FORBIDDEN_INIT
 #endif
 #if !defined(GROUP_SIZE) && GROUP == 1 && !AUTO_VECTORS
 #define GROUP_SIZE __attribute__((intel_vec_len_hint(1), reqd_work_group_size(1, 1, 1)))
@@ -144,14 +147,14 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
 
 #if TICKETED
 
-#if MANY
+#if MULTI_TILE
 // Tiles side by side.  What is said of each, in ints from the start of `bus` where it is a place there:
 // rows (whole strips) and columns, where its letters begin in `query` and `target`, its bus, the bus's
 // stride, its left edge (m + 1 H with the corner, m X), its inner columns and how many, its first
-// strip's progress, its moves, where its letters begin in `letters`, and `apart`.  `known` has a score for
+// strip's progress, its moves, where its letters begin in `letters`, and `apart`.  `shared_best` has a score for
 // each: what cannot reach it near the tile's last corner is pruned.
 #define TILE_WORDS 13
-#define MANY_ARGS , __global const long *restrict tiles, int tile_count
+#define MULTI_TILE_ARGS , __global const long *restrict tiles, int tile_count
 INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *said)
 {
   __global int *start = t.bus;
@@ -171,7 +174,7 @@ INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *said)
   return t;
 }
 #else
-#define MANY_ARGS
+#define MULTI_TILE_ARGS
 #endif
 
 #if WARPS > 1
@@ -213,17 +216,18 @@ INLINE int next_ticket(__local int *scratch, volatile __global int *ticket, vola
 // the strip above has done that block's columns.  This cannot deadlock even where groups run one after another,
 // because the strip above always has an earlier ticket.  A strip takes T steps more than it has columns: its lanes
 // fill and drain.
-// before[before_at]: how many columns of the row above the tile are done; another launch may be computing it.
+// progress_above[progress_above_at]: how many columns of the row above the tile are done;
+// another launch may be computing it.
 __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ticket, volatile __global int *progress,
-                                            volatile __global int *before, int before_at, __global int *dirs,
-                                            SCORE_ARGS BLOCKED_ARGS MANY_ARGS)
+                                            volatile __global int *progress_above, int progress_above_at,
+                                            __global int *moves, SCORE_ARGS FORBIDDEN_ARGS MULTI_TILE_ARGS)
 {
   LANES_LOCAL(scratch);
   SLOTS(slots);
   STAGE_OF_GROUP(stage, stages, STRIP_GROUP_ID, chunk);
-#if MANY
+#if MULTI_TILE
   const tile_t all = TILE_INIT;
-  volatile __global int *const known_of = known, *const progress_of = progress;
+  volatile __global int *const shared_best_of = shared_best, *const progress_of = progress;
   const int tickets = (strips + WARPS - 1) / WARPS * tile_count;
 #else
   const tile_t tile = TILE_INIT;
@@ -234,11 +238,11 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
   __global int *mine = state + (size_t)STRIP_GROUP_ID * STATE_WORDS * T;
 
   for (int round = 0, taken; (taken = next_ticket(scratch, ticket, slots, round)) < tickets; round++) {
-#if MANY
+#if MULTI_TILE
     __global const long *said = tiles + taken % tile_count * TILE_WORDS;
     const tile_t tile = tile_at(all, scratch, said);
     n = tile.n;
-    known = known_of + taken % tile_count;
+    shared_best = shared_best_of + taken % tile_count;
     progress = progress_of + said[9];
     taken /= tile_count;
 #endif
@@ -247,19 +251,19 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 #else
     const int strip = taken;
 #endif
-#if MANY || WARPS > 1
+#if MULTI_TILE || WARPS > 1
     if (strip >= tile.strips) continue;
 #endif
     sweep_t sw = sweep_of(&tile, strip, STRIP_GROUP_ID, stage, scratch);
     sw.leave = strip;
     sw.leave_at = n;
-#if DIRS
-    sw.moves = dirs + (size_t)strip * (n + T) * MOVE_WORDS * T;
-#if MANY
+#if STORE_MOVES
+    sw.moves = moves + (size_t)strip * (n + T) * MOVE_WORDS * T;
+#if MULTI_TILE
     sw.moves += said[10];
 #endif
 #endif
-    sw.progress_above = strip > 0 ? progress + strip - 1 : before + before_at;
+    sw.progress_above = strip > 0 ? progress + strip - 1 : progress_above + progress_above_at;
     sw.progress_own = progress + strip;
     strip_begin(mine, &sw);
     profile_begin(sw.profile, sw.scoring, sw.query + (size_t)strip * ROWS);
@@ -269,7 +273,7 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
     for (int from = 0, limit = 0;;) {
       const bool ends = from >= n + T;
       if (from == limit && !ends) limit = columns_from(&sw, from, n + T);
-#if NARROW
+#if NARROW_WIDTHS
       if (ends ? best.columns_deferred : columns_due(&sw, &best, min(block_end(&sw, from, limit), n), seen)) {
         narrow_deferred_columns16(mine, &sw);  // (one call, because each call inlines another copy)
         best.columns_deferred = false;
@@ -277,33 +281,34 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 #endif
       if (ends) break;
 #if PRUNE
-      const int pruned = prune_blocks(mine, &sw, from, limit, &seen, known, &best);
+      const int pruned = prune_blocks(mine, &sw, from, limit, &seen, shared_best, &best);
       if (pruned > from) {
         from = pruned;
         continue;
       }
 #endif
-#if NARROW
+#if NARROW_WIDTHS
       const int before = from;
-      from = sweep_narrow(mine, &sw, from, limit, &seen, known, &best);
+      from = sweep_narrow(mine, &sw, from, limit, &seen, shared_best, &best);
       if (from > before) continue;
 #endif
       const int to = block_end(&sw, from, limit);
       wait_for(&sw, min(to, n), &seen);
-      sweep_wide(mine, &sw, from, to, from < T || from >= n || outlet_elsewhere(&sw) || crosses(&sw), known, &best);
+      sweep_wide(mine, &sw, from, to, from < T || from >= n || outlet_elsewhere(&sw) || crosses(&sw), shared_best,
+                 &best);
       publish(&sw, to);
       from = to;
     }
   }
 #if DEFERRED_ARGMAX
   const deferred_argmax_t block =
-    *(__global const deferred_argmax_t *)(late + (size_t)STRIP_GROUP_ID * ARGMAX_SCRATCH(chunk));
-  if (best.deferred_top != NEG && best.deferred_top >= lanes_broadcast(scratch, *known)) {
+    *(__global const deferred_argmax_t *)(argmax_scratch + (size_t)STRIP_GROUP_ID * ARGMAX_SCRATCH(chunk));
+  if (best.deferred_top != NEG && best.deferred_top >= lanes_broadcast(scratch, *shared_best)) {
     const sweep_t sw = sweep_of(&tile, block.strip, STRIP_GROUP_ID, stage, scratch);
     strip_begin(mine, &sw);
     profile_begin(sw.profile, sw.scoring, query + (size_t)block.strip * ROWS);
     lanes_sync();
-#if NARROW & 8
+#if NARROW_WIDTHS & 8
     if (block.width == 8) narrow_deferred_argmax8(mine, &sw, block, &best);
     else
 #endif
@@ -320,7 +325,7 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 // The long phase does the other columns.  The cells that the last block of strip s delegates are done by the first
 // block of strip s + blocks, which takes over its lanes.
 __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_block, int blocks, int phase,
-                                             SCORE_ARGS BLOCKED_ARGS)
+                                             SCORE_ARGS FORBIDDEN_ARGS)
 {
   LANES_LOCAL(scratch);
   const int block = first_block + STRIP_GROUP_ID, strip = diagonal - block;
@@ -353,14 +358,14 @@ __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_
   for (int at = from; at < to;) {
     const int before = at;
 #if PRUNE
-    if (!delegated) at = prune_blocks(mine, &sw, at, to, &seen, known, &best);
+    if (!delegated) at = prune_blocks(mine, &sw, at, to, &seen, shared_best, &best);
 #endif
-#if NARROW
-    if (!delegated && at == before) at = sweep_narrow(mine, &sw, at, to, &seen, known, &best);
+#if NARROW_WIDTHS
+    if (!delegated && at == before) at = sweep_narrow(mine, &sw, at, to, &seen, shared_best, &best);
 #endif
     if (at > before) continue;
     const int end = min(at + chunk, to);
-    sweep_wide(mine, &sw, at, end, delegated || outlet_elsewhere(&sw), known, &best);
+    sweep_wide(mine, &sw, at, end, delegated || outlet_elsewhere(&sw), shared_best, &best);
     lanes_sync();
     at = end;
   }

@@ -126,8 +126,9 @@ class CountingEngine:
         )
 
     def batch(self, sizes: list[tuple[int, int]]) -> list[TileCount]:
-        """Count tiles of m x n cells that one ticketed launch computes side by side (-D MANY=1 of
-        cl/wavefront/wavefront.cl): they share its tickets and groups, and nothing else."""
+        """Count tiles of m x n cells that one ticketed launch computes side by side (-D
+        MULTI_TILE=1 of cl/wavefront/wavefront.cl): they share its tickets and groups, and nothing
+        else."""
         tiles = [ScheduleTile(grid, grid.tap) for grid in map(self._grid, sizes)]
         self._ticketed([self._launch(tiles, self.plan.B)])
         return [tile.result() for tile in tiles]

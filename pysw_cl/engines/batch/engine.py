@@ -33,16 +33,16 @@ RESULTS, WALKED = 6, 6
 QUERY_PAD, TARGET_PAD = MAX_LETTERS, 2 * MAX_LETTERS
 
 _BATCH = (
-    "text codes pairs count:int groups:int counter rooms room_size:int most_m:int most_n:int "
-    "gap_open:int gap_extend:int floor:int ends:int results places moves"
+    "text codes pairs count:int groups:int counter scratch_memory scratch_size:int "
+    "most_m:int most_n:int gap_open:int gap_extend:int floor:int ends:int results places moves"
 )
 _SCORE = {"compare": "match:int mismatch:int", "profile": "matrix bad:int", "lookup": "matrix"}
 WALK = KernelSpec(
-    "batch_walk",
+    "batch_traceback",
     ("base.clh", "batch/base.clh", "batch/batch_traceback.cl"),
     tuple(
         "text codes same matrix wide:int pairs count:int lanes:int gap_open:int gap_extend:int "
-        "ends:int results places moves cigar_at cigars walked".split()
+        "ends:int results places moves cigar_at cigars traced".split()
     ),
 )
 
@@ -265,7 +265,12 @@ class BatchEngine:
                 rows = np.cumsum(blocks.astype(np.int64) * group_m)
                 places[1:, 0], places[:, 1] = rows[:-1], group_m
                 moves_bytes = int(rows[-1]) * lanes * COLUMNS // 2
-            defines = {"WANT": want, "LOCAL": int(self.local), "DIRS": int(moves), "R": COLUMNS}
+            defines = {
+                "WANT": want,
+                "LOCAL": int(self.local),
+                "STORE_MOVES": int(moves),
+                "R": COLUMNS,
+            }
             if self.lanes == "vector":
                 defines["WIDTH"] = width
             kernel = BoundKernel(self.runtime, batch_spec(self.lanes, score), defines)
@@ -284,8 +289,8 @@ class BatchEngine:
                 codes=self._codes,
                 groups=groups,
                 counter=buffers.of(np.zeros(1, np.int32)),
-                rooms=rooms,
-                room_size=size,
+                scratch_memory=rooms,
+                scratch_size=size,
                 most_m=most_m,
                 most_n=most_n,
                 floor=local_floor(self.scoring, width) if self.local else 0,
@@ -321,9 +326,14 @@ class BatchEngine:
             np.cumsum(2 * (pairs[:, 1] + pairs[:, 3]), out=cigar_at[1:])
         cigars = self._kept("cigars", int(cigar_at[-1]))
         walked = self._kept("walked", 4 * WALKED * count)
-        defines = {"LOCAL": int(self.local), "R": COLUMNS, "WIDTH": width, "TEXT": int(text)}
+        defines = {
+            "LOCAL": int(self.local),
+            "R": COLUMNS,
+            "WIDTH": width,
+            "WRITE_CIGARS": int(text),
+        }
         kernel = BoundKernel(self.runtime, WALK, defines).bind(**shared, **self._walking)
-        kernel.bind(cigar_at=buffers.of(cigar_at), cigars=cigars, walked=walked)
+        kernel.bind(cigar_at=buffers.of(cigar_at), cigars=cigars, traced=walked)
         kernel.bind(lanes=self.pairs_a_group(width))
         vector = self.lanes == "vector"
         group = 1 if vector else 64

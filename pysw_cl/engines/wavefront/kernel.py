@@ -23,12 +23,13 @@ PACKED_CODES, PACKED_GAIN = 6, 1 << 12
 
 _TILE = (
     "query target letters left_h left_x right_h right_x bus m:int n:int stride:int strips:int "
-    "tap_lane:int tap_r:int right:int query_pad:int target_pad:int gap_open:int gap_extend:int "
-    "chunk:int highest:int depth:int limit8:int rows_after:int columns_after:int state stages "
-    "late profiles record known hits capacity:int lines columns column_count:int crossed"
+    "outlet_lane:int outlet_row:int right:int query_pad:int target_pad:int gap_open:int "
+    "gap_extend:int chunk:int highest:int depth:int limit8:int rows_after:int columns_after:int "
+    "state stages argmax_scratch profiles record shared_best hits capacity:int lines columns "
+    "column_count:int crossed"
 )
 _FORM = {
-    "ticketed": "ticket progress before before_at:int dirs",
+    "ticketed": "ticket progress progress_above progress_above_at:int moves",
     "two-phase": "diagonal:int first_block:int blocks:int phase:int",
 }
 _SCORE = {
@@ -36,7 +37,7 @@ _SCORE = {
     "matrix": "matrix wide:int",
     "permute4": "words lift:int",
 }
-_BLOCKED = "pairs pair_places pair_score:int"
+_BLOCKED = "forbidden forbidden_places forbidden_score:int"
 _MANY = "tiles tile_count:int"
 _NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
 
@@ -51,12 +52,12 @@ def kernel_spec(
     many: bool = False,
 ) -> KernelSpec:
     """The wavefront kernel of a form ("ticketed", "two-phase"), lane set and score file, with the
-    narrow lanes of all the set's widths or some; ``blocked``, ``many``: as -D BLOCKED=1 and
-    -D MANY=1 build it."""
+    narrow lanes of all the set's widths or some; ``blocked``, ``many``: as -D FORBIDDEN_PAIRS=1 and
+    -D MULTI_TILE=1 build it."""
     lane_set = LANE_SETS[lanes]
     widths = lane_set.widths if widths is None else widths
     at_width = (f"score/{score}.clh", "recurrence.clh")
-    files = [f"NARROW={sum(widths)}", "base.clh", "names.clh", "platform.clh", "WIDTH=32"]
+    files = [f"NARROW_WIDTHS={sum(widths)}", "base.clh", "names.clh", "platform.clh", "WIDTH=32"]
     files += [
         f"lanes/{lane_set.wide}.clh",
         *at_width,

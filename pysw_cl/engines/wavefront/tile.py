@@ -128,17 +128,17 @@ class TileRun:
             "R": grid.alpha,
             "LOCAL": int(job.floor is not None),
             "BEST": 2 if self.capacity else int(job.best),
-            "DIRS": int(job.directions),
-            "BLOCKED": int(job.blocked is not None),
+            "STORE_MOVES": int(job.directions),
+            "FORBIDDEN_PAIRS": int(job.blocked is not None),
             "TICKETED": int(grid.form == "ticketed"),
-            "STEPS": steps,
+            "UNROLL": steps,
         }
         if self.prunes:
             defines["PRUNE"] = 1
         if self.warps > 1:
             defines["WARPS"] = self.warps
         if LANE_SETS[self.plan.lanes].narrow == "packed":
-            defines |= {"CHUNK": self.plan.chunk, "SLOPED": int(self.sloped)}
+            defines |= {"CHUNK": self.plan.chunk, "SKEWED_SCORES": int(self.sloped)}
         return defines
 
     def _bind(self) -> None:
@@ -191,8 +191,8 @@ class TileRun:
             n=grid.n,
             stride=self.stride,
             strips=grid.strips,
-            tap_lane=tap_lane,
-            tap_r=tap_r,
+            outlet_lane=tap_lane,
+            outlet_row=tap_r,
             right=int(job.right),
             query_pad=query_pad,
             target_pad=target_pad,
@@ -207,9 +207,11 @@ class TileRun:
             state=buffers.empty(state_bytes(self.plan, grid.T, grid.alpha, self.walkers)),
             profiles=buffers.empty(16 * grid.T * self.walkers * scores.get("wide", 0)),
             stages=buffers.empty(stage_bytes(chunk, self.walkers)),
-            late=buffers.empty(4 * self.walkers * (8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk)),
+            argmax_scratch=buffers.empty(
+                4 * self.walkers * (8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk)
+            ),
             record=self.record,
-            known=buffers.of(np.array([self.threshold], np.int32)) if link is None else link.known,
+            shared_best=link.known if link else buffers.of(np.array([self.threshold], np.int32)),
             hits=self.hits,
             capacity=self.capacity,
             lines=buffers.of(self.lines),
@@ -220,8 +222,8 @@ class TileRun:
         )
         if job.blocked is not None:
             pairs, places = grid.blocked_steps(job.blocked)
-            self.kernel.bind(pairs=buffers.of(pairs), pair_places=buffers.of(places))
-            self.kernel.bind(pair_score=worst(scoring))
+            self.kernel.bind(forbidden=buffers.of(pairs), forbidden_places=buffers.of(places))
+            self.kernel.bind(forbidden_score=worst(scoring))
         if grid.form == "ticketed":
             directions = job.directions
             size = moves_bytes(grid.m, grid.n, grid.T, grid.alpha)
@@ -234,9 +236,9 @@ class TileRun:
             self.kernel.bind(
                 ticket=self.ticket,
                 progress=self.progress,
-                before=above[0],
-                before_at=above[1],
-                dirs=self.dirs,
+                progress_above=above[0],
+                progress_above_at=above[1],
+                moves=self.dirs,
             )
 
     def run(self) -> None:

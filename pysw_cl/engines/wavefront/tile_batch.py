@@ -323,7 +323,7 @@ class SideBySide:
         corner = np.where(column, top, left_h) - 1
         sources = np.stack((top, top + outer.said[k, STRIDE], left_h, left_x, corner), 1)
         local = int(self.floor is not None)
-        kernel = BoundKernel(self.runtime, TAKE_EDGES, {"PARTS": PARTS, "LOCAL": local})
+        kernel = BoundKernel(self.runtime, TAKE_EDGES, {"EDGE_GROUPS": PARTS, "LOCAL": local})
         kernel.bind(**{"from": outer.kept}, to=done.kept, tiles=buffers.of(done.said))
         kernel.bind(sources=buffers.of(sources))
         buffers.send()

@@ -1,4 +1,4 @@
-"""One launch of the wavefront kernel over many tiles (cl/wavefront/wavefront.cl, MANY)."""
+"""One launch of the wavefront kernel over many tiles (cl/wavefront/wavefront.cl, MULTI_TILE)."""
 
 from __future__ import annotations
 
@@ -78,16 +78,16 @@ def launch_tiles(
         "R": alpha,
         "LOCAL": int(local),
         "BEST": 0,
-        "DIRS": int(moves),
-        "BLOCKED": 0,
+        "STORE_MOVES": int(moves),
+        "FORBIDDEN_PAIRS": 0,
         "TICKETED": 1,
-        "STEPS": lanes.steps,
-        "MANY": 1,
+        "UNROLL": lanes.steps,
+        "MULTI_TILE": 1,
         "WARPS": warps,
         "PRUNE": int(not moves),
     }
     if lanes.narrow == "packed":
-        defines |= {"CHUNK": plan.chunk, "SLOPED": int(sloped)}
+        defines |= {"CHUNK": plan.chunk, "SKEWED_SCORES": int(sloped)}
     elif lanes.wide == "warp32":
         defines["CHUNK"] = plan.chunk
     lines = np.arange(most + 1, dtype=np.int32) & 1
@@ -109,12 +109,12 @@ def launch_tiles(
         letters=letters[2],
         bus=done.kept,
         **dict.fromkeys(("left_h", "left_x", "right_h", "right_x"), none),
-        **dict.fromkeys(("crossed", "late", "hits"), none),
+        **dict.fromkeys(("crossed", "argmax_scratch", "hits"), none),
         profiles=buffers.empty(16 * T * walkers * scores.get("wide", 0)),
         **dict.fromkeys(("m", "n", "stride", "right", "capacity", "column_count"), 0),
         strips=most,
-        tap_lane=T - 1,
-        tap_r=alpha - 1,
+        outlet_lane=T - 1,
+        outlet_row=alpha - 1,
         query_pad=0,
         target_pad=target_pad,
         gap_open=scoring.gap_open,
@@ -128,14 +128,14 @@ def launch_tiles(
         state=room[0],
         stages=room[1],
         record=tally,
-        known=buffers.of(known),
+        shared_best=buffers.of(known),
         lines=buffers.of(lines),
         columns=buffers.of(columns if len(columns) else np.zeros(1, np.int32)),
         ticket=buffers.of(np.zeros(1, np.int32)),
         progress=progress,
-        before=progress,
-        before_at=int(strips.sum()),
-        dirs=dirs if moves else none,
+        progress_above=progress,
+        progress_above_at=int(strips.sum()),
+        moves=dirs if moves else none,
         tiles=buffers.of(done.said),
         tile_count=count,
         **scores,

@@ -13,7 +13,7 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...tiles.sweep import Area
 
-#: What cl/wavefront/wavefront.cl (MANY) is told of a tile, in 64-bit numbers.
+#: What cl/wavefront/wavefront.cl (MULTI_TILE) is told of a tile, in 64-bit numbers.
 WORDS = 13
 ROWS, COLUMNS, QUERY, TARGET, BUS, STRIDE, LEFT, CROSSED, KEPT, FIRST, MOVES = range(11)
 LETTERS, APART = 11, 12
@@ -97,7 +97,7 @@ class TileSet:
             shape = len(self.parts), 2, rows, columns, 3
             with Buffers(self.runtime, small=True) as buffers:
                 found = buffers.empty(4 * int(np.prod(shape)))
-                kernel = BoundKernel(self.runtime, FIND_PEAKS, {"FINDERS": FINDERS})
+                kernel = BoundKernel(self.runtime, FIND_PEAKS, {"PEAK_GROUP_SIZE": FINDERS})
                 kernel.bind(kept=self.kept, tiles=buffers.of(self.said), peaks=found)
                 kernel.bind(row_step=self.steps[0], column_step=self.steps[1])
                 kernel.bind(rows=rows, columns=columns, match=self.match, extend=self.extend)
