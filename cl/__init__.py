@@ -1,2 +1,2 @@
-"""The OpenCL sources, installed as ``pysw_cl.cl``; :func:`pysw_cl._kernels.kernel_source` reads
-them."""
+"""The OpenCL sources, installed as ``pysw_cl.cl``; :func:`pysw_cl.opencl.resources.kernel_source`
+reads them."""

@@ -18,8 +18,8 @@ from pysw_cl.opencl.program import joined_source
 PROCESSORS = [("gfx90a", 128, 14), ("gfx1100", 64, 15)]
 OPTIONS = (
     "-x cl -cl-std=CL1.2 -target amdgcn-amd-amdhsa -nogpulib -Xclang -finclude-default-header "
-    "-O3 -S -DR=8 -DLOCAL=1 -DBEST=1 -DDIRS=0 -DTICKETED=0 -DSTEPS=2 -DCHUNK=64 "
-    "-DSLOPED=1 -DPRUNE=1"
+    "-O3 -S -DR=8 -DLOCAL=1 -DBEST=1 -DSTORE_MOVES=0 -DTICKETED=0 -DUNROLL=2 -DCHUNK=64 "
+    "-DSKEWED_SCORES=1 -DPRUNE=1"
 ).split()
 
 

@@ -352,7 +352,10 @@ SPECS = [
     for score in ("match", "matrix")
 ] + [(TRACE, {"T": 2, "R": 2}), (PACK, {}), (UNPACK, {})]
 SPECS += [
-    (kernel_spec(form, lanes, "match", blocked=True), {**defines, "BLOCKED": 1, "T": 4, "R": 2})
+    (
+        kernel_spec(form, lanes, "match", blocked=True),
+        {**defines, "FORBIDDEN_PAIRS": 1, "T": 4, "R": 2},
+    )
     for form, defines in (("ticketed", {"TICKETED": 1}), ("two-phase", {"TICKETED": 0}))
     for lanes in ("vector32", "scalar32", "warp32")
 ]
@@ -392,16 +395,19 @@ def test_arguments_are_bound_by_name() -> None:
 def test_no_argument_is_forgotten() -> None:
     """What a launch does not give is an error, unless each launch sets it or it needs none."""
     runtime, bound = get_runtime("auto"), {}
-    kernel = SimpleNamespace(names=("ticket", "progress", "before", "before_at", "dirs", "phase"))
+    kernel = SimpleNamespace(
+        names=("ticket", "progress", "progress_above", "progress_above_at", "moves", "phase")
+    )
     kernel.bind = bound.update
     with Buffers(runtime) as buffers:
-        ticketed = TicketedArguments("ticket", "progress", "before", 7)
+        ticketed = TicketedArguments("ticket", "progress", "above", 7)
         with pytest.raises(InternalError, match=r"without a value: phase$"):
             bind(cast(program.BoundKernel, kernel), buffers, ticketed)
         assert not bound
         bind(cast(program.BoundKernel, kernel), buffers, ticketed, later=[TwoPhaseArguments])
-    assert bound.pop("dirs").size == 4
-    assert bound == {name: name for name in ("ticket", "progress", "before")} | {"before_at": 7}
+    assert bound.pop("moves").size == 4
+    wanted = {"ticket": "ticket", "progress": "progress", "progress_above": "above"}
+    assert bound == {**wanted, "progress_above_at": 7}
 
 
 def test_lanes_that_a_device_must_not_use(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,26 +27,26 @@ try_lanes(__global const int *in, __global int *out, __global int *list)
   LANES_LOCAL(scratch);
   int turn = 0;
   lv a = lanes_load(in), b = lanes_load(in + T), c = lanes_load(in + 2 * T);
-  lanes_store(out, lv_all(7));
+  lanes_store(out, lv_splat(7));
   lanes_store(out + T, lv_index());
   lanes_store(out + 2 * T, lv_max(a, b));
-  lanes_store(out + 3 * T, lv_pick(lm_less(a, b), a, c));
-  lanes_store(out + 4 * T, lv_pick(lm_eq(a, b), a, c));
-  lanes_store(out + 5 * T, lv_pick(lm_less(a, b) & lm_less(b, c), a, b));
-  lanes_store(out + 6 * T, lanes_look(in, lv_index() * 2));
+  lanes_store(out + 3 * T, lv_select(lm_less(a, b), a, c));
+  lanes_store(out + 4 * T, lv_select(lm_eq(a, b), a, c));
+  lanes_store(out + 5 * T, lv_select(lm_less(a, b) & lm_less(b, c), a, b));
+  lanes_store(out + 6 * T, lanes_gather(in, lv_index() * 2));
   lanes_collect(list, 3, lm_less(a, b), a, b, c);
-  const int top = lanes_top(scratch, b);
-  const int2 first = lanes_first(scratch, a, c);
-  const int shared = lanes_share(scratch, LEADER ? 11 : 12);
+  const int top = lanes_reduce_max(scratch, b);
+  const int2 first = lanes_argmin(scratch, a, c);
+  const int shared = lanes_broadcast(scratch, LEADER ? 11 : 12);
   const int2 range = lanes_range(scratch, (int2)(-1, 60), in + 1, 3 * T + 37);
-  lanes_pass(scratch, &turn, &a, 101, &b, 102, &c, 103);
-  lanes_pass(scratch, &turn, &a, 201, &b, 202, &c, 203);
-  lanes_pass(scratch, &turn, &a, 301, &b, 302, &c, 303);
+  lanes_shift_down(scratch, &turn, &a, 101, &b, 102, &c, 103);
+  lanes_shift_down(scratch, &turn, &a, 201, &b, 202, &c, 203);
+  lanes_shift_down(scratch, &turn, &a, 301, &b, 302, &c, 303);
   lanes_store(out + 7 * T, a);
   lanes_store(out + 8 * T, b);
   lanes_store(out + 9 * T, c);
-  lanes_put(out + 10 * T, 2, a);
-  lanes_put_last(out + 10 * T + 1, b);
+  lanes_store_lane(out + 10 * T, 2, a);
+  lanes_store_last(out + 10 * T + 1, b);
   lanes_sync();
   if (LEADER) {
     out[10 * T + 2] = top;
@@ -69,7 +69,7 @@ def run(lanes: str, given: np.ndarray[Any, Any]) -> tuple[list[int], int, list[t
     import pyopencl as cl
 
     runtime, T = get_runtime("auto"), lanes_of(lanes)
-    files = ("base.clh", "names.clh", "groups.clh", "WIDTH=32", f"lanes/{lanes}.clh")
+    files = ("base.clh", "names.clh", "platform.clh", "WIDTH=32", f"lanes/{lanes}.clh")
     source = joined_source(files) + KERNEL
     program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T}")
     with Buffers(runtime) as buffers:
@@ -149,7 +149,7 @@ def test_every_lane_set_has_the_same_names() -> None:
     """Whatever code outside ``lanes/`` uses is in each header, functions with one signature."""
     headers = {path.stem: COMMENT.sub("", path.read_text()) for path in LANES.glob("*.clh")}
     assert set(headers) == set(WIDE)
-    inside = {"lanes", "narrow", "pairs"}
+    inside = {"lanes", "narrow", "batch"}
     others = [p for p in LANES.parent.rglob("*.cl*") if p.parent.name not in inside]
     outside = " ".join(COMMENT.sub("", path.read_text()) for path in others)
     used = set(re.findall(r"\w+", outside))
@@ -158,7 +158,7 @@ def test_every_lane_set_has_the_same_names() -> None:
         for lanes, text in headers.items()
     }
     first = exported["scalar32"]
-    assert {"GROUP", "LEADER", "lv", "lm", "lv_max", "lanes_pass", "lanes_sync"} <= set(first)
+    assert {"GROUP", "LEADER", "lv", "lm", "lv_max", "lanes_shift_down", "lanes_sync"} <= set(first)
     for lanes, names in exported.items():
         assert names == first, lanes
 
@@ -167,6 +167,6 @@ def test_lane_names_are_found_only_under_lanes() -> None:
     """No shared file defines a lane's name again."""
     lanes = set().union(*(names_of(path.read_text()) for path in LANES.glob("*.clh")))
     for path in LANES.parent.rglob("*.cl*"):
-        if path.parent.name not in ("lanes", "narrow", "pairs") and path.name != "names.clh":
+        if path.parent.name not in ("lanes", "narrow", "batch") and path.name != "names.clh":
             again = (lanes - MAY) & set(names_of(path.read_text()))
             assert not again, (path.name, again)

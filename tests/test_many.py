@@ -272,7 +272,7 @@ def test_progress(engine: str) -> None:
 
 def test_lane_files_have_the_same_names() -> None:
     def names(file: str) -> set[str]:
-        text = kernel_source(f"pairs/{file}.clh")
+        text = kernel_source(f"batch/{file}.clh")
         functions = set(re.findall(r"^INLINE [\w ]+?(\w+)\(", text, re.M))
         macros = set(re.findall(r"^#define (\w+)", text, re.M))
         return (
@@ -283,7 +283,7 @@ def test_lane_files_have_the_same_names() -> None:
 
     inner = {"bytes_t", "words_t"}
     assert names("vector") - inner == names("scalar")
-    for file in ("compare", "look", "profile"):
-        assert {"subs_row", "subs_block", "SCORE_ARGS", "SCORE_GIVEN", "PROFILE_BYTES"} <= names(
+    for file in ("compare", "lookup", "profile"):
+        assert {"subs_row", "subs_panel", "SCORE_ARGS", "SCORE_INIT", "PROFILE_BYTES"} <= names(
             file
         )

@@ -50,15 +50,15 @@ try_narrow(__global const int *in, __global const uchar *letters, __global const
   lv a = lanes_narrow(lanes_load(in), base), b = lanes_narrow(lanes_load(in + T), base);
   const lv small = lanes_narrow(lanes_load(in + 2 * T), 0);
   ROW(a, base)
-  ROW(lv_all(7), 0)
+  ROW(lv_splat(7), 0)
   ROW(lv_add(a, small), base)
   ROW(lv_sub(a, small), base)
   ROW(lv_max(a, b), base)
   ROW(lv_min(a, b), base)
-  ROW(lv_pick(lanes_from_to(1, T - 2), a, b), base)
-  ROW(lv_pick(lanes_from_to(0, 0), a, b), base)
-  ROW(lv_pick(lanes_from_to(T, T - 1), a, b), base)
-  ROW(lv_pick(lanes_from_to(2, 99), a, b), base)
+  ROW(lv_select(lanes_from_to(1, T - 2), a, b), base)
+  ROW(lv_select(lanes_from_to(0, 0), a, b), base)
+  ROW(lv_select(lanes_from_to(T, T - 1), a, b), base)
+  ROW(lv_select(lanes_from_to(2, 99), a, b), base)
   const stage_t s = stage_of(stage, CHUNK);
   stage_letters(s, letters, {COLUMNS}, {WIDE}, {STEP}, 1);
   lanes_sync();
@@ -77,25 +77,25 @@ try_narrow(__global const int *in, __global const uchar *letters, __global const
   OWN(best.row)
   OWN(best.column)
 
-  KEPT_SPACE int *room = KEPT_ROOM(state, stage);
+  SAVED_SPACE int *saved = SAVED_LANES(state, stage);
   const int2 none = {{INT_MAX, INT_MIN}}, some = {{h[0] - 1, h[0]}};
-  const int2 empty = stage_take(s, h, x, 0, base, 2, some);
-  const int2 alone = stage_take(s, h, x, {BUS}, base, 2, none);
-  for (int k = 0; k < {KEPT}; k++) lanes_keep(room, k, lv_add(a, lv_all(k)));
-  const int2 range = stage_take(s, h, x, {BUS}, base, 2, some);
+  const int2 empty = stage_load(s, h, x, 0, base, 2, some);
+  const int2 alone = stage_load(s, h, x, {BUS}, base, 2, none);
+  for (int k = 0; k < {KEPT}; k++) lanes_save(saved, k, lv_add(a, lv_splat(k)));
+  const int2 range = stage_load(s, h, x, {BUS}, base, 2, some);
   OWN(empty.x == h[0] - 1 && empty.y == h[0])
   OWN(alone.x)
   OWN(alone.y)
   OWN(range.x == min(alone.x, some.x) && range.y == alone.y)
   for (int k = 0; k < {BUS}; k++) {{
-    lanes_enter(s, k, true, &a, &b);
-    if (k == {EARLY}) lanes_leave_at(s, k, 2, a, b);
-    else lanes_leave(s, k, a, b);
+    lanes_shift_in(s, k, true, &a, &b);
+    if (k == {EARLY}) lanes_store_bottom_at(s, k, 2, a, b);
+    else lanes_store_bottom(s, k, a, b);
   }}
-  stage_give(s, {GIVEN}, {BUS}, given_h, given_x, base, 2);
+  stage_store(s, {GIVEN}, {BUS}, given_h, given_x, base, 2);
   ROW(a, base)
   ROW(b, base)
-  for (int k = 0; k < {KEPT}; k++) {{ ROW(lanes_kept(room, k), base) }}
+  for (int k = 0; k < {KEPT}; k++) {{ ROW(lanes_restore(saved, k), base) }}
 #ifdef PROFILE_ROWS
   lv of_row[R];
   lanes_profile(profile, {WIDE}, letters, {COLUMNS}, {STEP}, of_row);
@@ -235,12 +235,12 @@ enter_after(__global const int *h, __global int *stages, __global int *out, int 
   lanes_sync();
   const stage_t s = stage_of(stage, CHUNK);
   const int2 none = {{INT_MAX, INT_MIN}};
-  stage_take(s, h, h, {INSIDE}, base, 0, none);
+  stage_load(s, h, h, {INSIDE}, base, 0, none);
   for (int k = {INSIDE}; k < {AFTER}; k++) {{
     lv a = lanes_narrow(lanes_load(h), base), b = a;
-    lanes_enter(s, k, false, &a, &b);
-    lanes_store(out, lanes_wide(lv_rise(a, lv_all({SLOPE}), -{LOWERED}), base));
-    lanes_store(out + T, lanes_wide(lv_rise(b, lv_all({SLOPE}), -{LOWERED}), base));
+    lanes_shift_in(s, k, false, &a, &b);
+    lanes_store(out, lanes_wide(lv_skew(a, lv_splat({SLOPE}), -{LOWERED}), base));
+    lanes_store(out + T, lanes_wide(lv_skew(b, lv_splat({SLOPE}), -{LOWERED}), base));
     out += 2 * T;
   }}
 }}
@@ -279,15 +279,15 @@ def test_what_enters_after_the_last_column_disturbs_no_lane(
 
 FOLDER = Path(shipped("cl", "base.clh")).parent
 #: Names that do not depend on the width.
-SAME = {"LANES_OWN", "LANES_FIRST_OWN", "KEPT_SPACE", "KEPT_ROOM"}
+SAME = {"LANES_OWN", "LANES_FIRST_OWN", "SAVED_SPACE", "SAVED_LANES"}
 
 
 def header(path: Path) -> str:
     """A header without comments, the memory that it keeps lanes in by its name."""
     text = COMMENT.sub("", path.read_text())
-    space = re.findall(r"#define KEPT_SPACE (\w+)", text)
+    space = re.findall(r"#define SAVED_SPACE (\w+)", text)
     assert len(space) == 1, path.name
-    return re.sub(rf"\b{space[0]} (?=(const )?int \*room)", "KEPT_SPACE ", text)
+    return re.sub(rf"\b{space[0]} (?=(const )?int \*saved)", "SAVED_SPACE ", text)
 
 
 def test_every_header_has_the_same_names() -> None:
@@ -295,7 +295,9 @@ def test_every_header_has_the_same_names() -> None:
     arguments; each such name is told apart by width."""
     headers = {path.stem: header(path) for path in (FOLDER / "narrow").glob("*.clh")}
     assert set(headers) == {Path(one.narrow).stem for one in LANE_SETS.values() if one.narrow}
-    users = [FOLDER / name for name in ("narrow.clh", "recurrence.clh", "score/match.clh")]
+    users = [
+        FOLDER / name for name in ("wavefront/narrow.clh", "recurrence.clh", "score/match.clh")
+    ]
     used = set(re.findall(r"\w+", " ".join(COMMENT.sub("", user.read_text()) for user in users)))
     exported = {
         name: {
@@ -306,8 +308,8 @@ def test_every_header_has_the_same_names() -> None:
         for name, text in headers.items()
     }
     first = exported["vector"]
-    some = "lv lm lv_max lv_min lanes_enter stage_take lanes_own lanes_lowest lanes_kept lanes_best"
-    assert {*some.split(), *SAME} <= set(first)
+    some = "lv lm lv_max lv_min lanes_shift_in stage_load lanes_own lanes_lowest lanes_restore"
+    assert {*some.split(), "lanes_best", *SAME} <= set(first)
     for name, names in exported.items():
         assert names == first, name
     told_apart = set(re.findall(r"#define (\w+) NAMED\(\1\)", (FOLDER / "names.clh").read_text()))
@@ -320,11 +322,11 @@ PLACES = """
 #define END(part) ((__global int *)(part) - state)
 __kernel void places(__global int *state, __global int *out)
 {
-  out[0] = KEPT_AT * T;
-  out[1] = END(OWED_LANES(state));
-  out[2] = END(OWED_BUS(state));
-  out[3] = END(OWED_WORDS(state));
-  out[4] = END(OWED_WORDS(state) + 1);
+  out[0] = SAVED_AT * T;
+  out[1] = END(DEFERRED_LANES(state));
+  out[2] = END(DEFERRED_BUS(state));
+  out[3] = END(DEFERRED_WORDS(state));
+  out[4] = END(DEFERRED_WORDS(state) + 1);
   out[5] = STATE_WORDS * T;
 }
 """

@@ -26,7 +26,7 @@ from pysw_cl.tiles.tile import TileJob, Walk
 #: Lanes, T and alpha: few lanes, more rows than a word of moves holds, lanes in lock step.
 SHAPES = [("vector32", 4, 2), ("vector32", 8, 9), ("warp32", 0, 4), ("warp32", 0, 8)]
 #: Groups with windows as large as they are on GPUs, and one work-item.
-LARGE = [{"WALKERS": walkers} for walkers in (1, 32, 64, 256)]
+LARGE = [{"TRACEBACK_GROUP_SIZE": walkers} for walkers in (1, 32, 64, 256)]
 
 Start = tuple[int, int, int]
 Rows = list[list[int]]
@@ -35,7 +35,9 @@ Rows = list[list[int]]
 def in_groups(groups: list[dict[str, int]]) -> list[dict[str, int]]:
     """Those that the device at hand builds."""
     refused = get_runtime("auto").traits.refused_lanes
-    return [group for group in groups if group["WALKERS"] == 1 or "scalar32" not in refused]
+    return [
+        group for group in groups if group["TRACEBACK_GROUP_SIZE"] == 1 or "scalar32" not in refused
+    ]
 
 
 def some_rows(runtime: Any) -> int:
@@ -178,8 +180,10 @@ def check(cut: Cut, lists: list[Rows], start: Start, groups: list[dict[str, int]
 @pytest.mark.parametrize("local", [True, False], ids=["local", "global"])
 def test_matrices_cut_anywhere(lanes: str, T: int, alpha: int, local: bool) -> None:
     engine, rng = engine_of(lanes, T, alpha), np.random.default_rng(20)
-    groups = in_groups([*GROUPS, {"WALKERS": 256}])
-    groups = [group for group in groups if group["WALKERS"] <= some_rows(engine.runtime)]
+    groups = in_groups([*GROUPS, {"TRACEBACK_GROUP_SIZE": 256}])
+    groups = [
+        group for group in groups if group["TRACEBACK_GROUP_SIZE"] <= some_rows(engine.runtime)
+    ]
     for m, n, pieces in [(1, 1, 1), (40, 50, 3), (200, 170, 4), (90, 260, 7), (150, 150, 1)]:
         job = job_of(rng, m, n, local, related=m > 60)
         with Buffers(engine.runtime) as buffers:
@@ -295,7 +299,7 @@ def test_many_tiles_with_equal_letters() -> None:
     with Buffers(engine.runtime) as buffers:
         cut = cut_of(engine, job, [[0, 0, side, side]], buffers)
         tiles = [[k * side, k * side, side, side, 0] for k in range(count)][::-1]
-        for group in in_groups([*LARGE[:2], {"WALKERS": 16, "WINDOW_WORDS": 99}]):
+        for group in in_groups([*LARGE[:2], {"TRACEBACK_GROUP_SIZE": 16, "WINDOW_WORDS": 99}]):
             walk, tile = cut.walk(group, tiles, (side * count, side * count, 0), 5)
             assert walk.moves.tolist() == [0] * (side * count)
             assert (walk.row, walk.column, walk.state, walk.ended) == (0, 0, 0, False)

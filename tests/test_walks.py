@@ -35,11 +35,11 @@ SHAPES = {
 #: How a walk may read moves: where they are, or a group through windows: high, as small as they
 #: may be, small, wide.
 GROUPS: list[dict[str, int]] = [
-    {"WALKERS": 1},
-    {"WALKERS": 64, "WINDOW_WORDS": 300},
-    {"WALKERS": 2, "WINDOW_DIAGONALS": 1, "WINDOW_WORDS": 1},
-    {"WALKERS": 4, "WINDOW_DIAGONALS": 3, "WINDOW_WORDS": 20},
-    {"WALKERS": 32, "WINDOW_DIAGONALS": 40, "WINDOW_WORDS": 1},
+    {"TRACEBACK_GROUP_SIZE": 1},
+    {"TRACEBACK_GROUP_SIZE": 64, "WINDOW_WORDS": 300},
+    {"TRACEBACK_GROUP_SIZE": 2, "WINDOW_DIAGONALS": 1, "WINDOW_WORDS": 1},
+    {"TRACEBACK_GROUP_SIZE": 4, "WINDOW_DIAGONALS": 3, "WINDOW_WORDS": 20},
+    {"TRACEBACK_GROUP_SIZE": 32, "WINDOW_DIAGONALS": 40, "WINDOW_WORDS": 1},
 ]
 
 
@@ -74,7 +74,7 @@ def check(
     mine, wanted = both(engine, job)
     usual = mine._defines
     if "scalar32" in get_runtime("auto").traits.refused_lanes:  # nor does it build groups
-        groups = [group for group in groups if group["WALKERS"] == 1]
+        groups = [group for group in groups if group["TRACEBACK_GROUP_SIZE"] == 1]
     starts = [(m, n, 0), (m, 1, 2), (1, n, 1)]
     starts += [tuple(int(rng.integers(least, k)) for least, k in ((1, m + 1), (1, n + 1), (0, 3)))
                for _ in range(walks)]  # fmt: skip
@@ -122,7 +122,9 @@ def test_windows_of_every_size() -> None:
     engine, rng = engine_of("vector32", 4, 2), np.random.default_rng(7)
     job = job_of(rng, 37, 45, False, related=True)
     sizes = [(diagonals, words) for diagonals in (1, 2, 7) for words in (1, 99)]
-    groups = [{"WALKERS": 16, "WINDOW_DIAGONALS": d, "WINDOW_WORDS": w} for d, w in sizes]
+    groups = [
+        {"TRACEBACK_GROUP_SIZE": 16, "WINDOW_DIAGONALS": d, "WINDOW_WORDS": w} for d, w in sizes
+    ]
     check(engine, job, groups, rng, walks=12)
 
 

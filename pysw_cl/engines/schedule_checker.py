@@ -1,11 +1,11 @@
 """The counting engine: the wavefront's schedule, swept lane by lane without any score.
 
-It does what the kernels' strip body and their two forms do (cl/strip.clh, cl/wavefront.cl), step
-for step and from the same :mod:`pysw_cl.planning.geometry`, but a lane holds the names of cells
-instead of their values.  So it sees whether each value is the one that the recurrence asks for, how
-often each cell is computed, when each cell of the horizontal bus is written and read, whether each
-blocked pair is met by its lane, where each cell's moves are stored, and how many lanes are busy on
-each internal diagonal.  Whatever breaks a rule raises InternalError.
+It does what the kernels' strip body and their two forms do (strip.clh and wavefront.cl in
+cl/wavefront/), step for step and from the same :mod:`pysw_cl.planning.geometry`, but a lane holds
+the names of cells instead of their values.  So it sees whether each value is the one that the
+recurrence asks for, how often each cell is computed, when each cell of the horizontal bus is
+written and read, whether each blocked pair is met by its lane, where each cell's moves are stored,
+and how many lanes are busy on each internal diagonal.  Whatever breaks a rule raises InternalError.
 
 The idea of an engine that only counts, driven like any other, is boxtree's ``constant_one``.
 """
@@ -103,8 +103,9 @@ class CountingEngine(Engine):
         )
 
     def batch(self, sizes: list[tuple[int, int]]) -> list[TileCount]:
-        """Count tiles of m x n cells that one ticketed launch computes side by side (-D MANY=1 of
-        cl/wavefront.cl): they share its tickets and groups, and nothing else."""
+        """Count tiles of m x n cells that one ticketed launch computes side by side (-D
+        MULTI_TILE=1 of cl/wavefront/wavefront.cl): they share its tickets and groups, and nothing
+        else."""
         tiles = [ScheduleTile(grid, grid.tap) for grid in map(self._grid, sizes)]
         self._ticketed([self._launch(tiles, self.plan.B)])
         return [tile.result() for tile in tiles]

@@ -1,7 +1,7 @@
 """The launches of the schedule checker: which work-group sweeps what, and who waits for whom.
 
-What wavefront_two_phase() and wavefront_ticketed() of cl/wavefront.cl do around a strip's body,
-and what the host does around a chain of tiles (:mod:`pysw_cl.engines.wavefront.chain`).
+What wavefront_two_phase() and wavefront_ticketed() of cl/wavefront/wavefront.cl do around a strip's
+body, and what the host does around a chain of tiles (:mod:`pysw_cl.engines.wavefront.chain`).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class TicketedLaunch:
         return -(-strips // self.warps) * len(self.tiles)
 
     def next_ticket(self, group: int, turn: int) -> int:
-        """next_ticket() of cl/wavefront.cl."""
+        """next_ticket() of cl/wavefront/wavefront.cl."""
         if (group, turn) not in self.taken:
             self.taken[group, turn] = self.ticket
             self.ticket += 1
@@ -170,7 +170,7 @@ class Ticketed:
         return ready[place.index(min(place) if self.order == "earliest" else max(place))]
 
     def _warp(self, key: tuple[int, int, int]) -> Iterator[bool]:
-        """wavefront_ticketed() of cl/wavefront.cl; gives whether it got on by one step."""
+        """wavefront_ticketed() of cl/wavefront/wavefront.cl; gives whether it did a step."""
         number, group, warp = key
         launch, turn = self.launches[number], 0
         portion = [STALE] * self.chunk if self.portions else None
@@ -212,8 +212,9 @@ class Ticketed:
             start = end
 
     def _block(self, tile: ScheduleTile, strip: int, start: int) -> tuple[int, bool]:
-        """Where the block that starts at a step ends (block_end() of cl/flow.clh), and whether its
-        lanes may enter, leave, or be at an inner column."""
+        """Where the block that starts at a step ends (block_end() of
+        cl/wavefront/strip_sync.clh), and whether its lanes may enter, leave, or be at an inner
+        column."""
         n, T = tile.grid.n, tile.grid.T
         limit, catches = tile.until(start)
         past = 0 if catches else (start + strip * (T - 1)) % self.chunk

@@ -1,8 +1,9 @@
 """A tile of the schedule checker: the wavefront's steps, with the names of cells for values.
 
-It does what the kernels' strip bodies do (cl/strip.clh, cl/narrow.clh), step for step and from the
-same :mod:`pysw_cl.planning.geometry`.  A lane holds the name of the cell whose value it would hold,
-so each step can be asked whether every lane uses the cells that its recurrence needs.
+It does what the kernels' strip bodies do (strip.clh and narrow.clh in cl/wavefront/), step for
+step and from the same :mod:`pysw_cl.planning.geometry`.  A lane holds the name of the cell
+whose value it would hold, so each step can be asked whether every lane uses the cells that its
+recurrence needs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Names = NDArray[np.int64]
 #: Names that stand for no cell: of a lane that is in no strip; of what enters the first lane after
 #: the last column; of what an earlier block, or nobody, left in a group's portion of the bus.
 NOTHING, AFTER, STALE = -1, -2, -3
-#: The column of a lane that is in no strip, as in cl/strip.clh.
+#: The column of a lane that is in no strip, as in cl/wavefront/strip.clh.
 NOWHERE = -(1 << 29)
 
 
@@ -174,7 +175,7 @@ class ScheduleTile:
         return int(self.line(w.enter)[j])
 
     def take_portion(self, w: StripSweep, start: int, end: int, count: bool) -> None:
-        """stage_take: what enters in steps [start, end)."""
+        """stage_load: what enters in steps [start, end)."""
         assert w.portion is not None
         if len(w.portion) < end - start:
             raise self.fault(w, start, f"a block of {end - start} steps has no room")
@@ -282,8 +283,8 @@ class ScheduleTile:
     def sweep_carefully(
         self, s: Lanes, w: StripSweep, start: int, end: int, count: bool
     ) -> Iterator[None]:
-        """Steps in which lanes may enter or leave: walk_carefully() of cl/strip.clh, and the masked
-        steps of cl/narrow.clh, whose portion of the bus takes what leaves the last lane."""
+        """Steps in which lanes may enter or leave: sweep_carefully() of strip.clh, and the masked
+        steps of narrow.clh, whose portion of the bus takes what leaves the last lane."""
         n = self.grid.n
         for j in range(start, end):
             self.leave(s, w, j, count)

@@ -43,7 +43,7 @@ class DeviceTraits:
 
     #: Do small tiles share one buffer?
     arena: bool = True
-    #: Work-items that follow a path back together (cl/trace.cl).
+    #: Work-items that follow a path back together (cl/traceback/traceback.cl).
     traceback_group_size: int = 256
     #: Is it worth computing tiles before what they follow from is known?  Those that a path may
     #: lead through, and those below others that are still computed.

@@ -69,8 +69,8 @@ class NarrowScores:
     gain: int | None = None
     #: "matrix": rows of a lane that a profile of bytes has room for; 0: there is no profile.
     profile_rows: int = 0
-    #: "four": four target letters as the bytes of a word, where the device permutes bytes.
-    four: bool = False
+    #: "permute4": four target letters as the bytes of a word, where the device permutes bytes.
+    permute4: bool = False
 
     def compare(self, letters: int, match: int, mismatch: int) -> bool:
         """May so many letters be scored by compare and select?"""
@@ -121,9 +121,9 @@ class PairLanes:
     profile: bool
 
 
-VECTORS = PairLanes("vector", "pairs/vector.clh", (8, 16, 32), 1, None, 1, 4, True)
-VECTORS32 = PairLanes("vector", "pairs/vector.clh", (32,), 1, None, 1, 4, True)
-WORK_ITEMS = PairLanes("scalar", "pairs/scalar.clh", (32,), 64, 64, 32, 64, False)
+VECTORS = PairLanes("vector", "batch/vector.clh", (8, 16, 32), 1, None, 1, 4, True)
+VECTORS32 = PairLanes("vector", "batch/vector.clh", (32,), 1, None, 1, 4, True)
+WORK_ITEMS = PairLanes("scalar", "batch/scalar.clh", (32,), 64, 64, 32, 64, False)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class LaneSet:
     #: Are a strip's work-items those of a warp, which hand each other values without memory?  Then
     #: T follows from the warp's width, and a work-group may be several warps, a strip each.
     of_warps: bool = False
-    #: Columns a turn of the main loop (STEPS); None: what suits the device's compiler.
+    #: Columns a turn of the main loop (UNROLL); None: what suits the device's compiler.
     unroll: int | None = 2
     #: May blocks be pruned?  Not where lanes meet at barriers: some compilers lose track of those
     #: that are passed on a condition.
@@ -165,7 +165,7 @@ class LaneSet:
     scores: NarrowScores = NarrowScores()
     #: Do they read the target backwards, from a copy with T columns of padding at both ends?
     backwards: bool = False
-    #: May their numbers be skewed: rise by the extension a row and a column (SLOPED)?
+    #: May their numbers be skewed: rise by the extension a row and a column (SKEWED_SCORES)?
     skews: bool = False
     #: Values of alpha that a tile may have beside the most, for B of at least the first number.
     #: Few where a build takes seconds.
@@ -227,7 +227,7 @@ LANE_SETS = {
         column=Column(latency=6.5, turns=3, turn=0.68),
         narrow="narrow/packed.clh",
         widths=(16,),
-        scores=NarrowScores(codes=6, gain=1 << 12, four=True),
+        scores=NarrowScores(codes=6, gain=1 << 12, permute4=True),
         skews=True,
         alphas=((1, tuple(range(2, 65))),),
         early_chunk=64,

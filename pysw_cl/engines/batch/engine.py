@@ -23,7 +23,7 @@ from .bounds import local_floor
 
 Ints = NDArray[np.int32]
 
-#: Target columns of a block; the profile of `pairs/profile.clh` is made for 8.
+#: Target columns of a block; the profile of `batch/profile.clh` is made for 8.
 COLUMNS = 8
 #: Bits of the vectors that CPUs have lanes in.
 VECTOR_BITS = 512
@@ -36,31 +36,31 @@ RESULTS, WALKED = 6, 6
 QUERY_PAD, TARGET_PAD = MAX_LETTERS, 2 * MAX_LETTERS
 
 _BATCH = (
-    "text codes pairs count:int groups:int counter rooms room_size:int most_m:int most_n:int "
-    "gap_open:int gap_extend:int floor:int ends:int results places moves"
+    "text codes pairs count:int groups:int counter scratch_memory scratch_size:int "
+    "most_m:int most_n:int gap_open:int gap_extend:int floor:int ends:int results places moves"
 )
-_SCORE = {"compare": "match:int mismatch:int", "profile": "matrix bad:int", "look": "matrix"}
+_SCORE = {"compare": "match:int mismatch:int", "profile": "matrix bad:int", "lookup": "matrix"}
 WALK = KernelSpec(
-    "batch_walk",
-    ("base.clh", "pairs/base.clh", "batch_walk.cl"),
+    "batch_traceback",
+    ("base.clh", "batch/base.clh", "batch/batch_traceback.cl"),
     tuple(
         "text codes same matrix wide:int pairs count:int lanes:int gap_open:int gap_extend:int "
-        "ends:int results places moves cigar_at cigars walked".split()
+        "ends:int results places moves cigar_at cigars traced".split()
     ),
 )
 
 
 def batch_spec(header: str, score: str) -> KernelSpec:
-    """The kernel for a header of lanes and a score file of cl/pairs."""
+    """The kernel for a header of lanes and a score file of cl/batch."""
     files = (
         "base.clh",
-        "pairs/base.clh",
+        "batch/base.clh",
         header,
         "recurrence.clh",
-        f"pairs/{score}.clh",
-        "pairs/room.clh",
-        "pairs/end.clh",
-        "batch.cl",
+        f"batch/{score}.clh",
+        "batch/scratch.clh",
+        "batch/endpoint.clh",
+        "batch/batch.cl",
     )
     return KernelSpec("batch", files, tuple(f"{_BATCH} {_SCORE[score]}".split()))
 
@@ -102,10 +102,14 @@ class Tables:
 
 
 def room_bytes(most_m: int, most_n: int, lanes: int, width: int, score: str, want: int) -> int:
-    """Bytes of a work-group's memory; `room_of` of cl/pairs/room.clh lays it out."""
+    """Bytes of a work-group's memory; `scratch_of` of cl/batch/scratch.clh lays it out."""
     el = 1 if width == 8 else width // 8
     index = 4 if width == 32 else 2
-    profile = {"compare": 0, "profile": lanes * (MAX_LETTERS + 1) * 8, "look": COLUMNS * lanes * el}
+    profile = {
+        "compare": 0,
+        "profile": lanes * (MAX_LETTERS + 1) * 8,
+        "lookup": COLUMNS * lanes * el,
+    }
     rows = most_m * lanes * el * (6 if want == 2 else 2)
     size = rows + 2 * lanes * index + profile[score] + (most_m + most_n) * lanes
     return -(-size // 128) * 128
@@ -212,9 +216,9 @@ class BatchEngine:
                 table = tables.matrix[:, :MAX_LETTERS].astype(np.int8)
                 self._matrices["profile"] = self._shared.of(np.ascontiguousarray(table))
             return "profile", {"matrix": self._matrices["profile"], "bad": tables.bad}
-        if "look" not in self._matrices:
-            self._matrices["look"] = self._shared.of(tables.matrix)
-        return "look", {"matrix": self._matrices["look"]}
+        if "lookup" not in self._matrices:
+            self._matrices["lookup"] = self._shared.of(tables.matrix)
+        return "lookup", {"matrix": self._matrices["lookup"]}
 
     def _kept(self, name: str, size: int) -> Any:
         """Memory that is kept from batch to batch: one queue runs them one after the other."""
@@ -267,7 +271,12 @@ class BatchEngine:
                 rows = np.cumsum(blocks.astype(np.int64) * group_m)
                 places[1:, 0], places[:, 1] = rows[:-1], group_m
                 moves_bytes = int(rows[-1]) * lanes * COLUMNS // 2
-            defines = {"WANT": want, "LOCAL": int(self.local), "DIRS": int(moves), "R": COLUMNS}
+            defines = {
+                "WANT": want,
+                "LOCAL": int(self.local),
+                "STORE_MOVES": int(moves),
+                "R": COLUMNS,
+            }
             defines["WIDTH"] = width
             kernel = BoundKernel(self.runtime, batch_spec(self._lanes.header, score), defines)
             shared = {
@@ -285,8 +294,8 @@ class BatchEngine:
                 codes=self._codes,
                 groups=groups,
                 counter=buffers.of(np.zeros(1, np.int32)),
-                rooms=rooms,
-                room_size=size,
+                scratch_memory=rooms,
+                scratch_size=size,
                 most_m=most_m,
                 most_n=most_n,
                 floor=local_floor(self.scoring, width) if self.local else 0,
@@ -322,9 +331,14 @@ class BatchEngine:
             np.cumsum(2 * (pairs[:, 1] + pairs[:, 3]), out=cigar_at[1:])
         cigars = self._kept("cigars", int(cigar_at[-1]))
         walked = self._kept("walked", 4 * WALKED * count)
-        defines = {"LOCAL": int(self.local), "R": COLUMNS, "WIDTH": width, "TEXT": int(text)}
+        defines = {
+            "LOCAL": int(self.local),
+            "R": COLUMNS,
+            "WIDTH": width,
+            "WRITE_CIGARS": int(text),
+        }
         kernel = BoundKernel(self.runtime, WALK, defines).bind(**shared, **self._walking)
-        kernel.bind(cigar_at=buffers.of(cigar_at), cigars=cigars, walked=walked)
+        kernel.bind(cigar_at=buffers.of(cigar_at), cigars=cigars, traced=walked)
         kernel.bind(lanes=self.pairs_a_group(width))
         group, most = self._lanes.items, self._lanes.path_groups * self.workers
         kernel.launch(min(-(-count // group), most), group)

@@ -1,8 +1,8 @@
 """The arguments of the wavefront kernel, for one tile and for many.
 
-The fields of these classes, in this order, are the arguments (cl/wavefront.cl): :func:`names` makes
-the kernel's descriptor of them, and :func:`bind` takes their values by name.  A field is a buffer,
-or an ``int`` of 32 bits.
+The fields of these classes, in this order, are the arguments (cl/wavefront/wavefront.cl).
+:func:`names` makes the kernel's list of arguments of them, and :func:`bind` takes their values by
+name.  A field is a buffer, or an ``int`` of 32 bits.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class MatrixArguments:
 
 @dataclass(frozen=True)
 class FourArguments:
-    """Arguments of cl/score/four.clh."""
+    """Arguments of cl/score/permute4.clh."""
 
     #: A word for each query code: the scores of four target letters, a byte each.
     words: Buffer
@@ -90,14 +90,14 @@ class Scratch:
     stages: Buffer
     #: Profiles of a matrix.
     profiles: Buffer = None
-    #: Blocks that are put off until all is done.
-    late: Buffer = None
+    #: Of blocks whose best cell is looked for when all is done.
+    argmax: Buffer = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TileArguments:
     """What every launch is told.  Defaults are what a launch of many tiles does not have, because
-    each tile's descriptor says it (cl/wavefront.cl, tile_at)."""
+    each tile's descriptor says it (cl/wavefront/wavefront.cl, tile_at)."""
 
     #: Codes: see `Letters`.
     query: Buffer
@@ -119,8 +119,8 @@ class TileArguments:
     #: Strips; many tiles: of the highest one.
     strips: int
     #: The lane, and its row, that has the tile's last row in the last strip.
-    tap_lane: int
-    tap_r: int
+    outlet_lane: int
+    outlet_row: int
     #: Is the right edge wanted?
     right: int = 0
     #: Codes that only padding has.
@@ -140,13 +140,13 @@ class TileArguments:
     #: Memory of the groups: see `Scratch`.
     state: Buffer
     stages: Buffer
-    late: Buffer = None
+    argmax_scratch: Buffer = None
     profiles: Buffer
     #: What groups say of their work: see `RecordWord`.
     record: Buffer
     #: The best score of all groups; where cells are collected the least one that counts; many
     #: tiles: for each the least that matters at its last corner.
-    known: Buffer
+    shared_best: Buffer
     #: Cells that are collected, and how many there is room for.
     hits: Buffer = None
     capacity: int = 0
@@ -174,7 +174,7 @@ class TileArguments:
             "limit8": bounds.limit8,
             "state": scratch.state,
             "stages": scratch.stages,
-            "late": scratch.late,
+            "argmax_scratch": scratch.argmax,
             "profiles": scratch.profiles,
         }
         return cls(**{**shared, **rest})
@@ -189,10 +189,10 @@ class TicketedArguments:
     #: How far each strip is.
     progress: Buffer
     #: How far the row above the tile is: a number of this buffer, which may be another launch's.
-    before: Buffer
-    before_at: int
+    progress_above: Buffer
+    progress_above_at: int
     #: Where moves go.
-    dirs: Buffer = None
+    moves: Buffer = None
 
 
 @dataclass(frozen=True)
@@ -209,18 +209,18 @@ class TwoPhaseArguments:
 
 @dataclass(frozen=True)
 class BlockedArguments:
-    """What a launch is told beside where pairs are blocked (-D BLOCKED=1)."""
+    """What a launch is told beside where pairs are blocked (-D FORBIDDEN_PAIRS=1)."""
 
     #: (step, row of the strip) of each pair; where those of each strip begin.
-    pairs: Buffer
-    pair_places: Buffer
+    forbidden: Buffer
+    forbidden_places: Buffer
     #: What a blocked pair scores.
-    pair_score: int
+    forbidden_score: int
 
 
 @dataclass(frozen=True)
 class ManyArguments:
-    """What a launch of many tiles is told beside (-D MANY=1)."""
+    """What a launch of many tiles is told beside (-D MULTI_TILE=1)."""
 
     #: Their descriptors (`TileWord`), and how many.
     tiles: Buffer
@@ -228,7 +228,7 @@ class ManyArguments:
 
 
 FORMS = {"ticketed": TicketedArguments, "two-phase": TwoPhaseArguments}
-SCORES = {"match": MatchArguments, "matrix": MatrixArguments, "four": FourArguments}
+SCORES = {"match": MatchArguments, "matrix": MatrixArguments, "permute4": FourArguments}
 
 
 def names(*parts: type) -> tuple[str, ...]:

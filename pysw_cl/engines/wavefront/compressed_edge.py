@@ -13,7 +13,7 @@ from ...opencl.program import BoundKernel, KernelSpec
 from ...scoring.scoring import Scoring
 from ...tiles.edges import Edge, Ints, Source
 
-#: cl/packed_edge.cl's: cells of a block, and 32-bit numbers before the blocks.
+#: cl/wavefront/compressed_edge.cl's: cells of a block, and 32-bit numbers before the blocks.
 CELLS, HEAD = 16, 16
 #: A base below `RAW` is `INT_MIN` and the number of a raw block.
 INT_MIN, RAW = -(1 << 31), -(1 << 31) + (1 << 27)
@@ -29,18 +29,19 @@ GROUP = 128
 PIECE = 1 << 22
 
 PACK = KernelSpec(
-    "pack_edge",
-    ("base.clh", "packed_edge.cl"),
+    "compress_edge",
+    ("base.clh", "wavefront/compressed_edge.cl"),
     (
-        *("packed", "blocks:int", "room:int", "first:int", "again:int", "count:int", "lost:int"),
+        *("compressed", "groups:int", "raw_capacity:int", "first:int", "again:int", "count:int"),
+        "unreachable:int",
         *("source", "h_at:long", "x_at:long"),
     ),
 )
 UNPACK = KernelSpec(
-    "unpack_edge",
-    ("base.clh", "packed_edge.cl"),
+    "expand_edge",
+    ("base.clh", "wavefront/compressed_edge.cl"),
     (
-        *("packed", "blocks:int", "first:int", "stride:int", "count:int", "gaps:int"),
+        *("compressed", "groups:int", "first:int", "stride:int", "count:int", "gaps:int"),
         *("to", "h_at:long", "x_at:long"),
     ),
 )
@@ -121,7 +122,8 @@ class PackedEdge(Source):
         except cl.Error as error:
             raise DeviceError(f"{runtime.info.name} failed: {error}") from None
         kernel = BoundKernel(runtime, PACK, {})
-        kernel.bind(packed=self.buffer, blocks=self._blocks, room=self._room, lost=self.lost)
+        kernel.bind(compressed=self.buffer, groups=self._blocks, raw_capacity=self._room)
+        kernel.bind(unreachable=self.lost)
         kernel.bind(first=begin // CELLS, again=begin < start, count=count)
         kernel.bind(source=buffer, h_at=h_at, x_at=x_at)
         groups = -(-count // (CELLS * GROUP))
@@ -229,6 +231,7 @@ class PackedEdge(Source):
         self._follow(runtime)
         buffer, h_at, x_at = to
         kernel = BoundKernel(runtime, UNPACK, {})
-        kernel.bind(packed=self.buffer, blocks=self._blocks, first=start, stride=step, count=count)
+        kernel.bind(compressed=self.buffer, groups=self._blocks, first=start, stride=step)
+        kernel.bind(count=count)
         kernel.bind(to=buffer, h_at=h_at, x_at=x_at or 0, gaps=x_at is not None)
         kernel.launch(-(-count // GROUP), GROUP)

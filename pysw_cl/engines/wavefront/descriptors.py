@@ -10,7 +10,8 @@ from enum import IntEnum
 
 
 class TileWord(IntEnum):
-    """64-bit words that describe a tile of a tile batch (cl/wavefront.cl, cl/tile_set.cl).  Places
+    """64-bit words that describe a tile of a tile batch (wavefront.cl and tile_edges.cl in
+    cl/wavefront).  Places
     count 32-bit numbers from the start of the buffer that keeps the edges of all."""
 
     #: Its rows, whole strips; its columns.
@@ -38,7 +39,8 @@ class TileWord(IntEnum):
 
 
 class SourceWord(IntEnum):
-    """64-bit words that say where the edges of a tile lie in another tile's (cl/tile_set.cl)."""
+    """64-bit words that say where the edges of a tile lie in another tile's
+    (cl/wavefront/tile_edges.cl)."""
 
     #: Places of H and F^ along its top.
     TOP_H = 0
@@ -51,7 +53,7 @@ class SourceWord(IntEnum):
 
 
 class TracedWord(IntEnum):
-    """64-bit words that describe a tile whose moves are kept (cl/trace.cl)."""
+    """64-bit words that describe a tile whose moves are kept (cl/traceback/traceback.cl)."""
 
     #: Its upper left corner: its cells begin a row below and a column after it.
     ROW = 0
@@ -64,7 +66,8 @@ class TracedWord(IntEnum):
 
 
 class FoundWord(IntEnum):
-    """32-bit words of what a traceback through tiles found (cl/trace.cl).  For each tile the row,
+    """32-bit words of what a traceback through tiles found (cl/traceback/traceback.cl).  For
+    each tile the row,
     column and state follow with which the path came there and the moves that it had made, then all
     moves, a byte each."""
 
@@ -81,7 +84,7 @@ class FoundWord(IntEnum):
 
 
 class RecordWord(IntEnum):
-    """32-bit words of what a work-group (or warp) says of its work (cl/best.clh)."""
+    """32-bit words of what a work-group (or warp) says of its work (cl/wavefront/best.clh)."""
 
     #: Its best cell.
     SCORE = 0

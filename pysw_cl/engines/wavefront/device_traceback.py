@@ -1,4 +1,4 @@
-"""Paths walked back over moves that are kept in device memory (cl/trace.cl)."""
+"""Paths walked back over moves that are kept in device memory (cl/traceback/traceback.cl)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .descriptors import TRACE_MACROS, FoundWord, TracedWord
 from .tile import TileRun
 
 TRACE = KernelSpec(
-    "trace",
-    ("base.clh", *TRACE_MACROS, "trace.cl"),
-    tuple("dirs tiles count:int row:int column:int state:int linear:int found".split()),
+    "traceback",
+    ("base.clh", *TRACE_MACROS, "traceback/traceback.cl"),
+    tuple("moves tiles count:int row:int column:int state:int linear:int found".split()),
 )
 #: What a walk finds before its moves, and before where it came into tiles.
 PLACE_BYTES = 4 * len(FoundWord)
@@ -36,7 +36,7 @@ class Begun(NamedTuple):
 def walk_defines(runtime: Runtime, T: int, alpha: int) -> dict[str, int]:
     """What the kernel is built with for moves that were kept by ``T`` lanes of ``alpha`` rows."""
     walkers = min(runtime.traits.traceback_group_size, int(runtime.device.max_work_group_size))
-    return {"T": T, "R": alpha, "WALKERS": walkers}
+    return {"T": T, "R": alpha, "TRACEBACK_GROUP_SIZE": walkers}
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,12 @@ class TiledMoves:
         found, table = buffers.empty(size), buffers.of(tiles)
         kernel = BoundKernel(runtime, TRACE, self.defines)
         kernel.bind(
-            dirs=self.dirs, tiles=table, count=len(tiles), row=row, column=column, state=state
+            moves=self.dirs, tiles=table, count=len(tiles), row=row, column=column, state=state
         )
         kernel.bind(linear=int(self.linear), found=found)
         buffers.write(found, np.full(4 * len(tiles), -1, np.int32), PLACE_BYTES)
         buffers.send()
-        done = kernel.launch(1, self.defines["WALKERS"], at_once=aside is not buffers)
+        done = kernel.launch(1, self.defines["TRACEBACK_GROUP_SIZE"], at_once=aside is not buffers)
 
         def walked() -> tuple[Walk, int, NDArray[np.int32]]:
             if aside is not buffers:

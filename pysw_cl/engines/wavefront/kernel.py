@@ -48,25 +48,27 @@ def kernel_spec(
     many: bool = False,
 ) -> KernelSpec:
     """The wavefront kernel of a form ("ticketed", "two-phase"), lane set and score file, with the
-    narrow lanes of all the set's widths or some; ``blocked``, ``many``: as -D BLOCKED=1 and
-    -D MANY=1 build it."""
+    narrow lanes of all the set's widths or some; ``blocked``, ``many``: as -D FORBIDDEN_PAIRS=1 and
+    -D MULTI_TILE=1 build it."""
     lane_set = LANE_SETS[lanes]
     widths = lane_set.widths if widths is None else widths
     at_width = (f"score/{score}.clh", "recurrence.clh")
-    files = [f"NARROW={sum(widths)}", "base.clh", "names.clh", "groups.clh", "WIDTH=32"]
+    files = [f"NARROW_WIDTHS={sum(widths)}", "base.clh", "names.clh", "platform.clh", "WIDTH=32"]
     files += [
         lane_set.wide,
         *at_width,
-        "strip.clh",
+        "wavefront/strip.clh",
         *RECORD_MACROS,
-        "best.clh",
-        "flow.clh",
-        "prune.clh",
+        "wavefront/best.clh",
+        "wavefront/strip_sync.clh",
+        "wavefront/score_range.clh",
+        "wavefront/prune.clh",
     ]
     for width in widths:
         assert lane_set.narrow is not None
-        files += [f"WIDTH={width}", lane_set.narrow, *at_width, "narrow.clh"]
-    files += [*(TILE_MACROS if many else ()), "WIDTH=32", "portion.clh", "wavefront.cl"]
+        files += [f"WIDTH={width}", lane_set.narrow, *at_width, "wavefront/narrow.clh"]
+    files += [*(TILE_MACROS if many else ()), "WIDTH=32"]
+    files += ["wavefront/width_dispatch.clh", "wavefront/wavefront.cl"]
     parts: list[type] = [TileArguments, FORMS[form], SCORES[score]]
     parts += [*([BlockedArguments] if blocked else ()), *([ManyArguments] if many else ())]
     return KernelSpec(_NAME[form], tuple(files), names(*parts))
@@ -112,14 +114,14 @@ class Program:
             "R": self.plan.alpha,
             "LOCAL": int(self.local),
             "BEST": self.best,
-            "DIRS": int(self.moves),
-            "BLOCKED": int(self.blocked),
+            "STORE_MOVES": int(self.moves),
+            "FORBIDDEN_PAIRS": int(self.blocked),
             "TICKETED": int(self.form == "ticketed"),
-            "STEPS": traits.unroll if lanes.unroll is None else lanes.unroll,
-            "MANY": int(self.many),
+            "UNROLL": traits.unroll if lanes.unroll is None else lanes.unroll,
+            "MULTI_TILE": int(self.many),
             "WARPS": self.warps,
             "PRUNE": int(self.prunes),
-            "SLOPED": int(self.skewed),
+            "SKEWED_SCORES": int(self.skewed),
         }
         # 32-bit lanes alone may be asked for any chunk, more than fits local memory, of which they
         # need none: their default stands.  Many tiles have short blocks.
@@ -197,8 +199,8 @@ def narrow_score(plan: Plan, scoring: Scoring, target: Codes, permute: bool) -> 
         return None
     kinds = plan.lane_set.scores
     bytes_do = scoring.highest <= 127 and max(worst(scoring), min(0, scoring.lowest)) >= -128
-    if kinds.four and permute and bytes_do and int(target.max()) < 4:
-        return "four"
+    if kinds.permute4 and permute and bytes_do and int(target.max()) < 4:
+        return "permute4"
     if _simple(scoring):
         assert scoring.match_mismatch is not None
         match, mismatch = (max(score, worst(scoring)) for score in scoring.match_mismatch)
@@ -213,7 +215,7 @@ def pads(scoring: Scoring, score: str) -> tuple[int, int]:
     if score == "match":
         return 254, 253
     query, target = scoring.matrix.shape
-    return query, 0 if score == "four" else target
+    return query, 0 if score == "permute4" else target
 
 
 def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> Scores:
@@ -224,7 +226,7 @@ def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> S
         assert scoring.match_mismatch is not None
         match, mismatch = (max(one, worst(scoring)) for one in scoring.match_mismatch)
         arguments = MatchArguments(match, mismatch, lift)
-    elif score == "four":
+    elif score == "permute4":
         table = _table(scoring)
         four = np.zeros((len(table), 4), np.int8)
         four[:, : min(4, table.shape[1])] = table[:, :4] + lift

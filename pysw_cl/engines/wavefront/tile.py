@@ -131,14 +131,14 @@ class TileRun:
             n=grid.n,
             stride=memory.stride,
             strips=grid.strips,
-            tap_lane=tap_lane,
-            tap_r=tap_r,
+            outlet_lane=tap_lane,
+            outlet_row=tap_r,
             right=int(job.right),
             chunk=chunk,
             rows_after=min(rows_after, MOST),
             columns_after=min(columns_after, MOST),
             record=memory.record,
-            known=known,
+            shared_best=known,
             hits=memory.hits,
             capacity=self.capacity,
             lines=buffers.of(memory.lines),
@@ -163,7 +163,7 @@ class TileRun:
     @property
     def dirs(self) -> Any:
         """The buffer of its moves; None if they are not kept."""
-        return None if self.ticketed is None else self.ticketed.dirs
+        return None if self.ticketed is None else self.ticketed.moves
 
     @property
     def ticket(self) -> Any:
@@ -205,7 +205,7 @@ class TileRun:
         right = self._edge(*memory.right, grid.m) if job.right else None
         bottom = self._line(int(memory.lines[grid.strips])) if job.bottom else None
         if bottom is not None and self.link is not None and self.program.prunes:
-            # the tile below may raise it meanwhile (cl/prune.clh): each number is old or new
+            # the tile below may raise it meanwhile (prune.clh): each number is old or new
             least = bottom.h - np.int32(job.scoring.gap_open)
             bottom = Edge(bottom.h, np.clip(bottom.x, least, bottom.h))
         best: tuple[Hit, ...] = ()

@@ -329,7 +329,7 @@ class SideBySide:
         sources[:, SourceWord.LEFT_H], sources[:, SourceWord.LEFT_X] = left_h, left_x
         sources[:, SourceWord.CORNER] = np.where(column, top, left_h) - 1
         local = int(self.floor is not None)
-        kernel = BoundKernel(self.runtime, TAKE_EDGES, {"PARTS": PARTS, "LOCAL": local})
+        kernel = BoundKernel(self.runtime, TAKE_EDGES, {"EDGE_GROUPS": PARTS, "LOCAL": local})
         kernel.bind(**{"from": outer.kept}, to=done.kept, tiles=buffers.of(inner))
         kernel.bind(sources=buffers.of(sources))
         buffers.send()

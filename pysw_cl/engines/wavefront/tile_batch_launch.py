@@ -1,4 +1,4 @@
-"""One launch of the wavefront kernel over many tiles (cl/wavefront.cl, MANY)."""
+"""One launch of the wavefront kernel over many tiles (cl/wavefront/wavefront.cl, MULTI_TILE)."""
 
 from __future__ import annotations
 
@@ -102,11 +102,11 @@ def launch_tiles(
         query_pad=0,  # rows are whole strips
         bus=done.kept,
         strips=grid.strips,
-        tap_lane=plan.T - 1,
-        tap_r=plan.alpha - 1,
+        outlet_lane=plan.T - 1,
+        outlet_row=plan.alpha - 1,
         chunk=plan.chunk,
         record=record,
-        known=buffers.of(known),
+        shared_best=buffers.of(known),
         lines=buffers.of(_lines(grid, done.steps[0])),
         columns=buffers.of(_columns(done)),
     )

@@ -17,8 +17,8 @@ from .descriptors import SOURCE_MACROS, TILE_MACROS, TOP_LINE, TileWord
 #: Work-items that look for one peak.
 FINDERS = 128
 
-#: What cl/tile_set.cl is joined from.
-TILE_SET_FILES = ("base.clh", *TILE_MACROS, *SOURCE_MACROS, "tile_set.cl")
+#: What cl/wavefront/tile_edges.cl is joined from.
+TILE_SET_FILES = ("base.clh", *TILE_MACROS, *SOURCE_MACROS, "wavefront/tile_edges.cl")
 FIND_PEAKS = KernelSpec(
     "find_peaks",
     TILE_SET_FILES,
@@ -85,7 +85,7 @@ class TileSet:
             shape = len(self.parts), 2, rows, columns, 3
             with Buffers(self.runtime, small=True) as buffers:
                 found = buffers.empty(4 * int(np.prod(shape)))
-                kernel = BoundKernel(self.runtime, FIND_PEAKS, {"FINDERS": FINDERS})
+                kernel = BoundKernel(self.runtime, FIND_PEAKS, {"PEAK_GROUP_SIZE": FINDERS})
                 kernel.bind(kept=self.kept, tiles=buffers.of(self.descriptors), peaks=found)
                 kernel.bind(row_step=self.steps[0], column_step=self.steps[1])
                 kernel.bind(rows=rows, columns=columns, match=self.match, extend=self.extend)

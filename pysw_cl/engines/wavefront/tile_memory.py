@@ -86,12 +86,12 @@ def scratch_of(
     plan: Plan, grid: Grid, chunk: int, walkers: int, scores: Scores, buffers: Buffers
 ) -> Scratch:
     """Memory for so many groups, whose blocks have at most ``chunk`` columns."""
-    late = 8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk
+    argmax = 8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk
     return Scratch(
         state=buffers.empty(state_bytes(plan, grid.T, grid.alpha, walkers)),
         stages=buffers.empty(stage_bytes(chunk, walkers)),
         profiles=buffers.empty(walkers * scores.profile_bytes(grid.T)),
-        late=buffers.empty(4 * walkers * late),
+        argmax=buffers.empty(4 * walkers * argmax),
     )
 
 

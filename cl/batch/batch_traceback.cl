@@ -1,7 +1,8 @@
-// The backward walk of a batch, one pair a work-item, over the moves that batch.cl stored: the same
-// rule as in trace.cl.  The CIGAR is written backward, too, into the end of the pair's place, which
-// has two bytes for each letter: a run of k columns takes at most 2 k.  The score is added up
-// on the way, from the letters.
+// The traceback of a pair batch, one pair a work-item, over the moves that batch.cl stored, by the rule of
+// traceback/traceback.cl.
+// The CIGAR is written backward, too, from the end of the pair's place on.  The place has two bytes per letter, because
+// a run of k columns takes at most 2 k bytes.  The path's score is added up on the way, from the letters.
+// Needs: base.clh, batch/base.clh.  Reads WIDTH, R, LOCAL, WRITE_CIGARS.
 
 #if WIDTH == 8
 typedef uchar word_t;
@@ -10,8 +11,8 @@ typedef ushort word_t;
 #else
 typedef uint word_t;
 #endif
-#ifndef TEXT       // 1: write CIGARs; 0: only count
-#define TEXT 1
+#ifndef WRITE_CIGARS  // 1: write CIGARs; 0: only count
+#define WRITE_CIGARS 1
 #endif
 #define CELLS_A_WORD ((int)sizeof(word_t) * 2)
 #define WORDS (R / CELLS_A_WORD)
@@ -20,14 +21,14 @@ typedef uint word_t;
 #define QUERY 2
 
 typedef struct {
-  __global uchar *at;  // the first byte written
+  __global uchar *at;  // the first byte of what is written so far
   int run;
   uchar op;
 } cigar_t;
 
 INLINE void cigar_flush(cigar_t *cigar)
 {
-  if (!TEXT || cigar->run == 0) return;
+  if (!WRITE_CIGARS || cigar->run == 0) return;
   *--cigar->at = cigar->op;
   for (int k = cigar->run; k > 0; k /= 10) *--cigar->at = '0' + k % 10;
   cigar->run = 0;
@@ -41,19 +42,19 @@ INLINE void cigar_add(cigar_t *cigar, uchar op, int count)
 }
 
 __kernel void
-batch_walk(__global const uchar *restrict text, __global const uchar *restrict codes,
+batch_traceback(__global const uchar *restrict text, __global const uchar *restrict codes,
            __global const uchar *restrict same, __global const int *restrict matrix, int wide,
            __global const int4 *restrict pairs, int count, int lanes, int gap_open, int gap_extend,
            int ends, __global const int *restrict results, __global const int2 *restrict places,
            __global const word_t *restrict moves, __global const int *restrict cigar_at,
-           __global uchar *restrict cigars, __global int *restrict walked)
+           __global uchar *restrict cigars, __global int *restrict traced)
 {
   const size_t all = count;
   for (size_t p = get_global_id(0); p < all; p += get_global_size(0)) {
     const int4 pair = pairs[p];
     const int2 place = places[p / lanes];
     int row = results[all + p], column = results[2 * all + p], state = 0, score = 0, equal = 0, length = 0;
-    bool ended = row > pair.y || column > pair.w;  // of a lane that is too narrow
+    bool ended = row > pair.y || column > pair.w;  // the end that a lane too narrow for the score reports
     cigar_t cigar = {cigars + cigar_at[p + 1], 0, 0};
     while (row > 0 && column > 0 && !ended) {
       const int r = (column - 1) % R;
@@ -96,11 +97,11 @@ batch_walk(__global const uchar *restrict text, __global const uchar *restrict c
       column = 0;
     }
     cigar_flush(&cigar);
-    walked[p] = row;
-    walked[all + p] = column;
-    walked[2 * all + p] = equal;
-    walked[3 * all + p] = length;
-    walked[4 * all + p] = cigar.at - cigars;
-    walked[5 * all + p] = score;
+    traced[p] = row;
+    traced[all + p] = column;
+    traced[2 * all + p] = equal;
+    traced[3 * all + p] = length;
+    traced[4 * all + p] = cigar.at - cigars;
+    traced[5 * all + p] = score;
   }
 }

@@ -1,47 +1,50 @@
-// Tiles side by side (wavefront.cl, MANY), descriptors and places as there: their edges, from what was kept of
-// the tiles that they lie in, and where a path may cross what they keep.  TILE_..., SOURCE_... and TOP_LINE come
-// from pysw_cl.engines.wavefront.descriptors.
+// Edges of a tile batch (wavefront.cl, MULTI_TILE; a tile's descriptor and places as there).  take_edges() copies the
+// edges of tiles from the special rows and columns of the larger tiles that they lie in.  find_peaks() looks for the
+// places where a path may cross the special rows and columns of tiles.
+// TILE_..., SOURCE_... and TOP_LINE come from pysw_cl.engines.wavefront.descriptors.
+// Needs: base.clh.  Reads LOCAL, EDGE_GROUPS, PEAK_GROUP_SIZE.
 
 #define UNREACHABLE (-(1 << 30))  // pysw_cl.tiles.tile.REACH
-#ifndef PARTS           // work-groups that copy the edges of one tile
-#define PARTS 16
+#ifndef EDGE_GROUPS      // work-groups that copy the edges of one tile
+#define EDGE_GROUPS 16
 #endif
-#ifndef FINDERS         // work-items that look for one peak
-#define FINDERS 128
+#ifndef PEAK_GROUP_SIZE  // work-items that look for one peak
+#define PEAK_GROUP_SIZE 128
 #endif
 
-INLINE void copy_edge(__global int *h, __global int *x, __global const int *from_h, __global const int *from_x, int count)
+// Copies `count` cells of an edge; an unreachable one becomes the sentinel again.
+INLINE void copy_edge(__global int *h, __global int *x, __global const int *from_h, __global const int *from_x,
+                      int count)
 {
-  const int step = PARTS * get_local_size(0);
-  for (int k = get_group_id(0) % PARTS * get_local_size(0) + get_local_id(0); k < count; k += step) {
+  const int step = EDGE_GROUPS * get_local_size(0);
+  for (int k = get_group_id(0) % EDGE_GROUPS * get_local_size(0) + get_local_id(0); k < count; k += step) {
     const int value = from_h[k], gap = from_x[k];
-    const bool lost = !LOCAL && value < UNREACHABLE;
-    h[k] = lost ? NEG : value;
-    x[k] = lost ? NEG : gap;
+    const bool unreachable = !LOCAL && value < UNREACHABLE;
+    h[k] = unreachable ? NEG : value;
+    x[k] = unreachable ? NEG : gap;
   }
 }
 
-// The edges of tiles of one set, in `to`, from those of the set that they lie in.
+// Copies the edges of the tiles of one batch, in `to`, from the batch in `from` whose tiles they lie in.
 __kernel void take_edges(__global const int *restrict from, __global int *restrict to,
                          __global const long *restrict tiles, __global const long *restrict sources)
 {
-  __global const long *tile = tiles + get_group_id(0) / PARTS * TILE_WORDS;
-  __global const long *source = sources + get_group_id(0) / PARTS * SOURCE_WORDS;
+  __global const long *tile = tiles + get_group_id(0) / EDGE_GROUPS * TILE_WORDS;
+  __global const long *source = sources + get_group_id(0) / EDGE_GROUPS * SOURCE_WORDS;
   const int m = tile[TILE_ROWS], n = tile[TILE_COLUMNS];
   __global int *top = to + tile[TILE_BUS] + (size_t)2 * TOP_LINE * tile[TILE_STRIDE], *left = to + tile[TILE_LEFT];
   copy_edge(top, top + tile[TILE_STRIDE], from + source[SOURCE_TOP_H], from + source[SOURCE_TOP_X], n);
   copy_edge(left + 1, left + m + 1, from + source[SOURCE_LEFT_H], from + source[SOURCE_LEFT_X], m);
-  if (get_group_id(0) % PARTS == 0 && get_local_id(0) == 0) left[0] = from[source[SOURCE_CORNER]];
+  if (get_group_id(0) % EDGE_GROUPS == 0 && get_local_id(0) == 0) left[0] = from[source[SOURCE_CORNER]];
 }
 
-// For the cell (a, b) of each tile's kept rows and columns, along its top and along its left edge:
-// the most that a path through there can score at the tile's last corner, after how many cells of the edge
-// that is, and H there.
-__kernel __attribute__((reqd_work_group_size(FINDERS, 1, 1)))
+// The special rows and columns cut a tile into cells (a, b).  For the top edge and the left edge of each: the highest
+// score that a path through the edge can have at the tile's last corner, the cell of the edge where, and its H.
+__kernel __attribute__((reqd_work_group_size(PEAK_GROUP_SIZE, 1, 1)))
 void find_peaks(__global const int *restrict kept, __global const long *restrict tiles, int row_step, int column_step,
                 int rows, int columns, int match, int extend, __global int *restrict peaks)
 {
-  __local int best[FINDERS], place[FINDERS];
+  __local int best[PEAK_GROUP_SIZE], place[PEAK_GROUP_SIZE];
   int rest = get_group_id(0);
   const int b = rest % columns, a = (rest /= columns) % rows, left = (rest /= rows) & 1;
   __global const long *tile = tiles + (rest / 2) * TILE_WORDS;
@@ -52,7 +55,7 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
   if (left) h = b ? kept + tile[TILE_CROSSED] + (size_t)2 * (b - 1) * m + row : kept + tile[TILE_LEFT] + 1 + row;
   const int count = !inside ? 0 : left ? min(row_step, m - row) : min(column_step, n - column);
   int most = INT_MIN, at = 0;
-  for (int k = get_local_id(0); k < count; k += FINDERS) {
+  for (int k = get_local_id(0); k < count; k += PEAK_GROUP_SIZE) {
     const int down = m - row - (left ? k + 1 : 0), across = n - column - (left ? 0 : k + 1);
     const long gap = max((long)abs_diff(down, across) - apart, 0L);
     const int here = (int)clamp(h[k] + (long)match * min(down, across) - extend * gap, (long)NEG, (long)INT_MAX);
@@ -63,7 +66,7 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
   }
   best[get_local_id(0)] = most;
   place[get_local_id(0)] = at;
-  for (int step = FINDERS / 2; step > 0; step /= 2) {
+  for (int step = PEAK_GROUP_SIZE / 2; step > 0; step /= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
     if (get_local_id(0) < step && best[get_local_id(0) + step] > best[get_local_id(0)]) {
       best[get_local_id(0)] = best[get_local_id(0) + step];

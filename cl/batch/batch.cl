@@ -1,0 +1,229 @@
+// A pair batch: many pairs, one in each lane.  Each lane sweeps its own matrix in panels of R target columns.  H and F
+// of a panel's columns stay in registers while the sweep goes down the query's rows.  H and E of every row, which the
+// next panel needs, are in the work-group's scratch.
+//
+// WANT 2 also carries two counts of the canonical path forward: matches and columns.  The path's choices at a cell
+// depend only on exact values of that cell, so the counts that H, E and F of a cell inherit are known as soon as
+// these are.  STORE_MOVES stores the choices as moves instead, for batch_traceback.cl.
+// Needs: base.clh, batch/base.clh, a lanes file and a score file of batch/, recurrence.clh, batch/scratch.clh,
+// batch/endpoint.clh.  Reads R, LOCAL, WANT, STORE_MOVES, WIDTH.
+//
+// Arguments:
+//   pairs: per pair its first query letter, query length, first target letter, target length.
+//   results: for all pairs the score, then for all the query end, target end, matches, columns, and whether a letter
+//     is outside the alphabet.
+//   places: per group of pairs its first row of moves (a row is R cells of each lane), and the rows of a panel.
+
+#define CELLS_A_WORD ((int)sizeof(el) * 2)  // of moves
+#define WORDS (R / CELLS_A_WORD)
+
+// H on the border, k letters from the corner.
+INLINE int border(int open, int floor, int k, int gap_open, int gap_extend)
+{
+  return LOCAL ? floor : open || k == 0 ? 0 : -(gap_open + k * gap_extend);
+}
+
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+batch(__global const uchar *restrict text, __global const uchar *restrict codes,
+      __global const int4 *restrict pairs, int count, int groups, __global int *counter,
+      __global uchar *scratch_memory, int scratch_size, int most_m, int most_n, int gap_open, int gap_extend,
+      int floor, int ends, __global int *restrict results, __global const int2 *restrict places,
+      __global el *restrict moves, SCORE_ARGS)
+{
+  const scratch_t scratch = scratch_of(scratch_memory + (size_t)get_group_id(0) * scratch_size, most_m, most_n);
+  const gap_t gap = gap_of(gap_open, gap_extend);
+  const lv low = lv_splat(floor);
+  // A gap is extended if E or F is at least H - stay.  With linear gaps none is: they have no state.
+  const lv stay = lv_splat(gap_open ? gap_open : -1);
+  subs_t subs = SCORE_INIT;
+
+  for (int g = group_next(counter, -1); g < groups; g = group_next(counter, g)) {
+    int m = 0, n = 0, least_m = INT_MAX, least_n = INT_MAX;
+    EACH_LANE(l) {
+      const int4 pair = pairs[min(g * LANES + l, count - 1)];
+      scratch.m[l] = pair.y;
+      scratch.n[l] = pair.w;
+      m = max(m, pair.y);
+      n = max(n, pair.w);
+      least_m = min(least_m, pair.y);
+      least_n = min(least_n, pair.w);
+    }
+    const int panels = (n + R - 1) / R;
+    EACH_LANE(l) {
+      const int p = min(g * LANES + l, count - 1);
+      const int4 pair = pairs[p];
+      int wrong = encode_letters(scratch.query, l, text + pair.x, pair.y, m, codes, QUERY_PAD);
+      wrong |= encode_letters(scratch.target, l, text + pair.z, pair.w, panels * R, codes + 256, TARGET_PAD);
+      results[(size_t)5 * count + p] = wrong;
+    }
+
+    for (int i = 1; i <= m; i++) {  // the left border
+      const lv h = lv_splat(border(ends & LEAD_TARGET, floor, i, gap_open, gap_extend));
+      const size_t at = (size_t)(i - 1) * LANES;
+      lv_store(scratch.h + at, h);
+      lv_store(scratch.e + at, lv_sub(h, gap.first));
+#if WANT == 2
+      const int length = LOCAL || (ends & LEAD_TARGET) ? 0 : i;
+      lv_store(scratch.matches_h + at, lv_splat(0));
+      lv_store(scratch.matches_e + at, lv_splat(0));
+      lv_store(scratch.length_h + at, lv_splat(length));
+      lv_store(scratch.length_e + at, lv_splat(length + 1));
+#endif
+    }
+
+    endpoint_t end;
+    end.row = end.column = lx_splat(0);
+#if WANT == 2
+    end.matches = end.length = lv_splat(0);
+#endif
+#if LOCAL
+    end.best = low;
+#else
+    const lx ms = lx_load(scratch.m), ns = lx_load(scratch.n);
+    end.best = lv_splat(LOWEST);
+    // The path may end at a cell of the border.
+    const lx top = lx_splat(ends & LEAD_QUERY ? 0 : -1), left = lx_splat(ends & LEAD_TARGET ? 0 : -1);
+    if (ends & TRAIL_TARGET)
+      endpoint_offer(&end, lx_eq(ns, ns), top & -(ns * lx_splat(gap_extend) + lx_splat(gap_open)), lx_splat(0),
+                     top & ns, lx_splat(0), ns);
+    if (ends & TRAIL_QUERY)
+      endpoint_offer(&end, lx_eq(ms, ms), left & -(ms * lx_splat(gap_extend) + lx_splat(gap_open)), lx_splat(0),
+                     left & ms, ms, lx_splat(0));
+#endif
+
+    for (int panel = 0; panel < panels; panel++) {
+      const int column = panel * R + 1;
+      lv up[R], f[R], t[R];
+#if WANT == 2
+      lv matches_up[R], length_up[R], matches_f[R], length_f[R];
+      lv matches_diagonal = lv_splat(0), length_diagonal = lv_splat(LOCAL || (ends & LEAD_QUERY) ? 0 : panel * R);
+#endif
+      EACH_COLUMN(r) {
+        up[r] = lv_splat(border(ends & LEAD_QUERY, floor, column + r, gap_open, gap_extend));
+        f[r] = lv_sub(up[r], gap.first);
+        t[r] = codes_load(scratch.target + (size_t)(panel * R + r) * LANES);
+#if WANT == 2
+        const int length = LOCAL || (ends & LEAD_QUERY) ? 0 : column + r;
+        matches_up[r] = matches_f[r] = lv_splat(0);
+        length_up[r] = lv_splat(length);
+        length_f[r] = lv_splat(length + 1);
+#endif
+      }
+      subs_panel(&subs, scratch.profile, scratch.target + (size_t)panel * R * LANES);
+      lv before = lv_splat(border(ends & LEAD_QUERY, floor, panel * R, gap_open, gap_extend));
+#if LOCAL && WANT
+      end.threshold = lv_max(lv_sub(end.best, lv_splat(1)), low);
+#endif
+
+      for (int i = 1; i <= m; i++) {
+        const size_t at = (size_t)(i - 1) * LANES;
+        lv diagonal = before, e = lv_load(scratch.e + at), scores[R];
+        before = lv_load(scratch.h + at);
+        subs_row(&subs, scratch.profile, scratch.query + at, t, scores);
+        row_t row;
+#if WANT == 2
+        const lv q = codes_load(scratch.query + at);
+        lv matches_d = matches_diagonal, length_d = length_diagonal;
+        lv matches_e = lv_load(scratch.matches_e + at), length_e = lv_load(scratch.length_e + at);
+        matches_diagonal = lv_load(scratch.matches_h + at);
+        length_diagonal = lv_load(scratch.length_h + at);
+#endif
+#if STORE_MOVES
+        lv word[WORDS];
+#endif
+        EACH_COLUMN(r) {
+#if WANT == 2 || STORE_MOVES
+          const lv e_here = e, f_here = f[r];
+#endif
+          // A row's cells depend on each other by E, so E is the last operand: it is needed last.
+          const lv h = compute_cell(diagonal, scores[r], gap, low, &f[r], &e);
+          row.h[r] = h;
+          diagonal = up[r];
+          up[r] = h;
+#if WANT == 2 || STORE_MOVES
+          const lm not_f = lm_less(f_here, h), not_e = lm_less(e_here, h);
+          const lv least = lv_sub(h, stay);
+          const lm shut_e = lm_less(e_here, least), shut_f = lm_less(f_here, least);
+#endif
+#if WANT == 2
+          matches_d = lv_add(matches_d, lv_select(lm_eq(q, t[r]), lv_splat(1), lv_splat(0)));
+          length_d = lv_add(length_d, lv_splat(1));
+          lv matches = lv_select(not_f, lv_select(not_e, matches_d, matches_e), matches_f[r]);
+          lv length = lv_select(not_f, lv_select(not_e, length_d, length_e), length_f[r]);
+#if LOCAL
+          matches = lv_select(lm_less(low, h), matches, lv_splat(0));
+          length = lv_select(lm_less(low, h), length, lv_splat(0));
+#endif
+          matches_e = lv_select(shut_e, matches, matches_e);
+          length_e = lv_add(lv_select(shut_e, length, length_e), lv_splat(1));
+          matches_f[r] = lv_select(shut_f, matches, matches_f[r]);
+          length_f[r] = lv_add(lv_select(shut_f, length, length_f[r]), lv_splat(1));
+          matches_d = matches_up[r];
+          length_d = length_up[r];
+          row.matches[r] = matches_up[r] = matches;
+          row.length[r] = length_up[r] = length;
+#endif
+#if STORE_MOVES
+          // 4 bits, as in strip.clh: 2 for where H comes from (0 floor, 1 diagonal, 2 E, 3 F), 1 each for whether E,
+          // F are extended.
+          const int shift = 4 * (r % CELLS_A_WORD);
+          lv move = lv_select(not_f, lv_select(not_e, lv_splat(1 << shift), lv_splat(2 << shift)),
+                              lv_splat(3 << shift));
+#if LOCAL
+          move = lv_select(lm_less(low, h), move, lv_splat(0));
+#endif
+          move |= lv_select(shut_e, lv_splat(0), lv_splat(4 << shift)) |
+                  lv_select(shut_f, lv_splat(0), lv_splat(8 << shift));
+          word[r / CELLS_A_WORD] = r % CELLS_A_WORD ? word[r / CELLS_A_WORD] | move : move;
+#endif
+        }
+        lv_store(scratch.h + at, up[R - 1]);
+        lv_store(scratch.e + at, e);
+#if WANT == 2
+        lv_store(scratch.matches_h + at, matches_up[R - 1]);
+        lv_store(scratch.length_h + at, length_up[R - 1]);
+        lv_store(scratch.matches_e + at, matches_e);
+        lv_store(scratch.length_e + at, length_e);
+#endif
+#if STORE_MOVES
+        const size_t place = ((size_t)places[g].x + (size_t)panel * places[g].y + i - 1) * WORDS * LANES;
+#pragma unroll
+        for (int w = 0; w < WORDS; w++) lv_store(moves + place + w * LANES, word[w]);
+#endif
+#if LOCAL
+        lv top = row.h[0];
+#pragma unroll
+        for (int r = 1; r < R; r++) top = lv_max(top, row.h[r]);
+#if WANT
+        if (lm_any(lm_less(end.threshold, top))) endpoint_improve(&end, &row, top, i, column);
+#else
+        end.best = lv_max(end.best, top);
+#endif
+#else
+        const bool bottom = i >= least_m, right = column + R > least_n;
+        if ((bottom && right) || (bottom && (ends & TRAIL_QUERY)) || (right && (ends & TRAIL_TARGET)))
+          endpoint_row(&end, &row, ms, ns, i, column, ends);
+#endif
+      }
+    }
+
+    // Each lane's value is read back from the scratch.
+    lv_store(scratch.h, end.best);
+    lx_store(scratch.m, end.row);
+    lx_store(scratch.n, end.column);
+#if WANT == 2
+    lv_store(scratch.e, end.matches);
+    lv_store(scratch.matches_h, end.length);
+#endif
+    EACH_LANE(l) {
+      const size_t p = min(g * LANES + l, count - 1), all = count;
+      results[p] = scratch.h[l] - (LOCAL ? floor : 0);
+      results[all + p] = scratch.m[l];
+      results[2 * all + p] = scratch.n[l];
+#if WANT == 2
+      results[3 * all + p] = scratch.e[l];
+      results[4 * all + p] = scratch.matches_h[l];
+#endif
+    }
+  }
+}

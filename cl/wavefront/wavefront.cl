@@ -1,0 +1,372 @@
+// CUDAlign's two-level wavefront (Sandes & de Melo, PPoPP 2010; thesis 2011) over one tile, or over the tiles of a
+// tile batch.  There are two forms, which share the sweep of a strip: ticketed (one launch) and two-phase.
+// Needs: all that kernel_spec() of pysw_cl/engines/wavefront/kernel.py lists before it, in that order: base.clh,
+// names.clh, platform.clh, the 32-bit lanes, strip.clh, best.clh, strip_sync.clh, score_range.clh, prune.clh, the
+// narrow lanes with narrow.clh, width_dispatch.clh.
+// Reads T, R, LOCAL, BEST, TICKETED, PRUNE, MULTI_TILE, STORE_MOVES, FORBIDDEN_PAIRS, WARPS, NARROW_WIDTHS,
+// AUTO_VECTORS.
+//
+// Arguments:
+//   bus: lines of `stride` H, then `stride` F^.  Strip s reads line lines[s] and writes line lines[s + 1].  Lines 0
+//     and 1 take turns, so a strip's input stays unmodified until no group sweeps it again.  A special row has a
+//     line of its own (pysw_cl.planning.geometry.Grid.bus_lines).
+//   columns, column_count: the special columns, sorted.  crossed: strips * ROWS H, then as many E^, of each.
+//   state: per group (two-phase: per strip mod B) the lanes between two blocks, which are the vertical bus.
+//   record: per group (score, row, column) of its best cell, the highest score it computed, and columns swept in 8,
+//     16 and 32 bits and pruned.
+//   shared_best: the best score that any group has found; with BEST 2, the least score to collect.
+//   hits, capacity: the cells collected.
+//   tiles, tile_count: of a tile batch, the tiles, as tile_at() reads them.
+//   forbidden, forbidden_places: the steps at which lanes meet forbidden pairs; those of strip s begin at
+//     forbidden_places[s] (pysw_cl.planning.geometry.Grid.blocked_steps).
+
+#define ARGMAX_SCRATCH(chunk) (ARGMAX_WORDS + 2 * (R + 1) * T + 2 * (chunk))
+
+// A tile: the kernel's arguments, which tile_at() replaces in a tile batch.
+typedef struct {
+  __global const uchar *query, *target;
+  __global const int *left_h, *left_x;
+  __global int *right_h, *right_x, *bus;
+  int m, n, stride, strips, outlet_lane, outlet_row, right, target_pad, open, extend, capacity;
+  __global int *hits, *argmax_scratch;
+  __global const uchar *letters;
+  int chunk, highest, depth, limit8, rows_after, columns_after;
+  __global char *profiles;
+  int profile_bytes;
+  scoring_t scoring;
+  __global const int *lines, *columns;
+  int column_count, apart;
+  __global int *crossed;
+#if FORBIDDEN_PAIRS
+  __global const int *forbidden, *forbidden_places;
+  int forbidden_score;
+#endif
+} tile_t;
+
+// The line of the bus that a strip reads.
+INLINE __global int *line_of(const tile_t *t, int strip)
+{
+  return t->bus + (size_t)t->lines[strip] * 2 * t->stride;
+}
+
+// Where a strip's bottom row goes.  In the tile's last strip it may be another lane's row.
+INLINE outlet_t outlet(const tile_t *t, int strip)
+{
+  __global int *row = line_of(t, strip + 1);
+  outlet_t out = {row, row + t->stride, T - 1, R - 1};
+  if (strip == t->strips - 1) {
+    out.lane = t->outlet_lane;
+    out.r = t->outlet_row;
+  }
+  return out;
+}
+
+// The sweep of a strip by a group.
+INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *stage, __local int *scratch)
+{
+  sweep_t sw;
+  sw.query = t->query;
+  sw.target = t->target;
+  sw.letters = t->letters;
+  sw.left_h = t->left_h;
+  sw.left_x = t->left_x;
+  sw.right_h = t->right_h;
+  sw.right_x = t->right_x;
+  sw.right = t->right;
+  sw.top_h = line_of(t, strip);
+  sw.top_x = sw.top_h + t->stride;
+  sw.out = outlet(t, strip);
+  sw.out_before = sw.out;
+  sw.m = t->m;
+  sw.n = t->n;
+  sw.enter = strip < t->strips ? strip : -1;
+  sw.leave = -1;
+  sw.leave_at = 0;
+  sw.progress_above = sw.progress_own = 0;
+  sw.target_pad = t->target_pad;
+  sw.open = t->open;
+  sw.extend = t->extend;
+  sw.chunk = t->chunk;
+  sw.highest = t->highest;
+  sw.rows_after = t->rows_after;
+  sw.columns_after = t->columns_after;
+  sw.apart = t->apart;
+  sw.depth = t->depth;
+  sw.limit8 = t->limit8;
+  sw.stage = stage;
+  sw.profile = t->profiles + (size_t)group * t->profile_bytes;
+  sw.argmax_scratch = t->argmax_scratch + (size_t)group * ARGMAX_SCRATCH(t->chunk);
+  sw.moves = 0;
+  sw.hits = t->hits;
+  sw.capacity = t->capacity;
+  sw.gap = gap_of(t->open, t->extend);
+  sw.scoring = t->scoring;
+  sw.scores = scores_of(t->scoring, sw.profile);
+  sw.scratch = scratch;
+  sw.columns = t->columns;
+  sw.column_count = t->column_count;
+  sw.crossing = sw.crossing_end = 0;
+  sw.crossed = t->crossed;
+  sw.padded_rows = t->strips * ROWS;
+#if FORBIDDEN_PAIRS
+  sw.forbidden = t->forbidden + 2 * (size_t)t->forbidden_places[strip];
+  sw.forbidden_count = t->forbidden_places[strip + 1] - t->forbidden_places[strip];
+  sw.forbidden_score = t->forbidden_score;
+#endif
+  return sw;
+}
+
+#define TILE_ARGS \
+  __global const uchar *restrict query, __global const uchar *restrict target, \
+  __global const uchar *restrict letters, __global const int *restrict left_h, \
+  __global const int *restrict left_x, __global int *restrict right_h, __global int *restrict right_x, \
+  __global int *bus, int m, int n, int stride, int strips, int outlet_lane, int outlet_row, int right, int query_pad, \
+  int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, int rows_after, \
+  int columns_after, __global int *state, __global int *stages, __global int *argmax_scratch, __global char *profiles, \
+  __global int *record, volatile __global int *shared_best, __global int *hits, int capacity, \
+  __global const int *restrict lines, __global const int *restrict columns, int column_count, \
+  __global int *restrict crossed
+#define TILE_INIT \
+  {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, outlet_lane, outlet_row, right, \
+   target_pad, gap_open, gap_extend, capacity, hits, argmax_scratch, letters, chunk, highest, depth, limit8, \
+   rows_after, columns_after, profiles, PROFILE_BYTES, SCORE_INIT, lines, columns, column_count, 0, \
+   crossed FORBIDDEN_INIT}
+#if FORBIDDEN_PAIRS
+#define FORBIDDEN_ARGS \
+  , __global const int *restrict forbidden, __global const int *restrict forbidden_places, int forbidden_score
+#define FORBIDDEN_INIT , forbidden, forbidden_places, forbidden_score
+#else
+#define FORBIDDEN_ARGS
+#define FORBIDDEN_INIT
+#endif
+#if !defined(GROUP_SIZE) && GROUP == 1 && !AUTO_VECTORS
+#define GROUP_SIZE __attribute__((intel_vec_len_hint(1), reqd_work_group_size(1, 1, 1)))
+#elif !defined(GROUP_SIZE)
+#define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+#endif
+
+#if TICKETED
+
+#if MULTI_TILE
+// A tile batch.  Each tile has a descriptor, whose words TILE_ROWS ... are explained and named in
+// pysw_cl.engines.wavefront.descriptors; places are those of ints from the start of `bus`.  `shared_best` has a score
+// for each tile: what cannot reach it near the tile's last corner is pruned.
+#define MULTI_TILE_ARGS , __global const long *restrict tiles, int tile_count
+INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *descriptor)
+{
+  __global int *start = t.bus;
+  t.m = lanes_broadcast(scratch, (int)descriptor[TILE_ROWS]);
+  t.n = lanes_broadcast(scratch, (int)descriptor[TILE_COLUMNS]);
+  t.strips = t.m / ROWS;
+  t.query += descriptor[TILE_QUERY];
+  t.target += descriptor[TILE_TARGET];
+  t.letters += descriptor[TILE_LETTERS];
+  t.apart = (int)descriptor[TILE_APART];
+  t.bus = start + descriptor[TILE_BUS];
+  t.stride = lanes_broadcast(scratch, (int)descriptor[TILE_STRIDE]);
+  t.left_h = start + descriptor[TILE_LEFT];
+  t.left_x = t.left_h + t.m + 1;
+  t.crossed = start + descriptor[TILE_CROSSED];
+  t.column_count = lanes_broadcast(scratch, (int)descriptor[TILE_KEPT]);
+  return t;
+}
+#else
+#define MULTI_TILE_ARGS
+#endif
+
+#if WARPS > 1
+// This warp's next ticket.  A ticket reserves WARPS neighbouring strips, one for each warp of the group: while a warp
+// waits for the strip above, the warp that sweeps that strip gets more of the processor.  The first warp that needs
+// a ticket takes it and writes it to one of four slots.  A slot is (warps that have asked, ticket + 1, warps that
+// have read it).  Slots take turns; a slot is cleared two rounds ahead, once all warps have read its last ticket.
+#define SLOTS(name) \
+  __local int name[12]; \
+  if (get_local_id(0) < 12) name[get_local_id(0)] = get_local_id(0) == 8 || get_local_id(0) == 11 ? WARPS : 0; \
+  barrier(CLK_LOCAL_MEM_FENCE)
+INLINE int next_ticket(__local int *scratch, volatile __global int *ticket, volatile __local int *slots, int round)
+{
+  volatile __local int *slot = slots + 3 * (round & 3), *later = slots + 3 * (round + 2 & 3);
+  int mine = 0;
+  if (LEADER) {
+    if (atomic_inc(slot) == 0) {
+      while (later[2] < WARPS) wait_a_little(1);
+      later[0] = later[1] = 0;
+      slot[2] = 0;
+      slot[1] = atomic_inc(ticket) + 1;
+    }
+    while (mine == 0) mine = slot[1];
+    atomic_inc(slot + 2);
+  }
+  return lanes_broadcast(scratch, mine) - 1;
+}
+#else
+#define SLOTS(name) __local int *name = 0
+INLINE int next_ticket(__local int *scratch, volatile __global int *ticket, volatile __local int *slots, int round)
+{
+  int mine = 0;
+  if (LEADER) mine = atomic_inc(ticket);
+  return lanes_broadcast(scratch, mine);
+}
+#endif
+
+// The ticketed form: one launch.  Each group takes the ticket of the next strip, and before each block it waits until
+// the strip above has done that block's columns.  This cannot deadlock even where groups run one after another,
+// because the strip above always has an earlier ticket.  A strip takes T steps more than it has columns: its lanes
+// fill and drain.
+// progress_above[progress_above_at]: how many columns of the row above the tile are done;
+// another launch may be computing it.
+__kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ticket, volatile __global int *progress,
+                                            volatile __global int *progress_above, int progress_above_at,
+                                            __global int *moves, SCORE_ARGS FORBIDDEN_ARGS MULTI_TILE_ARGS)
+{
+  LANES_LOCAL(scratch);
+  SLOTS(slots);
+  STAGE_OF_GROUP(stage, stages, STRIP_GROUP_ID, chunk);
+#if MULTI_TILE
+  const tile_t all = TILE_INIT;
+  volatile __global int *const shared_best_of = shared_best, *const progress_of = progress;
+  const int tickets = (strips + WARPS - 1) / WARPS * tile_count;
+#else
+  const tile_t tile = TILE_INIT;
+  const int tickets = (strips + WARPS - 1) / WARPS;
+#endif
+  __global int *my_record = record + RECORD_WORDS * STRIP_GROUP_ID;
+  best_t best = best_load(my_record);
+  __global int *mine = state + (size_t)STRIP_GROUP_ID * STATE_WORDS * T;
+
+  for (int round = 0, taken; (taken = next_ticket(scratch, ticket, slots, round)) < tickets; round++) {
+#if MULTI_TILE
+    __global const long *descriptor = tiles + taken % tile_count * TILE_WORDS;
+    const tile_t tile = tile_at(all, scratch, descriptor);
+    n = tile.n;
+    shared_best = shared_best_of + taken % tile_count;
+    progress = progress_of + descriptor[TILE_FIRST];
+    taken /= tile_count;
+#endif
+#if WARPS > 1
+    const int strip = taken * WARPS + (int)get_local_id(0) / GROUP;
+#else
+    const int strip = taken;
+#endif
+#if MULTI_TILE || WARPS > 1
+    if (strip >= tile.strips) continue;
+#endif
+    sweep_t sw = sweep_of(&tile, strip, STRIP_GROUP_ID, stage, scratch);
+    sw.leave = strip;
+    sw.leave_at = n;
+#if STORE_MOVES
+    sw.moves = moves + (size_t)strip * (n + T) * MOVE_WORDS * T;
+#if MULTI_TILE
+    sw.moves += descriptor[TILE_MOVES];
+#endif
+#endif
+    sw.progress_above = strip > 0 ? progress + strip - 1 : progress_above + progress_above_at;
+    sw.progress_own = progress + strip;
+    strip_begin(mine, &sw);
+    profile_begin(sw.profile, sw.scoring, sw.query + (size_t)strip * ROWS);
+    lanes_sync();
+
+    int seen = -T;
+    for (int from = 0, limit = 0;;) {
+      const bool ends = from >= n + T;
+      if (from == limit && !ends) limit = columns_from(&sw, from, n + T);
+#if NARROW_WIDTHS
+      if (ends ? best.columns_deferred : columns_due(&sw, &best, min(block_end(&sw, from, limit), n), seen)) {
+        narrow_deferred_columns16(mine, &sw);  // (one call, because each call inlines another copy)
+        best.columns_deferred = false;
+      }
+#endif
+      if (ends) break;
+#if PRUNE
+      const int pruned = prune_blocks(mine, &sw, from, limit, &seen, shared_best, &best);
+      if (pruned > from) {
+        from = pruned;
+        continue;
+      }
+#endif
+#if NARROW_WIDTHS
+      const int before = from;
+      from = sweep_narrow(mine, &sw, from, limit, &seen, shared_best, &best);
+      if (from > before) continue;
+#endif
+      const int to = block_end(&sw, from, limit);
+      wait_for(&sw, min(to, n), &seen);
+      sweep_wide(mine, &sw, from, to, from < T || from >= n || outlet_elsewhere(&sw) || crosses(&sw), shared_best,
+                 &best);
+      publish(&sw, to);
+      from = to;
+    }
+  }
+#if DEFERRED_ARGMAX
+  const deferred_argmax_t block =
+    *(__global const deferred_argmax_t *)(argmax_scratch + (size_t)STRIP_GROUP_ID * ARGMAX_SCRATCH(chunk));
+  if (best.deferred_top != NEG && best.deferred_top >= lanes_broadcast(scratch, *shared_best)) {
+    const sweep_t sw = sweep_of(&tile, block.strip, STRIP_GROUP_ID, stage, scratch);
+    strip_begin(mine, &sw);
+    profile_begin(sw.profile, sw.scoring, query + (size_t)block.strip * ROWS);
+    lanes_sync();
+#if NARROW_WIDTHS & 8
+    if (block.width == 8) narrow_deferred_argmax8(mine, &sw, block, &best);
+    else
+#endif
+    narrow_deferred_argmax16(mine, &sw, block, &best);
+  }
+#endif
+  best_store(my_record, best);
+}
+
+#else
+
+// The two-phase form: two launches for each external diagonal, whose blocks are block c of strip diagonal - c.  The
+// short phase (phase 0) does the first T columns of each block, where the block to its left has delegated cells.
+// The long phase does the other columns.  The cells that the last block of strip s delegates are done by the first
+// block of strip s + blocks, which takes over its lanes.
+__kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_block, int blocks, int phase,
+                                             SCORE_ARGS FORBIDDEN_ARGS)
+{
+  LANES_LOCAL(scratch);
+  const int block = first_block + STRIP_GROUP_ID, strip = diagonal - block;
+  STAGE_OF_GROUP(stage, stages, block, chunk);
+  const tile_t tile = TILE_INIT;
+  const int start = (int)((long)block * n / blocks), end = (int)((long)(block + 1) * n / blocks);
+  sweep_t sw = sweep_of(&tile, strip, block, stage, scratch);
+  const bool drains = block == 0 && strip >= blocks && phase == 0;
+  if (drains) {
+    sw.leave = strip - blocks;
+    sw.out_before = outlet(&tile, strip - blocks);
+  }
+
+  __global int *mine = state + (size_t)(strip % blocks) * STATE_WORDS * T;
+  if (block == 0 && phase == 0) {
+    strip_t s;
+    if (drains) {
+      strip_load(&s, mine);
+      s.column += n;  // the old strip's columns, counted in the new strip's steps
+    } else strip_clear(&s, query_pad, target_pad);
+    strip_store(&s, mine);
+  }
+  __global int *my_record = record + RECORD_WORDS * block;
+  best_t best = best_load(my_record);
+  const int from = phase ? start + T : start, to = phase ? end : start + T;
+  if (strip < strips) profile_begin(sw.profile, sw.scoring, query + (size_t)strip * ROWS);
+  lanes_sync();
+  const bool delegated = block == 0 && phase == 0;
+  int seen = INT_MAX;
+  for (int at = from; at < to;) {
+    const int before = at;
+#if PRUNE
+    if (!delegated) at = prune_blocks(mine, &sw, at, to, &seen, shared_best, &best);
+#endif
+#if NARROW_WIDTHS
+    if (!delegated && at == before) at = sweep_narrow(mine, &sw, at, to, &seen, shared_best, &best);
+#endif
+    if (at > before) continue;
+    const int end = min(at + chunk, to);
+    sweep_wide(mine, &sw, at, end, delegated || outlet_elsewhere(&sw), shared_best, &best);
+    lanes_sync();
+    at = end;
+  }
+  best_store(my_record, best);
+}
+
+#endif
