@@ -405,7 +405,7 @@ def test_no_argument_is_forgotten() -> None:
             bind(cast(program.BoundKernel, kernel), buffers, ticketed)
         assert not bound
         bind(cast(program.BoundKernel, kernel), buffers, ticketed, later=[TwoPhaseArguments])
-    assert bound.pop("moves").size == 4
+        assert bound.pop("moves").size == 4
     wanted = {"ticket": "ticket", "progress": "progress", "progress_above": "above"}
     assert bound == {**wanted, "progress_above_at": 7}
 
