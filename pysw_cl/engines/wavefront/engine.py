@@ -175,11 +175,11 @@ class WavefrontPipeline:
 
     def rows(self, rows: int, columns: int) -> tuple[int, int] | None:
         """What all groups do at once is shared by the tiles that are on the device at once."""
-        engine, plan = self.engine, self.engine.plan.for_size(rows, columns)
-        tuning = engine.plan.tuning.pipeline
-        if plan is None or LANE_SETS[plan.lanes].narrow is None:
-            return None
+        engine, tuning = self.engine, self.engine.plan.tuning.pipeline
         if rows * columns < tuning.least_cells:
+            return None
+        plan = engine.plan.for_size(rows, columns)
+        if plan is None or plan.lane_set.narrow is None:
             return None
         quantum = plan.T * plan.alpha * warps_of(engine.runtime, plan, plan.B)
         wide = engine.plan.without_narrow()  # whose strips are to end there, too
