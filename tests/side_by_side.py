@@ -60,7 +60,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Seen:
 
     def checked_set(self: SideBySide, level: Any, parts: list[Part], *args: Any) -> TileSet:
         found.levels.append(level if isinstance(level, int) else -1)
-        rows = self._letters[True].query.size
+        rows = self._works[True].letters.query.size
         for part in parts:
             assert 0 <= part.area.row < part.area.row_end <= rows
             assert 0 <= part.area.column < part.area.column_end <= self.columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -98,6 +98,14 @@ def running(runtime: Runtime, event: Any) -> bool:
     return state != cl.command_execution_status.COMPLETE
 
 
+@cache
+def _places(arguments: tuple[str, ...]) -> tuple[dict[str, int], dict[str, Any]]:
+    """The place of each argument, and the type of each that is an integer."""
+    places = {argument.partition(":")[0]: place for place, argument in enumerate(arguments)}
+    typed = (argument.partition(":") for argument in arguments if ":" in argument)
+    return places, {name: INTEGERS[kind] for name, _, kind in typed}
+
+
 class BoundKernel:
     """This thread's kernel object for a spec, its arguments bound by name."""
 
@@ -114,16 +122,14 @@ class BoundKernel:
                 ) from None
         self._kernel, self._bound = runtime.kernels[spec.name, program]
         self._runtime = runtime
-        self._place = {a.partition(":")[0]: i for i, a in enumerate(spec.arguments)}
-        typed = (a.partition(":") for a in spec.arguments if ":" in a)
-        self._integer = {name: INTEGERS[kind] for name, _, kind in typed}
+        self._place, self._integer = _places(spec.arguments)
         if self._kernel.num_args != len(spec.arguments):
             raise InternalError(f"{spec.name} has {self._kernel.num_args} arguments")
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> Collection[str]:
         """The arguments' names, in order."""
-        return tuple(self._place)
+        return self._place.keys()
 
     def bind(self, **values: Any) -> BoundKernel:
         """Set arguments; an unknown name is an internal error."""

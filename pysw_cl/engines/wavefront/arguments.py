@@ -94,7 +94,7 @@ class Scratch:
     argmax: Buffer = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)  # (frozen, it would take four times as long to make)
 class TileArguments:
     """What every launch is told.  Defaults are what a launch of many tiles does not have, because
     each tile's descriptor says it (cl/wavefront/wavefront.cl, tile_at)."""
@@ -231,6 +231,10 @@ FORMS = {"ticketed": TicketedArguments, "two-phase": TwoPhaseArguments}
 SCORES = {"match": MatchArguments, "matrix": MatrixArguments, "permute4": FourArguments}
 
 
+def _names(part: type) -> list[str]:
+    return [field.name for field in fields(part)]
+
+
 def names(*parts: type) -> tuple[str, ...]:
     """The arguments that these classes are, as a kernel's descriptor has them."""
     every = (field for part in parts for field in fields(part))
@@ -244,9 +248,10 @@ def bind(kernel: BoundKernel, buffers: Buffers, *parts: Any, later: Sequence[typ
     ``later``: classes whose arguments each launch sets.  Raises InternalError where an argument is
     missing or the kernel has none of that name.
     """
-    values = {name: value for part in parts for name, value in vars(part).items()}
-    awaited = {field.name for part in later for field in fields(part)}
-    missing = set(kernel.names) - set(values) - awaited
+    values: dict[str, Any] = {}
+    for part in parts:
+        values.update(vars(part))
+    missing = set(kernel.names).difference(values, *map(_names, later))
     if missing:
         raise InternalError(f"kernel arguments without a value: {', '.join(sorted(missing))}")
     unused = [name for name, value in values.items() if value is None]

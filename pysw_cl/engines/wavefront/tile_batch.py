@@ -26,7 +26,7 @@ from .descriptors import TOP_LINE, SourceWord, TileWord, TracedWord
 from .device_traceback import TiledMoves, walk_defines
 from .kernel import backwards, narrow_score, pads, stage_bytes, state_bytes, wide_score
 from .tile import moves_bytes
-from .tile_batch_launch import Scored, Tally, launch_tiles, walkers_of
+from .tile_batch_launch import Scored, Tally, Work, launch_tiles, walkers_of
 from .tile_batch_layout import TILE_SET_FILES, TileSet
 
 Busy = Callable[[], bool]
@@ -103,7 +103,7 @@ class SideBySide:
         rows: int,
     ) -> None:
         runtime, plan = engine.runtime, engine.plan
-        self.engine, self.runtime, self.scoring, self.floor = engine, runtime, scoring, floor
+        self.engine, self.runtime = engine, runtime
         self._buffers = Buffers(runtime)
         self._kept: dict[int | str, Any] = {}
         self._slots: dict[int, Moves] = {}
@@ -112,32 +112,33 @@ class SideBySide:
         self._launches = 0
         self.meanwhile = lambda busy: None
         self.most_bytes = int(runtime.device.max_mem_alloc_size)  # of the tiles of a level
-        alpha = plan.alpha if plan.fixed else min(ALPHA, plan.alpha)
-        wide = plan.without_narrow()
-        moves_alpha = wide.alpha if plan.fixed else min(MOVES_ALPHA, wide.alpha)
-        self._plans = {
-            False: replace(plan, alpha=alpha),
-            True: replace(wide, alpha=moves_alpha, chunk=min(MOVES_CHUNK, plan.chunk)),
-        }
-        self.rows = rows
+        self.rows, self.columns = rows, len(target)
         target_codes = target.read(0, len(target))
         score = narrow_score(plan, scoring, target_codes, runtime.traits.byte_permute)
         self.able = score is not None
         if score is None:
             return
-        self._scores = {False: score, True: wide_score(scoring)}
+        alpha = plan.alpha if plan.fixed else min(ALPHA, plan.alpha)
+        wide = plan.without_narrow()
+        moves_alpha = wide.alpha if plan.fixed else min(MOVES_ALPHA, wide.alpha)
         self.row_quantum = lcm(plan.T * alpha, wide.T * moves_alpha)
-        self.columns, self._backwards = len(target), plan.lane_set.backwards
         held = self._buffers.of(target_codes)
         narrow = held
-        if self._backwards:
+        if plan.lane_set.backwards:
             narrow = self._buffers.of(backwards(target_codes, plan.T, pads(scoring, score)[1]))
         codes = np.full(len(query) + self.row_quantum, 0, np.uint8)
         codes[: len(query)] = query.read(0, len(query))
-        self._letters: dict[bool, Letters] = {}
-        for moves, name in self._scores.items():
-            codes[len(query) :] = pads(scoring, name)[0]  # another one for each score file
-            self._letters[moves] = Letters(self._buffers.of(codes.copy()), held, narrow)
+
+        def work(plan: Plan, file: str) -> Work:
+            codes[len(query) :] = pads(scoring, file)[0]  # another one for each score file
+            letters = Letters(self._buffers.of(codes.copy()), held, narrow)
+            return Work(plan, Scored(scoring, file, floor is not None), letters)
+
+        chunk = min(MOVES_CHUNK, plan.chunk)
+        self._works = {
+            False: work(replace(plan, alpha=alpha), score),
+            True: work(replace(wide, alpha=moves_alpha, chunk=chunk), wide_score(scoring)),
+        }
 
     def __enter__(self) -> SideBySide:
         return self
@@ -159,7 +160,7 @@ class SideBySide:
     @property
     def held_bytes(self) -> int:
         """Memory that is taken, with edges elsewhere and what any launch takes beside its tiles."""
-        level, moves = (sum(_group_bytes(plan, plan.B)) for plan in self._plans.values())
+        level, moves = (sum(_group_bytes(one.plan, one.plan.B)) for one in self._works.values())
         return self.engine.edge_bytes + self._buffers.bytes + level + 2 * moves  # of two launches
 
     def cost(self) -> tuple[dict[str, int], int]:
@@ -170,13 +171,13 @@ class SideBySide:
 
     def kept_bytes(self, rows: int, columns: int, steps: tuple[int, int]) -> int:
         """Memory that a tile's edges take, with its special rows and columns."""
-        T = self._plans[False].T
+        T = self._works[False].plan.T
         lines = (columns + 2 * T) * (TOP_LINE + 1 + rows // steps[0])
         return 8 * (lines + rows * (1 + columns // steps[1]) + 64)
 
     def moves_bytes(self, rows: Any, columns: Any) -> Any:
         """Memory of a tile's moves, or of those of many (arrays)."""
-        plan = self._plans[True]
+        plan = self._works[True].plan
         return moves_bytes(rows, columns, plan.T, plan.alpha)
 
     def begin(
@@ -261,10 +262,10 @@ class SideBySide:
     ) -> Callable[[], tuple[Walk, NDArray[np.int32]]]:
         """Begin to walk a path through tiles, whatever is enqueued after that; gives what waits for
         it.  See :meth:`pysw_cl.engines.wavefront.device_traceback.TiledMoves.begin`."""
-        parts, plan = moves.done.parts, self._plans[True]
+        parts, work = moves.done.parts, self._works[True]
         tiles = moves.done.descriptors[:, TRACED]
-        defines = walk_defines(self.runtime, plan.T, plan.alpha)
-        linear = self.scoring.gap_open == 0
+        defines = walk_defines(self.runtime, work.plan.T, work.plan.alpha)
+        linear = work.scored.scoring.gap_open == 0
         most = row + column - min(p.area.row + p.area.column for p in parts)
         self._launches += 1
         tiled = TiledMoves(self.runtime, defines, moves.dirs, tiles, linear)
@@ -285,7 +286,8 @@ class SideBySide:
 
     def _set(self, level: int | str, parts: list[Part], steps: tuple[int, int]) -> TileSet:
         """A set of tiles, nothing computed yet: what is said of each."""
-        T = self._plans[False].T
+        work = self._works[False]
+        scoring, T = work.scored.scoring, work.plan.T
         tiles = np.zeros((len(parts), len(TileWord)), np.int64)
         areas = np.array([part.area[:] for part in parts], np.int64)
         m, n = areas[:, 1] - areas[:, 0], areas[:, 3] - areas[:, 2]
@@ -294,7 +296,9 @@ class SideBySide:
             TileWord.COLUMNS: n,
             TileWord.QUERY: areas[:, 0],
             TileWord.TARGET: areas[:, 2],
-            TileWord.LETTERS: self.columns - areas[:, 2] - n if self._backwards else areas[:, 2],
+            TileWord.LETTERS: self.columns - areas[:, 2] - n
+            if work.plan.lane_set.backwards
+            else areas[:, 2],
             TileWord.STRIDE: n + 2 * T,
             TileWord.KEPT: (n - 1) // steps[1],
             TileWord.APART: [part.apart for part in parts],
@@ -313,7 +317,7 @@ class SideBySide:
             tiles[:, word] = ends - rooms
             place = int(ends[-1])
         kept = self._keep(level, 4 * place)
-        match, extend = max(self.scoring.highest, 0), self.scoring.gap_extend
+        match, extend = max(scoring.highest, 0), scoring.gap_extend
         return TileSet(parts, steps, tiles, kept, self.runtime, match, extend)
 
     def _take(self, outer: TileSet, done: TileSet, buffers: Buffers) -> None:
@@ -328,7 +332,7 @@ class SideBySide:
         sources[:, SourceWord.TOP_X] = top + around[:, TileWord.STRIDE]
         sources[:, SourceWord.LEFT_H], sources[:, SourceWord.LEFT_X] = left_h, left_x
         sources[:, SourceWord.CORNER] = np.where(column, top, left_h) - 1
-        local = int(self.floor is not None)
+        local = int(self._works[False].scored.local)
         kernel = BoundKernel(self.runtime, TAKE_EDGES, {"EDGE_GROUPS": PARTS, "LOCAL": local})
         kernel.bind(**{"from": outer.kept}, to=done.kept, tiles=buffers.of(inner))
         kernel.bind(sources=buffers.of(sources))
@@ -347,20 +351,17 @@ class SideBySide:
 
     def _launch(self, done: TileSet, dirs: Any, buffers: Buffers, slot: str = "") -> Tally:
         """Enqueue the computation of tiles."""
-        moves = dirs is not None
-        plan = self._plans[moves]
-        state, stages = _group_bytes(plan, walkers_of(self.runtime, plan, done))
+        work = self._works[dirs is not None]
+        state, stages = _group_bytes(work.plan, walkers_of(self.runtime, work.plan, done))
         scratch = Scratch(self._keep("state" + slot, state), self._keep("stages" + slot, stages))
-        scored = Scored(self.scoring, self._scores[moves], self.floor is not None)
-        letters = self._letters[moves]
-        tally = launch_tiles(self.runtime, plan, done, dirs, letters, scored, scratch, buffers)
+        tally = launch_tiles(self.runtime, work, done, dirs, scratch, buffers)
         self._launches += 1
         self.engine.took(self._buffers.bytes + buffers.bytes)
         return tally
 
     def _count(self, records: NDArray[np.int32], moves: bool) -> None:
         """Add up cells by width, from the columns of strips that were walked."""
-        plan = self._plans[moves]
+        plan = self._works[moves].plan
         strip, family = plan.T * plan.alpha, plan.lane_set.family
         for width, steps in zip((8, 16, 32), counted(records), strict=False):
             name = f"wavefront/{family}/{width}"

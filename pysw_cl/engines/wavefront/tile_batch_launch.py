@@ -70,21 +70,25 @@ class Scored:
     local: bool
 
 
+@dataclass(frozen=True)
+class Work:
+    """How the tiles of one matrix are computed, without their moves or with them: by which plan,
+    how they are scored, and the letters of all of them."""
+
+    plan: Plan
+    scored: Scored
+    letters: Letters
+
+
 def launch_tiles(
-    runtime: Runtime,
-    plan: Plan,
-    done: TileSet,
-    dirs: Any,
-    letters: Letters,
-    scored: Scored,
-    scratch: Scratch,
-    buffers: Buffers,
+    runtime: Runtime, work: Work, done: TileSet, dirs: Any, scratch: Scratch, buffers: Buffers
 ) -> Tally:
     """Enqueue the computation of a set of tiles.
 
-    ``dirs``: the buffer for their moves, or None.  ``letters``: those of all tiles.  ``scratch``:
-    for as many groups as :func:`walkers_of` says.
+    ``dirs``: the buffer for their moves, or None.  ``scratch``: for as many groups as
+    :func:`walkers_of` says.
     """
+    plan, scored = work.plan, work.scored
     tiles, grid, walkers = done.descriptors, _highest(plan, done), walkers_of(runtime, plan, done)
     strips = tiles[:, TileWord.ROWS] // grid.strip_rows
     tiles[:, TileWord.FIRST] = np.cumsum(strips) - strips
@@ -96,7 +100,7 @@ def launch_tiles(
     progress = buffers.of(new_progress(int(strips.sum()), plan.T))
     ticket = buffers.of(np.zeros(1, np.int32))
     arguments = TileArguments.of(
-        letters,
+        work.letters,
         scores,
         replace(scratch, profiles=profiles),
         query_pad=0,  # rows are whole strips
