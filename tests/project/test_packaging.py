@@ -12,7 +12,7 @@ import pysw_cl
 from pysw_cl.errors import InternalError
 from pysw_cl.opencl.resources import kernel_source, shipped
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_version() -> None:

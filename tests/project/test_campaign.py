@@ -18,7 +18,7 @@ import pytest
 import pysw_cl
 from pysw_cl.opencl.device import get_runtime
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 FOUND = sorted((HERE / "data" / "campaign").glob("*.json"))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import tune
-from side_by_side import HOW, constants, every_plan, pairs, plan_of, text, watched
+from speculating import HOW, constants, every_plan, pairs, plan_of, text, watched
 
 import pysw_cl
 from pysw_cl.drivers.speculative_traceback import Ahead

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers import tune
 from saving import key
-from side_by_side import (
+from speculating import (
     Seen,
     both,
     constants,

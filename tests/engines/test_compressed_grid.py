@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from aligning import with_traits
 from saving import key
-from side_by_side import HOW, constants, every_plan, pairs, plan_of, related, watched
+from speculating import HOW, constants, every_plan, pairs, plan_of, related, watched
 
 import pysw_cl
 from pysw_cl.drivers.speculative_traceback import Ahead

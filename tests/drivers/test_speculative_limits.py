@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers import tune
 from saving import key
-from side_by_side import (
+from speculating import (
     HOW,
     Seen,
     constants,

@@ -23,7 +23,7 @@ from pysw_cl.sequences.coordinates import make_frames
 from pysw_cl.sequences.sequence import Sequence, as_letters, read_fasta
 from pysw_cl.sequences.view import View
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ACGT = np.frombuffer(b"ACGT", np.uint8)
 
 #: Reads a file in a process of its own and says how much its memory grew, in bytes.

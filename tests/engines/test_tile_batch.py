@@ -11,7 +11,7 @@ import pytest
 from contract_engines import column_of, full_matrices, random_edge, row_of
 from helpers import match_scoring, mutated, random_codes, random_pair, random_scoring
 from numpy.typing import NDArray
-from side_by_side import (
+from speculating import (
     every_plan,
     plan_of,
 )

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chaining import Seen, both, by_size, chains, every_plan, least_rows, letters, plan_of
 from contract_engines import assert_edge, assert_tile, make_engine, random_job
 from helpers import match_scoring, tune
+from pipelining import Seen, both, by_size, chains, every_plan, least_rows, letters, plan_of
 from saving import MODES, turned
 
 from pysw_cl.engines.wavefront import chain as chain_module

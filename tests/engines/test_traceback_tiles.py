@@ -12,7 +12,7 @@ from aligning import needs_lanes
 from contract_engines import column_of, random_job, row_of
 from helpers import match_scoring, mutated, random_codes
 from numpy.typing import NDArray
-from test_walks import GROUPS, engine_of, job_of, same_walk
+from test_device_traceback import GROUPS, engine_of, job_of, same_walk
 
 from pysw_cl.engines.reference import ReferenceDirections, fill
 from pysw_cl.engines.wavefront.device_traceback import DeviceDirections, TiledMoves

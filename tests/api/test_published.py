@@ -32,12 +32,12 @@ Aligner = Callable[[str, str, Scoring, str, FreeEnds], Any]
 PENALISED: FreeEnds = (False, False, False, False)
 FREE: FreeEnds = (True, True, True, True)
 
-_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+_BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 DATA = Path(os.environ.get("PYSW_CL_TEST_DATA", _BESIDE))
 needs_data = pytest.mark.skipif(
     not DATA.is_dir(), reason="PYSW_CL_TEST_DATA names no folder with the larger test data"
 )
-OWN_DATA = Path(__file__).resolve().parent / "data"
+OWN_DATA = Path(__file__).resolve().parents[1] / "data"
 
 
 def reference(

@@ -1,7 +1,7 @@
 """The tile contract on every engine: tiles, views, edges, where the best is, walks.
 
 What may end a sweep early, or skip cells, is in test_contract_limits.py; the schedule behind the
-edges is in test_counting.py.
+edges is in test_schedule_checker.py.
 """
 
 from __future__ import annotations

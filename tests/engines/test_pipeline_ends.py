@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chaining import Seen, both, by_size, chains, least_rows, letters, plan_of
 from helpers import IMPORTS
+from pipelining import Seen, both, by_size, chains, least_rows, letters, plan_of
 from saving import MODES, Enough, key, rows
 
 import pysw_cl
@@ -155,7 +155,7 @@ def test_the_disk_size_is_kept(output: str, seen: Seen, tmp_path: Path) -> None:
 
 CHILD = """
 import sys, numpy, pysw_cl
-from chaining import chains, letters, plan_of
+from pipelining import chains, letters, plan_of
 folder, seed, output, lanes, m = sys.argv[1:]
 a, b = letters(numpy.random.default_rng(int(seed)), int(m), 900)
 with chains() as seen:

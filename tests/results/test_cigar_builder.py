@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from side_by_side import Seen, constants, every_plan, pairs, plan_of, watched
+from speculating import Seen, constants, every_plan, pairs, plan_of, watched
 
 import pysw_cl
 from pysw_cl.api import align
