@@ -82,7 +82,7 @@ def cuts(cells: int = 600) -> st.SearchStrategy[dict[str, Any]]:
             "B": st.sampled_from([1, 2, 3, 7]),
             "chunk": st.sampled_from([1, 5, 1024]),
             "tile_cells": st.sampled_from([cells, 8 * cells, 1 << 33]),
-            "walk_cells": st.sampled_from([64, 2000, 1 << 24]),
+            "traceback_tile_cells": st.sampled_from([64, 2000, 1 << 24]),
             "grid": st.sampled_from([(16, 2048), (3, 8), (16, 30)]),
         }
     )

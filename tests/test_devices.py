@@ -296,7 +296,9 @@ def test_threads_share_a_device() -> None:
 
     def work(k: int) -> tuple[Any, ...]:
         mode = ("local", "global")[k % 2]
-        found = align_case(cases[k], mode, NO_FREE_ENDS, device=runtime, plan={"walk_cells": 4000})
+        found = align_case(
+            cases[k], mode, NO_FREE_ENDS, device=runtime, plan={"traceback_tile_cells": 4000}
+        )
         queues.add(runtime.queue.int_ptr)
         return found.score, ends(found), moves(found).tolist()
 

@@ -94,7 +94,7 @@ def search_band(
     path = None
     if banded.grid is not None and store.job.better(banded.end):
         walk = SavedWalk(clock, banded.end, 0, lambda done: tell(m * n, m * n))
-        path = walk.path(engine, problem, banded.grid, plan.walk_cells)
+        path = walk.path(engine, problem, banded.grid, plan.traceback_tile_cells)
         stats.add_cells(path.cells)
         stats.launches += path.launches
     tell(m * n, m * n)

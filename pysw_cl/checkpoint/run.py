@@ -118,7 +118,7 @@ class OneStrand:
                 engine,
                 store,
                 tile_cells=plan.tile_cells,
-                walk_cells=plan.walk_cells,
+                traceback_tile_cells=plan.traceback_tile_cells,
                 busy_rows=plan.busy_rows,
                 fill=plan.fill,
                 prune=self.resources.prune,

@@ -108,7 +108,7 @@ def search(
         problem,
         restarts,
         end,
-        plan.walk_cells,
+        plan.traceback_tile_cells,
         between,
         meanwhile=lambda path, busy: look(last, path, busy),
     )

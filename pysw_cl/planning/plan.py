@@ -12,14 +12,15 @@ from ..errors import PlanError
 from .geometry import tile_shape
 from .lane_sets import LANE_SETS, LaneSet
 from .parameters import SPACE, Tuning, default_tuning
+from .renamed import renamed, warn_of
 
 if TYPE_CHECKING:
     from ..opencl.device import Runtime
 
 
 FORMS = ("ticketed", "two-phase")
-#: Of stored plans; version 1 had no tuning.
-VERSION = 2
+#: Of stored plans; version 1 had no tuning, and version 2 had old names (:mod:`.renamed`).
+VERSION = 3
 #: Columns of a block where moves are kept: few, because the strip below waits for them.
 MOVES_CHUNK = 32
 MOST_B = 1 << 20  #: work-groups in flight; their state is kept in memory
@@ -33,7 +34,8 @@ class Plan:
     ``B`` work-groups in flight (blocks of an external diagonal, or strips walked at once),
     ``T`` lanes of ``alpha`` rows each, ``chunk`` columns between two progress reports of a
     ticketed strip, tiles of at most ``tile_cells`` cells, tiles with stored moves of at most
-    ``walk_cells`` cells.  ``fixed``: ``alpha`` was asked for; else it is the most a lane may have.
+    ``traceback_tile_cells`` cells.  ``fixed``: ``alpha`` was asked for; else it is the most a lane
+    may have.
     ``tuning``: every other number that may be chosen without changing a result.
     """
 
@@ -46,7 +48,7 @@ class Plan:
     alpha: int = 16
     chunk: int = 256
     tile_cells: int = 1 << 33
-    walk_cells: int = 1 << 24
+    traceback_tile_cells: int = 1 << 24
     fixed: bool = False
     tuning: Tuning = field(default_factory=default_tuning)
 
@@ -65,6 +67,12 @@ class Plan:
         """Columns that the first of ``busy_rows`` are ahead of the last: a tile takes so much
         longer than its columns do."""
         return 0 if self.engine == "reference" else self.B * (self.T + self.chunk)
+
+    @property
+    def walk_cells(self) -> int:
+        """What ``traceback_tile_cells`` was called; it warns."""
+        value: int = getattr(self, warn_of("walk_cells"))
+        return value
 
     @property
     def lane_set(self) -> LaneSet:
@@ -125,7 +133,8 @@ class Plan:
         Such a tile has few strips.  Where lanes are those of warps, each strip has a scheduler to
         itself and waits for the latency of its steps (:class:`.lane_sets.Moves`).  Lanes of fewer
         rows make more strips and shorter steps, but a lane's column takes a whole word of moves:
-        the soonest done of those whose moves fit ``walk_cells`` (docs/algorithm.md, Plans).
+        the soonest done of those whose moves fit ``traceback_tile_cells`` (docs/algorithm.md,
+        Plans).
         """
         plan = self.without_narrow()
         moves = plan.lane_set.moves
@@ -143,7 +152,7 @@ class Plan:
             return steps * moves.clocks(alpha, chunk)
 
         def fits(alpha: int) -> bool:
-            return 4 * strips(alpha) * plan.T * (n + plan.T) <= self.walk_cells // 2
+            return 4 * strips(alpha) * plan.T * (n + plan.T) <= self.traceback_tile_cells // 2
 
         tried = [alpha for alpha in moves.alphas if alpha < plan.alpha and fits(alpha)]
         return replace(plan, alpha=min([*tried, plan.alpha], key=cost), chunk=chunk)
@@ -174,7 +183,7 @@ class Plan:
             raise PlanError(
                 f"a stored plan has version {version}; this one of pysw-cl reads up to {VERSION}"
             )
-        values = {name: value for name, value in facts.items() if name != "version"}
+        values = renamed({name: value for name, value in facts.items() if name != "version"})
         unknown = sorted(set(values) - {f.name for f in fields(cls)})
         if unknown:
             raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")
@@ -191,7 +200,7 @@ class Plan:
 
 
 def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
-    for name in ("B", "T", "alpha", "chunk", "tile_cells", "walk_cells"):
+    for name in ("B", "T", "alpha", "chunk", "tile_cells", "traceback_tile_cells"):
         value = getattr(plan, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise PlanError(f"plan: {name} must be a whole number of at least 1, not {value!r}")
@@ -246,7 +255,7 @@ def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
 
 
 #: The reference engine keeps full matrices, 32 bytes a cell.
-REFERENCE = Plan(engine="reference", tile_cells=1 << 22, walk_cells=1 << 22)
+REFERENCE = Plan(engine="reference", tile_cells=1 << 22, traceback_tile_cells=1 << 22)
 
 
 def default_plan(runtime: Runtime) -> Plan:
@@ -263,7 +272,7 @@ def default_plan(runtime: Runtime) -> Plan:
         alpha=usual.alpha,
         chunk=usual.chunk,
         tile_cells=usual.tile_cells,
-        walk_cells=moves_cells,
+        traceback_tile_cells=moves_cells,
     )
 
 
@@ -291,7 +300,7 @@ def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None =
         raise PlanError(f"plan must be a Plan or a mapping of its fields, not {wishes!r}")
     wishes = {
         name: int(value) if isinstance(value, np.integer) else value
-        for name, value in (wishes or {}).items()
+        for name, value in renamed(wishes or {}).items()
     }
     tuning = default_tuning().with_values({k: v for k, v in wishes.items() if k in SPACE})
     wishes = {name: value for name, value in wishes.items() if name not in SPACE}
