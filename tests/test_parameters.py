@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from saving import REFERENCE, interrupted, key, options, pair
 
 import pysw_cl
+from pysw_cl.engines.registry import engine_for, plan_of_facts
 from pysw_cl.errors import PlanError
 from pysw_cl.planning.plan import Plan, make_plan
 
@@ -54,3 +56,30 @@ def test_an_old_checkpoint_wishes_by_old_names(tmp_path: Path) -> None:
     with pytest.warns(DeprecationWarning, match="traceback_tile_cells"):
         found = pysw_cl.resume(tmp_path)
     assert key(found) == key(pysw_cl.align(a, b, plan=REFERENCE))
+
+
+# Engines
+
+
+def test_a_plan_is_of_its_engines_kind() -> None:
+    """What a plan says of strips is the wavefront's; nothing asks for an engine's name."""
+    for given in ({"engine": "reference"}, Plan(engine="reference")):
+        plan = engine_for("auto", given).plan
+        assert (plan.busy_rows, plan.fill) == (1, 0)
+        assert str(plan) == "reference on the host: NumPy"
+        assert plan_of_facts(plan.facts()) == plan
+        assert engine_for("auto", plan).plan == plan
+    plan = engine_for("auto", None).plan
+    assert plan.busy_rows == plan.B * plan.T * plan.alpha
+    assert str(plan).startswith("wavefront on ")
+    assert plan_of_facts(plan.facts()) == plan
+    with pytest.raises(PlanError, match="engine 'reference' is not wavefront"):
+        make_plan(None, {"engine": "reference"})
+    with pytest.raises(PlanError, match="engine 'other' does not exist"):
+        plan_of_facts({**plan.facts(), "engine": "other"})
+
+
+def test_no_file_asks_for_an_engine_by_name() -> None:
+    package = Path(pysw_cl.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        assert not re.search(r"engine\s*[!=]=\s*[\"']", path.read_text()), path

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import PlanError
 from .geometry import tile_shape
 from .lane_sets import LANE_SETS, LaneSet
+from .limits import check_fields, check_strips
 from .parameters import SPACE, Tuning, default_tuning
 from .renamed import renamed, warn_of
 
@@ -18,13 +19,10 @@ if TYPE_CHECKING:
     from ..opencl.device import Runtime
 
 
-FORMS = ("ticketed", "two-phase")
 #: Of stored plans; version 1 had no tuning, and version 2 had old names (:mod:`.renamed`).
 VERSION = 3
 #: Columns of a block where moves are kept: few, because the strip below waits for them.
 MOVES_CHUNK = 32
-MOST_B = 1 << 20  #: work-groups in flight; their state is kept in memory
-MOST_CHUNK = 1 << 24  #: kernels add it to a column number in 32 bits
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,9 @@ class Plan:
     ``traceback_tile_cells`` cells.  ``fixed``: ``alpha`` was asked for; else it is the most a lane
     may have.
     ``tuning``: every other number that may be chosen without changing a result.
+
+    This is the wavefront engine's.  Another engine's plan is a subclass beside it, with its own
+    defaults, which says what those fields mean to it (:mod:`pysw_cl.engines.registry`).
     """
 
     engine: str = "wavefront"
@@ -60,13 +61,13 @@ class Plan:
     @property
     def busy_rows(self) -> int:
         """Rows of a tile that gives every work-group a strip."""
-        return 1 if self.engine == "reference" else self.B * self.T * self.alpha
+        return self.B * self.T * self.alpha
 
     @property
     def fill(self) -> int:
         """Columns that the first of ``busy_rows`` are ahead of the last: a tile takes so much
         longer than its columns do."""
-        return 0 if self.engine == "reference" else self.B * (self.T + self.chunk)
+        return self.B * (self.T + self.chunk)
 
     @property
     def walk_cells(self) -> int:
@@ -120,8 +121,6 @@ class Plan:
     def work(self, m: int, n: int) -> float:
         """What a tile of m x n cells takes with the alpha that it is done with soonest, beside
         another tile of this plan."""
-        if self.engine == "reference":
-            return float(m * n)
         if self.fixed or self.lane_set.narrow is None:
             return self._work(self.alpha, m, n)
         tried = self.lane_set.tried(self.B, self.alpha)
@@ -190,72 +189,19 @@ class Plan:
         tuning = Tuning().with_values(values.pop("tuning", {}))
         return cls(**values, tuning=tuning)
 
+    def check_on(self, runtime: Runtime | None) -> None:
+        """Raise PlanError if this is nothing that the engine can run on a device (None: any)."""
+        check_strips(self, runtime)
+
+    def taking(self, other: Plan) -> Plan:
+        """A plan of this kind, with the fields of another."""
+        return type(self)(**{one.name: getattr(other, one.name) for one in fields(other)})
+
     def __str__(self) -> str:
-        if self.engine == "reference":
-            return "reference on the host: NumPy"
         return (
             f"{self.engine} on {self.device or 'any device'}: {self.lanes} lanes, {self.form}, "
             f"B={self.B} T={self.T} alpha={self.alpha}"
         )
-
-
-def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
-    for name in ("B", "T", "alpha", "chunk", "tile_cells", "traceback_tile_cells"):
-        value = getattr(plan, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise PlanError(f"plan: {name} must be a whole number of at least 1, not {value!r}")
-    if plan.B > MOST_B:
-        raise PlanError(f"plan: B is at most {MOST_B}, not {plan.B}")
-    if plan.chunk > MOST_CHUNK:
-        raise PlanError(f"plan: chunk is at most {MOST_CHUNK}, not {plan.chunk}")
-    if plan.engine == "reference":
-        return plan
-    if plan.engine != "wavefront":
-        raise PlanError(
-            f"plan: engine {plan.engine!r} does not exist, only wavefront and reference"
-        )
-    if plan.form not in FORMS:
-        raise PlanError(f"plan: form {plan.form!r} does not exist; there are {', '.join(FORMS)}")
-    if plan.lanes not in tuple(LANE_SETS):
-        raise PlanError(
-            f"plan: lanes {plan.lanes!r} do not exist; there are {', '.join(LANE_SETS)}"
-        )
-    lanes = plan.lane_set
-    if plan.T not in lanes.T:
-        raise PlanError(f"plan: {plan.lanes} runs T in {lanes.T}, not {plan.T}")
-    if plan.alpha > 64:
-        raise PlanError(f"plan: alpha is at most 64 (rows kept in registers), not {plan.alpha}")
-    if runtime is not None and plan.lanes in runtime.traits.refused_lanes:
-        raise PlanError(
-            f"plan: {plan.lanes} lanes are not for {runtime.info.name} [{runtime.info.platform}]: "
-            f"{runtime.why('refused_lanes')}"
-        )
-    least = runtime.traits.least_T if runtime is not None else 1
-    if runtime is not None and least > plan.T:
-        raise PlanError(
-            f"plan: T is at least {least} on {runtime.info.name}, not {plan.T}: "
-            f"{runtime.why('least_T')}"
-        )
-    if runtime is not None and lanes.per_item is not None:
-        most = int(runtime.device.max_work_group_size)
-        if most < lanes.group(plan.T):
-            raise PlanError(
-                f"plan: {runtime.info.name} runs at most {most} work-items a group, T is {plan.T}"
-            )
-        warp = lanes.per_item * runtime.traits.warp_width
-        if lanes.of_warps and warp != plan.T:
-            raise PlanError(
-                f"plan: {plan.lanes} lanes are {lanes.per_item} a work-item of a warp: "
-                f"on {runtime.info.name} T is {warp}, not {plan.T}"
-            )
-        local = 24 * plan.T
-        if int(runtime.device.local_mem_size) < local:
-            raise PlanError(f"plan: T={plan.T} needs {local} bytes of local memory")
-    return plan
-
-
-#: The reference engine keeps full matrices, 32 bytes a cell.
-REFERENCE = Plan(engine="reference", tile_cells=1 << 22, traceback_tile_cells=1 << 22)
 
 
 def default_plan(runtime: Runtime) -> Plan:
@@ -288,19 +234,37 @@ def _default_T(lanes: LaneSet, runtime: Runtime) -> int:
     return T
 
 
-def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None = None) -> Plan:
-    """The default plan with ``wishes`` (a Plan, or a mapping of its fields) put in.
+def make_plan(
+    runtime: Runtime | None,
+    wishes: Plan | Mapping[str, Any] | None = None,
+    base: Plan | None = None,
+) -> Plan:
+    """``base`` (None: the device's default plan) with ``wishes`` (a Plan, or a mapping of fields
+    and parameters) put in.
 
     Raises PlanError for a name or value that does not exist or that the device cannot run.
     """
+    if base is None:
+        base = Plan() if runtime is None else default_plan(runtime)
     if isinstance(wishes, Plan):
-        named = wishes if runtime is None else replace(wishes, device=runtime.info.name)
-        return _checked(named, runtime)
-    if wishes is not None and not isinstance(wishes, Mapping):
+        device = wishes.device if runtime is None else runtime.info.name
+        plan = replace(base.taking(wishes), device=device)
+    elif wishes is None or isinstance(wishes, Mapping):
+        plan = _with_wishes(base, wishes or {}, runtime)
+    else:
         raise PlanError(f"plan must be a Plan or a mapping of its fields, not {wishes!r}")
-    wishes = {
+    check_fields(plan)
+    if plan.engine != base.engine:
+        raise PlanError(f"plan: engine {plan.engine!r} is not {base.engine}, whose plan this is")
+    plan.check_on(runtime)
+    return plan
+
+
+def _with_wishes(base: Plan, given: Mapping[str, Any], runtime: Runtime | None) -> Plan:
+    """A plan with fields and parameters by their names."""
+    wishes: dict[str, Any] = {
         name: int(value) if isinstance(value, np.integer) else value
-        for name, value in renamed(wishes or {}).items()
+        for name, value in renamed(given).items()
     }
     tuning = default_tuning().with_values({k: v for k, v in wishes.items() if k in SPACE})
     wishes = {name: value for name, value in wishes.items() if name not in SPACE}
@@ -308,11 +272,10 @@ def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None =
     unknown = sorted(map(str, set(wishes) - known))
     if unknown:
         raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")
-    base = default_plan(runtime) if runtime is not None else REFERENCE
     if "lanes" in wishes and wishes["lanes"] != base.lanes and "T" not in wishes:
         asked = LANE_SETS.get(str(wishes["lanes"]))
         if runtime is not None and asked is not None and asked.of_warps:
             wishes["T"] = _default_T(asked, runtime)
         else:
             wishes["T"] = min(base.T, 16)
-    return _checked(replace(base, **wishes, fixed="alpha" in wishes, tuning=tuning), runtime)
+    return replace(base, **wishes, fixed="alpha" in wishes, tuning=tuning)
