@@ -17,8 +17,8 @@ from pysw_cl.engines.reference import align_reference
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning.lane_sets import LANE_SETS
-from pysw_cl.planning.parameters import tuned
 from pysw_cl.planning.limits import FORMS
+from pysw_cl.planning.parameters import tuned
 from pysw_cl.scoring.scoring import Scoring
 
 NO_FREE_ENDS: FreeEnds = (False, False, False, False)

@@ -32,7 +32,8 @@ from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import QUIRKS, traits_of
 from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning.lane_sets import LANE_SETS
-from pysw_cl.planning.limits import FORMS, make_plan
+from pysw_cl.planning.limits import FORMS
+from pysw_cl.planning.plan import make_plan
 
 CPU, GPU, ACCELERATOR, CUSTOM = 2, 4, 8, 16
 A, B = "ACGTTACGATTGCA", "ACGTACGATAGCA"

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import PlanError
 from .lane_sets import LANE_SETS
+from .parameters import Parameter
 
 if TYPE_CHECKING:
     from ..opencl.device import Runtime
     from .plan import Plan
 
 FORMS = ("ticketed", "two-phase")
-MOST_B = 1 << 20  #: work-groups in flight; their state is kept in memory
-MOST_CHUNK = 1 << 24  #: kernels add it to a column number in 32 bits
 #: Bytes of local memory that a lane takes at most.
 LANE_BYTES = 24
 
 
-def check_fields(plan: Plan) -> None:
-    """Raise PlanError for a number of a plan that is out of its range."""
-    for name in ("B", "T", "alpha", "chunk", "tile_cells", "traceback_tile_cells"):
+def check_fields(plan: Plan, space: Mapping[str, Parameter]) -> None:
+    """Raise PlanError for a field of a plan that is no whole number, or out of its range."""
+    for name, one in space.items():
         value = getattr(plan, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise PlanError(f"plan: {name} must be a whole number of at least 1, not {value!r}")
-    if plan.B > MOST_B:
-        raise PlanError(f"plan: B is at most {MOST_B}, not {plan.B}")
-    if plan.chunk > MOST_CHUNK:
-        raise PlanError(f"plan: chunk is at most {MOST_CHUNK}, not {plan.chunk}")
+        if isinstance(value, bool) or not isinstance(value, int) or value < one.low:
+            least = f"a whole number of at least {one.low}"
+            raise PlanError(f"plan: {name} must be {least}, not {value!r}")
+    for name, one in space.items():
+        if getattr(plan, name) > one.high:
+            why = f" ({one.constraint})" if one.constraint else ""
+            most = f"at most {one.high}{why}"
+            raise PlanError(f"plan: {name} is {most}, not {getattr(plan, name)}")
 
 
 def check_strips(plan: Plan, runtime: Runtime | None) -> None:
@@ -40,8 +42,6 @@ def check_strips(plan: Plan, runtime: Runtime | None) -> None:
         )
     if plan.T not in plan.lane_set.T:
         raise PlanError(f"plan: {plan.lanes} runs T in {plan.lane_set.T}, not {plan.T}")
-    if plan.alpha > 64:
-        raise PlanError(f"plan: alpha is at most 64 (rows kept in registers), not {plan.alpha}")
     if runtime is not None:
         _check_lanes(plan, runtime)
         if plan.lane_set.per_item is not None:

@@ -12,7 +12,7 @@ from ..errors import PlanError
 from .geometry import tile_shape
 from .lane_sets import LANE_SETS, LaneSet
 from .limits import check_fields, check_strips
-from .parameters import SPACE, Tuning, default_tuning
+from .parameters import SPACE, Parameter, Tuning, default_tuning, parameters_of, tunable
 from .renamed import renamed, warn_of
 
 if TYPE_CHECKING:
@@ -44,12 +44,44 @@ class Plan:
     device: str = ""
     lanes: str = "vector"
     form: str = "ticketed"
-    B: int = 2
-    T: int = 64
-    alpha: int = 16
-    chunk: int = 256
-    tile_cells: int = 1 << 33
-    traceback_tile_cells: int = 1 << 24
+    B: int = tunable(
+        2,
+        1,
+        1 << 20,
+        "a device has its lane set's groups for each compute unit: as many as hide their waiting",
+        "the state of all is kept in memory",
+    )
+    T: int = tunable(
+        64,
+        1,
+        1024,
+        "a device has the lanes of its vectors or warps; fewer where its work-groups are smaller",
+        "one of those that the lane set runs",
+    )
+    alpha: int = tunable(
+        16,
+        1,
+        64,
+        "most of a lane: steps cost less for each row; a tile takes what suits its size",
+        "rows kept in registers",
+    )
+    chunk: int = tunable(
+        256,
+        1,
+        1 << 24,
+        "a report costs little beside so many columns; the strip below waits for no more",
+        "kernels add it to a column number in 32 bits",
+    )
+    tile_cells: int = tunable(
+        1 << 33, 1, 1 << 62, "seconds of a CPU between two reports; a GPU takes larger tiles"
+    )
+    traceback_tile_cells: int = tunable(
+        1 << 24,
+        1,
+        1 << 62,
+        "4 bits of moves a cell: 8 MiB; larger where many groups sweep a tile at once",
+        "moves have to fit the device",
+    )
     fixed: bool = False
     tuning: Tuning = field(default_factory=default_tuning)
 
@@ -204,6 +236,19 @@ class Plan:
         )
 
 
+#: The parameters that are fields of a plan, by name.
+FIELDS = parameters_of(Plan)
+
+
+def space() -> dict[str, Parameter]:
+    """Every number that may be chosen without changing a result, by the name under which a mapping
+    given as ``plan`` has it: the fields of a plan first, then those of its tuning.
+
+    Defaults of fields are those of `Plan`; a device has others (`default_plan`).
+    """
+    return {**FIELDS, **SPACE}
+
+
 def default_plan(runtime: Runtime) -> Plan:
     """The plan without tuning: what the device kind does well (docs/algorithm.md, Plans)."""
     info, lanes = runtime.info, LANE_SETS[runtime.info.lanes]
@@ -253,7 +298,7 @@ def make_plan(
         plan = _with_wishes(base, wishes or {}, runtime)
     else:
         raise PlanError(f"plan must be a Plan or a mapping of its fields, not {wishes!r}")
-    check_fields(plan)
+    check_fields(plan, FIELDS)
     if plan.engine != base.engine:
         raise PlanError(f"plan: engine {plan.engine!r} is not {base.engine}, whose plan this is")
     plan.check_on(runtime)
