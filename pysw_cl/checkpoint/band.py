@@ -78,7 +78,13 @@ def search_band(
             kept = _KeptTiles(engine, store, clock, config, writer, room, (m * n, tell))
             told = rising(kept.progress)
             banded = find_end_banded(
-                kept, problem, plan, assumed=assumed, save=want_path, progress=told
+                kept,
+                problem,
+                plan,
+                plan.cost,
+                assumed=assumed,
+                save=want_path,
+                progress=told,
             )
             kept.seal()
     except _NoRoom:

@@ -56,6 +56,7 @@ def search(
             engine,
             problem,
             plan,
+            plan.cost,
             assumed=assumed_score(problem, max_cost),
             save=want_path,
             prunes=prune,

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..planning.cost import CellCost, Cost
 from ..planning.plan import Plan
 from ..scoring.precision import REACH
 from ..scoring.scoring import Scoring
@@ -173,6 +174,9 @@ def _edge(h: Matrix, x: Matrix) -> Edge:
     return Edge(h.astype(np.int32), x.astype(np.int32))
 
 
+CELL_COST = CellCost()
+
+
 @dataclass(frozen=True)
 class ReferencePlan(Plan):
     """The plan of an engine that has no strips: it keeps full matrices, 32 bytes a cell."""
@@ -191,9 +195,10 @@ class ReferencePlan(Plan):
         """No row is ahead of another."""
         return 0
 
-    def work(self, m: int, n: int) -> float:
-        """The cells of a tile."""
-        return float(m * n)
+    @property
+    def cost(self) -> Cost:
+        """Its time goes with the cells."""
+        return CELL_COST
 
     def check_on(self, runtime: Runtime | None) -> None:
         """It runs with any values, anywhere."""

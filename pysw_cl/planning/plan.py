@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import PlanError
+from .cost import Cost, StripCost
 from .geometry import tile_shape
 from .lane_sets import LANE_SETS, LaneSet
 from .limits import check_fields, check_strips
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 VERSION = 3
 #: Columns of a block where moves are kept: few, because the strip below waits for them.
 MOVES_CHUNK = 32
+STRIP_COST = StripCost()
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,18 @@ class Plan:
         """What its ``lanes`` stand for."""
         return LANE_SETS[self.lanes]
 
+    @property
+    def alphas(self) -> tuple[int, ...]:
+        """Values of alpha that tiles may be computed with; the last is the plan's own."""
+        if self.fixed or self.lane_set.narrow is None:
+            return (self.alpha,)
+        return self.lane_set.tried(self.B, self.alpha)
+
+    @property
+    def cost(self) -> Cost:
+        """The model that choices are made by."""
+        return STRIP_COST
+
     def without_narrow(self) -> Plan:
         """This plan for what narrow lanes do not do; itself where it has none."""
         lanes, T, alpha = self.lane_set.instead or (self.lanes, self.T, self.alpha)
@@ -125,68 +139,40 @@ class Plan:
         CPUs try some values only, because each is another build of the kernel, which takes seconds
         there.
         """
-        lanes = self.lane_set
+        lanes, cost = self.lane_set, self.cost
         fit = [a for a in range(1, self.alpha + 1) if not any(r % (self.T * a) for r in rows)]
         if self.fixed or lanes.narrow is None:
             least = self.alpha if self.fixed else self.alpha / 2
             return replace(self, alpha=fit[-1]) if fit and fit[-1] >= least else None
-        fit = [a for a in lanes.tried(self.B, self.alpha) if a in fit]
+        fit = [a for a in self.alphas if a in fit]
         if not fit:
             return None
-        alpha = min(fit, key=lambda alpha: (self._work(alpha, m, n), -alpha))
+        alpha = min(fit, key=lambda alpha: (cost.tile(self, alpha, m, n), -alpha))
         at_once = self.B * self.T * alpha
         if lanes.early_chunk is not None and m <= at_once and n <= 2 * at_once:
             return replace(self, alpha=alpha, chunk=min(self.chunk, lanes.early_chunk))
         return replace(self, alpha=alpha)
 
-    def _work(self, alpha: int, m: int, n: int) -> float:
-        """What a tile of m x n cells takes with this alpha, in rows of one column of one lane.
-
-        Strips are taken in rounds of B, each n columns long, and follow each other ``T + chunk``
-        columns apart; a column costs its rows and some more.
-        """
-        strips = -(-m // (self.T * alpha))
-        rounds, busy = -(-strips // self.B), min(strips, self.B)
-        column = self.lane_set.column.rows(alpha, busy, self.B)
-        return (rounds * n + busy * (self.T + self.chunk)) * column
-
-    def work(self, m: int, n: int) -> float:
-        """What a tile of m x n cells takes with the alpha that it is done with soonest, beside
-        another tile of this plan."""
-        if self.fixed or self.lane_set.narrow is None:
-            return self._work(self.alpha, m, n)
-        tried = self.lane_set.tried(self.B, self.alpha)
-        return min(self._work(alpha, m, n) for alpha in tried)
-
     def for_moves(self, m: int, n: int) -> Plan:
         """This plan for an m x n tile whose moves are kept.
 
-        Such a tile has few strips.  Where lanes are those of warps, each strip has a scheduler to
-        itself and waits for the latency of its steps (:class:`.lane_sets.Moves`).  Lanes of fewer
-        rows make more strips and shorter steps, but a lane's column takes a whole word of moves:
-        the soonest done of those whose moves fit ``traceback_tile_cells`` (docs/algorithm.md,
-        Plans).
+        Lanes of fewer rows make more strips and shorter steps, but a lane's column takes a whole
+        word of moves: the soonest done of those whose moves fit ``traceback_tile_cells``
+        (docs/algorithm.md, Plans).
         """
         plan = self.without_narrow()
-        moves = plan.lane_set.moves
+        moves, cost = plan.lane_set.moves, plan.cost
         if self.fixed or moves is None:
             return plan
-        chunk = min(plan.chunk, MOVES_CHUNK)
-        at_once = 1 if plan.form == "two-phase" else plan.B  # two phases keep no moves: one group
-
-        def strips(alpha: int) -> int:
-            return -(-m // (plan.T * alpha))
-
-        def cost(alpha: int) -> int:
-            rounds, busy = -(-strips(alpha) // at_once), min(strips(alpha), at_once)
-            steps = rounds * (n + plan.T) + (busy - 1) * (plan.T + chunk)
-            return steps * moves.clocks(alpha, chunk)
+        plan = replace(plan, chunk=min(plan.chunk, MOVES_CHUNK))
 
         def fits(alpha: int) -> bool:
-            return 4 * strips(alpha) * plan.T * (n + plan.T) <= self.traceback_tile_cells // 2
+            strips = -(-m // (plan.T * alpha))
+            return 4 * strips * plan.T * (n + plan.T) <= self.traceback_tile_cells // 2
 
         tried = [alpha for alpha in moves.alphas if alpha < plan.alpha and fits(alpha)]
-        return replace(plan, alpha=min([*tried, plan.alpha], key=cost), chunk=chunk)
+        tried.append(plan.alpha)
+        return replace(plan, alpha=min(tried, key=lambda a: cost.tile_with_moves(plan, a, m, n)))
 
     def overrides(self) -> dict[str, Any]:
         """What `make_plan` takes to make this plan again, on the same device or another: whole
