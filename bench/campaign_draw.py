@@ -293,7 +293,7 @@ class Draw:
             plan["tile_cells"] = self.pick([max(64, m * n // 10), 1 << 14, 1 << 17])
             case.features.append("small tiles")
         if self.often(0.35):
-            plan["walk_cells"] = self.pick([256, 4096, 1 << 16])
+            plan["traceback_tile_cells"] = self.pick([256, 4096, 1 << 16])
             case.features.append("small tiles with moves")
         case = replace(case, plan=plan)
         if self.often(0.3):

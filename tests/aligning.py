@@ -17,8 +17,8 @@ from pysw_cl.engines.reference import align_reference
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning.lane_sets import LANE_SETS
+from pysw_cl.planning.limits import FORMS
 from pysw_cl.planning.parameters import tuned
-from pysw_cl.planning.plan import FORMS
 from pysw_cl.scoring.scoring import Scoring
 
 NO_FREE_ENDS: FreeEnds = (False, False, False, False)
@@ -82,7 +82,7 @@ def cuts(cells: int = 600) -> st.SearchStrategy[dict[str, Any]]:
             "B": st.sampled_from([1, 2, 3, 7]),
             "chunk": st.sampled_from([1, 5, 1024]),
             "tile_cells": st.sampled_from([cells, 8 * cells, 1 << 33]),
-            "walk_cells": st.sampled_from([64, 2000, 1 << 24]),
+            "traceback_tile_cells": st.sampled_from([64, 2000, 1 << 24]),
             "grid": st.sampled_from([(16, 2048), (3, 8), (16, 30)]),
         }
     )

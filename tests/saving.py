@@ -14,9 +14,9 @@ import pysw_cl
 from pysw_cl.errors import PyswError
 from pysw_cl.planning.parameters import tuned
 
-REFERENCE = {"engine": "reference", "tile_cells": 3000, "walk_cells": 1000}
+REFERENCE = {"engine": "reference", "tile_cells": 3000, "traceback_tile_cells": 1000}
 #: Tiles so small that a band pays for a pair of some hundreds of letters.
-TINY = {"engine": "reference", "tile_cells": 300, "walk_cells": 200}
+TINY = {"engine": "reference", "tile_cells": 300, "traceback_tile_cells": 200}
 #: Mode and free ends.
 MODES: list[tuple[str, Any]] = [
     ("local", False),
@@ -56,7 +56,11 @@ def options(**more: Any) -> dict[str, Any]:
 def resumed_again_and_again(folder: Path, calls: range) -> Any:
     """The result of a run that is ended after so many calls, and so many, by plans that differ."""
     for count in calls:
-        plan = {"engine": "reference", "tile_cells": 500 * count, "walk_cells": 50 * count}
+        plan = {
+            "engine": "reference",
+            "tile_cells": 500 * count,
+            "traceback_tile_cells": 50 * count,
+        }
         try:
             return pysw_cl.resume(folder, plan=plan, progress=stop_at(count))
         except Enough:

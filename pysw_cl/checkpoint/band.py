@@ -78,7 +78,13 @@ def search_band(
             kept = _KeptTiles(engine, store, clock, config, writer, room, (m * n, tell))
             told = rising(kept.progress)
             banded = find_end_banded(
-                kept, problem, plan, assumed=assumed, save=want_path, progress=told
+                kept,
+                problem,
+                plan,
+                plan.cost,
+                assumed=assumed,
+                save=want_path,
+                progress=told,
             )
             kept.seal()
     except _NoRoom:
@@ -94,7 +100,7 @@ def search_band(
     path = None
     if banded.grid is not None and store.job.better(banded.end):
         walk = SavedWalk(clock, banded.end, 0, lambda done: tell(m * n, m * n))
-        path = walk.path(engine, problem, banded.grid, plan.walk_cells)
+        path = walk.path(engine, problem, banded.grid, plan.traceback_tile_cells)
         stats.add_cells(path.cells)
         stats.launches += path.launches
     tell(m * n, m * n)

@@ -17,6 +17,7 @@ from ..drivers.options import AlignResources
 from ..drivers.progress import part_of, rising
 from ..drivers.recompute import checked
 from ..drivers.traceback_state import Path
+from ..engines.registry import plan_of_facts
 from ..errors import RecomputedWarning, Stopped
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
@@ -118,7 +119,7 @@ class OneStrand:
                 engine,
                 store,
                 tile_cells=plan.tile_cells,
-                walk_cells=plan.walk_cells,
+                traceback_tile_cells=plan.traceback_tile_cells,
                 busy_rows=plan.busy_rows,
                 fill=plan.fill,
                 prune=self.resources.prune,
@@ -196,5 +197,5 @@ def saved_result(store: Store) -> Found | None:
     map_facts = facts.get("tiles")  # format 1 has none
     tiles = None if map_facts is None else TileMap.of_facts(map_facts)
     return Found(
-        Hit(*facts["end"]), path, Plan.of_facts(facts["plan"]), Stats(**facts["stats"]), tiles
+        Hit(*facts["end"]), path, plan_of_facts(facts["plan"]), Stats(**facts["stats"]), tiles
     )

@@ -73,9 +73,10 @@ class Done:
 class SavedRun:
     """One run of a job whose ``store`` may hold what earlier ones did.
 
-    ``tile_cells``, ``walk_cells``, ``busy_rows``, ``fill``: as in a plan.  ``disk_size``: bytes the
-    folder may take (None: see :mod:`pysw_cl.checkpoint.interval`).  ``stop_at``: when the run ends
-    at the next row, by time.monotonic.  ``maps``: of the tiles of each band, by its first row.
+    ``tile_cells``, ``traceback_tile_cells``, ``busy_rows``, ``fill``: as in a plan.
+    ``disk_size``: bytes the folder may take (None: see :mod:`pysw_cl.checkpoint.interval`).
+    ``stop_at``: when the run ends at the next row, by time.monotonic.  ``maps``: of the tiles of
+    each band, by its first row.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class SavedRun:
         store: Store,
         *,
         tile_cells: int,
-        walk_cells: int,
+        traceback_tile_cells: int,
         busy_rows: int,
         fill: int,
         prune: bool = True,
@@ -94,7 +95,11 @@ class SavedRun:
     ) -> None:
         self.clock, self.tuning = Clock(store, stop_at), engine.plan.tuning
         self.engine, self.store, self.problem = engine, store, store.job.problem
-        self.tile_cells, self.walk_cells, self.prune = tile_cells, walk_cells, prune
+        self.tile_cells, self.traceback_tile_cells, self.prune = (
+            tile_cells,
+            traceback_tile_cells,
+            prune,
+        )
         self.busy_rows = busy_rows
         self.want_path, self.beat = store.job.output == "path", store.job.beat or 0
         self.m, self.n = len(self.problem.query), len(self.problem.target)
@@ -162,7 +167,7 @@ class SavedRun:
         )
         self.extra = walked_cells(self.m, self.n, grid)
         walk = SavedWalk(self.clock, end, self.extra, lambda done: self._tell(self.m, done))
-        path = walk.path(self.engine, self.problem, grid, self.walk_cells)
+        path = walk.path(self.engine, self.problem, grid, self.traceback_tile_cells)
         self._tell(self.m, self.extra)
         self.done.add(path.cells, path.launches)
         return path

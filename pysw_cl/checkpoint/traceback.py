@@ -64,11 +64,20 @@ class SavedWalk:
             self.files += 1
         self.moves = len(cells)
 
-    def path(self, engine: Engine, problem: Problem, grid: Starts, walk_cells: int) -> Path:
+    def path(
+        self, engine: Engine, problem: Problem, grid: Starts, traceback_tile_cells: int
+    ) -> Path:
         """The canonical path, walked on from where it is."""
         self._least_seconds = engine.plan.tuning.saving.least_seconds
         return walk_back(
-            engine, problem, grid, self.end, walk_cells, self._between, self.begun, self._after
+            engine,
+            problem,
+            grid,
+            self.end,
+            traceback_tile_cells,
+            self._between,
+            self.begun,
+            self._after,
         )
 
     def _between(self, path: Path) -> None:

@@ -56,6 +56,7 @@ def search(
             engine,
             problem,
             plan,
+            plan.cost,
             assumed=assumed_score(problem, max_cost),
             save=want_path,
             prunes=prune,
@@ -108,7 +109,7 @@ def search(
         problem,
         restarts,
         end,
-        plan.walk_cells,
+        plan.traceback_tile_cells,
         between,
         meanwhile=lambda path, busy: look(last, path, busy),
     )

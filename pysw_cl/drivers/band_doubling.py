@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError
+from ..planning.cost import Cost
 from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
@@ -149,6 +150,7 @@ def find_end_banded(
     engine: Engine,
     problem: Problem,
     plan: Plan,
+    cost: Cost,
     *,
     assumed: int | None = None,
     save: bool = False,
@@ -161,13 +163,14 @@ def find_end_banded(
     ``assumed``: a score that the best one is thought to reach; the first band is the one that
     proves it.  Else a narrow one is first.  A band that proves nothing is widened, at most to what
     is sure to prove the score found so far; one that is much of the work stops where it will
-    probably prove nothing.  ``save``: keep what a walk back needs.
-    ``prunes``: if no band pays, the whole matrix is pruned by ``least``.
+    probably prove nothing.  ``cost``: the model that says what pays.  ``save``: keep what a walk
+    back needs.  ``prunes``: if no band pays, the whole matrix is pruned by ``least``.
     ``progress(done, total)`` never falls, from band to band.
     """
     m, n = len(problem.query), len(problem.target)
     found, done = Banded(), 0
-    growth = _Growth(problem, plan, engine.row_quantum, assumed, save, prunes)
+    tiles = BandTiles(m, n, plan, engine.row_quantum, cost)
+    growth = _Growth(problem, tiles, assumed, save, prunes)
     while (one := growth.next()) is not None:
         low, high = one.diagonals
         tuning, scoring = plan.tuning.band, problem.scoring
@@ -221,24 +224,22 @@ class _Growth:
     def __init__(
         self,
         problem: Problem,
-        plan: Plan,
-        quantum: int,
+        tiles: BandTiles,
         assumed: int | None,
         save: bool,
         prunes: bool,
     ) -> None:
-        m, n = len(problem.query), len(problem.target)
-        tuning = plan.tuning.band
+        m, n = tiles.m, tiles.n
+        tuning, trace = tiles.plan.tuning.band, tiles.plan.tuning.traceback
         self.reach = Reach(problem)
         self.best: int | None = None
-        self._tiles = _Tiles(m, n, plan, quantum)
+        self._tiles = tiles
         self._first = self._tiles.rows(abs(n - m) + 1) // 4 + 1
         self._assumed = assumed
         self._k = self._first if assumed is None else self.reach.width(assumed)
         self._proving, self._spent = self.reach.widest, 0.0
         self._score: int | None = None
         self._most = tuning.most_beside_pruning if prunes else tuning.most_covered
-        trace = plan.tuning.traceback
         self._room = trace.grid_share * path_bytes(trace, m, n) if save else math.inf
         self._tuning = tuning
 
@@ -296,13 +297,15 @@ class _Growth:
 
 
 @dataclass(frozen=True)
-class _Tiles:
-    """How a band is cut: rows of tiles as wide as the band and their own rows together."""
+class BandTiles:
+    """How a band of an m x n matrix is cut: rows of tiles as wide as the band and their own rows
+    together.  ``quantum``: what tiles' rows are best a multiple of; ``model``: what they take."""
 
     m: int
     n: int
     plan: Plan
     quantum: int
+    model: Cost
 
     def rows(self, width: int) -> int:
         """Rows of a tile where the band has ``width`` diagonals: many enough to keep the device
@@ -315,15 +318,14 @@ class _Tiles:
 
     def _best_rows(self, width: int, most: int) -> int:
         """Rows with which a tile's rows take little work each."""
-        found = []
-        rows = float(self.plan.tuning.band.least_rows)
+        tuning, found = self.plan.tuning.band, []
+        rows = float(tuning.least_rows)
         while rows <= most:
-            found.append((int(rows), self.plan.work(int(rows), int(rows) + width) / int(rows)))
+            shape = int(rows), int(rows) + width
+            found.append((int(rows), self.model.matrix(self.plan, *shape, shape) / int(rows)))
             rows *= 2**0.5
         least = min(work for _, work in found)
-        return max(
-            rows for rows, work in found if work <= self.plan.tuning.band.most_slower * least
-        )
+        return max(rows for rows, work in found if work <= tuning.most_slower * least)
 
     def shape(self, width: int) -> tuple[int, int]:
         """Rows and columns of a tile."""
@@ -345,8 +347,8 @@ class _Tiles:
         for (rows, columns), count in shapes.items():
             cells += count * rows * columns
             saved += count * 8 * columns
-            pieces, columns = _even(columns, self._widest(rows))
-            work += count * pieces * self.plan.work(rows, columns)
+            most = rows, self._widest(rows)
+            work += count * self.model.matrix(self.plan, rows, columns, most)
         return cells, saved, work / self._whole
 
     @cached_property
@@ -354,11 +356,4 @@ class _Tiles:
         """The work of the whole matrix."""
         rows, columns = self.plan.tile_shape(self.m, self.n)
         rows = min(self.m, -(-rows // self.quantum) * self.quantum)
-        (down, rows), (across, columns) = _even(self.m, rows), _even(self.n, columns)
-        return down * across * self.plan.work(rows, columns)
-
-
-def _even(length: int, most: int) -> tuple[int, int]:
-    """How many even pieces of at most ``most`` there are, and how long they are."""
-    pieces = -(-length // most)
-    return pieces, -(-length // pieces)
+        return self.model.matrix(self.plan, self.m, self.n, (rows, columns))

@@ -71,7 +71,7 @@ def walk_back(
     problem: Problem,
     grid: Starts,
     end: Hit,
-    walk_cells: int,
+    traceback_tile_cells: int,
     between: Callable[[Path], None] = lambda path: None,
     begun: Path | None = None,
     after: Callable[[Path], None] = lambda path: None,
@@ -80,11 +80,12 @@ def walk_back(
     """The canonical path that ends at ``end``, from what a sweep of the whole matrix
     saved.
 
-    ``walk_cells``: cells of the largest tile whose moves are kept.  ``between`` is called with the
-    path so far before each tile; an exception that it raises ends the walk.  ``begun``: how far an
-    earlier walk came; ``after`` is called with a path that can be one when it has left a cell of
-    the grid, or tiles that were computed side by side.  ``meanwhile`` is called with the path so
-    far while a device computes tiles side by side, and with what says whether it still does.
+    ``traceback_tile_cells``: cells of the largest tile whose moves are kept.  ``between`` is
+    called with the path so far before each tile; an exception that it raises ends the walk.
+    ``begun``: how far an earlier walk came; ``after`` is called with a path that can be one when
+    it has left a cell of the grid, or tiles that were computed side by side.  ``meanwhile`` is
+    called with the path so far while a device computes tiles side by side, and with what says
+    whether it still does.
     """
     path = begun or Path(end.row, end.column)
     path.between, path.meanwhile = between, meanwhile
@@ -94,7 +95,7 @@ def walk_back(
         while path.inside(area):
             if ahead is not None and ahead.walk(path, end, after):
                 continue
-            _step(engine, problem, grid, area, path, walk_cells)
+            _step(engine, problem, grid, area, path, traceback_tile_cells)
             after(path)
     free, local = problem.free, problem.mode == "local"
     if not path.ended and path.row and path.column:
@@ -114,7 +115,7 @@ def _step(
     grid: Starts,
     area: Area,
     path: Path,
-    walk_cells: int,
+    traceback_tile_cells: int,
 ) -> None:
     """Walk ``path`` back through one cell of ``grid``, which lies over ``area`` (in the whole
     matrix's rows and columns; the grid's are counted from the area's corner)."""
@@ -128,15 +129,15 @@ def _step(
         area.column + inner.column,
         area.column + inner.column_end,
     )
-    if _fits(engine, cell, walk_cells):
+    if _fits(engine, cell, traceback_tile_cells):
         _walk_tile(engine, problem, edges, cell, path)
         return
-    finer = _finer_grid(engine, problem, edges, cell, path, walk_cells)
+    finer = _finer_grid(engine, problem, edges, cell, path, traceback_tile_cells)
     while path.inside(cell):
-        _step(engine, problem, finer, cell, path, walk_cells)
+        _step(engine, problem, finer, cell, path, traceback_tile_cells)
 
 
-def _fits(engine: Engine, cell: Area, walk_cells: int) -> bool:
+def _fits(engine: Engine, cell: Area, traceback_tile_cells: int) -> bool:
     """Can this cell's moves be kept?  The limit is meant as 4 bits a cell."""
     rows, columns, engine = (
         cell.row_end - cell.row,
@@ -145,7 +146,7 @@ def _fits(engine: Engine, cell: Area, walk_cells: int) -> bool:
     )
     if rows <= engine.row_quantum and columns <= engine.plan.tuning.traceback.least_columns:
         return True
-    return engine.moves_bytes(rows, columns) <= walk_cells // 2
+    return engine.moves_bytes(rows, columns) <= traceback_tile_cells // 2
 
 
 def _walk_tile(engine: Engine, problem: Problem, edges: Edges, cell: Area, path: Path) -> None:
@@ -180,13 +181,13 @@ def _finer_grid(
     edges: Edges,
     cell: Area,
     path: Path,
-    walk_cells: int,
+    traceback_tile_cells: int,
 ) -> SavedGrid:
     m, n = cell.row_end - cell.row, cell.column_end - cell.column
     # cells no smaller than half the side of the largest tile with moves: where large tiles are
     # asked for, they take no longer for each step of the path than small ones
     tuning = engine.plan.tuning
-    most, least = most_pieces(tuning.traceback, m, n), isqrt(walk_cells) // 2
+    most, least = most_pieces(tuning.traceback, m, n), isqrt(traceback_tile_cells) // 2
     shape = tile_shape(m, n, m * n, longest=tuning.sweep.longest_side)
     rows = grid_places(tuning.traceback, m, engine.strip_rows(*shape), most, least)
     columns = grid_places(tuning.traceback, n, 1, most, least)

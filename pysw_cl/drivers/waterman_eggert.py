@@ -162,7 +162,7 @@ class _Tiles:
 
     def walk(self, end: Hit) -> Path:
         """The canonical path to ``end``."""
-        limit = self.plan.walk_cells
+        limit = self.plan.traceback_tile_cells
         path = walk_back(
             self.engine, self.problem, self.grid, end, limit, lambda _: self._between()
         )

@@ -19,18 +19,23 @@ A gap of k letters costs ``gap_open + k * gap_extend``, both given as positive n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..planning.plan import REFERENCE
+from ..planning.cost import CellCost, Cost
+from ..planning.plan import Plan
 from ..scoring.precision import REACH
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge
 from ..tiles.tile import Hit, TileJob, TileResult, Walk
+
+if TYPE_CHECKING:
+    from ..opencl.device import Runtime
 
 Matrix = NDArray[np.int64]
 
@@ -169,11 +174,44 @@ def _edge(h: Matrix, x: Matrix) -> Edge:
     return Edge(h.astype(np.int32), x.astype(np.int32))
 
 
+CELL_COST = CellCost()
+
+
+@dataclass(frozen=True)
+class ReferencePlan(Plan):
+    """The plan of an engine that has no strips: it keeps full matrices, 32 bytes a cell."""
+
+    engine: str = "reference"
+    tile_cells: int = 1 << 22
+    traceback_tile_cells: int = 1 << 22
+
+    @property
+    def busy_rows(self) -> int:
+        """One row is as good as many."""
+        return 1
+
+    @property
+    def fill(self) -> int:
+        """No row is ahead of another."""
+        return 0
+
+    @property
+    def cost(self) -> Cost:
+        """Its time goes with the cells."""
+        return CELL_COST
+
+    def check_on(self, runtime: Runtime | None) -> None:
+        """It runs with any values, anywhere."""
+
+    def __str__(self) -> str:
+        return "reference on the host: NumPy"
+
+
 class ReferenceEngine(Engine):
     """An engine that computes a tile straight from the definition, on the host."""
 
     name = "reference"
-    plan = REFERENCE
+    plan: Plan = ReferencePlan()
     captures_inside = True
 
     def tile(self, job: TileJob) -> TileResult:

@@ -9,16 +9,15 @@ from typing import Any
 from ..errors import PlanError
 from ..planning.plan import Plan, make_plan
 from ..tiles.contract import Engine
+from .reference import ReferenceEngine, ReferencePlan
 
 #: A plan, or overrides of some of its fields.
 Wishes = Plan | Mapping[str, Any] | None
 
 
 def _reference(device: Any, wishes: Wishes) -> Engine:
-    from .reference import ReferenceEngine
-
     engine = ReferenceEngine()
-    engine.plan = make_plan(None, wishes)
+    engine.plan = make_plan(None, wishes, ReferencePlan())
     return engine
 
 
@@ -32,14 +31,18 @@ def _wavefront(device: Any, wishes: Wishes) -> Engine:
 
 @dataclass(frozen=True)
 class Row:
-    """An engine: how it is made on a device, from what is wished of its plan, and whether many
-    pairs are computed in batches beside it (:mod:`pysw_cl.engines.batch`)."""
+    """An engine: how it is made on a device, from what is wished of its plan; what kind of plan it
+    has; and whether many pairs are computed in batches beside it (:mod:`pysw_cl.engines.batch`)."""
 
     make: Callable[[Any, Wishes], Engine]
+    plan: type[Plan]
     batches: bool
 
 
-ENGINES = {"wavefront": Row(_wavefront, True), "reference": Row(_reference, False)}
+ENGINES = {
+    "wavefront": Row(_wavefront, Plan, True),
+    "reference": Row(_reference, ReferencePlan, False),
+}
 DEFAULT = "wavefront"
 
 
@@ -57,3 +60,8 @@ def engine_for(device: Any, wishes: Wishes) -> Engine:
     """The engine that a plan asks for, on a device (as `align` takes it).  Raises PlanError or
     DeviceError."""
     return row_of(wishes).make(device, wishes)
+
+
+def plan_of_facts(facts: Mapping[str, Any]) -> Plan:
+    """The plan that `Plan.facts` was asked of.  Raises PlanError as `Plan.of_facts` does."""
+    return row_of(facts).plan.of_facts(facts)

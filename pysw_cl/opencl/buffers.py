@@ -224,7 +224,7 @@ class Buffers:
         needed = DeviceError(
             f"{self._runtime.info.name} ran out of memory: {self.bytes / 2**20:,.1f} MiB needed, "
             f"{limit / 2**20:,.1f} MiB there, {piece / 2**20:,.1f} MiB in one piece; smaller tiles "
-            "need less (plan: tile_cells, walk_cells)"
+            "need less (plan: tile_cells, traceback_tile_cells)"
         )
         if self.bytes > limit:
             raise needed

@@ -3,7 +3,8 @@
 A parameter has a name, a range, a default and the reason for it.  Drivers and engines take the
 values from their plan (``plan.tuning``), and plans take them from here; a tuner reads the same
 declarations.  Parameters of one subject are fields of one class; their names are dotted, like
-"traceback.pieces".
+"traceback.pieces".  Those without a dot are fields of the plan itself, declared there in the same
+way; :func:`pysw_cl.planning.plan.space` lists them all.
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ class Parameter:
     high: Number
     reason: str
     constraint: str = ""
+
+    def __str__(self) -> str:
+        most = "on" if self.high == inf else f"to {self.high}"
+        more = f" ({self.constraint})" if self.constraint else ""
+        return f"{self.name}: from {self.low} {most}{more}; {self.default}, because {self.reason}"
 
     def checked(self, value: Any) -> Number:
         """``value``, if it may be one of this parameter's.  Raises PlanError."""

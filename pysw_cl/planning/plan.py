@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import PlanError
+from .cost import Cost, StripCost
 from .geometry import tile_shape
 from .lane_sets import LANE_SETS, LaneSet
-from .parameters import SPACE, Tuning, default_tuning
+from .limits import check_fields, check_strips
+from .parameters import SPACE, Parameter, Tuning, default_tuning, parameters_of, tunable
+from .renamed import renamed, warn_of
 
 if TYPE_CHECKING:
     from ..opencl.device import Runtime
 
 
-FORMS = ("ticketed", "two-phase")
-#: Of stored plans; version 1 had no tuning.
-VERSION = 2
+#: Of stored plans; version 1 had no tuning, and version 2 had old names (:mod:`.renamed`).
+VERSION = 3
 #: Columns of a block where moves are kept: few, because the strip below waits for them.
 MOVES_CHUNK = 32
-MOST_B = 1 << 20  #: work-groups in flight; their state is kept in memory
-MOST_CHUNK = 1 << 24  #: kernels add it to a column number in 32 bits
+STRIP_COST = StripCost()
 
 
 @dataclass(frozen=True)
@@ -33,20 +34,56 @@ class Plan:
     ``B`` work-groups in flight (blocks of an external diagonal, or strips walked at once),
     ``T`` lanes of ``alpha`` rows each, ``chunk`` columns between two progress reports of a
     ticketed strip, tiles of at most ``tile_cells`` cells, tiles with stored moves of at most
-    ``walk_cells`` cells.  ``fixed``: ``alpha`` was asked for; else it is the most a lane may have.
+    ``traceback_tile_cells`` cells.  ``fixed``: ``alpha`` was asked for; else it is the most a lane
+    may have.
     ``tuning``: every other number that may be chosen without changing a result.
+
+    This is the wavefront engine's.  Another engine's plan is a subclass beside it, with its own
+    defaults, which says what those fields mean to it (:mod:`pysw_cl.engines.registry`).
     """
 
     engine: str = "wavefront"
     device: str = ""
     lanes: str = "vector"
     form: str = "ticketed"
-    B: int = 2
-    T: int = 64
-    alpha: int = 16
-    chunk: int = 256
-    tile_cells: int = 1 << 33
-    walk_cells: int = 1 << 24
+    B: int = tunable(
+        2,
+        1,
+        1 << 20,
+        "a device has its lane set's groups for each compute unit: as many as hide their waiting",
+        "the state of all is kept in memory",
+    )
+    T: int = tunable(
+        64,
+        1,
+        1024,
+        "a device has the lanes of its vectors or warps; fewer where its work-groups are smaller",
+        "one of those that the lane set runs",
+    )
+    alpha: int = tunable(
+        16,
+        1,
+        64,
+        "most of a lane: steps cost less for each row; a tile takes what suits its size",
+        "rows kept in registers",
+    )
+    chunk: int = tunable(
+        256,
+        1,
+        1 << 24,
+        "a report costs little beside so many columns; the strip below waits for no more",
+        "kernels add it to a column number in 32 bits",
+    )
+    tile_cells: int = tunable(
+        1 << 33, 1, 1 << 62, "seconds of a CPU between two reports; a GPU takes larger tiles"
+    )
+    traceback_tile_cells: int = tunable(
+        1 << 24,
+        1,
+        1 << 62,
+        "4 bits of moves a cell: 8 MiB; larger where many groups sweep a tile at once",
+        "moves have to fit the device",
+    )
     fixed: bool = False
     tuning: Tuning = field(default_factory=default_tuning)
 
@@ -58,18 +95,36 @@ class Plan:
     @property
     def busy_rows(self) -> int:
         """Rows of a tile that gives every work-group a strip."""
-        return 1 if self.engine == "reference" else self.B * self.T * self.alpha
+        return self.B * self.T * self.alpha
 
     @property
     def fill(self) -> int:
         """Columns that the first of ``busy_rows`` are ahead of the last: a tile takes so much
         longer than its columns do."""
-        return 0 if self.engine == "reference" else self.B * (self.T + self.chunk)
+        return self.B * (self.T + self.chunk)
+
+    @property
+    def walk_cells(self) -> int:
+        """What ``traceback_tile_cells`` was called; it warns."""
+        value: int = getattr(self, warn_of("walk_cells"))
+        return value
 
     @property
     def lane_set(self) -> LaneSet:
         """What its ``lanes`` stand for."""
         return LANE_SETS[self.lanes]
+
+    @property
+    def alphas(self) -> tuple[int, ...]:
+        """Values of alpha that tiles may be computed with; the last is the plan's own."""
+        if self.fixed or self.lane_set.narrow is None:
+            return (self.alpha,)
+        return self.lane_set.tried(self.B, self.alpha)
+
+    @property
+    def cost(self) -> Cost:
+        """The model that choices are made by."""
+        return STRIP_COST
 
     def without_narrow(self) -> Plan:
         """This plan for what narrow lanes do not do; itself where it has none."""
@@ -84,69 +139,40 @@ class Plan:
         CPUs try some values only, because each is another build of the kernel, which takes seconds
         there.
         """
-        lanes = self.lane_set
+        lanes, cost = self.lane_set, self.cost
         fit = [a for a in range(1, self.alpha + 1) if not any(r % (self.T * a) for r in rows)]
         if self.fixed or lanes.narrow is None:
             least = self.alpha if self.fixed else self.alpha / 2
             return replace(self, alpha=fit[-1]) if fit and fit[-1] >= least else None
-        fit = [a for a in lanes.tried(self.B, self.alpha) if a in fit]
+        fit = [a for a in self.alphas if a in fit]
         if not fit:
             return None
-        alpha = min(fit, key=lambda alpha: (self._work(alpha, m, n), -alpha))
+        alpha = min(fit, key=lambda alpha: (cost.tile(self, alpha, m, n), -alpha))
         at_once = self.B * self.T * alpha
         if lanes.early_chunk is not None and m <= at_once and n <= 2 * at_once:
             return replace(self, alpha=alpha, chunk=min(self.chunk, lanes.early_chunk))
         return replace(self, alpha=alpha)
 
-    def _work(self, alpha: int, m: int, n: int) -> float:
-        """What a tile of m x n cells takes with this alpha, in rows of one column of one lane.
-
-        Strips are taken in rounds of B, each n columns long, and follow each other ``T + chunk``
-        columns apart; a column costs its rows and some more.
-        """
-        strips = -(-m // (self.T * alpha))
-        rounds, busy = -(-strips // self.B), min(strips, self.B)
-        column = self.lane_set.column.rows(alpha, busy, self.B)
-        return (rounds * n + busy * (self.T + self.chunk)) * column
-
-    def work(self, m: int, n: int) -> float:
-        """What a tile of m x n cells takes with the alpha that it is done with soonest, beside
-        another tile of this plan."""
-        if self.engine == "reference":
-            return float(m * n)
-        if self.fixed or self.lane_set.narrow is None:
-            return self._work(self.alpha, m, n)
-        tried = self.lane_set.tried(self.B, self.alpha)
-        return min(self._work(alpha, m, n) for alpha in tried)
-
     def for_moves(self, m: int, n: int) -> Plan:
         """This plan for an m x n tile whose moves are kept.
 
-        Such a tile has few strips.  Where lanes are those of warps, each strip has a scheduler to
-        itself and waits for the latency of its steps (:class:`.lane_sets.Moves`).  Lanes of fewer
-        rows make more strips and shorter steps, but a lane's column takes a whole word of moves:
-        the soonest done of those whose moves fit ``walk_cells`` (docs/algorithm.md, Plans).
+        Lanes of fewer rows make more strips and shorter steps, but a lane's column takes a whole
+        word of moves: the soonest done of those whose moves fit ``traceback_tile_cells``
+        (docs/algorithm.md, Plans).
         """
         plan = self.without_narrow()
-        moves = plan.lane_set.moves
+        moves, cost = plan.lane_set.moves, plan.cost
         if self.fixed or moves is None:
             return plan
-        chunk = min(plan.chunk, MOVES_CHUNK)
-        at_once = 1 if plan.form == "two-phase" else plan.B  # two phases keep no moves: one group
-
-        def strips(alpha: int) -> int:
-            return -(-m // (plan.T * alpha))
-
-        def cost(alpha: int) -> int:
-            rounds, busy = -(-strips(alpha) // at_once), min(strips(alpha), at_once)
-            steps = rounds * (n + plan.T) + (busy - 1) * (plan.T + chunk)
-            return steps * moves.clocks(alpha, chunk)
+        plan = replace(plan, chunk=min(plan.chunk, MOVES_CHUNK))
 
         def fits(alpha: int) -> bool:
-            return 4 * strips(alpha) * plan.T * (n + plan.T) <= self.walk_cells // 2
+            strips = -(-m // (plan.T * alpha))
+            return 4 * strips * plan.T * (n + plan.T) <= self.traceback_tile_cells // 2
 
         tried = [alpha for alpha in moves.alphas if alpha < plan.alpha and fits(alpha)]
-        return replace(plan, alpha=min([*tried, plan.alpha], key=cost), chunk=chunk)
+        tried.append(plan.alpha)
+        return replace(plan, alpha=min(tried, key=lambda a: cost.tile_with_moves(plan, a, m, n)))
 
     def overrides(self) -> dict[str, Any]:
         """What `make_plan` takes to make this plan again, on the same device or another: whole
@@ -174,79 +200,39 @@ class Plan:
             raise PlanError(
                 f"a stored plan has version {version}; this one of pysw-cl reads up to {VERSION}"
             )
-        values = {name: value for name, value in facts.items() if name != "version"}
+        values = renamed({name: value for name, value in facts.items() if name != "version"})
         unknown = sorted(set(values) - {f.name for f in fields(cls)})
         if unknown:
             raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")
         tuning = Tuning().with_values(values.pop("tuning", {}))
         return cls(**values, tuning=tuning)
 
+    def check_on(self, runtime: Runtime | None) -> None:
+        """Raise PlanError if this is nothing that the engine can run on a device (None: any)."""
+        check_strips(self, runtime)
+
+    def taking(self, other: Plan) -> Plan:
+        """A plan of this kind, with the fields of another."""
+        return type(self)(**{one.name: getattr(other, one.name) for one in fields(other)})
+
     def __str__(self) -> str:
-        if self.engine == "reference":
-            return "reference on the host: NumPy"
         return (
             f"{self.engine} on {self.device or 'any device'}: {self.lanes} lanes, {self.form}, "
             f"B={self.B} T={self.T} alpha={self.alpha}"
         )
 
 
-def _checked(plan: Plan, runtime: Runtime | None) -> Plan:
-    for name in ("B", "T", "alpha", "chunk", "tile_cells", "walk_cells"):
-        value = getattr(plan, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise PlanError(f"plan: {name} must be a whole number of at least 1, not {value!r}")
-    if plan.B > MOST_B:
-        raise PlanError(f"plan: B is at most {MOST_B}, not {plan.B}")
-    if plan.chunk > MOST_CHUNK:
-        raise PlanError(f"plan: chunk is at most {MOST_CHUNK}, not {plan.chunk}")
-    if plan.engine == "reference":
-        return plan
-    if plan.engine != "wavefront":
-        raise PlanError(
-            f"plan: engine {plan.engine!r} does not exist, only wavefront and reference"
-        )
-    if plan.form not in FORMS:
-        raise PlanError(f"plan: form {plan.form!r} does not exist; there are {', '.join(FORMS)}")
-    if plan.lanes not in tuple(LANE_SETS):
-        raise PlanError(
-            f"plan: lanes {plan.lanes!r} do not exist; there are {', '.join(LANE_SETS)}"
-        )
-    lanes = plan.lane_set
-    if plan.T not in lanes.T:
-        raise PlanError(f"plan: {plan.lanes} runs T in {lanes.T}, not {plan.T}")
-    if plan.alpha > 64:
-        raise PlanError(f"plan: alpha is at most 64 (rows kept in registers), not {plan.alpha}")
-    if runtime is not None and plan.lanes in runtime.traits.refused_lanes:
-        raise PlanError(
-            f"plan: {plan.lanes} lanes are not for {runtime.info.name} [{runtime.info.platform}]: "
-            f"{runtime.why('refused_lanes')}"
-        )
-    least = runtime.traits.least_T if runtime is not None else 1
-    if runtime is not None and least > plan.T:
-        raise PlanError(
-            f"plan: T is at least {least} on {runtime.info.name}, not {plan.T}: "
-            f"{runtime.why('least_T')}"
-        )
-    if runtime is not None and lanes.per_item is not None:
-        most = int(runtime.device.max_work_group_size)
-        if most < lanes.group(plan.T):
-            raise PlanError(
-                f"plan: {runtime.info.name} runs at most {most} work-items a group, T is {plan.T}"
-            )
-        warp = lanes.per_item * runtime.traits.warp_width
-        if lanes.of_warps and warp != plan.T:
-            raise PlanError(
-                f"plan: {plan.lanes} lanes are {lanes.per_item} a work-item of a warp: "
-                f"on {runtime.info.name} T is {warp}, not {plan.T}"
-            )
-        local = 24 * plan.T
-        if int(runtime.device.local_mem_size) < local:
-            raise PlanError(f"plan: T={plan.T} needs {local} bytes of local memory")
-    return plan
+#: The parameters that are fields of a plan, by name.
+FIELDS = parameters_of(Plan)
 
 
-#: The reference engine keeps full matrices, 32 bytes a cell.
-REFERENCE = Plan(engine="reference", tile_cells=1 << 22, walk_cells=1 << 22)
+def space() -> dict[str, Parameter]:
+    """Every number that may be chosen without changing a result, by the name under which a mapping
+    given as ``plan`` has it: the fields of a plan first, then those of its tuning.
+
+    Defaults of fields are those of `Plan`; a device has others (`default_plan`).
+    """
+    return {**FIELDS, **SPACE}
 
 
 def default_plan(runtime: Runtime) -> Plan:
@@ -263,7 +249,7 @@ def default_plan(runtime: Runtime) -> Plan:
         alpha=usual.alpha,
         chunk=usual.chunk,
         tile_cells=usual.tile_cells,
-        walk_cells=moves_cells,
+        traceback_tile_cells=moves_cells,
     )
 
 
@@ -279,19 +265,37 @@ def _default_T(lanes: LaneSet, runtime: Runtime) -> int:
     return T
 
 
-def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None = None) -> Plan:
-    """The default plan with ``wishes`` (a Plan, or a mapping of its fields) put in.
+def make_plan(
+    runtime: Runtime | None,
+    wishes: Plan | Mapping[str, Any] | None = None,
+    base: Plan | None = None,
+) -> Plan:
+    """``base`` (None: the device's default plan) with ``wishes`` (a Plan, or a mapping of fields
+    and parameters) put in.
 
     Raises PlanError for a name or value that does not exist or that the device cannot run.
     """
+    if base is None:
+        base = Plan() if runtime is None else default_plan(runtime)
     if isinstance(wishes, Plan):
-        named = wishes if runtime is None else replace(wishes, device=runtime.info.name)
-        return _checked(named, runtime)
-    if wishes is not None and not isinstance(wishes, Mapping):
+        device = wishes.device if runtime is None else runtime.info.name
+        plan = replace(base.taking(wishes), device=device)
+    elif wishes is None or isinstance(wishes, Mapping):
+        plan = _with_wishes(base, wishes or {}, runtime)
+    else:
         raise PlanError(f"plan must be a Plan or a mapping of its fields, not {wishes!r}")
-    wishes = {
+    check_fields(plan, FIELDS)
+    if plan.engine != base.engine:
+        raise PlanError(f"plan: engine {plan.engine!r} is not {base.engine}, whose plan this is")
+    plan.check_on(runtime)
+    return plan
+
+
+def _with_wishes(base: Plan, given: Mapping[str, Any], runtime: Runtime | None) -> Plan:
+    """A plan with fields and parameters by their names."""
+    wishes: dict[str, Any] = {
         name: int(value) if isinstance(value, np.integer) else value
-        for name, value in (wishes or {}).items()
+        for name, value in renamed(given).items()
     }
     tuning = default_tuning().with_values({k: v for k, v in wishes.items() if k in SPACE})
     wishes = {name: value for name, value in wishes.items() if name not in SPACE}
@@ -299,11 +303,10 @@ def make_plan(runtime: Runtime | None, wishes: Plan | Mapping[str, Any] | None =
     unknown = sorted(map(str, set(wishes) - known))
     if unknown:
         raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")
-    base = default_plan(runtime) if runtime is not None else REFERENCE
     if "lanes" in wishes and wishes["lanes"] != base.lanes and "T" not in wishes:
         asked = LANE_SETS.get(str(wishes["lanes"]))
         if runtime is not None and asked is not None and asked.of_warps:
             wishes["T"] = _default_T(asked, runtime)
         else:
             wishes["T"] = min(base.T, 16)
-    return _checked(replace(base, **wishes, fixed="alpha" in wishes, tuning=tuning), runtime)
+    return replace(base, **wishes, fixed="alpha" in wishes, tuning=tuning)

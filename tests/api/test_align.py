@@ -96,7 +96,15 @@ def test_longer_pairs(kernels: Kernels, mode: str) -> None:
         pair = random_pair(rng, 4, *(int(x) for x in rng.integers(800, 1800, 2)))
         case = Case(*pair, random_scoring(rng, 4))
         for free_ends in (NO_FREE_ENDS, (True, True, True, True), (False, True, True, False)):
-            check(case, mode, free_ends, kernels, chunk=100, walk_cells=20_000, grid=(4, 200))
+            check(
+                case,
+                mode,
+                free_ends,
+                kernels,
+                chunk=100,
+                traceback_tile_cells=20_000,
+                grid=(4, 200),
+            )
 
 
 @on(*SMALL)
@@ -106,7 +114,15 @@ def test_all_free_ends(kernels: Kernels, free_ends: FreeEnds) -> None:
     rng = np.random.default_rng(72)
     for k in range(8):
         case = random_case(rng, longest=50, linear=k % 4 == 0)
-        check(case, "global", free_ends, kernels, tile_cells=300, walk_cells=200, grid=(3, 8))
+        check(
+            case,
+            "global",
+            free_ends,
+            kernels,
+            tile_cells=300,
+            traceback_tile_cells=200,
+            grid=(3, 8),
+        )
 
 
 GAPS = {
@@ -127,7 +143,7 @@ def test_kinds_of_gaps(kernels: Kernels, gaps: tuple[int, int]) -> None:
     for mode, (match, mismatch) in product(("local", "global"), ((1, -1), (2, -3), (1, 0))):
         query = random_codes(rng, 70, 4)
         case = Case(query, mutated(rng, query, 60, 4), match_scoring(match, mismatch, *gaps))
-        found = check(case, mode, NO_FREE_ENDS, kernels, walk_cells=400, grid=(3, 16))
+        found = check(case, mode, NO_FREE_ENDS, kernels, traceback_tile_cells=400, grid=(3, 16))
         assert found.plan.form == kernels.form
 
 
@@ -192,7 +208,7 @@ def test_a_gap_longer_than_a_tile(kernels: Kernels) -> None:
                 NO_FREE_ENDS,
                 kernels,
                 tile_cells=900,
-                walk_cells=300,
+                traceback_tile_cells=300,
                 grid=(16, 12),
             )
 
@@ -322,7 +338,7 @@ def test_plans_on_the_reference_engine() -> None:
         with small_grid(3, 8):
             whole, cut = (
                 align_case(case, mode, NO_FREE_ENDS, plan={"engine": "reference", **sizes})
-                for sizes in ({}, {"tile_cells": 300, "walk_cells": 100})
+                for sizes in ({}, {"tile_cells": 300, "traceback_tile_cells": 100})
             )
         assert set(cut.stats.cells) == {"reference/numpy/64"}
         assert (cut.score, ends(cut), cut.cigar) == (whole.score, ends(whole), whole.cigar)

@@ -80,7 +80,7 @@ def test_pair_align(kernels: Any, mode: str) -> None:
             sub_score=skbio_matrix(case),
             gap_cost=gap_cost(case),
             free_ends=free_ends,
-            plan=kernels.plan(walk_cells=1000),
+            plan=kernels.plan(traceback_tile_cells=1000),
         )
         ran_here(ours, kernels)
         assert ours.score == theirs

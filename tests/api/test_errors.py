@@ -205,7 +205,7 @@ def test_free_ends_in_every_form() -> None:
         ({"chunk": 0}, ["chunk", "not 0"]),
         ({"chunk": 1 << 40}, ["chunk is at most"]),
         ({"tile_cells": 0}, ["tile_cells"]),
-        ({"walk_cells": -1}, ["walk_cells"]),
+        ({"traceback_tile_cells": -1}, ["traceback_tile_cells"]),
         ({5: 1}, ["'5' is not one of"]),
         (5, ["plan must be a Plan or a mapping"]),
         ("fast", ["plan must be a Plan or a mapping", "'fast'"]),

@@ -162,7 +162,7 @@ def any_cuts(rng: np.random.Generator) -> dict[str, Any]:
     """Where a matrix is cut into tiles."""
     return {
         "tile_cells": int(rng.choice([20, 100, 1 << 22])),
-        "walk_cells": int(rng.choice([16, 200, 1 << 22])),
+        "traceback_tile_cells": int(rng.choice([16, 200, 1 << 22])),
     }
 
 
@@ -215,9 +215,9 @@ def test_same_with_any_plan() -> None:
     wanted = [plain(one) for one in top_of(case, 12, plan=REFERENCE)]
     check_invariants(top_of(case, 12, plan=REFERENCE))
     assert len(wanted) == 12
-    reference = {**REFERENCE, "tile_cells": 5000, "walk_cells": 3000}
+    reference = {**REFERENCE, "tile_cells": 5000, "traceback_tile_cells": 3000}
     needs_lanes(SMALL[0])
-    for plan in (reference, SMALL[0].plan(tile_cells=9000, walk_cells=2000)):
+    for plan in (reference, SMALL[0].plan(tile_cells=9000, traceback_tile_cells=2000)):
         for grid in [(16, 2048), (5, 40)]:
             with small_grid(*grid):
                 assert [plain(one) for one in top_of(case, 12, plan=plan)] == wanted
@@ -398,5 +398,5 @@ def test_herpesviruses() -> None:
     found = pysw_cl.align_top(a, b, k=6)
     check_invariants(found)
     assert found[0].score == 18
-    other = pysw_cl.align_top(a, b, k=6, plan={"tile_cells": 10**8, "walk_cells": 10**6})
+    other = pysw_cl.align_top(a, b, k=6, plan={"tile_cells": 10**8, "traceback_tile_cells": 10**6})
     assert [plain(one) for one in other] == [plain(one) for one in found]

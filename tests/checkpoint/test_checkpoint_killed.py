@@ -117,7 +117,7 @@ def test_ctrl_c(tmp_path: Path, files: list[str]) -> None:
         "import sys; from saving import tight; from pysw_cl.cli.main import main\n"
         "with tight(): sys.exit(main(sys.argv[1:]))"
     )
-    plan = "engine=reference,tile_cells=20,walk_cells=1000"  # some seconds
+    plan = "engine=reference,tile_cells=20,traceback_tile_cells=1000"  # some seconds
     saving = ["--checkpoint", str(folder), "--disk-size", "30K", "--plan", plan]
     command = [sys.executable, "-c", code, "align", *files, *saving]
     process = subprocess.Popen(command, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

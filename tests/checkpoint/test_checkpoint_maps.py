@@ -24,7 +24,7 @@ from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.tiles.tile import Area
 from pysw_cl.tiles.tile_map import MOST, TileMap
 
-SMALL = {"engine": "reference", "tile_cells": 900, "walk_cells": 1000}
+SMALL = {"engine": "reference", "tile_cells": 900, "traceback_tile_cells": 1000}
 
 
 def same(one: TileMap | None, other: TileMap | None) -> bool:

@@ -38,7 +38,7 @@ from pysw_cl.sequences.view import View
 from pysw_cl.tiles.edges import Edge
 
 #: Tiles so small that a band pays for a pair of some dozens of letters.
-TINY = {"engine": "reference", "tile_cells": 30, "walk_cells": 64}
+TINY = {"engine": "reference", "tile_cells": 30, "traceback_tile_cells": 64}
 
 
 def what_is(found: pysw_cl.Alignment) -> Any:
@@ -105,7 +105,7 @@ def examples(count: int) -> Any:
 def test_result_is_that_of_the_whole_matrix(
     seed: int, free_ends: FreeEnds, tile: int, walk: int
 ) -> None:
-    plan = {"engine": "reference", "tile_cells": tile, "walk_cells": walk}
+    plan = {"engine": "reference", "tile_cells": tile, "traceback_tile_cells": walk}
     check(case_from(seed, 90), free_ends, plan, ("auto", 0, "missed", "met"))
 
 
@@ -120,7 +120,7 @@ def test_result_is_that_of_the_whole_matrix(
 def test_result_is_that_of_the_whole_matrix_often(
     seed: int, free_ends: FreeEnds, tile: int, walk: int
 ) -> None:
-    plan = {"engine": "reference", "tile_cells": tile, "walk_cells": walk}
+    plan = {"engine": "reference", "tile_cells": tile, "traceback_tile_cells": walk}
     check(case_from(seed, 200), free_ends, plan, ("auto", 0, "missed", "met"))
 
 
@@ -133,7 +133,7 @@ def test_result_is_that_of_the_whole_matrix_often(
 )
 def test_kernels(kernels: Any, seed: int, free_ends: FreeEnds, tile: int) -> None:
     needs_lanes(kernels)
-    plan = kernels.plan(tile_cells=tile, walk_cells=600)
+    plan = kernels.plan(tile_cells=tile, traceback_tile_cells=600)
     check(case_from(seed, 300), free_ends, plan, ("auto", "met"))
 
 
@@ -142,7 +142,7 @@ def test_all_short_pairs_of_two_letters(opening: int) -> None:
     """Every query and target of up to 4 letters, where nearly everything is a tie."""
     texts = ["".join(t) for length in (1, 3, 4) for t in product("AC", repeat=length)]
     scoring = match_scoring(1, -1, opening, 1, "AC")
-    plan = {"engine": "reference", "tile_cells": 1, "walk_cells": 1}
+    plan = {"engine": "reference", "tile_cells": 1, "traceback_tile_cells": 1}
     for query, target in list(product(texts, texts))[opening::7]:
         check(case_of(query, target, scoring), NO_FREE_ENDS, plan, ("met",))
 
@@ -331,7 +331,7 @@ def test_band_grows_until_the_score_proves_itself() -> None:
     text = dna(6, 3000)
     query, target = text[:1500] + text[1560:], text[60:]
     needs_lanes(SMALL[0])
-    plan = SMALL[0].plan(tile_cells=3000, walk_cells=1 << 14)
+    plan = SMALL[0].plan(tile_cells=3000, traceback_tile_cells=1 << 14)
     whole = pysw_cl.align(query, target, mode="global", max_cost=None, plan=SMALL[0].plan())
     for cost in ("auto", 0, 100):
         found = pysw_cl.align(query, target, mode="global", max_cost=cost, plan=plan)
@@ -344,7 +344,7 @@ def test_an_end_that_a_narrow_band_cannot_reach() -> None:
     """Inside the band the end would lie below what counts as reachable."""
     large = 2**19
     case = case_of("A" * 700, "C" * 700, match_scoring(1, 1 - 2 * large, large - 1, 0, "AC"))
-    plan = {"engine": "reference", "tile_cells": 1 << 12, "walk_cells": 1 << 12}
+    plan = {"engine": "reference", "tile_cells": 1 << 12, "traceback_tile_cells": 1 << 12}
     for cost in ("auto", 5):
         found = align_case(case, "global", NO_FREE_ENDS, plan=plan, max_cost=cost)
         assert (found.score, found.cigar) == (-2 * (large - 1), "700D700I")

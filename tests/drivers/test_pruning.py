@@ -121,7 +121,7 @@ def test_global_pairs_are_pruned_by_a_score_that_is_known(
             "sub_score": [(1, -3), (5, -4), (2, -1)][k % 3],
             "gap_cost": [(3, 2), (10, 1), 1][k % 3],
         }  # fmt: skip
-        tiles = {"tile_cells": int(rng.choice([300, 2000, 1 << 30])), "walk_cells": 500}
+        tiles = {"tile_cells": int(rng.choice([300, 2000, 1 << 30])), "traceback_tile_cells": 500}
         right = pysw_cl.align(a, b, **how, plan={**plan, **tiles}, prune=False, max_cost=None)
         known[:] = [int(right.score) - int(rng.choice([0, 0, 1, 7, 100]))]
         found = pysw_cl.align(a, b, **how, plan={**plan, **tiles})

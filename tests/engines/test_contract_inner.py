@@ -296,7 +296,7 @@ def test_a_path_takes_one_launch_for_its_grid(mode: str, monkeypatch: pytest.Mon
     grid = SavedGrid.over(problem.edges, *places)
     end, result = find_end(engine, problem, edges=grid.saving(), prune=False)
     assert result.launches == 1
-    path = walk_back(engine, problem, grid, end, walk_cells=2000)
+    path = walk_back(engine, problem, grid, end, traceback_tile_cells=2000)
     wanted = align_reference(query, target, SCORING, mode)
     assert (end.score, path.row, path.column) == (
         wanted.score, wanted.query_start, wanted.target_start,

@@ -14,7 +14,8 @@ from helpers import match_scoring, random_pair
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.plan import FORMS, make_plan
+from pysw_cl.planning.limits import FORMS
+from pysw_cl.planning.plan import make_plan
 from pysw_cl.tiles.edges import Border
 from pysw_cl.tiles.tile import TileJob
 

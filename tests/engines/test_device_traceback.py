@@ -147,7 +147,7 @@ def test_memory_of_moves_goes_from_tile_to_tile() -> None:
     same_walk(fourth.walk(60, 60, 0), wanted.walk(60, 60, 0))
 
 
-WARPS = Plan(lanes="packed", T=64, alpha=25, B=12 * 132, chunk=128, walk_cells=1 << 28)
+WARPS = Plan(lanes="packed", T=64, alpha=25, B=12 * 132, chunk=128, traceback_tile_cells=1 << 28)
 
 
 def test_plans_of_tiles_with_moves() -> None:
@@ -157,7 +157,7 @@ def test_plans_of_tiles_with_moves() -> None:
         assert (plan.lanes, plan.T, plan.chunk) == ("warp32", 64, 32)
         grid = fit(side, side, plan.B, plan.T, plan.alpha, "ticketed")
         kept = moves_bytes(side, side, grid.T, grid.alpha)
-        limit = WARPS.walk_cells // 2
+        limit = WARPS.traceback_tile_cells // 2
         assert plan.alpha == (4 if side < 11_500 else 8)
         assert kept <= limit or plan.alpha == 8
     assert replace(WARPS, form="two-phase").for_moves(4096, 4096).alpha == 8  # strips in turn
@@ -196,8 +196,8 @@ def test_large_tiles_with_moves_where_their_side_decides(form: str, cells: int) 
     runtime = get_runtime("auto")
     info = replace(runtime.info, lanes="packed", form=form)
     like = SimpleNamespace(info=info, traits=runtime.traits, device=runtime.device)
-    assert default_plan(cast(Runtime, like)).walk_cells == cells
-    assert default_plan(runtime).walk_cells == 1 << 24 or runtime.info.lanes == "packed"
+    assert default_plan(cast(Runtime, like)).traceback_tile_cells == cells
+    assert default_plan(runtime).traceback_tile_cells == 1 << 24 or runtime.info.lanes == "packed"
 
 
 def test_who_walks() -> None:

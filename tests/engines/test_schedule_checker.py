@@ -398,7 +398,7 @@ def test_drivers_over_an_engine_that_only_counts(mode: str) -> None:
     end, result = find_end(engine, problem, edges=grid.saving(), prune=False)
     assert sum(result.cells.values()) == m * n
     end = type(end)(0, m, n)
-    path = walk_back(engine, problem, grid, end, walk_cells=2000)
+    path = walk_back(engine, problem, grid, end, traceback_tile_cells=2000)
     assert len(path.forward()) == (m if mode == "local" else n)
     assert sum(path.cells.values()) < m * n // 2
     for seen in engine.counts:

@@ -353,7 +353,9 @@ def test_a_finer_grid_climbs_unwatched() -> None:
     query = letters(np.r_[rng.integers(0, 4, 900), core])
     target = letters(np.r_[rng.integers(0, 4, 500), mutated(rng, core, 1600, 4)])
     options: dict[str, Any] = {"sub_score": (5, -4)}
-    found = pysw_cl.align(query, target, plan={"lanes": "vector", "walk_cells": 1 << 16}, **options)
+    found = pysw_cl.align(
+        query, target, plan={"lanes": "vector", "traceback_tile_cells": 1 << 16}, **options
+    )
     wide = pysw_cl.align(query, target, plan={"lanes": "vector32"}, **options)
     assert (found.score, found.cigar) == (wide.score, wide.cigar)
 

@@ -32,7 +32,8 @@ from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import QUIRKS, traits_of
 from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning.lane_sets import LANE_SETS
-from pysw_cl.planning.plan import FORMS, make_plan
+from pysw_cl.planning.limits import FORMS
+from pysw_cl.planning.plan import make_plan
 
 CPU, GPU, ACCELERATOR, CUSTOM = 2, 4, 8, 16
 A, B = "ACGTTACGATTGCA", "ACGTACGATAGCA"
@@ -296,7 +297,9 @@ def test_threads_share_a_device() -> None:
 
     def work(k: int) -> tuple[Any, ...]:
         mode = ("local", "global")[k % 2]
-        found = align_case(cases[k], mode, NO_FREE_ENDS, device=runtime, plan={"walk_cells": 4000})
+        found = align_case(
+            cases[k], mode, NO_FREE_ENDS, device=runtime, plan={"traceback_tile_cells": 4000}
+        )
         queues.add(runtime.queue.int_ptr)
         return found.score, ends(found), moves(found).tolist()
 

@@ -22,7 +22,7 @@ from pysw_cl.sequences.alphabet import COMPLEMENT
 from pysw_cl.sequences.sequence import Sequence, as_letters
 
 OTHER = dict(zip("ACGTURYSWKMBDHVN", "TGCAAYRSWMKVHDBN", strict=True))
-REFERENCE = {"engine": "reference", "tile_cells": 200, "walk_cells": 64}
+REFERENCE = {"engine": "reference", "tile_cells": 200, "traceback_tile_cells": 64}
 MODES: list[dict[str, Any]] = [
     {},
     {"mode": "global"},

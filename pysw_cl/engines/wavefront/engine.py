@@ -157,8 +157,10 @@ class WavefrontEngine(Engine):
         if cells <= tuning.recomputed_cells:
             return ReferenceEngine()
         plan = self.plan
-        walk_cells = min(plan.walk_cells, tuning.recomputed_moves)
-        other = replace(plan.without_narrow(), form="two-phase", walk_cells=walk_cells)
+        traceback_tile_cells = min(plan.traceback_tile_cells, tuning.recomputed_moves)
+        other = replace(
+            plan.without_narrow(), form="two-phase", traceback_tile_cells=traceback_tile_cells
+        )
         if (other.lanes, other.form) == (plan.lanes, plan.form):
             other = replace(other, form="ticketed")
         try:

@@ -1,0 +1,80 @@
+"""What a plan may be: the values of its fields, and what strips can be on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..errors import PlanError
+from .lane_sets import LANE_SETS
+from .parameters import Parameter
+
+if TYPE_CHECKING:
+    from ..opencl.device import Runtime
+    from .plan import Plan
+
+FORMS = ("ticketed", "two-phase")
+#: Bytes of local memory that a lane takes at most.
+LANE_BYTES = 24
+
+
+def check_fields(plan: Plan, space: Mapping[str, Parameter]) -> None:
+    """Raise PlanError for a field of a plan that is no whole number, or out of its range."""
+    for name, one in space.items():
+        value = getattr(plan, name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < one.low:
+            least = f"a whole number of at least {one.low}"
+            raise PlanError(f"plan: {name} must be {least}, not {value!r}")
+    for name, one in space.items():
+        if getattr(plan, name) > one.high:
+            why = f" ({one.constraint})" if one.constraint else ""
+            most = f"at most {one.high}{why}"
+            raise PlanError(f"plan: {name} is {most}, not {getattr(plan, name)}")
+
+
+def check_strips(plan: Plan, runtime: Runtime | None) -> None:
+    """Raise PlanError for strips that no device runs, or not this one."""
+    if plan.form not in FORMS:
+        raise PlanError(f"plan: form {plan.form!r} does not exist; there are {', '.join(FORMS)}")
+    if plan.lanes not in tuple(LANE_SETS):
+        raise PlanError(
+            f"plan: lanes {plan.lanes!r} do not exist; there are {', '.join(LANE_SETS)}"
+        )
+    if plan.T not in plan.lane_set.T:
+        raise PlanError(f"plan: {plan.lanes} runs T in {plan.lane_set.T}, not {plan.T}")
+    if runtime is not None:
+        _check_lanes(plan, runtime)
+        if plan.lane_set.per_item is not None:
+            _check_groups(plan, runtime, plan.lane_set.per_item)
+
+
+def _check_lanes(plan: Plan, runtime: Runtime) -> None:
+    """Does the device run these lanes, and so few?"""
+    info, traits = runtime.info, runtime.traits
+    if plan.lanes in traits.refused_lanes:
+        raise PlanError(
+            f"plan: {plan.lanes} lanes are not for {info.name} [{info.platform}]: "
+            f"{runtime.why('refused_lanes')}"
+        )
+    if traits.least_T > plan.T:
+        raise PlanError(
+            f"plan: T is at least {traits.least_T} on {info.name}, not {plan.T}: "
+            f"{runtime.why('least_T')}"
+        )
+
+
+def _check_groups(plan: Plan, runtime: Runtime, per_item: int) -> None:
+    """Are work-groups of work-items with so many lanes each what the device runs?"""
+    name, lanes = runtime.info.name, plan.lane_set
+    most = int(runtime.device.max_work_group_size)
+    if most < lanes.group(plan.T):
+        raise PlanError(f"plan: {name} runs at most {most} work-items a group, T is {plan.T}")
+    warp = per_item * runtime.traits.warp_width
+    if lanes.of_warps and warp != plan.T:
+        raise PlanError(
+            f"plan: {plan.lanes} lanes are {per_item} a work-item of a warp: "
+            f"on {name} T is {warp}, not {plan.T}"
+        )
+    local = LANE_BYTES * plan.T
+    if int(runtime.device.local_mem_size) < local:
+        raise PlanError(f"plan: T={plan.T} needs {local} bytes of local memory")

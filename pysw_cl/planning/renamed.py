@@ -1,0 +1,40 @@
+"""Names of a plan's fields that have changed: the old ones are accepted for a while."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import PlanError
+
+#: The fields' names, by what they were called before.
+RENAMED = {"walk_cells": "traceback_tile_cells"}
+_PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
+
+
+def renamed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by the names that fields have now.  Warns of an old name, at the caller's line.
+
+    Raises PlanError for a field that is given under both names.
+    """
+    found = dict(values)
+    for old in RENAMED.keys() & found.keys():
+        new = warn_of(old)
+        if new in found:
+            raise PlanError(f"plan: {old} is called {new} now; give one of them")
+        found[new] = found.pop(old)
+    return found
+
+
+def warn_of(old: str) -> str:
+    """The name that a field has now; a DeprecationWarning says it, too."""
+    new, level = RENAMED[old], 1
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(f"a plan's {old} is called {new} now", DeprecationWarning, stacklevel=level)
+    return new

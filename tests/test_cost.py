@@ -1,0 +1,146 @@
+"""The models of cost: what plans and bands choose by them, and that nothing else decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from saving import TINY, key, related
+
+import pysw_cl
+from pysw_cl.drivers.band_doubling import BandTiles
+from pysw_cl.engines.reference import ReferencePlan
+from pysw_cl.planning.cost import CellCost, Cost, StripCost, even
+from pysw_cl.planning.lane_sets import LANE_SETS
+from pysw_cl.planning.plan import Plan
+from pysw_cl.tiles.slabs import cuts
+
+#: What was chosen before there were models, when plans had formulas of their own.
+CHOICES = Path(__file__).parent / "data" / "choices.txt"
+SIDES = (1, 60, 1000, 9000, 100_000, 1_000_000, 5_300_000)
+ROWS: tuple[tuple[int, ...], ...] = ((), (1600,), (4096, 8192))
+PAIRS = ((5_000, 5_000), (100_000, 101_000), (5_300_000, 5_200_000), (20_000_000, 20_000_100))
+WIDTHS = (1, 300, 5_000, 200_000)
+
+
+def plans() -> Iterator[tuple[str, Plan]]:
+    """Plans of every lane set, with few and many groups."""
+    for lanes, row in LANE_SETS.items():
+        usual = row.defaults
+        for form in ("ticketed", "two-phase"):
+            moves = usual.ticketed_moves_cells if form == "ticketed" else usual.moves_cells
+            for B in (2, 16, 1584):
+                plan = Plan(lanes=lanes, form=form, B=B, T=usual.T, alpha=usual.alpha)
+                sizes = {"tile_cells": usual.tile_cells, "traceback_tile_cells": moves}
+                yield f"{lanes} {form} {B}", replace(plan, chunk=usual.chunk, **sizes)
+
+
+def said(plan: Plan | None) -> str:
+    """What matters of a plan."""
+    return "-" if plan is None else f"{plan.lanes[:1]}{plan.T}:{plan.alpha}:{plan.chunk}"
+
+
+def tile_choices() -> Iterator[str]:
+    """A line for each plan and number of rows: the plans of tiles."""
+    for name, plan in plans():
+        for m in SIDES:
+            chosen = [
+                *(said(plan.for_size(m, n, rows)) for n in SIDES for rows in ROWS),
+                *(said(plan.for_moves(m, n)) for n in SIDES),
+            ]
+            yield f"tile {name} {m}: {' '.join(chosen)}"
+
+
+def band_choices() -> Iterator[str]:
+    """A line for each plan and pair: the tiles of bands, and their share of the matrix's work."""
+    for name, plan in [("reference", ReferencePlan()), *plans()]:
+        for m, n in PAIRS[: 2 if name == "reference" else None]:
+            quantum = 1 if name == "reference" else plan.T * plan.alpha
+            tiles, chosen = BandTiles(m, n, plan, quantum, plan.cost), []
+            for width in WIDTHS:
+                rows, columns = tiles.shape(width)
+                low, high = min(0, n - m) - width // 2, max(0, n - m) + width // 2
+                cells, saved, work = tiles.cost(low, high, cuts(m, rows, quantum))
+                chosen.append(f"{rows}x{columns}:{cells}:{saved}:{work:.9g}")
+            yield f"band {name} {m} {n}: {' '.join(chosen)}"
+
+
+def test_choices_are_what_they_were() -> None:
+    wanted = CHOICES.read_text().splitlines()
+    found = [*tile_choices(), *band_choices()]
+    assert len(found) == len(wanted) > 300
+    assert [one for one, other in zip(found, wanted, strict=True) if one != other] == []
+
+
+# What models say
+
+
+class Slow(Cost):
+    """A model that counts what it is asked, and likes few rows a lane."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+
+    def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
+        self.asked.append((alpha, m, n))
+        return alpha * m * n
+
+    def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
+        self.asked.append(("moves", alpha, m, n))
+        return -alpha
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    model = Slow()
+    monkeypatch.setattr(Plan, "cost", model)
+    monkeypatch.setattr(ReferencePlan, "cost", model)
+    return model
+
+
+def test_plans_choose_by_their_model(slow: Slow) -> None:
+    plan = Plan(lanes="packed", T=64, alpha=25, B=1584, chunk=128)
+    fits = plan.for_size(5000, 6000)
+    assert fits is not None and fits.alpha == plan.alphas[0] == 2
+    assert {asked[1:] for asked in slow.asked} == {(5000, 6000)}
+    assert {asked[0] for asked in slow.asked} == set(plan.alphas)
+    slow.asked.clear()
+    assert plan.for_moves(300, 200).alpha == 8
+    assert slow.asked == [("moves", 4, 300, 200), ("moves", 8, 300, 200)]
+
+
+def test_bands_choose_by_the_model_that_they_are_given(slow: Slow) -> None:
+    a, b = related()
+    wanted = pysw_cl.align(a, b, mode="global", max_cost=None, plan=TINY)
+    assert not slow.asked
+    found = pysw_cl.align(a, b, mode="global", plan=TINY)
+    assert slow.asked and key(found) == key(wanted)
+
+
+def test_a_matrix_is_its_tiles() -> None:
+    rng = np.random.default_rng(1)
+    for name, plan in plans():
+        m, n, *shape = (int(side) for side in rng.integers(1, 10**6, 4))
+        (down, rows), (across, columns) = even(m, shape[0]), even(n, shape[1])
+        assert (down - 1) * rows < m <= down * rows and (across - 1) * columns < n
+        for model in (StripCost(), CellCost()):
+            whole = model.matrix(plan, m, n, (shape[0], shape[1]))
+            one = model.matrix(plan, rows, columns, (rows, columns))
+            tiles = [model.tile(plan, alpha, rows, columns) for alpha in plan.alphas]
+            assert whole == down * across * one and one == min(tiles), name
+
+
+def test_more_cells_take_no_less() -> None:
+    """With any alpha, on any lanes, with moves and without."""
+    for _, plan in plans():
+        for model in (StripCost(), CellCost()):
+            for cost in (model.tile, model.tile_with_moves):
+                for alpha in (1, 4, plan.alpha):
+                    for small, large in ((100, 101), (5_000, 70_000)):
+                        least = cost(plan, alpha, small, small)
+                        assert 0 < least <= cost(plan, alpha, small, large)
+                        assert least <= cost(plan, alpha, large, small)
