@@ -20,7 +20,7 @@ from cases import pysw_cl
 
 from pysw_cl.api.many import align_many_stats
 from pysw_cl.drivers.batch_results import FIELDS
-from pysw_cl.engines.reference import ReferenceDirections, align_reference, fill
+from pysw_cl.engines.reference import ReferenceMoves, align_reference, fill
 from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
@@ -331,21 +331,23 @@ def _reference_top(case: Case) -> list[Row]:
     least = case.options.get("min_score", 1) * pair.scoring.scale
     opening = pair.scoring.gap_open
     border = [(np.zeros(k, np.int64), np.full(k, -opening, np.int64)) for k in (n, m)]
-    blocked = np.zeros((2, 0), np.int64)
+    forbidden = np.zeros((2, 0), np.int64)
     rows: list[Row] = []
     while len(rows) < case.options.get("k", 10):
-        matrices = fill(*pair.codes, pair.scoring, 0, 0, *border, blocked if blocked.size else None)
+        matrices = fill(
+            *pair.codes, pair.scoring, 0, 0, *border, forbidden if forbidden.size else None
+        )
         score = int(matrices.h.max())
         if score < least:
             break
         row, column = np.argwhere(matrices.h == score)[0].tolist()
-        walk = ReferenceDirections(matrices).walk(row, column, 0)
-        moves = walk.moves[::-1]
-        found = pair.path(moves, walk.row, walk.column)
+        trace = ReferenceMoves(matrices).trace(row, column, 0)
+        moves = trace.moves[::-1]
+        found = pair.path(moves, trace.row, trace.column)
         found |= {"score": pair.score(score), "strand": "plus"}
-        found |= {"query_start": walk.row, "query_end": row}
-        rows.append({**found, "target_start": walk.column, "target_end": column})
-        aligned = [walk.row + np.cumsum(moves != 1), walk.column + np.cumsum(moves != 2)]
-        every = np.concatenate([blocked, np.stack(aligned)[:, moves == 0] - 1], axis=1)
-        blocked = every[:, np.lexsort((every[1], every[0]))]
+        found |= {"query_start": trace.row, "query_end": row}
+        rows.append({**found, "target_start": trace.column, "target_end": column})
+        aligned = [trace.row + np.cumsum(moves != 1), trace.column + np.cumsum(moves != 2)]
+        every = np.concatenate([forbidden, np.stack(aligned)[:, moves == 0] - 1], axis=1)
+        forbidden = every[:, np.lexsort((every[1], every[0]))]
     return rows

@@ -54,7 +54,7 @@ PROTEIN: dict[str, Any] = {"sub_score": "BLOSUM62", "gap_cost": (10, 1)}
 #: Of a similar pair, the part on which parasail is timed: its score does not fit 16 bits.
 PEER_SIMILAR = 125_000
 #: How far before its end an alignment of random sequences may start.
-REACH = 300
+UNREACHABLE_BELOW = 300
 WARM = 20_000
 CHILD = """
 import resource, sys
@@ -246,7 +246,10 @@ class Bench:
         pair = random_pair(n, n)
         row, r = self.ends(case, pair, EXPECTED_RANDOM.get((n, n)), 1, "random")
         if (n, n) not in EXPECTED_RANDOM:
-            last = pair[0][: r.query_end][-REACH:], pair[1][: r.target_end][-REACH:]
+            last = (
+                pair[0][: r.query_end][-UNREACHABLE_BELOW:],
+                pair[1][: r.target_end][-UNREACHABLE_BELOW:],
+            )
             again = pysw_cl.align(*last, output="score", plan={"engine": "reference"})
             check(f"{case}: score at its end", again.score, r.score)
             row["verified"] = f"score made again at its end {r.query_end}, {r.target_end}"

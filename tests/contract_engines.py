@@ -15,7 +15,7 @@ from pysw_cl.engines.registry import engine_for
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.parameters import Tuning, default_tuning
-from pysw_cl.scoring.precision import NEG
+from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import Codes, Pairs, View
 from pysw_cl.tiles.contract import Engine
@@ -117,7 +117,7 @@ def assert_edge(found: Edge | None, wanted: Edge | None, opening: int) -> None:
     np.testing.assert_array_equal(found.h, wanted.h)
     np.testing.assert_array_equal(found.x, wanted.x)
     within = (found.x <= found.h) & (found.x >= found.h.astype(np.int64) - opening)
-    lost = (found.h == NEG) & (found.x == NEG)
+    lost = (found.h == UNREACHABLE) & (found.x == UNREACHABLE)
     assert (within | lost).all()
 
 

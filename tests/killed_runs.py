@@ -57,7 +57,7 @@ def main(folder: Path, moments: int, seed: int) -> None:
     """Kill ``moments`` runs."""
     choose = random.Random(seed)
     a, b = pair(260)
-    sweeping = walking = between = banded = 0
+    sweeping = tracing = between = banded = 0
     pysw_cl.align(a, b, checkpoint=folder / "whole", disk_size=40_000, plan=REFERENCE)
     whole = len(list((folder / "whole").iterdir()))
     for moment in range(moments):
@@ -85,7 +85,7 @@ def main(folder: Path, moments: int, seed: int) -> None:
             if killed(work, place, reached, choose.uniform(0, 0.03)):
                 files = {path.name.partition("-")[0] for path in place.rglob("*")}
                 between += strand == "both" and "result" in files
-                walking += "walk" in files
+                tracing += "walk" in files
                 banded += "band" in files
                 sweeping += bool({"rows", "band"} & files) and "walk" not in files
         _, status = os.waitpid(child(work), 0)
@@ -93,7 +93,7 @@ def main(folder: Path, moments: int, seed: int) -> None:
             print(f"wrong: moment {moment} of seed {seed}: {how}")
         if list(place.rglob("*.part")):
             print(f"left: moment {moment} of seed {seed}: {sorted(place.rglob('*.part'))}")
-    print(f"killed {sweeping} {walking} {between} {banded}")
+    print(f"killed {sweeping} {tracing} {between} {banded}")
 
 
 if __name__ == "__main__":

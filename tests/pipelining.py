@@ -15,7 +15,7 @@ from aligning import needs_lanes, with_traits
 from saving import key, tight
 
 import pysw_cl
-from pysw_cl.engines.wavefront.chain import Chain
+from pysw_cl.engines.wavefront.pipeline import RunningPipeline
 from pysw_cl.opencl.buffers import LASTING
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.parameters import tuned
@@ -57,7 +57,7 @@ class Seen:
     """The chains that were begun, their tiles, the most that were begun and not asked for at once
     (and not known to be done either), and how long the longest was."""
 
-    chains: list[Chain] = field(default_factory=list)
+    chains: list[RunningPipeline] = field(default_factory=list)
     tiles: int = 0
     begun: int = 0
     at_once: int = 0
@@ -78,13 +78,13 @@ class Seen:
 def chains() -> Iterator[Seen]:
     """Tiles follow each other on any device, whatever their size; small jobs have many bands."""
     seen = Seen()
-    make, begin = Chain.__init__, Chain._begin
+    make, begin = RunningPipeline.__init__, RunningPipeline._begin
 
-    def made(self: Chain, *args: Any) -> None:
+    def made(self: RunningPipeline, *args: Any) -> None:
         seen.chains.append(self)
         make(self, *args)
 
-    def begun(self: Chain, job: TileJob) -> None:
+    def begun(self: RunningPipeline, job: TileJob) -> None:
         begin(self, job)
         seen.tiles += 1
         seen.begun = max(seen.begun, len(self._begun))
@@ -95,7 +95,7 @@ def chains() -> Iterator[Seen]:
         tight(),
         tuned({"saving.least_times_beside": 0, "pipeline.least_cells": 0}),
         mock.patch.object(*with_traits(speculative=True)),
-        mock.patch.multiple(Chain, __init__=made, _begin=begun),
+        mock.patch.multiple(RunningPipeline, __init__=made, _begin=begun),
     ):
         yield seen
 

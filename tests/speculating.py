@@ -14,9 +14,9 @@ from saving import key
 
 import pysw_cl
 from pysw_cl.drivers import traceback
-from pysw_cl.drivers.speculative_traceback import Ahead
+from pysw_cl.drivers.speculative_traceback import SpeculativeTraceback
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
-from pysw_cl.engines.wavefront.tile_batch import SideBySide
+from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.engines.wavefront.tile_batch_layout import TileSet
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.parameters import SPACE
@@ -38,27 +38,27 @@ class Seen:
     levels: list[int] = field(default_factory=list)
     looked: int = 0
     refused: int = 0
-    walked: int = 0
-    engines: list[SideBySide] = field(default_factory=list)
+    traced: int = 0
+    engines: list[WavefrontTileBatch] = field(default_factory=list)
 
 
 def watched(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Tiles go side by side on any device, and only where a path's part of the matrix is."""
     monkeypatch.setattr(*with_traits(speculative=True))
     found = Seen()
-    step, right, run_set = traceback._step, Ahead._right, SideBySide._set
-    begin, walk = SideBySide.__enter__, SideBySide.walk
+    step, right, run_set = traceback._step, SpeculativeTraceback._right, WavefrontTileBatch._set
+    begin, trace = WavefrontTileBatch.__enter__, WavefrontTileBatch.trace
 
     def counted_step(*args: Any) -> None:
         found.alone += 1
         step(*args)
 
-    def counted_right(self: Ahead, *args: Any) -> bool:
+    def counted_right(self: SpeculativeTraceback, *args: Any) -> bool:
         good = right(self, *args)
         found.looked, found.refused = found.looked + 1, found.refused + (not good)
         return good
 
-    def checked_set(self: SideBySide, level: Any, parts: list[Part], *args: Any) -> TileSet:
+    def checked_set(self: WavefrontTileBatch, level: Any, parts: list[Part], *args: Any) -> TileSet:
         found.levels.append(level if isinstance(level, int) else -1)
         rows = self._works[True].letters.query.size
         for part in parts:
@@ -66,19 +66,19 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Seen:
             assert 0 <= part.area.column < part.area.column_end <= self.columns
         return run_set(self, level, parts, *args)
 
-    def entered(self: SideBySide) -> SideBySide:
+    def entered(self: WavefrontTileBatch) -> WavefrontTileBatch:
         found.engines.append(self)
         return begin(self)
 
-    def counted_walk(self: SideBySide, *args: Any) -> Any:
-        found.walked += 1
-        return walk(self, *args)
+    def counted_walk(self: WavefrontTileBatch, *args: Any) -> Any:
+        found.traced += 1
+        return trace(self, *args)
 
     monkeypatch.setattr(traceback, "_step", counted_step)
-    monkeypatch.setattr(Ahead, "_right", counted_right)
-    monkeypatch.setattr(SideBySide, "_set", checked_set)
-    monkeypatch.setattr(SideBySide, "__enter__", entered)
-    monkeypatch.setattr(SideBySide, "walk", counted_walk)
+    monkeypatch.setattr(SpeculativeTraceback, "_right", counted_right)
+    monkeypatch.setattr(WavefrontTileBatch, "_set", checked_set)
+    monkeypatch.setattr(WavefrontTileBatch, "__enter__", entered)
+    monkeypatch.setattr(WavefrontTileBatch, "trace", counted_walk)
     return found
 
 

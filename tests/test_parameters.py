@@ -140,12 +140,12 @@ def test_a_plan_is_of_its_engines_kind() -> None:
     """What a plan says of strips is the wavefront's; nothing asks for an engine's name."""
     for given in ({"engine": "reference"}, Plan(engine="reference")):
         plan = engine_for("auto", given).plan
-        assert (plan.busy_rows, plan.fill) == (1, 0)
+        assert (plan.device_rows, plan.pipeline_lag) == (1, 0)
         assert str(plan) == "reference on the host: NumPy"
         assert plan_of_facts(plan.facts()) == plan
         assert engine_for("auto", plan).plan == plan
     plan = engine_for("auto", None).plan
-    assert plan.busy_rows == plan.B * plan.T * plan.alpha
+    assert plan.device_rows == plan.B * plan.T * plan.alpha
     assert str(plan).startswith("wavefront on ")
     assert plan_of_facts(plan.facts()) == plan
     with pytest.raises(PlanError, match="engine 'reference' is not wavefront"):

@@ -15,7 +15,7 @@ from pysw_cl.engines.reference import ReferenceEngine, fill
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.plan import make_plan
-from pysw_cl.scoring.precision import NEG, Bounds
+from pysw_cl.scoring.precision import UNREACHABLE, Bounds
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.edges import Edge
 from pysw_cl.tiles.tile import TileJob, TileResult
@@ -160,7 +160,7 @@ def odd_edge(rng: np.random.Generator, length: int, scoring: Scoring, local: boo
     if rng.random() < 0.15:
         lost = np.arange(length) >= rng.integers(length + 1)
         lost = lost if rng.random() < 0.5 else ~lost
-        h, x = (np.where(lost, NEG, part) for part in (h, x))
+        h, x = (np.where(lost, UNREACHABLE, part) for part in (h, x))
     return frozen(Edge(h.astype(np.int32), x.astype(np.int32)))
 
 
@@ -174,9 +174,13 @@ def odd_job(
     query, target = random_pair(rng, min(scoring.matrix.shape), m, n)
     top, left = (odd_edge(rng, k, scoring, local) for k in (n, m))
     if rng.random() < 0.5:  # what a matrix has: edges that meet
-        gap = np.int32(int(top.h[0]) - int(left.h[0])) if min(top.h[0], left.h[0]) > NEG else 0
+        gap = (
+            np.int32(int(top.h[0]) - int(left.h[0]))
+            if min(top.h[0], left.h[0]) > UNREACHABLE
+            else 0
+        )
         h = left.h + gap
-        if h.min() > (-1 if local else NEG):
+        if h.min() > (-1 if local else UNREACHABLE):
             left = frozen(Edge(h, left.x + gap))
     corner = int(max(top.h[0], left.h[0]))
     return TileJob(query, target, scoring, 0 if local else None, corner, top, left, **more)

@@ -265,7 +265,7 @@ def _best_strand(
             beat=this.beat,
             progress=part_of(tell, k, len(jobs)),
             stats=stats,
-            look=reader.look,
+            read_meanwhile=reader.read_meanwhile,
         )
         if this.better(end):
             found = this, end, None if path is None else reader.found(end, path), tiles

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..drivers.batch import BatchDriver
 from ..drivers.batch_layout import as_halves, lengths_of
-from ..drivers.batch_results import FIELDS, Found
+from ..drivers.batch_results import FIELDS, PairResults
 from ..drivers.batch_singles import OneByOne
 from ..drivers.options import ManyOptions, Resources
 from ..engines.registry import row_of
@@ -133,7 +133,7 @@ def align_many_with(
     return _table(found, len(listed), options), stats
 
 
-def _table(found: Found, count: int, options: ManyOptions) -> NDArray[Any]:
+def _table(found: PairResults, count: int, options: ManyOptions) -> NDArray[Any]:
     """A row for each of ``count`` pairs, with the fields that are asked for."""
     scale, names = options.scoring.scale, FIELDS[options.output]
     kinds = {"score": np.int64 if scale == 1 else np.float64, "cigar": object}
@@ -147,7 +147,7 @@ def _table(found: Found, count: int, options: ManyOptions) -> NDArray[Any]:
 
 def _in_batches(
     one: OneByOne, options: ManyOptions, resources: Resources, tell: Callable[[int], None]
-) -> Found:
+) -> PairResults:
     from ..engines.batch.engine import BatchEngine
     from ..opencl.device import get_runtime
 

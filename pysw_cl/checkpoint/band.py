@@ -25,9 +25,9 @@ from ..tiles.tile import Hit, TileJob, TileResult
 from ..tiles.tile_map import TileMap
 from . import interval
 from .container import DamagedFile, SealedFile
-from .edges import BandWriter, StoredEdge, Writer, writing
+from .edges import SlabWriter, StoredEdge, Writer, writing
 from .store import Store
-from .traceback import Clock, SavedWalk
+from .traceback import Clock, SavedTraceback
 
 
 class FoundInBand(NamedTuple):
@@ -65,13 +65,13 @@ def search_band(
     config = {
         "version": __version__,
         "row_quantum": engine.row_quantum,
-        "plan": [plan.engine, plan.lanes, plan.B, plan.T, plan.alpha, plan.fixed, plan.chunk],
+        "plan": [plan.engine, plan.lanes, plan.B, plan.T, plan.alpha, plan.alpha_fixed, plan.chunk],
         "tile_cells": plan.tile_cells,
         "assumed": assumed,
         "save": want_path,
     }
     saving = plan.tuning.saving
-    room = interval.room(saving, disk_size, store.used(), store.free())
+    room = interval.disk_budget(saving, disk_size, store.used(), store.free())
     banded = None
     try:
         with writing() as writer:
@@ -99,8 +99,8 @@ def search_band(
         stats.launches += swept.launches
     path = None
     if banded.grid is not None and store.job.better(banded.end):
-        walk = SavedWalk(clock, banded.end, 0, lambda done: tell(m * n, m * n))
-        path = walk.path(engine, problem, banded.grid, plan.traceback_tile_cells)
+        trace = SavedTraceback(clock, banded.end, 0, lambda done: tell(m * n, m * n))
+        path = trace.path(engine, problem, banded.grid, plan.traceback_tile_cells)
         stats.add_cells(path.cells)
         stats.launches += path.launches
     tell(m * n, m * n)
@@ -131,9 +131,9 @@ class _KeptTiles(Engine):
         self._told, self._tell = (0, whole[0]), whole[1]
         self._asked, self._computing = 0, False
         self._there: dict[int, tuple[SealedFile, dict[str, Any]]] = {}
-        self._file: BandWriter | None = None
+        self._file: SlabWriter | None = None
         self._facts: list[dict[str, Any]] = []
-        self._written: list[BandWriter] = []
+        self._written: list[SlabWriter] = []
         self._saved_at, self._next = time.monotonic(), 0
         self._least_seconds = engine.plan.tuning.saving.least_seconds
         for file in store.sealed("band"):
@@ -200,7 +200,7 @@ class _KeptTiles(Engine):
     def _keep(self, number: int, what: list[int], result: TileResult) -> None:
         if self._file is None:
             path = self.store.folder / f"band-{self._next:06}"
-            self._file = BandWriter(self._writer, path, {"job": self.store.job.key})
+            self._file = SlabWriter(self._writer, path, {"job": self.store.job.key})
             self._next += 1
         facts, edges = result_facts(result)
         for side, edge in edges.items():

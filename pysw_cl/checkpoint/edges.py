@@ -82,7 +82,7 @@ def writing() -> Iterator[Writer]:
         writer.close()
 
 
-class BandWriter:
+class SlabWriter:
     """A band of rows on its way to disk: sinks for its last row and its parts of columns.
 
     ``bytes``: of the file, 0 until it is sealed; there is none until something is put into it.
@@ -138,15 +138,15 @@ class BandWriter:
 class EdgeSink:
     """A sink that writes to a band's file."""
 
-    band: BandWriter
+    slab: SlabWriter
     name: str
 
     def write(self, start: int, edge: Edge) -> None:
         """Keep the cells that follow the first ``start`` ones."""
-        self.band.put(self.name, start, edge)
+        self.slab.put(self.name, start, edge)
 
 
-class SavedBand:
+class SavedSlab:
     """A band on disk: rows ``[start, end)``, and the ``facts`` that it was sealed with."""
 
     def __init__(self, file: SealedFile) -> None:
@@ -166,9 +166,9 @@ class SavedBand:
         return StoredEdge([(0, self.file, piece) for piece in self.file.named("row")])
 
 
-def stored_column(bands: Sequence[SavedBand], column: int) -> StoredEdge:
+def stored_column(slabs: Sequence[SavedSlab], column: int) -> StoredEdge:
     """A special column through adjoining bands, the first of which begins at row 0."""
-    parts = [(b.start, b.file, p) for b in bands for p in b.file.named(f"column {column}")]
+    parts = [(b.start, b.file, p) for b in slabs for p in b.file.named(f"column {column}")]
     return StoredEdge(parts)
 
 

@@ -6,7 +6,7 @@ import time
 from math import ceil
 
 from ..planning.parameters import SavingTuning, default_tuning
-from .edges import BandWriter
+from .edges import SlabWriter
 
 
 def final_bytes(tuning: SavingTuning) -> int:
@@ -20,16 +20,16 @@ def size_of(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -
     return min(tuning.most_bytes, used + free // 2) if disk_size is None else disk_size
 
 
-def room(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -> int:
+def disk_budget(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -> int:
     """Bytes that it may still take."""
     return size_of(tuning, disk_size, used, free) - used - final_bytes(tuning)
 
 
-class Pace:
+class SlabHeights:
     """Heights of bands for m x n cells, even and in multiples of ``quantum`` where possible.
 
-    ``busy_rows``: rows that keep the whole device busy, once the first ones are ``fill`` columns
-    ahead of the last.  ``disk_size``: bytes that the folder may take in all (None: those of
+    ``device_rows``: rows that keep the whole device busy, once the first ones are ``pipeline_lag``
+    columns ahead of the last.  ``disk_size``: bytes that the folder may take in all (None: those of
     ``tuning``, half of what is ``free`` on the disk, and no more rows than it says); ``used``: what
     it takes already; ``stop_at``: when the run is to end, by time.monotonic.  Speed and size are
     those of the last band.
@@ -41,8 +41,8 @@ class Pace:
         n: int,
         *,
         quantum: int,
-        busy_rows: int,
-        fill: int = 0,
+        device_rows: int,
+        pipeline_lag: int = 0,
         disk_size: int | None,
         used: int,
         free: int,
@@ -54,12 +54,14 @@ class Pace:
         self.n, self.quantum, self.used, self.stop_at = n, quantum, used, stop_at
         self._own_quantum, self._beside = quantum, False
         self._fewest = ceil(m / tuning.most_rows) if disk_size is None else 1
-        self._filling = max(self._fewest, min(busy_rows * ceil(tuning.fill_times * fill / n), m))
+        self._filling = max(
+            self._fewest, min(device_rows * ceil(tuning.fill_times * pipeline_lag / n), m)
+        )
         self._least = self._filling
         self._row_bytes = ceil(tuning.cell_bytes * n) + tuning.file_bytes
-        self._bands, self._height, self._since = 0, 0, time.monotonic()
+        self._slabs, self._height, self._since = 0, 0, time.monotonic()
         self._row_seconds = self._save_seconds = 0.0
-        self._pending: list[BandWriter] = []
+        self._pending: list[SlabWriter] = []
 
     def chained(self, rows: tuple[int, int] | None) -> None:
         """From now on bands follow each other without a pause: of at least so many rows, in
@@ -81,7 +83,7 @@ class Pace:
         """A size of the folder that has room for one row."""
         return self.used + final_bytes(self._tuning) + self._row_bytes
 
-    def bands(self, rows: int) -> int:
+    def slabs(self, rows: int) -> int:
         """Bands for so many rows."""
         return max(1, rows // self._shortest(rows)) if rows else 0
 
@@ -96,16 +98,16 @@ class Pace:
         self._height = min(rows, height)
         return self._height
 
-    def saving(self, band: BandWriter) -> None:
+    def saving(self, slab: SlabWriter) -> None:
         """A band is on its way to disk."""
-        self._pending.append(band)
+        self._pending.append(slab)
 
     def computed(self, height: int, busy: float) -> None:
         """The next band is computed; ``busy``: seconds that the writer has worked so far."""
-        self._bands += 1
+        self._slabs += 1
         now = time.monotonic()
         self._row_seconds, self._since = (now - self._since) / height, now
-        self._save_seconds = busy / self._bands
+        self._save_seconds = busy / self._slabs
 
     def _shortest(self, todo: int) -> int:
         height = max(self._least, ceil(todo / (self.rows_left() + 1)))

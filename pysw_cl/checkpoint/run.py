@@ -32,7 +32,7 @@ from .store import Store
 from .sweep import SavedRun
 
 
-class Found(NamedTuple):
+class StrandResult(NamedTuple):
     """What a finished job of one strand has found, as `alignment_of` takes it."""
 
     end: Hit
@@ -54,7 +54,7 @@ def run_saved(
     """
     after = resources.stop_after
     stop_at = None if after is None else time.monotonic() + after
-    best: tuple[Job, Found] | None = None
+    best: tuple[Job, StrandResult] | None = None
     stats: Stats | None = None
     jobs = store.job.strands(store.minus_first)
     for k, one in enumerate(jobs):
@@ -87,7 +87,7 @@ class OneStrand:
     #: When it has to end, by `time.monotonic`.
     stop_at: float | None
 
-    def run(self, engine: Engine, plan: Plan) -> Found:
+    def run(self, engine: Engine, plan: Plan) -> StrandResult:
         """Run the job to its end, and keep its result.  A path that fails its check is computed
         again without what was saved."""
         rows, columns = self.store.job.frame.shape
@@ -98,7 +98,7 @@ class OneStrand:
             warnings.warn(wrong, RecomputedWarning, stacklevel=5)
         return found
 
-    def _saved(self, engine: Engine, plan: Plan) -> Found:
+    def _saved(self, engine: Engine, plan: Plan) -> StrandResult:
         """What it finds, going on from what is saved."""
         store, disk_size = self.store, self.resources.disk_size
         cost, band = self.resources.band_cost(store.job.mode), None
@@ -120,8 +120,8 @@ class OneStrand:
                 store,
                 tile_cells=plan.tile_cells,
                 traceback_tile_cells=plan.traceback_tile_cells,
-                busy_rows=plan.busy_rows,
-                fill=plan.fill,
+                device_rows=plan.device_rows,
+                pipeline_lag=plan.pipeline_lag,
                 prune=self.resources.prune,
                 progress=self.tell,
                 disk_size=disk_size,
@@ -131,7 +131,7 @@ class OneStrand:
             moves, stats, tiles = run.path(end), run.stats(), run.tiles()
         return self._found(end, moves, plan, stats, tiles)
 
-    def _whole(self, engine: Engine, plan: Plan) -> Found:
+    def _whole(self, engine: Engine, plan: Plan) -> StrandResult:
         """What it finds, computed from the beginning and not saved."""
         stats, job = Stats(), self.store.job
         end, moves, tiles = search(
@@ -157,15 +157,17 @@ class OneStrand:
 
     def _found(
         self, end: Hit, moves: Path | None, plan: Plan, stats: Stats, tiles: TileMap | None
-    ) -> Found:
+    ) -> StrandResult:
         """What was found, with a path that was checked: one that is wrong is not kept."""
         job = self.store.job
-        found = Found(end, None if moves is None else path_of(job, end, moves), plan, stats, tiles)
+        found = StrandResult(
+            end, None if moves is None else path_of(job, end, moves), plan, stats, tiles
+        )
         alignment_of(job, *found)
         return found
 
 
-def save_result(store: Store, found: Found) -> None:
+def save_result(store: Store, found: StrandResult) -> None:
     """Keep what a finished job has found.  Raises CheckpointError if it cannot be written."""
     arrays: dict[str, NDArray[np.uint8]] = {}
     start = None
@@ -182,7 +184,7 @@ def save_result(store: Store, found: Found) -> None:
     store.save_arrays("result", arrays, facts)
 
 
-def saved_result(store: Store) -> Found | None:
+def saved_result(store: Store) -> StrandResult | None:
     """What a finished job has found; None if it is not finished, or its result is damaged."""
     kept = store.arrays("result")
     if kept is None:
@@ -196,6 +198,6 @@ def saved_result(store: Store) -> Found | None:
         path = FoundPath(row, column, Runs(arrays.get("ops", none), lengths))
     map_facts = facts.get("tiles")  # format 1 has none
     tiles = None if map_facts is None else TileMap.of_facts(map_facts)
-    return Found(
+    return StrandResult(
         Hit(*facts["end"]), path, plan_of_facts(facts["plan"]), Stats(**facts["stats"]), tiles
     )

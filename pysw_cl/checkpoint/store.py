@@ -48,7 +48,7 @@ from .container import (
     sync_folder,
     unpack_bytes,
 )
-from .edges import BandWriter, SavedBand, Writer
+from .edges import SavedSlab, SlabWriter, Writer
 from .wishes import Wishes
 
 try:
@@ -167,33 +167,33 @@ class Store:
         """What of the job this is, for messages."""
         return "" if self._whole is None else f" of the {self.job.frame.strand} strand"
 
-    def bands(self, every: bool, trusted: Collection[Path] = ()) -> list[SavedBand]:
+    def slabs(self, every: bool, trusted: Collection[Path] = ()) -> list[SavedSlab]:
         """Sound bands in order, none overlapping: ``every`` one that there is, or only the last.
 
         All that is in a band given has been read and checked, but for those whose paths are
         ``trusted``.
         """
-        found = [SavedBand(file) for file in self.sealed("rows")]
-        found.sort(key=lambda band: (band.start, -band.end))
+        found = [SavedSlab(file) for file in self.sealed("rows")]
+        found.sort(key=lambda slab: (slab.start, -slab.end))
         if not every:
-            last = sorted(found, key=lambda band: band.end, reverse=True)
-            return next(([band] for band in last if band.sound()), [])
-        bands: list[SavedBand] = []
-        for band in found:
-            follows = band.start >= (bands[-1].end if bands else 0)
-            if follows and (band.file.path in trusted or band.sound()):
-                bands.append(band)
-        return bands
+            last = sorted(found, key=lambda slab: slab.end, reverse=True)
+            return next(([slab] for slab in last if slab.sound()), [])
+        slabs: list[SavedSlab] = []
+        for slab in found:
+            follows = slab.start >= (slabs[-1].end if slabs else 0)
+            if follows and (slab.file.path in trusted or slab.sound()):
+                slabs.append(slab)
+        return slabs
 
-    def bands_to(self, last: list[SavedBand]) -> list[SavedBand]:
+    def slabs_to(self, last: list[SavedSlab]) -> list[SavedSlab]:
         """The bands that led to the ``last`` one, for their facts: the rest of them is not checked,
         and where one is lost there is none."""
-        found = [SavedBand(file) for file in self.sealed("rows")] if last else []
-        bands = list(last)
-        for band in sorted(found, key=lambda band: (band.end, -band.start), reverse=True):
-            if band.end <= bands[-1].start:
-                bands.append(band)
-        return bands
+        found = [SavedSlab(file) for file in self.sealed("rows")] if last else []
+        slabs = list(last)
+        for slab in sorted(found, key=lambda slab: (slab.end, -slab.start), reverse=True):
+            if slab.end <= slabs[-1].start:
+                slabs.append(slab)
+        return slabs
 
     def used(self) -> int:
         """Bytes in the whole folder."""
@@ -203,10 +203,10 @@ class Store:
         """Bytes that are free on its disk."""
         return shutil.disk_usage(self.folder).free
 
-    def band(self, writer: Writer, start: int, end: int) -> BandWriter:
+    def slab(self, writer: Writer, start: int, end: int) -> SlabWriter:
         """Where rows [start, end) are to be written."""
         path = self.folder / f"rows-{start:012}-{end:012}"
-        return BandWriter(writer, path, {"job": self.job.key, "start": start, "end": end})
+        return SlabWriter(writer, path, {"job": self.job.key, "start": start, "end": end})
 
     def save_arrays(
         self,

@@ -14,7 +14,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ..drivers.find_end import best_end
-from ..drivers.traceback import grid_places, walked_cells
+from ..drivers.traceback import grid_places, traceback_cells
 from ..drivers.traceback_state import Path
 from ..errors import CheckpointError, InputError
 from ..planning.geometry import tile_shape
@@ -22,14 +22,14 @@ from ..results.alignment import Stats
 from ..tiles.contract import Engine
 from ..tiles.edges import EdgeFrom, Edges, SinkAfter, Source
 from ..tiles.slabs import Slab
-from ..tiles.special_lines import StartGrid
+from ..tiles.special_lines import RestartGrid
 from ..tiles.sweep import Progress, sweep
 from ..tiles.tile import Bound, Hit, Limits, Want
 from ..tiles.tile_map import TileMap
 from . import interval
-from .edges import BandWriter, SavedBand, Writer, stored_column, writing
+from .edges import SavedSlab, SlabWriter, Writer, stored_column, writing
 from .store import Store
-from .traceback import Clock, SavedWalk
+from .traceback import Clock, SavedTraceback
 
 #: Where the best cell of a band is looked for that is not the last.
 ABOVE_LAST_ROW = {
@@ -73,7 +73,7 @@ class Done:
 class SavedRun:
     """One run of a job whose ``store`` may hold what earlier ones did.
 
-    ``tile_cells``, ``traceback_tile_cells``, ``busy_rows``, ``fill``: as in a plan.
+    ``tile_cells``, ``traceback_tile_cells``, ``device_rows``, ``pipeline_lag``: as in a plan.
     ``disk_size``: bytes the folder may take (None: see :mod:`pysw_cl.checkpoint.interval`).
     ``stop_at``: when the run ends at the next row, by time.monotonic.  ``maps``: of the tiles of
     each band, by its first row.
@@ -86,8 +86,8 @@ class SavedRun:
         *,
         tile_cells: int,
         traceback_tile_cells: int,
-        busy_rows: int,
-        fill: int,
+        device_rows: int,
+        pipeline_lag: int,
         prune: bool = True,
         progress: Progress | None = None,
         disk_size: int | None = None,
@@ -100,30 +100,30 @@ class SavedRun:
             traceback_tile_cells,
             prune,
         )
-        self.busy_rows = busy_rows
+        self.device_rows = device_rows
         self.want_path, self.beat = store.job.output == "path", store.job.beat or 0
         self.m, self.n = len(self.problem.query), len(self.problem.target)
         self.columns = grid_places(self.tuning.traceback, self.n, 1)[1:-1] if self.want_path else []
         self.trusted: set[FilePath] = set()
-        self.bands = self._saved()
-        self.trusted |= {band.file.path for band in self.bands}
+        self.slabs = self._saved()
+        self.trusted |= {slab.file.path for slab in self.slabs}
         self.done = Done()
-        for band in self.bands:
-            found = Done.of(band.facts["done"])
+        for slab in self.slabs:
+            found = Done.of(slab.facts["done"])
             hits = [hit for hit in (self.done.best, found.best) if hit is not None]
             self.done = max(self.done, found, key=lambda done: done.seconds)
             self.done.best = min(hits, default=None)
         self.clock.before = self.done.seconds
         self.maps: dict[int, TileMap] = {}
-        for band in self.bands if self.want_path else store.bands_to(self.bands):
-            if "tiles" in band.facts:  # not in format 1
-                self.maps[band.start] = TileMap.of_facts(band.facts["tiles"])
-        self.pace = interval.Pace(
+        for slab in self.slabs if self.want_path else store.slabs_to(self.slabs):
+            if "tiles" in slab.facts:  # not in format 1
+                self.maps[slab.start] = TileMap.of_facts(slab.facts["tiles"])
+        self.heights = interval.SlabHeights(
             self.m,
             self.n,
             quantum=engine.row_quantum,
-            busy_rows=busy_rows,
-            fill=fill,
+            device_rows=device_rows,
+            pipeline_lag=pipeline_lag,
             disk_size=disk_size,
             used=store.used(),
             free=store.free(),
@@ -136,14 +136,14 @@ class SavedRun:
     def end(self) -> Hit:
         """The best end, first in row-major order among equals; what is not saved is computed."""
         gaps = list(self._gaps())
-        if gaps and not self.bands and self.pace.rows_left() < 1:
+        if gaps and not self.slabs and self.heights.rows_left() < 1:
             raise InputError(
-                f"disk_size is {self.pace.disk_size:,} bytes, which is too little for one row of "
-                f"{self.n:,} cells; give at least {self.pace.least_size():,}"
+                f"disk_size is {self.heights.disk_size:,} bytes, which is too little for one row "
+                f"of {self.n:,} cells; give at least {self.heights.least_size():,}"
             )
         todo = sum(stop - start for start, stop in gaps)
         if self.want_path:
-            pieces = len(self.bands) + self.pace.bands(todo), len(self.columns) + 1
+            pieces = len(self.slabs) + self.heights.slabs(todo), len(self.columns) + 1
             self.extra = self.m * self.n * sum(pieces) // (2 * pieces[0] * pieces[1])
         self._tell(self.m - todo, 0)
         with writing() as writer:
@@ -157,17 +157,17 @@ class SavedRun:
         if not (self.want_path and self.store.job.better(end)):
             self._tell(self.m, self.extra)
             return None
-        bands = self._saved()
-        if [band.start for band in bands] + [self.m] != [0, *(band.end for band in bands)]:
+        slabs = self._saved()
+        if [slab.start for slab in slabs] + [self.m] != [0, *(slab.end for slab in slabs)]:
             raise CheckpointError(f"{self.store.folder} has lost rows; {self.store.how}")
-        grid = StartGrid(
+        grid = RestartGrid(
             self.problem.edges,
-            {band.end: band.row() for band in bands if band.end < self.m},
-            {column: stored_column(bands, column) for column in self.columns},
+            {slab.end: slab.row() for slab in slabs if slab.end < self.m},
+            {column: stored_column(slabs, column) for column in self.columns},
         )
-        self.extra = walked_cells(self.m, self.n, grid)
-        walk = SavedWalk(self.clock, end, self.extra, lambda done: self._tell(self.m, done))
-        path = walk.path(self.engine, self.problem, grid, self.traceback_tile_cells)
+        self.extra = traceback_cells(self.m, self.n, grid)
+        trace = SavedTraceback(self.clock, end, self.extra, lambda done: self._tell(self.m, done))
+        path = trace.path(self.engine, self.problem, grid, self.traceback_tile_cells)
         self._tell(self.m, self.extra)
         self.done.add(path.cells, path.launches)
         return path
@@ -181,19 +181,19 @@ class SavedRun:
         """What the sweep did where, earlier runs included."""
         return TileMap.joined((self.m, self.n), self.maps)
 
-    def _saved(self) -> list[SavedBand]:
+    def _saved(self) -> list[SavedSlab]:
         """What is on disk of use to this run."""
-        bands = self.store.bands(every=self.want_path, trusted=self.trusted)
-        return [band for band in bands if band.facts["columns"] == self.columns]
+        slabs = self.store.slabs(every=self.want_path, trusted=self.trusted)
+        return [slab for slab in slabs if slab.facts["columns"] == self.columns]
 
     def _gaps(self) -> Iterator[tuple[int, int]]:
         """Rows [start, stop) that are to be computed: all that is not saved; without a path, what
         lies below the last band."""
         at = 0
-        for band in self.bands:
-            if band.start > at and self.want_path:
-                yield at, band.start
-            at = band.end
+        for slab in self.slabs:
+            if slab.start > at and self.want_path:
+                yield at, slab.start
+            at = slab.end
         if at < self.m:
             yield at, self.m
 
@@ -221,7 +221,7 @@ class SavedRun:
     def shape(self, rows: int) -> tuple[int, int]:
         """Rows and columns of the tiles of so many rows."""
         return tile_shape(
-            rows, self.n, self.tile_cells, self.busy_rows, self.tuning.sweep.longest_side
+            rows, self.n, self.tile_cells, self.device_rows, self.tuning.sweep.longest_side
         )
 
     def _known(self, start: int, stop: int) -> tuple[Want, Limits]:
@@ -246,7 +246,7 @@ class SavedRun:
         """The row of cells above a gap, from disk."""
         if row == 0:
             return self.problem.edges.top
-        return next(band.row() for band in self.bands if band.end == row)
+        return next(slab.row() for slab in self.slabs if slab.end == row)
 
     def _tell(self, rows: int, cells: int) -> None:
         self.progress(rows * self.n + cells, self.m * self.n + self.extra)
@@ -265,7 +265,7 @@ class _SavedSlabs:
 
     def __post_init__(self) -> None:
         self._best = self.run.done.best  # of what came before the gap
-        self._files: dict[int, BandWriter] = {}  # of the slabs that are begun, by their first rows
+        self._files: dict[int, SlabWriter] = {}  # of the slabs that are begun, by their first rows
         self._left = self.todo  # rows that are not begun
 
     def shape(self, rows: int) -> tuple[int, int]:
@@ -274,15 +274,15 @@ class _SavedSlabs:
 
     def pipelined(self, rows: tuple[int, int] | None) -> None:
         """See :class:`pysw_cl.tiles.slabs.Slabs`."""
-        self.run.pace.chained(rows)
+        self.run.heights.chained(rows)
 
     def begin(self, row: int) -> Slab:
         """See :class:`pysw_cl.tiles.slabs.Slabs`."""
         run, start = self.run, self.start + row
-        end = start + run.pace.height(self._left, self.stop - start)
+        end = start + run.heights.height(self._left, self.stop - start)
         self._left -= end - start
-        file = self._files[row] = run.store.band(self.writer, start, end)
-        run.pace.saving(file)
+        file = self._files[row] = run.store.slab(self.writer, start, end)
+        run.heights.saving(file)
         columns = {column: SinkAfter(file.column(column), row) for column in run.columns}
         return Slab(row, end - self.start, columns, None if end == run.m else file.row())
 
@@ -304,7 +304,7 @@ class _SavedSlabs:
         file.seal({**facts, "tiles": run.maps[start].facts()})
         run.trusted.add(file.path)
         self.todo -= slab.rows
-        run.pace.computed(slab.rows, self.writer.seconds)
+        run.heights.computed(slab.rows, self.writer.seconds)
         if self.todo and run.clock.late():
             self.writer.flush()
             share = f"{100 - 100 * self.todo / run.m:.1f}% of the cells"

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..drivers.problem import Problem
-from ..drivers.traceback import walk_back
+from ..drivers.traceback import trace_back
 from ..drivers.traceback_state import Path
 from ..errors import Stopped
 from ..tiles.contract import Engine
-from ..tiles.special_lines import Starts
+from ..tiles.special_lines import RestartPoints
 from ..tiles.tile import Hit
 from .store import Store
 
@@ -39,7 +39,7 @@ class Clock:
         return Stopped(f"stopped as asked; {what} done; {self.store.how}")
 
 
-class SavedWalk:
+class SavedTraceback:
     """The walk to ``end``, saved part by part, and what earlier runs saved of it.
 
     ``tell`` is called with how much of the ``work`` is done.
@@ -65,11 +65,11 @@ class SavedWalk:
         self.moves = len(cells)
 
     def path(
-        self, engine: Engine, problem: Problem, grid: Starts, traceback_tile_cells: int
+        self, engine: Engine, problem: Problem, grid: RestartPoints, traceback_tile_cells: int
     ) -> Path:
         """The canonical path, walked on from where it is."""
         self._least_seconds = engine.plan.tuning.saving.least_seconds
-        return walk_back(
+        return trace_back(
             engine,
             problem,
             grid,

@@ -9,14 +9,14 @@ from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..tiles.contract import Engine
 from ..tiles.slabs import SweepResult
-from ..tiles.special_lines import SavedGrid, Starts
+from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.sweep import Progress
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
 from .band_doubling import assumed_score, find_end_banded
 from .find_end import find_end
 from .problem import Problem
-from .traceback import grid_places, most_pieces, walk_back, walked_cells
+from .traceback import grid_places, most_pieces, trace_back, traceback_cells
 from .traceback_state import Path
 
 
@@ -31,15 +31,15 @@ def search(
     beat: int | None,
     progress: Progress | None,
     stats: Stats,
-    look: Callable[[Hit, Path, Callable[[], bool]], None] = lambda end, path, busy: None,
+    read_meanwhile: Callable[[Hit, Path, Callable[[], bool]], None] = lambda end, path, busy: None,
 ) -> tuple[Hit, Path | None, TileMap]:
     """The best end, and the path to it where wanted and where it beats the score ``beat``.
 
     A score alone keeps no special rows.  ``max_cost``: as for `align`, in bands; None: the whole
     matrix.  What it costs is added to ``stats``.  What ``progress`` is told may fall back from a
-    band to the whole matrix: callers see to that (`rising`).  ``look`` is called with the end, the
-    path so far and what says whether the device is busy while that computes what is walked next;
-    not in every walk.
+    band to the whole matrix: callers see to that (`rising`).  ``read_meanwhile`` is called with the
+    end, the path so far and what says whether the device is busy while that computes what is walked
+    next; not in every walk.
     """
     m, n = len(problem.query), len(problem.target)
     total, tuning = m * n, plan.tuning.traceback
@@ -49,7 +49,7 @@ def search(
             progress(done, total)
 
     end: Hit | None = None
-    restarts: Starts | None = None
+    restarts: RestartPoints | None = None
     swept, least, compression = SweepResult(), None, engine.edge_compression
     if max_cost is not None:
         banded = find_end_banded(
@@ -78,8 +78,8 @@ def search(
                     compression = None
             quantum = engine.strip_rows(*shape)
             rows, columns = grid_places(tuning, m, quantum, most), grid_places(tuning, n, 1, most)
-            restarts = grid = SavedGrid.over(edges, rows, columns)
-            edges, total = grid.saving(), total + walked_cells(m, n, grid)
+            restarts = grid = SweptGrid.over(edges, rows, columns)
+            edges, total = grid.saving(), total + traceback_cells(m, n, grid)
         tell(0)
         end, swept = find_end(
             engine,
@@ -98,20 +98,20 @@ def search(
         tell(total)
         return end, None, tiles
     last = end
-    if compression is not None and isinstance(restarts, SavedGrid):
+    if compression is not None and isinstance(restarts, SweptGrid):
         restarts = restarts.compressed(compression)
 
     def between(path: Path) -> None:
         tell(m * n + path.share(last, total - m * n))
 
-    path = walk_back(
+    path = trace_back(
         engine,
         problem,
         restarts,
         end,
         plan.traceback_tile_cells,
         between,
-        meanwhile=lambda path, busy: look(last, path, busy),
+        meanwhile=lambda path, busy: read_meanwhile(last, path, busy),
     )
     tell(total)
     stats.add_cells(path.cells)

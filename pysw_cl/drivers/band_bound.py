@@ -34,7 +34,7 @@ def _most_gained(counts: Longs, gains: Longs) -> set[tuple[int, int]]:
     return set(zip((-different).tolist(), firsts.tolist(), strict=True))
 
 
-class Reach:
+class BandScoreBound:
     """What paths that leave a band can score at most; depends on the letters, not on their order.
 
     A path with s letter pairs has m + n - 2 s gap letters, so it scores the sum of (score + 2 e)
@@ -116,7 +116,7 @@ class Band:
         self,
         low: int,
         high: int,
-        reach: Reach,
+        bound: BandScoreBound,
         scoring: Scoring,
         least: int | None = None,
         stops: bool = False,
@@ -125,30 +125,30 @@ class Band:
         self.low, self.high = low, high
         self.spans: dict[int, tuple[int, int]] = {}
         self.foreseen: int | None = None
-        self.ended = reach.m
+        self.ended = bound.m
         self._stops, self._tuning = stops, tuning or default_tuning().band
-        self._reach, self._scoring = reach, scoring
-        self._least = None if reach.free else least
+        self._bound, self._scoring = bound, scoring
+        self._least = None if bound.free else least
         self._first, self._last = 0, high
 
     def columns(self, row: int, row_end: int) -> tuple[int, int]:
         """The columns ``[start, stop)`` of rows ``[row, row_end)``, counted from 0."""
         first = max(0, row + self.low, self._first)
-        self.spans[row] = first, min(self._reach.n, row_end + self._last)
+        self.spans[row] = first, min(self._bound.n, row_end + self._last)
         return self.spans[row]
 
     def passed(self, row: int, column: int, edge: Edge) -> bool:
         """Take the cells of row ``row`` (from 1) that follow the first ``column`` ones."""
         if self._least is None:
             return True
-        reach, h = self._reach, edge.h.astype(np.int64)
+        bound, h = self._bound, edge.h.astype(np.int64)
         at = np.arange(column + 1, column + 1 + len(h))
         if column == 0:  # the border: one gap
             border = -self._scoring.gap_open - row * self._scoring.gap_extend
             at, h = np.arange(len(h) + 1), np.concatenate(([border], h))
-        rows_left, columns_left = reach.m - row, reach.n - at
-        rest = h - reach.extension * (rows_left + columns_left)
-        possible = rest + reach.pairs(np.minimum(rows_left, columns_left))
+        rows_left, columns_left = bound.m - row, bound.n - at
+        rest = h - bound.extension * (rows_left + columns_left)
+        possible = rest + bound.pairs(np.minimum(rows_left, columns_left))
         if self._stops and not self._goes_on(row, int(possible.max())):
             return False
         live = possible >= self._least
@@ -161,7 +161,7 @@ class Band:
         low, high = self.low, self._last
         while low < high:
             middle = (low + high + 1) // 2
-            if most + int(reach.pairs(np.array(max(0, reach.n - row - middle)))) >= self._least:
+            if most + int(bound.pairs(np.array(max(0, bound.n - row - middle)))) >= self._least:
                 low = middle
             else:
                 high = middle - 1
@@ -171,7 +171,7 @@ class Band:
     def _goes_on(self, row: int, possible: int) -> bool:
         """Will paths that can score so much after row ``row`` probably reach ``least``?"""
         assert self._least is not None
-        most, share = self._reach.beyond(0), row / self._reach.m
+        most, share = self._bound.beyond(0), row / self._bound.m
         lost, may = most - possible, most - self._least
         tuning = self._tuning
         if possible >= self._least and lost <= may * (tuning.slack * share + tuning.early):

@@ -1,7 +1,7 @@
 """Global comparisons of similar sequences in a band: work in O(k n) instead of O(m n).
 
 A path that leaves the band of diagonals around the two ends by k + 1 has so few letter pairs, and
-so many gap letters, that its score is bounded by a number known beforehand (`reach.py`).  A
+so many gap letters, that its score is bounded by a number known beforehand (`bound.py`).  A
 sweep of the band alone whose score is above that bound has found every optimal path, each with its
 exact values; otherwise the band is widened.  Methods: Fickett (1984), Nucleic Acids Res 12, 175-179
 (a limit that grows until the score proves itself); Ukkonen (1985), Inf Control 64, 100-118 (the
@@ -28,10 +28,10 @@ from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge, Edges, Source
 from ..tiles.slabs import SweepResult, cuts
-from ..tiles.special_lines import Starts
+from ..tiles.special_lines import RestartPoints
 from ..tiles.sweep import Progress
 from ..tiles.tile import Area, Hit
-from .band_bound import Band, Reach
+from .band_bound import Band, BandScoreBound
 from .find_end import find_end
 from .problem import Problem
 from .traceback_state import path_bytes
@@ -99,7 +99,7 @@ class _Beside(Source):
 
 
 @dataclass
-class BandGrid(Starts):
+class BandGrid(RestartPoints):
     """The rows between the tiles of a band, kept in memory: where a walk back can start again.
 
     ``places``: where the rows are cut, 0 included.  Memory is 8 bytes a cell of those rows, or
@@ -120,12 +120,12 @@ class BandGrid(Starts):
         return replace(self.edges, rows=self.rows)
 
     def start(self, row: int, column: int) -> tuple[int, int]:
-        """See :class:`Starts`; the cell is on the band."""
+        """See :class:`RestartPoints`; the cell is on the band."""
         place = self.places[bisect_right(self.places, row - 1) - 1]
         return place, self.band.spans[place][0]
 
     def sides(self, area: Area) -> tuple[Source, Source]:
-        """See :class:`Starts`."""
+        """See :class:`RestartPoints`."""
         top: Source = self.rows[area.row] if area.row else self.edges.top
         if not area.column:
             return top, self.edges.left
@@ -174,7 +174,7 @@ def find_end_banded(
     while (one := growth.next()) is not None:
         low, high = one.diagonals
         tuning, scoring = plan.tuning.band, problem.scoring
-        band = Band(low, high, growth.reach, scoring, one.least, one.stops, tuning)
+        band = Band(low, high, growth.bound, scoring, one.least, one.stops, tuning)
         grid, edges = None, problem.edges
         if save:
             grid = BandGrid(edges, band, one.places[:-1], problem.scoring)
@@ -231,13 +231,13 @@ class _Growth:
     ) -> None:
         m, n = tiles.m, tiles.n
         tuning, trace = tiles.plan.tuning.band, tiles.plan.tuning.traceback
-        self.reach = Reach(problem)
+        self.bound = BandScoreBound(problem)
         self.best: int | None = None
         self._tiles = tiles
         self._first = self._tiles.rows(abs(n - m) + 1) // 4 + 1
         self._assumed = assumed
-        self._k = self._first if assumed is None else self.reach.width(assumed)
-        self._proving, self._spent = self.reach.widest, 0.0
+        self._k = self._first if assumed is None else self.bound.width(assumed)
+        self._proving, self._spent = self.bound.widest, 0.0
         self._score: int | None = None
         self._most = tuning.most_beside_pruning if prunes else tuning.most_covered
         self._room = trace.grid_share * path_bytes(trace, m, n) if save else math.inf
@@ -245,7 +245,7 @@ class _Growth:
 
     def next(self) -> _Try | None:
         """The next band; None where none pays."""
-        while self._k < self.reach.widest:
+        while self._k < self.bound.widest:
             found = self._try(self._k)
             if found.saved > self._room:
                 return None
@@ -256,14 +256,14 @@ class _Growth:
             if self._score is None:
                 tried = self._spent + found.work <= self._tuning.most_tried
                 tried &= len(found.places) > self._tuning.least_stops
-                if not tried or self.reach.free:
+                if not tried or self.bound.free:
                     return None
-                return found._replace(least=self.reach.beyond(self._k + 1) + 1, stops=True)
+                return found._replace(least=self.bound.beyond(self._k + 1) + 1, stops=True)
             self._k = self._proving
         return None
 
     def _try(self, k: int) -> _Try:
-        low, high = self.reach.diagonals(k)
+        low, high = self.bound.diagonals(k)
         shape = self._tiles.shape(high - low + 1)
         places = cuts(self._tiles.m, shape[0], self._tiles.quantum)
         cells, saved, work = self._tiles.cost(low, high, places)
@@ -283,12 +283,12 @@ class _Growth:
         )
         self._spent += one.work * swept / one.cells
         if band.foreseen is not None:
-            self._k = max(k + k // 4 + 1, self.reach.width(band.foreseen))
+            self._k = max(k + k // 4 + 1, self.bound.width(band.foreseen))
             return False
         self.best = score if self.best is None else max(score, self.best)
-        if score > self.reach.beyond(k + 1) and (one.least is None or score >= one.least):
+        if score > self.bound.beyond(k + 1) and (one.least is None or score >= one.least):
             return True
-        self._proving = self.reach.width(score)
+        self._proving = self.bound.width(score)
         wider = max(2 * k, self._first)
         straight = score == self._score or self._proving <= 2 * wider
         self._k = self._proving if straight else wider

@@ -20,12 +20,12 @@ from ..engines.batch.engine import COLUMNS, Batch, BatchEngine
 from ..planning.parameters import PairTuning, default_tuning
 from ..scoring.scoring import Scoring
 from .batch_layout import Part, group_cells, in_order, lonely, parts
-from .batch_results import FIELDS, Found
+from .batch_results import FIELDS, PairResults
 from .batch_singles import OneByOne
 
 #: The rows of what a batch gives, and of what its walk gives.
 FOUND = ("score", "query_end", "target_end", "matches", "columns")
-WALKED = ("query_start", "target_start", "matches", "columns")
+TRACED = ("query_start", "target_start", "matches", "columns")
 #: How each output is found (`BatchEngine.start`).
 HOW = {"score": "score", "ends": "ends", "matches": "walk", "path": "cigar"}
 
@@ -62,9 +62,9 @@ class BatchDriver:
         self.least_width = max(least, engine.widths[0])
         self.under_way: deque[Under] = deque()
 
-    def run(self, pairs: Sequence[Any], output: str) -> Found:
+    def run(self, pairs: Sequence[Any], output: str) -> PairResults:
         """What ``output`` asks for of all pairs, in order."""
-        self.found = Found.empty(len(pairs), FIELDS[output])
+        self.found = PairResults.empty(len(pairs), FIELDS[output])
         tuning = self.tuning
         most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
         mates = tuning.cpu_mates if self.vector else tuning.gpu_mates
@@ -146,11 +146,11 @@ class BatchDriver:
         outgrown = np.zeros(len(part), np.bool_)
         if self.engine.local and width < 32:
             outgrown = found[0] > local_limit(self.scoring, width)
-        walked = batch.walked is not None
+        traced = batch.traced is not None
         for row, name in enumerate(FOUND):
-            if name in self.found.values and not (walked and name in WALKED):
+            if name in self.found.values and not (traced and name in TRACED):
                 self.found.values[name][part.index] = found[row]
-        if walked:
+        if traced:
             self._take_paths(part, batch, ~outgrown)
         self.done(int(part.cells[~outgrown].sum()))
         if outgrown.any():
@@ -160,20 +160,20 @@ class BatchDriver:
                 self.done(self.one.align(k, self.found))
 
     def _take_paths(self, part: Part, batch: Batch, sure: NDArray[np.bool_]) -> None:
-        walked = batch.walked
-        assert walked is not None
-        bad = np.flatnonzero(sure & (walked[5] != batch.found[0]))
-        for row, name in enumerate(WALKED):
+        traced = batch.traced
+        assert traced is not None
+        bad = np.flatnonzero(sure & (traced[5] != batch.found[0]))
+        for row, name in enumerate(TRACED):
             if name in self.found.values:
-                self.found.values[name][part.index] = walked[row]
+                self.found.values[name][part.index] = traced[row]
         if batch.cigars is not None and batch.cigar_at is not None:
             text = batch.cigars.tobytes().decode("ascii", "replace")
-            bounds = zip(walked[4].tolist(), batch.cigar_at[1:].tolist(), strict=True)
+            bounds = zip(traced[4].tolist(), batch.cigar_at[1:].tolist(), strict=True)
             cigars = np.empty(len(part), object)
             cigars[:] = [text[start:stop] for start, stop in bounds]
             self.found.cigars[part.index] = cigars
         for k in bad.tolist():
-            self._again(int(part.index[k]), int(walked[5, k]), int(batch.found[0, k]))
+            self._again(int(part.index[k]), int(traced[5, k]), int(batch.found[0, k]))
 
     def _again(self, k: int, scores: int, score: int) -> None:
         """Align pair k alone: its path in a batch does not score what was found."""

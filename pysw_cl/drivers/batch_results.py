@@ -29,7 +29,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
 
 
 @dataclass
-class Found:
+class PairResults:
     """Results of all pairs: ``values[name]`` (int64, the score as the scoring counts it) and CIGARs
     (none without paths).  ``wrong``: what was wrong with paths that were computed again."""
 
@@ -39,7 +39,7 @@ class Found:
     wrong: list[str] = field(default_factory=list)
 
     @classmethod
-    def empty(cls, count: int, names: Sequence[str]) -> Found:
+    def empty(cls, count: int, names: Sequence[str]) -> PairResults:
         """Room for ``count`` pairs."""
         values = {name: np.zeros(count, np.int64) for name in names if name != "cigar"}
         return cls(values, np.full(count if "cigar" in names else 0, "", object))

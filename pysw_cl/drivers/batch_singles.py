@@ -12,7 +12,7 @@ from ..results.alignment import Alignment, Stats
 from ..scoring.precision import check_range
 from ..sequences.sequence import as_sequence
 from .batch_layout import Lengths, as_halves, blame
-from .batch_results import FIELDS, Found
+from .batch_results import FIELDS, PairResults
 from .options import AlignOptions, AlignResources, ManyOptions, Resources
 
 
@@ -33,7 +33,7 @@ class OneByOne:
         self._resources = AlignResources(device=resources.device, plan=resources.plan)
         self.stats = Stats()
 
-    def align(self, k: int, found: Found) -> int:
+    def align(self, k: int, found: PairResults) -> int:
         """Align pair k and put the result into its row; returns its cells."""
         query, target = self.pairs[k]
         try:
@@ -51,10 +51,10 @@ class OneByOne:
         self.stats.device_bytes = max(self.stats.device_bytes, result.stats.device_bytes)
         return len(result.query) * len(result.target)
 
-    def all(self, done: Callable[[int], None]) -> Found:
+    def all(self, done: Callable[[int], None]) -> PairResults:
         """Align all pairs; ``done(cells)`` is called after each."""
         as_halves(self.pairs)
-        found = Found.empty(len(self.pairs), FIELDS[self.output])
+        found = PairResults.empty(len(self.pairs), FIELDS[self.output])
         for k in range(len(self.pairs)):
             done(self.align(k, found))
         return found

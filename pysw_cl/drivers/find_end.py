@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ..scoring.precision import NEG
+from ..scoring.precision import UNREACHABLE
 from ..tiles.contract import Engine
 from ..tiles.edges import Edges
 from ..tiles.slabs import SweepResult
@@ -61,7 +61,7 @@ def find_end(
     )
     hits = list(result.hits)
     if corridor is not None:  # where the end itself is not reached
-        hits.append(Hit(NEG, m, n))
+        hits.append(Hit(UNREACHABLE, m, n))
     return best_end(problem, hits), result
 
 

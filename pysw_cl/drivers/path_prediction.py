@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ..tiles.contract import TileSet
-from ..tiles.special_lines import StartGrid, Starts
+from ..tiles.special_lines import RestartGrid, RestartPoints
 from ..tiles.tile import Area
 from .band_doubling import BandGrid
 
@@ -45,7 +45,7 @@ class Lines(Protocol):
 class SweptLines(Lines):
     """What a sweep kept, as far as the cell (rows, columns)."""
 
-    grid: Starts
+    grid: RestartPoints
     match: int
     side: int  #: the longest of a cell
     spacing: int  #: cells between two that are looked at
@@ -73,9 +73,11 @@ class SweptLines(Lines):
 class GridLines(SweptLines):
     """The rows and columns that a sweep of the whole matrix kept."""
 
-    grid: StartGrid
+    grid: RestartGrid
 
-    def __init__(self, grid: StartGrid, rows: int, columns: int, match: int, spacing: int) -> None:
+    def __init__(
+        self, grid: RestartGrid, rows: int, columns: int, match: int, spacing: int
+    ) -> None:
         self.grid, self.match, self.spacing = grid, match, spacing
         self._rows = [0, *sorted(row for row in grid.rows if row < rows), rows]
         self._columns = [0, *sorted(column for column in grid.columns if column < columns), columns]
@@ -128,12 +130,14 @@ class BandLines(SweptLines):
         return self.grid.rows[row].h_at(column - 1) if row in self.grid.rows else None
 
 
-def swept_lines(grid: Starts, rows: int, columns: int, match: int, spacing: int) -> SweptLines:
+def swept_lines(
+    grid: RestartPoints, rows: int, columns: int, match: int, spacing: int
+) -> SweptLines:
     """What a sweep kept, as far as the cell (rows, columns), where a match scores so much.  Every
     ``spacing``-th of its cells is looked at."""
     if isinstance(grid, BandGrid):
         return BandLines(grid, rows, columns, match, spacing)
-    assert isinstance(grid, StartGrid)
+    assert isinstance(grid, RestartGrid)
     return GridLines(grid, rows, columns, match, spacing)
 
 
@@ -168,7 +172,7 @@ class SetLines:
         whole, area = self.tiles.parts[cell.tile].area, cell.area
         r, c = area.row - whole.row, area.column - whole.column
         a, b = r // self.tiles.steps[0], c // self.tiles.steps[1]
-        above, before = self.tiles.peaks[cell.tile, :, a, b].tolist()
+        above, before = self.tiles.entry_candidates[cell.tile, :, a, b].tolist()
         if above[0] >= before[0]:
             return Entry(area.row, min(area.column + above[1] + 1, column), above[2])
         return Entry(min(area.row + before[1] + 1, row), area.column, before[2])

@@ -54,7 +54,7 @@ class Problem:
     scoring: Scoring
     mode: str
     free: FreeEnds
-    blocked: Pairs | None = None
+    forbidden: Pairs | None = None
 
     @property
     def floor(self) -> int | None:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from ..errors import DeviceError
 from ..planning.parameters import Tuning
-from ..scoring.precision import REACH
+from ..scoring.precision import UNREACHABLE_BELOW
 from ..tiles.contract import Engine, Part, TileBatch, TileSet
-from ..tiles.special_lines import Starts
-from ..tiles.tile import Area, Hit, Walk
+from ..tiles.special_lines import RestartPoints
+from ..tiles.tile import Area, Hit, Traced
 from .path_prediction import Cell, Lines, SetLines, swept_lines
 from .problem import Problem
 from .traceback_state import Path, path_bytes
@@ -49,16 +49,16 @@ class Step(NamedTuple):
         return area.row < row <= area.row_end and area.column < column <= area.column_end
 
 
-class Ahead:
-    """Walks a path by tiles computed side by side; see :meth:`walk`."""
+class SpeculativeTraceback:
+    """Walks a path by tiles computed side by side; see :meth:`trace`."""
 
     @classmethod
     def of(
-        cls, engine: Engine, problem: Problem, grid: Starts, path: Path, stack: ExitStack
-    ) -> Ahead | None:
+        cls, engine: Engine, problem: Problem, grid: RestartPoints, path: Path, stack: ExitStack
+    ) -> SpeculativeTraceback | None:
         """For a path from where it is now; None where tiles are better done one by one.  ``stack``
         gives the device's memory back."""
-        if problem.blocked is not None or engine.tile_batches is None:
+        if problem.forbidden is not None or engine.tile_batches is None:
             return None
         tuning = engine.plan.tuning.speculation
         if min(path.row, path.column) < tuning.least_sides * tuning.side:
@@ -77,7 +77,7 @@ class Ahead:
         return ahead if ahead.levels else None
 
     def __init__(
-        self, engine: TileBatch, tuning: Tuning, problem: Problem, grid: Starts, path: Path
+        self, engine: TileBatch, tuning: Tuning, problem: Problem, grid: RestartPoints, path: Path
     ) -> None:
         self.engine, self.problem, self.tuning = engine, problem, tuning.speculation
         engine.meanwhile = lambda busy: path.meanwhile(path, busy)
@@ -101,7 +101,7 @@ class Ahead:
         moves, edges = engine.moves_bytes(side, side), 2 * self._edge_bytes(side, side)
         self.moves_share = moves / (moves + edges)
         room, crossed = self.moves_share * self.level_bytes[-1], side * (path.row + path.column) / 2
-        self.moves_room = int(min(room, crossed))  # 4 bits for each cell of the tiles of a path
+        self.moves_capacity = int(min(room, crossed))  # 4 bits for each cell of the tiles of a path
         self.end, self.sets = Hit(0, 0, 0), list[SetLines]()
         self.refused: int | None = None  # the level of a tile that was computed for another path
         self.most_tiles = [self.tuning.most_tiles] * len(sizes)
@@ -120,7 +120,7 @@ class Ahead:
             yield -(-step // quantum) * quantum, step
             side = step
 
-    def walk(self, path: Path, end: Hit, after: Callable[[Path], None]) -> bool:
+    def trace(self, path: Path, end: Hit, after: Callable[[Path], None]) -> bool:
         """Walk ``path``, which ends at ``end``, as far as guesses go; says whether that is
         anywhere.  ``after`` is called after each part of it."""
         before = path.row, path.column
@@ -129,14 +129,14 @@ class Ahead:
         if self.failed:
             return False
         try:
-            self._walk(self.lines, path)
+            self._trace(self.lines, path)
         except DeviceError:  # one by one needs less memory
             self.failed = True
             self.engine.free()
         path.add_cost(*self.engine.cost())
         return path.ended or (path.row, path.column) != before
 
-    def _walk(self, lines: Lines, path: Path) -> int:
+    def _trace(self, lines: Lines, path: Path) -> int:
         """Walk ``path`` through tiles between ``lines``, which are of the last of the sets; says in
         which of its tiles it was last."""
         tile, level = 0, len(self.sets)
@@ -156,7 +156,7 @@ class Ahead:
                 parts, _ = self._parts(lines, level, guess)
                 finer = SetLines(self._finer(level, parts))
                 self.sets.append(finer)
-                last = self._walk(finer, path)
+                last = self._trace(finer, path)
                 self.sets.pop()
                 self._begun = None
             tile = parts[last].inside
@@ -197,13 +197,13 @@ class Ahead:
             known = None
             if h is not None and self._prunes(level, around):
                 known = h - self.tuning.slack * self.match - self.gap_open
-            apart = row_end - row + column_end - column + margin
-            parts.append(Part(around, tile, known, apart))
+            offset = row_end - row + column_end - column + margin
+            parts.append(Part(around, tile, known, offset))
             entry = lines.entry(cell, min(row, area.row_end), min(column, area.column_end))
             row, column, h = entry.row, entry.column, entry.h
             if self.problem.floor is not None and h <= self.tuning.begun * self.match:
                 return parts, None
-            following = lines.cell(row, column, tile) if h >= REACH else None
+            following = lines.cell(row, column, tile) if h >= UNREACHABLE_BELOW else None
             if following is None:
                 return parts, None
             side = max(area.row_end - area.row, area.column_end - area.column)
@@ -242,27 +242,27 @@ class Ahead:
         parts, rest = self._parts(lines, len(self.levels), guess)
         self._slot = 1 - self._slot
         outer = self.sets[-1].tiles
-        return Step(parts, self.engine.moves(outer, parts, self._slot, self.moves_room), rest)
+        return Step(parts, self.engine.moves(outer, parts, self._slot, self.moves_capacity), rest)
 
     def _step(self, lines: Lines, step: Step, path: Path) -> int:
         """Walk through tiles with moves, as far as they are right; says which was the last.  What
         probably follows is begun meanwhile."""
         parts, start, last = step.parts, (path.row, path.column, path.state), 0
-        walking, self._begun = self.engine.walk(step.moves, *start), None
+        tracing, self._begun = self.engine.trace(step.moves, *start), None
         if step.rest is not None and len(parts) < self.most_tiles[-1]:
             self._begun = self._begin(lines, step.rest)
-        walk, entries = walking()
+        trace, entries = tracing()
         for k, (row, column, state, made) in enumerate(entries.tolist()):
             if made < 0:
                 continue
             last = k
             if self._right(parts[k], row, column):
                 continue
-            walk = Walk(walk.moves[:made], row, column, state, False)
+            trace = Traced(trace.moves[:made], row, column, state, False)
             break
-        path.moves.append(walk.moves)
-        path.row, path.column = walk.row, walk.column
-        path.state, path.ended = walk.state, walk.ended
+        path.moves.append(trace.moves)
+        path.row, path.column = trace.row, trace.column
+        path.state, path.ended = trace.state, trace.ended
         path.add_cost(*self.engine.cost())
         self.after(path)
         return last
@@ -277,8 +277,8 @@ class Ahead:
             here = lines.tiles.parts[tile]
             if tile != lines.at and here.known is not None:
                 h, end = outer.h_at(row, column), here.area
-                apart = end.row_end - row + end.column_end - column
-                if h is None or h - self.gap_open < here.known or apart > here.apart:
+                offset = end.row_end - row + end.column_end - column
+                if h is None or h - self.gap_open < here.known or offset > here.offset:
                     self.refused = level
                     return False
             lines.at, tile = tile, here.inside

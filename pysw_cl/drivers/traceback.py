@@ -20,11 +20,11 @@ from ..planning.parameters import TracebackTuning
 from ..tiles.contract import Engine
 from ..tiles.edges import Edges
 from ..tiles.slabs import cuts
-from ..tiles.special_lines import SavedGrid, StartGrid, Starts
+from ..tiles.special_lines import RestartGrid, RestartPoints, SweptGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit, TileJob
 from .problem import Problem
-from .speculative_traceback import Ahead
+from .speculative_traceback import SpeculativeTraceback
 from .traceback_state import (
     CONSUMES_QUERY,
     CONSUMES_TARGET,
@@ -48,7 +48,7 @@ def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | Non
     """Pieces of a side, for a grid in memory: k of them take (k - 1) (m + n) cells of it.
 
     Where those are ``compressed`` to so many bytes a cell, rows first, all rows and then all
-    columns are there twice (`SavedGrid.compressed`), and before that two lines more than the rows.
+    columns are there twice (`SweptGrid.compressed`), and before that two lines more than the rows.
     """
     memory = path_bytes(tuning, m, n)
     lines = tuning.grid_share * memory / ((compressed or 8) * (m + n))
@@ -59,17 +59,17 @@ def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | Non
     return max(2, min(tuning.pieces, 1 + int(lines)))
 
 
-def walked_cells(m: int, n: int, grid: StartGrid) -> int:
+def traceback_cells(m: int, n: int, grid: RestartGrid) -> int:
     """About how many cells a path from corner to corner has computed again: half of each of the
     grid's cells that it runs through, and all where there is but one."""
     rows, columns = len(grid.rows) + 1, len(grid.columns) + 1
     return m * n * (rows + columns) // (2 * rows * columns)
 
 
-def walk_back(
+def trace_back(
     engine: Engine,
     problem: Problem,
-    grid: Starts,
+    grid: RestartPoints,
     end: Hit,
     traceback_tile_cells: int,
     between: Callable[[Path], None] = lambda path: None,
@@ -91,9 +91,9 @@ def walk_back(
     path.between, path.meanwhile = between, meanwhile
     area = Area(0, end.row, 0, end.column)
     with ExitStack() as stack:
-        ahead = Ahead.of(engine, problem, grid, path, stack)
+        ahead = SpeculativeTraceback.of(engine, problem, grid, path, stack)
         while path.inside(area):
-            if ahead is not None and ahead.walk(path, end, after):
+            if ahead is not None and ahead.trace(path, end, after):
                 continue
             _step(engine, problem, grid, area, path, traceback_tile_cells)
             after(path)
@@ -112,7 +112,7 @@ def walk_back(
 def _step(
     engine: Engine,
     problem: Problem,
-    grid: Starts,
+    grid: RestartPoints,
     area: Area,
     path: Path,
     traceback_tile_cells: int,
@@ -130,7 +130,7 @@ def _step(
         area.column + inner.column_end,
     )
     if _fits(engine, cell, traceback_tile_cells):
-        _walk_tile(engine, problem, edges, cell, path)
+        _trace_tile(engine, problem, edges, cell, path)
         return
     finer = _finer_grid(engine, problem, edges, cell, path, traceback_tile_cells)
     while path.inside(cell):
@@ -149,7 +149,7 @@ def _fits(engine: Engine, cell: Area, traceback_tile_cells: int) -> bool:
     return engine.moves_bytes(rows, columns) <= traceback_tile_cells // 2
 
 
-def _walk_tile(engine: Engine, problem: Problem, edges: Edges, cell: Area, path: Path) -> None:
+def _trace_tile(engine: Engine, problem: Problem, edges: Edges, cell: Area, path: Path) -> None:
     m, n = cell.row_end - cell.row, cell.column_end - cell.column
     result = engine.for_moves.tile(
         TileJob(
@@ -162,16 +162,16 @@ def _walk_tile(engine: Engine, problem: Problem, edges: Edges, cell: Area, path:
             left=edges.left.read(0, m),
             bottom=False,
             right=False,
-            directions=True,
-            blocked=cell.pairs(problem.blocked),
+            store_moves=True,
+            forbidden=cell.pairs(problem.forbidden),
         )
     )
-    assert result.directions is not None
-    walk = result.directions.walk(m, n, path.state)
-    result.directions.release()
-    path.moves.append(walk.moves)
-    path.row, path.column = cell.row + walk.row, cell.column + walk.column
-    path.state, path.ended = walk.state, walk.ended
+    assert result.moves is not None
+    trace = result.moves.trace(m, n, path.state)
+    result.moves.release()
+    path.moves.append(trace.moves)
+    path.row, path.column = cell.row + trace.row, cell.column + trace.column
+    path.state, path.ended = trace.state, trace.ended
     path.add_cost(result.cells, result.launches)
 
 
@@ -182,7 +182,7 @@ def _finer_grid(
     cell: Area,
     path: Path,
     traceback_tile_cells: int,
-) -> SavedGrid:
+) -> SweptGrid:
     m, n = cell.row_end - cell.row, cell.column_end - cell.column
     # cells no smaller than half the side of the largest tile with moves: where large tiles are
     # asked for, they take no longer for each step of the path than small ones
@@ -194,7 +194,7 @@ def _finer_grid(
     # at least two pieces a side, however small the caller wants the tiles
     if len(rows) == 2 and len(columns) == 2:
         rows, columns = cuts(m, -(-m // 2), 1), cuts(n, -(-n // 2), 1)
-    grid = SavedGrid.over(edges, rows, columns)
+    grid = SweptGrid.over(edges, rows, columns)
     result = sweep(
         engine,
         problem.query.slice(cell.row, cell.row_end),
@@ -202,7 +202,7 @@ def _finer_grid(
         problem.scoring,
         problem.floor,
         grid.saving(),
-        blocked=cell.pairs(problem.blocked),
+        forbidden=cell.pairs(problem.forbidden),
         shape=shape,
     )
     path.add_cost(result.cells, result.launches)

@@ -21,11 +21,11 @@ from ..planning.plan import Plan
 from ..sequences.view import Pairs
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge, EdgeArray
-from ..tiles.special_lines import SavedGrid
+from ..tiles.special_lines import SweptGrid
 from ..tiles.sweep import Progress, sweep
 from ..tiles.tile import Area, Hit, Want
 from .problem import Problem
-from .traceback import grid_places, walk_back
+from .traceback import grid_places, trace_back
 from .traceback_state import CONSUMES_QUERY, CONSUMES_TARGET, Path
 
 #: A tile by its place in the grid: which row of tiles, which column.
@@ -33,7 +33,7 @@ Place = tuple[int, int]
 
 
 @dataclass
-class Found:
+class FoundAlignment:
     """One alignment: its end, its path where it was wanted, and what was computed for it."""
 
     end: Hit
@@ -51,7 +51,7 @@ def find_top(
     *,
     last_path: bool = True,
     progress: Progress | None = None,
-) -> Iterator[Found]:
+) -> Iterator[FoundAlignment]:
     """Up to ``count`` local alignments of at least ``least`` (1 or more), best first.
 
     Each is the best of the matrix in which the aligned pairs of those before it are blocked: the
@@ -69,8 +69,8 @@ def find_top(
         if not tiles.best:
             return
         end = min(tiles.best.values())
-        path = tiles.walk(end) if last_path or number < count else None
-        yield Found(end, path, tiles.cells, tiles.launches)
+        path = tiles.trace(end) if last_path or number < count else None
+        yield FoundAlignment(end, path, tiles.cells, tiles.launches)
         tiles.cells, tiles.launches = {}, 0
         if path is not None:
             touched = tiles.block(aligned_pairs(path))
@@ -104,7 +104,7 @@ class _Tiles:
         tuning = self.plan.tuning.traceback
         self.rows = grid_places(tuning, m, self.engine.row_quantum)
         self.columns = grid_places(tuning, n, 1)
-        self.grid = SavedGrid.over(self.problem.edges, self.rows, self.columns)
+        self.grid = SweptGrid.over(self.problem.edges, self.rows, self.columns)
         bands, pieces = enumerate(pairwise(self.rows)), list(enumerate(pairwise(self.columns)))
         #: all tiles in row-major order
         self.areas = {
@@ -137,7 +137,7 @@ class _Tiles:
             Want("all", threshold=self.least),
             shape=tile_shape(m, n, self.plan.tile_cells, longest=longest),
             progress=self._report,
-            blocked=area.pairs(problem.blocked),
+            forbidden=area.pairs(problem.forbidden),
         )
         self.done = min(self.done + area.cells, self.total)
         self._add(result.cells, result.launches)
@@ -160,10 +160,10 @@ class _Tiles:
             beside.write(area.row, now)
         return changed
 
-    def walk(self, end: Hit) -> Path:
+    def trace(self, end: Hit) -> Path:
         """The canonical path to ``end``."""
         limit = self.plan.traceback_tile_cells
-        path = walk_back(
+        path = trace_back(
             self.engine, self.problem, self.grid, end, limit, lambda _: self._between()
         )
         self._add(path.cells, path.launches)
@@ -171,10 +171,10 @@ class _Tiles:
 
     def block(self, pairs: Pairs) -> set[Place]:
         """Block ``pairs`` from now on; returns the tiles that they lie in."""
-        before = self.problem.blocked
+        before = self.problem.forbidden
         every = pairs if before is None else np.concatenate([before, pairs], axis=1)
         every = every[:, np.lexsort((every[1], every[0]))]
-        self.problem = replace(self.problem, blocked=every)
+        self.problem = replace(self.problem, forbidden=every)
         i = np.searchsorted(self.rows, pairs[0], "right") - 1
         j = np.searchsorted(self.columns, pairs[1], "right") - 1
         return set(zip(i.tolist(), j.tolist(), strict=True))

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..planning.cost import CellCost, Cost
 from ..planning.plan import Plan
-from ..scoring.precision import REACH
+from ..scoring.precision import UNREACHABLE_BELOW
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge
-from ..tiles.tile import Hit, TileJob, TileResult, Walk
+from ..tiles.tile import Hit, TileJob, TileResult, Traced
 
 if TYPE_CHECKING:
     from ..opencl.device import Runtime
@@ -45,7 +45,7 @@ AT_H, IN_E, IN_F = 0, 1, 2
 DIAGONAL, TARGET, QUERY = 0, 1, 2
 
 #: What a blocked pair scores: less than anything else can.
-_BLOCKED = -(1 << 40)
+_FORBIDDEN = -(1 << 40)
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ def fill(
     corner: int,
     top: tuple[Matrix, Matrix],
     left: tuple[Matrix, Matrix],
-    blocked: Pairs | None = None,
+    forbidden: Pairs | None = None,
 ) -> Matrices:
     """Fill H, E and F from a corner H, a top border (H, F^) and a left border (H, E^).
 
     ``query`` has m >= 1 codes, ``target`` n >= 1; ``top`` is two arrays of n, ``left`` of m.
-    ``blocked`` pairs are never aligned (Waterman & Eggert 1987).
+    ``forbidden`` pairs are never aligned (Waterman & Eggert 1987).
     """
     m, n = len(query), len(target)
     opening, extension = scoring.gap_open, scoring.gap_extend
@@ -87,8 +87,8 @@ def fill(
     h[0, 1:], f[0, 1:] = top
     h[1:, 0], e[1:, 0] = left
     s[1:, 1:] = scoring.matrix[np.ix_(query, target)]
-    if blocked is not None:
-        s[1 + blocked[0], 1 + blocked[1]] = _BLOCKED
+    if forbidden is not None:
+        s[1 + forbidden[0], 1 + forbidden[1]] = _FORBIDDEN
 
     flat_h, flat_e, flat_f, flat_s = h.ravel(), e.ravel(), f.ravel(), s.ravel()
     to_left, to_top, to_diagonal = 1, n + 1, n + 2  # distances in a flattened matrix
@@ -109,7 +109,7 @@ def fill(
 
 
 @dataclass(frozen=True)
-class ReferenceDirections:
+class ReferenceMoves:
     """Backward walks over the full matrices, by the canonical rule (scikit-bio's)."""
 
     matrices: Matrices
@@ -117,8 +117,8 @@ class ReferenceDirections:
     def release(self) -> None:
         """Nothing to free."""
 
-    def walk(self, row: int, column: int, state: int) -> Walk:
-        """Walk back from cell (row, column), as :class:`pysw_cl.tiles.contract.Directions` says.
+    def trace(self, row: int, column: int, state: int) -> Traced:
+        """Walk back from cell (row, column), as :class:`pysw_cl.tiles.contract.StoredMoves` says.
 
         At H a local path ends where H is at the floor; else F is taken if it explains H, else E,
         else the diagonal.  A walk that has taken a gap step to the cell before is "in the gap"
@@ -153,13 +153,13 @@ class ReferenceDirections:
                 row, column = row - 1, column - 1
         if opening == 0:
             state = AT_H
-        return Walk(np.array(moves, np.uint8), row, column, state, ended)
+        return Traced(np.array(moves, np.uint8), row, column, state, ended)
 
 
 def _hits(matrices: Matrices, job: TileJob) -> tuple[Hit, ...]:
     """The tile's best cells, by falling score and then in row-major order."""
     h = matrices.h[1:, 1:]
-    wanted = h >= REACH if job.floor is None else h > job.floor
+    wanted = h >= UNREACHABLE_BELOW if job.floor is None else h > job.floor
     if job.threshold is not None:
         wanted &= h >= job.threshold
     rows, columns = np.nonzero(wanted)  # in row-major order, which a stable sort keeps
@@ -186,7 +186,7 @@ class ReferencePlan(Plan):
     traceback_tile_cells: int = 1 << 22
 
     @property
-    def busy_rows(self) -> int:
+    def device_rows(self) -> int:
         """One row is as good as many."""
         return 1
 
@@ -223,7 +223,7 @@ class ReferenceEngine(Engine):
             (edge.h.astype(np.int64), edge.x.astype(np.int64)) for edge in (job.above, job.left)
         )
         codes = job.query, job.target
-        matrices = fill(*codes, job.scoring, job.floor, job.corner, top, left, job.blocked)
+        matrices = fill(*codes, job.scoring, job.floor, job.corner, top, left, job.forbidden)
         (m, n), inner = job.size, slice(1, None)
 
         def row(i: int) -> Edge:
@@ -242,7 +242,7 @@ class ReferenceEngine(Engine):
             hits=_hits(matrices, job) if job.best else (),
             top=int(matrices.h[1:, 1:].max()) if job.best else None,
             cells={"reference/numpy/64": len(job.query) * len(job.target)},
-            directions=ReferenceDirections(matrices) if job.directions else None,
+            moves=ReferenceMoves(matrices) if job.store_moves else None,
         )
 
 
@@ -306,9 +306,9 @@ def align_reference(
     left = _border(len(query), local or lead_target, scoring)
     matrices = fill(query, target, scoring, 0 if local else None, 0, top, left)
     row, column = query_end, target_end = _end(matrices.h, local, trail_query, trail_target)
-    walk = ReferenceDirections(matrices).walk(row, column, AT_H)
-    moves = walk.moves.tolist()
-    row, column = walk.row, walk.column
+    trace = ReferenceMoves(matrices).trace(row, column, AT_H)
+    moves = trace.moves.tolist()
+    row, column = trace.row, trace.column
     if not local and row == 0 and not lead_query:
         moves += [TARGET] * column
         column = 0

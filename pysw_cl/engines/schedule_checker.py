@@ -21,7 +21,7 @@ from ..planning.geometry import Grid, fit
 from ..planning.plan import Plan
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge
-from ..tiles.tile import TileJob, TileResult, Walk
+from ..tiles.tile import TileJob, TileResult, Traced
 from ..tiles.tile_split import by_parts
 from .schedule_launches import ORDERS, Ticketed, TicketedLaunch, run_two_phase
 from .schedule_tile import NOTHING, ScheduleTile, TileCount
@@ -31,15 +31,15 @@ from .schedule_tile import NOTHING, ScheduleTile, TileCount
 class _Straight:
     """Moves for a driver that walks back: the diagonal, until it leaves the tile."""
 
-    def walk(self, row: int, column: int, state: int) -> Walk:
+    def trace(self, row: int, column: int, state: int) -> Traced:
         steps = min(row, column)
-        return Walk(np.zeros(steps, np.uint8), row - steps, column - steps, 0, False)
+        return Traced(np.zeros(steps, np.uint8), row - steps, column - steps, 0, False)
 
     def release(self) -> None:
         """Nothing to free."""
 
 
-class CountingEngine(Engine):
+class ScheduleChecker(Engine):
     """An engine that sweeps the wavefront's schedule of ``plan`` (form, B, T, alpha, chunk).
 
     Its edges count: H grows by 1 a row downwards and by 1 a column to the right, X stays, so that
@@ -75,15 +75,15 @@ class CountingEngine(Engine):
         """Count one tile; see :class:`pysw_cl.tiles.contract.TileJob`."""
         plan, m, n = self.plan, len(job.query), len(job.target)
         form, B = plan.form, plan.B
-        if job.directions and form == "two-phase":
+        if job.store_moves and form == "two-phase":
             form, B = "ticketed", 1
         grid = fit(m, n, B, plan.T, plan.alpha, form)
         if grid.form == "two-phase" and (job.rows or job.columns):
             return by_parts(self.tile, job, job.rows, job.columns)
         if not grid.at_ends(job.rows):
             return by_parts(self.tile, job, job.rows, ())
-        tap = grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1)
-        tile = ScheduleTile(grid, tap, job.blocked, job.rows, job.columns)
+        last_row_outlet = grid.last_row_outlet if job.bottom else (grid.T - 1, grid.alpha - 1)
+        tile = ScheduleTile(grid, last_row_outlet, job.forbidden, job.rows, job.columns)
         if grid.form == "ticketed":
             launches = self._ticketed([self._launch([tile], grid.B)])
         else:
@@ -99,20 +99,20 @@ class CountingEngine(Engine):
             launches=launches,
             rows={i: Edge(job.above.h + np.int32(i), job.above.x.copy()) for i in job.rows},
             columns={j: Edge(job.left.h + np.int32(j), job.left.x.copy()) for j in job.columns},
-            directions=_Straight() if job.directions else None,
+            moves=_Straight() if job.store_moves else None,
         )
 
     def batch(self, sizes: list[tuple[int, int]]) -> list[TileCount]:
         """Count tiles of m x n cells that one ticketed launch computes side by side (-D
         MULTI_TILE=1 of cl/wavefront/wavefront.cl): they share its tickets and groups, and nothing
         else."""
-        tiles = [ScheduleTile(grid, grid.tap) for grid in map(self._grid, sizes)]
+        tiles = [ScheduleTile(grid, grid.last_row_outlet) for grid in map(self._grid, sizes)]
         self._ticketed([self._launch(tiles, self.plan.B)])
         return [tile.result() for tile in tiles]
 
     def chain(self, rows: list[int], n: int, places: int) -> list[TileCount]:
         """Count tiles of n columns below each other that are begun before those above are done
-        (:mod:`pysw_cl.engines.wavefront.chain`), all but the last whole strips high.  Between
+        (:mod:`pysw_cl.engines.wavefront.pipeline`), all but the last whole strips high.  Between
         two of them lies a line of a ring of ``places`` + 1."""
         bus = np.full((2 + places + 1, n), NOTHING, np.int64)
         launches: list[TicketedLaunch] = []
@@ -121,7 +121,7 @@ class CountingEngine(Engine):
             grid = self._grid((m, n))
             lines = ((np.arange(grid.strips + 1) + strips) & 1).tolist()
             lines[0], lines[-1] = (2 + (k + at) % (places + 1) for at in (0, 1))
-            tile = ScheduleTile(grid, grid.tap, first_row=first, bus=bus, lines=lines)
+            tile = ScheduleTile(grid, grid.last_row_outlet, first_row=first, bus=bus, lines=lines)
             if not launches:
                 bus[lines[0]] = tile.row_of_names(0)
             launch = self._launch([tile], self.plan.B)

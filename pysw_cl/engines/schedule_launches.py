@@ -1,7 +1,7 @@
 """The launches of the schedule checker: which work-group sweeps what, and who waits for whom.
 
 What wavefront_two_phase() and wavefront_ticketed() of cl/wavefront/wavefront.cl do around a strip's
-body, and what the host does around a chain of tiles (:mod:`pysw_cl.engines.wavefront.chain`).
+body, and what the host does around a chain of tiles (:mod:`pysw_cl.engines.wavefront.pipeline`).
 """
 
 from __future__ import annotations

@@ -98,8 +98,8 @@ class ScheduleTile:
     """
 
     grid: Grid
-    tap: tuple[int, int]
-    blocked: Pairs | None = None
+    last_row_outlet: tuple[int, int]
+    forbidden: Pairs | None = None
     rows: tuple[int, ...] = ()
     columns: tuple[int, ...] = ()
     first_row: int = 0
@@ -131,8 +131,8 @@ class ScheduleTile:
         #: rows of a strip that meet blocked pairs, by strip and step; the pairs that were met
         self.meets: dict[tuple[int, int], list[int]] = {}
         self.met: list[tuple[int, int]] = []
-        if self.blocked is not None:
-            steps, places = grid.blocked_steps(self.blocked)
+        if self.forbidden is not None:
+            steps, places = grid.forbidden_steps(self.forbidden)
             strip_of = np.repeat(np.arange(len(places) - 1), np.diff(places))
             for strip, (step, row) in zip(strip_of.tolist(), steps.tolist(), strict=True):
                 self.meets.setdefault((strip, step), []).append(row)
@@ -157,7 +157,7 @@ class ScheduleTile:
     def outlet(self, strip: int) -> tuple[int, int]:
         """(lane, row in it) that writes the bottom row of a strip."""
         last = strip == self.grid.strips - 1
-        return self.tap if last else (self.grid.T - 1, self.grid.alpha - 1)
+        return self.last_row_outlet if last else (self.grid.T - 1, self.grid.alpha - 1)
 
     def tapped(self, strip: int) -> bool:
         """Is the bottom row of this strip another than the last lane's last?"""
@@ -355,7 +355,7 @@ class ScheduleTile:
 
     def bottom(self) -> int:
         """The row that the last strip gives."""
-        lane, r = self.tap
+        lane, r = self.last_row_outlet
         return (self.grid.strips - 1) * self.grid.strip_rows + lane * self.grid.alpha + r + 1
 
     def check_moves(self) -> None:
@@ -378,8 +378,10 @@ class ScheduleTile:
             raise InternalError(f"{grid}: an inner column is not given once by each lane")
         if not (self.right == 1).all():
             raise InternalError(f"{grid}: the right edge is not written once by each lane")
-        if self.blocked is not None and sorted(map(list, self.met)) != self.blocked.T.tolist():
-            raise InternalError(f"{grid}: blocked pairs {self.blocked.T.tolist()}, met {self.met}")
+        if self.forbidden is not None and sorted(map(list, self.met)) != self.forbidden.T.tolist():
+            raise InternalError(
+                f"{grid}: blocked pairs {self.forbidden.T.tolist()}, met {self.met}"
+            )
         if grid.form == "ticketed":
             self.check_moves()
         cells = self.count.repeat(grid.alpha, axis=0)[: grid.m]

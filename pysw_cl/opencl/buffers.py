@@ -138,7 +138,7 @@ class Pool:
         """Nothing is left to send."""
 
 
-class Room:
+class RetainedBuffers:
     """What outlives jobs: one large buffer that goes from job to job (new memory is page faults on
     first use), and edges that stay where they were computed as long as anybody has them."""
 
@@ -181,12 +181,12 @@ class Buffers:
         self,
         runtime: Runtime,
         small: bool = False,
-        room: Room | None = None,
+        room: RetainedBuffers | None = None,
         pool: Pool | None = None,
         aside: bool = False,
     ) -> None:
         self._runtime = runtime
-        self._room = room or Room()
+        self._room = room or RetainedBuffers()
         self._held: list[Any] = []
         self._sent: list[Any] = []
         self._kept: Arena | Pool | None = None
@@ -256,7 +256,7 @@ class Buffers:
         part = self._part(size, None)
         return self._make(size, cl.mem_flags.READ_WRITE, None) if part is None else part
 
-    def apart(self, size: int) -> Any:
+    def offset(self, size: int) -> Any:
         """A buffer as :meth:`empty` makes it that goes when nobody has it any more."""
         import pyopencl as cl
 

@@ -71,7 +71,7 @@ class Grid:
         return self.strips * self.strip_rows
 
     @property
-    def tap(self) -> tuple[int, int]:
+    def last_row_outlet(self) -> tuple[int, int]:
         """(lane, row inside the lane) of row m in the last strip."""
         last = (self.m - 1) % self.strip_rows
         return last // self.alpha, last % self.alpha
@@ -92,7 +92,7 @@ class Grid:
         lines[[row // self.strip_rows for row in rows]] = np.arange(2, 2 + len(rows))
         return lines
 
-    def blocked_steps(self, pairs: Pairs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def forbidden_steps(self, pairs: Pairs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """At which step of which strip its lanes meet blocked ``pairs``.
 
         The first array has (step, row of the strip) of each pair, by strip, then step; those of
@@ -148,17 +148,17 @@ def fit(m: int, n: int, B: int, T: int, alpha: int, form: str, least_T: int = 1)
 
 
 def tile_shape(
-    m: int, n: int, cells: int, busy_rows: int = 0, longest: int = LONGEST_SIDE
+    m: int, n: int, cells: int, device_rows: int = 0, longest: int = LONGEST_SIDE
 ) -> tuple[int, int]:
     """Rows and columns of tiles of at most ``cells`` cells and no side over ``longest``: squares
     where the matrix allows.
 
     Where only the sides are a limit, a matrix that is too long for one tile is cut into tiles of
-    ``busy_rows``, which keep a whole device busy, as wide as they may be, because a tile's first
+    ``device_rows``, which keep a whole device busy, as wide as they may be, because a tile's first
     and last columns give work to few groups.
     """
-    if cells >= longest**2 and max(m, n) > longest and m > busy_rows > 0:
-        return busy_rows, max(1, min(n, cells // busy_rows))
+    if cells >= longest**2 and max(m, n) > longest and m > device_rows > 0:
+        return device_rows, max(1, min(n, cells // device_rows))
     rows = min(m, max(1, isqrt(cells)))
     columns = max(1, min(n, cells // rows, longest))
     return max(1, min(m, cells // columns, longest)), columns

@@ -31,12 +31,11 @@ STRIP_COST = StripCost()
 class Plan:
     """What a job runs on; prints as one line.
 
-    ``B`` work-groups in flight (blocks of an external diagonal, or strips walked at once),
-    ``T`` lanes of ``alpha`` rows each, ``chunk`` columns between two progress reports of a
-    ticketed strip, tiles of at most ``tile_cells`` cells, tiles with stored moves of at most
-    ``traceback_tile_cells`` cells.  ``fixed``: ``alpha`` was asked for; else it is the most a lane
-    may have.
-    ``tuning``: every other number that may be chosen without changing a result.
+    ``B`` work-groups in flight (blocks of an external diagonal, or strips walked at once), ``T``
+    lanes of ``alpha`` rows each, ``chunk`` columns between two progress reports of a ticketed
+    strip, tiles of at most ``tile_cells`` cells, tiles with stored moves of at most
+    ``traceback_tile_cells`` cells.  ``alpha_fixed``: ``alpha`` was asked for; else it is the most a
+    lane may have. ``tuning``: every other number that may be chosen without changing a result.
 
     This is the wavefront engine's.  Another engine's plan is a subclass beside it, with its own
     defaults, which says what those fields mean to it (:mod:`pysw_cl.engines.registry`).
@@ -84,22 +83,22 @@ class Plan:
         "4 bits of moves a cell: 8 MiB; larger where many groups sweep a tile at once",
         "moves have to fit the device",
     )
-    fixed: bool = False
+    alpha_fixed: bool = False
     tuning: Tuning = field(default_factory=default_tuning)
 
     def tile_shape(self, m: int, n: int) -> tuple[int, int]:
         """Rows and columns of the tiles that a matrix of m x n cells is swept in."""
         longest = self.tuning.sweep.longest_side
-        return tile_shape(m, n, self.tile_cells, self.busy_rows, longest)
+        return tile_shape(m, n, self.tile_cells, self.device_rows, longest)
 
     @property
-    def busy_rows(self) -> int:
+    def device_rows(self) -> int:
         """Rows of a tile that gives every work-group a strip."""
         return self.B * self.T * self.alpha
 
     @property
-    def fill(self) -> int:
-        """Columns that the first of ``busy_rows`` are ahead of the last: a tile takes so much
+    def pipeline_lag(self) -> int:
+        """Columns that the first of ``device_rows`` are ahead of the last: a tile takes so much
         longer than its columns do."""
         return self.B * (self.T + self.chunk)
 
@@ -117,7 +116,7 @@ class Plan:
     @property
     def alphas(self) -> tuple[int, ...]:
         """Values of alpha that tiles may be computed with; the last is the plan's own."""
-        if self.fixed or self.lane_set.narrow is None:
+        if self.alpha_fixed or self.lane_set.narrow is None:
             return (self.alpha,)
         return self.lane_set.tried(self.B, self.alpha)
 
@@ -141,8 +140,8 @@ class Plan:
         """
         lanes, cost = self.lane_set, self.cost
         fit = [a for a in range(1, self.alpha + 1) if not any(r % (self.T * a) for r in rows)]
-        if self.fixed or lanes.narrow is None:
-            least = self.alpha if self.fixed else self.alpha / 2
+        if self.alpha_fixed or lanes.narrow is None:
+            least = self.alpha if self.alpha_fixed else self.alpha / 2
             return replace(self, alpha=fit[-1]) if fit and fit[-1] >= least else None
         fit = [a for a in self.alphas if a in fit]
         if not fit:
@@ -162,7 +161,7 @@ class Plan:
         """
         plan = self.without_narrow()
         moves, cost = plan.lane_set.moves, plan.cost
-        if self.fixed or moves is None:
+        if self.alpha_fixed or moves is None:
             return plan
         plan = replace(plan, chunk=min(plan.chunk, MOVES_CHUNK))
 
@@ -179,7 +178,7 @@ class Plan:
         numbers, numbers and names only."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {
-            **{k: v for k, v in values.items() if k not in ("device", "fixed", "tuning")},
+            **{k: v for k, v in values.items() if k not in ("device", "alpha_fixed", "tuning")},
             **self.tuning.changed,
         }
 
@@ -200,7 +199,10 @@ class Plan:
             raise PlanError(
                 f"a stored plan has version {version}; this one of pysw-cl reads up to {VERSION}"
             )
-        values = renamed({name: value for name, value in facts.items() if name != "version"})
+        values = {name: value for name, value in facts.items() if name != "version"}
+        if version == 1 and "fixed" in values:
+            values["alpha_fixed"] = values.pop("fixed")
+        values = renamed(values)
         unknown = sorted(set(values) - {f.name for f in fields(cls)})
         if unknown:
             raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")
@@ -299,7 +301,7 @@ def _with_wishes(base: Plan, given: Mapping[str, Any], runtime: Runtime | None) 
     }
     tuning = default_tuning().with_values({k: v for k, v in wishes.items() if k in SPACE})
     wishes = {name: value for name, value in wishes.items() if name not in SPACE}
-    known = {f.name for f in fields(Plan)} - {"device", "fixed", "tuning"}
+    known = {f.name for f in fields(Plan)} - {"device", "alpha_fixed", "tuning"}
     unknown = sorted(map(str, set(wishes) - known))
     if unknown:
         raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")
@@ -309,4 +311,4 @@ def _with_wishes(base: Plan, given: Mapping[str, Any], runtime: Runtime | None) 
             wishes["T"] = _default_T(asked, runtime)
         else:
             wishes["T"] = min(base.T, 16)
-    return replace(base, **wishes, fixed="alpha" in wishes, tuning=tuning)
+    return replace(base, **wishes, alpha_fixed="alpha" in wishes, tuning=tuning)

@@ -50,7 +50,7 @@ class PathReader:
         self._waiting: deque[tuple[Moves, View, View]] = deque()  # what nobody has read
         self._pieces: list[Piece] = []  # last first
 
-    def look(self, end: Hit, path: Path, busy: Callable[[], bool] = lambda: True) -> None:
+    def read_meanwhile(self, end: Hit, path: Path, busy: Callable[[], bool] = lambda: True) -> None:
         """Read what was walked, of a path that ends at ``end``, piece by piece as long as something
         else is ``busy``."""
         self._waiting += self._take(end, path)

@@ -8,9 +8,9 @@ from ..errors import RangeError
 from .scoring import Scoring
 
 #: The one sentinel for an unreachable H (and X); restored at every edge.
-NEG = -(3 << 29)
+UNREACHABLE = -(3 << 29)
 #: An H below this is unreachable, whatever it has drifted to inside a tile.
-REACH = -(1 << 30)
+UNREACHABLE_BELOW = -(1 << 30)
 
 #: A local score stays below this: 2**26 are left for what an engine adds on the way.
 LOCAL_LIMIT = 2**31 - 2**26
@@ -103,9 +103,9 @@ def check_range(scoring: Scoring, m: int, n: int, mode: str) -> None:
         return
     fall = slack + (m + n) * scoring.gap_extend
     sunk = slack + steps * scoring.gap_extend
-    _require(scoring, m, n, mode, "score up to", gain, REACH - NEG)
-    _require(scoring, m, n, mode, "score down to minus", fall, -REACH)
-    _require(scoring, m, n, mode, "lose in gaps up to", sunk, NEG + 2**31)
+    _require(scoring, m, n, mode, "score up to", gain, UNREACHABLE_BELOW - UNREACHABLE)
+    _require(scoring, m, n, mode, "score down to minus", fall, -UNREACHABLE_BELOW)
+    _require(scoring, m, n, mode, "lose in gaps up to", sunk, UNREACHABLE + 2**31)
 
 
 def _require(

@@ -3,7 +3,7 @@ machines are sent.
 
 A value becomes facts, which JSON can hold, and arrays by name; `pack` makes one string of bytes of
 both.  Edges that are still on a device are read.  What stays with an engine is no part of it: the
-moves of a tile (``TileResult.directions``), and the top edge of a tile that follows another.
+moves of a tile (``TileResult.moves``), and the top edge of a tile that follows another.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Arrays = dict[str, NDArray[Any]]
 MARK, VERSION = b"PSWTILE\0", 1
 _HEAD = struct.Struct("<8sIIQ")  # mark, version, CRC-32 of what follows, bytes of the facts
 #: Fields of a job that are numbers, truth values or None.
-_PLAIN = ("floor", "corner", "best", "threshold", "count", "bottom", "right", "directions")
+_PLAIN = ("floor", "corner", "best", "threshold", "count", "bottom", "right", "store_moves")
 
 
 def result_facts(result: TileResult) -> tuple[Facts, dict[str, Edge]]:
     """What a result says but for its edges, and those by name: "bottom", "right", "row 5" for inner
     row 5, "column 7"."""
-    if result.directions is not None:
+    if result.moves is not None:
         raise InternalError("the moves of a tile stay with the engine that stored them")
     edges = {"bottom": result.bottom, "right": result.right}
     edges |= {f"row {row}": _read(cells) for row, cells in result.rows.items()}
@@ -85,8 +85,8 @@ def job_facts(job: TileJob) -> tuple[Facts, Arrays]:
     arrays |= _edge_arrays("left", job.left)
     if job.top is not None:
         arrays |= _edge_arrays("top", job.top)
-    if job.blocked is not None:
-        arrays["blocked"] = job.blocked
+    if job.forbidden is not None:
+        arrays["blocked"] = job.forbidden
     return facts, arrays
 
 
@@ -99,7 +99,7 @@ def job_of(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Tile
         top=_edge("top", arrays) if "top h" in arrays else None,
         left=_edge("left", arrays),
         after=None if facts["after"] is None else tuple(facts["after"]),
-        blocked=arrays.get("blocked"),
+        forbidden=arrays.get("blocked"),
         rows=tuple(facts["rows"]),
         columns=tuple(facts["columns"]),
         **{name: facts[name] for name in _PLAIN},

@@ -18,7 +18,7 @@ from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..sequences.view import View
 from .edges import DeviceEdge, Source
-from .tile import Area, TileJob, TileResult, Walk
+from .tile import Area, TileJob, TileResult, Traced
 
 #: How far from a tile's last corner a path may leave it where that is not known.
 ANYWHERE = 1 << 30
@@ -60,7 +60,7 @@ class Engine:
 
     @property
     def for_moves(self) -> Engine:
-        """The engine that computes tiles with stored moves (``TileJob.directions``)."""
+        """The engine that computes tiles with stored moves (``TileJob.store_moves``)."""
         return self
 
     def strip_rows(self, rows: int, columns: int) -> int:
@@ -133,12 +133,12 @@ class EdgeCompression(Protocol):
 class Part(NamedTuple):
     """A tile to be: its area in the whole matrix, in which tile of another set it lies (-1: none),
     and what an H must at least be that a path leaves it with (None: nothing is known), so many rows
-    and columns ``apart`` from its last corner at most."""
+    and columns ``offset`` from its last corner at most."""
 
     area: Area
     inside: int = -1
     known: int | None = None
-    apart: int = ANYWHERE
+    offset: int = ANYWHERE
 
 
 class TileSet(Protocol):
@@ -151,7 +151,7 @@ class TileSet(Protocol):
         """H of a cell (of the whole matrix) of tile k on a special row or column."""
 
     @property
-    def peaks(self) -> NDArray[np.int32]:
+    def entry_candidates(self) -> NDArray[np.int32]:
         """For tile k and the cell (a, b) between its special rows and columns ``[k, edge, a, b]``:
         along its top (0) or left (1) edge the most that a path through a cell there can score at
         the tile's last corner, how many cells come before that one, and its H."""
@@ -218,9 +218,9 @@ class TileBatch(Protocol):
         """Begin to compute tiles as :meth:`inside` does, with their moves, in memory that is used
         again when ``slot`` is; the moves take at least ``room`` bytes."""
 
-    def walk(
+    def trace(
         self, moves: Any, row: int, column: int, state: int
-    ) -> Callable[[], tuple[Walk, NDArray[np.int32]]]:
+    ) -> Callable[[], tuple[Traced, NDArray[np.int32]]]:
         """Begin to follow a path back through tiles with moves; gives what waits for it: where it
         got to, and for each tile the row, column and state with which the path came there and how
         many moves it had made (-1: it did not come there)."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InternalError
-from ..scoring.precision import NEG, REACH
+from ..scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 
 Ints = NDArray[np.int32]
 
@@ -33,16 +33,18 @@ class Edge:
     @classmethod
     def lost(cls, length: int) -> Edge:
         """A run of unreachable cells."""
-        cells = np.full(length, NEG, np.int32)
+        cells = np.full(length, UNREACHABLE, np.int32)
         return cls(cells, cells)
 
     @classmethod
     def one_gap(cls, h: int, length: int, gap_open: int, gap_extend: int) -> Edge:
         """A run of cells that are reached by one gap from a cell with ``h`` before it."""
-        if h < REACH:
+        if h < UNREACHABLE_BELOW:
             return cls.lost(length)
         border = Border(False, gap_open, gap_extend).read(0, length)
-        cells = (np.maximum(part.astype(np.int64) + h, NEG) for part in (border.h, border.x))
+        cells = (
+            np.maximum(part.astype(np.int64) + h, UNREACHABLE) for part in (border.h, border.x)
+        )
         return cls(*(part.astype(np.int32) for part in cells)).restored()
 
     def __len__(self) -> int:
@@ -58,10 +60,13 @@ class Edge:
 
     def restored(self) -> Edge:
         """The edge with every unreachable cell set to the sentinel again."""
-        lost = self.h < REACH
+        lost = self.h < UNREACHABLE_BELOW
         if not lost.any():
             return self
-        return Edge(np.where(lost, np.int32(NEG), self.h), np.where(lost, np.int32(NEG), self.x))
+        return Edge(
+            np.where(lost, np.int32(UNREACHABLE), self.h),
+            np.where(lost, np.int32(UNREACHABLE), self.x),
+        )
 
 
 class Source:
@@ -195,7 +200,7 @@ class EdgeArray(Source):
         if self.kept is not None:
             self._cells, self.kept = self.kept.read(0, self._length), None
         if self._cells is None:
-            room = (np.full(self._length, NEG, np.int32) for _ in "hx")
+            room = (np.full(self._length, UNREACHABLE, np.int32) for _ in "hx")
             self._cells = Edge(*room)
         return self._cells
 

@@ -11,7 +11,7 @@ from .edges import EdgeArray, Edges, Source
 from .tile import Area
 
 
-class Starts:
+class RestartPoints:
     """Saved edges of a sweep that was made, of the whole matrix or of a band, from which cells can
     be computed again; ``edges`` are the sweep's."""
 
@@ -44,7 +44,7 @@ class Starts:
 
 
 @dataclass(frozen=True)
-class StartGrid(Starts):
+class RestartGrid(RestartPoints):
     """Special rows and columns: a tile can start where they meet."""
 
     edges: Edges
@@ -52,7 +52,7 @@ class StartGrid(Starts):
     columns: Mapping[int, Source]
 
     def start(self, row: int, column: int) -> tuple[int, int]:
-        """See :class:`Starts`."""
+        """See :class:`RestartPoints`."""
         row_places, column_places = [0, *sorted(self.rows)], [0, *sorted(self.columns)]
         return (
             row_places[bisect_right(row_places, row - 1) - 1],
@@ -60,7 +60,7 @@ class StartGrid(Starts):
         )
 
     def sides(self, area: Area) -> tuple[Source, Source]:
-        """See :class:`Starts`."""
+        """See :class:`RestartPoints`."""
         return (
             self.rows[area.row] if area.row else self.edges.top,
             self.columns[area.column] if area.column else self.edges.left,
@@ -68,14 +68,14 @@ class StartGrid(Starts):
 
 
 @dataclass(frozen=True)
-class SavedGrid(StartGrid):
+class SweptGrid(RestartGrid):
     """Special rows and columns of a sweep, kept in memory."""
 
     rows: Mapping[int, EdgeArray]
     columns: Mapping[int, EdgeArray]
 
     @classmethod
-    def over(cls, edges: Edges, rows: list[int], columns: list[int]) -> SavedGrid:
+    def over(cls, edges: Edges, rows: list[int], columns: list[int]) -> SweptGrid:
         """A grid to be filled by a sweep with ``saving()`` as its edges; ``rows`` and ``columns``
         are cuts, from 0 to the sides' lengths."""
         return cls(
@@ -89,7 +89,7 @@ class SavedGrid(StartGrid):
         e = self.edges
         return Edges(e.corner, e.top, e.left, e.bottom, e.right, self.rows, self.columns)
 
-    def compressed(self, by: EdgeCompression) -> StartGrid:
+    def compressed(self, by: EdgeCompression) -> RestartGrid:
         """This grid, whose edges on the device are in less memory where ``by`` can do that; it has
         them no longer."""
         lines: list[dict[int, Source]] = []
@@ -104,4 +104,4 @@ class SavedGrid(StartGrid):
             lines.append(smaller if whole else dict(kept))
             for edge in kept.values() if whole else ():
                 edge.kept = None
-        return StartGrid(self.edges, *lines)
+        return RestartGrid(self.edges, *lines)

@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..errors import DeviceError
-from ..scoring.precision import REACH
+from ..scoring.precision import UNREACHABLE_BELOW
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs, View
 from .contract import Engine, Pipeline, TilePipeline
@@ -42,7 +42,7 @@ def sweep(
     shape: tuple[int, int] | None = None,
     slabs: Slabs | None = None,
     progress: Progress | None = None,
-    blocked: Pairs | None = None,
+    forbidden: Pairs | None = None,
 ) -> SweepResult:
     """Compute the rectangle of ``query`` (m codes) x ``target`` (n codes).
 
@@ -55,11 +55,11 @@ def sweep(
     ``slabs``: how the rectangle is cut into slabs (default: `WholeSlabs`).
     ``progress(done, total)`` is called with cells after every tile; an exception that it raises
     ends the sweep.
-    ``blocked``: pairs of letters that are never aligned.
+    ``forbidden``: pairs of letters that are never aligned.
     """
     want, limits = want or Want(), limits or Limits()
     slabs = slabs or WholeSlabs(len(query), edges, shape or (len(query), len(target)))
-    one = _Sweep(engine, query, target, scoring, floor, edges, want, limits, blocked)
+    one = _Sweep(engine, query, target, scoring, floor, edges, want, limits, forbidden)
     return one.run(slabs, progress or (lambda done, total: None))
 
 
@@ -75,7 +75,7 @@ class _Sweep:
     edges: Edges
     want: Want
     limits: Limits
-    blocked: Pairs | None
+    forbidden: Pairs | None
 
     def __post_init__(self) -> None:
         self.m, self.n = len(self.query), len(self.target)
@@ -208,7 +208,7 @@ class _Sweep:
         """The engine's pipeline and rows of its tiles; None where tiles are not to follow each
         other."""
         pipeline = self.engine.pipeline
-        alone = self.limits.corridor is None and self.blocked is None and self.want.count == 1
+        alone = self.limits.corridor is None and self.forbidden is None and self.want.count == 1
         if pipeline is None or not alone or self.slabs.shape(self.m)[1] < self.n:
             return None, None
         rows = pipeline.rows(self.m, self.n)
@@ -332,7 +332,7 @@ class _Sweep:
             count=self.want.count,
             bottom=not last or below,
             right=area.column_end < self.n or self._right_wanted(slab),
-            blocked=area.pairs(self.blocked),
+            forbidden=area.pairs(self.forbidden),
             after=self._after(area),
             rows=_between(self.edges.rows, area.row, area.row_end),
             columns=_between(slab.columns, area.column, area.column_end),
@@ -400,7 +400,7 @@ class _Sweep:
 
     def _edge_hits(self, edge: Edge, cell: Callable[[int], tuple[int, int]]) -> Iterator[Hit]:
         order = np.argsort(-edge.h.astype(np.int64), kind="stable")[: self.want.count]
-        return (Hit(int(edge.h[k]), *cell(int(k))) for k in order if edge.h[k] >= REACH)
+        return (Hit(int(edge.h[k]), *cell(int(k))) for k in order if edge.h[k] >= UNREACHABLE_BELOW)
 
     def _hopeless(self, area: Area, corner: int, top: Edge, left: Edge) -> bool:
         """Block pruning (Sandes & de Melo, CUDAlign 2.1), ties included: no path through this

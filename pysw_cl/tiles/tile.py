@@ -112,16 +112,16 @@ class TileJob:
 
     ``query`` (m codes) and ``target`` (n codes), m, n >= 1; ``corner`` is H(0, 0); ``top`` has n
     cells (H, F^), ``left`` m cells (H, E^).  ``top`` is None only in a pipeline
-    (:class:`pysw_cl.tiles.contract.TilePipeline`): the bottom of the tile put in before.
-    ``floor`` is 0 (local: H is never below it) or None.
-    ``best``: look for the best cell (its score must be at least ``threshold`` and, with a floor,
-    above the floor).  ``count``: how many best cells.  ``bottom``, ``right``: they are needed.
-    ``directions``: keep what a traceback needs.  ``after``: how many rows and columns of the matrix
-    follow the tile, where cells that cannot matter may be pruned.  ``blocked``: pairs of letters of
-    the tile, at least one, that may not be aligned: no path takes the diagonal step of their cells.
-    (Edges are such that a gap of one letter in each sequence leads around it, as in every real
-    matrix.)  ``rows``, ``columns``: inner rows (0 < row < m) and columns (0 < column < n), each
-    sorted, whose cells are wanted, too; not together with ``directions``.
+    (:class:`pysw_cl.tiles.contract.TilePipeline`): the bottom of the tile put in before. ``floor``
+    is 0 (local: H is never below it) or None. ``best``: look for the best cell (its score must be
+    at least ``threshold`` and, with a floor, above the floor).  ``count``: how many best cells.
+    ``bottom``, ``right``: they are needed. ``store_moves``: keep what a traceback needs. ``after``:
+    how many rows and columns of the matrix follow the tile, where cells that cannot matter may be
+    pruned.  ``forbidden``: pairs of letters of the tile, at least one, that may not be aligned: no
+    path takes the diagonal step of their cells. (Edges are such that a gap of one letter in each
+    sequence leads around it, as in every real matrix.)  ``rows``, ``columns``: inner rows (0 < row
+    < m) and columns (0 < column < n), each sorted, whose cells are wanted, too; not together with
+    ``store_moves``.
     """
 
     query: Codes
@@ -136,9 +136,9 @@ class TileJob:
     count: int = 1
     bottom: bool = True
     right: bool = True
-    directions: bool = False
+    store_moves: bool = False
     after: tuple[int, int] | None = None
-    blocked: Pairs | None = None
+    forbidden: Pairs | None = None
     rows: tuple[int, ...] = ()
     columns: tuple[int, ...] = ()
 
@@ -155,10 +155,10 @@ class TileJob:
         return self.top
 
 
-class Directions(Protocol):
+class StoredMoves(Protocol):
     """A tile's moves, kept for a traceback by the canonical rule."""
 
-    def walk(self, row: int, column: int, state: int) -> Walk:
+    def trace(self, row: int, column: int, state: int) -> Traced:
         """Walk back from cell (row, column), numbered from 1, until the path leaves the tile or
         ends.  ``state``: 0 at H, 1 the cell was reached by a gap that consumes target and leaves
         it to the right (E^), 2 by a gap that consumes query and leaves it downwards (F^)."""
@@ -168,7 +168,7 @@ class Directions(Protocol):
 
 
 @dataclass(frozen=True)
-class Walk:
+class Traced:
     """Where a traceback got to: ``moves`` (uint8, last move of the path first; 0 diagonal,
     1 consumes target, 2 consumes query), the next cell (row or column 0 when the path left the
     tile), its state, and whether the path ended there (H at the floor)."""
@@ -195,7 +195,7 @@ class TileResult:
     top: int | None = None
     cells: dict[str, int] = field(default_factory=dict)
     launches: int = 0
-    directions: Directions | None = None
+    moves: StoredMoves | None = None
     pruned: int = 0
     rows: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)
     columns: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)

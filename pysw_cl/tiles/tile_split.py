@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..scoring.precision import NEG
+from ..scoring.precision import UNREACHABLE
 from ..sequences.view import pairs_inside
 from .edges import DeviceEdge, Edge
 from .tile import Hit, TileJob, TileResult
@@ -26,9 +26,9 @@ def by_parts(
     """
     m, n = job.size
     row_cuts, column_cuts = [0, *rows, m], [0, *columns, n]
-    kept_rows = {row: _room(n) for row in {*rows, *job.rows}}
-    kept_columns = {column: _room(m) for column in {*columns, *job.columns}}
-    last_row, last_column = _room(n), _room(m)
+    kept_rows = {row: _new_edge(n) for row in {*rows, *job.rows}}
+    kept_columns = {column: _new_edge(m) for column in {*columns, *job.columns}}
+    last_row, last_column = _new_edge(n), _new_edge(m)
     hits: list[Hit] = []
     tops: list[int] = []
     cells: dict[str, int] = {}
@@ -55,7 +55,7 @@ def by_parts(
                     after=job.after and (job.after[0] + m - row_end, job.after[1] + n - column_end),
                     bottom=job.bottom or row_end < m,
                     right=job.right or column_end < n,
-                    blocked=pairs_inside(job.blocked, row, row_end, column, column_end),
+                    forbidden=pairs_inside(job.forbidden, row, row_end, column, column_end),
                     rows=tuple(r - row for r in job.rows if row < r < row_end),
                     columns=tuple(c - column for c in job.columns if column < c < column_end),
                 )
@@ -96,13 +96,13 @@ def _least(job: TileJob, hits: list[Hit], row: int, row_end: int, column: int) -
     return last.score + int(later)
 
 
-def _room(length: int) -> Edge:
-    return Edge(np.full(length, NEG, np.int32), np.full(length, NEG, np.int32))
+def _new_edge(length: int) -> Edge:
+    return Edge(np.full(length, UNREACHABLE, np.int32), np.full(length, UNREACHABLE, np.int32))
 
 
-def _put(room: Edge, start: int, edge: Edge | DeviceEdge | None) -> None:
+def _put(edge_of: Edge, start: int, edge: Edge | DeviceEdge | None) -> None:
     if isinstance(edge, DeviceEdge):
         edge = edge.read(0, len(edge))
     if edge is not None:
-        room.h[start : start + len(edge)] = edge.h
-        room.x[start : start + len(edge)] = edge.x
+        edge_of.h[start : start + len(edge)] = edge.h
+        edge_of.x[start : start + len(edge)] = edge.x

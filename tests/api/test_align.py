@@ -40,7 +40,7 @@ from helpers import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pysw_cl.tiles.special_lines import SavedGrid
+from pysw_cl.tiles.special_lines import SweptGrid
 
 Test = Callable[..., None]
 
@@ -270,10 +270,10 @@ def test_score_and_ends_cost_no_path(
     path = align_case(case, mode, free_ends, plan=plan)
     assert path.stats.total_cells > m * n
 
-    def saves(*_: object) -> SavedGrid:
+    def saves(*_: object) -> SweptGrid:
         raise AssertionError("special rows for a score")
 
-    monkeypatch.setattr(SavedGrid, "over", saves)
+    monkeypatch.setattr(SweptGrid, "over", saves)
     for output in ("score", "ends"):
         found = align_case(case, mode, free_ends, plan=plan, output=output, prune=False)
         ran_here(found, kernels)

@@ -265,11 +265,11 @@ def test_wishes_survive_json(resources: dict[str, Any], mode: str, kept: tuple[A
 
 
 def test_a_whole_plan_is_kept_without_its_device() -> None:
-    plan = pysw_cl.Plan(device="this one", B=3, alpha=5, fixed=True)
+    plan = pysw_cl.Plan(device="this one", B=3, alpha=5, alpha_fixed=True)
     kept = Wishes.of(AlignResources(plan=plan), "local").plan
     assert kept is not None
     assert (kept["B"], kept["alpha"], kept["lanes"]) == (3, 5, plan.lanes)
-    assert not {"device", "fixed"} & kept.keys()
+    assert not {"device", "alpha_fixed"} & kept.keys()
 
 
 def test_a_resume_takes_what_it_is_not_given() -> None:

@@ -30,7 +30,7 @@ class Local:
     pairs: set[tuple[int, int]]
 
 
-def best_local(case: Case, blocked: set[tuple[int, int]]) -> Local | None:
+def best_local(case: Case, forbidden: set[tuple[int, int]]) -> Local | None:
     """Gotoh's three matrices cell by cell, where blocked pairs have no diagonal step; the first
     best cell in row-major order; the canonical walk back from it."""
     scoring, never = case.scoring, -(10**9)
@@ -46,7 +46,7 @@ def best_local(case: Case, blocked: set[tuple[int, int]]) -> Local | None:
         for j in range(1, n + 1):
             e[i][j] = max(e[i][j - 1] - extend, h[i][j - 1] - first)
             f[i][j] = max(f[i - 1][j] - extend, h[i - 1][j] - first)
-            pair = never if (i - 1, j - 1) in blocked else matrix[query[i - 1]][target[j - 1]]
+            pair = never if (i - 1, j - 1) in forbidden else matrix[query[i - 1]][target[j - 1]]
             h[i][j] = max(0, e[i][j], f[i][j], h[i - 1][j - 1] + pair)
             if h[i][j] > best[0]:
                 best = (h[i][j], i, j)
@@ -71,13 +71,13 @@ def best_local(case: Case, blocked: set[tuple[int, int]]) -> Local | None:
 def by_definition(case: Case, k: int, least: int = 1) -> list[Local]:
     """Best, block, and again."""
     results: list[Local] = []
-    blocked: set[tuple[int, int]] = set()
+    forbidden: set[tuple[int, int]] = set()
     while len(results) < k:
-        found = best_local(case, blocked)
+        found = best_local(case, forbidden)
         if found is None or found.score < least:
             break
         results.append(found)
-        blocked |= found.pairs
+        forbidden |= found.pairs
     return results
 
 

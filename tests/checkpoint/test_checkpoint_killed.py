@@ -28,8 +28,8 @@ def test_killed_at_random_moments(tmp_path: Path, moments: int) -> None:
     assert done.returncode == 0, done.stderr
     *wrong, killed = done.stdout.splitlines()
     assert not wrong
-    sweeping, walking, between, banded = map(int, killed.split()[1:])
-    assert sweeping + walking >= moments // 4 and walking >= moments // 25
+    sweeping, tracing, between, banded = map(int, killed.split()[1:])
+    assert sweeping + tracing >= moments // 4 and tracing >= moments // 25
     assert between >= moments // 25 and banded >= moments // 25
 
 

@@ -202,15 +202,15 @@ def test_stop_after(tmp_path: Path, output: str) -> None:
     with pytest.raises(Stopped, match=r"stopped as asked.*% of the cells.*pysw-cl resume"):
         pysw_cl.align(a, b, output=output, checkpoint=tmp_path, stop_after=0, **options())
     assert len(rows(tmp_path)) == 1
-    stops, walking = 0, False
+    stops, tracing = 0, False
     while True:
         try:
             found = pysw_cl.resume(tmp_path, stop_after=0)
             break
         except Stopped as stop:
             stops += 1
-            walking |= "part of the path" in str(stop)
-    assert stops > 3 and walking == (output == "path")
+            tracing |= "part of the path" in str(stop)
+    assert stops > 3 and tracing == (output == "path")
     assert key(found) == key(expected)
 
 

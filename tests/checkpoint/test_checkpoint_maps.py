@@ -16,7 +16,7 @@ import pysw_cl
 from pysw_cl.checkpoint import run as saved_job
 from pysw_cl.checkpoint import store as checkpoint
 from pysw_cl.checkpoint.container import SealedFile
-from pysw_cl.checkpoint.edges import SavedBand
+from pysw_cl.checkpoint.edges import SavedSlab
 from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.engines import reference
 from pysw_cl.planning.parameters import tuned
@@ -96,7 +96,7 @@ def test_a_resumed_run_has_the_whole_map(tmp_path: Path, output: str, calls: int
         found = pysw_cl.resume(tmp_path)
     tiles, h, bands = found.tiles, local_h(a, b), {}
     for path in rows(tmp_path):
-        band = SavedBand(SealedFile(path))
+        band = SavedSlab(SealedFile(path))
         part = bands[band.start] = TileMap.of_facts(band.facts["tiles"])
         tops = np.maximum.reduceat(h[band.start : band.end], part.rows[:-1], axis=0)
         assert np.array_equal(part.scores, np.maximum.reduceat(tops, part.columns[:-1], axis=1))
@@ -151,7 +151,7 @@ def test_a_lost_band(tmp_path: Path, output: str) -> None:
 def test_folders_of_the_first_format_go_on(tmp_path: Path) -> None:
     """They had no maps: what was computed then has no scores in the picture."""
     a, b = pair(250)
-    real = checkpoint.BandWriter.seal
+    real = checkpoint.SlabWriter.seal
 
     def seal(self: Any, facts: dict[str, Any]) -> None:
         real(self, {name: value for name, value in facts.items() if name != "tiles"})
@@ -164,7 +164,7 @@ def test_folders_of_the_first_format_go_on(tmp_path: Path) -> None:
         for name, calls in (("finished", 10_000), ("begun", 100)):
             with (
                 mock.patch.object(checkpoint, "FORMAT", 1),
-                mock.patch.object(checkpoint.BandWriter, "seal", seal),
+                mock.patch.object(checkpoint.SlabWriter, "seal", seal),
                 mock.patch.object(saved_job, "save_result", save),
             ):
                 how = options(output="score", plan=SMALL, checkpoint=tmp_path / name)

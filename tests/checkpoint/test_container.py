@@ -14,9 +14,9 @@ from pysw_cl.checkpoint.container import (
     pack_edge,
     unpack_edge,
 )
-from pysw_cl.checkpoint.edges import BandWriter, StoredEdge, Writer
+from pysw_cl.checkpoint.edges import SlabWriter, StoredEdge, Writer
 from pysw_cl.errors import CheckpointError
-from pysw_cl.scoring.precision import NEG
+from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.tiles.edges import Edge
 
 
@@ -29,7 +29,7 @@ def random_edge(rng: np.random.Generator, length: int) -> Edge:
     h = rng.integers(-5, (5, 300, 70_000)[kind - 1], length).astype(np.int32)
     lost = rng.random(length) < rng.choice([0, 0.3])
     x = h - rng.integers(0, 200, length).astype(np.int32)
-    return Edge(*(np.where(lost, np.int32(NEG), v).astype(np.int32) for v in (h, x)))
+    return Edge(*(np.where(lost, np.int32(UNREACHABLE), v).astype(np.int32) for v in (h, x)))
 
 
 def test_edges_are_kept_exactly() -> None:
@@ -44,7 +44,7 @@ def test_edges_are_kept_exactly() -> None:
 def test_a_stored_edge_reads_any_part(tmp_path: Path) -> None:
     rng, path = np.random.default_rng(6), tmp_path / "band"
     edge, writer = random_edge(rng, 500), Writer()
-    band = BandWriter(writer, path, {})
+    band = SlabWriter(writer, path, {})
     at = 0
     for length in (1, 200, 50, 249):
         band.row().write(at, edge.part(at, at + length))
@@ -103,7 +103,7 @@ def test_an_unfinished_file_leaves_nothing(tmp_path: Path) -> None:
 
 def test_the_writer_passes_its_error_on(tmp_path: Path) -> None:
     writer = Writer()
-    band = BandWriter(writer, tmp_path / "missing" / "band", {})
+    band = SlabWriter(writer, tmp_path / "missing" / "band", {})
     writer.flush()  # no file as long as nothing is put into it
     band.row().write(0, Edge.lost(3))
     with pytest.raises(CheckpointError, match="No such file"):

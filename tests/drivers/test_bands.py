@@ -26,14 +26,14 @@ from hypothesis import strategies as st
 import pysw_cl
 from pysw_cl.cli import main as cli
 from pysw_cl.drivers import band_doubling
-from pysw_cl.drivers.band_bound import Band, Reach
+from pysw_cl.drivers.band_bound import Band, BandScoreBound
 from pysw_cl.drivers.problem import FreeEnds as Free
 from pysw_cl.drivers.problem import Problem
 from pysw_cl.drivers.progress import rising
 from pysw_cl.engines.reference import _border, fill
 from pysw_cl.errors import InputError
 from pysw_cl.planning.parameters import BandTuning
-from pysw_cl.scoring.precision import NEG, REACH
+from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.edges import Edge
 
@@ -100,12 +100,12 @@ def examples(count: int) -> Any:
     seed=st.integers(0, 2**32 - 1),
     free_ends=FREE_ENDS,
     tile=st.sampled_from([9, 30, 60, 300]),
-    walk=st.sampled_from([16, 64, 1 << 22]),
+    trace=st.sampled_from([16, 64, 1 << 22]),
 )
 def test_result_is_that_of_the_whole_matrix(
-    seed: int, free_ends: FreeEnds, tile: int, walk: int
+    seed: int, free_ends: FreeEnds, tile: int, trace: int
 ) -> None:
-    plan = {"engine": "reference", "tile_cells": tile, "traceback_tile_cells": walk}
+    plan = {"engine": "reference", "tile_cells": tile, "traceback_tile_cells": trace}
     check(case_from(seed, 90), free_ends, plan, ("auto", 0, "missed", "met"))
 
 
@@ -115,12 +115,12 @@ def test_result_is_that_of_the_whole_matrix(
     seed=st.integers(0, 2**32 - 1),
     free_ends=FREE_ENDS,
     tile=st.sampled_from([9, 30, 60, 300]),
-    walk=st.sampled_from([16, 64, 1 << 22]),
+    trace=st.sampled_from([16, 64, 1 << 22]),
 )
 def test_result_is_that_of_the_whole_matrix_often(
-    seed: int, free_ends: FreeEnds, tile: int, walk: int
+    seed: int, free_ends: FreeEnds, tile: int, trace: int
 ) -> None:
-    plan = {"engine": "reference", "tile_cells": tile, "traceback_tile_cells": walk}
+    plan = {"engine": "reference", "tile_cells": tile, "traceback_tile_cells": trace}
     check(case_from(seed, 200), free_ends, plan, ("auto", 0, "missed", "met"))
 
 
@@ -187,7 +187,7 @@ def best_through(case: Case, free: FreeEnds) -> Any:
 def test_no_path_outside_a_band_beats_its_bound(seed: int) -> None:
     case = case_from(seed, 40)
     free = ALL_FREE_ENDS[seed % 16] if seed % 2 else NO_FREE_ENDS
-    reach, through = Reach(problem_of(case, free)), best_through(case, free)
+    reach, through = BandScoreBound(problem_of(case, free)), best_through(case, free)
     m, n = len(case.query), len(case.target)
     number = np.arange(n + 1) - np.arange(m + 1)[:, None]
     for k in range(min(m, n)):
@@ -200,7 +200,9 @@ def test_no_path_outside_a_band_beats_its_bound(seed: int) -> None:
 
 
 def test_width_is_the_least_that_proves() -> None:
-    reach = Reach(problem_of(case_of("ACGT" * 10, "ACGT" * 11, match_scoring(1, -3, 3, 2))))
+    reach = BandScoreBound(
+        problem_of(case_of("ACGT" * 10, "ACGT" * 11, match_scoring(1, -3, 3, 2)))
+    )
     assert (reach.diagonals(0), reach.diagonals(3)) == ((0, 4), (-3, 7))
     # 40 - x pairs, 4 + 2 x gap letters and two gaps: 26 - 5 x
     assert [reach.beyond(k) for k in (1, 2, 3)] == [21, 16, 11]
@@ -213,7 +215,7 @@ def test_letters_count_not_the_highest_score() -> None:
     """The bound adds up what each letter can gain at most: a W gains 11 and an A 4."""
     matrix = np.diag([4, 11]) - 1
     case = case_of("AAAAW", "AAAAAA", make_scoring(matrix, 0, 1, "AW"))
-    assert Reach(problem_of(case)).beyond(1) == 4 * (3 + 2) - 11
+    assert BandScoreBound(problem_of(case)).beyond(1) == 4 * (3 + 2) - 11
 
 
 def dna(seed: int, length: int) -> str:
@@ -360,12 +362,12 @@ def test_a_promise_of_one_too_much_does_not_lose_ties() -> None:
 
 def test_one_gap_stays_in_range() -> None:
     """What a gap takes below the reachable is the sentinel, without wrapping."""
-    edge = Edge.one_gap(REACH + 4, 3, 1, 1)
-    assert edge.h.tolist() == [REACH + 2, REACH + 1, REACH]
-    assert edge.x.tolist() == [REACH + 1, REACH, REACH - 1]
-    deep = Edge.one_gap(REACH, 3, 1 << 20, 1 << 28)
-    assert deep.h.tolist() == deep.x.tolist() == [NEG] * 3
-    assert Edge.one_gap(NEG, 2, 1, 1).h.tolist() == [NEG] * 2
+    edge = Edge.one_gap(UNREACHABLE_BELOW + 4, 3, 1, 1)
+    assert edge.h.tolist() == [UNREACHABLE_BELOW + 2, UNREACHABLE_BELOW + 1, UNREACHABLE_BELOW]
+    assert edge.x.tolist() == [UNREACHABLE_BELOW + 1, UNREACHABLE_BELOW, UNREACHABLE_BELOW - 1]
+    deep = Edge.one_gap(UNREACHABLE_BELOW, 3, 1 << 20, 1 << 28)
+    assert deep.h.tolist() == deep.x.tolist() == [UNREACHABLE] * 3
+    assert Edge.one_gap(UNREACHABLE, 2, 1, 1).h.tolist() == [UNREACHABLE] * 2
 
 
 def test_half_scores() -> None:

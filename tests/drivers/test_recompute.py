@@ -19,10 +19,10 @@ from pysw_cl.cli import main as cli
 from pysw_cl.drivers import batch
 from pysw_cl.drivers.recompute import checked
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.engines.wavefront.device_traceback import DeviceDirections
+from pysw_cl.engines.wavefront.device_traceback import DeviceMoves
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import DeviceError, InternalError, RecomputedWarning, Stopped
-from pysw_cl.tiles.tile import Walk
+from pysw_cl.tiles.tile import Traced
 
 PLAN = {"T": 4, "alpha": 2, "B": 2, "lanes": "vector", "form": "ticketed"}
 QUERY = "ACGTTGCAGGATTACACCATGATTACAGG" * 3
@@ -35,7 +35,7 @@ class Faults:
     def __init__(self, left: int) -> None:
         self.left, self.seen = left, 0
 
-    def walk(self, right: Walk) -> Walk:
+    def trace(self, right: Traced) -> Traced:
         """A letter pair and a gap letter where there were two pairs: other letters are consumed, or
         the same for another score."""
         self.seen += 1
@@ -43,14 +43,14 @@ class Faults:
             return right
         self.left -= 1
         moves = np.concatenate([right.moves[: pair[0]], [1, 2], right.moves[pair[0] + 1 :]])
-        return Walk(moves.astype(np.uint8), right.row, right.column, right.state, right.ended)
+        return Traced(moves.astype(np.uint8), right.row, right.column, right.state, right.ended)
 
 
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
     found = Faults(1)
-    walk = DeviceDirections.walk
-    monkeypatch.setattr(DeviceDirections, "walk", lambda self, *at: found.walk(walk(self, *at)))
+    trace = DeviceMoves.trace
+    monkeypatch.setattr(DeviceMoves, "trace", lambda self, *at: found.trace(trace(self, *at)))
     yield found
     assert found.left <= 0
 
@@ -197,7 +197,7 @@ def test_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     take = batch.BatchDriver._take_paths
 
     def wrong(driver: Any, part: Any, found: Any, sure: Any) -> None:
-        found.walked[5, 7] += 1
+        found.traced[5, 7] += 1
         take(driver, part, found, sure)
 
     monkeypatch.setattr(batch.BatchDriver, "_take_paths", wrong)

@@ -158,8 +158,8 @@ def test_wrong_guesses_cost_little(lanes: str, seen: Seen, monkeypatch: pytest.M
     constants(monkeypatch)
     a, b = pairs("unrelated", rng, 14000)
     found, alone = both(seen, a, b, plan, **MODES[2], **SCORINGS[0])
-    walked, least = (sum(x.stats.cells.values()) - len(a) * len(b) for x in (found, alone))
-    assert walked < 5 * least
+    traced, least = (sum(x.stats.cells.values()) - len(a) * len(b) for x in (found, alone))
+    assert traced < 5 * least
 
 
 @every_plan
@@ -174,4 +174,4 @@ def test_a_path_that_ends_just_behind_a_cut(
     q, t = (np.concatenate([a, rng.integers(0, 4, length)]) for length in (1455, 1000))
     query, target = (text(t), text(q)) if across else (text(q), text(t))
     both(seen, query, target, plan, sub_score=(1, -3), gap_cost=(3, 2))
-    assert seen.walked
+    assert seen.traced

@@ -10,7 +10,7 @@ from helpers import tune
 from speculating import HOW, constants, every_plan, pairs, plan_of, text, watched
 
 import pysw_cl
-from pysw_cl.drivers.speculative_traceback import Ahead
+from pysw_cl.drivers.speculative_traceback import SpeculativeTraceback
 from pysw_cl.planning.parameters import default_tuning
 
 #: Scores beside which what pruned tiles leave (4,096 below what may matter) is little.
@@ -33,7 +33,7 @@ def test_guesses_go_on_along_edges_of_pruned_tiles(
     found = pysw_cl.align(a, b, plan=plan, **LARGE, **HOW)
     assert found.rescore() == found.score > 300_000
     assert len(seen.levels) <= 8  # 70 where no gap is counted
-    assert seen.walked <= 3 and not seen.refused and not seen.alone
+    assert seen.traced <= 3 and not seen.refused and not seen.alone
 
 
 @every_plan
@@ -45,17 +45,17 @@ def test_a_launch_that_was_right_is_not_followed_by_a_small_one(
     seen = watched(monkeypatch)
     constants(monkeypatch, **LEVELS, first_cells=6, cells=6, path_bytes=0, side_bytes=60)
     most: list[int] = []
-    parts = Ahead._parts
+    parts = SpeculativeTraceback._parts
 
-    def watched_parts(self: Ahead, *args: Any) -> Any:
+    def watched_parts(self: SpeculativeTraceback, *args: Any) -> Any:
         most.extend(self.most_tiles)
         return parts(self, *args)
 
-    monkeypatch.setattr(Ahead, "_parts", watched_parts)
+    monkeypatch.setattr(SpeculativeTraceback, "_parts", watched_parts)
     rng = np.random.default_rng(3)
     a = rng.integers(0, 4, 20_000)
     b = np.concatenate([rng.integers(0, 4, 333), a])
     found = pysw_cl.align(text(a), text(b), plan=plan, **LARGE, **HOW)
     assert found.cigar == "20000="
-    assert seen.walked > 4 and not seen.alone  # several launches of a level, each right
+    assert seen.traced > 4 and not seen.alone  # several launches of a level, each right
     assert len(most) and min(most) == default_tuning().speculation.most_tiles

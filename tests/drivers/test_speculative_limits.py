@@ -23,7 +23,7 @@ from speculating import (
 import pysw_cl
 from pysw_cl.drivers.traceback_state import path_bytes
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
-from pysw_cl.engines.wavefront.tile_batch import SideBySide
+from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.errors import DeviceError
 from pysw_cl.planning.parameters import default_tuning
 
@@ -41,7 +41,7 @@ def test_progress_never_falls(lanes: str, seen: Seen, monkeypatch: pytest.Monkey
     told: list[tuple[int, int]] = []
     a, b = related(np.random.default_rng(4), 4000)
     pysw_cl.align(a, b, plan=plan, progress=lambda *now: told.append(now), **HOW)
-    assert seen.walked > 5 and seen.alone < 3
+    assert seen.traced > 5 and seen.alone < 3
     done, totals = zip(*told, strict=True)
     assert list(done) == sorted(done)
     assert set(totals) == {totals[0]} and done[-1] == totals[0] > len(a) * len(b)
@@ -57,12 +57,12 @@ def test_an_interrupt_gives_the_memory_back(
     a, b = related(np.random.default_rng(4), 4000)
 
     def progress(done: int, total: int) -> None:
-        if seen.walked == 2:
+        if seen.traced == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         pysw_cl.align(a, b, plan=plan, progress=progress, **HOW)
-    assert seen.walked == 2
+    assert seen.traced == 2
     assert [tiles._buffers.bytes for tiles in seen.engines] == [0]
 
 
@@ -100,7 +100,7 @@ def test_where_memory_lacks_tiles_go_one_by_one(
     a, b = related(np.random.default_rng(4), 4000)
     wanted = pysw_cl.align(a, b, plan=plan, **HOW)
     assert seen.alone < 3
-    monkeypatch.setattr(SideBySide, name, failing(calls, getattr(SideBySide, name)))
+    monkeypatch.setattr(WavefrontTileBatch, name, failing(calls, getattr(WavefrontTileBatch, name)))
     found = pysw_cl.align(a, b, plan=plan, **HOW)
     assert key(found) == key(wanted)
     assert seen.alone >= 3
@@ -117,15 +117,15 @@ def test_memory_stays_below_its_limit(
     rng = np.random.default_rng(4)
     a, b = related(rng, 6000)
     held: list[int] = []
-    took = WavefrontEngine.took
+    note_memory = WavefrontEngine.note_memory
 
     def counted(self: WavefrontEngine, size: int) -> None:
-        took(self, size)
+        note_memory(self, size)
         held.append(self.edge_bytes)
 
-    monkeypatch.setattr(WavefrontEngine, "took", counted)
+    monkeypatch.setattr(WavefrontEngine, "note_memory", counted)
     found = pysw_cl.align(a, b, plan=plan, **HOW)
-    assert seen.walked and not seen.alone
+    assert seen.traced and not seen.alone
     assert found.stats.device_bytes <= path_bytes(default_tuning().traceback, len(a), len(b))
     # the first grid is on the device all the time, at least one row and one column, packed
     assert 3 * (len(a) + len(b)) <= held[-1] <= max(held) <= found.stats.device_bytes
@@ -137,21 +137,21 @@ def test_a_level_is_no_larger_than_one_buffer_may_be(
     plan, most = plan_of("vector"), 1 << 18
     constants(monkeypatch)
     a, b = related(np.random.default_rng(4), 6000)
-    init, keep = SideBySide.__init__, SideBySide._keep
+    init, keep = WavefrontTileBatch.__init__, WavefrontTileBatch._keep
     sizes: list[int] = []
 
-    def small(self: SideBySide, *args: Any) -> None:
+    def small(self: WavefrontTileBatch, *args: Any) -> None:
         init(self, *args)
         self.most_bytes = most
 
-    def kept(self: SideBySide, name: Any, size: int) -> Any:
+    def kept(self: WavefrontTileBatch, name: Any, size: int) -> Any:
         sizes.append(size)
         return keep(self, name, size)
 
-    monkeypatch.setattr(SideBySide, "__init__", small)
-    monkeypatch.setattr(SideBySide, "_keep", kept)
+    monkeypatch.setattr(WavefrontTileBatch, "__init__", small)
+    monkeypatch.setattr(WavefrontTileBatch, "_keep", kept)
     pysw_cl.align(a, b, plan=plan, **HOW)
-    assert max(sizes) <= most and seen.walked > 5 and not seen.alone
+    assert max(sizes) <= most and seen.traced > 5 and not seen.alone
 
 
 @every_plan
@@ -164,12 +164,12 @@ def test_a_walk_that_is_saved_goes_on_where_it_was(
     tune(monkeypatch, {"saving.least_seconds": 0, "saving.least_times": 0})
     a, b = related(np.random.default_rng(4), 4000)
     wanted = pysw_cl.align(a, b, plan=plan, **HOW)
-    parts = seen.walked
-    seen.walked = 0
+    parts = seen.traced
+    seen.traced = 0
 
     def progress(done: int, total: int) -> None:
-        if seen.walked == 3:
-            seen.walked = 0
+        if seen.traced == 3:
+            seen.traced = 0
             raise KeyboardInterrupt
 
     runs = 0

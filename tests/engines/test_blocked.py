@@ -10,7 +10,7 @@ from contract_engines import assert_tile, make_engine, random_job, random_pairs
 from helpers import match_scoring, random_scoring, tune
 
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.engines.schedule_checker import CountingEngine
+from pysw_cl.engines.schedule_checker import ScheduleChecker
 from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.plan import make_plan
@@ -36,7 +36,7 @@ def test_tile_is_the_reference(name: str, local: bool) -> None:
     rng = np.random.default_rng(1)
     for m, n in SIZES:
         job = random_job(rng, m, n, SCORING, local, base=int(rng.integers(-9, 9)), best=local)
-        job = replace(job, blocked=random_pairs(rng, m, n))
+        job = replace(job, forbidden=random_pairs(rng, m, n))
         assert_tile(make_engine(name).tile(job), REFERENCE.tile(job), SCORING.gap_open)
 
 
@@ -48,7 +48,7 @@ def test_other_scorings(name: str, local: bool) -> None:
         scoring = random_scoring(rng, 4 if k % 2 else 7, linear=k % 4 == 0)
         m, n = (int(v) for v in rng.integers(2, 70, 2))
         job = random_job(rng, m, n, scoring, local, best=True, bottom=k % 5 > 0)
-        job = replace(job, blocked=random_pairs(rng, m, n))
+        job = replace(job, forbidden=random_pairs(rng, m, n))
         assert_tile(make_engine(name).tile(job), REFERENCE.tile(job), scoring.gap_open)
 
 
@@ -58,7 +58,7 @@ def test_many_rows_a_lane() -> None:
     plan = make_plan(runtime, {"lanes": "scalar32", "T": 2, "alpha": 17, "chunk": 9})
     for m, n in [(90, 50), (300, 20)]:
         job = random_job(rng, m, n, SCORING, True, best=True)
-        job = replace(job, blocked=random_pairs(rng, m, n))
+        job = replace(job, forbidden=random_pairs(rng, m, n))
         found = wavefront.WavefrontEngine(runtime, plan).tile(job)
         assert_tile(found, REFERENCE.tile(job), SCORING.gap_open)
 
@@ -69,20 +69,20 @@ def test_walks(name: str, local: bool) -> None:
     """Kept moves: from every cell the same way, over no blocked pair."""
     rng = np.random.default_rng(3)
     for m, n in [(23, 19), (9, 40)]:
-        job = random_job(rng, m, n, SCORING, local, directions=True)
-        job = replace(job, blocked=random_pairs(rng, m, n))
-        found, wanted = (engine.tile(job).directions for engine in (make_engine(name), REFERENCE))
+        job = random_job(rng, m, n, SCORING, local, store_moves=True)
+        job = replace(job, forbidden=random_pairs(rng, m, n))
+        found, wanted = (engine.tile(job).moves for engine in (make_engine(name), REFERENCE))
         assert found is not None
         assert wanted is not None
-        blocked = set(zip(*job.blocked.tolist(), strict=True))
+        forbidden = set(zip(*job.forbidden.tolist(), strict=True))
         for _ in range(12):
             row, column = (int(v) for v in rng.integers(1, (m + 1, n + 1)))
             state = int(rng.integers(3))
-            one, other = found.walk(row, column, state), wanted.walk(row, column, state)
+            one, other = found.trace(row, column, state), wanted.trace(row, column, state)
             assert one.moves.tolist() == other.moves.tolist()
             assert (one.row, one.column, one.ended) == (other.row, other.column, other.ended)
             for move in one.moves.tolist():
-                assert move or (row - 1, column - 1) not in blocked
+                assert move or (row - 1, column - 1) not in forbidden
                 row, column = row - (move != 1), column - (move != 2)
         found.release()
 
@@ -98,7 +98,7 @@ def test_several_best(name: str, across: bool, monkeypatch: pytest.MonkeyPatch) 
     letters = np.zeros(m, np.uint8), np.zeros(n, np.uint8)  # of one kind: nothing but ties
     job = replace(job, query=letters[0], target=letters[1])
     for count in (1, 3, 5, 40):
-        one = replace(job, count=count, blocked=random_pairs(rng, m, n))
+        one = replace(job, count=count, forbidden=random_pairs(rng, m, n))
         assert_tile(make_engine(name).tile(one), REFERENCE.tile(one), SCORING.gap_open)
 
 
@@ -107,7 +107,7 @@ def test_sweep_hands_each_tile_its_own(name: str) -> None:
     rng = np.random.default_rng(5)
     m, n = 61, 47
     query, target = rng.integers(0, 2, m).astype(np.uint8), rng.integers(0, 2, n).astype(np.uint8)
-    border, blocked = Border(True, 3, 1), random_pairs(rng, m, n)
+    border, forbidden = Border(True, 3, 1), random_pairs(rng, m, n)
     results = []
     for engine, shape in ((REFERENCE, None), (make_engine(name), (13, 20))):
         bottom, right = EdgeArray(n), EdgeArray(m)
@@ -121,7 +121,7 @@ def test_sweep_hands_each_tile_its_own(name: str) -> None:
             edges,
             Want("all"),
             shape=shape,
-            blocked=blocked,
+            forbidden=forbidden,
         )
         results.append((done.hits, *(a.tolist() for a in (bottom.h, bottom.x, right.h, right.x))))
     assert results[0] == results[1]
@@ -143,8 +143,8 @@ def test_each_pair_is_met_by_its_lane(form: str) -> None:
     for k in range(24):
         plan = make_plan(None, {"form": form, "T": 4, "alpha": 1 + k % 3, "B": 1 + k % 4})
         m, n = (int(v) for v in rng.integers(2, 80, 2))
-        job = random_job(rng, m, n, SCORING, True, directions=k % 5 == 0)
-        engine = CountingEngine(plan, seed=k, again=k % 2 > 0)
-        engine.tile(replace(job, blocked=random_pairs(rng, m, n)))
+        job = random_job(rng, m, n, SCORING, True, store_moves=k % 5 == 0)
+        engine = ScheduleChecker(plan, seed=k, again=k % 2 > 0)
+        engine.tile(replace(job, forbidden=random_pairs(rng, m, n)))
         (count,) = engine.counts
         assert (count.cells == 1).all()

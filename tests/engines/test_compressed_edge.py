@@ -8,11 +8,11 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from pysw_cl.engines.wavefront.compressed_edge import CELLS, PIECE, PackedEdge
+from pysw_cl.engines.wavefront.compressed_edge import CELLS, PIECE, CompressedEdge
 from pysw_cl.errors import InternalError
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.scoring.precision import NEG
+from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.tiles.edges import Border, Edge
 
 #: Most raw blocks of a short edge.
@@ -32,7 +32,7 @@ def real_edge(
     for _ in range(jumps):
         first, count = int(rng.integers(0, length)), int(rng.integers(1, 90))
         run = slice(first, first + count)
-        h[run] = x[run] = NEG
+        h[run] = x[run] = UNREACHABLE
         if lost:
             h[run] -= rng.integers(0, 1 << 20, len(h[run]))
             x[run] += rng.integers(-(1 << 20), 1 << 20, len(x[run]))
@@ -61,16 +61,16 @@ class OnDevice:
         self.buffer = buffers.of(cells)
 
     def pack(
-        self, packed: PackedEdge, start: int, count: int, runtime: Runtime | None = None
+        self, packed: CompressedEdge, start: int, count: int, runtime: Runtime | None = None
     ) -> None:
         packed.take(start, self.buffer, self.h_at + start, self.x_at + start, count, runtime)
 
 
 def packed_in_segments(
     rng: np.random.Generator, runtime: Runtime, edge: Edge, lost: bool
-) -> PackedEdge:
+) -> CompressedEdge:
     """An edge that the device packed, or the host sent, a few segments at a time."""
-    packed = PackedEdge(runtime, len(edge), lost)
+    packed = CompressedEdge(runtime, len(edge), lost)
     start, device = 0, bool(rng.integers(0, 2))
     with Buffers(runtime) as buffers:
         there = OnDevice(buffers, edge)
@@ -144,14 +144,14 @@ def test_bytes_at_their_limits() -> None:
     low = -(1 << 31)
     most = (1 << 16) - 1
     ups = [(0, 0), (most, 255), (most + 1, 0), (0, 256), (0, -1), (most, 256)]
-    bases = [0, -128, NEG, (1 << 31) - 2 - most, low, low + (1 << 27) - 1, low + (1 << 27)]
+    bases = [0, -128, UNREACHABLE, (1 << 31) - 2 - most, low, low + (1 << 27) - 1, low + (1 << 27)]
     h = np.repeat(np.array([base for base in bases for _ in ups], np.int64), CELLS)
     x = h.copy()
     for k, (up, down) in enumerate(ups * len(bases)):
         h[k * CELLS + k % CELLS] += up
         x[k * CELLS + k % CELLS] = h[k * CELLS + k % CELLS] - down
     edge = Edge(h.astype(np.int32), x.astype(np.int32))  # an X may wrap around
-    packed = PackedEdge(runtime, len(edge), False)
+    packed = CompressedEdge(runtime, len(edge), False)
     packed.write(0, edge)
     same(packed.read(0, len(edge)), edge)
 
@@ -161,7 +161,7 @@ def test_too_many_blocks_that_do_not_fit() -> None:
     runtime, rng = get_runtime("auto"), np.random.default_rng(3)
     length = (RAW_BLOCKS + 40) * CELLS
     full, rest = any_edge(rng, RAW_BLOCKS * CELLS), Edge(*np.zeros((2, 40 * CELLS), np.int32))
-    packed = PackedEdge(runtime, length, False)
+    packed = CompressedEdge(runtime, length, False)
     packed.write(0, full)
     assert packed.ok
     packed.write(len(full), rest)
@@ -183,7 +183,7 @@ def test_too_many_blocks_that_do_not_fit() -> None:
 def test_a_block_that_is_written_bit_by_bit_is_one_raw_block() -> None:
     runtime, rng = get_runtime("auto"), np.random.default_rng(4)
     edge = any_edge(rng, RAW_BLOCKS * CELLS)
-    packed = PackedEdge(runtime, len(edge), False)
+    packed = CompressedEdge(runtime, len(edge), False)
     for start in range(0, len(edge), 3):
         packed.write(start, edge.part(start, min(start + 3, len(edge))))
     assert packed.ok
@@ -198,7 +198,7 @@ def test_segments_on_several_queues() -> None:
     rng = np.random.default_rng(6)
     for _ in range(5):
         edge = real_edge(rng, 3000, 11, 5)
-        packed = PackedEdge(first, len(edge), False)
+        packed = CompressedEdge(first, len(edge), False)
         with Buffers(first) as buffers:
             there = OnDevice(buffers, edge)
             for k, start in enumerate(range(0, len(edge), 480)):
@@ -215,7 +215,7 @@ def test_segments_on_several_queues() -> None:
 
 def test_cells_that_nobody_gave() -> None:
     runtime = get_runtime("auto")
-    packed = PackedEdge(runtime, 100, False)
+    packed = CompressedEdge(runtime, 100, False)
     assert packed.ok
     assert len(packed.read(0, 0)) == len(packed.read_h(0, 0)) == 0
     zero: Any = Edge(*np.zeros((2, 64), np.int32))
@@ -229,7 +229,7 @@ def test_cells_that_nobody_gave() -> None:
         with pytest.raises(InternalError):
             packed.read(start, stop)
     assert packed.read_h(0, 64, 63).tolist() == [0, 0]
-    none = PackedEdge(runtime, 0, True)
+    none = CompressedEdge(runtime, 0, True)
     none.write(0, Edge.lost(0))
     assert len(none) == len(none.read(0, 0)) == 0 and none.ok
 
@@ -237,7 +237,7 @@ def test_cells_that_nobody_gave() -> None:
 def test_it_is_a_source_and_a_sink() -> None:
     """An array takes one as it takes an edge that was kept."""
     edge = Border(False, 5, 2).read(0, 50)
-    packed = PackedEdge(get_runtime("auto"), 50, True)
+    packed = CompressedEdge(get_runtime("auto"), 50, True)
     for start in (0, 7, 20, 48):
         packed.write(start, edge.part(start, {0: 7, 7: 20, 20: 48, 48: 50}[start]))
     same(packed.read(0, 50), edge)

@@ -14,10 +14,10 @@ from saving import key
 from speculating import HOW, constants, every_plan, pairs, plan_of, related, watched
 
 import pysw_cl
-from pysw_cl.drivers.speculative_traceback import Ahead
+from pysw_cl.drivers.speculative_traceback import SpeculativeTraceback
 from pysw_cl.drivers.traceback import most_pieces
 from pysw_cl.drivers.traceback_state import path_bytes
-from pysw_cl.engines.wavefront.compressed_edge import PACKED_BYTES, PackedEdge, holds
+from pysw_cl.engines.wavefront.compressed_edge import CELL_BYTES, CompressedEdge, holds
 from pysw_cl.engines.wavefront.engine import WavefrontEdgeCompression, WavefrontEngine
 from pysw_cl.errors import DeviceError
 from pysw_cl.opencl.device import get_runtime
@@ -27,7 +27,7 @@ from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.edges import Border, DeviceEdge, Edge, EdgeArray, Edges
 from pysw_cl.tiles.slabs import cuts
-from pysw_cl.tiles.special_lines import SavedGrid, StartGrid
+from pysw_cl.tiles.special_lines import RestartGrid, SweptGrid
 from pysw_cl.tiles.sweep import sweep
 from pysw_cl.tiles.tile import Area, Want
 
@@ -38,7 +38,7 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*with_traits(speculative=True))
 
 
-def swept(local: bool, m: int = 700, n: int = 900) -> tuple[WavefrontEngine, SavedGrid]:
+def swept(local: bool, m: int = 700, n: int = 900) -> tuple[WavefrontEngine, SweptGrid]:
     """A grid that a sweep kept on the device."""
     runtime, rng = get_runtime("auto"), np.random.default_rng(7)
     lanes = "packed" if runtime.info.kind != "cpu" else "vector"
@@ -47,14 +47,14 @@ def swept(local: bool, m: int = 700, n: int = 900) -> tuple[WavefrontEngine, Sav
     query, target = (View(rng.integers(0, 4, length).astype(np.uint8)) for length in (m, n))
     border = Border(local, scoring.gap_open, scoring.gap_extend)
     rows, columns = cuts(m, m // 3, engine.strip_rows(m, n)), cuts(n, n // 4, 1)
-    grid = SavedGrid.over(Edges(0, border, border), rows, columns)
+    grid = SweptGrid.over(Edges(0, border, border), rows, columns)
     floor, want = (0, Want("all")) if local else (None, Want("corner"))
     sweep(engine, query, target, scoring, floor, grid.saving(), want)
     assert grid.rows and len(grid.columns) == 3
     return engine, grid
 
 
-def lines(grid: StartGrid) -> dict[str, Edge]:
+def lines(grid: RestartGrid) -> dict[str, Edge]:
     """All cells of a grid."""
     kinds = {"row": grid.rows, "column": grid.columns}
     length = {"row": 900, "column": 700}
@@ -82,8 +82,8 @@ def test_a_packed_grid_is_the_same(local: bool) -> None:
     packed = grid.compressed(WavefrontEdgeCompression(engine))
     gc.collect()
     both = [*packed.rows.values(), *packed.columns.values()]
-    assert all(isinstance(edge, PackedEdge) for edge in both)
-    assert engine.edge_bytes == sum(edge.bytes for edge in both if isinstance(edge, PackedEdge))
+    assert all(isinstance(edge, CompressedEdge) for edge in both)
+    assert engine.edge_bytes == sum(edge.bytes for edge in both if isinstance(edge, CompressedEdge))
     assert not engine._room.edges and engine.peak_bytes > raw  # some are there twice meanwhile
     same(lines(packed), wanted)
     assert packed.start(700, 900) == grid.start(700, 900) == (area.row, area.column)
@@ -99,7 +99,7 @@ def test_what_cannot_be_packed_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -
     wanted, asked = lines(grid), list[int]()
     width = len(next(iter(grid.rows.values())))
 
-    def but_rows(edge: DeviceEdge) -> PackedEdge | None:
+    def but_rows(edge: DeviceEdge) -> CompressedEdge | None:
         asked.append(len(edge))
         return None if len(edge) == width else compress(edge)
 
@@ -110,14 +110,14 @@ def test_what_cannot_be_packed_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -
     assert asked == [900, 700, 700, 700]  # the second row is not tried
     assert packed.rows == grid.rows
     assert all(isinstance(edge, EdgeArray) and edge.kept for edge in packed.rows.values())
-    assert all(isinstance(edge, PackedEdge) for edge in packed.columns.values())
+    assert all(isinstance(edge, CompressedEdge) for edge in packed.columns.values())
     same(lines(packed), wanted)
 
     def no_memory(*_: Any) -> None:
         raise DeviceError("out of memory")
 
     with monkeypatch.context() as patch:
-        patch.setattr(PackedEdge, "take", no_memory)
+        patch.setattr(CompressedEdge, "take", no_memory)
         engine, grid = swept(True)
         before = engine.edge_bytes
         assert grid.compressed(WavefrontEdgeCompression(engine)).rows == grid.rows
@@ -157,9 +157,9 @@ def test_a_device_with_little_memory_packs_nothing() -> None:
 def test_pieces_of_a_packed_grid(m: int, n: int, limit: tuple[int, int]) -> None:
     """They keep to what a path may take while they are computed, packed and read."""
     tuning = TracebackTuning(path_bytes=limit[0], side_bytes=limit[1])
-    most, each = path_bytes(tuning, m, n), most_pieces(tuning, m, n, PACKED_BYTES) - 1
+    most, each = path_bytes(tuning, m, n), most_pieces(tuning, m, n, CELL_BYTES) - 1
     rows, columns, bus = 8 * each * n, 8 * each * m, 2 * 8 * n
-    less = PACKED_BYTES / 8
+    less = CELL_BYTES / 8
     peak = max(
         rows + columns + bus + less * rows,  # rows are there twice
         columns + less * (rows + columns),  # columns are
@@ -184,32 +184,32 @@ def test_memory_stays_below_its_limit(
     plan, rng = plan_of(lanes), np.random.default_rng(4)
     watched(monkeypatch)
     constants(monkeypatch, path_bytes=400_000, side_bytes=150, least_side=100)
-    grids: list[StartGrid] = []
-    packed = SavedGrid.compressed
+    grids: list[RestartGrid] = []
+    packed = SweptGrid.compressed
 
-    def seen_packed(self: SavedGrid, pack: Any) -> StartGrid:
+    def seen_packed(self: SweptGrid, pack: Any) -> RestartGrid:
         grids.append(packed(self, pack))
         return grids[-1]
 
-    init, planned = Ahead.__init__, list[float]()
+    init, planned = SpeculativeTraceback.__init__, list[float]()
 
-    def seen_init(self: Ahead, *args: Any) -> None:
+    def seen_init(self: SpeculativeTraceback, *args: Any) -> None:
         init(self, *args)
         planned.append(self.engine.held_bytes + sum(self.level_bytes))
 
-    monkeypatch.setattr(SavedGrid, "compressed", seen_packed)
-    monkeypatch.setattr(Ahead, "__init__", seen_init)
+    monkeypatch.setattr(SweptGrid, "compressed", seen_packed)
+    monkeypatch.setattr(SpeculativeTraceback, "__init__", seen_init)
     a, b = related(rng, max(shape))
     a, b = a[: shape[0]], b[: shape[1]]
     tuning = default_tuning().traceback
     limit = path_bytes(tuning, len(a), len(b))
     found = pysw_cl.align(a, b, plan=plan, **HOW)
     assert len(grids[0].columns) > most_pieces(tuning, len(a), len(b)) - 1
-    assert all(isinstance(edge, PackedEdge) for edge in grids[0].columns.values())
+    assert all(isinstance(edge, CompressedEdge) for edge in grids[0].columns.values())
     assert found.stats.device_bytes <= limit
     monkeypatch.setattr(WavefrontEdgeCompression, "compressed", lambda *_: None)
     again = pysw_cl.align(a, b, plan=plan, **HOW)
-    assert not any(isinstance(edge, PackedEdge) for edge in grids[1].columns.values())
+    assert not any(isinstance(edge, CompressedEdge) for edge in grids[1].columns.values())
     assert again.stats.device_bytes <= limit
     assert key(again) == key(found)
     assert len(planned) == 2 and max(planned) <= limit
@@ -239,7 +239,7 @@ def test_paths_are_the_same_with_a_packed_grid(
     made: list[int] = []
     pack = WavefrontEdgeCompression.compressed
 
-    def counted(self: WavefrontEdgeCompression, cells: DeviceEdge) -> PackedEdge | None:
+    def counted(self: WavefrontEdgeCompression, cells: DeviceEdge) -> CompressedEdge | None:
         edge = pack(self, cells)
         made.append(edge is not None)
         return edge
@@ -260,4 +260,4 @@ def test_paths_are_the_same_with_a_packed_grid(
             with monkeypatch.context() as patch:
                 patch.setattr(WavefrontEdgeCompression, "fits", lambda *_: False)
                 assert key(pysw_cl.align(a, b, **options)) == key(found), (a, b, options)
-            assert most_pieces(default_tuning().traceback, len(a), len(b), PACKED_BYTES) > 2
+            assert most_pieces(default_tuning().traceback, len(a), len(b), CELL_BYTES) > 2

@@ -31,7 +31,7 @@ from helpers import match_scoring, random_pair, random_scoring, tune
 
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.errors import InternalError
-from pysw_cl.scoring.precision import NEG, REACH
+from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from pysw_cl.sequences.view import Codes, View
 from pysw_cl.tiles.edges import Border, Edge, EdgeArray, EdgePipe, Edges, Source
 from pysw_cl.tiles.sweep import sweep
@@ -64,7 +64,7 @@ def test_tile_is_the_reference(name: str, local: bool) -> None:
         found = make_engine(name).tile(job)
         assert_tile(found, REFERENCE.tile(job), OPENING)
         assert counted(name, found.cells) == m * n
-        assert found.directions is None
+        assert found.moves is None
         for before, after in zip(kept, (job.top.h, job.top.x, job.left.h, job.left.x), strict=True):
             np.testing.assert_array_equal(before, after)
 
@@ -86,7 +86,7 @@ def test_corner_is_given(name: str) -> None:
     """H(0, 0) is in neither edge, and only the diagonal of cell (1, 1) can come from it."""
     edge = frozen(Edge(np.full(20, -50, np.int32), np.full(20, -50 - OPENING, np.int32)))
     codes = np.zeros(20, np.uint8)
-    for corner in (-50, 0, 1000, NEG):
+    for corner in (-50, 0, 1000, UNREACHABLE):
         found, bottom, right = run_sweep(
             name, codes, codes, SCORING, None, corner, EdgeArray.of(edge), EdgeArray.of(edge)
         )
@@ -103,16 +103,18 @@ def test_unreachable_cells_are_the_sentinel_again(name: str) -> None:
         job = random_job(rng, m, n, match_scoring(9, -9, 3, 1), False)
         top = job.top.restored()
         lost = np.arange(n) < reachable
-        h, x = (np.where(lost, np.int32(NEG), part) for part in (top.h, top.x))
-        left = np.full(m, NEG, np.int32)
-        job = replace(job, corner=NEG, top=frozen(Edge(h, x)), left=frozen(Edge(left, left)))
+        h, x = (np.where(lost, np.int32(UNREACHABLE), part) for part in (top.h, top.x))
+        left = np.full(m, UNREACHABLE, np.int32)
+        job = replace(
+            job, corner=UNREACHABLE, top=frozen(Edge(h, x)), left=frozen(Edge(left, left))
+        )
         found = make_engine(name).tile(job)
         assert_tile(found, REFERENCE.tile(job), OPENING)
         assert found.bottom is not None
-        np.testing.assert_array_equal(found.bottom.h == NEG, lost)
-        np.testing.assert_array_equal(found.bottom.x == NEG, lost)
-        assert (found.bottom.h[~lost] >= REACH).all()
-        assert (found.right.h == NEG).all() == (reachable == n)
+        np.testing.assert_array_equal(found.bottom.h == UNREACHABLE, lost)
+        np.testing.assert_array_equal(found.bottom.x == UNREACHABLE, lost)
+        assert (found.bottom.h[~lost] >= UNREACHABLE_BELOW).all()
+        assert (found.right.h == UNREACHABLE).all() == (reachable == n)
 
 
 @every_engine
@@ -372,17 +374,17 @@ def test_walks(name: str, local: bool, opening: int) -> None:
     rng = np.random.default_rng(11)
     scoring = match_scoring(2, -1, opening, 1)
     for m, n in [(1, 1), (30, 3), (35, 41), (64, 20)]:
-        job = random_job(rng, m, n, scoring, local, directions=True, bottom=False)
+        job = random_job(rng, m, n, scoring, local, store_moves=True, bottom=False)
         found, wanted = make_engine(name).tile(job), REFERENCE.tile(job)
         assert_tile(found, wanted, opening)
-        assert found.directions is not None
-        assert wanted.directions is not None
+        assert found.moves is not None
+        assert wanted.moves is not None
         for _ in range(25):
             row, column, state = (int(rng.integers(1, k)) for k in (m + 1, n + 1, 4))
-            mine = found.directions.walk(row, column, state - 1)
-            right = wanted.directions.walk(row, column, state - 1)
+            mine = found.moves.trace(row, column, state - 1)
+            right = wanted.moves.trace(row, column, state - 1)
             assert mine.moves.tolist() == right.moves.tolist()
             assert (mine.row, mine.column, mine.state, mine.ended) == (
                 right.row, right.column, right.state, right.ended,
             )  # fmt: skip
-        found.directions.release()
+        found.moves.release()

@@ -22,18 +22,18 @@ from widths import DNA, SMALL, engine_of, made_job
 
 from pysw_cl.drivers.find_end import find_end
 from pysw_cl.drivers.problem import FreeEnds, Problem
-from pysw_cl.drivers.traceback import grid_places, walk_back
+from pysw_cl.drivers.traceback import grid_places, trace_back
 from pysw_cl.engines.reference import ReferenceEngine, align_reference
-from pysw_cl.engines.schedule_checker import ORDERS, CountingEngine
+from pysw_cl.engines.schedule_checker import ORDERS, ScheduleChecker
 from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.errors import InternalError
 from pysw_cl.planning.plan import Plan, make_plan
-from pysw_cl.scoring.precision import NEG
+from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Border, Edge, EdgeArray, Edges
-from pysw_cl.tiles.special_lines import SavedGrid
+from pysw_cl.tiles.special_lines import SweptGrid
 from pysw_cl.tiles.sweep import sweep
 from pysw_cl.tiles.tile import Bound, Limits, TileJob, TileResult, Want
 from pysw_cl.tiles.tile_split import by_parts
@@ -169,19 +169,20 @@ def test_matrices_and_blocked_pairs() -> None:
         job = random_job(rng, m, n, scoring, turn % 2 > 0, best=True)
         job = replace(job, rows=some(rng, m, 48, 1), columns=some(rng, n, 1, 4))
         check(engine, job)
-        check(engine, replace(job, blocked=random_pairs(rng, m, n)))
+        check(engine, replace(job, forbidden=random_pairs(rng, m, n)))
 
 
 def test_unreachable_cells_are_the_sentinel() -> None:
-    lost = Edge(np.full(50, NEG, np.int32), np.full(50, NEG, np.int32))
+    lost = Edge(np.full(50, UNREACHABLE, np.int32), np.full(50, UNREACHABLE, np.int32))
     job = random_job(np.random.default_rng(6), 50, 50, SCORING, False)
     top = Edge(
-        np.where(np.arange(50) < 9, NEG, job.top.h), np.where(np.arange(50) < 9, NEG, job.top.x)
+        np.where(np.arange(50) < 9, UNREACHABLE, job.top.h),
+        np.where(np.arange(50) < 9, UNREACHABLE, job.top.x),
     )
-    job = replace(job, corner=NEG, left=lost, top=top, rows=(8, 24), columns=(4, 9, 30))
+    job = replace(job, corner=UNREACHABLE, left=lost, top=top, rows=(8, 24), columns=(4, 9, 30))
     for name in ("ticketed", "narrow-ticketed", "default"):
         found = check(make_engine(name), job)
-        assert (found.columns[9].h == NEG).all()
+        assert (found.columns[9].h == UNREACHABLE).all()
 
 
 def test_too_little_memory_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +214,7 @@ def test_the_schedule(order: str, again: bool) -> None:
     rng = np.random.default_rng(9)
     for seed in range(3):
         plan = Plan(form="ticketed", B=3, T=4, alpha=2, chunk=(1, 5, 9)[seed])
-        engine = CountingEngine(plan, order=order, seed=seed, again=again)
+        engine = ScheduleChecker(plan, order=order, seed=seed, again=again)
         m, n = (int(v) for v in rng.integers(20, 50, 2))
         edge = [Edge(np.arange(1, k + 1, dtype=np.int32), np.zeros(k, np.int32)) for k in (n, m)]
         codes = np.zeros(m, np.uint8), np.zeros(n, np.uint8)
@@ -263,7 +264,7 @@ def test_alpha_follows_the_rows(lanes: str) -> None:
     needs_lanes(lanes)
     runtime = wavefront_runtime()
     plan = make_plan(runtime, {"lanes": lanes, "T": 16, "B": 2, "form": "ticketed"})
-    assert not plan.fixed
+    assert not plan.alpha_fixed
     for alpha in (4, 8, 16):
         fits = plan.for_size(2000, 3000, (16 * alpha, 48 * alpha))
         if lanes == "vector" or alpha == plan.alpha:
@@ -293,10 +294,10 @@ def test_a_path_takes_one_launch_for_its_grid(mode: str, monkeypatch: pytest.Mon
     tuning = engine.plan.tuning.traceback
     places = grid_places(tuning, m, engine.strip_rows(m, n)), grid_places(tuning, n, 1)
     assert min(map(len, places)) > 5
-    grid = SavedGrid.over(problem.edges, *places)
+    grid = SweptGrid.over(problem.edges, *places)
     end, result = find_end(engine, problem, edges=grid.saving(), prune=False)
     assert result.launches == 1
-    path = walk_back(engine, problem, grid, end, traceback_tile_cells=2000)
+    path = trace_back(engine, problem, grid, end, traceback_tile_cells=2000)
     wanted = align_reference(query, target, SCORING, mode)
     assert (end.score, path.row, path.column) == (
         wanted.score, wanted.query_start, wanted.target_start,
@@ -308,7 +309,7 @@ def test_arrays_take_whole_edges_as_they_are() -> None:
     """So the rows of a large tile are in memory once."""
     cells = Edge(np.arange(5, dtype=np.int32), np.arange(5, dtype=np.int32))
     array = EdgeArray(5)
-    assert (array.h == NEG).all()
+    assert (array.h == UNREACHABLE).all()
     array.take(cells)
     assert array.h is cells.h and array.x is cells.x
     with pytest.raises(InternalError, match="5 cells was given 3"):

@@ -14,9 +14,9 @@ from contract_engines import (
 )
 from helpers import match_scoring, random_pair
 
-from pysw_cl.engines.schedule_checker import CountingEngine
+from pysw_cl.engines.schedule_checker import ScheduleChecker
 from pysw_cl.planning.plan import Plan
-from pysw_cl.scoring.precision import NEG
+from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.sequences.view import Codes, View
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Border, EdgeArray, Edges
@@ -115,8 +115,8 @@ def test_pruned_areas_emit_the_floor_or_the_sentinel(name: str, local: bool) -> 
     assert result.launches == 0
     assert sum(area.cells for area in result.pruned) == m * n
     for edge in (bottom, right, rows[256].read(0, n), columns[150].read(0, m)):
-        assert (edge.h == (0 if local else NEG)).all()
-        assert (edge.x == (-OPENING if local else NEG)).all()
+        assert (edge.h == (0 if local else UNREACHABLE)).all()
+        assert (edge.x == (-OPENING if local else UNREACHABLE)).all()
 
 
 @every_engine
@@ -137,7 +137,7 @@ class Counted(Engine):
 
     def __init__(self, name: str) -> None:
         plan = Plan(engine="counting", form="two-phase", B=2, T=4, alpha=2)
-        self.engine = CountingEngine(plan) if name == "counting" else make_engine(name)
+        self.engine = ScheduleChecker(plan) if name == "counting" else make_engine(name)
         self.name, self.row_quantum = self.engine.name, self.engine.row_quantum
         self.captures_inside = self.engine.captures_inside
         self.tiles = 0

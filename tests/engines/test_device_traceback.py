@@ -15,7 +15,7 @@ from helpers import match_scoring, mutated, random_scoring
 
 from pysw_cl.drivers.traceback import grid_places
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.engines.wavefront.device_traceback import DeviceDirections
+from pysw_cl.engines.wavefront.device_traceback import DeviceMoves
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile import moves_bytes
 from pysw_cl.opencl.device import Runtime, get_runtime
@@ -23,7 +23,7 @@ from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning.geometry import fit
 from pysw_cl.planning.parameters import TracebackTuning
 from pysw_cl.planning.plan import Plan, default_plan, make_plan
-from pysw_cl.tiles.tile import Directions, TileJob, Walk
+from pysw_cl.tiles.tile import StoredMoves, TileJob, Traced
 
 REFERENCE = ReferenceEngine()
 #: T and alpha: one lane, few, one row, more rows than a word of moves holds, many.
@@ -52,22 +52,22 @@ def engine_of(lanes: str, T: int, alpha: int) -> WavefrontEngine:
     return WavefrontEngine(runtime, make_plan(runtime, wishes))
 
 
-def same_walk(found: Walk, wanted: Walk) -> None:
+def same_walk(found: Traced, wanted: Traced) -> None:
     assert found.moves.tolist() == wanted.moves.tolist()
     assert (found.row, found.column, found.state, found.ended) == (
         wanted.row, wanted.column, wanted.state, wanted.ended,
     )  # fmt: skip
 
 
-def both(engine: WavefrontEngine, job: TileJob) -> tuple[DeviceDirections, Directions]:
-    mine, wanted = engine.tile(job).directions, REFERENCE.tile(job).directions
-    assert isinstance(mine, DeviceDirections)
+def both(engine: WavefrontEngine, job: TileJob) -> tuple[DeviceMoves, StoredMoves]:
+    mine, wanted = engine.tile(job).moves, REFERENCE.tile(job).moves
+    assert isinstance(mine, DeviceMoves)
     assert wanted is not None
     return mine, wanted
 
 
 def check(
-    engine: WavefrontEngine, job: TileJob, groups: list[dict[str, int]], rng: Any, walks: int = 8
+    engine: WavefrontEngine, job: TileJob, groups: list[dict[str, int]], rng: Any, traces: int = 8
 ) -> None:
     """From the last cell and some others, in any state, in every way of reading."""
     m, n = len(job.query), len(job.target)
@@ -77,17 +77,17 @@ def check(
         groups = [group for group in groups if group["TRACEBACK_GROUP_SIZE"] == 1]
     starts = [(m, n, 0), (m, 1, 2), (1, n, 1)]
     starts += [tuple(int(rng.integers(least, k)) for least, k in ((1, m + 1), (1, n + 1), (0, 3)))
-               for _ in range(walks)]  # fmt: skip
+               for _ in range(traces)]  # fmt: skip
     for group in groups:
         mine._defines = {**usual, **group}
         for start in starts:
-            same_walk(mine.walk(*start), wanted.walk(*start))
+            same_walk(mine.trace(*start), wanted.trace(*start))
     mine.release()
 
 
 def job_of(rng: np.random.Generator, m: int, n: int, local: bool, related: bool) -> TileJob:
     """A tile with kept moves; related letters make paths that run through all of it."""
-    job = random_job(rng, m, n, random_scoring(rng, 4), local, directions=True, right=False)
+    job = random_job(rng, m, n, random_scoring(rng, 4), local, store_moves=True, right=False)
     job = replace(job, bottom=False)
     if related:
         job = replace(job, target=mutated(rng, job.query, n, 4))
@@ -125,7 +125,7 @@ def test_windows_of_every_size() -> None:
     groups = [
         {"TRACEBACK_GROUP_SIZE": 16, "WINDOW_DIAGONALS": d, "WINDOW_WORDS": w} for d, w in sizes
     ]
-    check(engine, job, groups, rng, walks=12)
+    check(engine, job, groups, rng, traces=12)
 
 
 def test_memory_of_moves_goes_from_tile_to_tile() -> None:
@@ -140,11 +140,11 @@ def test_memory_of_moves_goes_from_tile_to_tile() -> None:
     third, wanted_too = both(engine, small)
     assert second._dirs is held and third._dirs is not held
     for mine, right in ((second, wanted), (third, wanted_too)):
-        same_walk(mine.walk(20, 20, 0), right.walk(20, 20, 0))
+        same_walk(mine.trace(20, 20, 0), right.trace(20, 20, 0))
     third.release()
     second.release()
     fourth, wanted = both(engine, large)  # what is kept is too small
-    same_walk(fourth.walk(60, 60, 0), wanted.walk(60, 60, 0))
+    same_walk(fourth.trace(60, 60, 0), wanted.trace(60, 60, 0))
 
 
 WARPS = Plan(lanes="packed", T=64, alpha=25, B=12 * 132, chunk=128, traceback_tile_cells=1 << 28)
@@ -162,7 +162,7 @@ def test_plans_of_tiles_with_moves() -> None:
         assert kept <= limit or plan.alpha == 8
     assert replace(WARPS, form="two-phase").for_moves(4096, 4096).alpha == 8  # strips in turn
     assert replace(WARPS, chunk=9).for_moves(4096, 4096).chunk == 9
-    asked = replace(WARPS, alpha=6, fixed=True).for_moves(4096, 4096)
+    asked = replace(WARPS, alpha=6, alpha_fixed=True).for_moves(4096, 4096)
     assert (asked.alpha, asked.chunk) == (6, 128)
     vectors = Plan().for_moves(4096, 4096)
     assert vectors == Plan().without_narrow()

@@ -20,7 +20,7 @@ from pysw_cl.opencl.program import joined_source
 from pysw_cl.opencl.resources import shipped
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.plan import make_plan
-from pysw_cl.scoring.precision import NEG
+from pysw_cl.scoring.precision import UNREACHABLE
 
 #: Rows a lane, letters, columns of the target, the step looked at.
 R, WIDE, COLUMNS, STEP = 3, 5, 9, 4
@@ -181,7 +181,7 @@ def some_data(rng: np.random.Generator, T: int, width: int, base: int, group: in
     gain = LANE_SETS["packed"].scores.gain if width == 16 else 120
     match = int(rng.integers(0, gain))
     hits = rng.integers((0, 7, 8), (3, 10, 11), (group, 3))
-    hits[rng.random(group) < 0.5] = NEG, MOST, MOST  # nothing found
+    hits[rng.random(group) < 0.5] = UNREACHABLE, MOST, MOST  # nothing found
     return {
         "base": base,
         "target": target,

@@ -17,9 +17,9 @@ from helpers import match_scoring, tune
 from pipelining import Seen, both, by_size, chains, every_plan, least_rows, letters, plan_of
 from saving import MODES, turned
 
-from pysw_cl.engines.wavefront import chain as chain_module
-from pysw_cl.engines.wavefront.chain import Chain
+from pysw_cl.engines.wavefront import pipeline as pipeline_module
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
+from pysw_cl.engines.wavefront.pipeline import RunningPipeline
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import Engine, TilePipeline
@@ -351,8 +351,8 @@ def test_tiles_that_are_done_before_the_next_is_begun(
 ) -> None:
     rng, engine = np.random.default_rng(10), make_engine("narrow-ticketed")
     assert isinstance(engine, WavefrontEngine)
-    taken = Chain._taken
-    monkeypatch.setattr(Chain, "_taken", lambda self, one: one.done and taken(self, one))
+    taken = RunningPipeline._taken
+    monkeypatch.setattr(RunningPipeline, "_taken", lambda self, one: one.done and taken(self, one))
     job = random_job(rng, 400, 150, DNA, True, best=True)
     check(engine, job, [40] * 10)
     assert seen.tiles == 10 and seen.at_once == 1
@@ -364,9 +364,9 @@ def test_a_ticket_of_an_earlier_tile(seen: Seen, monkeypatch: pytest.MonkeyPatch
     cl = pytest.importorskip("pyopencl")
     rng, engine = np.random.default_rng(17), make_engine("narrow-ticketed")
     assert isinstance(engine, WavefrontEngine)
-    begin, late = Chain._begin, [0.0, 0.0]
+    begin, late = RunningPipeline._begin, [0.0, 0.0]
 
-    def delayed(self: Chain, job: TileJob) -> None:
+    def delayed(self: RunningPipeline, job: TileJob) -> None:
         if self._count == 12:
             event = cl.UserEvent(self.runtime.context)
             cl.enqueue_barrier(self._sides[12 % len(self._sides)][0].queue, wait_for=[event])
@@ -376,7 +376,7 @@ def test_a_ticket_of_an_earlier_tile(seen: Seen, monkeypatch: pytest.MonkeyPatch
             late[1] = time.monotonic()
         begin(self, job)
 
-    monkeypatch.setattr(Chain, "_begin", delayed)
+    monkeypatch.setattr(RunningPipeline, "_begin", delayed)
     check(engine, random_job(rng, 640, 90, DNA, True, best=True), [40] * 16)
     assert seen.tiles == 16 and late[1] - late[0] > 0.15
 
@@ -393,11 +393,11 @@ def test_little_memory(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
         return asked < 5 * max(given[0], given[-1] // (1 + len(given)))
 
     with monkeypatch.context() as patch:
-        patch.setattr(chain_module, "_spare", spare)
+        patch.setattr(pipeline_module, "_spare", spare)
         check(engine, job, [40] * 10)
         assert seen.tiles == 10 and 1 < seen.begun < 5
     with monkeypatch.context() as patch:
-        patch.setattr(chain_module, "_spare", lambda *_: False)
+        patch.setattr(pipeline_module, "_spare", lambda *_: False)
         check(engine, job, [40] * 10)
     assert len(seen.chains) == 1 and seen.nothing_held()
 

@@ -143,12 +143,14 @@ def test_the_disk_size_is_kept(output: str, seen: Seen, tmp_path: Path) -> None:
         a, b = letters(rng, 1500, 400)
         folder, most = tmp_path / str(k), [0]
 
-        def look(done: int, total: int, folder: Path = folder, most: list[int] = most) -> None:
+        def read_meanwhile(
+            done: int, total: int, folder: Path = folder, most: list[int] = most
+        ) -> None:
             files = [path for path in folder.iterdir() if path.suffix != ".part"]
             most[0] = max(most[0], sum(path.stat().st_size for path in files))
 
         how: dict[str, Any] = {"output": output, "device": "auto", "plan": plan}
-        pysw_cl.align(a, b, checkpoint=folder, disk_size=size, progress=look, **how)
+        pysw_cl.align(a, b, checkpoint=folder, disk_size=size, progress=read_meanwhile, **how)
         assert size / 4 < most[0] <= size
     assert seen.longest > 5
 

@@ -30,7 +30,7 @@ from skbio.alignment import align_score, pair_align
 
 from pysw_cl.engines.reference import ReferenceAlignment, ReferenceEngine, align_reference
 from pysw_cl.errors import InputError
-from pysw_cl.scoring.precision import NEG
+from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.tiles.edges import Border, Edge
 from pysw_cl.tiles.tile import TileJob
 
@@ -226,7 +226,7 @@ def test_tiles_joined_by_edges_are_one_tile(local: bool) -> None:
         assert whole.bottom is not None
         rows, columns = cut(rng, len(case.query)), cut(rng, len(case.target))
         left = [part_of(job.left, *span) for span in itertools.pairwise(rows)]
-        top, hits, walkers, cells = job.top, [], {}, 0
+        top, hits, kept, cells = job.top, [], {}, 0
         for i, (row, next_row) in enumerate(itertools.pairwise(rows)):
             corner = int(job.left.h[row - 1]) if row else 0
             bottoms = []
@@ -242,7 +242,7 @@ def test_tiles_joined_by_edges_are_one_tile(local: bool) -> None:
                         left=left[i],
                         best=True,
                         count=3,
-                        directions=True,
+                        store_moves=True,
                     )
                 )
                 assert tile.bottom is not None
@@ -250,18 +250,18 @@ def test_tiles_joined_by_edges_are_one_tile(local: bool) -> None:
                 left[i] = tile.right
                 bottoms.append(tile.bottom)
                 hits += [(-h.score, h.row + row, h.column + column) for h in tile.hits]
-                walkers[row, column] = tile.directions
+                kept[row, column] = tile.moves
                 cells += sum(tile.cells.values())
             top = join(bottoms)
         assert cells == len(case.query) * len(case.target)
         assert same_edge(top, whole.bottom) and same_edge(join(left), whole.right), describe(case)
         assert sorted(hits)[:3] == [h.sort_key for h in whole.hits], describe(case)
         if local:
-            check_walk_over_tiles(case, rows, columns, walkers)
+            check_walk_over_tiles(case, rows, columns, kept)
 
 
 def check_walk_over_tiles(
-    case: Case, rows: list[int], columns: list[int], walkers: Mapping[tuple[int, int], Any]
+    case: Case, rows: list[int], columns: list[int], kept: Mapping[tuple[int, int], Any]
 ) -> None:
     """A walk handed from tile to tile gives the path of the walk over one matrix."""
     whole = align_reference(case.query, case.target, case.scoring, "local")
@@ -271,9 +271,14 @@ def check_walk_over_tiles(
     while row and column and not ended:
         row0 = max(r for r in rows if r < row)
         column0 = max(c for c in columns if c < column)
-        walk = walkers[row0, column0].walk(row - row0, column - column0, state)
-        moves += walk.moves.tolist()
-        row, column, state, ended = walk.row + row0, walk.column + column0, walk.state, walk.ended
+        trace = kept[row0, column0].trace(row - row0, column - column0, state)
+        moves += trace.moves.tolist()
+        row, column, state, ended = (
+            trace.row + row0,
+            trace.column + column0,
+            trace.state,
+            trace.ended,
+        )
     assert (row, column) == (whole.query_start, whole.target_start), describe(case)
     assert moves[::-1] == whole.moves.tolist(), describe(case)
 
@@ -281,20 +286,18 @@ def check_walk_over_tiles(
 def test_a_linear_gap_has_no_state() -> None:
     for case in random_cases(37, 60, linear=True):
         directions = (
-            ReferenceEngine()
-            .tile(whole_job(case, local=False, free=False, directions=True))
-            .directions
+            ReferenceEngine().tile(whole_job(case, local=False, free=False, store_moves=True)).moves
         )
         assert directions is not None
-        walks = [directions.walk(len(case.query), len(case.target), s) for s in (0, 1, 2)]
-        assert len({tuple(walk.moves.tolist()) for walk in walks}) == 1, describe(case)
-        assert {walk.state for walk in walks} == {0}
+        traces = [directions.trace(len(case.query), len(case.target), s) for s in (0, 1, 2)]
+        assert len({tuple(trace.moves.tolist()) for trace in traces}) == 1, describe(case)
+        assert {trace.state for trace in traces} == {0}
 
 
 def test_edge_values_stay_within_the_opening_cost() -> None:
     for case in random_cases(33, 40):
         result = ReferenceEngine().tile(whole_job(case, local=False, free=False))
-        assert result.bottom is not None and not result.hits and result.directions is None
+        assert result.bottom is not None and not result.hits and result.moves is None
         for edge in (result.bottom, result.right):
             assert (edge.x <= edge.h).all() and (edge.x >= edge.h - case.scoring.gap_open).all()
             assert edge.h.dtype == edge.x.dtype == np.int32
@@ -305,7 +308,7 @@ def test_unreachable_cells_are_restored_and_are_no_hits() -> None:
     for case in random_cases(34, 60):
         top, left = (
             Edge(lost, lost)
-            for lost in (np.full(len(x), NEG, np.int32) for x in (case.target, case.query))
+            for lost in (np.full(len(x), UNREACHABLE, np.int32) for x in (case.target, case.query))
         )
         from_corner, nowhere = (
             ReferenceEngine().tile(
@@ -320,19 +323,19 @@ def test_unreachable_cells_are_restored_and_are_no_hits() -> None:
                     count=10**6,
                 )
             )
-            for corner in (0, NEG)
+            for corner in (0, UNREACHABLE)
         )
         assert len(from_corner.hits) == len(case.query) * len(case.target)
         assert nowhere.bottom is not None and not nowhere.hits
         for edge in (nowhere.bottom, nowhere.right):
-            assert (edge.h == NEG).all() and (edge.x == NEG).all()
+            assert (edge.h == UNREACHABLE).all() and (edge.x == UNREACHABLE).all()
 
 
 def test_a_path_that_starts_inside_a_gap() -> None:
     """A corner that only E^ leads out of: the first gap letters cost no opening."""
     scoring = match_scoring(2, -3, 5, 1)
     query, target = np.array([0, 1], np.uint8), np.array([2, 0, 1], np.uint8)
-    lost = np.full(3, NEG, np.int32)
+    lost = np.full(3, UNREACHABLE, np.int32)
     inside = np.array([-scoring.gap_extend * k for k in (1, 2, 3)], np.int32)
     job = TileJob(
         query=query,

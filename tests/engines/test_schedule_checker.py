@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from pysw_cl.drivers.find_end import find_end
 from pysw_cl.drivers.problem import FreeEnds, Problem
-from pysw_cl.drivers.traceback import walk_back
-from pysw_cl.engines.schedule_checker import ORDERS, CountingEngine, TileCount
+from pysw_cl.drivers.traceback import trace_back
+from pysw_cl.engines.schedule_checker import ORDERS, ScheduleChecker, TileCount
 from pysw_cl.engines.schedule_launches import Ticketed, TicketedLaunch
 from pysw_cl.engines.schedule_tile import ScheduleTile, StripSweep
 from pysw_cl.errors import InternalError, PlanError
@@ -26,7 +26,7 @@ from pysw_cl.planning.geometry import LONG, SHORT, Grid, Launch, fit
 from pysw_cl.planning.plan import Plan
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.edges import Edge, EdgeArray, Edges
-from pysw_cl.tiles.special_lines import SavedGrid
+from pysw_cl.tiles.special_lines import SweptGrid
 from pysw_cl.tiles.sweep import sweep
 from pysw_cl.tiles.tile import TileJob, TileResult
 
@@ -72,7 +72,7 @@ def view(length: int) -> View:
     return View(np.zeros(length, np.uint8))
 
 
-def count(engine: CountingEngine, m: int, n: int, bottom: bool = True) -> TileCount:
+def count(engine: ScheduleChecker, m: int, n: int, bottom: bool = True) -> TileCount:
     edges = counting_edges(m, n)
     query, target = view(m).read(0, m), view(n).read(0, n)
     sides = edges.top.read(0, n), edges.left.read(0, m)
@@ -114,7 +114,7 @@ def check(seen: TileCount) -> None:
 def test_every_cell_once_in_good_order(
     m: int, n: int, B: int, T: int, alpha: int, form: str
 ) -> None:
-    engine = CountingEngine(plan(B, T, alpha, form), again=True)
+    engine = ScheduleChecker(plan(B, T, alpha, form), again=True)
     seen = count(engine, m, n)
     check(seen)
     assert seen.grid.form == (form if n >= max(2, T // 2) else "ticketed")
@@ -129,23 +129,23 @@ def test_every_cell_once_in_good_order(
 def test_every_cell_once_at_random(
     m: int, n: int, B: int, T: int, alpha: int, chunk: int, form: str, again: bool
 ) -> None:
-    check(count(CountingEngine(plan(B, T, alpha, form, chunk), again=again), m, n))
+    check(count(ScheduleChecker(plan(B, T, alpha, form, chunk), again=again), m, n))
 
 
 def test_delegation_leaves_no_lane_idle_inside_a_chain() -> None:
     """Two-phase: one ramp up and one down for a whole chain.  Ticketed: one for each strip."""
     m, n, B, T, alpha = 96, 30, 3, 4, 2
-    chains = count(CountingEngine(plan(B, T, alpha, "two-phase")), m, n).busy
+    chains = count(ScheduleChecker(plan(B, T, alpha, "two-phase")), m, n).busy
     assert [len(chain) for chain in chains] == [4 * n + T - 1] * B
     assert [int((chain < T).sum()) for chain in chains] == [2 * (T - 1)] * B
-    strips = count(CountingEngine(plan(B, T, alpha, "ticketed")), m, n).busy
+    strips = count(ScheduleChecker(plan(B, T, alpha, "ticketed")), m, n).busy
     assert [len(strip) for strip in strips] == [n + T - 1] * 12
 
 
 def test_what_a_block_owes_is_done_in_the_next_short_phase() -> None:
     """The last T - 1 columns of strip s come from block 0 of strip s + B, one diagonal later."""
     m, n, B, T, alpha = 80, 50, 3, 4, 2
-    seen = count(CountingEngine(plan(B, T, alpha, "two-phase")), m, n)
+    seen = count(ScheduleChecker(plan(B, T, alpha, "two-phase")), m, n)
     launches = list(seen.grid.launches())
     for strip in range(seen.grid.strips):
         for column in range(n):
@@ -164,7 +164,7 @@ def test_what_a_block_owes_is_done_in_the_next_short_phase() -> None:
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
 def test_ticketed_groups_in_any_order(order: str, chunk: int) -> None:
     for seed in range(3 if order == "random" else 1):
-        engine = CountingEngine(plan(4, 4, 2, "ticketed", chunk), order=order, seed=seed)
+        engine = ScheduleChecker(plan(4, 4, 2, "ticketed", chunk), order=order, seed=seed)
         check(count(engine, 75, 37))
         check(count(engine, 41, 3))  # each strip waits for the whole strip above
     groups = {int(g) for g in engine.counts[0].written[1:, 0, 1]}
@@ -184,7 +184,7 @@ def test_portions_of_the_bus_in_thin_tiles(n: int, warps: int, order: str) -> No
     """As narrow lanes take them, with and without a second sweep, inner rows and columns, moves."""
     for chunk in (1, 5, 20, 1000):
         how = {"order": order, "portions": True, "warps": warps, "again": chunk == 5}
-        engine = CountingEngine(plan(4, 8, 2, "ticketed", chunk), **how)
+        engine = ScheduleChecker(plan(4, 8, 2, "ticketed", chunk), **how)
         check(count(engine, 75, n))
         check(count(engine, 100, n, bottom=False))
         inner = tuple(sorted({1, n // 2, n - 1} - {0, n}))
@@ -197,7 +197,7 @@ def test_portions_of_the_bus_in_thin_tiles(n: int, warps: int, order: str) -> No
 @pytest.mark.parametrize("form", FORMS)
 def test_portions_of_the_bus_in_wide_tiles(form: str) -> None:
     for again in (False, True):
-        engine = CountingEngine(plan(3, 4, 2, form, 5), portions=True, again=again)
+        engine = ScheduleChecker(plan(3, 4, 2, form, 5), portions=True, again=again)
         for m, n in ((80, 50), (75, 24), (9, 100), (1, 1), (40, 3)):
             check(count(engine, m, n))
 
@@ -207,7 +207,7 @@ def test_portions_of_the_bus_in_wide_tiles(form: str) -> None:
 def test_tiles_side_by_side(n: int, order: str) -> None:
     """One ticket counter for tiles of different sizes; warps of a group share a ticket."""
     for warps, chunk, portions in ((1, 3, False), (2, 5, True), (4, 1000, True)):
-        engine = CountingEngine(
+        engine = ScheduleChecker(
             plan(4, 8, 2, "ticketed", chunk), order=order, portions=portions, warps=warps
         )
         sizes = [(75, n), (16, 3), (1, 30), (130, n), (17, 8)]
@@ -223,7 +223,7 @@ def test_tiles_below_each_other(n: int, order: str) -> None:
     the host reads each bottom row before its line of the ring is written again."""
     rows = [32, 16, 48, 16, 16, 32, 9]
     for warps, chunk, portions in ((1, 3, False), (2, 5, True), (1, 1000, True)):
-        engine = CountingEngine(
+        engine = ScheduleChecker(
             plan(2, 8, 2, "ticketed", chunk), order=order, portions=portions, warps=warps
         )
         for places in (2, 3, 8):
@@ -263,7 +263,7 @@ def test_minimum_size() -> None:
 def test_last_row_is_tapped_where_it_is() -> None:
     for m in range(1, 30):
         grid = fit(m, 40, 2, 4, 2, "two-phase")
-        lane, r = grid.tap
+        lane, r = grid.last_row_outlet
         assert (grid.strips - 1) * grid.strip_rows + lane * grid.alpha + r + 1 == m
 
 
@@ -280,7 +280,7 @@ def test_a_broken_schedule_is_noticed(how: str, monkeypatch: pytest.MonkeyPatch)
     broken = BROKEN[how](list(Grid(80, 50, 3, 4, 2, "two-phase").launches()))
     monkeypatch.setattr(Grid, "launches", lambda grid: iter(broken))
     with pytest.raises(InternalError):
-        count(CountingEngine(plan(3, 4, 2, "two-phase")), 80, 50)
+        count(ScheduleChecker(plan(3, 4, 2, "two-phase")), 80, 50)
 
 
 def test_blocks_that_are_too_narrow_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,9 +290,9 @@ def test_blocks_that_are_too_narrow_are_noticed(monkeypatch: pytest.MonkeyPatch)
         "pysw_cl.engines.schedule_checker.fit",
         lambda m, n, B, T, alpha, form: Grid(m, n, B, T, alpha, form),
     )
-    check(count(CountingEngine(plan(3, 4, 2, "two-phase")), 80, 24))
+    check(count(ScheduleChecker(plan(3, 4, 2, "two-phase")), 80, 24))
     with pytest.raises(InternalError):
-        count(CountingEngine(plan(3, 4, 2, "two-phase")), 80, 11)
+        count(ScheduleChecker(plan(3, 4, 2, "two-phase")), 80, 11)
 
 
 def whatever(tile: ScheduleTile, w: StripSweep, j: int, start: int, count: bool) -> int:
@@ -306,7 +306,7 @@ def test_what_nobody_put_into_a_portion_is_noticed(monkeypatch: pytest.MonkeyPat
     word with the second.  (In a wide tile earlier blocks have overwritten that place.)"""
     monkeypatch.setattr(ScheduleTile, "entering", whatever)
     for n in (1, 2, 7):
-        engine = CountingEngine(plan(4, 8, 2, "ticketed", 1000), portions=True)
+        engine = ScheduleChecker(plan(4, 8, 2, "ticketed", 1000), portions=True)
         with pytest.raises(InternalError, match="has not put there"):
             count(engine, 75, n)
 
@@ -324,13 +324,13 @@ def test_a_strip_that_does_not_wait_is_noticed(
         return seen if seen is None or (strip > 0) == chained else seen + 1
 
     monkeypatch.setattr(TicketedLaunch, "far", further)
-    engine = CountingEngine(plan(4, 8, 2, "ticketed", 1), order="latest")
+    engine = ScheduleChecker(plan(4, 8, 2, "ticketed", 1), order="latest")
     with pytest.raises(InternalError):
         engine.chain([64, 64, 64], n, 8)
 
 
 def test_a_line_that_the_host_reads_too_late_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = CountingEngine(plan(2, 8, 2, "ticketed", 5))
+    engine = ScheduleChecker(plan(2, 8, 2, "ticketed", 5))
     engine.chain([32] * 6, 20, 2)
     begins, reads = Ticketed._may_begin, Ticketed._read
 
@@ -344,7 +344,7 @@ def test_a_line_that_the_host_reads_too_late_is_noticed(monkeypatch: pytest.Monk
         engine.chain([32] * 6, 20, 2)
 
 
-class Watched(CountingEngine):
+class Watched(ScheduleChecker):
     """A counting engine that checks that its tiles' corners and edges fit together."""
 
     def tile(self, job: TileJob) -> TileResult:
@@ -389,16 +389,16 @@ def test_sweep_of_many_tiles(form: str, shape: tuple[int, int]) -> None:
 def test_drivers_over_an_engine_that_only_counts(mode: str) -> None:
     """A score costs m n cells; a path computes little more than the grid cells it runs through."""
     m, n = 150, 170
-    engine = CountingEngine(plan(2, 4, 2, "two-phase"))
+    engine = ScheduleChecker(plan(2, 4, 2, "two-phase"))
     problem = Problem(view(m), view(n), SCORING, mode, FreeEnds())
     _, result = find_end(engine, problem, prune=False, shape=(64, 64))
     assert sum(result.cells.values()) == m * n
 
-    grid = SavedGrid.over(problem.edges, [*range(0, m, 32), m], [*range(0, n, 32), n])
+    grid = SweptGrid.over(problem.edges, [*range(0, m, 32), m], [*range(0, n, 32), n])
     end, result = find_end(engine, problem, edges=grid.saving(), prune=False)
     assert sum(result.cells.values()) == m * n
     end = type(end)(0, m, n)
-    path = walk_back(engine, problem, grid, end, traceback_tile_cells=2000)
+    path = trace_back(engine, problem, grid, end, traceback_tile_cells=2000)
     assert len(path.forward()) == (m if mode == "local" else n)
     assert sum(path.cells.values()) < m * n // 2
     for seen in engine.counts:

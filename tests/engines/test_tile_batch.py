@@ -20,12 +20,12 @@ import pysw_cl
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
 from pysw_cl.engines.wavefront.descriptors import TileWord
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
-from pysw_cl.engines.wavefront.tile_batch import SideBySide
+from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.engines.wavefront.tile_batch_layout import TileSet
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.plan import make_plan
-from pysw_cl.scoring.precision import NEG, REACH
+from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import ANYWHERE, Part
@@ -35,11 +35,11 @@ from pysw_cl.tiles.tile import Area, TileJob
 
 def tiles_of(
     lanes: str, query: NDArray[np.uint8], target: NDArray[np.uint8], scoring: Scoring, local: bool
-) -> SideBySide:
+) -> WavefrontTileBatch:
     runtime = get_runtime("auto")
     engine = WavefrontEngine(runtime, make_plan(runtime, plan_of(lanes)))
     floor = 0 if local else None
-    tiles = SideBySide(engine, View(query), View(target), scoring, floor, len(query))
+    tiles = WavefrontTileBatch(engine, View(query), View(target), scoring, floor, len(query))
     assert tiles.able
     return tiles
 
@@ -62,7 +62,7 @@ def random_sides(
         h, x = edge.h.copy(), edge.x.copy()
         if not local and rng.random() < 0.6:
             lost = slice(int(rng.integers(0, length)), int(rng.integers(0, length)))
-            h[lost] = x[lost] = NEG
+            h[lost] = x[lost] = UNREACHABLE
         edges.append(Edge(h, x))
     return 30, edges[0], edges[1]
 
@@ -96,9 +96,9 @@ class Whole:
             }:
                 h = int(self.full.h[at + row, before + column])
                 found = tiles.h_at(k, area.row + row, area.column + column)
-                assert found == h or max(found, h) < REACH
+                assert found == h or max(found, h) < UNREACHABLE_BELOW
         if real == m:
-            self.peaks(tiles, k, (m, n), kept)
+            self.entry_candidates(tiles, k, (m, n), kept)
 
     def same(self, tiles: TileSet, h_at: int, x_at: int, wanted: Edge) -> Edge:
         with Buffers(tiles.runtime) as buffers:
@@ -107,7 +107,7 @@ class Whole:
         np.testing.assert_array_equal(found.restored().x, wanted.restored().x)
         return found
 
-    def peaks(
+    def entry_candidates(
         self, tiles: TileSet, k: int, size: tuple[int, int], kept: dict[tuple[str, int], Edge]
     ) -> None:
         """The best cell of each piece of a kept line, and what it promises."""
@@ -121,9 +121,9 @@ class Whole:
                 ):
                     h = edge.h[first : first + step].astype(np.int64)
                     ahead = along - 1 - np.arange(len(h))
-                    gap = np.maximum(np.abs(across - ahead) - tiles.parts[k].apart, 0)
+                    gap = np.maximum(np.abs(across - ahead) - tiles.parts[k].offset, 0)
                     promise = h + tiles.match * np.minimum(across, ahead) - tiles.extend * gap
-                    most, place, there = tiles.peaks[k, left, a, b].tolist()
+                    most, place, there = tiles.entry_candidates[k, left, a, b].tolist()
                     assert most == promise.max() == promise[place] and there == h[place]
 
 
@@ -164,7 +164,7 @@ def test_a_set_of_tiles_is_what_the_reference_gives(lanes: str, local: bool) -> 
                 wholes.append(Whole(area, full_matrices(*codes, scoring, floor, edges)))
             steps = quantum * int(rng.integers(1, 3)), int(rng.integers(1, 300))
             given = [(corner, EdgeArray.of(top), EdgeArray.of(left)) for corner, top, left in sides]
-            given_parts = [Part(area, apart=int(rng.choice([0, 30, ANYWHERE]))) for area in areas]
+            given_parts = [Part(area, offset=int(rng.choice([0, 30, ANYWHERE]))) for area in areas]
             outer = tiles.begin(0, given_parts, given, steps)
             for k, whole in enumerate(wholes):
                 whole.check(outer, k, whole.area, m)
@@ -207,20 +207,20 @@ def test_walks_through_sets_of_tiles(lanes: str, local: bool) -> None:
                 for column in range(0, n, 70)
             ][::-1]
             job = TileJob(query, target, scoring, 0 if local else None, corner, top, left,
-                          directions=True)  # fmt: skip
-            directions = ReferenceEngine().tile(job).directions
+                          store_moves=True)  # fmt: skip
+            directions = ReferenceEngine().tile(job).moves
             assert directions is not None
             for start in ((m, n, 0), (m, n // 2, 2), (m // 2, n, 1), (m // 2, n // 2, 0)):
-                walk, entries = tiles.walk(tiles.moves(outer, parts), *start)()
-                wanted = directions.walk(*start)
-                assert walk.moves.tolist() == wanted.moves.tolist()
-                assert (walk.row, walk.column, walk.state, walk.ended) == (
+                trace, entries = tiles.trace(tiles.moves(outer, parts), *start)()
+                wanted = directions.trace(*start)
+                assert trace.moves.tolist() == wanted.moves.tolist()
+                assert (trace.row, trace.column, trace.state, trace.ended) == (
                     wanted.row, wanted.column, wanted.state, wanted.ended,
                 )  # fmt: skip
                 entered = [entry for entry in entries.tolist() if entry[3] >= 0]
                 assert entered[0][:2] == list(start[:2]) and entered[0][3] == 0
-                rows = start[0] - np.cumsum(np.append(0, walk.moves != 1))
-                columns = start[1] - np.cumsum(np.append(0, walk.moves != 2))
+                rows = start[0] - np.cumsum(np.append(0, trace.moves != 1))
+                columns = start[1] - np.cumsum(np.append(0, trace.moves != 2))
                 for part, (row, column, state, made) in zip(parts, entries.tolist(), strict=True):
                     inside = (rows > part.area.row) & (rows <= part.area.row_end)
                     inside &= (columns > part.area.column) & (columns <= part.area.column_end)
@@ -229,9 +229,9 @@ def test_walks_through_sets_of_tiles(lanes: str, local: bool) -> None:
                         continue
                     assert made == inside.argmax()
                     assert (row, column) == (rows[made], columns[made])
-                    if scoring.gap_open and 0 < made < len(walk.moves):
-                        again = directions.walk(row, column, state)
-                        assert again.moves.tolist() == walk.moves[made:].tolist()
+                    if scoring.gap_open and 0 < made < len(trace.moves):
+                        again = directions.trace(row, column, state)
+                        assert again.moves.tolist() == trace.moves[made:].tolist()
 
 
 def kept_edge(lost: bool, length: int = 50) -> tuple[DeviceEdge, Edge]:
@@ -240,8 +240,8 @@ def kept_edge(lost: bool, length: int = 50) -> tuple[DeviceEdge, Edge]:
     cells = random_edge(rng, length, 7, False, 100)
     h, x = cells.h.copy(), cells.x.copy()
     if lost:
-        h[10:20] = NEG + np.arange(10)
-        x[10:20] = NEG - 3
+        h[10:20] = UNREACHABLE + np.arange(10)
+        x[10:20] = UNREACHABLE - 3
     buffer = np.concatenate([np.full(5, 9, np.int32), h, np.full(3, 9, np.int32), x])
 
     def read(buffer: Any, count: int, place: int) -> Ints:
@@ -273,7 +273,7 @@ def test_an_array_of_an_edge_that_was_kept_elsewhere() -> None:
     array.write(20, Edge(np.full(3, 77, np.int32), np.full(3, 70, np.int32)))
     assert array.kept is None  # it is an array from now on
     assert array.read(19, 24).h.tolist() == [wanted.h[19], 77, 77, 77, wanted.h[23]]
-    assert array.x[20:23].tolist() == [70] * 3 and array.x[10] == NEG
+    assert array.x[20:23].tolist() == [70] * 3 and array.x[10] == UNREACHABLE
     array.take(wanted)
     assert array.read(0, 50).h is not None and array.h[20] == wanted.h[20]
     with pytest.raises(pysw_cl.errors.InternalError):

@@ -14,19 +14,19 @@ from helpers import match_scoring, mutated, random_codes
 from numpy.typing import NDArray
 from test_device_traceback import GROUPS, engine_of, job_of, same_walk
 
-from pysw_cl.engines.reference import ReferenceDirections, fill
-from pysw_cl.engines.wavefront.device_traceback import DeviceDirections, TiledMoves
+from pysw_cl.engines.reference import ReferenceMoves, fill
+from pysw_cl.engines.wavefront.device_traceback import DeviceMoves, TiledMoves
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.edges import Edge
-from pysw_cl.tiles.tile import TileJob, Walk
+from pysw_cl.tiles.tile import TileJob, Traced
 
 #: Lanes, T and alpha: few lanes, more rows than a word of moves holds, lanes in lock step.
 SHAPES = [("vector32", 4, 2), ("vector32", 8, 9), ("warp32", 0, 4), ("warp32", 0, 8)]
 #: Groups with windows as large as they are on GPUs, and one work-item.
-LARGE = [{"TRACEBACK_GROUP_SIZE": walkers} for walkers in (1, 32, 64, 256)]
+LARGE = [{"TRACEBACK_GROUP_SIZE": strip_groups} for strip_groups in (1, 32, 64, 256)]
 
 Start = tuple[int, int, int]
 Rows = list[list[int]]
@@ -51,13 +51,13 @@ class Cut:
     engine: WavefrontEngine
     job: TileJob
     dirs: Any
-    whole: ReferenceDirections
+    whole: ReferenceMoves
     tiles: Rows  # row, column, rows, columns, place
     usual: dict[str, int]
 
-    def walk(
+    def trace(
         self, group: dict[str, int], tiles: Rows, start: Start, shift: int
-    ) -> tuple[Walk, int]:
+    ) -> tuple[Traced, int]:
         """On the device, with the tiles' frame moved by ``shift`` rows and columns."""
         table = np.array(tiles, np.int64).reshape(-1, 5)
         table[:, :2] += shift
@@ -67,8 +67,8 @@ class Cut:
         linear = self.job.scoring.gap_open == 0
         most = row + column
         moves = TiledMoves(self.engine.runtime, defines, self.dirs, table, linear)
-        walk, tile, _ = moves.walk(place, most)
-        return replace(walk, row=walk.row - shift, column=walk.column - shift), tile
+        trace, tile, _ = moves.trace(place, most)
+        return replace(trace, row=trace.row - shift, column=trace.column - shift), tile
 
 
 def rectangle(job: TileJob, full: Any, row: int, column: int, rows: int, columns: int) -> TileJob:
@@ -98,26 +98,26 @@ def cut_of(engine: WavefrontEngine, job: TileJob, places: Rows, buffers: Buffers
     dirs = buffers.empty(begins[-1])
     tiles, usual = [], {}
     for place, size, begin in zip(places, sizes, begins, strict=False):
-        kept = engine.tile(rectangle(job, full, *place)).directions
-        assert isinstance(kept, DeviceDirections)
+        kept = engine.tile(rectangle(job, full, *place)).moves
+        assert isinstance(kept, DeviceMoves)
         usual = kept._defines
         queue = engine.runtime.queue
         cl.enqueue_copy(queue, dirs, kept._dirs, byte_count=size, dst_offset=begin).wait()
         kept.release()
         tiles.append([*place, begin // 4])
-    return Cut(engine, job, dirs, ReferenceDirections(full), tiles, usual)
+    return Cut(engine, job, dirs, ReferenceMoves(full), tiles, usual)
 
 
 def has(tile: list[int], row: int, column: int) -> bool:
     return 0 < row - tile[0] <= tile[2] and 0 < column - tile[1] <= tile[3]
 
 
-def expected(whole: ReferenceDirections, tiles: Rows, start: Start) -> tuple[Walk, int, set[int]]:
+def expected(whole: ReferenceMoves, tiles: Rows, start: Start) -> tuple[Traced, int, set[int]]:
     """What the walk over the whole matrix does as long as a tile has the cell: the walk, the tile,
     the tiles that it came to."""
     row, column, state = start
     linear, count = whole.matrices.gap_open == 0, len(tiles)
-    all_of_it = whole.walk(row, column, state)
+    all_of_it = whole.trace(row, column, state)
     index, made, visited = -1, 0, set()
     for made in range(len(all_of_it.moves) + 1):
         if index < 0 or not has(tiles[index], row, column):
@@ -132,7 +132,7 @@ def expected(whole: ReferenceDirections, tiles: Rows, start: Start) -> tuple[Wal
         state = int(all_of_it.moves[made])
         row, column = row - (state != 1), column - (state != 2)
     state = 0 if linear else state
-    return Walk(all_of_it.moves[:made], row, column, state, False), count, visited
+    return Traced(all_of_it.moves[:made], row, column, state, False), count, visited
 
 
 def grid(rng: np.random.Generator, m: int, n: int, pieces: int) -> Rows:
@@ -171,7 +171,7 @@ def check(cut: Cut, lists: list[Rows], start: Start, groups: list[dict[str, int]
     for tiles in lists:
         wanted, tile, _ = expected(cut.whole, tiles, start)
         for shift, group in enumerate(groups):
-            found, at = cut.walk(group, tiles, start, 100 * shift)
+            found, at = cut.trace(group, tiles, start, 100 * shift)
             same_walk(found, wanted)
             assert at == tile
 
@@ -222,7 +222,9 @@ def test_gaps_that_may_go_either_way() -> None:
     engine, rng = engine_of("vector32", 4, 2), np.random.default_rng(26)
     for local in (True, False):
         m, n = 120, 160
-        job = random_job(rng, m, n, match_scoring(3, -2, 0, 1), local, directions=True, right=False)
+        job = random_job(
+            rng, m, n, match_scoring(3, -2, 0, 1), local, store_moves=True, right=False
+        )
         target = rng.integers(0, 4, n).astype(np.uint8)
         job = replace(job, bottom=False, target=target)
         with Buffers(engine.runtime) as buffers:
@@ -239,14 +241,14 @@ def test_no_tile_has_the_start() -> None:
         cut = cut_of(engine, job, [[10, 10, 20, 20]], buffers)
         for group in in_groups(GROUPS):
             for start in [(10, 30, 0), (30, 10, 1), (0, 0, 2)]:
-                walk, tile = cut.walk(group, cut.tiles, start, 3)
+                trace, tile = cut.trace(group, cut.tiles, start, 3)
                 state = start[2] if job.scoring.gap_open else 0
-                assert (len(walk.moves), walk.row, walk.column, walk.state) == (
+                assert (len(trace.moves), trace.row, trace.column, trace.state) == (
                     0,
                     *start[:2],
                     state,
                 )
-                assert not walk.ended and tile == 1
+                assert not trace.ended and tile == 1
 
 
 def two_by_two(m: int, n: int) -> Rows:
@@ -278,7 +280,7 @@ def test_long_paths_through_large_windows(lanes: str, T: int, alpha: int, local:
     ]
     for scoring, query, target in cases:
         m, n = len(query), len(target)
-        job = random_job(rng, m, n, scoring, local, directions=True, right=False)
+        job = random_job(rng, m, n, scoring, local, store_moves=True, right=False)
         job = replace(job, bottom=False, query=query, target=target)
         with Buffers(engine.runtime) as buffers:
             cut = cut_of(engine, job, two_by_two(m, n), buffers)
@@ -294,15 +296,15 @@ def test_many_tiles_with_equal_letters() -> None:
     scoring = match_scoring(2, -3, 5, 1)
     rng, side, count = np.random.default_rng(24), 60, 50
     letters = random_codes(rng, side, 4)
-    job = random_job(rng, side, side, scoring, False, directions=True, right=False)
+    job = random_job(rng, side, side, scoring, False, store_moves=True, right=False)
     job = replace(job, bottom=False, query=letters, target=letters, corner=10_000)
     with Buffers(engine.runtime) as buffers:
         cut = cut_of(engine, job, [[0, 0, side, side]], buffers)
         tiles = [[k * side, k * side, side, side, 0] for k in range(count)][::-1]
         for group in in_groups([*LARGE[:2], {"TRACEBACK_GROUP_SIZE": 16, "WINDOW_WORDS": 99}]):
-            walk, tile = cut.walk(group, tiles, (side * count, side * count, 0), 5)
-            assert walk.moves.tolist() == [0] * (side * count)
-            assert (walk.row, walk.column, walk.state, walk.ended) == (0, 0, 0, False)
+            trace, tile = cut.trace(group, tiles, (side * count, side * count, 0), 5)
+            assert trace.moves.tolist() == [0] * (side * count)
+            assert (trace.row, trace.column, trace.state, trace.ended) == (0, 0, 0, False)
             assert tile == count
 
 
@@ -320,16 +322,16 @@ def test_windows_follow_each_other(lanes: str, T: int, alpha: int) -> None:
         target = np.repeat(other, copies).astype(np.uint8)
         n = len(target)
         job = random_job(
-            rng, size, n, match_scoring(2, -3, 4, 1), True, directions=True, right=False
+            rng, size, n, match_scoring(2, -3, 4, 1), True, store_moves=True, right=False
         )
         job = replace(job, bottom=False, query=letters, target=target)
-        kept_moves = engine.tile(job).directions
-        assert isinstance(kept_moves, DeviceDirections)
-        usual, walks = kept_moves._defines, []
+        kept_moves = engine.tile(job).moves
+        assert isinstance(kept_moves, DeviceMoves)
+        usual, traces = kept_moves._defines, []
         for group in in_groups(LARGE):
             kept_moves._defines = {**usual, **group}
-            walks.append(kept_moves.walk(size, n, 0))
-            same_walk(walks[-1], walks[0])
-        assert len(walks[0].moves) > 0.98 * size
-        assert change or not walks[0].moves[: size - 100].any()
+            traces.append(kept_moves.trace(size, n, 0))
+            same_walk(traces[-1], traces[0])
+        assert len(traces[0].moves) > 0.98 * size
+        assert change or not traces[0].moves[: size - 100].any()
         kept_moves.release()

@@ -12,7 +12,7 @@ from helpers import LETTERS, decode, make_scoring, match_scoring, mutated
 from widths import DNA, REFERENCE, SMALL, by_width, check_tile, engine_of, ladder, made_job
 
 import pysw_cl
-from pysw_cl.scoring.precision import NEG, REACH, Bounds
+from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW, Bounds
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.edges import Edge
 from pysw_cl.tiles.tile import Hit
@@ -285,7 +285,9 @@ def test_best_cells_without_a_floor(base: int, count: int) -> None:
 # --- a portion that needs 32 bits, and those around it -------------------------------------------
 
 
-@pytest.mark.parametrize("high", [NEG, REACH - 1, REACH, -70000, 70000, 10**8])
+@pytest.mark.parametrize(
+    "high", [UNREACHABLE, UNREACHABLE_BELOW - 1, UNREACHABLE_BELOW, -70000, 70000, 10**8]
+)
 @pytest.mark.parametrize("plan", [{}, {"T": 16, "alpha": 3, "chunk": 5}])
 def test_edges_that_jump(high: int, plan: dict[str, Any]) -> None:
     """Portions in 32 bits before, between and after narrow ones, lanes entering and leaving."""

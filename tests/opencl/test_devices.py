@@ -356,7 +356,7 @@ SPECS = [
 ] + [(TRACE, {"T": 2, "R": 2}), (PACK, {}), (UNPACK, {})]
 SPECS += [
     (
-        kernel_spec(form, lanes, "match", blocked=True),
+        kernel_spec(form, lanes, "match", forbidden=True),
         {**defines, "FORBIDDEN_PAIRS": 1, "T": 4, "R": 2},
     )
     for form, defines in (("ticketed", {"TICKETED": 1}), ("two-phase", {"TICKETED": 0}))

@@ -41,7 +41,7 @@ def random_path(rng: np.random.Generator, minus: bool) -> tuple[Frame, np.ndarra
     return frame, moves, Hit(0, m + 4, n + 5)
 
 
-def walked(
+def traced(
     reader: PathReader, moves: np.ndarray, end: Hit, cuts: list[int]
 ) -> tuple[Path, FoundPath]:
     """A path that the reader looked at after each part of it, and what was found in the end."""
@@ -50,7 +50,7 @@ def walked(
         path.moves.append(part)
         path.row -= int((part != 1).sum())
         path.column -= int((part != 2).sum())
-        reader.look(end, path)
+        reader.read_meanwhile(end, path)
     return path, reader.found(end, path)
 
 
@@ -64,7 +64,7 @@ def test_parts_of_a_path_are_the_whole_path(minus: bool, scoring: Scoring) -> No
     for _ in range(60):
         frame, moves, end = random_path(rng, minus)
         cuts = sorted(rng.integers(0, len(moves) + 1, int(rng.integers(0, 8))).tolist())
-        path, found = walked(PathReader(frame, scoring), moves, end, cuts)
+        path, found = traced(PathReader(frame, scoring), moves, end, cuts)
         assert (found.row, found.column) == (path.row, path.column) == (4, 5)
         query, target = (
             view.read(0, len(view)) for view in frame.region(4, end.row, 5, end.column)
@@ -90,12 +90,12 @@ def test_parts_of_a_path_are_the_whole_path(minus: bool, scoring: Scoring) -> No
 @pytest.mark.usefixtures("small_pieces")
 def test_a_path_that_was_begun_by_another_run() -> None:
     frame, moves, end = random_path(np.random.default_rng(8), False)
-    _, whole = walked(PathReader(frame, make_scoring()), moves, end, [])
+    _, whole = traced(PathReader(frame, make_scoring()), moves, end, [])
     for cut in (0, 100, len(moves)):
         rest = moves[cut:]
         path = Path(4 + int((rest != 1).sum()), 5 + int((rest != 2).sum()), [moves[:cut]])
         reader = PathReader(frame, make_scoring())
-        reader.look(end, path)
+        reader.read_meanwhile(end, path)
         path.moves.append(rest)
         path.row, path.column = 4, 5
         found = reader.found(end, path)
@@ -112,25 +112,25 @@ def test_a_path_that_is_not_where_its_moves_lead() -> None:
         ((80, 85), "consumes 50 x 50 letters of a region of 0 x 0"),
     ):
         path = Path(*place, [moves])
-        for read in (PathReader.look, PathReader.found):
+        for read in (PathReader.read_meanwhile, PathReader.found):
             with pytest.raises(InternalError, match=words):
                 read(PathReader(frame, make_scoring()), end, path)
     long = Path(0, 5, [np.zeros(81, np.uint8)])  # it leaves the matrix
     with pytest.raises(InternalError, match="consumes 81 x 81 letters of a region of 80 x 80"):
-        PathReader(frame, make_scoring()).look(end, long)
+        PathReader(frame, make_scoring()).read_meanwhile(end, long)
     with pytest.raises(InternalError, match="a path has a move 3"):
-        PathReader(frame, make_scoring()).look(end, Path(30, 35, [moves + np.uint8(3)]))
+        PathReader(frame, make_scoring()).read_meanwhile(end, Path(30, 35, [moves + np.uint8(3)]))
 
 
 @pytest.mark.usefixtures("small_pieces")
 def test_no_more_is_read_than_there_is_time_for() -> None:
     frame, moves, end = random_path(np.random.default_rng(8), False)
-    _, whole = walked(PathReader(frame, make_scoring()), moves, end, [])
+    _, whole = traced(PathReader(frame, make_scoring()), moves, end, [])
     half = moves[: len(moves) // 2]
     path = Path(end.row - int((half != 1).sum()), end.column - int((half != 2).sum()), [half])
     reader, times = PathReader(frame, make_scoring()), iter([True, True, False, False])
     for pieces in (2, 2):
-        reader.look(end, path, lambda: next(times))
+        reader.read_meanwhile(end, path, lambda: next(times))
         assert len(reader._pieces) == pieces and reader._waiting
     path.moves.append(moves[len(half) :])
     path.row, path.column = 4, 5
@@ -195,25 +195,25 @@ def test_beside_the_walk(lanes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     constants(monkeypatch, most_tiles=2, side=300)
     monkeypatch.setattr(tile_batch, "running", lambda runtime, event: True)
     looks: list[int] = []
-    look = PathReader.look
+    read_meanwhile = PathReader.read_meanwhile
 
     def counted(self: PathReader, *args: Any) -> None:
-        look(self, *args)
+        read_meanwhile(self, *args)
         assert not self._waiting
         looks.append(self._taken)
 
-    monkeypatch.setattr(PathReader, "look", counted)
+    monkeypatch.setattr(PathReader, "read_meanwhile", counted)
     a, b = pairs("similar", np.random.default_rng(2), 4000)
     found = pysw_cl.align(a, b, plan=plan)
-    assert seen.walked > 4
-    assert max(looks) >= seen.walked - 2
+    assert seen.traced > 4
+    assert max(looks) >= seen.traced - 2
     assert found.rescore() == found.score
 
     def failed(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(PathReader, "look", failed)
+    monkeypatch.setattr(PathReader, "read_meanwhile", failed)
     with pytest.raises(KeyboardInterrupt):
         pysw_cl.align(a, b, plan=plan)
-    monkeypatch.setattr(PathReader, "look", look)
+    monkeypatch.setattr(PathReader, "read_meanwhile", read_meanwhile)
     assert pysw_cl.align(a, b, plan=plan).cigar == found.cigar

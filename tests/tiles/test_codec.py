@@ -85,7 +85,7 @@ def test_results_of_every_engine(name: str) -> None:
 def test_moves_stay_where_they_are() -> None:
     job = random_job(np.random.default_rng(2), 9, 8, match_scoring(2, -3, 3, 1), True)
     job = unpack_job(pack_job(job))
-    object.__setattr__(job, "directions", True)
+    object.__setattr__(job, "store_moves", True)
     with pytest.raises(InternalError, match="stay with the engine"):
         pack_result(make_engine("reference").tile(job))
 

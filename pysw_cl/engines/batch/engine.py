@@ -31,7 +31,7 @@ VECTOR_BITS = 512
 #: counted forward; or stored moves, which are walked, without or with a CIGAR.
 WANTS = {"score": 0, "ends": 1, "counts": 2, "walk": 1, "cigar": 1}
 #: Ints a pair that the kernels give.
-RESULTS, WALKED = 6, 6
+RESULTS, TRACED = 6, 6
 #: A query code and a target code that only padding has, with tables.
 QUERY_PAD, TARGET_PAD = MAX_LETTERS, 2 * MAX_LETTERS
 
@@ -40,7 +40,7 @@ _BATCH = (
     "most_m:int most_n:int gap_open:int gap_extend:int floor:int ends:int results places moves"
 )
 _SCORE = {"compare": "match:int mismatch:int", "profile": "matrix bad:int", "lookup": "matrix"}
-WALK = KernelSpec(
+TRACEBACK = KernelSpec(
     "batch_traceback",
     ("base.clh", "batch/base.clh", "batch/batch_traceback.cl"),
     tuple(
@@ -150,12 +150,12 @@ class Batch:
     """Results of a batch (after `Running.finish`), each array in the order of its pairs.
 
     ``found``: RESULTS x pairs (score, query end, target end, matches, columns, wrong letter);
-    with paths ``walked``: WALKED x pairs (query start, target start, matches, columns, first byte
+    with paths ``traced``: WALKED x pairs (query start, target start, matches, columns, first byte
     of the CIGAR, score added up); a CIGAR in ``cigars`` ends at ``cigar_at[k + 1]``."""
 
     running: Running
     found: Ints
-    walked: Ints | None = None
+    traced: Ints | None = None
     cigars: NDArray[np.uint8] | None = None
     cigar_at: Ints | None = None
 
@@ -186,7 +186,7 @@ class BatchEngine:
         self._memory: dict[str, Any] = {}
         self._text: NDArray[np.uint8] | None = None
         self._codes = self._shared.of(self.tables.codes)
-        self._walking: dict[str, Any] = {}
+        self._tracing: dict[str, Any] = {}
         self._matrices: dict[str, Any] = {}
         #: Bytes of memory in one piece.
         self.most_bytes = int(runtime.device.max_mem_alloc_size)
@@ -303,7 +303,7 @@ class BatchEngine:
                 **score_arguments,
             ).launch(workers, self._lanes.items)
             if moves:
-                return self._walk(buffers, shared, pairs, width, how == "cigar")
+                return self._trace(buffers, shared, pairs, width, how == "cigar")
             running = Running(self.runtime, buffers)
             return Batch(running, running.fetch(shared["results"], (RESULTS, count), np.int32))
         except BaseException:
@@ -313,14 +313,14 @@ class BatchEngine:
             held = sum(kept.bytes for kept in self._held.values())
             self.peak_bytes = max(self.peak_bytes, buffers.bytes + held)
 
-    def _walk(
+    def _trace(
         self, buffers: Buffers, shared: dict[str, Any], pairs: Ints, width: int, text: bool
     ) -> Batch:
         """Walk the paths whose moves the batch stores."""
         scoring, count = self.scoring, len(pairs)
-        if not self._walking:
+        if not self._tracing:
             codes = np.concatenate([scoring.query_encoding, scoring.target_encoding])
-            self._walking = {
+            self._tracing = {
                 "codes": self._shared.of(np.where(codes == NO_CODE, 0, codes).astype(np.uint8)),
                 "same": self._shared.of(np.concatenate(scoring.match_tables())),
                 "matrix": self._shared.of(scoring.matrix),
@@ -330,21 +330,21 @@ class BatchEngine:
         if text:
             np.cumsum(2 * (pairs[:, 1] + pairs[:, 3]), out=cigar_at[1:])
         cigars = self._kept("cigars", int(cigar_at[-1]))
-        walked = self._kept("walked", 4 * WALKED * count)
+        traced = self._kept("walked", 4 * TRACED * count)
         defines = {
             "LOCAL": int(self.local),
             "R": COLUMNS,
             "WIDTH": width,
             "WRITE_CIGARS": int(text),
         }
-        kernel = BoundKernel(self.runtime, WALK, defines).bind(**shared, **self._walking)
-        kernel.bind(cigar_at=buffers.of(cigar_at), cigars=cigars, traced=walked)
+        kernel = BoundKernel(self.runtime, TRACEBACK, defines).bind(**shared, **self._tracing)
+        kernel.bind(cigar_at=buffers.of(cigar_at), cigars=cigars, traced=traced)
         kernel.bind(lanes=self.pairs_a_group(width))
         group, most = self._lanes.items, self._lanes.path_groups * self.workers
         kernel.launch(min(-(-count // group), most), group)
         running = Running(self.runtime, buffers)
         results = running.fetch(shared["results"], (RESULTS, count), np.int32)
-        found = running.fetch(walked, (WALKED, count), np.int32)
+        found = running.fetch(traced, (TRACED, count), np.int32)
         if not text:
             return Batch(running, results, found)
         letters = running.fetch(cigars, (int(cigar_at[-1]),), np.uint8)

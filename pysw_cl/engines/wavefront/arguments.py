@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...errors import InternalError
 from ...opencl.buffers import Buffers
 from ...opencl.program import BoundKernel
-from ...scoring.precision import NEG, Bounds
+from ...scoring.precision import UNREACHABLE, Bounds
 from ...scoring.scoring import Scoring
 from .descriptors import RECORD_WORDS, RecordWord
 
@@ -208,7 +208,7 @@ class TwoPhaseArguments:
 
 
 @dataclass(frozen=True)
-class BlockedArguments:
+class ForbiddenArguments:
     """What a launch is told beside where pairs are blocked (-D FORBIDDEN_PAIRS=1)."""
 
     #: (step, row of the strip) of each pair; where those of each strip begin.
@@ -260,10 +260,10 @@ def bind(kernel: BoundKernel, buffers: Buffers, *parts: Any, later: Sequence[typ
     kernel.bind(**values)
 
 
-def new_records(walkers: int) -> NDArray[np.int32]:
+def new_records(strip_groups: int) -> NDArray[np.int32]:
     """The records of groups that have done nothing yet."""
-    records = np.zeros((walkers, RECORD_WORDS), np.int32)
-    records[:, : RecordWord.COLUMNS8] = NEG
+    records = np.zeros((strip_groups, RECORD_WORDS), np.int32)
+    records[:, : RecordWord.COLUMNS8] = UNREACHABLE
     return records
 
 

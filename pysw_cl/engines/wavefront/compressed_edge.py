@@ -20,7 +20,7 @@ INT_MIN, RAW = -(1 << 31), -(1 << 31) + (1 << 27)
 #: Blocks that may be raw: this many, or one of so many if that is more.
 LEAST_RAW, BLOCKS_A_RAW = 64, 32
 #: Bytes of a cell, with room for raw blocks.
-PACKED_BYTES = 3.5
+CELL_BYTES = 3.5
 #: How far an H may be above the lowest of its block, and an X below its H.
 MOST_RISE, MOST_GAP = 65535, 255
 #: Work-items of a group.
@@ -55,7 +55,7 @@ def holds(scoring: Scoring) -> bool:
     return rise <= MOST_RISE and scoring.gap_open <= MOST_GAP
 
 
-class PackedEdge(Source):
+class CompressedEdge(Source):
     """A run of edge cells on the device, 3.25 bytes a cell instead of 8, and a quarter of a byte
     for those that are stored as they are: blocks of 16 cells whose H are more than 65,535 apart, or
     an X more than 255 below its H.  What is read is what was taken, to the last bit.
@@ -76,7 +76,7 @@ class PackedEdge(Source):
         self._shorts = HEAD + -(-self._blocks // 4) * 4  # where the 16 bits of H begin
         words = self._shorts + 3 * self._blocks * CELLS // 4 + 2 * self._room * CELLS
         self.bytes = 4 * words
-        self.buffer = Buffers(runtime).apart(self.bytes)
+        self.buffer = Buffers(runtime).offset(self.bytes)
         self._done = 0  # cells that were taken
         self._tail: Edge | None = None  # cells of a block that the host has not filled yet
         self._last: tuple[Any, Any] | None = None  # the last take's queue and event

@@ -35,7 +35,7 @@ class TileWord(IntEnum):
     #: Where its letters begin in the target as narrow lanes read it.
     LETTERS = 11
     #: Rows and columns at most from its last corner to where a path leaves it.
-    APART = 12
+    OFFSET = 12
 
 
 class SourceWord(IntEnum):

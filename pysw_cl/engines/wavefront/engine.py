@@ -12,7 +12,7 @@ from math import lcm
 from weakref import WeakSet
 
 from ...errors import DeviceError, PlanError
-from ...opencl.buffers import Buffers, Room
+from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime
 from ...planning.geometry import fit
 from ...planning.lane_sets import LANE_SETS
@@ -30,12 +30,12 @@ from ...tiles.edges import DeviceEdge
 from ...tiles.tile import TileJob, TileResult
 from ...tiles.tile_split import by_parts
 from ..reference import ReferenceEngine
-from .chain import Chain
-from .compressed_edge import PACKED_BYTES, PackedEdge, holds
-from .device_traceback import DeviceDirections
+from .compressed_edge import CELL_BYTES, CompressedEdge, holds
+from .device_traceback import DeviceMoves
 from .kernel import planned
+from .pipeline import RunningPipeline
 from .tile import TileRun, moves_bytes, warps_of
-from .tile_batch import SideBySide
+from .tile_batch import WavefrontTileBatch
 
 
 class WavefrontEngine(Engine):
@@ -48,8 +48,8 @@ class WavefrontEngine(Engine):
         self.plan = plan
         self.row_quantum = plan.T * plan.alpha
         self.peak_bytes, self.captures_inside = 0, plan.form == "ticketed"
-        self._room = Room()
-        self.compressed_edges: WeakSet[PackedEdge] = WeakSet()
+        self._room = RetainedBuffers()
+        self.compressed_edges: WeakSet[CompressedEdge] = WeakSet()
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`."""
@@ -89,14 +89,14 @@ class WavefrontEngine(Engine):
             run = TileRun(self.runtime, self.plan, job, buffers, capacity)
             run.run()
             result, found = run.result()
-            self.took(buffers.bytes)
+            self.note_memory(buffers.bytes)
         inner = (*result.rows.values(), *result.columns.values())
         self._room.edges.update(edge for edge in inner if isinstance(edge, DeviceEdge))
-        if job.directions:
-            result = replace(result, directions=DeviceDirections(run, self._room))
+        if job.store_moves:
+            result = replace(result, moves=DeviceMoves(run, self._room))
         return result, found
 
-    def took(self, size: int) -> None:
+    def note_memory(self, size: int) -> None:
         """Count memory that a job takes, beside the edges that stayed on the device before it."""
         self.peak_bytes = max(self.peak_bytes, size + self.edge_bytes)
 
@@ -127,7 +127,7 @@ class WavefrontEngine(Engine):
         """Rows of a strip of a tile of this size: inner rows at multiples cost nothing, and lanes
         that take over where narrow ones cannot do the tile have strips that end there, too."""
         plan = self.plan.for_size(rows, columns)
-        if plan is None or plan.fixed or not self.captures_inside:
+        if plan is None or plan.alpha_fixed or not self.captures_inside:
             return self.row_quantum
         wide = plan.without_narrow()
         every = (plan.T * alpha for alpha in range(plan.alpha, 1, -1))
@@ -186,12 +186,12 @@ class WavefrontPipeline:
         quantum = plan.T * plan.alpha * warps_of(engine.runtime, plan, plan.B)
         wide = engine.plan.without_narrow()  # whose strips are to end there, too
         quantum = lcm(quantum, wide.T * wide.alpha)
-        return max(1, plan.busy_rows // tuning.depth // quantum) * quantum, quantum
+        return max(1, plan.device_rows // tuning.depth // quantum) * quantum, quantum
 
     def start(self, job: TileJob, rows_below: int) -> TilePipeline | None:
         """See :class:`pysw_cl.tiles.contract.Pipeline`."""
         engine = self.engine
-        return Chain.of(engine.runtime, engine.plan, job, rows_below, engine.took)
+        return RunningPipeline.of(engine.runtime, engine.plan, job, rows_below, engine.note_memory)
 
 
 @dataclass(frozen=True)
@@ -202,11 +202,11 @@ class WavefrontTileBatches:
 
     def start(
         self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
-    ) -> SideBySide | None:
+    ) -> WavefrontTileBatch | None:
         """See :class:`pysw_cl.tiles.contract.TileBatches`."""
         if LANE_SETS[self.engine.plan.lanes].narrow is None:
             return None
-        tiles = SideBySide(self.engine, query, target, scoring, floor, rows)
+        tiles = WavefrontTileBatch(self.engine, query, target, scoring, floor, rows)
         return tiles if tiles.able else None
 
 
@@ -215,18 +215,18 @@ class WavefrontEdgeCompression:
     """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
 
     engine: WavefrontEngine
-    cell_bytes: float = PACKED_BYTES
+    cell_bytes: float = CELL_BYTES
 
     def fits(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
         """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
         return holds(scoring) and self.engine.in_memory(rows, columns, lines, lines)
 
-    def compressed(self, cells: DeviceEdge) -> PackedEdge | None:
+    def compressed(self, cells: DeviceEdge) -> CompressedEdge | None:
         """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
         with suppress(DeviceError):  # no memory: it stays as it is
-            edge = PackedEdge(self.engine.runtime, len(cells), cells.lost)
+            edge = CompressedEdge(self.engine.runtime, len(cells), cells.lost)
             self.engine.compressed_edges.add(edge)
-            self.engine.took(0)
+            self.engine.note_memory(0)
             edge.take(0, cells.buffer, cells.h_place, cells.x_place, len(cells))
             return edge if edge.ok else None
         return None

@@ -21,7 +21,7 @@ from ...tiles.tile import TileJob
 from .arguments import (
     FORMS,
     SCORES,
-    BlockedArguments,
+    ForbiddenArguments,
     FourArguments,
     ManyArguments,
     MatchArguments,
@@ -44,12 +44,12 @@ def kernel_spec(
     lanes: str,
     score: str,
     widths: tuple[int, ...] | None = None,
-    blocked: bool = False,
+    forbidden: bool = False,
     many: bool = False,
 ) -> KernelSpec:
     """The wavefront kernel of a form ("ticketed", "two-phase"), lane set and score file, with the
-    narrow lanes of all the set's widths or some; ``blocked``, ``many``: as -D FORBIDDEN_PAIRS=1 and
-    -D MULTI_TILE=1 build it."""
+    narrow lanes of all the set's widths or some; ``forbidden``, ``many``: as -D FORBIDDEN_PAIRS=1
+    and -D MULTI_TILE=1 build it."""
     lane_set = LANE_SETS[lanes]
     widths = lane_set.widths if widths is None else widths
     at_width = (f"score/{score}.clh", "recurrence.clh")
@@ -70,7 +70,7 @@ def kernel_spec(
     files += [*(TILE_MACROS if many else ()), "WIDTH=32"]
     files += ["wavefront/width_dispatch.clh", "wavefront/wavefront.cl"]
     parts: list[type] = [TileArguments, FORMS[form], SCORES[score]]
-    parts += [*([BlockedArguments] if blocked else ()), *([ManyArguments] if many else ())]
+    parts += [*([ForbiddenArguments] if forbidden else ()), *([ManyArguments] if many else ())]
     return KernelSpec(_NAME[form], tuple(files), names(*parts))
 
 
@@ -92,7 +92,7 @@ class Program:
     best: int
     #: Are moves kept; are pairs blocked; may blocks be pruned?
     moves: bool
-    blocked: bool
+    forbidden: bool
     prunes: bool
     #: Do narrow numbers rise by the extension a row and a column?
     skewed: bool
@@ -115,7 +115,7 @@ class Program:
             "LOCAL": int(self.local),
             "BEST": self.best,
             "STORE_MOVES": int(self.moves),
-            "FORBIDDEN_PAIRS": int(self.blocked),
+            "FORBIDDEN_PAIRS": int(self.forbidden),
             "TICKETED": int(self.form == "ticketed"),
             "UNROLL": traits.unroll if lanes.unroll is None else lanes.unroll,
             "MULTI_TILE": int(self.many),
@@ -131,20 +131,20 @@ class Program:
 
     def kernel(self, runtime: Runtime) -> BoundKernel:
         """Its kernel."""
-        parts = self.form, self.plan.lanes, self.score, self.widths, self.blocked, self.many
+        parts = self.form, self.plan.lanes, self.score, self.widths, self.forbidden, self.many
         return BoundKernel(runtime, kernel_spec(*parts), self.defines(runtime.traits))
 
 
-def state_bytes(plan: Plan, T: int, alpha: int, walkers: int) -> int:
-    """Memory for the lanes of strips that ``walkers`` groups have between two blocks, and, where
-    narrow lanes walk them, for those of a block that is walked again for inner columns."""
+def state_bytes(plan: Plan, T: int, alpha: int, strip_groups: int) -> int:
+    """Memory for the lanes of strips that ``strip_groups`` groups have between two blocks, and,
+    where narrow lanes walk them, for those of a block that is walked again for inner columns."""
     owed = 2 * alpha + 4 - -8 // T if plan.lane_set.narrow else 0
-    return 4 * walkers * (4 * alpha + 6 + owed) * T
+    return 4 * strip_groups * (4 * alpha + 6 + owed) * T
 
 
-def stage_bytes(chunk: int, walkers: int) -> int:
-    """Memory for the columns of a block that ``walkers`` groups have at hand."""
-    return 8 * walkers * chunk
+def stage_bytes(chunk: int, strip_groups: int) -> int:
+    """Memory for the columns of a block that ``strip_groups`` groups have at hand."""
+    return 8 * strip_groups * chunk
 
 
 def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
@@ -156,7 +156,7 @@ def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
     if plan.lane_set.instead is None:
         return plan.for_size(*job.size, job.rows), score
     narrow = narrow_score(plan, scoring, job.target, permute)
-    if narrow is not None and not job.directions and job.blocked is None:
+    if narrow is not None and not job.store_moves and job.forbidden is None:
         return plan.for_size(*job.size, job.rows), narrow
     return plan.without_narrow().for_size(*job.size, job.rows), score
 

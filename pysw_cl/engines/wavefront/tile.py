@@ -15,12 +15,12 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
 from ...planning.geometry import Grid, fit
 from ...planning.plan import Plan
-from ...scoring.precision import REACH, Bounds, worst
+from ...scoring.precision import UNREACHABLE_BELOW, Bounds, worst
 from ...tiles.edges import DeviceEdge, Edge
 from ...tiles.tile import Hit, TileJob, TileResult
 from .arguments import (
     MOST,
-    BlockedArguments,
+    ForbiddenArguments,
     Scores,
     TicketedArguments,
     TileArguments,
@@ -37,7 +37,7 @@ from .tile_memory import Memory, left_of, letters_of, scratch_of
 @dataclass(frozen=True)
 class Link:
     """A tile's place in a chain of tiles below each other
-    (:mod:`pysw_cl.engines.wavefront.chain`): the ``plan`` of all, the ``bus`` and the best score
+    (:mod:`pysw_cl.engines.wavefront.pipeline`): the ``plan`` of all, the ``bus`` and the best score
     ``known`` that they share, a ``ticket`` that no other has, the tile ``above``, which may still
     be computed (None: the tile's top is given), and the target's letters, which the first one
     ``kept`` in memory ``held`` by the chain.
@@ -85,12 +85,12 @@ class TileRun:
         self.link = link
         self.program, self.grid = _shaped(runtime, plan, job, capacity, link)
         warps = self.program.warps
-        self.walkers = -(-self.grid.B // warps) * warps
-        lowest = REACH if job.floor is None else 1
+        self.strip_groups = -(-self.grid.B // warps) * warps
+        lowest = UNREACHABLE_BELOW if job.floor is None else 1
         self.threshold = lowest
         if job.threshold is not None:
             self.threshold = max(lowest, min(job.threshold, MOST))
-        self.memory = Memory.of(job, self.grid, self.walkers, capacity, buffers, link)
+        self.memory = Memory.of(job, self.grid, self.strip_groups, capacity, buffers, link)
         ticketed = self.program.form == "ticketed"
         self.ticketed = self._ticketed_arguments() if ticketed else None
         self.kernel = self._bound()
@@ -101,9 +101,9 @@ class TileRun:
         job, buffers, program = self.job, self.buffers, self.program
         scores = scores_of(job.scoring, program.score, program.skewed, buffers)
         parts: list[Any] = [self._arguments(scores), scores.arguments]
-        if job.blocked is not None:
-            pairs, places = map(buffers.of, self.grid.blocked_steps(job.blocked))
-            parts.append(BlockedArguments(pairs, places, worst(job.scoring)))
+        if job.forbidden is not None:
+            pairs, places = map(buffers.of, self.grid.forbidden_steps(job.forbidden))
+            parts.append(ForbiddenArguments(pairs, places, worst(job.scoring)))
         if self.ticketed is not None:
             parts.append(self.ticketed)
         kernel = program.kernel(self.runtime)
@@ -115,13 +115,15 @@ class TileRun:
         plan, memory = self.program.plan, self.memory
         chunk = min(plan.chunk, grid.n + grid.T)
         left_h, left_x = left_of(job, grid, buffers)
-        tap_lane, tap_r = grid.tap if job.bottom else (grid.T - 1, grid.alpha - 1)
+        outlet_lane, outlet_row = (
+            grid.last_row_outlet if job.bottom else (grid.T - 1, grid.alpha - 1)
+        )
         rows_after, columns_after = job.after or (0, 0)
         known = buffers.of(np.array([self.threshold], np.int32)) if link is None else link.known
         return TileArguments.of(
             letters_of(job, grid, plan, scores, buffers, link),
             scores,
-            scratch_of(plan, grid, chunk, self.walkers, scores, buffers),
+            scratch_of(plan, grid, chunk, self.strip_groups, scores, buffers),
             left_h=left_h,
             left_x=left_x,
             right_h=memory.right[0],
@@ -131,8 +133,8 @@ class TileRun:
             n=grid.n,
             stride=memory.stride,
             strips=grid.strips,
-            outlet_lane=tap_lane,
-            outlet_row=tap_r,
+            outlet_lane=outlet_lane,
+            outlet_row=outlet_row,
             right=int(job.right),
             chunk=chunk,
             rows_after=min(rows_after, MOST),
@@ -150,7 +152,7 @@ class TileRun:
     def _ticketed_arguments(self) -> TicketedArguments:
         grid, buffers, link = self.grid, self.buffers, self.link
         dirs = None
-        if self.job.directions:
+        if self.job.store_moves:
             dirs = buffers.lasting(int(moves_bytes(grid.m, grid.n, grid.T, grid.alpha)))
         ticket = link.ticket if link else buffers.of(np.zeros(1, np.int32))
         progress = buffers.of(new_progress(grid.strips, grid.T))
@@ -181,7 +183,7 @@ class TileRun:
         if self.ticketed is None:
             self._two_phase()
             return
-        groups = self.walkers // self.program.warps
+        groups = self.strip_groups // self.program.warps
         self.event = self.kernel.launch(groups, self.program.group)
         self.launches = 1
 
@@ -210,7 +212,7 @@ class TileRun:
             bottom = Edge(bottom.h, np.clip(bottom.x, least, bottom.h))
         best: tuple[Hit, ...] = ()
         top, found = None, 0
-        records = read(memory.record, RECORD_WORDS * self.walkers).reshape(-1, RECORD_WORDS)
+        records = read(memory.record, RECORD_WORDS * self.strip_groups).reshape(-1, RECORD_WORDS)
         if job.best:
             best = tuple(sorted(self._hits(records))[:1])
             top = int(records[:, RecordWord.TOP].max())
@@ -257,9 +259,9 @@ class TileRun:
         """The tile's cells by lane set and width, and the pruned ones as "pruned", as the groups
         counted columns of strips."""
         total, family = self.grid.m * self.grid.n, self.program.plan.lane_set.family
-        walked = counted(records)
-        cells = [total * columns // sum(walked) for columns in walked]
-        cells[walked.index(max(walked))] += total - sum(cells)
+        traced = counted(records)
+        cells = [total * columns // sum(traced) for columns in traced]
+        cells[traced.index(max(traced))] += total - sum(cells)
         names = [*(f"wavefront/{family}/{w}" for w in (8, 16, 32)), "pruned"]
         return {name: count for name, count in zip(names, cells, strict=True) if count}
 
@@ -274,9 +276,9 @@ def _shaped(
         fits = link.plan
     if fits is None:
         raise InternalError(f"no strips of {plan} end at the rows {job.rows}")
-    plan = plan.for_moves(m, n) if job.directions else fits
+    plan = plan.for_moves(m, n) if job.store_moves else fits
     form, B, local = plan.form, plan.B, job.floor is not None
-    if job.directions and form == "two-phase":
+    if job.store_moves and form == "two-phase":
         form, B = "ticketed", 1  # one group, which waits for no other
     grid = fit(m, n, B, plan.T, plan.alpha, form, runtime.traits.least_T)
     prunes = job.after is not None and not capacity and (job.best or not local)
@@ -288,8 +290,8 @@ def _shaped(
         widths=_widths(plan, job),
         local=local,
         best=2 if capacity else int(job.best),
-        moves=job.directions,
-        blocked=job.blocked is not None,
+        moves=job.store_moves,
+        forbidden=job.forbidden is not None,
         prunes=prunes and plan.lane_set.prunes,
         skewed=may_skew(plan, job.scoring),
         warps=warps_of(runtime, plan, B if link else grid.B) if form == "ticketed" else 1,

@@ -19,14 +19,14 @@ from ...scoring.scoring import Scoring
 from ...sequences.view import View
 from ...tiles.contract import Part
 from ...tiles.edges import EdgeArray, Source
-from ...tiles.tile import Walk
+from ...tiles.tile import Traced
 from .arguments import Letters, Scratch, counted
-from .compressed_edge import PackedEdge
+from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord, TracedWord
-from .device_traceback import TiledMoves, walk_defines
+from .device_traceback import TiledMoves, traceback_defines
 from .kernel import backwards, narrow_score, pads, stage_bytes, state_bytes, wide_score
 from .tile import moves_bytes
-from .tile_batch_launch import Scored, Tally, Work, launch_tiles, walkers_of
+from .tile_batch_launch import Scored, Tally, Work, launch_tiles, strip_groups_of
 from .tile_batch_layout import TILE_SET_FILES, TileSet
 
 Busy = Callable[[], bool]
@@ -62,7 +62,7 @@ class Owner(Protocol):
     def edge_bytes(self) -> int:
         """Memory of edges on the device."""
 
-    def took(self, size: int) -> None:
+    def note_memory(self, size: int) -> None:
         """Count memory that is taken at once."""
 
 
@@ -77,12 +77,14 @@ class Moves:
     tally: Tally
 
 
-def _group_bytes(plan: Plan, walkers: int) -> tuple[int, int]:
+def _group_bytes(plan: Plan, strip_groups: int) -> tuple[int, int]:
     """Memory that groups have for their lanes between two blocks, and for stages."""
-    return state_bytes(plan, plan.T, plan.alpha, walkers), stage_bytes(plan.chunk, walkers)
+    return state_bytes(plan, plan.T, plan.alpha, strip_groups), stage_bytes(
+        plan.chunk, strip_groups
+    )
 
 
-class SideBySide:
+class WavefrontTileBatch:
     """Launches of many tiles of one matrix, on one device.
 
     ``query`` and ``target``, as far as a path may lead, of a matrix of ``rows`` rows, are on the
@@ -118,9 +120,9 @@ class SideBySide:
         self.able = score is not None
         if score is None:
             return
-        alpha = plan.alpha if plan.fixed else min(ALPHA, plan.alpha)
+        alpha = plan.alpha if plan.alpha_fixed else min(ALPHA, plan.alpha)
         wide = plan.without_narrow()
-        moves_alpha = wide.alpha if plan.fixed else min(MOVES_ALPHA, wide.alpha)
+        moves_alpha = wide.alpha if plan.alpha_fixed else min(MOVES_ALPHA, wide.alpha)
         self.row_quantum = lcm(plan.T * alpha, wide.T * moves_alpha)
         held = self._buffers.of(target_codes)
         narrow = held
@@ -140,7 +142,7 @@ class SideBySide:
             True: work(replace(wide, alpha=moves_alpha, chunk=chunk), wide_score(scoring)),
         }
 
-    def __enter__(self) -> SideBySide:
+    def __enter__(self) -> WavefrontTileBatch:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -213,7 +215,7 @@ class SideBySide:
         self, sent: Buffers, edge: Source, start: int, count: int, to: Any, h_at: int, x_at: int
     ) -> None:
         """Copy cells of an edge to their places on the device, where they may be already."""
-        if isinstance(edge, PackedEdge):
+        if isinstance(edge, CompressedEdge):
             edge.give(start, count, to, h_at, x_at, self.runtime)
             return
         kept = edge.kept if isinstance(edge, EdgeArray) else None
@@ -257,26 +259,26 @@ class SideBySide:
         moves = self._slots[slot] = Moves(done, dirs, buffers, tally)
         return moves
 
-    def walk(
+    def trace(
         self, moves: Moves, row: int, column: int, state: int
-    ) -> Callable[[], tuple[Walk, NDArray[np.int32]]]:
+    ) -> Callable[[], tuple[Traced, NDArray[np.int32]]]:
         """Begin to walk a path through tiles, whatever is enqueued after that; gives what waits for
         it.  See :meth:`pysw_cl.engines.wavefront.device_traceback.TiledMoves.begin`."""
         parts, work = moves.done.parts, self._works[True]
         tiles = moves.done.descriptors[:, TRACED]
-        defines = walk_defines(self.runtime, work.plan.T, work.plan.alpha)
+        defines = traceback_defines(self.runtime, work.plan.T, work.plan.alpha)
         linear = work.scored.scoring.gap_open == 0
         most = row + column - min(p.area.row + p.area.column for p in parts)
         self._launches += 1
         tiled = TiledMoves(self.runtime, defines, moves.dirs, tiles, linear)
         aside = Buffers(self.runtime.beside(0))  # reads past what is enqueued after the walk
-        walking = tiled.begin((row, column, state), moves.buffers, aside, most)
+        tracing = tiled.begin((row, column, state), moves.buffers, aside, most)
 
-        def found() -> tuple[Walk, NDArray[np.int32]]:
-            self.meanwhile(partial(running, self.runtime, walking.event))
-            walk, _, entries = walking.found()
+        def found() -> tuple[Traced, NDArray[np.int32]]:
+            self.meanwhile(partial(running, self.runtime, tracing.event))
+            trace, _, entries = tracing.found()
             self._count(moves.tally.read(aside), True)
-            return walk, entries
+            return trace, entries
 
         return found
 
@@ -301,7 +303,7 @@ class SideBySide:
             else areas[:, 2],
             TileWord.STRIDE: n + 2 * T,
             TileWord.KEPT: (n - 1) // steps[1],
-            TileWord.APART: [part.apart for part in parts],
+            TileWord.OFFSET: [part.offset for part in parts],
         }
         for word, values in words.items():
             tiles[:, word] = values
@@ -352,11 +354,11 @@ class SideBySide:
     def _launch(self, done: TileSet, dirs: Any, buffers: Buffers, slot: str = "") -> Tally:
         """Enqueue the computation of tiles."""
         work = self._works[dirs is not None]
-        state, stages = _group_bytes(work.plan, walkers_of(self.runtime, work.plan, done))
+        state, stages = _group_bytes(work.plan, strip_groups_of(self.runtime, work.plan, done))
         scratch = Scratch(self._keep("state" + slot, state), self._keep("stages" + slot, stages))
         tally = launch_tiles(self.runtime, work, done, dirs, scratch, buffers)
         self._launches += 1
-        self.engine.took(self._buffers.bytes + buffers.bytes)
+        self.engine.note_memory(self._buffers.bytes + buffers.bytes)
         return tally
 
     def _count(self, records: NDArray[np.int32], moves: bool) -> None:

@@ -12,7 +12,7 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
-from ...scoring.precision import NEG
+from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
 from .arguments import (
     Letters,
@@ -35,11 +35,11 @@ class Tally:
 
     event: Any
     buffer: Any
-    walkers: int
+    strip_groups: int
 
     def read(self, buffers: Buffers) -> NDArray[np.int32]:
         """A row for each of them; waits for the queue of ``buffers``."""
-        records = buffers.read(self.buffer, RECORD_WORDS * self.walkers)
+        records = buffers.read(self.buffer, RECORD_WORDS * self.strip_groups)
         return records.reshape(-1, RECORD_WORDS)
 
 
@@ -48,7 +48,7 @@ def _warps(runtime: Runtime, plan: Plan) -> int:
     return (plan.lane_set.of_warps and runtime.traits.schedulers) or 1
 
 
-def walkers_of(runtime: Runtime, plan: Plan, done: TileSet) -> int:
+def strip_groups_of(runtime: Runtime, plan: Plan, done: TileSet) -> int:
     """Groups, or warps of them, that walk strips of these tiles at once."""
     warps = _warps(runtime, plan)
     tickets = -(-_highest(plan, done).strips // warps) * len(done.parts)
@@ -86,17 +86,21 @@ def launch_tiles(
     """Enqueue the computation of a set of tiles.
 
     ``dirs``: the buffer for their moves, or None.  ``scratch``: for as many groups as
-    :func:`walkers_of` says.
+    :func:`strip_groups_of` says.
     """
     plan, scored = work.plan, work.scored
-    tiles, grid, walkers = done.descriptors, _highest(plan, done), walkers_of(runtime, plan, done)
+    tiles, grid, strip_groups = (
+        done.descriptors,
+        _highest(plan, done),
+        strip_groups_of(runtime, plan, done),
+    )
     strips = tiles[:, TileWord.ROWS] // grid.strip_rows
     tiles[:, TileWord.FIRST] = np.cumsum(strips) - strips
-    known = np.array([NEG if p.known is None else p.known for p in done.parts], np.int32)
+    known = np.array([UNREACHABLE if p.known is None else p.known for p in done.parts], np.int32)
     program = _program(runtime, plan, scored, dirs is not None)
     scores = scores_of(scored.scoring, scored.file, program.skewed, buffers)
-    profiles = buffers.empty(walkers * scores.profile_bytes(plan.T))
-    record = buffers.of(new_records(walkers))
+    profiles = buffers.empty(strip_groups * scores.profile_bytes(plan.T))
+    record = buffers.of(new_records(strip_groups))
     progress = buffers.of(new_progress(int(strips.sum()), plan.T))
     ticket = buffers.of(np.zeros(1, np.int32))
     arguments = TileArguments.of(
@@ -119,8 +123,8 @@ def launch_tiles(
     kernel = program.kernel(runtime)
     bind(kernel, buffers, arguments, scores.arguments, ticketed, many)
     buffers.send()
-    event = kernel.launch(walkers // program.warps, program.group, at_once=True)
-    return Tally(event, record, walkers)
+    event = kernel.launch(strip_groups // program.warps, program.group, at_once=True)
+    return Tally(event, record, strip_groups)
 
 
 def _program(runtime: Runtime, plan: Plan, scored: Scored, moves: bool) -> Program:
@@ -135,7 +139,7 @@ def _program(runtime: Runtime, plan: Plan, scored: Scored, moves: bool) -> Progr
         local=scored.local,
         best=0,
         moves=moves,
-        blocked=False,
+        forbidden=False,
         prunes=not moves,
         skewed=may_skew(plan, scored.scoring),
         warps=_warps(runtime, plan),

@@ -73,7 +73,7 @@ class TileSet:
             return int(buffers.read(self.kept, 1, int(place))[0])
 
     @property
-    def peaks(self) -> NDArray[np.int32]:
+    def entry_candidates(self) -> NDArray[np.int32]:
         """For tile k and the cell (a, b) between its special rows and columns ``[k, edge, a, b]``:
         along its top (0) or left (1) edge the most that a path through a cell there can score at
         the tile's last corner, how many cells come before that one, and its H."""
@@ -86,7 +86,9 @@ class TileSet:
             with Buffers(self.runtime, small=True) as buffers:
                 found = buffers.empty(4 * int(np.prod(shape)))
                 kernel = BoundKernel(self.runtime, FIND_PEAKS, {"PEAK_GROUP_SIZE": FINDERS})
-                kernel.bind(kept=self.kept, tiles=buffers.of(self.descriptors), peaks=found)
+                kernel.bind(
+                    kept=self.kept, tiles=buffers.of(self.descriptors), entry_candidates=found
+                )
                 kernel.bind(row_step=self.steps[0], column_step=self.steps[1])
                 kernel.bind(rows=rows, columns=columns, match=self.match, extend=self.extend)
                 buffers.send()

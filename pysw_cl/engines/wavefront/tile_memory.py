@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...opencl.buffers import Buffers
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
-from ...scoring.precision import REACH
+from ...scoring.precision import UNREACHABLE_BELOW
 from ...tiles.tile import TileJob
 from .arguments import Letters, Scores, Scratch, new_records
 from .kernel import backwards, stage_bytes, state_bytes
@@ -42,13 +42,13 @@ class Memory:
         cls,
         job: TileJob,
         grid: Grid,
-        walkers: int,
+        strip_groups: int,
         capacity: int,
         buffers: Buffers,
         link: Link | None,
     ) -> Memory:
         """With the top edge in its place.  What others may have after the tile is apart."""
-        own = buffers.empty if link else buffers.apart
+        own = buffers.empty if link else buffers.offset
         rows = grid.padded_rows if job.right else 1
         right = buffers.empty(4 * rows), buffers.empty(4 * rows)
         columns = 8 * grid.padded_rows * len(job.columns)
@@ -63,7 +63,7 @@ class Memory:
             top = 2 * stride * int(lines[0])
             buffers.write(bus, job.above.h, 4 * top)
             buffers.write(bus, job.above.x, 4 * (top + stride))
-        record = buffers.of(new_records(walkers))
+        record = buffers.of(new_records(strip_groups))
         hits = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
         return cls(bus, stride, lines, right, crossed, record, hits)
 
@@ -83,15 +83,15 @@ def letters_of(
 
 
 def scratch_of(
-    plan: Plan, grid: Grid, chunk: int, walkers: int, scores: Scores, buffers: Buffers
+    plan: Plan, grid: Grid, chunk: int, strip_groups: int, scores: Scores, buffers: Buffers
 ) -> Scratch:
     """Memory for so many groups, whose blocks have at most ``chunk`` columns."""
     argmax = 8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk
     return Scratch(
-        state=buffers.empty(state_bytes(plan, grid.T, grid.alpha, walkers)),
-        stages=buffers.empty(stage_bytes(chunk, walkers)),
-        profiles=buffers.empty(walkers * scores.profile_bytes(grid.T)),
-        argmax=buffers.empty(4 * walkers * argmax),
+        state=buffers.empty(state_bytes(plan, grid.T, grid.alpha, strip_groups)),
+        stages=buffers.empty(stage_bytes(chunk, strip_groups)),
+        profiles=buffers.empty(strip_groups * scores.profile_bytes(grid.T)),
+        argmax=buffers.empty(4 * strip_groups * argmax),
     )
 
 
@@ -105,7 +105,7 @@ def left_of(job: TileJob, grid: Grid, buffers: Buffers) -> tuple[Any, Any]:
     the diagonal of the padding, where nothing else reads it."""
     m, scoring = grid.m, job.scoring
     last = int(job.left.h[m - 1])
-    low = last if last < REACH else last - scoring.gap_open - scoring.gap_extend
+    low = last if last < UNREACHABLE_BELOW else last - scoring.gap_open - scoring.gap_extend
     if job.floor is not None and last >= job.floor:
         low = max(low, job.floor)
     below = grid.padded_rows - m

@@ -28,7 +28,7 @@ from .tile import Link, TileRun
 
 
 @dataclass
-class Begun:
+class PipelinedTile:
     """A tile on the device."""
 
     job: TileJob
@@ -37,7 +37,7 @@ class Begun:
     done: bool = False
 
 
-class Chain:
+class RunningPipeline:
     """A chain of tiles that begins with ``job``: see
     :class:`pysw_cl.tiles.contract.TilePipeline`, whose calls these are.
 
@@ -51,10 +51,10 @@ class Chain:
         plan: Plan,
         job: TileJob,
         rows_below: int,
-        took: Callable[[int], None],
-    ) -> Chain | None:
+        note_memory: Callable[[int], None],
+    ) -> RunningPipeline | None:
         """For a tile above so many rows; None where they are better computed one by one.
-        ``took`` is told how much memory the chain took."""
+        ``note_memory`` is told how much memory the chain took."""
         if not rows_below or not runtime.traits.speculative or not _alone(job):
             return None
         m = job.size[0]
@@ -63,25 +63,25 @@ class Chain:
             return None
         whole = replace(job, query=np.broadcast_to(job.query[:1], m + rows_below))
         fits, _ = planned(plan, whole, runtime.traits.byte_permute)
-        if fits is None or m % (fits.T * fits.alpha) or not _room(runtime, fits, job):
+        if fits is None or m % (fits.T * fits.alpha) or not fits_memory(runtime, fits, job):
             return None
-        return cls(runtime, fits, job, took)
+        return cls(runtime, fits, job, note_memory)
 
     def __init__(
         self,
         runtime: Runtime,
         plan: Plan,
         job: TileJob,
-        took: Callable[[int], None],
+        note_memory: Callable[[int], None],
     ) -> None:
-        self.runtime, self.plan, self._took = runtime, plan, took
+        self.runtime, self.plan, self._note_memory = runtime, plan, note_memory
         self._places = places_of(plan)
         self._most = plan.tuning.pipeline.most_tiles
         self._sides: list[tuple[Runtime, Pool]] = []
         self._own = Buffers(runtime)
         self._letters: list[Any] = []
-        self._begun: list[Begun] = []
-        self._done: Begun | None = None
+        self._begun: list[PipelinedTile] = []
+        self._done: PipelinedTile | None = None
         self._count, self._strips = 0, 0  # tiles begun so far, and their strips
         self._last: TileRun | None = None
         try:
@@ -110,7 +110,7 @@ class Chain:
             return False
         if not self._begun:
             return True
-        return self._room_for(self._begun[-1]) and self._taken(self._begun[-1])
+        return self._has_room(self._begun[-1]) and self._taken(self._begun[-1])
 
     def put(self, job: TileJob, last: bool) -> bool:
         """Begin the next tile."""
@@ -167,14 +167,14 @@ class Chain:
             if not one.done:
                 break  # nor are those below it
 
-    def _room_for(self, last: Begun) -> bool:
+    def _has_room(self, last: PipelinedTile) -> bool:
         """Is there room for one more like the ``last``?"""
         if len(self._begun) == 1:
             return True
         asked = sum(one.buffers.bytes for one in (*self._begun, last))
         return len(self._begun) < self._places - 1 and _spare(self.runtime, self._own.bytes, asked)
 
-    def _taken(self, one: Begun) -> bool:
+    def _taken(self, one: PipelinedTile) -> bool:
         """Are all strips of a tile in the hands of groups that run, or done?"""
         if not running(self.runtime, one.run.event):
             return True
@@ -195,15 +195,15 @@ class Chain:
         link = Link(*shared, self._last, *letters, self._strips, *lines)
         buffers = Buffers(side, pool=pool)
         run = TileRun(side, plan, job, buffers, link=link)
-        self._begun.append(Begun(job, run, buffers))
+        self._begun.append(PipelinedTile(job, run, buffers))
         self._last, self._count = run, self._count + 1
         self._strips += run.grid.strips
 
-    def _start(self, one: Begun) -> None:
+    def _start(self, one: PipelinedTile) -> None:
         import pyopencl as cl
 
         taken = self._own.bytes + sum(pool.bytes for _, pool in self._sides)
-        self._took(taken)
+        self._note_memory(taken)
         queue = one.run.runtime.queue
         try:
             one.run.run()
@@ -222,7 +222,7 @@ def _bus_bytes(plan: Plan, job: TileJob, places: int) -> int:
     return 8 * (job.size[1] + 2 * plan.T) * (2 + places + 1)
 
 
-def _room(runtime: Runtime, plan: Plan, job: TileJob) -> bool:
+def fits_memory(runtime: Runtime, plan: Plan, job: TileJob) -> bool:
     """Does the device hold a chain that has two tiles like ``job`` at least?"""
     bus = _bus_bytes(plan, job, places_of(plan))
     rows = (1 + 8 + 8 * job.right + 8 * len(job.columns)) * job.size[0]
@@ -238,5 +238,5 @@ def _spare(runtime: Runtime, own: int, asked: int) -> bool:
 
 def _alone(job: TileJob) -> bool:
     """Is there nothing about a tile that chains do not do?"""
-    plain = not job.directions and job.blocked is None and job.count == 1
+    plain = not job.store_moves and job.forbidden is None and job.count == 1
     return plain and not job.rows
