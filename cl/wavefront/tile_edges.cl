@@ -42,13 +42,13 @@ __kernel void take_edges(__global const int *restrict from, __global int *restri
 // score that a path through the edge can have at the tile's last corner, the cell of the edge where, and its H.
 __kernel __attribute__((reqd_work_group_size(PEAK_GROUP_SIZE, 1, 1)))
 void find_peaks(__global const int *restrict kept, __global const long *restrict tiles, int row_step, int column_step,
-                int rows, int columns, int match, int extend, __global int *restrict peaks)
+                int rows, int columns, int match, int extend, __global int *restrict entry_candidates)
 {
   __local int best[PEAK_GROUP_SIZE], place[PEAK_GROUP_SIZE];
   int rest = get_group_id(0);
   const int b = rest % columns, a = (rest /= columns) % rows, left = (rest /= rows) & 1;
   __global const long *tile = tiles + (rest / 2) * TILE_WORDS;
-  const int m = tile[TILE_ROWS], n = tile[TILE_COLUMNS], apart = tile[TILE_APART];
+  const int m = tile[TILE_ROWS], n = tile[TILE_COLUMNS], offset = tile[TILE_OFFSET];
   const int row = a * row_step, column = b * column_step;
   const bool inside = row < m && column < n;
   __global const int *h = kept + tile[TILE_BUS] + (size_t)2 * (TOP_LINE + a) * tile[TILE_STRIDE] + column;
@@ -57,7 +57,7 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
   int most = INT_MIN, at = 0;
   for (int k = get_local_id(0); k < count; k += PEAK_GROUP_SIZE) {
     const int down = m - row - (left ? k + 1 : 0), across = n - column - (left ? 0 : k + 1);
-    const long gap = max((long)abs_diff(down, across) - apart, 0L);
+    const long gap = max((long)abs_diff(down, across) - offset, 0L);
     const int here = (int)clamp(h[k] + (long)match * min(down, across) - extend * gap, (long)NEG, (long)INT_MAX);
     if (here > most) {
       most = here;
@@ -74,6 +74,6 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
     }
   }
   if (get_local_id(0) == 0) {
-    vstore3((int3)(best[0], place[0], count ? h[place[0]] : NEG), get_group_id(0), peaks);
+    vstore3((int3)(best[0], place[0], count ? h[place[0]] : NEG), get_group_id(0), entry_candidates);
   }
 }

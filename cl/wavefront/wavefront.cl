@@ -35,7 +35,7 @@ typedef struct {
   int profile_bytes;
   scoring_t scoring;
   __global const int *lines, *columns;
-  int column_count, apart;
+  int column_count, offset;
   __global int *crossed;
 #if FORBIDDEN_PAIRS
   __global const int *forbidden, *forbidden_places;
@@ -90,7 +90,7 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   sw.highest = t->highest;
   sw.rows_after = t->rows_after;
   sw.columns_after = t->columns_after;
-  sw.apart = t->apart;
+  sw.offset = t->offset;
   sw.depth = t->depth;
   sw.limit8 = t->limit8;
   sw.stage = stage;
@@ -161,7 +161,7 @@ INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *descr
   t.query += descriptor[TILE_QUERY];
   t.target += descriptor[TILE_TARGET];
   t.letters += descriptor[TILE_LETTERS];
-  t.apart = (int)descriptor[TILE_APART];
+  t.offset = (int)descriptor[TILE_OFFSET];
   t.bus = start + descriptor[TILE_BUS];
   t.stride = lanes_broadcast(scratch, (int)descriptor[TILE_STRIDE]);
   t.left_h = start + descriptor[TILE_LEFT];

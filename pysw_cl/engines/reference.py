@@ -191,7 +191,7 @@ class ReferencePlan(Plan):
         return 1
 
     @property
-    def fill(self) -> int:
+    def pipeline_lag(self) -> int:
         """No row is ahead of another."""
         return 0
 

@@ -10,6 +10,7 @@ same kind: tiles and matrices with each other, tiles with moves with each other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ class Cost(Protocol):
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """What a tile of m x n cells takes whose moves are kept."""
+
+    def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> int:
+        """The alpha that a tile of m x n cells is done with soonest, the most of equal ones."""
+        return min(alphas, key=lambda alpha: (self.tile(plan, alpha, m, n), -alpha))
 
     def matrix(self, plan: Plan, m: int, n: int, shape: tuple[int, int]) -> float:
         """What m x n cells take, cut into even tiles of at most this shape, each computed with the
@@ -42,10 +47,22 @@ class StripCost(Cost):
         Strips are taken in rounds of B, each n columns long, and follow each other ``T + chunk``
         columns apart; a column costs its rows and some more (:class:`.lane_sets.Column`).
         """
-        strips = -(-m // (plan.T * alpha))
-        rounds, busy = -(-strips // plan.B), min(strips, plan.B)
-        column = plan.lane_set.column.rows(alpha, busy, plan.B)
-        return (rounds * n + busy * (plan.T + plan.chunk)) * column
+        return self._tiles(plan, (alpha,), m, n)[0]
+
+    def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> int:
+        """The alpha that a tile is done with soonest: asked for every tile, so in one go."""
+        taken = self._tiles(plan, alphas, m, n)
+        least = min(taken)
+        return max(alpha for alpha, cost in zip(alphas, taken, strict=True) if cost == least)
+
+    def _tiles(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> list[float]:
+        B, T, apart, rows = plan.B, plan.T, plan.T + plan.chunk, plan.lane_set.column.rows
+        found = []
+        for alpha in alphas:
+            strips = -(-m // (T * alpha))
+            busy = strips if strips < B else B
+            found.append((-(-strips // B) * n + busy * apart) * rows(alpha, busy, B))
+        return found
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """In clocks of a device whose lanes are those of warps.

@@ -139,14 +139,16 @@ class Plan:
         there.
         """
         lanes, cost = self.lane_set, self.cost
-        fit = [a for a in range(1, self.alpha + 1) if not any(r % (self.T * a) for r in rows)]
+        fit = list(range(1, self.alpha + 1))
+        if rows:
+            fit = [a for a in fit if not any(r % (self.T * a) for r in rows)]
         if self.alpha_fixed or lanes.narrow is None:
             least = self.alpha if self.alpha_fixed else self.alpha / 2
             return replace(self, alpha=fit[-1]) if fit and fit[-1] >= least else None
         fit = [a for a in self.alphas if a in fit]
         if not fit:
             return None
-        alpha = min(fit, key=lambda alpha: (cost.tile(self, alpha, m, n), -alpha))
+        alpha = cost.soonest(self, fit, m, n)
         at_once = self.B * self.T * alpha
         if lanes.early_chunk is not None and m <= at_once and n <= 2 * at_once:
             return replace(self, alpha=alpha, chunk=min(self.chunk, lanes.early_chunk))

@@ -86,7 +86,7 @@ def job_facts(job: TileJob) -> tuple[Facts, Arrays]:
     if job.top is not None:
         arrays |= _edge_arrays("top", job.top)
     if job.forbidden is not None:
-        arrays["blocked"] = job.forbidden
+        arrays["forbidden"] = job.forbidden
     return facts, arrays
 
 
@@ -99,7 +99,7 @@ def job_of(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Tile
         top=_edge("top", arrays) if "top h" in arrays else None,
         left=_edge("left", arrays),
         after=None if facts["after"] is None else tuple(facts["after"]),
-        forbidden=arrays.get("blocked"),
+        forbidden=arrays.get("forbidden"),
         rows=tuple(facts["rows"]),
         columns=tuple(facts["columns"]),
         **{name: facts[name] for name in _PLAIN},

@@ -21,8 +21,14 @@ class Run:
     def __init__(self, patch: pytest.MonkeyPatch, m: int, n: int, speed: float, **how: Any) -> None:
         self.now, self.m, self.n, self.speed = 0.0, m, n, speed
         patch.setattr(interval, "time", SimpleNamespace(monotonic=lambda: self.now))
-        given = {"quantum": 1000, "busy_rows": 2000, "disk_size": None, "used": 0, "free": 1 << 50}
-        self.heights = SlabHeights(m, n, **{**given, "stop_at": None, **how})
+        given = {
+            "quantum": 1000,
+            "device_rows": 2000,
+            "disk_size": None,
+            "used": 0,
+            "free": 1 << 50,
+        }
+        self.decides = SlabHeights(m, n, **{**given, "stop_at": None, **how})
 
     def heights(self, row_bytes: int, writer_seconds: float = 0.0, begun: int = 1) -> list[int]:
         """``begun``: bands that the device works on at once."""
@@ -30,16 +36,16 @@ class Run:
         files: list[Any] = []
         while todo or done < len(heights):
             while todo and len(heights) < done + begun:
-                heights.append(self.heights.height(todo, todo))
+                heights.append(self.decides.height(todo, todo))
                 files.append(SimpleNamespace(bytes=0))
-                self.heights.saving(files[-1])
+                self.decides.saving(files[-1])
                 todo -= heights[-1]
             self.now += heights[done] * self.n / self.speed
             files[done].bytes = row_bytes
-            self.heights.computed(heights[done], (done + 1) * writer_seconds)
+            self.decides.computed(heights[done], (done + 1) * writer_seconds)
             done += 1
         assert sum(heights) == self.m
-        assert all(height % self.heights.quantum == 0 for height in heights[:-1])
+        assert all(height % self.decides.quantum == 0 for height in heights[:-1])
         return heights
 
 
@@ -75,22 +81,22 @@ def test_the_disk_size_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_work_for_every_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """All have some, and the first wait for the last a hundredth of the time at most."""
     for fill, least in ((1, 100_000), (100_000, 100_000), (100_001, 200_000), (300_000, 300_000)):
-        how: dict[str, Any] = {"busy_rows": 100_000, "pipeline_lag": fill, "disk_size": 50 * GIB}
+        how: dict[str, Any] = {"device_rows": 100_000, "pipeline_lag": fill, "disk_size": 50 * GIB}
         heights = Run(monkeypatch, 2_000_000, 10**7, 1e9, **how).heights(3_000_000)
         assert len(heights) > 1 and min(heights[:-1]) >= least
-    how["busy_rows"] = 10**9
+    how["device_rows"] = 10**9
     assert Run(monkeypatch, 2_000_000, 10**7, 1e9, **how).heights(3_000_000) == [2_000_000]
 
 
 def test_a_run_that_is_to_stop_has_a_row_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(monkeypatch, 10**8, 10**8, 1e11, stop_at=3000.0)
-    pace_ = run.heights
+    decides = run.decides
     todo = run.m
     while run.now < 3000:
-        height = pace_.height(todo, todo)
+        height = decides.height(todo, todo)
         todo -= height
         run.now += height * run.n / run.speed
-        pace_.computed(height, 0)
+        decides.computed(height, 0)
     assert run.now < 3010
 
 
@@ -100,18 +106,18 @@ def test_a_run_that_is_to_stop_has_a_row_by_then(monkeypatch: pytest.MonkeyPatch
 def test_little_is_waited_for_in_a_chain(monkeypatch: pytest.MonkeyPatch) -> None:
     """A band needs no seconds, only what tiles need and as many rows as there may be."""
     run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
-    run.heights.chained((60_000, 12_000))
+    run.decides.chained((60_000, 12_000))
     heights = run.heights(1_500_000, begun=7)
     assert set(heights[:5]) == {72_000} and max(heights) <= 96_000
     run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
-    run.heights.chained((12_000, 12_000))
+    run.decides.chained((12_000, 12_000))
     heights = run.heights(1_500_000, begun=7)
     assert min(heights[:-1]) >= 5_000_000 / SavingTuning().most_rows and max(heights) <= 60_000
 
 
 def test_a_chain_waits_for_the_writer(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(monkeypatch, 10**8, 10**8, 3e12)
-    run.heights.chained((400_000, 20_000))
+    run.decides.chained((400_000, 20_000))
     heights = run.heights(30_000_000, writer_seconds=20.0, begun=7)
     seconds = [height * run.n / run.speed for height in heights]
     assert seconds[0] < 32 and min(seconds[20:-1]) > 39 and max(seconds) < 50
@@ -124,7 +130,7 @@ def test_a_chain_keeps_the_disk_size(begun: int, monkeypatch: pytest.MonkeyPatch
     for size in (1 * GIB, 20 * GIB):
         for row_bytes in (30_000_000, 100_000_000):
             run = Run(monkeypatch, 10**8, 10**8, 3e10, disk_size=size)
-            run.heights.chained((10_000, 5_000))
+            run.decides.chained((10_000, 5_000))
             heights = run.heights(row_bytes, begun=begun)
             assert 0.5 * size < row_bytes * len(heights) <= size + row_bytes
 
@@ -134,7 +140,7 @@ def test_a_chain_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
     wanted = run.heights(1_500_000)
     run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
-    run.heights.chained((60_000, 12_000))
-    assert run.heights.height(5_000_000, 5_000_000) == 72_000
-    run.heights.chained(None)
+    run.decides.chained((60_000, 12_000))
+    assert run.decides.height(5_000_000, 5_000_000) == 72_000
+    run.decides.chained(None)
     assert run.heights(1_500_000) == wanted

@@ -88,7 +88,7 @@ def failing(calls: int, original: Callable[..., Any]) -> Callable[..., Any]:
         ("_keep", 4),
         ("_launch", 3),
         ("moves", 2),
-        ("walk", 2),
+        ("trace", 2),
         ("_take", 7),
     ],
 )

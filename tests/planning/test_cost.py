@@ -20,7 +20,7 @@ from pysw_cl.planning.plan import Plan
 from pysw_cl.tiles.slabs import cuts
 
 #: What was chosen before there were models, when plans had formulas of their own.
-CHOICES = Path(__file__).parent / "data" / "choices.txt"
+CHOICES = Path(__file__).parents[1] / "data" / "choices.txt"
 SIDES = (1, 60, 1000, 9000, 100_000, 1_000_000, 5_300_000)
 ROWS: tuple[tuple[int, ...], ...] = ((), (1600,), (4096, 8192))
 PAIRS = ((5_000, 5_000), (100_000, 101_000), (5_300_000, 5_200_000), (20_000_000, 20_000_100))

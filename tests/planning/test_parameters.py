@@ -52,7 +52,9 @@ def test_a_declared_value_can_be_set(name: str) -> None:
         group, _, field = name.rpartition(".")
         assert getattr(getattr(plan.tuning, group) if group else plan, field) == value
         assert plan_of_facts(plan.facts()) == plan
-        assert make_plan(None, {**plan.overrides()}, base) == dataclasses.replace(plan, fixed=True)
+        assert make_plan(None, {**plan.overrides()}, base) == dataclasses.replace(
+            plan, alpha_fixed=True
+        )
     for value in (one.low - 1, one.high + 1, "much", True, None):
         with pytest.raises(PlanError, match=re.escape(name)):
             make_plan(None, {name: value}, base)

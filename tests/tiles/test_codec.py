@@ -57,7 +57,7 @@ def jobs(count: int) -> list[TileJob]:
             "columns": tuple(range(1, n, 7)),
         }
         if k % 6 == 5:
-            more["blocked"] = random_pairs(rng, m, n)
+            more["forbidden"] = random_pairs(rng, m, n)
         found.append(random_job(rng, m, n, scoring, k % 2 == 0, **more))
     return found
 

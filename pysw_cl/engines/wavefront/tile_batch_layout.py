@@ -24,7 +24,7 @@ FIND_PEAKS = KernelSpec(
     TILE_SET_FILES,
     (
         *("kept", "tiles", "row_step:int", "column_step:int", "rows:int", "columns:int"),
-        *("match:int", "extend:int", "peaks"),
+        *("match:int", "extend:int", "entry_candidates"),
     ),
 )
 
