@@ -14,7 +14,7 @@ from ..checkpoint.store import Store
 from ..checkpoint.wishes import Wishes
 from ..drivers.align_pair import search
 from ..drivers.job import Job, alignment_of
-from ..drivers.options import AlignOptions, AlignResources, ResumeResources
+from ..drivers.options import AlignOptions, AlignResources, Resources, ResumeResources
 from ..drivers.progress import part_of, rising
 from ..drivers.recompute import checked
 from ..engines.registry import engine_for
@@ -53,6 +53,7 @@ def align(
     checkpoint: str | os.PathLike[str] | None = None,
     disk_size: int | None = None,
     stop_after: float | None = None,
+    kernel_times: bool = False,
 ) -> Alignment:
     """Align query ``a`` with target ``b`` exactly.
 
@@ -107,6 +108,9 @@ def align(
         128 rows need, whichever is least.
     stop_after : float, optional
         Seconds after which the run ends at the next row with Stopped.
+    kernel_times : bool
+        Measure what each kernel takes on the device: ``stats.kernel_seconds``.  It stays empty if
+        ``device`` is a CommandQueue without profiling, because that is the queue that is used.
 
     Returns
     -------
@@ -145,6 +149,7 @@ def align(
         checkpoint=checkpoint,
         disk_size=disk_size,
         stop_after=stop_after,
+        kernel_times=kernel_times,
     )
     return align_with(a, b, options, resources)
 
@@ -154,7 +159,7 @@ def align_with(a: Any, b: Any, options: AlignOptions, resources: AlignResources)
     started = time.perf_counter()
     resources.band_cost(options.mode)  # refused before there is any work or folder
     job = _job_of(a, b, options)
-    engines = partial(make_engine, resources.device, resources.plan)
+    engines = partial(make_engine, resources)
     if resources.checkpoint is not None:
         engines()  # what is wrong with them is said before a folder is made
         wishes = Wishes.of(resources, job.mode)
@@ -166,7 +171,7 @@ def align_with(a: Any, b: Any, options: AlignOptions, resources: AlignResources)
         stats = Stats()
         found = _best_strand(engine, plan, job, resources, tell, stats)
         stats.seconds = time.perf_counter() - started
-        stats.device_bytes = engine.peak_bytes
+        stats.device_bytes, stats.kernel_seconds = engine.peak_bytes, engine.kernel_seconds
         return alignment_of(*found[:3], plan, stats, found[3])
 
     rows, columns = job.frame.shape
@@ -185,6 +190,7 @@ def resume(
     disk_size: int | None = None,
     stop_after: float | None = None,
     progress: Progress | None = None,
+    kernel_times: bool = False,
 ) -> Alignment:
     """Go on with a run that saved to the folder ``checkpoint``, from its last sound row.
 
@@ -203,6 +209,7 @@ def resume(
         disk_size=disk_size,
         stop_after=stop_after,
         progress=progress,
+        kernel_times=kernel_times,
     )
     return resume_with(given)
 
@@ -211,13 +218,13 @@ def resume_with(given: ResumeResources) -> Alignment:
     """`resume`, with resources that are checked."""
     with Store.open(given.checkpoint) as store:
         resources = store.wishes.resumed(given)
-        engines = partial(make_engine, resources.device, resources.plan)
+        engines = partial(make_engine, resources)
         return run_saved(store, resources, engines)
 
 
-def make_engine(device: Any, plan: Plan | Mapping[str, Any] | None) -> tuple[Engine, Plan]:
+def make_engine(resources: Resources) -> tuple[Engine, Plan]:
     """The engine that a plan asks for, on a device, and what it runs."""
-    engine = engine_for(device, plan)
+    engine = engine_for(resources.device, resources.plan, resources.kernel_times)
     return engine, engine.plan
 
 

@@ -99,10 +99,12 @@ def align_many_stats(
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    kernel_times: bool = False,
     **asked: Any,
 ) -> tuple[NDArray[Any], Stats]:
-    """`align_many` with what the run cost; ``asked``: the fields of `ManyOptions`."""
-    resources = Resources(device=device, plan=plan, progress=progress)
+    """`align_many` with what the run cost; ``kernel_times``: as for `align`; ``asked``: the fields
+    of `ManyOptions`."""
+    resources = Resources(device=device, plan=plan, progress=progress, kernel_times=kernel_times)
     return align_many_with(pairs, ManyOptions(**asked), resources)
 
 
@@ -124,6 +126,8 @@ def align_many_with(
     stats.launches += one.stats.launches
     stats.recomputed += one.stats.recomputed
     stats.device_bytes = max(stats.device_bytes, one.stats.device_bytes)
+    if not batches:  # else those of pairs that were aligned alone are among the others
+        stats.kernel_seconds = one.stats.kernel_seconds
     stats.seconds = time.perf_counter() - started
     if found.wrong:
         text = f"{found.wrong[0]}; please report this with both sequences and all arguments"
@@ -150,15 +154,21 @@ def _in_batches(
 ) -> PairResults:
     from ..engines.batch.engine import BatchEngine
     from ..opencl.device import get_runtime
+    from ..opencl.kernel_times import Stopwatch
 
     runtime = get_runtime(resources.device)
+    if resources.kernel_times:
+        runtime = runtime.timed()
+    watch = Stopwatch(runtime.times)
     chosen = make_plan(runtime, resources.plan)
     scoring = options.scoring.clamped()
     ends = sum(1 << k for k, is_free in enumerate(options.free.flags) if is_free)
     engine = BatchEngine(runtime, chosen.lanes, scoring, options.mode == "local", ends)
     try:
         driver = BatchDriver(engine, scoring, one, tell, chosen.tuning.pairs)
-        return driver.run(one.pairs, options.output)
+        found = driver.run(one.pairs, options.output)
+        found.stats.kernel_seconds = watch.seconds
+        return found
     finally:
         engine.close()
 

@@ -37,6 +37,7 @@ def align_top(
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     output: str = "path",
+    kernel_times: bool = False,
 ) -> list[Alignment]:
     """The best local alignments of query ``a`` with target ``b`` that share no aligned pair.
 
@@ -49,7 +50,7 @@ def align_top(
 
     Parameters
     ----------
-    a, b, sub_score, gap_cost, wildcard, device, plan
+    a, b, sub_score, gap_cost, wildcard, device, plan, kernel_times
         As for ``align``; a gap of k letters costs ``open + k * extend``.
     k : int
         How many alignments at most, 1 or more.
@@ -82,7 +83,8 @@ def align_top(
         min_score=min_score,
         output=output,
     )
-    return align_top_with(a, b, options, Resources(device=device, plan=plan, progress=progress))
+    resources = Resources(device=device, plan=plan, progress=progress, kernel_times=kernel_times)
+    return align_top_with(a, b, options, resources)
 
 
 def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) -> list[Alignment]:
@@ -97,17 +99,19 @@ def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) ->
     tell = resources.progress and rising(resources.progress)
 
     def compute(engine: Engine, plan: Plan) -> list[Alignment]:
-        results, begun = [], started
+        results, begun, before = [], started, Stats()
         for one in find_top(engine, job.problem, plan, most, least, last_path=paths, progress=tell):
             path = path_of(job, one.end, one.path) if paths and one.path is not None else None
             now = time.perf_counter()
             stats = Stats(one.cells, one.launches, now - begun, engine.peak_bytes)
-            begun = now
+            measured = Stats(kernel_seconds=engine.kernel_seconds)
+            stats.kernel_seconds = measured.kernels_since(before)
+            begun, before = now, measured
             results.append(alignment_of(job, one.end, path, plan, stats))
         return results
 
     rows, columns = frame.shape
-    engine, plan = make_engine(resources.device, resources.plan)
+    engine, plan = make_engine(resources)
     results, wrong = checked(compute, engine, plan, rows * columns)
     if wrong is not None:
         for result in results[:1]:

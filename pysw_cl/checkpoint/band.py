@@ -62,20 +62,13 @@ def search_band(
     m, n = len(problem.query), len(problem.target)
     tell: Progress = progress or (lambda done, total: None)
     assumed = assumed_score(problem, max_cost)
-    config = {
-        "version": __version__,
-        "row_quantum": engine.row_quantum,
-        "plan": [plan.engine, plan.lanes, plan.B, plan.T, plan.alpha, plan.alpha_fixed, plan.chunk],
-        "tile_cells": plan.tile_cells,
-        "assumed": assumed,
-        "save": want_path,
-    }
+    config = _config(engine, plan, assumed, want_path)
     saving = plan.tuning.saving
     room = interval.disk_budget(saving, disk_size, store.used(), store.free())
     banded = None
     try:
         with writing() as writer:
-            kept = _KeptTiles(engine, store, clock, config, writer, room, (m * n, tell))
+            kept = _KeptTiles(engine, _TileFiles(clock, config, writer, room), (m * n, tell))
             told = rising(kept.progress)
             banded = find_end_banded(
                 kept,
@@ -86,7 +79,7 @@ def search_band(
                 save=want_path,
                 progress=told,
             )
-            kept.seal()
+            kept.files.seal()
     except _NoRoom:
         pass
     if banded is None or banded.end is None:
@@ -110,40 +103,91 @@ def search_band(
     return FoundInBand(banded.end, path, stats, tiles)
 
 
-class _KeptTiles(Engine):
-    """An engine that keeps its tiles in a checkpoint, numbered as they are asked for, and gives
-    those that are there."""
+def _config(engine: Engine, plan: Plan, assumed: int | None, save: bool) -> dict[str, Any]:
+    """All that decides, for a job, which tiles there are."""
+    return {
+        "version": __version__,
+        "row_quantum": engine.row_quantum,
+        "plan": [plan.engine, plan.lanes, plan.B, plan.T, plan.alpha, plan.alpha_fixed, plan.chunk],
+        "tile_cells": plan.tile_cells,
+        "assumed": assumed,
+        "save": save,
+    }
 
-    def __init__(
-        self,
-        engine: Engine,
-        store: Store,
-        clock: Clock,
-        config: dict[str, Any],
-        writer: Writer,
-        room: int,
-        whole: tuple[int, Progress],
-    ) -> None:
-        self.engine, self.store, self.clock = engine, store, clock
-        self.name, self.plan, self.row_quantum = engine.name, engine.plan, engine.row_quantum
-        self.captures_inside, self.peak_bytes = engine.captures_inside, engine.peak_bytes
-        self._config, self._writer, self._room = config, writer, room
-        self._told, self._tell = (0, whole[0]), whole[1]
-        self._asked, self._computing = 0, False
+
+class _TileFiles:
+    """The tiles of a band on disk, by their numbers, and those on their way there.  Tiles of
+    another ``config`` are dropped.  ``room``: bytes that new ones may take."""
+
+    def __init__(self, clock: Clock, config: dict[str, Any], writer: Writer, room: int) -> None:
+        self.clock, self.store, self.writer = clock, clock.store, writer
+        self._config, self._room = config, room
         self._there: dict[int, tuple[SealedFile, dict[str, Any]]] = {}
         self._file: SlabWriter | None = None
         self._facts: list[dict[str, Any]] = []
         self._written: list[SlabWriter] = []
         self._saved_at, self._next = time.monotonic(), 0
-        self._least_seconds = engine.plan.tuning.saving.least_seconds
-        for file in store.sealed("band"):
+        for file in self.store.sealed("band"):
             if file.facts["config"] != config:
-                store.drop("band")
+                self.store.drop("band")
                 self._there = {}
                 break
             clock.before = max(clock.before, file.facts["seconds"])
             self._next = max(self._next, 1 + int(file.path.name.partition("-")[2]))
             self._there |= {facts["number"]: (file, facts) for facts in file.facts["tiles"]}
+
+    @property
+    def age(self) -> float:
+        """Seconds since tiles were sealed."""
+        return time.monotonic() - self._saved_at
+
+    def seal(self) -> None:
+        """All tiles so far are to be there for another run."""
+        if self._file is None:
+            return
+        seconds = self.clock.seconds()
+        self._file.seal({"config": self._config, "tiles": self._facts, "seconds": seconds})
+        self._written.append(self._file)
+        self._file, self._facts, self._saved_at = None, [], time.monotonic()
+        if sum(file.bytes for file in self._written) > self._room:
+            raise _NoRoom
+
+    def keep(self, number: int, what: list[int], result: TileResult) -> None:
+        """Put a tile into the file that is sealed next."""
+        if self._file is None:
+            path = self.store.folder / f"band-{self._next:06}"
+            self._file = SlabWriter(self.writer, path, {"job": self.store.job.key})
+            self._next += 1
+        facts, edges = result_facts(result)
+        for side, edge in edges.items():
+            self._file.put(f"{number} {side}", 0, edge)
+        self._facts.append({"number": number, "what": what, **facts})
+
+    def kept(self, number: int, what: list[int]) -> TileResult | None:
+        """The tile that is there, if it is the same one and undamaged."""
+        if number not in self._there or self._there[number][1]["what"] != what:
+            return None
+        file, facts = self._there[number]
+        edges: dict[str, Edge] = {}
+        try:
+            for side, length in facts["edges"].items():
+                pieces = [(0, file, piece) for piece in file.named(f"{number} {side}")]
+                edges[side] = StoredEdge(pieces).read(0, length)
+        except DamagedFile:
+            return None
+        return result_of(facts, edges)
+
+
+class _KeptTiles(Engine):
+    """An engine that keeps its tiles in a checkpoint, numbered as they are asked for, and gives
+    those that are there."""
+
+    def __init__(self, engine: Engine, files: _TileFiles, whole: tuple[int, Progress]) -> None:
+        self.engine, self.files = engine, files
+        self.name, self.plan, self.row_quantum = engine.name, engine.plan, engine.row_quantum
+        self.captures_inside, self.peak_bytes = engine.captures_inside, engine.peak_bytes
+        self._told, self._tell = (0, whole[0]), whole[1]
+        self._asked, self._computing = 0, False
 
     @property
     def for_moves(self) -> Engine:
@@ -168,7 +212,8 @@ class _KeptTiles(Engine):
         """The tile from the checkpoint, or computed and on its way there."""
         number, self._asked = self._asked, self._asked + 1
         what = [*job.size, job.corner, int(job.above.h[-1]), int(job.left.h[-1])]
-        result = self._kept(number, what)
+        files, clock = self.files, self.files.clock
+        result = files.kept(number, what)
         if result is not None:
             return result
         if not self._computing:
@@ -176,46 +221,12 @@ class _KeptTiles(Engine):
             self._tell(*self._told)
         result = self.engine.tile(job)
         self.peak_bytes = self.engine.peak_bytes
-        self._keep(number, what, result)
-        late = self.clock.late()
-        if late or time.monotonic() - self._saved_at >= self._least_seconds:
-            self.seal()
+        files.keep(number, what, result)
+        late = clock.late()
+        if late or files.age >= self.plan.tuning.saving.least_seconds:
+            files.seal()
         if late:
-            self._writer.flush()
+            files.writer.flush()
             done = f"{100 * self._told[0] / self._told[1]:.1f}% of the cells"
-            raise self.clock.stopped(f"about {done}{self.store.what} are")
+            raise clock.stopped(f"about {done}{files.store.what} are")
         return result
-
-    def seal(self) -> None:
-        """All tiles so far are to be there for another run."""
-        if self._file is None:
-            return
-        seconds = self.clock.seconds()
-        self._file.seal({"config": self._config, "tiles": self._facts, "seconds": seconds})
-        self._written.append(self._file)
-        self._file, self._facts, self._saved_at = None, [], time.monotonic()
-        if sum(file.bytes for file in self._written) > self._room:
-            raise _NoRoom
-
-    def _keep(self, number: int, what: list[int], result: TileResult) -> None:
-        if self._file is None:
-            path = self.store.folder / f"band-{self._next:06}"
-            self._file = SlabWriter(self._writer, path, {"job": self.store.job.key})
-            self._next += 1
-        facts, edges = result_facts(result)
-        for side, edge in edges.items():
-            self._file.put(f"{number} {side}", 0, edge)
-        self._facts.append({"number": number, "what": what, **facts})
-
-    def _kept(self, number: int, what: list[int]) -> TileResult | None:
-        if number not in self._there or self._there[number][1]["what"] != what:
-            return None
-        file, facts = self._there[number]
-        edges: dict[str, Edge] = {}
-        try:
-            for side, length in facts["edges"].items():
-                pieces = [(0, file, piece) for piece in file.named(f"{number} {side}")]
-                edges[side] = StoredEdge(pieces).read(0, length)
-        except DamagedFile:
-            return None
-        return result_of(facts, edges)

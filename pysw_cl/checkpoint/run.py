@@ -118,10 +118,7 @@ class OneStrand:
             run = SavedRun(
                 engine,
                 store,
-                tile_cells=plan.tile_cells,
-                traceback_tile_cells=plan.traceback_tile_cells,
-                device_rows=plan.device_rows,
-                pipeline_lag=plan.pipeline_lag,
+                plan,
                 prune=self.resources.prune,
                 progress=self.tell,
                 disk_size=disk_size,
@@ -129,6 +126,7 @@ class OneStrand:
             )
             end = run.end()
             moves, stats, tiles = run.path(end), run.stats(), run.tiles()
+        stats.kernel_seconds = engine.kernel_seconds
         return self._found(end, moves, plan, stats, tiles)
 
     def _whole(self, engine: Engine, plan: Plan) -> StrandResult:
@@ -145,6 +143,7 @@ class OneStrand:
             progress=self._tell_again,
             stats=stats,
         )
+        stats.kernel_seconds = engine.kernel_seconds
         return self._found(end, moves, plan, stats, tiles)
 
     def _tell_again(self, done: int, total: int) -> None:
@@ -174,11 +173,13 @@ def save_result(store: Store, found: StrandResult) -> None:
     if found.path is not None:
         runs, start = found.path.runs, [found.path.row, found.path.column]
         arrays = {"ops": runs.ops, "lengths": runs.lengths.astype("<i8").view(np.uint8)}
+    stats = asdict(found.stats)
+    del stats["kernel_seconds"]  # a measurement of one run
     facts = {
         "end": [found.end.score, found.end.row, found.end.column],
         "start": start,
         "plan": found.plan.facts(),
-        "stats": asdict(found.stats),
+        "stats": stats,
         "tiles": None if found.tiles is None else found.tiles.facts(),
     }
     store.save_arrays("result", arrays, facts)

@@ -17,7 +17,7 @@ from ..drivers.find_end import best_end
 from ..drivers.traceback import grid_places, traceback_cells
 from ..drivers.traceback_state import Path
 from ..errors import CheckpointError, InputError
-from ..planning.geometry import tile_shape
+from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..tiles.contract import Engine
 from ..tiles.edges import EdgeFrom, Edges, SinkAfter, Source
@@ -73,37 +73,26 @@ class Done:
 class SavedRun:
     """One run of a job whose ``store`` may hold what earlier ones did.
 
-    ``tile_cells``, ``traceback_tile_cells``, ``device_rows``, ``pipeline_lag``: as in a plan.
-    ``disk_size``: bytes the folder may take (None: see :mod:`pysw_cl.checkpoint.interval`).
-    ``stop_at``: when the run ends at the next row, by time.monotonic.  ``maps``: of the tiles of
-    each band, by its first row.
+    ``plan``: what says which tiles there are.  ``disk_size``: bytes the folder may take (None: see
+    :mod:`pysw_cl.checkpoint.interval`).  ``stop_at``: when the run ends at the next row, by
+    time.monotonic.  ``maps``: of the tiles of each band, by its first row.
     """
 
     def __init__(
         self,
         engine: Engine,
         store: Store,
+        plan: Plan,
         *,
-        tile_cells: int,
-        traceback_tile_cells: int,
-        device_rows: int,
-        pipeline_lag: int,
         prune: bool = True,
         progress: Progress | None = None,
         disk_size: int | None = None,
         stop_at: float | None = None,
     ) -> None:
-        self.clock, self.tuning = Clock(store, stop_at), engine.plan.tuning
+        self.clock, self.plan, self.prune = Clock(store, stop_at), plan, prune
         self.engine, self.store, self.problem = engine, store, store.job.problem
-        self.tile_cells, self.traceback_tile_cells, self.prune = (
-            tile_cells,
-            traceback_tile_cells,
-            prune,
-        )
-        self.device_rows = device_rows
-        self.want_path, self.beat = store.job.output == "path", store.job.beat or 0
-        self.m, self.n = len(self.problem.query), len(self.problem.target)
-        self.columns = grid_places(self.tuning.traceback, self.n, 1)[1:-1] if self.want_path else []
+        tuning = plan.tuning
+        self.columns = grid_places(tuning.traceback, self.n, 1)[1:-1] if self.want_path else []
         self.trusted: set[FilePath] = set()
         self.slabs = self._saved()
         self.trusted |= {slab.file.path for slab in self.slabs}
@@ -122,16 +111,31 @@ class SavedRun:
             self.m,
             self.n,
             quantum=engine.row_quantum,
-            device_rows=device_rows,
-            pipeline_lag=pipeline_lag,
+            device_rows=plan.device_rows,
+            pipeline_lag=plan.pipeline_lag,
             disk_size=disk_size,
             used=store.used(),
             free=store.free(),
             stop_at=stop_at,
-            tuning=self.tuning.saving,
+            tuning=tuning.saving,
         )
         self.extra = 0
         self.progress: Progress = progress or (lambda done, total: None)
+
+    @property
+    def m(self) -> int:
+        """Rows of the matrix."""
+        return len(self.problem.query)
+
+    @property
+    def n(self) -> int:
+        """Columns of the matrix."""
+        return len(self.problem.target)
+
+    @property
+    def want_path(self) -> bool:
+        """Is the path asked for?"""
+        return self.store.job.output == "path"
 
     def end(self) -> Hit:
         """The best end, first in row-major order among equals; what is not saved is computed."""
@@ -167,7 +171,7 @@ class SavedRun:
         )
         self.extra = traceback_cells(self.m, self.n, grid)
         trace = SavedTraceback(self.clock, end, self.extra, lambda done: self._tell(self.m, done))
-        path = trace.path(self.engine, self.problem, grid, self.traceback_tile_cells)
+        path = trace.path(self.engine, self.problem, grid, self.plan.traceback_tile_cells)
         self._tell(self.m, self.extra)
         self.done.add(path.cells, path.launches)
         return path
@@ -220,9 +224,7 @@ class SavedRun:
 
     def shape(self, rows: int) -> tuple[int, int]:
         """Rows and columns of the tiles of so many rows."""
-        return tile_shape(
-            rows, self.n, self.tile_cells, self.device_rows, self.tuning.sweep.longest_side
-        )
+        return self.plan.tile_shape(rows, self.n)
 
     def _known(self, start: int, stop: int) -> tuple[Want, Limits]:
         """What is looked for in a gap, and what needs not be, by what is known now."""
@@ -230,8 +232,8 @@ class SavedRun:
         local, where = self.problem.mode == "local", self.problem.want.where
         if self.done.best is not None:
             known, least = self.done.best, self.done.best.score
-        elif local and self.beat > 0:  # as in `find_end`
-            known, least = Hit(self.beat, 0, 0), self.beat + 1
+        elif local and (beat := self.store.job.beat or 0) > 0:  # as in `find_end`
+            known, least = Hit(beat, 0, 0), beat + 1
         bound = None
         if self.prune and local:
             highest = self.problem.scoring.highest

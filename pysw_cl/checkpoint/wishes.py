@@ -71,4 +71,5 @@ class Wishes:
             checkpoint=given.checkpoint,
             disk_size=given.disk_size or self.disk_size,
             stop_after=given.stop_after,
+            kernel_times=given.kernel_times,
         )

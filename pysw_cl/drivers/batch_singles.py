@@ -30,7 +30,9 @@ class OneByOne:
         self.pairs, self._align = pairs, align
         self.scoring, self.mode, self.output = options.scoring, options.mode, options.output
         self._options = options.for_one()
-        self._resources = AlignResources(device=resources.device, plan=resources.plan)
+        self._resources = AlignResources(
+            device=resources.device, plan=resources.plan, kernel_times=resources.kernel_times
+        )
         self.stats = Stats()
 
     def align(self, k: int, found: PairResults) -> int:
@@ -47,6 +49,7 @@ class OneByOne:
             found.cigars[k] = result.cigar
         self.stats.add_cells(result.stats.cells)
         self.stats.launches += result.stats.launches
+        self.stats.add_kernel_seconds(result.stats.kernel_seconds)
         self.stats.recomputed += result.stats.recomputed
         self.stats.device_bytes = max(self.stats.device_bytes, result.stats.device_bytes)
         return len(result.query) * len(result.target)

@@ -156,8 +156,13 @@ class Resources:
     plan: Plan | Mapping[str, Any] | None = None
     #: Called as ``progress(done, total)`` in cells.
     progress: Progress | None = None
+    #: Are kernels measured (`Stats.kernel_seconds`)?
+    kernel_times: bool = False
 
     def __post_init__(self) -> None:
+        if self.kernel_times not in (True, False):
+            raise InputError(f"kernel_times must be True or False, not {self.kernel_times!r}")
+        _set(self, "kernel_times", bool(self.kernel_times))
         if self.progress is not None and not callable(self.progress):
             raise InputError(f"progress must be a function or None, not {self.progress!r}")
 

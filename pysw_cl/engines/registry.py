@@ -15,26 +15,29 @@ from .reference import ReferenceEngine, ReferencePlan
 Wishes = Plan | Mapping[str, Any] | None
 
 
-def _reference(device: Any, wishes: Wishes) -> Engine:
+def _reference(device: Any, wishes: Wishes, timed: bool) -> Engine:
     engine = ReferenceEngine()
     engine.plan = make_plan(None, wishes, ReferencePlan())
     return engine
 
 
-def _wavefront(device: Any, wishes: Wishes) -> Engine:
+def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
     from ..opencl.device import get_runtime
     from .wavefront.engine import WavefrontEngine
 
     runtime = get_runtime(device)
+    if timed:
+        runtime = runtime.timed()
     return WavefrontEngine(runtime, make_plan(runtime, wishes))
 
 
 @dataclass(frozen=True)
 class Row:
-    """An engine: how it is made on a device, from what is wished of its plan; what kind of plan it
-    has; and whether many pairs are computed in batches beside it (:mod:`pysw_cl.engines.batch`)."""
+    """An engine: how it is made on a device, from what is wished of its plan, and to measure its
+    kernels or not; what kind of plan it has; and whether many pairs are computed in batches beside
+    it (:mod:`pysw_cl.engines.batch`)."""
 
-    make: Callable[[Any, Wishes], Engine]
+    make: Callable[[Any, Wishes, bool], Engine]
     plan: type[Plan]
     batches: bool
 
@@ -56,10 +59,10 @@ def row_of(wishes: Wishes) -> Row:
     return ENGINES[name]
 
 
-def engine_for(device: Any, wishes: Wishes) -> Engine:
-    """The engine that a plan asks for, on a device (as `align` takes it).  Raises PlanError or
-    DeviceError."""
-    return row_of(wishes).make(device, wishes)
+def engine_for(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
+    """The engine that a plan asks for, on a device (as `align` takes it).  ``timed``: its kernels
+    are measured (`Engine.kernel_seconds`).  Raises PlanError or DeviceError."""
+    return row_of(wishes).make(device, wishes, timed)
 
 
 def plan_of_facts(facts: Mapping[str, Any]) -> Plan:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DeviceError
+from .kernel_times import KernelTimes
 from .quirks import traits_of
 
 if TYPE_CHECKING:
@@ -176,6 +177,8 @@ class Runtime:
         self.traits.prepare(device)
         self.programs: dict[tuple[str, str], Any] = {}
         self.lock = threading.Lock()
+        #: What launches take, where that is measured (`timed`).
+        self.times: KernelTimes | None = None
         self._given = queue
         self._local = threading.local()
 
@@ -186,30 +189,52 @@ class Runtime:
     @property
     def queue(self) -> Any:
         """This thread's in-order queue (the caller's own where one was given)."""
-        import pyopencl as cl
-
         if self._given is not None:
             return self._given
         if not hasattr(self._local, "queue"):
-            self._local.queue = cl.CommandQueue(self.context, self.device)
+            self._local.queue = self._new_queue()
         return self._local.queue
+
+    def _new_queue(self) -> Any:
+        """An in-order queue, with profiling where launches are measured."""
+        import pyopencl as cl
+
+        if self.times is None:
+            return cl.CommandQueue(self.context, self.device)
+        profiling = cl.command_queue_properties.PROFILING_ENABLE
+        return cl.CommandQueue(self.context, self.device, properties=profiling)
+
+    def timed(self) -> Runtime:
+        """This thread's runtime that measures what launches take (``times``), on queues of its own;
+        itself where the caller's queue, which is used, has no profiling."""
+        import pyopencl as cl
+
+        profiling = cl.command_queue_properties.PROFILING_ENABLE
+        unable = self._given is not None and not self._given.properties & profiling
+        if unable or self.times is not None:
+            return self
+        if not hasattr(self._local, "timed"):
+            other = self._local.timed = copy.copy(self)
+            other.times, other._local = KernelTimes(), threading.local()
+        timed: Runtime = self._local.timed
+        return timed
 
     def beside(self, k: int) -> Runtime:
         """This thread's k-th runtime with a queue of its own: what is enqueued there may run at
         the same time as what is elsewhere."""
-        import pyopencl as cl
-
         if not hasattr(self._local, "beside"):
             self._local.beside = {}
         if k not in self._local.beside:
             other = self._local.beside[k] = copy.copy(self)
-            other._given = cl.CommandQueue(self.context, self.device)
+            other._given = self._new_queue()
             other._local = threading.local()
         side: Runtime = self._local.beside[k]
         return side
 
     def forget(self) -> None:
         """Drop this thread's kernels and arena, and the programs."""
+        if hasattr(self._local, "timed"):
+            self._local.timed.forget()
         arena = getattr(self._local, "arena", None)
         if arena is not None:
             arena.forget()

@@ -121,7 +121,7 @@ class BoundKernel:
                     f"{runtime.info.name} makes no kernel of {spec.name}: {error}"
                 ) from None
         self._kernel, self._bound = runtime.kernels[spec.name, program]
-        self._runtime = runtime
+        self._runtime, self._name = runtime, spec.name
         self._place, self._integer = _places(spec.arguments)
         if self._kernel.num_args != len(spec.arguments):
             raise InternalError(f"{spec.name} has {self._kernel.num_args} arguments")
@@ -155,9 +155,12 @@ class BoundKernel:
             event = cl.enqueue_nd_range_kernel(
                 self._runtime.queue, self._kernel, (groups * group_size,), (group_size,)
             )
+            if self._runtime.times is not None:
+                self._runtime.times.add(self._name, event)
             if at_once:
                 self._runtime.queue.flush()
         except cl.Error as error:  # some drivers find out here that memory or registers lack
-            name = self._kernel.function_name
-            raise DeviceError(f"{self._runtime.info.name} does not run {name}: {error}") from None
+            raise DeviceError(
+                f"{self._runtime.info.name} does not run {self._name}: {error}"
+            ) from None
         return event

@@ -29,6 +29,9 @@ class Stats:
     again.  ``launches``: kernel launches.  ``seconds``: wall time.  ``device_bytes``: most device
     memory held at once.  ``pruned``: cells skipped because no best path could run through them.
     ``recomputed``: paths that failed their check and were computed again (`RecomputedWarning`).
+    ``kernel_seconds``: seconds on the device by kernel, where ``kernel_times`` asked for them, else
+    empty.  Kernels of several queues run at once, so they may add up to more than ``seconds``;
+    those of earlier runs of a checkpoint are not among them.
     """
 
     cells: dict[str, int] = field(default_factory=dict)
@@ -37,11 +40,25 @@ class Stats:
     device_bytes: int = 0
     pruned: int = 0
     recomputed: int = 0
+    kernel_seconds: dict[str, float] = field(default_factory=dict)
 
     def add_cells(self, cells: dict[str, int]) -> None:
         """Add the cells of one tile."""
         for kind, count in cells.items():
             self.cells[kind] = self.cells.get(kind, 0) + count
+
+    def add_kernel_seconds(self, seconds: dict[str, float]) -> None:
+        """Add what kernels took."""
+        for name, note_memory in seconds.items():
+            self.kernel_seconds[name] = self.kernel_seconds.get(name, 0.0) + note_memory
+
+    def kernels_since(self, before: Stats) -> dict[str, float]:
+        """What kernels took that an earlier measurement of the same run does not have."""
+        note_memory = {
+            name: now - before.kernel_seconds.get(name, 0.0)
+            for name, now in self.kernel_seconds.items()
+        }
+        return {name: seconds for name, seconds in note_memory.items() if seconds > 0}
 
     def plus(self, other: Stats) -> Stats:
         """What two runs cost, one after the other."""
@@ -52,7 +69,9 @@ class Stats:
             max(self.device_bytes, other.device_bytes),
             self.pruned + other.pruned,
             self.recomputed + other.recomputed,
+            dict(self.kernel_seconds),
         )
+        total.add_kernel_seconds(other.kernel_seconds)
         total.add_cells(other.cells)
         return total
 
@@ -79,6 +98,11 @@ class Stats:
             parts.append(f"{self.recomputed:,} computed again after a failed check")
         if self.device_bytes:
             parts.append(f"{self.device_bytes / 2**20:.1f} MiB on the device")
+        if self.kernel_seconds:
+            times = (
+                f"{name} {note_memory:.3f} s" for name, note_memory in self.kernel_seconds.items()
+            )
+            parts.append(f"kernels: {', '.join(times)}")
         return "; ".join(parts)
 
 

@@ -63,6 +63,11 @@ class Engine:
         """The engine that computes tiles with stored moves (``TileJob.store_moves``)."""
         return self
 
+    @property
+    def kernel_seconds(self) -> dict[str, float]:
+        """Seconds on the device by kernel, of all that it computed; empty unless it measures."""
+        return {}
+
     def strip_rows(self, rows: int, columns: int) -> int:
         """Rows of a strip of a tile of this size: inner rows at multiples cost nothing."""
         return self.row_quantum

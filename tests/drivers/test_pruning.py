@@ -11,10 +11,10 @@ from aligning import needs_lanes
 from widths import made_job
 
 import pysw_cl
-from pysw_cl.api.align import make_engine
 from pysw_cl.drivers import align_pair
 from pysw_cl.drivers.band_doubling import Banded
 from pysw_cl.engines.reference import ReferenceEngine
+from pysw_cl.engines.registry import engine_for
 from pysw_cl.scoring.scoring import make_scoring
 
 PLANS: list[dict[str, Any]] = [
@@ -42,7 +42,7 @@ def relatives(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
 def test_a_pruned_tile_has_the_same_best(plan: dict[str, Any]) -> None:
     """Its edges are exact, or too low for what is found to be reached from there."""
     needs_lanes(plan["lanes"])
-    engine, _ = make_engine("auto", plan)
+    engine = engine_for("auto", plan)
     rng = np.random.default_rng(5)
     pruned = 0
     for k in range(40):
@@ -75,7 +75,7 @@ def test_a_pruned_tile_has_the_same_best(plan: dict[str, Any]) -> None:
 def test_a_path_that_goes_on_is_not_pruned(plan: dict[str, Any]) -> None:
     """With enough rows and columns after the tile every block may still lead to the best."""
     needs_lanes(plan["lanes"])
-    engine, _ = make_engine("auto", plan)
+    engine = engine_for("auto", plan)
     query = np.random.default_rng(6).integers(0, 4, 500)  # longer than any strip is high
     job = made_job(query, query, make_scoring(), True, 0, 0, best=True)
     assert engine.tile(replace(job, after=(0, 0))).pruned

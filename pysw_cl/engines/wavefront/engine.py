@@ -14,6 +14,7 @@ from weakref import WeakSet
 from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime
+from ...opencl.kernel_times import Stopwatch
 from ...planning.geometry import fit
 from ...planning.lane_sets import LANE_SETS
 from ...planning.plan import Plan, make_plan
@@ -48,7 +49,7 @@ class WavefrontEngine(Engine):
         self.plan = plan
         self.row_quantum = plan.T * plan.alpha
         self.peak_bytes, self.captures_inside = 0, plan.form == "ticketed"
-        self._room = RetainedBuffers()
+        self._room, self._watch = RetainedBuffers(), Stopwatch(runtime.times)
         self.compressed_edges: WeakSet[CompressedEdge] = WeakSet()
 
     def tile(self, job: TileJob) -> TileResult:
@@ -122,6 +123,11 @@ class WavefrontEngine(Engine):
                 halves = ((m // 2,), ()) if m > 1 else ((), (n // 2,))
                 return by_parts(self.tile, replace(job, threshold=least), *halves)
             least = hits[-1].score
+
+    @property
+    def kernel_seconds(self) -> dict[str, float]:
+        """As of an engine whose runtime measures (`Runtime.timed`)."""
+        return self._watch.seconds
 
     def strip_rows(self, rows: int, columns: int) -> int:
         """Rows of a strip of a tile of this size: inner rows at multiples cost nothing, and lanes
