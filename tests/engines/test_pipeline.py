@@ -15,12 +15,14 @@ import pytest
 from contract_engines import assert_edge, assert_tile, make_engine, random_job
 from helpers import match_scoring, tune
 from pipelining import Seen, both, by_size, chains, every_plan, least_rows, letters, plan_of
-from saving import MODES, turned
+from saving import MODES, key, turned
 
+import pysw_cl
 from pysw_cl.engines.wavefront import pipeline as pipeline_module
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.pipeline import RunningPipeline
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.parameters import tuned
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import Engine, TilePipeline
 from pysw_cl.tiles.edges import Edge, EdgeArray, EdgePipe, Edges, Source
@@ -110,6 +112,26 @@ def test_both_strands(seen: Seen, tmp_path: Path) -> None:
         query = turned(a) if k % 2 else a
         both(seen, tmp_path / str(k), query, b, plan, 60_000, strand="both", output="path")
     assert seen.longest > 5
+
+
+@every_plan
+@pytest.mark.parametrize("output", ["path", "score"])
+def test_matrices_that_are_too_long_for_one_tile(lanes: str, output: str, seen: Seen) -> None:
+    """Without a checkpoint, too; slabs end at the special rows of a path."""
+    rng, plan = np.random.default_rng(20), plan_of(lanes)
+    for k, (mode, free_ends) in enumerate(MODES * 2):
+        how: dict[str, Any] = {"mode": mode, "free_ends": free_ends, "output": output}
+        how |= {"max_cost": None} if mode == "global" else {"prune": k % 2 > 0}
+        m, n = least_rows(lanes) * int(rng.integers(60, 120)), int(rng.integers(90, 300))
+        a, b = letters(rng, m + int(rng.integers(0, 2)) * 3, n)
+        before = len(seen.chains)
+        with tuned({"sweep.longest_side": 64}):
+            found = pysw_cl.align(a, b, plan=plan, device="auto", **how)
+        assert len(seen.chains) > before or lanes == "wider"
+        wanted = pysw_cl.align(a, b, plan={"engine": "reference"}, **how)
+        assert key(found) == key(wanted), (a, b, how)
+        assert seen.nothing_held()
+    assert seen.longest > 10
 
 
 def test_threads_on_one_device(seen: Seen, tmp_path: Path) -> None:
