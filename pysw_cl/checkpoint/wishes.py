@@ -8,6 +8,7 @@ from typing import Any
 
 from ..drivers.options import AlignResources, ResumeResources
 from ..planning.plan import Plan
+from ..planning.renamed import renamed
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Wishes:
             prune=kept["prune"],
             max_cost=kept.get("max_cost"),  # format 1 has none
             device=kept["device"],
-            plan=kept["plan"],
+            plan=kept["plan"] and renamed(kept["plan"], warn=False),
             disk_size=kept["disk_size"],
         )
 

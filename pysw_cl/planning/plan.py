@@ -204,7 +204,7 @@ class Plan:
         values = {name: value for name, value in facts.items() if name != "version"}
         if version == 1 and "fixed" in values:
             values["alpha_fixed"] = values.pop("fixed")
-        values = renamed(values)
+        values = renamed(values, warn=False)
         unknown = sorted(set(values) - {f.name for f in fields(cls)})
         if unknown:
             raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")

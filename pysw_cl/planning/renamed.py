@@ -16,14 +16,15 @@ RENAMED = {"walk_cells": "traceback_tile_cells"}
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 
 
-def renamed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by the names that fields have now.  Warns of an old name, at the caller's line.
+def renamed(values: Mapping[str, Any], *, warn: bool = True) -> dict[str, Any]:
+    """Values by the names that fields have now.  Warns of an old name, at the caller's line; not
+    where an earlier version stored the values (``warn`` is False).
 
     Raises PlanError for a field that is given under both names.
     """
     found = dict(values)
     for old in RENAMED.keys() & found.keys():
-        new = warn_of(old)
+        new = warn_of(old) if warn else RENAMED[old]
         if new in found:
             raise PlanError(f"plan: {old} is called {new} now; give one of them")
         found[new] = found.pop(old)
