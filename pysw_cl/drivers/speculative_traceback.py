@@ -279,8 +279,8 @@ class SpeculativeTraceback:
         return Step(parts, self.engine.moves(outer, parts, self._slot, self.moves_capacity), rest)
 
     def _step(self, lines: Lines, step: Step, path: Path) -> int:
-        """Trace ``path`` through tiles with moves, as far as they are valid for it.  Returns the last
-        of them.  The launch that probably follows is started meanwhile."""
+        """Trace ``path`` through tiles with moves, as far as they are valid for it.  Returns the
+        last of them.  The launch that probably follows is started meanwhile."""
         parts, start, last = step.parts, (path.row, path.column, path.state), 0
         tracing, self._run.begun = self.engine.trace(step.moves, *start), None
         if step.rest is not None and len(parts) < self.most_tiles[-1]:
