@@ -192,7 +192,7 @@ class BandTuning:
         0.1, 0, 1, "of the allowed loss, on top of that: similarity varies along a sequence"
     )
     least_slack: float = tunable(
-        1.05, 1, 10, "the slack at the last row; between them it falls evenly"
+        1.05, 1, 10, "what slack falls to, evenly, by the last row of the sweep"
     )
 
 
