@@ -1,9 +1,10 @@
-"""One comparison: the best end, and the path to it."""
+"""Align one pair: find the best end, then the path to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from ..planning.plan import Plan
 from ..results.alignment import Stats
@@ -13,7 +14,7 @@ from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.sweep import Progress
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
-from .band_doubling import Banded, assumed_score, find_end_banded
+from .band_doubling import assumed_score, find_end_banded
 from .find_end import find_end
 from .problem import Problem
 from .traceback import grid_places, most_pieces, trace_back, traceback_cells
@@ -33,128 +34,153 @@ def search(
     stats: Stats,
     read_meanwhile: Callable[[Hit, Path, Callable[[], bool]], None] = lambda end, path, busy: None,
 ) -> tuple[Hit, Path | None, TileMap]:
-    """The best end, and the path to it where wanted and where it beats the score ``beat``.
+    """The best end, the path to it, and the map of the tiles.
 
-    A score alone keeps no special rows.  ``max_cost``: as for `align`, in bands; None: the whole
-    matrix.  What it costs is added to ``stats``.  What ``progress`` is told may fall back from a
-    band to the whole matrix: callers see to that (`rising`).  ``read_meanwhile`` is called with the
-    end, the path so far and what says whether the device is busy while that computes what is walked
-    next; not in every walk.
+    There is a path if ``want_path`` is set and the score is above ``beat``.  Without one, the sweep
+    keeps no special rows.  ``max_cost``: as for `align`, for diagonal bands; None sweeps the whole
+    matrix.  Cells and launches are added to ``stats``.
+
+    ``progress(done, total)`` may fall when the whole matrix follows a band; the caller prevents
+    that (`rising`).  ``read_meanwhile(end, path, busy)`` may be called with the path so far while
+    the device computes the next tiles of the traceback; ``busy()`` says whether it still does.
     """
-    m, n = len(problem.query), len(problem.target)
-    total, swept, found = m * n, SweepResult(), Banded()
-
-    def tell(done: int) -> None:
-        if progress is not None:
-            progress(done, total)
-
+    this = _Search(engine, plan, problem, want_path, prune, progress, stats)
+    swept, least = None, None
     if max_cost is not None:
-        assumed = assumed_score(problem, max_cost)
-        found = _in_bands(engine, plan, problem, assumed, want_path, prune, progress)
-        for swept in found.sweeps:
-            _count(stats, swept)
-    end, compression = found.end, None
-    restarts: RestartPoints | None = found.grid
-    if end is None:
-        edges, shape = problem.edges, plan.tile_shape(m, n)
-        if want_path:
-            grid, compression = _grid(engine, plan, problem, shape)
-            restarts = grid
-            edges, total = grid.saving(), total + traceback_cells(m, n, grid)
-        tell(0)
-        end, swept = find_end(
-            engine,
-            problem,
+        swept, least = this.sweep_bands(max_cost)
+    if swept is None:
+        swept = this.sweep_matrix(beat, least)
+    end, result = swept.end, swept.result
+    stats.pruned += result.pruned_cells
+    shape = len(problem.query), len(problem.target)
+    tiles = TileMap.of(shape, result.tops, result.pruned, result.thinned)
+    if swept.restarts is None or (beat is not None and end.score <= beat):
+        this.tell(this.total)
+        return end, None, tiles
+    restarts = swept.restarts
+    if swept.compression is not None and isinstance(restarts, SweptGrid):
+        restarts = restarts.compressed(swept.compression)
+    return end, this.trace(restarts, end, read_meanwhile), tiles
+
+
+class _Swept(NamedTuple):
+    """The result of the forward sweep."""
+
+    end: Hit
+    result: SweepResult
+    #: Where the traceback can restart; None: no path is wanted.
+    restarts: RestartPoints | None
+    #: What compresses the grid before the traceback; None: nothing does.
+    compression: EdgeCompression | None = None
+
+
+@dataclass
+class _Search:
+    """A comparison in progress: its sweeps, then its traceback."""
+
+    engine: Engine
+    plan: Plan
+    problem: Problem
+    want_path: bool
+    prune: bool
+    progress: Progress | None
+    stats: Stats
+
+    def __post_init__(self) -> None:
+        self.cells = len(self.problem.query) * len(self.problem.target)
+        #: Cells of the sweep and of the traceback; progress is a share of them.
+        self.total = self.cells
+
+    def tell(self, done: int) -> None:
+        """Report that ``done`` cells of the total are computed."""
+        if self.progress is not None:
+            self.progress(done, self.total)
+
+    def sweep_bands(self, max_cost: Any) -> tuple[_Swept | None, int | None]:
+        """Sweep diagonal bands.  Returns the sweep that proves the best score (None: no band does)
+        and the best score that was found (None: none)."""
+        found = find_end_banded(
+            self.engine,
+            self.problem,
+            self.plan,
+            self.plan.cost,
+            assumed=assumed_score(self.problem, max_cost),
+            save=self.want_path,
+            prunes=self.prune,
+            progress=self.progress,
+        )
+        for result in found.sweeps:
+            self._count(result)
+        if found.end is None:
+            return None, found.least
+        return _Swept(found.end, found.sweeps[-1], found.grid), found.least
+
+    def sweep_matrix(self, beat: int | None, least: int | None) -> _Swept:
+        """Sweep the whole matrix; ``beat`` and ``least`` are those of :func:`find_end`."""
+        m, n = len(self.problem.query), len(self.problem.target)
+        edges, shape = self.problem.edges, self.plan.tile_shape(m, n)
+        grid: SweptGrid | None = None
+        compression: EdgeCompression | None = None
+        if self.want_path:
+            grid, compression = self._grid(shape)
+            edges = grid.saving()
+            self.total += traceback_cells(m, n, grid)
+        self.tell(0)
+        end, result = find_end(
+            self.engine,
+            self.problem,
             edges=edges,
             shape=shape,
-            prune=prune,
+            prune=self.prune,
             beat=beat,
-            least=found.least,
-            progress=lambda done, _: tell(done),
+            least=least,
+            progress=lambda done, _: self.tell(done),
         )
-        _count(stats, swept)
-    stats.pruned += swept.pruned_cells
-    tiles = TileMap.of((m, n), swept.tops, swept.pruned, swept.thinned)
-    if restarts is None or (beat is not None and end.score <= beat):
-        tell(total)
-        return end, None, tiles
-    if compression is not None and isinstance(restarts, SweptGrid):
-        restarts = restarts.compressed(compression)
-    path = _path(engine, plan, problem, restarts, end, (m * n, total, tell), read_meanwhile)
-    tell(total)
-    stats.add_cells(path.cells)
-    stats.launches += path.launches
-    return end, path, tiles
+        self._count(result)
+        return _Swept(end, result, grid, compression)
 
+    def _grid(self, shape: tuple[int, int]) -> tuple[SweptGrid, EdgeCompression | None]:
+        """The grid of special rows and columns for tiles of this shape, and what compresses it.  It
+        is compressed only if it can have more lines then."""
+        m, n = len(self.problem.query), len(self.problem.target)
+        tuning, compression = self.plan.tuning.traceback, self.engine.edge_compression
+        pieces = most_pieces(tuning, m, n)
+        if compression is not None:
+            more = most_pieces(tuning, m, n, compression.cell_bytes)
+            one_tile = more > pieces and shape == (m, n)
+            if one_tile and compression.fits(self.problem.scoring, m, n, more - 1):
+                pieces = more
+            else:
+                compression = None
+        quantum = self.engine.strip_rows(*shape)
+        rows, columns = grid_places(tuning, m, quantum, pieces), grid_places(tuning, n, 1, pieces)
+        return SweptGrid.over(self.problem.edges, rows, columns), compression
 
-def _in_bands(
-    engine: Engine,
-    plan: Plan,
-    problem: Problem,
-    assumed: int | None,
-    save: bool,
-    prunes: bool,
-    progress: Progress | None,
-) -> Banded:
-    """What `find_end_banded` finds, by the plan's model of cost."""
-    return find_end_banded(
-        engine,
-        problem,
-        plan,
-        plan.cost,
-        assumed=assumed,
-        save=save,
-        prunes=prunes,
-        progress=progress,
-    )
+    def trace(
+        self,
+        restarts: RestartPoints,
+        end: Hit,
+        read_meanwhile: Callable[[Hit, Path, Callable[[], bool]], None],
+    ) -> Path:
+        """The canonical path to ``end``."""
 
+        def between(path: Path) -> None:
+            self.tell(self.cells + path.share(end, self.total - self.cells))
 
-def _grid(
-    engine: Engine, plan: Plan, problem: Problem, shape: tuple[int, int]
-) -> tuple[SweptGrid, EdgeCompression | None]:
-    """The special rows and columns that a sweep in tiles of this shape is to keep, and what
-    compresses them afterwards, where that lets them be closer."""
-    m, n = len(problem.query), len(problem.target)
-    tuning, compression = plan.tuning.traceback, engine.edge_compression
-    most = most_pieces(tuning, m, n)
-    if compression is not None:
-        more = most_pieces(tuning, m, n, compression.cell_bytes)
-        able = more > most and shape == (m, n)
-        if able and compression.fits(problem.scoring, m, n, more - 1):
-            most = more
-        else:
-            compression = None
-    quantum = engine.strip_rows(*shape)
-    rows, columns = grid_places(tuning, m, quantum, most), grid_places(tuning, n, 1, most)
-    return SweptGrid.over(problem.edges, rows, columns), compression
+        path = trace_back(
+            self.engine,
+            self.problem,
+            restarts,
+            end,
+            self.plan.traceback_tile_cells,
+            between,
+            meanwhile=lambda path, busy: read_meanwhile(end, path, busy),
+        )
+        self.tell(self.total)
+        self.stats.add_cells(path.cells)
+        self.stats.launches += path.launches
+        return path
 
-
-def _path(
-    engine: Engine,
-    plan: Plan,
-    problem: Problem,
-    restarts: RestartPoints,
-    end: Hit,
-    told: tuple[int, int, Callable[[int], None]],
-    read_meanwhile: Callable[[Hit, Path, Callable[[], bool]], None],
-) -> Path:
-    """The path to ``end``.  ``told``: what is done, what there is in all, and who is told of it."""
-    done, total, tell = told
-
-    def between(path: Path) -> None:
-        tell(done + path.share(end, total - done))
-
-    return trace_back(
-        engine,
-        problem,
-        restarts,
-        end,
-        plan.traceback_tile_cells,
-        between,
-        meanwhile=lambda path, busy: read_meanwhile(end, path, busy),
-    )
-
-
-def _count(stats: Stats, swept: SweepResult) -> None:
-    stats.add_cells(swept.cells)
-    stats.launches += swept.launches
+    def _count(self, result: SweepResult) -> None:
+        self.stats.add_cells(result.cells)
+        self.stats.launches += result.launches

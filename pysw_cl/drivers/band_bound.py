@@ -1,4 +1,4 @@
-"""What paths that leave a band of diagonals can score at most, and the band that follows from it.
+"""An upper bound on the score of paths that leave a diagonal band, and the band of a sweep.
 
 The bound is that of Ukkonen (1985), Inf Control 64, 100-118, for affine gaps, any substitution
 scores and any letters; docs/algorithm.md, Bands, has the proof.
@@ -19,28 +19,34 @@ from .problem import Problem
 
 Longs = NDArray[np.int64]
 
-#: Codes that are counted at once: NumPy makes 8 bytes of each.
+#: Codes counted in one call; NumPy copies each into 8 bytes.
 COUNTED = 1 << 20
 
 
 def _most_gained(counts: Longs, gains: Longs) -> set[tuple[int, int]]:
-    """The most that s letters of a sequence can gain in s letter pairs, those first that gain the
-    most, where letters occur so often and gain so much each: the least of some lines (gain, first),
-    ``first + gain s``."""
-    different, which = np.unique(-np.maximum(gains, 0), return_inverse=True)
+    """The highest gain of s letters of a sequence in s letter pairs, as a function of s.
+
+    Letter i occurs ``counts[i]`` times and gains at most ``gains[i]``.  The highest gain takes the
+    best letters first, so it is concave in s: the minimum of the lines ``first + gain * s``.
+    Returns the lines as (gain, first).
+    """
+    negated, which = np.unique(-np.maximum(gains, 0), return_inverse=True)
     counts = np.bincount(which, counts).astype(np.int64)
-    before, gained = np.cumsum(counts) - counts, np.cumsum(-counts * different)
-    firsts = gained + (counts + before) * different
-    return set(zip((-different).tolist(), firsts.tolist(), strict=True))
+    before, gained = np.cumsum(counts) - counts, np.cumsum(-counts * negated)
+    firsts = gained + (counts + before) * negated
+    return set(zip((-negated).tolist(), firsts.tolist(), strict=True))
 
 
 class BandScoreBound:
-    """What paths that leave a band can score at most; depends on the letters, not on their order.
+    """The highest score of a path that leaves a diagonal band.  It depends on how often each letter
+    occurs, not on their order.
 
-    A path with s letter pairs has m + n - 2 s gap letters, so it scores the sum of (score + 2 e)
-    over its pairs, less e (m + n), less o for each gap.  A path that goes k diagonals
-    beyond both ends of the matrix has at most min(m, n) - k pairs, and, for k > 0, a gap in each
-    sequence.  Where an end is free, gaps count as free.
+    A gap costs o, and e for each letter.  A path with s letter pairs has m + n - 2 s gap letters.
+    Its score is the sum of (score + 2 e) over its pairs, minus e (m + n), minus o for each gap.
+
+    Two diagonals run through the ends of a global path: 0 and n - m.  A path that comes to the k-th
+    diagonal outside those two has at most min(m, n) - k pairs and, for k > 0, a gap in each
+    sequence.  If any end is free, the bound charges nothing for gaps.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -51,7 +57,7 @@ class BandScoreBound:
         self.free = any(ends)
         opening, self.extension = (0, 0) if self.free else (scoring.gap_open, scoring.gap_extend)
         self._costs = self.extension * (self.m + self.n) + 2 * opening
-        #: the widest band there is: the whole matrix
+        #: The k of the whole matrix.
         self.widest = min(self.m, self.n)
 
     @cached_property
@@ -63,17 +69,17 @@ class BandScoreBound:
         return by_query | _most_gained(target[target > 0], gain.max(axis=0))
 
     def pairs(self, count: Longs) -> Longs:
-        """The most that so many letter pairs gain: the sum of their (score + 2 e)."""
+        """The highest sum of (score + 2 e) over ``count`` letter pairs."""
         return reduce(np.minimum, (first + gain * count for gain, first in self._lines))
 
     def beyond(self, k: int) -> int:
-        """The most that a path can score that goes k >= 1 diagonals, or more, beyond the ends; it
-        never rises with k.  For k = 0 about the most that any path can."""
+        """The highest score of a path that comes to the k-th diagonal outside the ends or further
+        (k >= 1).  It never rises with k.  For k = 0: about the highest score of any path."""
         return int(self.pairs(np.array(self.widest - k))) - self._costs
 
     def width(self, score: int) -> int:
-        """The least k so that every path that scores ``score`` or more stays within k diagonals of
-        the ends."""
+        """The least k for which every path of at least this score stays within k diagonals of the
+        ends."""
         low, high = 0, self.widest
         while low < high:
             middle = (low + high) // 2
@@ -84,9 +90,9 @@ class BandScoreBound:
         return low
 
     def diagonals(self, k: int) -> tuple[int, int]:
-        """The first and the last diagonal of the band of k diagonals beyond the ends."""
-        ahead = self.n - self.m
-        return min(0, ahead) - k, max(0, ahead) + k
+        """The first and the last diagonal of the band that has k diagonals outside each end."""
+        last = self.n - self.m
+        return min(0, last) - k, max(0, last) + k
 
 
 def _counts(view: View) -> Longs:
@@ -99,17 +105,14 @@ def _counts(view: View) -> Longs:
 
 
 class Band:
-    """The diagonals ``low`` to ``high`` of a matrix, both included, as a sweep asks for them
+    """The diagonals ``low`` to ``high``, both included, as the corridor of a sweep
     (:class:`pysw_cl.tiles.tile.Corridor`).
 
-    With ``least``, what lies on no path of this score or more is left out row by row: the best
-    that is still possible after each cell of a tile's bottom edge is added to its H (Fickett 1984).
-    Nothing is left out any more where no cell can reach ``least``, nor with free ends.
-    ``spans``: the columns of the rows that were asked for, by the first of the rows.
+    With ``least``, the sweep skips cells that are on no path of this score or more (Fickett 1984).
+    It decides at the bottom edge of each tile row: H of a cell plus the highest score of the rest.
+    If no cell can reach ``least``, it skips nothing from there on.  With free ends it never skips.
 
-    With ``stops``, the sweep ends where paths lose so much that they will probably not reach
-    ``least``.  ``foreseen``: the score that they will probably have, or None; ``ended``: after how
-    many rows.
+    With ``stops``, the sweep ends early once its paths will probably not reach ``least``.
     """
 
     def __init__(
@@ -123,8 +126,11 @@ class Band:
         tuning: BandTuning | None = None,
     ) -> None:
         self.low, self.high = low, high
+        #: First row of a tile row -> its columns [start, stop).
         self.spans: dict[int, tuple[int, int]] = {}
+        #: Where the sweep ended early, the best score that it would probably have found.
         self.foreseen: int | None = None
+        #: Rows that were swept.
         self.ended = bound.m
         self._stops, self._tuning = stops, tuning or default_tuning().band
         self._bound, self._scoring = bound, scoring
@@ -138,12 +144,13 @@ class Band:
         return self.spans[row]
 
     def passed(self, row: int, column: int, edge: Edge) -> bool:
-        """Take the cells of row ``row`` (from 1) that follow the first ``column`` ones."""
+        """Narrow the band by ``edge``: the cells of row ``row`` (from 1) after the first ``column``
+        ones.  Returns False if the sweep is to end here."""
         if self._least is None:
             return True
         bound, h = self._bound, edge.h.astype(np.int64)
         at = np.arange(column + 1, column + 1 + len(h))
-        if column == 0:  # the border: one gap
+        if column == 0:  # with the border cell, which is one gap
             border = -self._scoring.gap_open - row * self._scoring.gap_extend
             at, h = np.arange(len(h) + 1), np.concatenate(([border], h))
         rows_left, columns_left = bound.m - row, bound.n - at
@@ -156,7 +163,7 @@ class Band:
             self._least, self._last = None, self.high
             return True
         self._first = max(0, int(at[live][0]) - 1)
-        # a path that goes on to a diagonal d has at most n - row - d pairs left
+        # a path that later comes to diagonal d has at most n - row - d pairs left
         most = int(rest[live].max())
         low, high = self.low, self._last
         while low < high:
@@ -169,13 +176,17 @@ class Band:
         return True
 
     def _goes_on(self, row: int, possible: int) -> bool:
-        """Will paths that can score so much after row ``row`` probably reach ``least``?"""
+        """Will the best path, which after ``row`` rows can still score ``possible``, probably reach
+        ``least``?
+
+        No, if the score lost so far exceeds (slack * share of the rows + early) * the allowed loss.
+        """
         assert self._least is not None
-        most, share = self._bound.beyond(0), row / self._bound.m
-        lost, may = most - possible, most - self._least
+        highest, share = self._bound.beyond(0), row / self._bound.m
+        lost, allowed = highest - possible, highest - self._least
         tuning = self._tuning
-        if possible >= self._least and lost <= may * (tuning.slack * share + tuning.early):
+        if possible >= self._least and lost <= allowed * (tuning.slack * share + tuning.early):
             return True
-        sure = tuning.slack - (tuning.slack - tuning.least_slack) * share
-        self.foreseen, self.ended = int(most - sure * lost / share), row
+        slack = tuning.slack - (tuning.slack - tuning.least_slack) * share
+        self.foreseen, self.ended = int(highest - slack * lost / share), row
         return False

@@ -1,11 +1,10 @@
-"""Global comparisons of similar sequences in a band: work in O(k n) instead of O(m n).
+"""Global comparisons of similar sequences in a diagonal band: O(k n) work instead of O(m n).
 
-A path that leaves the band of diagonals around the two ends by k + 1 has so few letter pairs, and
-so many gap letters, that its score is bounded by a number known beforehand (`bound.py`).  A
-sweep of the band alone whose score is above that bound has found every optimal path, each with its
-exact values; otherwise the band is widened.  Methods: Fickett (1984), Nucleic Acids Res 12, 175-179
-(a limit that grows until the score proves itself); Ukkonen (1985), Inf Control 64, 100-118 (the
-band).  docs/algorithm.md has the proof, ties included.
+A path that leaves the band has few letter pairs and many gap letters, which bounds its score
+(`band_bound.py`).  If the band's score is above that bound, its sweep has found every optimal path,
+with exact values.  Otherwise the band is widened.  Methods: Fickett (1984), Nucleic Acids Res 12,
+175-179 (a limit that grows until the score proves itself); Ukkonen (1985), Inf Control 64, 100-118
+(the band).  docs/algorithm.md has the proof, ties included.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ from .traceback_state import path_bytes
 
 
 def check_max_cost(value: Any, mode: str) -> None:
-    """Raise InputError unless this is a ``max_cost`` for a ``mode``: "auto", None, or, for global
-    comparisons, a number that is not negative."""
+    """Raise InputError unless ``value`` is a ``max_cost`` for this mode: "auto", None or, in mode
+    "global", a number of at least 0."""
     if value is None or (isinstance(value, str) and value == "auto"):
         return
     number = isinstance(value, int | float | np.integer | np.floating)
@@ -50,7 +49,7 @@ def check_max_cost(value: Any, mode: str) -> None:
 
 
 def assumed_score(problem: Problem, max_cost: Any) -> int | None:
-    """The score, in the scoring's own integers, that an alignment of at most ``max_cost`` reaches;
+    """The least score, in the scoring's integers, of an alignment that costs at most ``max_cost``;
     None for "auto"."""
     if isinstance(max_cost, str):
         return None
@@ -60,21 +59,21 @@ def assumed_score(problem: Problem, max_cost: Any) -> int | None:
 
 
 class _Row(Source):
-    """The cells of a saved row that were written, in memory; those that follow are reached by one
-    gap from them, as in a sweep."""
+    """A special row of a band, in memory: the cells that were written.  Cells to their right are
+    one gap away from the last one, as in the sweep."""
 
     def __init__(self, scoring: Scoring) -> None:
         self._start, self._cells = 0, Edge.lost(0)
         self._gaps = scoring.gap_open, scoring.gap_extend
 
     def write(self, start: int, edge: Edge) -> None:
-        """Keep the cells that follow the first ``start`` ones."""
+        """Append ``edge``: the cells after the first ``start`` ones."""
         if not len(self._cells):
             self._start = start
         self._cells = self._cells.joined(edge)
 
     def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop``; one that comes before those that are kept is lost."""
+        """Cells ``start+1 .. stop``.  A cell before the first one written is unreachable."""
         if start < self._start:
             return Edge.lost(1).joined(self.read(start + 1, stop))
         inside = self._cells.part(start - self._start, stop - self._start)
@@ -85,8 +84,9 @@ class _Row(Source):
 
 
 @dataclass(frozen=True)
-class _Beside(Source):
-    """The left edge of a tile beside which nothing is computed: one gap from its corner."""
+class _BandLeftEdge(Source):
+    """The left edge of a band's tile: nothing is computed beside it, so each cell is one gap below
+    the corner."""
 
     row: int
     corner: int
@@ -100,10 +100,10 @@ class _Beside(Source):
 
 @dataclass
 class BandGrid(RestartPoints):
-    """The rows between the tiles of a band, kept in memory: where a walk back can start again.
+    """The rows between the tile rows of a band, kept in memory: the traceback's restart points.
 
-    ``places``: where the rows are cut, 0 included.  Memory is 8 bytes a cell of those rows, or
-    about 8 m (1 + width / tile rows): `_Growth` sees to it that a path's memory has room for it.
+    ``places``: the cuts between tile rows, 0 included.  A cell takes 8 bytes; all rows take about
+    8 m (1 + width / tile rows).  `_BandChoice` tries no band whose rows exceed the path's memory.
     """
 
     edges: Edges
@@ -116,11 +116,11 @@ class BandGrid(RestartPoints):
         self.rows = {row: _Row(self.scoring) for row in self.places[1:]}
 
     def saving(self) -> Edges:
-        """The edges with the rows among them, to be filled by a sweep."""
+        """The edges of a sweep, which fills the rows."""
         return replace(self.edges, rows=self.rows)
 
     def start(self, row: int, column: int) -> tuple[int, int]:
-        """See :class:`RestartPoints`; the cell is on the band."""
+        """See :class:`RestartPoints`; the cell is in the band."""
         place = self.places[bisect_right(self.places, row - 1) - 1]
         return place, self.band.spans[place][0]
 
@@ -131,18 +131,20 @@ class BandGrid(RestartPoints):
             return top, self.edges.left
         gaps = self.scoring.gap_open, self.scoring.gap_extend
         corner = int(top.read(area.column - 1, area.column).h[0])
-        return top, _Beside(area.row, corner, gaps)
+        return top, _BandLeftEdge(area.row, corner, gaps)
 
 
 @dataclass
 class Banded:
-    """What was found in a band: the best end (None: no band that pays is proven to hold it), the
-    rows to walk back from, if they were wanted, every sweep that was made, and the ``least`` that
-    the best score is."""
+    """What the sweeps of bands found."""
 
+    #: The best end; None: no band that is worth its work proves it.
     end: Hit | None = None
+    #: The restart points of the traceback, if they were wanted.
     grid: BandGrid | None = None
+    #: All sweeps, in order.
     sweeps: list[SweepResult] = field(default_factory=list)
+    #: The highest score found: the best score is no lower.  None: no sweep came to its end.
     least: int | None = None
 
 
@@ -157,24 +159,25 @@ def find_end_banded(
     prunes: bool = False,
     progress: Progress | None = None,
 ) -> Banded:
-    """The best end of a global comparison, as :func:`find_end` gives it, from a band where that
-    pays.
+    """The best end of a global comparison, as :func:`find_end` gives it, from a diagonal band.
 
-    ``assumed``: a score that the best one is thought to reach; the first band is the one that
-    proves it.  Else a narrow one is first.  A band that proves nothing is widened, at most to what
-    is sure to prove the score found so far; one that is much of the work stops where it will
-    probably prove nothing.  ``cost``: the model that says what pays.  ``save``: keep what a walk
-    back needs.  ``prunes``: if no band pays, the whole matrix is pruned by ``least``.
-    ``progress(done, total)`` never falls, from band to band.
+    The first band is the one that proves the score ``assumed``; None: a narrow one.  A band that
+    proves nothing is widened, at most to the band that surely proves the score found so far.  A
+    large band stops early once it will probably prove nothing.  A band that takes too large a share
+    of the whole matrix's work, by the model ``cost``, is not swept.
+
+    ``save``: keep the rows that the traceback restarts from.  ``prunes``: if no band is swept to a
+    proof, the caller prunes the whole matrix by ``Banded.least``.  ``progress(done, total)`` never
+    falls from band to band.
     """
     m, n = len(problem.query), len(problem.target)
     found, done = Banded(), 0
     tiles = BandTiles(m, n, plan, engine.row_quantum, cost)
-    growth = _Growth(problem, tiles, assumed, save, prunes)
-    while (one := growth.next()) is not None:
+    choice = _BandChoice(problem, tiles, assumed, save, prunes)
+    while (one := choice.next()) is not None:
         low, high = one.diagonals
         tuning, scoring = plan.tuning.band, problem.scoring
-        band = Band(low, high, growth.bound, scoring, one.least, one.stops, tuning)
+        band = Band(low, high, choice.bound, scoring, one.least, one.stops, tuning)
         grid, edges = None, problem.edges
         if save:
             grid = BandGrid(edges, band, one.places[:-1], problem.scoring)
@@ -187,39 +190,45 @@ def find_end_banded(
         )
         found.sweeps.append(swept)
         done += one.cells * band.ended // m
-        if growth.proves(one, band, end.score):
+        if choice.proves(one, band, end.score):
             if progress is not None:
                 progress(m * n, m * n)
             found.end, found.grid = end, grid
             break
-    found.least = growth.best
+    found.least = choice.best
     return found
 
 
 def _part(progress: Progress, spent: int, cells: int) -> Progress:
-    """The progress of a sweep of so many ``cells`` after others that ``spent`` some."""
+    """The progress of a sweep of ``cells`` cells that follows sweeps of ``spent`` cells."""
     return lambda done, total: progress(spent + done * cells // total, total)
 
 
 class _Try(NamedTuple):
-    """A band to be swept: its diagonals, how it is cut, the most cells that are computed, memory of
-    the rows between tiles, and the share that it takes of the whole matrix's work; the score for
-    which it is swept (None: any), whether it is sure to be proven, and whether it stops where that
-    will not be reached."""
+    """A band to be swept."""
 
+    #: Its first and its last diagonal.
     diagonals: tuple[int, int]
+    #: Rows and columns of a tile.
     shape: tuple[int, int]
+    #: The cuts between tile rows, from 0 to m.
     places: list[int]
+    #: Cells that the sweep computes at most.
     cells: int
+    #: Bytes of the rows between tile rows.
     saved: int
+    #: Its work as a share of the whole matrix's.
     work: float
+    #: The score that the sweep looks for; None: any.
     least: int | None
+    #: Will the band surely prove its score?
     sure: bool
+    #: Does the sweep end early once it will probably not reach ``least``?
     stops: bool
 
 
-class _Growth:
-    """Which band is next: see :func:`find_end_banded`.  ``best``: the best score found so far."""
+class _BandChoice:
+    """Chooses the next band: see :func:`find_end_banded`."""
 
     def __init__(
         self,
@@ -232,22 +241,25 @@ class _Growth:
         m, n = tiles.m, tiles.n
         tuning, trace = tiles.plan.tuning.band, tiles.plan.tuning.traceback
         self.bound = BandScoreBound(problem)
+        #: The best score found so far.
         self.best: int | None = None
         self._tiles = tiles
         self._first = self._tiles.rows(abs(n - m) + 1) // 4 + 1
         self._assumed = assumed
         self._k = self._first if assumed is None else self.bound.width(assumed)
+        # the k that surely proves the last score, and the work of all sweeps so far
         self._proving, self._spent = self.bound.widest, 0.0
+        # the score of the last sweep that came to its end
         self._score: int | None = None
         self._most = tuning.most_beside_pruning if prunes else tuning.most_covered
-        self._room = trace.grid_share * path_bytes(trace, m, n) if save else math.inf
+        self._row_bytes = trace.grid_share * path_bytes(trace, m, n) if save else math.inf
         self._tuning = tuning
 
     def next(self) -> _Try | None:
-        """The next band; None where none pays."""
+        """The next band; None if the whole matrix takes less work."""
         while self._k < self.bound.widest:
             found = self._try(self._k)
-            if found.saved > self._room:
+            if found.saved > self._row_bytes:
                 return None
             if found.sure or self._assumed is not None:
                 return found if found.work <= self._most else None
@@ -263,6 +275,7 @@ class _Growth:
         return None
 
     def _try(self, k: int) -> _Try:
+        """The band with k diagonals outside each end."""
         low, high = self.bound.diagonals(k)
         shape = self._tiles.shape(high - low + 1)
         places = cuts(self._tiles.m, shape[0], self._tiles.quantum)
@@ -274,7 +287,7 @@ class _Growth:
         return _Try((low, high), shape, places, cells, saved, work, least, sure, False)
 
     def proves(self, one: _Try, band: Band, score: int) -> bool:
-        """Does the band prove the score found in it?  If not, what it tells of the next is kept."""
+        """Does the band prove the score found in it?  If not, the next k is set."""
         k = self._k
         swept = sum(
             (row_end - row) * (band.spans[row][1] - band.spans[row][0])
@@ -290,26 +303,27 @@ class _Growth:
             return True
         self._proving = self.bound.width(score)
         wider = max(2 * k, self._first)
-        straight = score == self._score or self._proving <= 2 * wider
-        self._k = self._proving if straight else wider
+        skip_to_proof = score == self._score or self._proving <= 2 * wider
+        self._k = self._proving if skip_to_proof else wider
         self._score, self._assumed = score, None
         return False
 
 
 @dataclass(frozen=True)
 class BandTiles:
-    """How a band of an m x n matrix is cut: rows of tiles as wide as the band and their own rows
-    together.  ``quantum``: what tiles' rows are best a multiple of; ``model``: what they take."""
+    """How a band of an m x n matrix is cut into tile rows.  A tile row of r rows and a band of w
+    diagonals has r + w columns."""
 
     m: int
     n: int
     plan: Plan
+    #: The rows of a tile are best a multiple of this.
     quantum: int
     model: Cost
 
     def rows(self, width: int) -> int:
-        """Rows of a tile where the band has ``width`` diagonals: many enough to keep the device
-        busy, few enough to compute little beside the band."""
+        """Rows of a tile for a band of ``width`` diagonals: enough to keep the device busy, few
+        enough to compute little outside the band."""
         least, longest = self.plan.tuning.band.least_rows, self.plan.tuning.sweep.longest_side
         most = min(isqrt(self.plan.tile_cells), self.m, longest)
         best = self._best_rows(width, most) if most > least else most
@@ -317,7 +331,7 @@ class BandTiles:
         return max(1, rows // self.quantum) * self.quantum
 
     def _best_rows(self, width: int, most: int) -> int:
-        """Rows with which a tile's rows take little work each."""
+        """The most rows with which a row of a tile takes little more than the least work."""
         tuning, found = self.plan.tuning.band, []
         rows = float(tuning.least_rows)
         while rows <= most:
@@ -333,12 +347,12 @@ class BandTiles:
         return rows, min(self.n, rows + width, self._widest(rows))
 
     def _widest(self, rows: int) -> int:
-        """Columns at most of a tile of so many rows."""
+        """The most columns of a tile of ``rows`` rows."""
         return max(1, min(self.plan.tuning.sweep.longest_side, self.plan.tile_cells // rows))
 
     def cost(self, low: int, high: int, places: list[int]) -> tuple[int, int, float]:
-        """How many cells the sweep of a band computes at most that is cut at these rows, memory of
-        the rows between its tiles, and the share that it takes of the whole matrix's work."""
+        """The cost of the band of diagonals ``low`` to ``high`` that is cut at ``places``: cells at
+        most, bytes of the rows between tile rows, work as a share of the whole matrix's."""
         shapes = Counter(
             (row_end - row, min(self.n, row_end + high) - max(0, row + low))
             for row, row_end in pairwise(places)

@@ -1,7 +1,8 @@
-"""Many pairs in batches: the ladder of widths, and the pairs that are better aligned alone.
+"""Many pairs in batches: each pair's width, and the pairs that are better aligned alone.
 
-Pairs go by in the caller's order in parts that fit memory.  While the device computes one part the
-host packs the next.
+Pairs are taken in the caller's order, in parts that fit memory.  While the device computes one
+part, the host lays out the next.  A pair whose score outgrows its lanes is computed again in lanes
+of twice the width.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from .batch_layout import Part, group_cells, in_order, lonely, parts
 from .batch_results import FIELDS, PairResults
 from .batch_singles import OneByOne
 
-#: The rows of what a batch gives, and of what its walk gives.
+#: The rows of a batch's forward results, and of its traceback's.
 FOUND = ("score", "query_end", "target_end", "matches", "columns")
 TRACED = ("query_start", "target_start", "matches", "columns")
-#: How each output is found (`BatchEngine.start`).
+#: The ``how`` of `BatchEngine.start` for each output.
 HOW = {"score": "score", "ends": "ends", "matches": "walk", "path": "cigar"}
 
 
 @dataclass(frozen=True)
 class Under:
-    """A batch under way."""
+    """A batch that the device computes."""
 
     part: Part
     width: int
@@ -43,8 +44,8 @@ class Under:
 class BatchDriver:
     """Aligns pairs on a `BatchEngine`.
 
-    ``scoring`` is clamped; ``one`` aligns single pairs and finds what is wrong with them;
-    ``done(cells)`` is called as results come in.
+    ``scoring`` is clamped.  ``one`` aligns single pairs and names what is wrong with a pair.
+    ``done(cells)`` is called as results arrive.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class BatchDriver:
         self.under_way: deque[Under] = deque()
 
     def run(self, pairs: Sequence[Any], output: str) -> PairResults:
-        """What ``output`` asks for of all pairs, in order."""
+        """The results of all pairs, in order, with the fields of ``output``."""
         self.found = PairResults.empty(len(pairs), FIELDS[output])
         tuning = self.tuning
         most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
@@ -89,8 +90,8 @@ class BatchDriver:
         return self.found
 
     def _begin(self, part: Part, how: str) -> list[int]:
-        """Begin with a part, each pair in the narrowest lanes that may do; returns the numbers of
-        those pairs that are better aligned alone."""
+        """Start the batches of a part, each pair in the narrowest lanes that may hold it.  Returns
+        the numbers of the pairs that are better aligned alone."""
         engine, alone = self.engine, []
         least = max(16, self.least_width) if how == "counts" else self.least_width
         width = np.full(len(part), least)
@@ -108,7 +109,7 @@ class BatchDriver:
         return alone
 
     def _start(self, part: Part, width: int, how: str) -> list[int]:
-        """Begin with pairs in lanes of one width; returns what `_begin` returns."""
+        """Start the batches of pairs in lanes of one width; returns what `_begin` returns."""
         tuning = self.tuning
         lanes, moves = self.engine.pairs_a_group(width), how in ("walk", "cigar")
         part = in_order(part, lanes)
@@ -135,7 +136,8 @@ class BatchDriver:
         return list(numbers)
 
     def _finish(self) -> None:
-        """Wait for the oldest batch and take its results; what outgrew its lanes starts again."""
+        """Wait for the oldest batch and take its results.  Pairs that outgrew their lanes start
+        again in wider ones."""
         under = self.under_way.popleft()
         part, batch, width, how = under.part, under.batch, under.width, under.how
         batch.running.finish()
@@ -160,6 +162,8 @@ class BatchDriver:
                 self.done(self.one.align(k, self.found))
 
     def _take_paths(self, part: Part, batch: Batch, sure: NDArray[np.bool_]) -> None:
+        """Take the results of the traceback.  A ``sure`` pair, which fits its lanes, is aligned
+        again alone if its path does not score what the sweep found."""
         traced = batch.traced
         assert traced is not None
         bad = np.flatnonzero(sure & (traced[5] != batch.found[0]))
@@ -176,15 +180,15 @@ class BatchDriver:
             self._again(int(part.index[k]), int(traced[5, k]), int(batch.found[0, k]))
 
     def _again(self, k: int, scores: int, score: int) -> None:
-        """Align pair k alone: its path in a batch does not score what was found."""
+        """Align pair k alone: its path in the batch has score ``scores``, not ``score``."""
         self.one.align(k, self.found)
         self.found.stats.recomputed += 1
         self.found.wrong.append(f"the path of pair {k} scores {scores}, not {score}")
 
 
 def _cuts(cells: NDArray[np.int64], lanes: int, most: int) -> list[int]:
-    """Where batches begin so that the groups of each, which compute ``cells`` each, compute at most
-    ``most`` (or it is one group)."""
+    """The first pair of each batch.  Group i computes ``cells[i]``; a batch computes at most
+    ``most`` cells or is one group."""
     cuts, used = [0], 0
     for group, needed in enumerate(cells.tolist()):
         if used and used + needed > most:

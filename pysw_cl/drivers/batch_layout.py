@@ -1,4 +1,4 @@
-"""Many pairs as one text: no Python object is made for a pair of text or bytes."""
+"""The layout of many pairs in one array of letters, without a Python object for each pair."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ Lengths = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Part:
-    """Packed pairs: their numbers in the caller's order, their letters (ASCII) after each other,
-    and for each (n x 4, int32) first query letter, query length, first target letter, target
-    length."""
+    """Pairs whose letters are in one array."""
 
+    #: Their numbers in the caller's order.
     index: NDArray[np.int64]
+    #: Their letters in ASCII, one sequence after the other.
     text: NDArray[np.uint8]
+    #: n x 4: first query letter, query length, first target letter, target length.
     pairs: NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.index)
 
     def take(self, chosen: NDArray[Any]) -> Part:
-        """Some of the pairs (by number or truth value), with the same letters."""
+        """The ``chosen`` pairs (indices or booleans), with the same letters."""
         return Part(self.index[chosen], self.text, self.pairs[chosen])
 
     @property
@@ -50,13 +51,13 @@ class Part:
 
 
 def blame(k: int, error: PyswError) -> PyswError:
-    """The error with the number of the pair that it is about in front."""
+    """The error, with the number of its pair in front of the message."""
     return type(error)(f"pair {k}: {error}")
 
 
 def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
-    """Queries and targets in turn; InputError names what is no pair, ``first`` being the number of
-    the first one."""
+    """Queries and targets in turn.  ``first`` is the number of the first pair; InputError names a
+    value that is not a pair."""
     if not set(map(type, pairs)) <= {tuple, list} or not set(map(len, pairs)) <= {2}:
         for k, pair in enumerate(pairs, first):
             text = isinstance(pair, str | bytes | bytearray)
@@ -68,7 +69,7 @@ def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
 
 
 def _letters(halves: list[Any], first: int) -> list[bytes]:
-    """Sequences of any kind as bytes, each checked like those of `align`."""
+    """Sequences of any kind as bytes, each checked as `align` does."""
     found = []
     for k, half in enumerate(halves):
         try:
@@ -84,20 +85,24 @@ def _joined(halves: list[Any], text: bool, first: int) -> NDArray[np.uint8]:
     try:
         return np.frombuffer("".join(halves).encode("ascii"), np.uint8)
     except UnicodeEncodeError:
-        return np.frombuffer(b"".join(_letters(halves, first)), np.uint8)  # says where
+        return np.frombuffer(
+            b"".join(_letters(halves, first)), np.uint8
+        )  # its error names the pair
 
 
 def lengths_of(halves: list[Any]) -> Lengths:
-    """Lengths of queries and targets, n x 2."""
+    """Lengths of queries and targets (n x 2)."""
     return np.fromiter(map(len, halves), np.int64, len(halves)).reshape(-1, 2)
 
 
 def parts(
     pairs: Sequence[Any], most_pairs: int, most_letters: int, longest: int
 ) -> Iterator[tuple[Part, Lengths, NDArray[np.int64]]]:
-    """``pairs`` in parts of at most ``most_pairs`` pairs and ``most_letters`` letters (or one
-    pair), in order: the packed pairs, all lengths of the part (also of those that are not packed),
-    and the numbers of the pairs with a sequence longer than ``longest``, which are not packed.
+    """``pairs`` in order, in parts of at most ``most_pairs`` pairs and ``most_letters`` letters, or
+    of one pair.
+
+    Yields (part, lengths, long).  ``long``: the numbers of the pairs with a sequence longer than
+    ``longest``; they are not in ``part``.  ``lengths``: of all pairs, those too (n x 2).
     """
     first = 0
     while first < len(pairs):
@@ -115,27 +120,31 @@ def parts(
             kept = np.repeat(short, 2).tolist()
             halves = [half for half, keep in zip(halves, kept, strict=True) if keep]
         index = np.arange(first, first + count)
-        packed = lengths[short]
-        starts = np.zeros(packed.size, np.int64)
-        np.cumsum(packed.ravel()[:-1], out=starts[1:])
-        rows = np.empty((len(packed), 4), np.int32)
-        rows[:, 0::2], rows[:, 1::2] = starts.reshape(-1, 2), packed
+        taken = lengths[short]
+        starts = np.zeros(taken.size, np.int64)
+        np.cumsum(taken.ravel()[:-1], out=starts[1:])
+        rows = np.empty((len(taken), 4), np.int32)
+        rows[:, 0::2], rows[:, 1::2] = starts.reshape(-1, 2), taken
         text = _joined(halves, kinds == {str}, first)
         yield Part(index[short], text, rows), lengths, index[~short]
         first += count
 
 
 def in_order(part: Part, lanes: int) -> Part:
-    """The pairs so that those that share a group of ``lanes`` have similar lengths: slabs by target
-    length, as many as there are groups in one, and in each by query length; long ones first."""
+    """The pairs in an order that gives each group of ``lanes`` pairs similar lengths, long ones
+    first.
+
+    Pairs sorted by target length are cut into runs; a run has about as many groups as there are
+    runs.  Each run is sorted by query length.
+    """
     m, n = part.m.astype(np.uint16), part.n.astype(np.uint16)
     if len(part) <= lanes or (m.min() == m.max() and n.min() == n.max()):
         return part
     groups = -(-len(part) // lanes)
-    slab = lanes * max(1, round(groups**0.5))
+    run = lanes * max(1, round(groups**0.5))
     by_n = np.argsort(~n, kind="stable")  # 16 bits: a radix sort
     number = np.empty(len(part), np.uint16)
-    number[by_n] = np.arange(len(part)) // slab
+    number[by_n] = np.arange(len(part)) // run
     by_m = np.argsort(~m, kind="stable")
     return part.take(by_m[np.argsort(number[by_m], kind="stable")])
 
@@ -143,19 +152,20 @@ def in_order(part: Part, lanes: int) -> Part:
 def group_cells(
     part: Part, lanes: int, columns: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each group of ``lanes`` pairs: the cells of its pairs, and those that its lanes compute
-    when all have the size of the largest, target lengths being rounded up to ``columns``."""
+    """For each group of ``lanes`` pairs: the cells of its pairs, and the cells that its lanes
+    compute.  Each lane computes the longest query times the longest target, rounded up to
+    ``columns``."""
     if not len(part):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     starts = np.arange(0, len(part), lanes)
     rows = np.maximum.reduceat(part.m, starts).astype(np.int64)
-    blocks = -(-np.maximum.reduceat(part.n, starts) // columns)
-    return np.add.reduceat(part.cells, starts), rows * blocks * (columns * lanes)
+    panels = -(-np.maximum.reduceat(part.n, starts) // columns)
+    return np.add.reduceat(part.cells, starts), rows * panels * (columns * lanes)
 
 
 def lonely(part: Part, cells: int, mates: int) -> NDArray[np.bool_]:
-    """Which pairs have more than ``cells`` cells and fewer than ``mates`` others that are at least
-    half as large."""
+    """Which pairs have more than ``cells`` cells and fewer than ``mates`` other pairs at least half
+    as large?"""
     found: NDArray[np.int64] = part.cells
     if not len(found) or found.max() <= cells:
         return np.zeros(len(found), np.bool_)

@@ -1,4 +1,4 @@
-"""What is found out about many pairs."""
+"""The results of many pairs."""
 
 from __future__ import annotations
 
@@ -30,16 +30,18 @@ FIELDS: dict[str, tuple[str, ...]] = {
 
 @dataclass
 class PairResults:
-    """Results of all pairs: ``values[name]`` (int64, the score as the scoring counts it) and CIGARs
-    (none without paths).  ``wrong``: what was wrong with paths that were computed again."""
+    """The results of all pairs."""
 
+    #: A column for each field but the CIGAR; the score in the scoring's integers.
     values: dict[str, NDArray[np.int64]]
+    #: A CIGAR for each pair; empty without paths.
     cigars: NDArray[np.object_]
     stats: Stats = field(default_factory=Stats)
+    #: Why each path that was computed again was wrong.
     wrong: list[str] = field(default_factory=list)
 
     @classmethod
     def empty(cls, count: int, names: Sequence[str]) -> PairResults:
-        """Room for ``count`` pairs."""
+        """Results of ``count`` pairs with the fields ``names``, to be filled in."""
         values = {name: np.zeros(count, np.int64) for name in names if name != "cigar"}
         return cls(values, np.full(count if "cigar" in names else 0, "", object))

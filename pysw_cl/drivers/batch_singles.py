@@ -17,8 +17,10 @@ from .options import AlignOptions, AlignResources, ManyOptions, Resources
 
 
 class OneByOne:
-    """Aligns single pairs of ``pairs`` with ``align``, and finds what is wrong with them; errors
-    begin with the number of the pair.  Progress is for the caller to tell."""
+    """Aligns single pairs of ``pairs`` with ``align``, and raises what is wrong with a pair.
+
+    An error begins with the number of its pair.  The caller reports progress.
+    """
 
     def __init__(
         self,
@@ -36,7 +38,7 @@ class OneByOne:
         self.stats = Stats()
 
     def align(self, k: int, found: PairResults) -> int:
-        """Align pair k and put the result into its row; returns its cells."""
+        """Align pair k and store the result in row k of ``found``; returns its cells."""
         query, target = self.pairs[k]
         try:
             result = self._align(query, target, self._options, self._resources)
@@ -63,7 +65,7 @@ class OneByOne:
         return found
 
     def check(self, k: int) -> None:
-        """Raise what is wrong with pair k; it must be something."""
+        """Raise the error of pair k, which the caller knows to have one."""
         query, target = self.pairs[k]
         try:
             a, b = as_sequence(query, "query"), as_sequence(target, "target")
@@ -75,9 +77,12 @@ class OneByOne:
         raise InternalError(f"pair {k} was refused without a reason")
 
     def check_lengths(self, first: int, lengths: Lengths) -> None:
-        """Raise for a pair, the first of ``lengths`` (n x 2) being number ``first``, with an empty
-        sequence or a score that could leave its range.  What `check_range` refuses depends on
-        min(m, n) and on m + n, and grows with both."""
+        """Raise for a pair with an empty sequence or with a score that could leave its range.
+
+        ``lengths`` (n x 2) are those of the pairs from number ``first`` on.  What `check_range`
+        refuses grows with min(m, n) and with m + n, so the pairs that are largest by either are
+        checked first.
+        """
         empty = np.flatnonzero((lengths == 0).any(axis=1))
         if len(empty):
             self.check(first + int(empty[0]))

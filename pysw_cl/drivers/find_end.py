@@ -26,17 +26,18 @@ def find_end(
     corridor: Corridor | None = None,
     progress: Progress | None = None,
 ) -> tuple[Hit, SweepResult]:
-    """The best end, first in row-major order among equals (a local comparison without a positive
-    score ends at (0, 0) with 0), and the sweep that found it.  With a ``corridor`` the best of what
-    its tiles reach.
+    """The best end and the sweep that found it.
 
-    ``beat``: only an end above this score matters; without one, a local comparison may give any
-    end that does not reach it, and skips what it can.  ``least``: a score that some path of a
-    global comparison has; what cannot reach it is skipped.
+    Of equal ends it is the first in row-major order.  A local comparison without a positive score
+    ends at (0, 0) with score 0.  With a ``corridor`` it is the best end in the corridor's tiles.
+
+    ``beat``: only an end above this score matters.  A local comparison without such an end may give
+    any end.  ``least``: a score that some path of a global comparison has.  With ``prune``, cells
+    that cannot reach either are skipped.
     """
     m, n = len(problem.query), len(problem.target)
     local = problem.mode == "local"
-    # an empty local alignment is known from the start; it sorts behind every positive score
+    # the empty local alignment is known; it sorts behind every positive score
     bound, want = Bound(0, m, n, problem.scoring.highest), problem.want
     if local and beat is not None and beat > 0:  # as if found before this matrix's first cell
         bound, want = replace(bound, score=beat, row=0, column=0), replace(want, threshold=beat + 1)
@@ -60,14 +61,14 @@ def find_end(
         progress=progress,
     )
     hits = list(result.hits)
-    if corridor is not None:  # where the end itself is not reached
+    if corridor is not None:  # the sweep may end before the last row
         hits.append(Hit(UNREACHABLE, m, n))
     return best_end(problem, hits), result
 
 
 def best_end(problem: Problem, hits: Iterable[Hit]) -> Hit:
-    """The best of the cells found and of the ends that are known beforehand: the empty local
-    alignment, and the border cells where the best is looked for on the border."""
+    """The best of ``hits`` and of the ends that are known without a sweep: the empty local
+    alignment, and the border cells if the best end may be there."""
     m, n = len(problem.query), len(problem.target)
     candidates, borders = list(hits), problem.edges
     if problem.mode == "local":

@@ -1,4 +1,4 @@
-"""What is to be computed, as one value: it decides the result, and a checkpoint is of one."""
+"""A job: all that decides a result, as one value.  A checkpoint saves one job."""
 
 from __future__ import annotations
 
@@ -28,26 +28,27 @@ from .traceback_state import Path
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What is computed: ``free_ends`` are the four of `FreeEnds`, ``output`` is align's, ``frame``
-    says which part of the sequences and which strand.
-
-    ``both``: the minus strand, too, and ``frame`` is that of plus.  ``beat``: only a higher score
-    than this matters, and the end and the path of another are not looked for.
-    """
+    """All that decides the result of a comparison."""
 
     query: Sequence
     target: Sequence
     scoring: Scoring
+    #: "local" or "global".
     mode: str
+    #: The four ends of `FreeEnds`.
     free_ends: tuple[bool, ...]
+    #: As for `align`.
     output: str
+    #: The ranges and the strand that are compared.
     frame: Frame
+    #: Are both strands compared?  ``frame`` is that of plus then.
     both: bool = False
+    #: Only a score above this matters; the end and the path of a lower one are not computed.
     beat: int | None = None
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """All that decides the result; sequences by length and digest."""
+        """The job as JSON can hold it; sequences by length and digest."""
         beat = {} if self.beat is None else {"beat": self.beat}
         query, target = in_threads(digest, (self.query, self.target), few=2)
         return {
@@ -64,7 +65,7 @@ class Job:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any], query: Sequence, target: Sequence) -> Job:
-        """The job that has these ``facts``, but for its sequences."""
+        """The job with these ``facts`` and these sequences."""
         row, row_end, column, column_end = facts["range"]
         strand, letters = facts["strand"], (query.letters, target.letters)
         frame = Frame(letters, row, row_end, column, column_end, strand == "minus")
@@ -86,31 +87,31 @@ class Job:
 
     @property
     def problem(self) -> Problem:
-        """The comparison that is asked for."""
+        """The comparison of the frame's strand, in codes."""
         free = FreeEnds(*self.free_ends)
         return Problem(*self.frame.codes(self.scoring), self.scoring, self.mode, free)
 
     def strands(self, minus_first: bool) -> list[Job]:
-        """The jobs of one strand each that this one consists of."""
+        """This job as jobs of one strand each."""
         if not self.both:
             return [self]
         one = [replace(self, both=False, frame=replace(self.frame, minus=m)) for m in (False, True)]
         return one[::-1] if minus_first else one
 
     def beating(self, other: Hit | None) -> Job:
-        """This job, where only what is better matters than the best end of the other strand: plus
-        is when both score the same."""
+        """This job, in which only an end better than ``other``, that of the other strand, matters.
+        Of equal scores plus is the better."""
         if other is None:
             return self
         return replace(self, beat=other.score - int(not self.frame.minus))
 
     def better(self, end: Hit) -> bool:
-        """Does this end beat what it has to?"""
+        """Is this end's score above ``beat``?"""
         return self.beat is None or end.score > self.beat
 
 
 def path_of(job: Job, end: Hit, path: Path) -> FoundPath:
-    """A path that was walked to its start."""
+    """A path that was traced back to its start, in the sequences' coordinates."""
     return PathReader(job.frame, job.scoring).found(end, path)
 
 
@@ -122,7 +123,8 @@ def alignment_of(
     stats: Stats,
     tiles: TileMap | None = None,
 ) -> Alignment:
-    """The result as users see it; a path has to score what was found."""
+    """The result as users see it.  Raises InternalError for a path that does not score what the
+    sweep found."""
     start = None if path is None else path[:2]
     found: dict[str, Any] = dict(
         job.frame.found(start, None if job.output == "score" else (end.row, end.column))
@@ -148,7 +150,7 @@ def alignment_of(
 
 
 def _scored(job: Job, end: Hit, path: FoundPath, result: Alignment) -> int | float:
-    """What a path scores: what its reader said, if it read the letters that the result names."""
+    """The score of a path: its reader's, if that read the letters that the result names."""
     if path.score is not None:
         read = job.frame.region(path.row, end.row, path.column, end.column)
         if all(map(_same, read, region_of(result))):
@@ -157,13 +159,13 @@ def _scored(job: Job, end: Hit, path: FoundPath, result: Alignment) -> int | flo
 
 
 def _same(one: View, other: View) -> bool:
-    """Are these views of the same range of the same array, read in the same way?"""
+    """Do both views read the same range of the same array in the same way?"""
     ranges = [(view.start, len(view), view.reverse) for view in (one, other)]
     return one.codes is other.codes and one.table is other.table and ranges[0] == ranges[1]
 
 
 def canonical(facts: Mapping[str, Any]) -> bytes:
-    """Facts as JSON that is the same for equal ones."""
+    """Facts as JSON; equal facts give equal bytes."""
     return json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()
 
 

@@ -1,17 +1,17 @@
 """What users ask for, as values that are checked when they are made.
 
-Options say what is asked: they decide the result.  Resources say how it is computed: they decide
-the time, and what is left behind on disk.  Each command has a class of either kind, with the
-options that it uses and no others::
+Options say what is asked and decide the result.  Resources say how it is computed and decide the
+time and what is written to disk.  Each command has one class of either kind, with just the options
+that it uses::
 
     align        AlignOptions    AlignResources
     align_many   ManyOptions     Resources
     align_top    TopOptions      Resources
     resume       (those saved)   ResumeResources
 
-``prune`` and ``max_cost`` are resources: they say which cells need not be computed, and the result
-is the same with any.  A checkpoint is of a job, which is made of sequences and options; its
-resources are only what a resume takes as defaults (:mod:`pysw_cl.checkpoint.wishes`).
+``prune`` and ``max_cost`` are resources: they say which cells need not be computed, and do not
+change the result.  A checkpoint saves a job, which is made of sequences and options.  Its resources
+are only defaults for a resume (:mod:`pysw_cl.checkpoint.wishes`).
 
 The fields are the arguments of the public functions, under their names and with their defaults.
 """
@@ -40,19 +40,20 @@ _set = object.__setattr__
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Options:
-    """What every command is asked.  Raises InputError for what it cannot use."""
+    """The options of every command.  Raises InputError for a value that is not allowed."""
 
-    #: What ``output`` may be, and how a message says it.
+    #: The allowed values of ``output``.
     outputs: ClassVar[Collection[str]] = ("score", "ends", "path")
+    #: The same in an error message.
     outputs_said: ClassVar[str] = "'score', 'ends' or 'path'"
 
     #: Substitution scores, as `make_scoring` takes them.
     sub_score: Any = (1, -3)
-    #: What a gap costs, as `make_scoring` takes it.
+    #: The gap cost, as `make_scoring` takes it.
     gap_cost: Any = (3, 2)
     #: One letter that scores 0 against everything.
     wildcard: str | None = None
-    #: How much is found out.
+    #: What is computed: one of ``outputs``.
     output: str = "path"
     #: The scoring of the three above.
     scoring: Scoring = field(init=False)
@@ -65,7 +66,7 @@ class Options:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ModeOptions(Options):
-    """What commands are asked that compare locally or globally."""
+    """The options of commands that compare locally or globally."""
 
     #: "local" or "global".
     mode: str = "local"
@@ -83,7 +84,7 @@ class ModeOptions(Options):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AlignOptions(ModeOptions):
-    """What `align` is asked."""
+    """The options of `align`."""
 
     #: "plus", "minus" or "both".
     strand: str = "plus"
@@ -101,7 +102,7 @@ class AlignOptions(ModeOptions):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ManyOptions(ModeOptions):
-    """What `align_many` is asked."""
+    """The options of `align_many`."""
 
     outputs: ClassVar[Collection[str]] = FIELDS
     outputs_said: ClassVar[str] = f"one of {', '.join(map(repr, FIELDS))}"
@@ -110,7 +111,7 @@ class ManyOptions(ModeOptions):
     output: str = "score"
 
     def for_one(self) -> AlignOptions:
-        """What `align` is asked about one of the pairs."""
+        """The options of `align` for one of the pairs."""
         return AlignOptions(
             sub_score=self.sub_score,
             gap_cost=self.gap_cost,
@@ -123,11 +124,11 @@ class ManyOptions(ModeOptions):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopOptions(Options):
-    """What `align_top` is asked."""
+    """The options of `align_top`."""
 
     #: How many alignments at most.
     k: int = 10
-    #: The least score of one, in units of ``sub_score``.
+    #: The least score of an alignment, in units of ``sub_score``.
     min_score: float = 1
 
     def __post_init__(self) -> None:
@@ -147,8 +148,8 @@ class TopOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """What every command computes with.  A device and a plan are checked by what makes the engine,
-    which comes before any work, too."""
+    """The resources of every command.  Device and plan are checked when the engine is made, before
+    any work."""
 
     #: The device, as `get_runtime` takes it.
     device: Any = "auto"
@@ -169,13 +170,13 @@ class Resources:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedResources(Resources):
-    """What a command computes with whose run can outlive its process."""
+    """The resources of commands whose run can be saved and resumed."""
 
     #: The folder that the run is saved to; None: it is not saved.
     checkpoint: str | os.PathLike[str] | None = None
-    #: Bytes that the folder may take; None: by what is free.
+    #: Bytes that the folder may take; None: decided by the free space.
     disk_size: int | None = None
-    #: Seconds after which the run ends; None: when it is finished.
+    #: Seconds after which the run stops; None: it runs to its end.
     stop_after: float | None = None
 
     def __post_init__(self) -> None:
@@ -193,11 +194,11 @@ class SavedResources(Resources):
 
 @dataclass(frozen=True, kw_only=True)
 class AlignResources(SavedResources):
-    """What `align` computes with."""
+    """The resources of `align`."""
 
-    #: Are cells skipped through which no best path can run?
+    #: Are cells skipped that are on no best path?
     prune: bool = True
-    #: The band around the diagonal that is computed; see `band_cost`.
+    #: The cost that decides the diagonal band; see `band_cost`.
     max_cost: Any = "auto"
 
     def __post_init__(self) -> None:
@@ -208,10 +209,10 @@ class AlignResources(SavedResources):
         _set(self, "prune", bool(self.prune))
 
     def band_cost(self, mode: str) -> Any:
-        """``max_cost`` as it counts for a comparison in this mode: "auto" or a number for bands
-        around the diagonal, None for the whole matrix.
+        """``max_cost`` for a comparison in this mode: "auto" or a number for diagonal bands, None
+        for the whole matrix.
 
-        Raises InputError for a number in a mode that has no bands.
+        Raises InputError for a number in a mode without bands.
         """
         check_max_cost(self.max_cost, mode)
         whole = mode == "local" or (self.max_cost == "auto" and not self.prune)
@@ -220,7 +221,7 @@ class AlignResources(SavedResources):
 
 @dataclass(frozen=True, kw_only=True)
 class ResumeResources(SavedResources):
-    """What `resume` is given.  None: as the run began."""
+    """The resources of `resume`.  None: as when the run began."""
 
     #: The folder that the run was saved to.
     checkpoint: str | os.PathLike[str] = field()

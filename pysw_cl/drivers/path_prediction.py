@@ -1,4 +1,8 @@
-"""Kept rows and columns as a path sees them: cells between them, and where it may enter those."""
+"""Predicts where a path crosses special rows and columns, from their H alone.
+
+Special rows and columns cut the matrix into grid cells.  A traceback enters a grid cell at its last
+row or column and leaves it at its top or left edge, where the next one begins.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,16 @@ from .band_doubling import BandGrid
 
 
 class Cell(NamedTuple):
-    """A cell of kept rows and columns in which a path may be: the tile that it belongs to, its
-    corner, and how far the tile was computed, up to the cell's end."""
+    """A grid cell that a path may run through."""
 
+    #: The tile that it is part of.
     tile: int
+    #: Its area, as far as it was computed.
     area: Area
 
 
 class Entry(NamedTuple):
-    """Where a path probably enters a cell: the last cell of the matrix before it, and its H."""
+    """Where a forward path probably enters a grid cell: the matrix cell before it, and its H."""
 
     row: int
     column: int
@@ -30,25 +35,28 @@ class Entry(NamedTuple):
 
 
 class Lines(Protocol):
-    """Kept rows and columns, with cells between them."""
+    """Special rows and columns, with grid cells between them."""
 
     def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
-        """The cell around a cell of the matrix, of this tile or a later one."""
+        """The grid cell around a cell of the matrix, in this tile or a later one."""
 
     def entry(self, cell: Cell, row: int, column: int) -> Entry:
-        """Where a path to (row, column) probably enters the cell."""
+        """Where a path to (row, column) probably enters the grid cell."""
 
     def h_at(self, row: int, column: int) -> int | None:
-        """H of a cell of the matrix, if it is on a kept row or column."""
+        """H of a cell of the matrix, if it is on a special row or column; else None."""
 
 
 class SweptLines(Lines):
-    """What a sweep kept, as far as the cell (rows, columns)."""
+    """The special rows and columns of a sweep, up to the cell (rows, columns)."""
 
     grid: RestartPoints
+    #: The score of a match.
     match: int
-    side: int  #: the longest of a cell
-    spacing: int  #: cells between two that are looked at
+    #: The longest side of a grid cell.
+    side: int
+    #: Every so many cells of a special row or column are read.
+    spacing: int
 
     def entry(self, cell: Cell, row: int, column: int) -> Entry:
         """See :class:`Lines`."""
@@ -60,10 +68,10 @@ class SweptLines(Lines):
         ):
             h = source.read_h(first, first + along, self.spacing)
             places = np.arange(0, along, self.spacing)
-            promise = h + self.match * np.minimum(across, along - 1 - places)
-            at = int(promise.argmax())
-            if best is None or promise[at] > best:
-                best, place = promise[at], first + self.spacing * at + 1
+            possible = h + self.match * np.minimum(across, along - 1 - places)
+            at = int(possible.argmax())
+            if best is None or possible[at] > best:
+                best, place = possible[at], first + self.spacing * at + 1
                 found = Entry(area.row, place, int(h[at]))
                 if source is left:
                     found = Entry(place, area.column, int(h[at]))
@@ -71,7 +79,7 @@ class SweptLines(Lines):
 
 
 class GridLines(SweptLines):
-    """The rows and columns that a sweep of the whole matrix kept."""
+    """The special rows and columns of a sweep of the whole matrix."""
 
     grid: RestartGrid
 
@@ -101,7 +109,7 @@ class GridLines(SweptLines):
 
 
 class BandLines(SweptLines):
-    """The rows that a sweep of a band kept."""
+    """The special rows of a sweep of a diagonal band."""
 
     grid: BandGrid
 
@@ -113,7 +121,7 @@ class BandLines(SweptLines):
         self.side = max(max(a.row_end - a.row, a.column_end - a.column) for a in areas)
 
     def _area(self, k: int) -> Area:
-        """What was swept of the rows between two that were kept."""
+        """The part of the band between special row k and the next."""
         row, row_end = self._rows[k : k + 2]
         first, last = self.grid.band.spans[row]
         return Area(row, row_end, first, min(last, self._most))
@@ -133,8 +141,8 @@ class BandLines(SweptLines):
 def swept_lines(
     grid: RestartPoints, rows: int, columns: int, match: int, spacing: int
 ) -> SweptLines:
-    """What a sweep kept, as far as the cell (rows, columns), where a match scores so much.  Every
-    ``spacing``-th of its cells is looked at."""
+    """The special rows and columns of a sweep, up to the cell (rows, columns).  A match scores
+    ``match``; every ``spacing``-th of their cells is read."""
     if isinstance(grid, BandGrid):
         return BandLines(grid, rows, columns, match, spacing)
     assert isinstance(grid, RestartGrid)
@@ -142,11 +150,12 @@ def swept_lines(
 
 
 class SetLines:
-    """The rows and columns that tiles on a device keep."""
+    """The special rows and columns of a tile batch, on the device."""
 
     def __init__(self, tiles: TileSet) -> None:
         self.tiles = tiles
-        self.at = 0  # the tile that the path is in
+        #: The tile that the path is in.
+        self.at = 0
 
     def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
         """See :class:`Lines`."""

@@ -1,4 +1,4 @@
-"""A comparison in terms of tiles: which border, which floor, where the best cell is."""
+"""The comparison of one strand in codes: its borders, its floor, where its best end may be."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODES = ("local", "global")
 @dataclass(frozen=True)
 class FreeEnds:
     """Which terminal gaps cost nothing, in scikit-bio's order: leading and trailing gaps of the
-    query (which consume target), leading and trailing gaps of the target."""
+    query, which consume target; leading and trailing gaps of the target, which consume query."""
 
     lead_query: bool = False
     trail_query: bool = False
@@ -27,7 +27,7 @@ class FreeEnds:
 
     @classmethod
     def of(cls, value: object) -> FreeEnds:
-        """From one boolean (all four), two (query, target) or four."""
+        """From one boolean (all four ends), two (query, target) or four.  Raises InputError."""
         listed = value.tolist() if isinstance(value, np.ndarray) else value
         flags = tuple(listed) if isinstance(listed, (tuple, list)) else (listed,)
         if len(flags) not in (1, 2, 4) or any(f not in (True, False) for f in flags):
@@ -40,14 +40,14 @@ class FreeEnds:
 
     @property
     def flags(self) -> tuple[bool, bool, bool, bool]:
-        """The four in order."""
+        """The four ends in order."""
         return self.lead_query, self.trail_query, self.lead_target, self.trail_target
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Query rows against target columns, as codes, with how a path may begin and end, and which
-    pairs of letters no path may align."""
+    """The rows of the query against the columns of the target, in codes.  ``free`` says how a path
+    may begin and end; no path may align the ``forbidden`` pairs."""
 
     query: View
     target: View
@@ -58,7 +58,7 @@ class Problem:
 
     @property
     def floor(self) -> int | None:
-        """0 for local alignment: H is never below it."""
+        """The least H: 0 for local comparisons, None for global ones."""
         return 0 if self.mode == "local" else None
 
     def _border(self, free: bool) -> Border:
@@ -67,12 +67,12 @@ class Problem:
 
     @property
     def edges(self) -> Edges:
-        """The matrix's own borders."""
+        """The borders of the matrix."""
         return Edges(0, self._border(self.free.lead_query), self._border(self.free.lead_target))
 
     @property
     def want(self) -> Want:
-        """Where the best cell is looked for."""
+        """Where the best end may be."""
         if self.mode == "local":
             return Want("all")
         rows, columns = self.free.trail_query, self.free.trail_target

@@ -1,9 +1,9 @@
-"""A path that fails its own check is computed once more, in another way.
+"""A comparison whose path fails its check is computed a second time, in another way.
 
-Every path is scored again from its letters and its moves alone.  Where that is not the score that
-was found, something is wrong: in a kernel, in a driver, or in a device.  Hours of work are not
-thrown away for it: the comparison runs a second time with as little as possible in common with the
-first one.  A warning says so, with what a report needs, and ``Stats.recomputed`` counts it.
+Every path is scored again from its letters and its moves alone.  If that is not the score that the
+sweep found, a kernel, a driver or a device is wrong.  The comparison then runs again, with as
+little as possible in common with the first run.  A warning holds what a report needs, and
+``Stats.recomputed`` counts it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..planning.plan import Plan
 from ..tiles.contract import Engine
 
 Result = TypeVar("Result")
-#: What computes a result with an engine and the plan that it has.
+#: Computes a result with an engine and the engine's plan.
 Compute = Callable[[Engine, Plan], Result]
 
 
@@ -27,11 +27,12 @@ def checked(
     cells: int,
     again: Compute[Result] | None = None,
 ) -> tuple[Result, str | None]:
-    """What ``compute`` gives for a comparison of so many ``cells``, and what is to be warned of.
+    """The result of ``compute`` for a comparison of ``cells`` cells, and the text of a warning or
+    None.
 
-    After an `InternalError` it is computed once more by `Engine.another`, with ``again`` (default:
-    ``compute``).  The caller warns (`RecomputedWarning`) when the result is safe.  If the second
-    way fails as well, its error names the first one.
+    After an `InternalError` the result is computed again by `Engine.another`, with ``again``
+    (default: ``compute``).  The caller gives the warning (`RecomputedWarning`) when the result is
+    safe.  If the second run fails, too, its error also names the first one.
     """
     try:
         return compute(engine, plan), None

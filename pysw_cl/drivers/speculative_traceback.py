@@ -1,17 +1,18 @@
-"""The path, ahead of itself: the tiles that it is likely to lead through, computed side by side.
+"""The speculative traceback: tiles that the path probably runs through, computed in one launch.
 
-`traceback` walks one grid cell at a time, because only the walk tells where the next one is left.
-Here the kept rows and columns say where the path probably crosses them: where a cell on them
-promises most.  The cells between, each up to a little beyond that place, are computed in one
-launch, with finer rows and columns, those in turn likewise, and at last with moves.  What the walk
-finds is exact all the same: wherever the path leaves what was guessed, it goes on from there as if
-nothing had been.
+The plain traceback (`traceback`) takes one grid cell at a time, because the path through one cell
+decides the next.  Here the path is predicted: it probably crosses each special row and column at
+the cell through which a path can score most.  One launch computes all grid cells on the predicted
+path, each to a little beyond the crossing, with finer special rows and columns.  The next level
+does the same between those, and the last level stores moves.  The result is exact: where the path
+leaves the predicted tiles, the traceback goes on from there with a new prediction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError
@@ -26,38 +27,59 @@ from .traceback_state import Path, path_bytes
 
 
 class Guess(NamedTuple):
-    """Where a path probably goes on: in ``cell``, which it enters (backward) at a place with an H
-    (None: not known), up to ``margin`` cells beyond."""
+    """Where the traceback probably goes on."""
 
+    #: The matrix cell at which it comes to ``cell``.
     row: int
     column: int
+    #: H there; None: not known.
     h: int | None
+    #: The grid cell that it traces next.
     cell: Cell
+    #: Rows and columns beyond (row, column) that are computed, too.
     margin: int
 
 
 class Step(NamedTuple):
-    """Tiles with moves, and where the path probably goes on after them."""
+    """A launch of tiles with moves."""
 
     parts: list[Part]
+    #: The moves, on the device.
     moves: Any
+    #: Where the path probably goes on after these tiles; None: not known.
     rest: Guess | None
 
     def has(self, row: int, column: int) -> bool:
-        """Does the path come to the first of the tiles at this cell?"""
+        """Is this cell in the first of the tiles?"""
         area = self.parts[0].area
         return area.row < row <= area.row_end and area.column < column <= area.column_end
 
 
+@dataclass
+class _Run:
+    """The state of one call of :meth:`SpeculativeTraceback.trace`."""
+
+    #: The end of the path.
+    end: Hit
+    #: Called after each launch with moves that the path was traced through.
+    after: Callable[[Path], None]
+    #: The tile sets that the path is in, one a level, coarsest first.
+    sets: list[SetLines] = field(default_factory=list)
+    #: The level of a tile whose pruning was not valid for the path that came to it.
+    refused: int | None = None
+    #: Tiles with moves that are computed before they are known to be needed.
+    begun: Step | None = None
+
+
 class SpeculativeTraceback:
-    """Walks a path by tiles computed side by side; see :meth:`trace`."""
+    """Traces a path back through tile batches; see :meth:`trace`."""
 
     @classmethod
     def of(
         cls, engine: Engine, problem: Problem, grid: RestartPoints, path: Path, stack: ExitStack
     ) -> SpeculativeTraceback | None:
-        """For a path from where it is now; None where tiles are better done one by one.  ``stack``
-        gives the device's memory back."""
+        """The speculative traceback of the rest of ``path``; None if single tiles are better.
+        ``stack`` frees the device's memory."""
         if problem.forbidden is not None or engine.tile_batches is None:
             return None
         tuning = engine.plan.tuning.speculation
@@ -73,8 +95,8 @@ class SpeculativeTraceback:
         if tiles is None:
             return None
         stack.enter_context(tiles)
-        ahead = cls(tiles, engine.plan.tuning, problem, grid, path)
-        return ahead if ahead.levels else None
+        made = cls(tiles, engine.plan.tuning, problem, grid, path)
+        return made if made.levels else None
 
     def __init__(
         self, engine: TileBatch, tuning: Tuning, problem: Problem, grid: RestartPoints, path: Path
@@ -84,33 +106,43 @@ class SpeculativeTraceback:
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
         spacing = self.tuning.spacing
         self.lines = swept_lines(grid, path.row, path.column, self.match, spacing)
+        #: (rows, columns) between the special lines of each level, coarsest first.
         self.levels = list(self._levels(self.lines.side))
-        trace, share = tuning.traceback, tuning.speculation_memory
-        most = max(1, path_bytes(trace, len(problem.query), len(problem.target)))
-        inner = max(0, len(self.levels) - 1)
-        free = max(0, most - engine.held_bytes)
-        # less where the grid has more than its share
-        scale = min(most, free / (1 - trace.grid_share))
-        shares = [share.inner * share.next**k for k in range(inner)]
-        rest = sum(shares) + share.moves
-        first = min(share.first * most, share.left * (free - rest * scale))
-        sizes = [first, *(part * scale for part in [*shares, share.moves])]
-        self.level_bytes = [int(min(size, engine.most_bytes)) for size in sizes]
-        # of a launch with moves the moves have their share, and the edges of two launches the rest
+        #: Bytes that the tiles of each level may take; the last is the level with moves.
+        self.level_bytes = self._level_bytes(tuning)
         side = self.tuning.side
         moves, edges = engine.moves_bytes(side, side), 2 * self._edge_bytes(side, side)
+        #: The moves' share of the last level's bytes; the rest is for the edges of two launches.
         self.moves_share = moves / (moves + edges)
-        room, crossed = self.moves_share * self.level_bytes[-1], side * (path.row + path.column) / 2
-        self.moves_capacity = int(min(room, crossed))  # 4 bits for each cell of the tiles of a path
-        self.end, self.sets = Hit(0, 0, 0), list[SetLines]()
-        self.refused: int | None = None  # the level of a tile that was computed for another path
-        self.most_tiles = [self.tuning.most_tiles] * len(sizes)
+        # 4 bits for each cell of the tiles of a whole path
+        longest = side * (path.row + path.column) / 2
+        #: Bytes of the buffer for moves.
+        self.moves_capacity = int(min(self.moves_share * self.level_bytes[-1], longest))
+        #: Tiles of a launch at most, by level.
+        self.most_tiles = [self.tuning.most_tiles] * len(self.level_bytes)
+        #: Did the device run out of memory?
         self.failed = False
-        self._begun: Step | None = None  # tiles with moves that were begun before they were needed
-        self._slot = 0  # of the two that tiles with moves take in turn
+        #: Which of two buffers the last tiles with moves have.
+        self._slot = 0
+        self._run = _Run(Hit(0, 0, 0), lambda path: None)
+
+    def _level_bytes(self, tuning: Tuning) -> list[int]:
+        """The path's memory, shared among the levels."""
+        trace, share = tuning.traceback, tuning.speculation_memory
+        m, n = len(self.problem.query), len(self.problem.target)
+        most = max(1, path_bytes(trace, m, n))
+        free = max(0, most - self.engine.held_bytes)
+        # less than ``most`` where the grid has more than its share
+        scale = min(most, free / (1 - trace.grid_share))
+        inner = [share.inner * share.next**k for k in range(max(0, len(self.levels) - 1))]
+        rest = sum(inner) + share.moves
+        first = min(share.first * most, share.left * (free - rest * scale))
+        sizes = [first, *(part * scale for part in [*inner, share.moves])]
+        return [int(min(size, self.engine.most_bytes)) for size in sizes]
 
     def _levels(self, side: int) -> Iterator[tuple[int, int]]:
-        """How far special rows and columns are apart, from the first finer ones on."""
+        """(rows, columns) between the special lines of each level, from grid cells of ``side``
+        on."""
         quantum, cells = self.engine.row_quantum, self.tuning.first_cells
         least = self.tuning.side
         while side > least + least // 2:
@@ -121,25 +153,25 @@ class SpeculativeTraceback:
             side = step
 
     def trace(self, path: Path, end: Hit, after: Callable[[Path], None]) -> bool:
-        """Walk ``path``, which ends at ``end``, as far as guesses go; says whether that is
-        anywhere.  ``after`` is called after each part of it."""
+        """Trace ``path``, which ends at ``end``, back as far as predictions lead.  Returns whether
+        it moved.  ``after`` is called after each launch that it was traced through."""
         before = path.row, path.column
-        self.end, self.sets, self.refused, self.after = end, [], None, after
-        self._begun = None
+        self._run = _Run(end, after)
         if self.failed:
             return False
         try:
             self._trace(self.lines, path)
-        except DeviceError:  # one by one needs less memory
+        except DeviceError:  # single tiles need less memory
             self.failed = True
             self.engine.free()
         path.add_cost(*self.engine.cost())
         return path.ended or (path.row, path.column) != before
 
     def _trace(self, lines: Lines, path: Path) -> int:
-        """Walk ``path`` through tiles between ``lines``, which are of the last of the sets; says in
-        which of its tiles it was last."""
-        tile, level = 0, len(self.sets)
+        """Trace ``path`` through the grid cells of ``lines``, the special lines of the finest set
+        so far.  Returns the tile of that set in which it was last."""
+        run = self._run
+        tile, level = 0, len(run.sets)
         while not path.ended:
             cell = lines.cell(path.row, path.column, tile)
             if cell is None:
@@ -147,7 +179,7 @@ class SpeculativeTraceback:
             before = path.row, path.column
             path.between(path)
             if level == len(self.levels):
-                step = self._begun
+                step = run.begun
                 if step is None or not step.has(*before):
                     step = self._begin(lines, Guess(*before, None, cell, 0))
                 parts, last = step.parts, self._step(lines, step, path)
@@ -155,32 +187,32 @@ class SpeculativeTraceback:
                 guess = Guess(*before, self._h_at(lines, path), cell, 0)
                 parts, _ = self._parts(lines, level, guess)
                 finer = SetLines(self._finer(level, parts))
-                self.sets.append(finer)
+                run.sets.append(finer)
                 last = self._trace(finer, path)
-                self.sets.pop()
-                self._begun = None
+                run.sets.pop()
+                run.begun = None
             tile = parts[last].inside
-            # after a wrong guess fewer tiles, which may be computed again
+            # after a wrong prediction fewer tiles, because they may be computed again
             used = last + 1 if last + 1 < len(parts) else self.most_tiles[level]
             most, few = self.tuning.most_tiles, self.tuning.few_tiles
             self.most_tiles[level] = min(most, max(few, 2 * used))
-            if self.refused is not None:
-                if self.refused < level:
+            if run.refused is not None:
+                if run.refused < level:
                     break
-                self.refused = None
+                run.refused = None
             if (path.row, path.column) == before:
                 break
         return tile
 
     def _h_at(self, lines: Lines, path: Path) -> int | None:
-        """H where the path is now, if that is easily known."""
-        if (path.row, path.column) == (self.end.row, self.end.column):
-            return self.end.score
+        """H where the path is now, if it is known without a sweep."""
+        if (path.row, path.column) == (self._run.end.row, self._run.end.column):
+            return self._run.end.score
         return lines.h_at(path.row, path.column)
 
     def _parts(self, lines: Lines, level: int, guess: Guess) -> tuple[list[Part], Guess | None]:
-        """The tiles of a launch, from a guess backward, and where the path probably goes on; None
-        where nothing says."""
+        """The tiles of a launch, from a guess backward, and where the path probably goes on after
+        them (None: not known)."""
         row, column, h, cell, margin = guess
         quantum = self.engine.row_quantum
         parts: list[Part] = []
@@ -212,11 +244,12 @@ class SpeculativeTraceback:
         return parts, Guess(row, column, h, cell, margin)
 
     def _prunes(self, level: int, area: Area) -> bool:
-        """Is a tile of this level computed only where it can matter?"""
+        """Is a tile of this level pruned?"""
         side = max(area.row_end - area.row, area.column_end - area.column)
         return level < len(self.levels) and side >= self.tuning.pruned_side
 
     def _bytes(self, level: int, area: Area) -> int:
+        """Bytes that a tile of this level takes of the level's memory."""
         rows, columns = area.row_end - area.row, area.column_end - area.column
         if level == len(self.levels):
             moves, edges = self.engine.moves_bytes(rows, columns), self._edge_bytes(rows, columns)
@@ -228,9 +261,10 @@ class SpeculativeTraceback:
         return self.engine.kept_bytes(rows, columns, (rows + 1, columns))
 
     def _finer(self, level: int, parts: list[Part]) -> TileSet:
+        """Compute tiles with the special lines of this level."""
         steps = self.levels[level]
-        if self.sets:
-            inside: TileSet = self.engine.inside(level, self.sets[-1].tiles, parts, steps)
+        if self._run.sets:
+            inside: TileSet = self.engine.inside(level, self._run.sets[-1].tiles, parts, steps)
             return inside
         grid = self.lines.grid
         sides = [(grid.corner(p.area), *grid.sides(p.area)) for p in parts]
@@ -238,19 +272,19 @@ class SpeculativeTraceback:
         return begun
 
     def _begin(self, lines: Lines, guess: Guess) -> Step:
-        """Begin to compute tiles with moves."""
+        """Start a launch of tiles with moves."""
         parts, rest = self._parts(lines, len(self.levels), guess)
         self._slot = 1 - self._slot
-        outer = self.sets[-1].tiles
+        outer = self._run.sets[-1].tiles
         return Step(parts, self.engine.moves(outer, parts, self._slot, self.moves_capacity), rest)
 
     def _step(self, lines: Lines, step: Step, path: Path) -> int:
-        """Walk through tiles with moves, as far as they are right; says which was the last.  What
-        probably follows is begun meanwhile."""
+        """Trace ``path`` through tiles with moves, as far as they are valid for it.  Returns the
+        last of them.  The launch that probably follows is started meanwhile."""
         parts, start, last = step.parts, (path.row, path.column, path.state), 0
-        tracing, self._begun = self.engine.trace(step.moves, *start), None
+        tracing, self._run.begun = self.engine.trace(step.moves, *start), None
         if step.rest is not None and len(parts) < self.most_tiles[-1]:
-            self._begun = self._begin(lines, step.rest)
+            self._run.begun = self._begin(lines, step.rest)
         trace, entries = tracing()
         for k, (row, column, state, made) in enumerate(entries.tolist()):
             if made < 0:
@@ -264,22 +298,24 @@ class SpeculativeTraceback:
         path.row, path.column = trace.row, trace.column
         path.state, path.ended = trace.state, trace.ended
         path.add_cost(*self.engine.cost())
-        self.after(path)
+        self._run.after(path)
         return last
 
     def _right(self, part: Part, row: int, column: int) -> bool:
-        """Is what the tiles around this one were computed for right for a path that comes to this
-        cell?  What is pruned in a tile cannot reach an H that is ``known`` near its last corner: a
-        path that leaves it with less, or elsewhere, may have led through that."""
+        """Are this tile and the pruned tiles around it valid for a path that comes to this cell?
+
+        A cell is pruned if it cannot contribute to an H of at least ``known`` near the tile's last
+        corner.  A path that leaves the tile with a lower H, or elsewhere, may cross pruned cells.
+        """
         tile = part.inside
-        for level in range(len(self.sets) - 1, -1, -1):
-            lines, outer = self.sets[level], self.sets[level - 1] if level else self.lines
+        for level in range(len(self._run.sets) - 1, -1, -1):
+            lines, outer = self._run.sets[level], self._run.sets[level - 1] if level else self.lines
             here = lines.tiles.parts[tile]
             if tile != lines.at and here.known is not None:
                 h, end = outer.h_at(row, column), here.area
                 offset = end.row_end - row + end.column_end - column
                 if h is None or h - self.gap_open < here.known or offset > here.offset:
-                    self.refused = level
+                    self._run.refused = level
                     return False
             lines.at, tile = tile, here.inside
         return True

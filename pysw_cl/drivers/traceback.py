@@ -1,9 +1,9 @@
-"""The path, in memory linear in m + n plus one tile.
+"""The traceback, in memory linear in m + n plus one tile.
 
-The forward sweep keeps special rows and columns.  The path is walked backward from its end, one
-grid cell at a time: the part of it up to the path's entry is computed again from its saved edges,
-this time with every cell's moves kept, or, while it is too large for that, with a finer grid.
-All moves are decided by exact forward values, so the path is the canonical one whatever the grid.
+The forward sweep keeps special rows and columns.  The path is traced backward from its end, one
+grid cell at a time.  The part of the grid cell above and left of the path is computed again from
+its saved edges, with the moves stored.  If it is too large for that, it gets a finer grid instead.
+Exact forward values decide all moves, so the path is the canonical one whatever the grid.
 """
 
 from __future__ import annotations
@@ -37,18 +37,20 @@ from .traceback_state import (
 def grid_places(
     tuning: TracebackTuning, length: int, quantum: int, most: int | None = None, least: int = 1
 ) -> list[int]:
-    """Where a side of this length is cut, into ``most`` pieces at most (None: ``tuning.pieces``),
-    each of at least ``tuning.least_side`` and ``least``."""
+    """The cuts of a side of this length, from 0 to ``length``: at most ``most`` pieces (None:
+    ``tuning.pieces``) of at least ``tuning.least_side`` and ``least``, multiples of ``quantum``."""
     most = tuning.pieces if most is None else most
     pieces = max(1, min(most, length // max(tuning.least_side, least)))
     return cuts(length, -(-length // pieces), quantum)
 
 
 def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | None = None) -> int:
-    """Pieces of a side, for a grid in memory: k of them take (k - 1) (m + n) cells of it.
+    """Pieces per side of the largest grid that fits the path's memory.  A grid of k x k pieces
+    keeps (k - 1) (m + n) cells of 8 bytes.
 
-    Where those are ``compressed`` to so many bytes a cell, rows first, all rows and then all
-    columns are there twice (`SweptGrid.compressed`), and before that two lines more than the rows.
+    ``compressed``: bytes of a compressed cell; None: the grid is not compressed.  All rows are
+    compressed, then all columns (`SweptGrid.compressed`), and meanwhile both copies exist.  Before
+    the rows, two more lines take memory.
     """
     memory = path_bytes(tuning, m, n)
     lines = tuning.grid_share * memory / ((compressed or 8) * (m + n))
@@ -60,8 +62,8 @@ def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | Non
 
 
 def traceback_cells(m: int, n: int, grid: RestartGrid) -> int:
-    """About how many cells a path from corner to corner has computed again: half of each of the
-    grid's cells that it runs through, and all where there is but one."""
+    """About how many cells the traceback from corner to corner computes again: half of each grid
+    cell that the path runs through."""
     rows, columns = len(grid.rows) + 1, len(grid.columns) + 1
     return m * n * (rows + columns) // (2 * rows * columns)
 
@@ -77,23 +79,21 @@ def trace_back(
     after: Callable[[Path], None] = lambda path: None,
     meanwhile: Meanwhile = lambda path, busy: None,
 ) -> Path:
-    """The canonical path that ends at ``end``, from what a sweep of the whole matrix
-    saved.
+    """The canonical path that ends at ``end``, from the special rows and columns of a sweep.
 
-    ``traceback_tile_cells``: cells of the largest tile whose moves are kept.  ``between`` is
-    called with the path so far before each tile; an exception that it raises ends the walk.
-    ``begun``: how far an earlier walk came; ``after`` is called with a path that can be one when
-    it has left a cell of the grid, or tiles that were computed side by side.  ``meanwhile`` is
-    called with the path so far while a device computes tiles side by side, and with what says
-    whether it still does.
+    ``traceback_tile_cells``: cells of the largest tile whose moves are stored.  ``between(path)``
+    is called with the path so far before each tile; an exception that it raises ends the traceback.
+    ``begun``: the path of an earlier traceback, to go on with.  ``after(path)`` is called with such
+    a path after each grid cell of ``grid`` and after each tile batch.  ``meanwhile(path, busy)`` is
+    called while the device computes a tile batch; ``busy()`` says whether it still does.
     """
     path = begun or Path(end.row, end.column)
     path.between, path.meanwhile = between, meanwhile
     area = Area(0, end.row, 0, end.column)
     with ExitStack() as stack:
-        ahead = SpeculativeTraceback.of(engine, problem, grid, path, stack)
+        speculative = SpeculativeTraceback.of(engine, problem, grid, path, stack)
         while path.inside(area):
-            if ahead is not None and ahead.trace(path, end, after):
+            if speculative is not None and speculative.trace(path, end, after):
                 continue
             _step(engine, problem, grid, area, path, traceback_tile_cells)
             after(path)
@@ -117,8 +117,8 @@ def _step(
     path: Path,
     traceback_tile_cells: int,
 ) -> None:
-    """Walk ``path`` back through one cell of ``grid``, which lies over ``area`` (in the whole
-    matrix's rows and columns; the grid's are counted from the area's corner)."""
+    """Trace ``path`` back through one cell of ``grid``.  ``area`` is the grid's part of the matrix;
+    the grid's rows and columns are counted from the area's corner."""
     path.between(path)
     row, column = grid.start(path.row - area.row, path.column - area.column)
     inner = Area(row, path.row - area.row, column, path.column - area.column)
@@ -138,7 +138,7 @@ def _step(
 
 
 def _fits(engine: Engine, cell: Area, traceback_tile_cells: int) -> bool:
-    """Can this cell's moves be kept?  The limit is meant as 4 bits a cell."""
+    """Can this grid cell's moves be stored?  The limit allows 4 bits for each of so many cells."""
     rows, columns, engine = (
         cell.row_end - cell.row,
         cell.column_end - cell.column,
@@ -150,6 +150,7 @@ def _fits(engine: Engine, cell: Area, traceback_tile_cells: int) -> bool:
 
 
 def _trace_tile(engine: Engine, problem: Problem, edges: Edges, cell: Area, path: Path) -> None:
+    """Compute a grid cell with its moves, and trace ``path`` back through it."""
     m, n = cell.row_end - cell.row, cell.column_end - cell.column
     result = engine.for_moves.tile(
         TileJob(
@@ -183,9 +184,10 @@ def _finer_grid(
     path: Path,
     traceback_tile_cells: int,
 ) -> SweptGrid:
+    """Sweep a grid cell again, with special rows and columns inside it."""
     m, n = cell.row_end - cell.row, cell.column_end - cell.column
-    # cells no smaller than half the side of the largest tile with moves: where large tiles are
-    # asked for, they take no longer for each step of the path than small ones
+    # Pieces have at least half the side of the largest tile with moves.  A step of the path takes
+    # no longer in large tiles than in small ones.
     tuning = engine.plan.tuning
     most, least = most_pieces(tuning.traceback, m, n), isqrt(traceback_tile_cells) // 2
     shape = tile_shape(m, n, m * n, longest=tuning.sweep.longest_side)

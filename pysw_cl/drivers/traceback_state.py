@@ -1,4 +1,4 @@
-"""A path while it is walked backward."""
+"""The state of a traceback: the path so far."""
 
 from __future__ import annotations
 
@@ -12,46 +12,53 @@ from ..planning.parameters import TracebackTuning
 from ..tiles.tile import Area, Hit
 
 CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
-#: What is done with a path so far while something else is busy, as long as it is.
+#: Called with the path so far while a device computes; the second argument: does it still?
 Meanwhile = Callable[["Path", Callable[[], bool]], None]
 
 
 def path_bytes(tuning: TracebackTuning, m: int, n: int) -> int:
-    """Memory that a path through m rows and n columns may take."""
+    """Bytes that the traceback of an m x n matrix may take."""
     return tuning.path_bytes + tuning.side_bytes * (m + n)
 
 
 @dataclass
 class Path:
-    """A path backward: its start (half-open), its moves last first, and what it cost."""
+    """A path, traced backward."""
 
+    #: Where it starts so far (half-open): the path aligns letters from here on.
     row: int
     column: int
+    #: Its moves, the last one first.
     moves: list[NDArray[np.uint8]] = field(default_factory=list)
+    #: Cells computed for it, by lane set.
     cells: dict[str, int] = field(default_factory=dict)
     launches: int = 0
+    #: 0 at H, else the gap that it is in.
     state: int = 0
+    #: Has a local path come to its start?
     ended: bool = False
+    #: Called before each tile.
     between: Callable[[Path], None] = lambda path: None
+    #: Called while a device computes.
     meanwhile: Meanwhile = lambda path, busy: None
 
     def inside(self, area: Area) -> bool:
-        """Does it go on in this area?"""
+        """Does the traceback go on in this area?"""
         return self.row > area.row and self.column > area.column and not self.ended
 
     def share(self, end: Hit, cells: int) -> int:
-        """How many of ``cells``, the work of a path from ``end`` to the corner, are done."""
+        """How many of ``cells``, the work of a traceback from ``end`` to the corner, are done."""
         left = (self.row + self.column) / max(1, end.row + end.column)
         return round(cells * (1 - left))
 
     def forward(self) -> NDArray[np.uint8]:
-        """All moves, first move first."""
+        """All moves, the first one first."""
         if not self.moves:
             return np.zeros(0, np.uint8)
         return np.concatenate(self.moves)[::-1]
 
     def add_cost(self, cells: dict[str, int], launches: int) -> None:
-        """Count cells that were computed again."""
+        """Add cells and launches of the traceback."""
         self.launches += launches
         for kind, count in cells.items():
             self.cells[kind] = self.cells.get(kind, 0) + count

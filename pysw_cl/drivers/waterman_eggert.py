@@ -1,11 +1,10 @@
 """The best local alignments of two sequences that share no aligned pair, one after the other.
 
 Method: Waterman & Eggert (1987, J Mol Biol 197, 723-728).  After an alignment is found, the pairs
-of letters that it aligns are blocked: no later path may take the diagonal step of their cells.
-The next one is the best of the matrix in which they are blocked, and only what that touches is
-computed again.  Here the unit is a tile of the grid whose edges the first sweep keeps: the tiles
-that the path crosses are computed again, and those next to them only where an edge came out
-different.
+of letters that it aligns are forbidden: no later path may take the diagonal step of their cells.
+The next alignment is the best of the matrix with these forbidden pairs.  The first sweep keeps the
+edges of a grid of tiles.  Only the tiles that the path crosses are computed again, and a tile next
+to them only if the edge between them has changed.
 """
 
 from __future__ import annotations
@@ -28,16 +27,18 @@ from .problem import Problem
 from .traceback import grid_places, trace_back
 from .traceback_state import CONSUMES_QUERY, CONSUMES_TARGET, Path
 
-#: A tile by its place in the grid: which row of tiles, which column.
+#: The place of a tile in the grid: its tile row, its tile column.
 Place = tuple[int, int]
 
 
 @dataclass
 class FoundAlignment:
-    """One alignment: its end, its path where it was wanted, and what was computed for it."""
+    """One alignment."""
 
     end: Hit
+    #: None: it was not wanted.
     path: Path | None
+    #: Cells computed for it, by lane set.
     cells: dict[str, int]
     launches: int
 
@@ -54,11 +55,10 @@ def find_top(
 ) -> Iterator[FoundAlignment]:
     """Up to ``count`` local alignments of at least ``least`` (1 or more), best first.
 
-    Each is the best of the matrix in which the aligned pairs of those before it are blocked: the
-    first in row-major order of ends among equals, by its canonical path.  ``last_path``: is the
-    path of the last one wanted?  ``progress(done, total)`` is called with the cells of the first
-    sweep, and with their number for both after each tile that is computed again; an exception that
-    it raises ends the search.
+    Each is the best alignment that contains no aligned pair of those before it.  Of equal ends it
+    is the first in row-major order; its path is the canonical one.  ``last_path``: is the path of
+    the last one wanted?  ``progress(done, total)`` counts the cells of the first sweep.  Later it
+    is called with done = total after each tile; an exception that it raises ends the search.
 
     Source: Waterman & Eggert (1987); see the module.
     """
@@ -73,11 +73,11 @@ def find_top(
         yield FoundAlignment(end, path, tiles.cells, tiles.launches)
         tiles.cells, tiles.launches = {}, 0
         if path is not None:
-            touched = tiles.block(aligned_pairs(path))
+            touched = tiles.forbid(aligned_pairs(path))
 
 
 def aligned_pairs(path: Path) -> Pairs:
-    """The pairs of letters that a path aligns: those of its diagonal steps."""
+    """The pairs of letters that a path aligns: those of its diagonal moves (2 x pairs)."""
     moves = path.forward()
     rows = path.row + np.cumsum(moves != CONSUMES_TARGET)
     columns = path.column + np.cumsum(moves != CONSUMES_QUERY)
@@ -87,15 +87,17 @@ def aligned_pairs(path: Path) -> Pairs:
 
 @dataclass
 class _Tiles:
-    """The matrix as a grid of tiles: the edges between them, and the best cell of each that has
-    one of at least ``least``."""
+    """The matrix as a grid of tiles, with the edges between them."""
 
     engine: Engine
     problem: Problem
     plan: Plan
+    #: The least score that is wanted.
     least: int
     progress: Progress | None
+    #: The best cell of each tile that has one of at least ``least``.
     best: dict[Place, Hit] = field(default_factory=dict)
+    #: Cells and launches since the last alignment.
     cells: dict[str, int] = field(default_factory=dict)
     launches: int = 0
 
@@ -105,22 +107,21 @@ class _Tiles:
         self.rows = grid_places(tuning, m, self.engine.row_quantum)
         self.columns = grid_places(tuning, n, 1)
         self.grid = SweptGrid.over(self.problem.edges, self.rows, self.columns)
-        bands, pieces = enumerate(pairwise(self.rows)), list(enumerate(pairwise(self.columns)))
-        #: all tiles in row-major order
-        self.areas = {
-            (i, j): Area(*band, *piece) for (i, band), (j, piece) in product(bands, pieces)
-        }
+        cells = product(enumerate(pairwise(self.rows)), enumerate(pairwise(self.columns)))
+        #: All tiles in row-major order.
+        self.areas = {(i, j): Area(*row, *column) for (i, row), (j, column) in cells}
+        #: Cells of the first sweep, in all and so far.
         self.total, self.done = m * n, 0
 
     def compute(self, touched: set[Place]) -> None:
-        """Compute the tiles that were ``touched``, and all whose edges or corner that changes."""
+        """Compute the ``touched`` tiles, and each tile whose edges or corner change by that."""
         waiting = set(touched)
         for place, area in self.areas.items():  # a tile depends on earlier ones only
             if place in waiting:
                 waiting |= self._compute(place, area)
 
     def _compute(self, place: Place, area: Area) -> set[Place]:
-        """Compute one tile; returns those that have to follow."""
+        """Compute one tile; returns the tiles whose edges or corner have changed."""
         problem, (i, j) = self.problem, place
         longest = self.plan.tuning.sweep.longest_side
         m, n = area.row_end - area.row, area.column_end - area.column
@@ -169,8 +170,8 @@ class _Tiles:
         self._add(path.cells, path.launches)
         return path
 
-    def block(self, pairs: Pairs) -> set[Place]:
-        """Block ``pairs`` from now on; returns the tiles that they lie in."""
+    def forbid(self, pairs: Pairs) -> set[Place]:
+        """Forbid ``pairs`` from now on; returns the tiles that contain them."""
         before = self.problem.forbidden
         every = pairs if before is None else np.concatenate([before, pairs], axis=1)
         every = every[:, np.lexsort((every[1], every[0]))]

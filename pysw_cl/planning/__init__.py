@@ -1,1 +1,1 @@
-"""What a job runs on: plans and their geometry."""
+"""Plans: what a job runs on, their geometry, cost models and parameters."""

@@ -1,11 +1,11 @@
-"""What computing takes, told beforehand: plans and drivers choose by it, and by nothing else.
+"""Cost models predict the work of tiles and matrices; plans and drivers choose by them alone.
 
-A model of cost is a class with two methods (:class:`Cost`).  Those here are formulas with a few
-measured numbers.  One that was fitted to a device's run times is another such class; a plan names
-the model that it is chosen by (``Plan.cost``).
+A cost model is a class with two methods (:class:`Cost`).  The models here are formulas with a few
+measured numbers.  A model fitted to a device's run times is another such class.  A plan names its
+model (``Plan.cost``).
 
-A model states its units.  What it says is only compared with what it says of something else of the
-same kind: tiles and matrices with each other, tiles with moves with each other.
+Each model states its units.  Only costs of one kind are compared: tiles and matrices with each
+other, tiles with moves with each other.
 """
 
 from __future__ import annotations
@@ -18,63 +18,62 @@ if TYPE_CHECKING:
 
 
 class Cost(Protocol):
-    """What tiles and matrices take by a plan.  ``alpha``: rows of a lane, whatever the plan's."""
+    """The cost of tiles and matrices under a plan, but with ``alpha`` rows a lane."""
 
     def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
-        """What a tile of m x n cells takes without moves."""
+        """The cost of a tile of m x n cells without moves."""
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
-        """What a tile of m x n cells takes whose moves are kept."""
+        """The cost of a tile of m x n cells with stored moves."""
 
     def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> int:
-        """The alpha that a tile of m x n cells is done with soonest, the most of equal ones."""
+        """The alpha with the least cost of a tile of m x n cells; of equal ones the highest."""
         return min(alphas, key=lambda alpha: (self.tile(plan, alpha, m, n), -alpha))
 
     def matrix(self, plan: Plan, m: int, n: int, shape: tuple[int, int]) -> float:
-        """What m x n cells take, cut into even tiles of at most this shape, each computed with the
-        alpha that it is done with soonest; in the unit of :meth:`tile`."""
+        """The cost of m x n cells in even tiles of at most this shape, each with its best alpha; in
+        the unit of :meth:`tile`."""
         (down, rows), (across, columns) = even(m, shape[0]), even(n, shape[1])
         one = min(self.tile(plan, alpha, rows, columns) for alpha in plan.alphas)
         return down * across * one
 
 
 class StripCost(Cost):
-    """The wavefront's: strips of ``T * alpha`` rows, of which B are at work at once."""
+    """The cost of the wavefront: strips of ``T * alpha`` rows, of which B run at once."""
 
     def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """In rows of one column of one lane.
 
-        Strips are taken in rounds of B, each n columns long, and follow each other ``T + chunk``
-        columns apart; a column costs its rows and some more (:class:`.lane_sets.Column`).
+        Strips run in rounds of B.  A round takes n columns; each strip starts ``T + chunk`` columns
+        after the one above.  A column costs its rows and an overhead (:class:`.lane_sets.Column`).
         """
         return self._tiles(plan, (alpha,), m, n)[0]
 
     def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> int:
-        """The alpha that a tile is done with soonest: asked for every tile, so in one go."""
+        """See :class:`Cost`.  All costs are computed in one go, because every tile needs this."""
         taken = self._tiles(plan, alphas, m, n)
         least = min(taken)
         return max(alpha for alpha, cost in zip(alphas, taken, strict=True) if cost == least)
 
     def _tiles(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> list[float]:
-        B, T, apart, rows = plan.B, plan.T, plan.T + plan.chunk, plan.lane_set.column.rows
+        B, T, lag, rows = plan.B, plan.T, plan.T + plan.chunk, plan.lane_set.column.rows
         found = []
         for alpha in alphas:
             strips = -(-m // (T * alpha))
             busy = strips if strips < B else B
-            found.append((-(-strips // B) * n + busy * apart) * rows(alpha, busy, B))
+            found.append((-(-strips // B) * n + busy * lag) * rows(alpha, busy, B))
         return found
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """In clocks of a device whose lanes are those of warps.
 
-        Such a tile has few strips: each has a scheduler to itself, and waits for the latency of its
-        steps (:class:`.lane_sets.Moves`).  Other lane sets have no such numbers; there it is what
-        the tile takes without moves.
+        Such a tile has few strips.  Each has a scheduler to itself, so a step takes its latency
+        (:class:`.lane_sets.Moves`).  A lane set without these numbers costs as without moves.
         """
         moves = plan.lane_set.moves
         if moves is None:
             return self.tile(plan, alpha, m, n)
-        at_once = 1 if plan.form == "two-phase" else plan.B  # two phases keep no moves: one group
+        at_once = 1 if plan.form == "two-phase" else plan.B  # in two phases one group does all
         strips = -(-m // (plan.T * alpha))
         rounds, busy = -(-strips // at_once), min(strips, at_once)
         steps = rounds * (n + plan.T) + (busy - 1) * (plan.T + plan.chunk)
@@ -82,7 +81,7 @@ class StripCost(Cost):
 
 
 class CellCost(Cost):
-    """Of an engine whose time goes with the cells: in cells."""
+    """The cost of an engine whose time is proportional to the cells: in cells."""
 
     def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """Its cells."""
@@ -94,6 +93,6 @@ class CellCost(Cost):
 
 
 def even(length: int, most: int) -> tuple[int, int]:
-    """How many even pieces of at most ``most`` there are, and how long they are."""
+    """The number of even pieces of at most ``most``, and the length of one."""
     pieces = -(-length // most)
     return pieces, -(-length // pieces)

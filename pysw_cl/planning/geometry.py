@@ -1,6 +1,6 @@
 """Geometry of the two-level wavefront: strips, blocks, external diagonals, the minimum size.
 
-The kernels, the wavefront engine and the counting engine all follow this one description.
+The kernels, the wavefront engine and the schedule checker all follow this description.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Launch:
 class Grid:
     """How m rows and n columns are cut: strips of ``T * alpha`` rows, ``B`` blocks a strip.
 
-    ``form`` is "two-phase" (blocks of an external diagonal per launch, delegation from strip s
-    to strip s + B) or "ticketed" (one launch, B groups that each take the next strip and drain
-    it).
+    ``form`` is "two-phase" or "ticketed".  In two phases a launch computes blocks of one external
+    diagonal, and strip s delegates cells to strip s + B.  The ticketed form is one launch of B
+    groups, each of which takes the next strip and computes all of it.
     """
 
     m: int
@@ -77,7 +77,7 @@ class Grid:
         return last // self.alpha, last % self.alpha
 
     def block_columns(self, block: int) -> tuple[int, int]:
-        """Steps [start, end) of a block; lane l is l columns behind them."""
+        """Steps [start, end) of a block; at step s lane l computes column s - l."""
         return block * self.n // self.B, (block + 1) * self.n // self.B
 
     def at_ends(self, rows: tuple[int, ...]) -> bool:
@@ -85,34 +85,36 @@ class Grid:
         return not any(row % self.strip_rows for row in rows)
 
     def bus_lines(self, rows: tuple[int, ...]) -> NDArray[np.int32]:
-        """Which line of the horizontal bus each strip reads; it writes its follower's.  Lines 0
-        and 1 take turns, but inner ``rows``, at which strips end, have lines 2, 3, ... of their
-        own, which stay.  (Two phases name more strips than there are, by up to B.)"""
+        """The line of the horizontal bus that each strip reads; it writes the next strip's.
+
+        Lines 0 and 1 alternate.  Special ``rows``, at which strips end, have lines 2, 3, ... of
+        their own, which are kept.  In two phases strip numbers go up to B beyond the last strip.
+        """
         lines = np.arange(self.strips + self.B + 1, dtype=np.int32) & 1
         lines[[row // self.strip_rows for row in rows]] = np.arange(2, 2 + len(rows))
         return lines
 
     def forbidden_steps(self, pairs: Pairs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """At which step of which strip its lanes meet blocked ``pairs``.
+        """The steps at which the lanes of each strip come to forbidden ``pairs``.
 
-        The first array has (step, row of the strip) of each pair, by strip, then step; those of
-        strip s are [places[s], places[s + 1]) of it, ``places`` being the second.  In two phases a
-        lane's last steps are the first ones of the strip that its group goes on to.
+        Returns (steps, places).  ``steps`` holds (step, row of the strip) of each pair, sorted by
+        strip, then step; strip s has ``steps[places[s] : places[s + 1]]``.  In two phases a lane's
+        delegated steps are the first steps of strip s + B.
         """
         strip, row = np.divmod(pairs[0], self.strip_rows)
         step = pairs[1] + row // self.alpha
         if self.form == "two-phase":
-            owed = step >= self.n
-            strip, step = strip + self.B * owed, step - self.n * owed
+            delegated = step >= self.n
+            strip, step = strip + self.B * delegated, step - self.n * delegated
         order = np.lexsort((step, strip))
         met = np.bincount(strip, minlength=self.strips + self.B)
         places = np.concatenate(([0], met.cumsum()))
         return np.stack([step, row], axis=1)[order].astype(np.int32), places.astype(np.int32)
 
     def launches(self) -> Iterator[Launch]:
-        """The two-phase launches in order.  External diagonal d holds block c of strip d - c;
-        block 0 also does what the last block of strip d - B owes, so it runs B diagonals longer,
-        in the short phase."""
+        """The two-phase launches in order.  External diagonal d has block c of strip d - c.  Block
+        0 also computes the delegated cells of strip d - B, so the short phase runs B diagonals
+        longer."""
         strips, B = self.strips, self.B
         for d in range(strips + B):
             first = max(0, d - strips + 1)
@@ -126,14 +128,12 @@ class Grid:
 
 
 def fit(m: int, n: int, B: int, T: int, alpha: int, form: str, least_T: int = 1) -> Grid:
-    """The grid for m x n cells nearest to the wishes: the minimum-size rule.
+    """The grid for m x n cells nearest to B, T and alpha: the minimum-size rule.
 
-    Two phases need n >= 2 B T (the thesis's rule, which asks only n >= T for B = 1; but with two
-    launches a diagonal the short phase takes T columns and lane 0 of the next strip needs the
-    last lane's): T is halved, down to a quarter and to ``least_T``,
-    until one block fits, then B shrinks.  Targets
-    that are narrower still, and all in the ticketed form, run as drained strips: a launch for a
-    few columns of every strip would take longer than the cells.
+    Two phases need n >= 2 B T.  (The thesis asks only n >= T for B = 1.  But the short phase takes
+    T columns, and lane 0 of the next strip needs the last lane's.)  T is halved until one block
+    fits, down to a quarter and to ``least_T``; then B shrinks.  A narrower target is computed in
+    the ticketed form, because launches for a few columns of every strip take longer than the cells.
     """
     if form == "two-phase":
         least = max(least_T, T // 4)
@@ -150,12 +150,12 @@ def fit(m: int, n: int, B: int, T: int, alpha: int, form: str, least_T: int = 1)
 def tile_shape(
     m: int, n: int, cells: int, device_rows: int = 0, longest: int = LONGEST_SIDE
 ) -> tuple[int, int]:
-    """Rows and columns of tiles of at most ``cells`` cells and no side over ``longest``: squares
-    where the matrix allows.
+    """Rows and columns of tiles of at most ``cells`` cells and no side over ``longest``: squares if
+    the matrix allows.
 
-    Where only the sides are a limit, a matrix that is too long for one tile is cut into tiles of
-    ``device_rows``, which keep a whole device busy, as wide as they may be, because a tile's first
-    and last columns give work to few groups.
+    If ``cells`` allows tiles of the longest sides, but the matrix is longer, tiles have
+    ``device_rows`` rows, which keep the whole device busy.  They are as wide as allowed, because
+    few groups have work in a tile's first and last columns.
     """
     if cells >= longest**2 and max(m, n) > longest and m > device_rows > 0:
         return device_rows, max(1, min(n, cells // device_rows))

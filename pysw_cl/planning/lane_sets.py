@@ -1,7 +1,7 @@
 """Lane sets: what a plan's ``lanes`` stand for, as data.  A new one is a header and a row here.
 
-Nothing asks for a lane set's name: what one does otherwise than another is a field.  Headers are
-files under cl/, or files elsewhere by their whole path.
+No code tests a lane set's name: each difference between them is a field.  A header is a file under
+cl/, or the absolute path of another file.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from typing import NamedTuple
 
 
 class Instead(NamedTuple):
-    """The lanes that do what narrow ones do not: kept moves, blocked pairs, large numbers."""
+    """The lanes for what narrow lanes cannot do: stored moves, forbidden pairs, large scores."""
 
     #: Their lane set.
     lanes: str
-    #: How many of them a strip has at most.
+    #: Lanes of a strip at most.
     T: int
-    #: Rows that one of them has at most.
+    #: Rows of a lane at most.
     alpha: int
 
 
 @dataclass(frozen=True)
 class Column:
-    """What a column of a lane takes, in units of a row, to choose alpha by."""
+    """The cost of a column of a lane, in rows; alpha is chosen by it."""
 
-    #: Rows that a column takes beside its own where a strip waits for its own steps only.
+    #: Overhead of a column, in rows, if a strip has a scheduler to itself.
     latency: float = 3
-    #: Strips that take turns on one scheduler of the device when all B are at work; 0: none do.
+    #: Strips that share one scheduler of the device when all B run; 0: none do.
     turns: int = 0
-    #: What a row of one of those strips takes of the scheduler.
+    #: The scheduler time of a row of such a strip, in rows.
     turn: float = 1
 
     def rows(self, alpha: int, busy: int, B: int) -> float:
-        """Rows that a column of ``alpha`` takes where ``busy`` of B strips are at work."""
+        """The cost of a column of ``alpha`` rows while ``busy`` of B strips run."""
         alone: float = alpha + self.latency
         if not self.turns:
             return alone
@@ -42,38 +42,38 @@ class Column:
 
 @dataclass(frozen=True)
 class Moves:
-    """What a tile whose moves are kept takes, where it has so few strips that each has a scheduler
-    to itself (docs/algorithm.md, Plans)."""
+    """The cost of a tile with stored moves that has so few strips that each has a scheduler to
+    itself (docs/algorithm.md, Plans)."""
 
     #: Clocks of a step.
     step: int
-    #: Clocks of each row of it.
+    #: Clocks of each row of a step.
     row: int
-    #: Clocks of going from one block to the next: state through memory, a fence, a look above.
+    #: Clocks between two blocks: state through memory, a fence, a check of the strip above.
     block: int
-    #: Values of alpha that are tried beside the most: few, each is another build of the kernel.
+    #: Values of alpha tried beside the plan's; few, because each is another build of the kernel.
     alphas: tuple[int, ...]
 
     def clocks(self, alpha: int, chunk: int) -> int:
-        """Clocks of a step of lanes of ``alpha`` rows, in blocks of ``chunk`` columns."""
+        """Clocks of a step of a lane of ``alpha`` rows, in blocks of ``chunk`` columns."""
         return self.step + self.row * alpha + self.block // chunk
 
 
 @dataclass(frozen=True)
 class NarrowScores:
-    """The kinds of scores that narrow lanes make (score files of cl/score)."""
+    """The kinds of substitution scores that narrow lanes compute (score files of cl/score)."""
 
-    #: "match": different letters at most, where codes are bits of a lane; None: any number.
+    #: "match": distinct letters at most, because codes are bits of a lane; None: any number.
     codes: int | None = None
-    #: "match": what a match may gain over a mismatch at most; None: what fits a lane.
+    #: "match": match - mismatch at most; None: what fits a lane.
     gain: int | None = None
-    #: "matrix": rows of a lane that a profile of bytes has room for; 0: there is no profile.
+    #: "matrix": rows of a lane at most for a query profile of bytes; 0: there is no profile.
     profile_rows: int = 0
-    #: "permute4": four target letters as the bytes of a word, where the device permutes bytes.
+    #: "permute4": are the scores of four target letters looked up by permuting bytes?
     permute4: bool = False
 
     def compare(self, letters: int, match: int, mismatch: int) -> bool:
-        """May so many letters be scored by compare and select?"""
+        """Can this many ``letters`` be scored by compare and select?"""
         few = self.codes is None or letters <= self.codes
         if self.gain is None:
             return few
@@ -82,42 +82,43 @@ class NarrowScores:
 
 @dataclass(frozen=True)
 class Defaults:
-    """The plan of a device with a lane set where nothing is asked for."""
+    """The default plan of a device with this lane set."""
 
-    #: Rows of a lane; the most that a tile may have where it has what suits its size.
+    #: Rows of a lane; the most, if alpha is chosen for each tile.
     alpha: int
     #: Work-groups in flight for each compute unit.
     groups: int
     #: Columns of a block.
     chunk: int
-    #: Lanes of a strip, or fewer where the device has smaller groups; of warps: those of one.
+    #: Lanes of a strip, fewer on a device with smaller work-groups.  Lanes of warps ignore it.
     T: int = 64
     #: Cells of a tile at most.
     tile_cells: int = 1 << 33
-    #: Cells of a tile with stored moves at most; one group sweeps all of it in two phases.
+    #: Cells of a tile with stored moves at most, in two phases, where one group sweeps all of it.
     moves_cells: int = 1 << 24
-    #: The same where many groups sweep it (the ticketed form): its time goes with its side then.
+    #: The same in the ticketed form, where many groups sweep it.
     ticketed_moves_cells: int = 1 << 24
 
 
 @dataclass(frozen=True)
 class PairLanes:
-    """The lanes in which many pairs are computed, one pair in each (engines/batch)."""
+    """The lanes of pair batches, one pair in each (engines/batch)."""
 
-    #: What cells are counted under: "batch/vector/8".
+    #: The name in the counts of cells: "batch/vector/8".
     name: str
     #: The header.
     header: str
-    #: Widths that there are, in bits.
+    #: Widths in bits.
     widths: tuple[int, ...]
-    #: Work-items of a group; 1: it is one thread, which has all lanes of a vector.
+    #: Work-items of a group; 1: one thread, which has all lanes of a vector.
     items: int
     #: Pairs of a group; None: as many as a vector of 512 bits has elements.
     pairs: int | None
-    #: Groups for each compute unit; groups that follow paths, for each of these.
+    #: Groups for each compute unit.
     groups: int
+    #: Traceback groups for each of those groups.
     path_groups: int
-    #: Do narrow lanes have a profile of a matrix whose scores are bytes?
+    #: Do narrow lanes have a query profile of bytes?
     profile: bool
 
 
@@ -128,51 +129,53 @@ WORK_ITEMS = PairLanes("scalar", "batch/scalar.clh", (32,), 64, 64, 32, 64, Fals
 
 @dataclass(frozen=True)
 class LaneSet:
-    """What a lane set is and does.  Defaults are those of 32-bit lanes that do nothing special."""
+    """A row of the table `LANE_SETS`, which is why it has so many fields.  Defaults are those of
+    plain 32-bit lanes."""
 
     #: Header of the 32-bit lanes.
     wide: str
-    #: What their cells are counted under where there are no narrow ones: "wavefront/vector/32".
+    #: The name in the counts of their cells: "wavefront/vector/32".
     family: str
-    #: How many lanes a strip may have.
+    #: The allowed numbers of lanes of a strip.
     T: tuple[int, ...]
     #: Lanes of a work-item; None: one work-item has all of a strip.
     per_item: int | None
-    #: The plan where nothing is asked for.
+    #: The default plan.
     defaults: Defaults
-    #: What many pairs are computed in.
+    #: The lanes of pair batches.
     pairs: PairLanes
 
-    #: Are a strip's work-items those of a warp, which hand each other values without memory?  Then
-    #: T follows from the warp's width, and a work-group may be several warps, a strip each.
+    #: Is a strip one warp, whose work-items exchange values without memory?  Then T follows from
+    #: the warp's width, and a work-group may be several warps with a strip each.
     of_warps: bool = False
-    #: Columns a turn of the main loop (UNROLL); None: what suits the device's compiler.
+    #: Columns of an iteration of the main loop (UNROLL); None: what suits the device's compiler.
     unroll: int | None = 2
-    #: May blocks be pruned?  Not where lanes meet at barriers: some compilers lose track of those
-    #: that are passed on a condition.
+    #: May blocks be pruned?  Not with lanes that meet at barriers: some compilers are wrong about a
+    #: barrier under a condition.
     prunes: bool = True
     #: Is CHUNK a define, because a block's part of the bus is in local memory?
     chunk_defined: bool = False
-    #: What a column takes; and where few strips keep moves, if alpha is chosen for those.
+    #: The cost of a column.
     column: Column = Column()
+    #: The cost of tiles with moves; None: alpha is not chosen for them.
     moves: Moves | None = None
 
-    #: Header of the narrow lanes; None: there are none, and what follows does not matter.
+    #: Header of the narrow lanes; None: there are none, and no field below is used.
     narrow: str | None = None
     #: Their widths in bits.
     widths: tuple[int, ...] = ()
-    #: Kinds of scores that they make.
+    #: The kinds of substitution scores that they compute.
     scores: NarrowScores = NarrowScores()
     #: Do they read the target backwards, from a copy with T columns of padding at both ends?
     backwards: bool = False
-    #: May their numbers be skewed: rise by the extension a row and a column (SKEWED_SCORES)?
+    #: May their scores be skewed (SKEWED_SCORES)?
     skews: bool = False
-    #: Values of alpha that a tile may have beside the most, for B of at least the first number.
-    #: Few where a build takes seconds.
+    #: (least B, values of alpha beside the plan's) for plans of at least this B.  Few values if a
+    #: build takes seconds.
     alphas: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    #: Columns of a block at most while there are no more strips than groups: strips follow sooner.
+    #: Columns of a block at most if each strip has a group: the next strip starts sooner.
     early_chunk: int | None = None
-    #: What does what they do not.
+    #: The lanes for what they cannot do.
     instead: Instead | None = None
 
     def group(self, T: int) -> int:
@@ -180,13 +183,13 @@ class LaneSet:
         return 1 if self.per_item is None else T // self.per_item
 
     def tried(self, B: int, most: int) -> tuple[int, ...]:
-        """Values of alpha that a tile may be computed with, of which ``most`` is one."""
+        """Values of alpha that a tile may be computed with; ``most`` is the highest."""
         values = [alphas for least, alphas in self.alphas if least <= B][-1:]
         return (*(alpha for alphas in values for alpha in alphas if alpha < most), most)
 
 
 _CPU = Defaults(alpha=16, groups=1, chunk=256)
-#: 12 warps share a multiprocessor.  Many strips walk a tile with moves where they are ticketed.
+#: 12 warps share a multiprocessor.
 _WARPS = Defaults(alpha=25, groups=12, chunk=128, tile_cells=1 << 46, ticketed_moves_cells=1 << 28)
 _WORK_ITEMS = Defaults(alpha=8, groups=8, chunk=512, T=128, tile_cells=1 << 38)
 
@@ -223,7 +226,7 @@ LANE_SETS = {
         pairs=WORK_ITEMS,
         of_warps=True,
         chunk_defined=True,
-        # an H200: the latency of a step, or what all warps of a scheduler take of it in turn
+        # an H200: the latency of a step, or the turns of all warps of a scheduler
         column=Column(latency=6.5, turns=3, turn=0.68),
         narrow="narrow/packed.clh",
         widths=(16,),

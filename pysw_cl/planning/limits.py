@@ -1,4 +1,4 @@
-"""What a plan may be: the values of its fields, and what strips can be on a device."""
+"""Checks of a plan: the ranges of its fields, and the strips that a device can run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 FORMS = ("ticketed", "two-phase")
-#: Bytes of local memory that a lane takes at most.
+#: Bytes of local memory of a lane at most.
 LANE_BYTES = 24
 
 
 def check_fields(plan: Plan, space: Mapping[str, Parameter]) -> None:
-    """Raise PlanError for a field of a plan that is no whole number, or out of its range."""
+    """Raise PlanError for a field of a plan that is not a whole number or out of range."""
     for name, one in space.items():
         value = getattr(plan, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < one.low:
@@ -33,7 +33,7 @@ def check_fields(plan: Plan, space: Mapping[str, Parameter]) -> None:
 
 
 def check_strips(plan: Plan, runtime: Runtime | None) -> None:
-    """Raise PlanError for strips that no device runs, or not this one."""
+    """Raise PlanError for strips that no device can run, or that this device cannot run."""
     if plan.form not in FORMS:
         raise PlanError(f"plan: form {plan.form!r} does not exist; there are {', '.join(FORMS)}")
     if plan.lanes not in tuple(LANE_SETS):
@@ -49,7 +49,7 @@ def check_strips(plan: Plan, runtime: Runtime | None) -> None:
 
 
 def _check_lanes(plan: Plan, runtime: Runtime) -> None:
-    """Does the device run these lanes, and so few?"""
+    """Raise PlanError unless the device runs these lanes and this T."""
     info, traits = runtime.info, runtime.traits
     if plan.lanes in traits.refused_lanes:
         raise PlanError(
@@ -64,7 +64,7 @@ def _check_lanes(plan: Plan, runtime: Runtime) -> None:
 
 
 def _check_groups(plan: Plan, runtime: Runtime, per_item: int) -> None:
-    """Are work-groups of work-items with so many lanes each what the device runs?"""
+    """Raise PlanError unless the device runs work-groups of T / ``per_item`` work-items."""
     name, lanes = runtime.info.name, plan.lane_set
     most = int(runtime.device.max_work_group_size)
     if most < lanes.group(plan.T):

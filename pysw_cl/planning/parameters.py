@@ -1,10 +1,9 @@
 """The parameter space: every number that may be chosen without changing a result, declared once.
 
-A parameter has a name, a range, a default and the reason for it.  Drivers and engines take the
-values from their plan (``plan.tuning``), and plans take them from here; a tuner reads the same
-declarations.  Parameters of one subject are fields of one class; their names are dotted, like
-"traceback.pieces".  Those without a dot are fields of the plan itself, declared there in the same
-way; :func:`pysw_cl.planning.plan.space` lists them all.
+A parameter has a name, a range, a default and the reason for it.  Drivers and engines read values
+from their plan (``plan.tuning``), and a tuner reads the declarations.  Parameters of one subject
+are fields of one class, with dotted names like "traceback.pieces".  Names without a dot are fields
+of the plan, declared there in the same way.  :func:`pysw_cl.planning.plan.space` lists all.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ Number = int | float
 
 @dataclass(frozen=True)
 class Parameter:
-    """One tunable: its dotted name, the values that it may have (low to high, both included), its
-    default, the reason for that, and what else has to hold (``constraint``, in words).
+    """One tunable.  If its default is a whole number, it takes whole numbers only."""
 
-    A parameter whose default is a whole number takes whole numbers only.
-    """
-
+    #: Dotted.
     name: str
     default: Number
+    #: The least and the highest value, both allowed.
     low: Number
     high: Number
+    #: Why the default is what it is.
     reason: str
+    #: What else has to hold, in words.
     constraint: str = ""
 
     def __str__(self) -> str:
@@ -41,7 +40,7 @@ class Parameter:
         return f"{self.name}: from {self.low} {most}{more}; {self.default}, because {self.reason}"
 
     def checked(self, value: Any) -> Number:
-        """``value``, if it may be one of this parameter's.  Raises PlanError."""
+        """``value``, if this parameter allows it; else raises PlanError."""
         whole = isinstance(self.default, int)
         kinds = (int,) if whole else (int, float)
         if isinstance(value, bool) or not isinstance(value, kinds):
@@ -56,8 +55,8 @@ class Parameter:
 
 def tunable(default: Number, low: Number, high: Number, reason: str, constraint: str = "") -> Any:
     """A field of a dataclass that is a parameter."""
-    said = Parameter("", default, low, high, reason, constraint)
-    return field(default=default, metadata={"parameter": said})
+    declared = Parameter("", default, low, high, reason, constraint)
+    return field(default=default, metadata={"parameter": declared})
 
 
 @dataclass(frozen=True)
@@ -68,19 +67,21 @@ class SweepTuning:
         1 << 23, 1, 1 << 30, "the edges of a tile are held on the device, 16 bytes a cell"
     )
     look_seconds: float = tunable(
-        0.0003, 0, 1, "between two looks at a pipeline: little beside a tile, much beside a look"
+        0.0003, 0, 1, "between two checks of a pipeline: short beside a tile, long beside a check"
     )
 
 
 @dataclass(frozen=True)
 class PipelineTuning:
-    """Tiles below each other, each begun while those above it are computed."""
+    """Pipelines: tiles below each other, each begun while those above it are computed."""
 
     least_cells: int = tunable(
         1 << 43, 0, 1 << 62, "seconds of work on a fast GPU; below it one tile is as fast"
     )
     depth: int = tunable(6, 1, 64, "tiles computed at once: they share the rows of a busy device")
-    more: int = tunable(3, 1, 64, "tiles begun or kept beside those: the host is late now and then")
+    more: int = tunable(
+        3, 1, 64, "tiles begun or kept beside those, because the host is late now and then"
+    )
     most_tiles: int = tunable(
         512, 1, 1 << 16, "each has a ticket of its own, which is 0 before anything runs"
     )
@@ -91,19 +92,22 @@ class EngineTuning:
     """What an engine does for one tile."""
 
     least_hits: int = tunable(
-        1 << 14, 1, 1 << 26, "cells collected at least where several best ones are wanted"
+        1 << 14, 1, 1 << 26, "cells collected at least if several best ones are wanted"
     )
     recomputed_cells: int = tunable(
-        1 << 22, 0, 1 << 26, "a failed path is computed by the reference engine: seconds, 128 MB"
+        1 << 22, 0, 1 << 26, "larger ones take the reference engine too long: seconds, 128 MB"
     )
     recomputed_moves: int = tunable(
-        1 << 24, 1, 1 << 40, "cells of a tile with moves in two phases, where one group sweeps it"
+        1 << 24,
+        1,
+        1 << 40,
+        "cells of a tile with moves in two phases, in which one group sweeps it",
     )
 
 
 @dataclass(frozen=True)
 class TracebackTuning:
-    """The path, and the grid of special rows and columns that it starts from."""
+    """The traceback, and the grid of special rows and columns that it restarts from."""
 
     pieces: int = tunable(
         16, 2, 1024, "a level of the grid cuts a side: it computes 1/16 of the level above again"
@@ -111,10 +115,12 @@ class TracebackTuning:
     least_side: int = tunable(2048, 1, 1 << 30, "smaller cells of the grid only add launches")
     least_columns: int = tunable(16, 1, 1 << 20, "columns of a tile with moves at least")
     path_bytes: int = tunable(500_000_000, 0, 1 << 50, "memory that any path may take")
-    side_bytes: int = tunable(100, 0, 1 << 20, "and for each row and column of the matrix")
+    side_bytes: int = tunable(
+        100, 0, 1 << 20, "on top of that, for each row and column of the matrix"
+    )
     grid_share: float = tunable(0.33, 0.01, 1, "of that memory, for the first grid")
     compressing_share: float = tunable(
-        0.96, 0.01, 1, "of that memory, while the first grid is compressed: edges are there twice"
+        0.96, 0.01, 1, "of that memory, while the first grid is compressed: both copies exist then"
     )
 
 
@@ -126,7 +132,9 @@ class SpeculationTuning:
     least_sides: int = tunable(4, 1, 1 << 20, "a shorter path is as fast tile by tile")
     first_cells: int = tunable(4, 2, 1024, "pieces of a side of the first level's tiles")
     cells: int = tunable(7, 2, 1024, "pieces of a side of the other levels' tiles")
-    pruned_side: int = tunable(1 << 13, 0, 1 << 30, "larger tiles are computed where they matter")
+    pruned_side: int = tunable(
+        1 << 13, 0, 1 << 30, "larger tiles are pruned, with a bound from the prediction"
+    )
     margin: float = tunable(1 / 256, 0, 1, "of a side, that a tile exceeds the predicted crossing")
     least_margin: int = tunable(256, 0, 1 << 20, "cells of that margin at least")
     slack: int = tunable(1024, 0, 1 << 30, "matches that an H may fall short of the prediction")
@@ -135,7 +143,9 @@ class SpeculationTuning:
     few_tiles: int = tunable(
         4, 1, 1 << 16, "tiles of a launch after a prediction that failed early"
     )
-    spacing: int = tunable(8, 1, 1 << 16, "cells between two looks along a special row or column")
+    spacing: int = tunable(
+        8, 1, 1 << 16, "cells from one that is read to the next along a special row or column"
+    )
 
 
 @dataclass(frozen=True)
@@ -146,16 +156,18 @@ class SpeculationMemory:
     inner: float = tunable(0.13, 0, 1, "of all: the second level")
     next: float = tunable(0.5, 0, 1, "each level after that, of the one before")
     moves: float = tunable(0.15, 0, 1, "of all: tiles with moves")
-    left: float = tunable(0.97, 0, 1, "of what is free and no other level's: the first level")
+    left: float = tunable(0.97, 0, 1, "of the free memory that no other level has: the first level")
 
 
 @dataclass(frozen=True)
 class BandTuning:
     """Diagonal bands of a global comparison."""
 
-    least_rows: int = tunable(4096, 1, 1 << 30, "rows of a tile: it takes work of the host, too")
+    least_rows: int = tunable(
+        4096, 1, 1 << 30, "rows of a tile at least: each also takes time of the host"
+    )
     most_slower: float = tunable(
-        1.05, 1, 10, "tiles are the highest with which the band takes so many times the least"
+        1.05, 1, 10, "tiles are the highest whose band takes at most this x the least work"
     )
     most_waste: float = tunable(
         1 / 8, 0, 10, "of the matrix's work, for sweeps that may prove nothing"
@@ -163,12 +175,12 @@ class BandTuning:
     most_tried: float = tunable(
         1 / 3, 0, 10, "of the matrix's work, if those sweeps stop where they will prove nothing"
     )
-    least_stops: int = tunable(8, 1, 1 << 20, "rows of tiles of a sweep that may stop between them")
+    least_stops: int = tunable(8, 1, 1 << 20, "tile rows at least of a sweep that may stop early")
     most_covered: float = tunable(
         0.9, 0, 10, "of the matrix's work: a band that takes more is not worth its own sweep"
     )
     most_beside_pruning: float = tunable(
-        0.5, 0, 10, "the same, where the whole matrix is pruned by what bands have found"
+        0.5, 0, 10, "the same, if the whole matrix can be pruned by a score found in a band"
     )
     slack: float = tunable(
         1.25,
@@ -179,7 +191,9 @@ class BandTuning:
     early: float = tunable(
         0.1, 0, 1, "of the allowed loss, on top of that: similarity varies along a sequence"
     )
-    least_slack: float = tunable(1.05, 1, 10, "what slack has come down to at the last row")
+    least_slack: float = tunable(
+        1.05, 1, 10, "what slack falls to, evenly, by the last row of the sweep"
+    )
 
 
 @dataclass(frozen=True)
@@ -194,13 +208,13 @@ class SavingTuning:
         2,
         0,
         1 << 20,
-        "the same where the device goes on meanwhile: the writer has a core of its own",
+        "the same if the device goes on meanwhile: the writer has a core of its own",
     )
     most_growth: int = tunable(
         4,
         1,
         1 << 20,
-        "a slab is at most this x the last one: pruning, which made that fast, may end",
+        "a slab is at most this x the last one: that may have been fast by pruning, which can end",
     )
     fill_times: int = tunable(
         100, 0, 1 << 30, "a slab's work is this x the pipeline's fill, so that filling costs 1%"
@@ -213,7 +227,7 @@ class SavingTuning:
 
 @dataclass(frozen=True)
 class PairTuning:
-    """Pairs computed together."""
+    """Pair batches."""
 
     most_letters: int = tunable(1 << 26, 1, 1 << 30, "letters that go to the device at once")
     cpu_pairs: int = tunable(1 << 13, 1, 1 << 24, "of a part: their letters stay in a CPU's caches")
@@ -225,7 +239,7 @@ class PairTuning:
         1 << 21, 0, 1 << 40, "a larger pair has its matches counted forward, which needs no moves"
     )
     alone_cells: int = tunable(
-        1 << 20, 0, 1 << 40, "a larger pair is better off on all of a device"
+        1 << 20, 0, 1 << 40, "a larger pair is aligned alone, on all of a device"
     )
     cpu_mates: int = tunable(8, 0, 1 << 24, "unless so many others are half as large, on a CPU")
     gpu_mates: int = tunable(1024, 0, 1 << 24, "unless so many others are half as large, on a GPU")
@@ -234,17 +248,19 @@ class PairTuning:
     )
     most_waste: int = tunable(32, 1, 1 << 20, "if it computes this x the cells of its pairs")
     most_outgrown: float = tunable(
-        0.4, 0, 1, "of a batch's pairs: a width that more of them outgrow is left out from then on"
+        0.4, 0, 1, "of a batch's pairs: a width that more of them outgrow is not tried again"
     )
     longest: int = tunable(
         32_000, 1, 32_000, "letters of a sequence: lengths and matches are counted in 16 bits"
     )
-    in_flight: int = tunable(2, 0, 64, "batches that the device has not finished meanwhile")
+    in_flight: int = tunable(
+        2, 0, 64, "batches that the device has not finished while the next part is laid out"
+    )
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """The values of all parameters that are no field of a plan."""
+    """The values of all parameters that are not fields of a plan."""
 
     sweep: SweepTuning = SweepTuning()
     pipeline: PipelineTuning = PipelineTuning()
@@ -257,8 +273,8 @@ class Tuning:
     pairs: PairTuning = PairTuning()
 
     def with_values(self, values: Mapping[str, Any]) -> Tuning:
-        """This, with some values by dotted name.  Raises PlanError for a name that does not exist
-        or a value out of range."""
+        """A copy with these values, by dotted name.  Raises PlanError for an unknown name or a
+        value out of range."""
         groups: dict[str, dict[str, Number]] = {}
         for name, value in values.items():
             if name not in SPACE:
@@ -276,12 +292,12 @@ class Tuning:
 
 
 def parameters_of(kind: type, prefix: str = "") -> dict[str, Parameter]:
-    """The parameters that the fields of a dataclass are, and of those that are dataclasses."""
+    """The parameters among the fields of a dataclass, and of the dataclasses among them."""
     found: dict[str, Parameter] = {}
     for one in fields(kind):
         if "parameter" in one.metadata:
-            said: Parameter = one.metadata["parameter"]
-            found[prefix + one.name] = replace(said, name=prefix + one.name)
+            declared: Parameter = one.metadata["parameter"]
+            found[prefix + one.name] = replace(declared, name=prefix + one.name)
         elif is_dataclass(one.default):
             found |= parameters_of(type(one.default), f"{prefix}{one.name}.")
     return found
@@ -296,19 +312,19 @@ def _names() -> Iterator[tuple[str, str, str]]:
 #: Every parameter of `Tuning`, by its dotted name.
 SPACE = parameters_of(Tuning)
 
-#: The values that a plan has which says nothing else, the latest last.
+#: The default values of new plans; the last entry counts.
 _defaults = [Tuning()]
 
 
 def default_tuning() -> Tuning:
-    """The values that a plan has which says nothing else."""
+    """The default values of new plans."""
     return _defaults[-1]
 
 
 @contextmanager
 def tuned(values: Mapping[str, Any]) -> Iterator[Tuning]:
-    """Plans that are made meanwhile have these values, by dotted name, in every thread of the
-    process: a profile's, for example."""
+    """A context in which new plans have these values by default, by dotted name, in every thread of
+    the process.  They may come from a profile."""
     _defaults.append(default_tuning().with_values(values))
     try:
         yield default_tuning()

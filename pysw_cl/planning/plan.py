@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from ..opencl.device import Runtime
 
 
-#: Of stored plans; version 1 had no tuning, and version 2 had old names (:mod:`.renamed`).
+#: The version of stored plans.  1 had no tuning; 2 had old names (:mod:`.renamed`).
 VERSION = 3
-#: Columns of a block where moves are kept: few, because the strip below waits for them.
+#: Columns of a block where moves are stored: few, because the strip below waits for a block.
 MOVES_CHUNK = 32
 STRIP_COST = StripCost()
 
@@ -31,14 +31,14 @@ STRIP_COST = StripCost()
 class Plan:
     """What a job runs on; prints as one line.
 
-    ``B`` work-groups in flight (blocks of an external diagonal, or strips walked at once), ``T``
-    lanes of ``alpha`` rows each, ``chunk`` columns between two progress reports of a ticketed
-    strip, tiles of at most ``tile_cells`` cells, tiles with stored moves of at most
-    ``traceback_tile_cells`` cells.  ``alpha_fixed``: ``alpha`` was asked for; else it is the most a
-    lane may have. ``tuning``: every other number that may be chosen without changing a result.
+    ``B``: work-groups in flight, that is blocks of an external diagonal or strips swept at once.
+    ``T``: lanes of a strip.  ``alpha``: rows of a lane, at most unless ``alpha_fixed``.  ``chunk``:
+    columns between two progress reports of a ticketed strip.  ``tile_cells``: cells of a tile at
+    most.  ``traceback_tile_cells``: cells of a tile with stored moves at most.  ``alpha_fixed``:
+    the user gave ``alpha``.  ``tuning``: all other numbers that do not change a result.
 
-    This is the wavefront engine's.  Another engine's plan is a subclass beside it, with its own
-    defaults, which says what those fields mean to it (:mod:`pysw_cl.engines.registry`).
+    This is the wavefront engine's plan.  Another engine has a subclass beside it, with its own
+    defaults, which says what the fields mean there (:mod:`pysw_cl.engines.registry`).
     """
 
     engine: str = "wavefront"
@@ -49,45 +49,48 @@ class Plan:
         2,
         1,
         1 << 20,
-        "a device has its lane set's groups for each compute unit: as many as hide their waiting",
-        "the state of all is kept in memory",
+        "a device has its lane set's groups for each compute unit: enough to hide their latency",
+        "the state of all groups is kept in memory",
     )
     T: int = tunable(
         64,
         1,
         1024,
-        "a device has the lanes of its vectors or warps; fewer where its work-groups are smaller",
-        "one of those that the lane set runs",
+        "a device has the lanes of its vectors or warps; fewer if its work-groups are smaller",
+        "one of the values that the lane set allows",
     )
     alpha: int = tunable(
         16,
         1,
         64,
-        "most of a lane: steps cost less for each row; a tile takes what suits its size",
-        "rows kept in registers",
+        "the most rows of a lane: a row costs less in a longer lane; small tiles have fewer",
+        "the rows are kept in registers",
     )
     chunk: int = tunable(
         256,
         1,
         1 << 24,
-        "a report costs little beside so many columns; the strip below waits for no more",
+        "a report costs little beside 256 columns, and the strip below waits for no more",
         "kernels add it to a column number in 32 bits",
     )
     tile_cells: int = tunable(
-        1 << 33, 1, 1 << 62, "seconds of a CPU between two reports; a GPU takes larger tiles"
+        1 << 33,
+        1,
+        1 << 62,
+        "a CPU takes seconds for a tile, which is one report; a GPU has larger tiles",
     )
     traceback_tile_cells: int = tunable(
         1 << 24,
         1,
         1 << 62,
-        "4 bits of moves a cell: 8 MiB; larger where many groups sweep a tile at once",
+        "4 bits of moves a cell: 8 MiB; more if many groups sweep a tile at once",
         "moves have to fit the device",
     )
     alpha_fixed: bool = False
     tuning: Tuning = field(default_factory=default_tuning)
 
     def tile_shape(self, m: int, n: int) -> tuple[int, int]:
-        """Rows and columns of the tiles that a matrix of m x n cells is swept in."""
+        """Rows and columns of the tiles of an m x n matrix."""
         longest = self.tuning.sweep.longest_side
         return tile_shape(m, n, self.tile_cells, self.device_rows, longest)
 
@@ -98,19 +101,19 @@ class Plan:
 
     @property
     def pipeline_lag(self) -> int:
-        """Columns that the first of ``device_rows`` are ahead of the last: a tile takes so much
-        longer than its columns do."""
+        """Columns by which the last strip of ``device_rows`` lags behind the first.  A tile takes
+        this many column steps more than it has columns."""
         return self.B * (self.T + self.chunk)
 
     @property
     def walk_cells(self) -> int:
-        """What ``traceback_tile_cells`` was called; it warns."""
+        """The old name of ``traceback_tile_cells``; warns."""
         value: int = getattr(self, warn_of("walk_cells"))
         return value
 
     @property
     def lane_set(self) -> LaneSet:
-        """What its ``lanes`` stand for."""
+        """The lane set that ``lanes`` names."""
         return LANE_SETS[self.lanes]
 
     @property
@@ -122,21 +125,21 @@ class Plan:
 
     @property
     def cost(self) -> Cost:
-        """The model that choices are made by."""
+        """The cost model of all choices."""
         return STRIP_COST
 
     def without_narrow(self) -> Plan:
-        """This plan for what narrow lanes do not do; itself where it has none."""
+        """This plan with the lanes for what narrow lanes cannot do; unchanged if it has no narrow
+        lanes."""
         lanes, T, alpha = self.lane_set.instead or (self.lanes, self.T, self.alpha)
         return replace(self, lanes=lanes, T=min(self.T, T), alpha=min(self.alpha, alpha))
 
     def for_size(self, m: int, n: int, rows: tuple[int, ...] = ()) -> Plan | None:
-        """This plan with the alpha that a tile of m x n cells is done with soonest, of those with
-        which strips end at all these inner ``rows``; None if there is none (or none that is at
-        least half of the plan's, where its lanes are not narrow).
+        """This plan with the best alpha for a tile of m x n cells.
 
-        CPUs try some values only, because each is another build of the kernel, which takes seconds
-        there.
+        Strips have to end at all these special ``rows``.  None if no alpha does that, or, if the
+        lanes are not narrow, none of at least half the plan's.  CPUs try few values, because each
+        is another build of the kernel, which takes seconds there.
         """
         lanes, cost = self.lane_set, self.cost
         fit = list(range(1, self.alpha + 1))
@@ -155,11 +158,11 @@ class Plan:
         return replace(self, alpha=alpha)
 
     def for_moves(self, m: int, n: int) -> Plan:
-        """This plan for an m x n tile whose moves are kept.
+        """This plan for an m x n tile with stored moves.
 
-        Lanes of fewer rows make more strips and shorter steps, but a lane's column takes a whole
-        word of moves: the soonest done of those whose moves fit ``traceback_tile_cells``
-        (docs/algorithm.md, Plans).
+        Lanes of fewer rows make more strips and shorter steps, but each column of a lane takes a
+        whole word of moves.  Of the alphas whose moves fit ``traceback_tile_cells``, the one with
+        the least cost is taken (docs/algorithm.md, Plans).
         """
         plan = self.without_narrow()
         moves, cost = plan.lane_set.moves, plan.cost
@@ -176,8 +179,8 @@ class Plan:
         return replace(plan, alpha=min(tried, key=lambda a: cost.tile_with_moves(plan, a, m, n)))
 
     def overrides(self) -> dict[str, Any]:
-        """What `make_plan` takes to make this plan again, on the same device or another: whole
-        numbers, numbers and names only."""
+        """The mapping with which `make_plan` makes this plan again, on any device: numbers and
+        names only."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {
             **{k: v for k, v in values.items() if k not in ("device", "alpha_fixed", "tuning")},
@@ -191,10 +194,9 @@ class Plan:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Plan:
-        """The plan that :meth:`facts` was asked of, by this version or an earlier one.
+        """The plan that :meth:`facts` of this version or an earlier one stored.
 
-        Raises PlanError for a plan of a later version, or with a field or a parameter that this one
-        does not have.
+        Raises PlanError for a later version, or for an unknown field or parameter.
         """
         version = facts.get("version", 1)
         if version > VERSION:
@@ -212,7 +214,7 @@ class Plan:
         return cls(**values, tuning=tuning)
 
     def check_on(self, runtime: Runtime | None) -> None:
-        """Raise PlanError if this is nothing that the engine can run on a device (None: any)."""
+        """Raise PlanError if the engine cannot run this plan on the device (None: on any)."""
         check_strips(self, runtime)
 
     def taking(self, other: Plan) -> Plan:
@@ -231,16 +233,15 @@ FIELDS = parameters_of(Plan)
 
 
 def space() -> dict[str, Parameter]:
-    """Every number that may be chosen without changing a result, by the name under which a mapping
-    given as ``plan`` has it: the fields of a plan first, then those of its tuning.
+    """Every parameter, by its name in a ``plan`` mapping: the fields of a plan, then its tuning.
 
-    Defaults of fields are those of `Plan`; a device has others (`default_plan`).
+    The defaults are those of `Plan`; a device has its own (`default_plan`).
     """
     return {**FIELDS, **SPACE}
 
 
 def default_plan(runtime: Runtime) -> Plan:
-    """The plan without tuning: what the device kind does well (docs/algorithm.md, Plans)."""
+    """The plan without a profile: good values for the kind of device (docs/algorithm.md, Plans)."""
     info, lanes = runtime.info, LANE_SETS[runtime.info.lanes]
     usual = lanes.defaults
     moves_cells = usual.ticketed_moves_cells if info.form == "ticketed" else usual.moves_cells
@@ -258,7 +259,7 @@ def default_plan(runtime: Runtime) -> Plan:
 
 
 def _default_T(lanes: LaneSet, runtime: Runtime) -> int:
-    """Lanes of a strip: those of a warp, or as many as a work-group of the device may have."""
+    """Lanes of a strip: those of a warp, or as many as a work-group of the device holds."""
     if lanes.per_item is None:
         return lanes.defaults.T
     if lanes.of_warps:
@@ -274,10 +275,10 @@ def make_plan(
     wishes: Plan | Mapping[str, Any] | None = None,
     base: Plan | None = None,
 ) -> Plan:
-    """``base`` (None: the device's default plan) with ``wishes`` (a Plan, or a mapping of fields
-    and parameters) put in.
+    """``base`` (None: the device's default plan) changed by ``wishes``: a Plan, or a mapping of
+    fields and parameters.
 
-    Raises PlanError for a name or value that does not exist or that the device cannot run.
+    Raises PlanError for an unknown name, a wrong value, or a plan that the device cannot run.
     """
     if base is None:
         base = Plan() if runtime is None else default_plan(runtime)
@@ -296,7 +297,7 @@ def make_plan(
 
 
 def _with_wishes(base: Plan, given: Mapping[str, Any], runtime: Runtime | None) -> Plan:
-    """A plan with fields and parameters by their names."""
+    """``base`` with the fields and parameters that are ``given`` by name."""
     wishes: dict[str, Any] = {
         name: int(value) if isinstance(value, np.integer) else value
         for name, value in renamed(given).items()

@@ -1,4 +1,4 @@
-"""Names of a plan's fields that have changed: the old ones are accepted for a while."""
+"""Plan fields that were renamed: the old names are accepted for a while."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import PlanError
 
-#: The fields' names, by what they were called before.
+#: Old name -> new name.
 RENAMED = {"walk_cells": "traceback_tile_cells"}
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 
@@ -32,7 +32,7 @@ def renamed(values: Mapping[str, Any], *, warn: bool = True) -> dict[str, Any]:
 
 
 def warn_of(old: str) -> str:
-    """The name that a field has now; a DeprecationWarning says it, too."""
+    """The new name of a field; warns (DeprecationWarning) of the old one."""
     new, level = RENAMED[old], 1
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
