@@ -1,4 +1,4 @@
-"""Engines by name: what a plan's ``engine`` may say, and how each is made."""
+"""The engines by name: the values of a plan's ``engine`` field, and how each engine is made."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ def _wavefront(device: Any, wishes: Wishes) -> Engine:
 
 @dataclass(frozen=True)
 class Row:
-    """An engine: how it is made on a device, from what is wished of its plan; what kind of plan it
-    has; and whether many pairs are computed in batches beside it (:mod:`pysw_cl.engines.batch`)."""
+    """One engine of the table."""
 
+    #: Makes the engine from a device and the wishes for its plan.
     make: Callable[[Any, Wishes], Engine]
+    #: The class of its plans.
     plan: type[Plan]
+    #: May its device also compute pair batches (:mod:`pysw_cl.engines.batch`)?
     batches: bool
 
 
@@ -47,7 +49,7 @@ DEFAULT = "wavefront"
 
 
 def row_of(wishes: Wishes) -> Row:
-    """The engine that is wished for.  Raises PlanError if there is none."""
+    """The row of the engine that the wishes name.  Raises PlanError for an unknown name."""
     given = wishes.get("engine") if isinstance(wishes, Mapping) else getattr(wishes, "engine", None)
     name = DEFAULT if given is None else given
     if not isinstance(name, str) or name not in ENGINES:
@@ -57,11 +59,11 @@ def row_of(wishes: Wishes) -> Row:
 
 
 def engine_for(device: Any, wishes: Wishes) -> Engine:
-    """The engine that a plan asks for, on a device (as `align` takes it).  Raises PlanError or
+    """Make the engine that a plan names.  ``device`` is as `align` takes it.  Raises PlanError or
     DeviceError."""
     return row_of(wishes).make(device, wishes)
 
 
 def plan_of_facts(facts: Mapping[str, Any]) -> Plan:
-    """The plan that `Plan.facts` was asked of.  Raises PlanError as `Plan.of_facts` does."""
+    """The inverse of `Plan.facts`.  Raises PlanError as `Plan.of_facts` does."""
     return row_of(facts).plan.of_facts(facts)
