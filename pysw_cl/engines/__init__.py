@@ -1,1 +1,1 @@
-"""Engines: what computes a tile.  The contract is in ``base``, what is built on it in ``sweep``."""
+"""Engines: what computes tiles.  :mod:`pysw_cl.tiles.contract` defines what an engine must do."""

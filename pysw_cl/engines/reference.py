@@ -1,17 +1,16 @@
 """The reference engine: the recurrences as they are defined, in NumPy, checked by hand.
 
-Everything that runs on a device is compared with this module, so it shares nothing with it: three
-full matrices H, E and F of 64-bit integers, filled one anti-diagonal after the other, with no
-change of variables and no bounded precision.  It needs 32 bytes a cell and is meant for tests
-and small pairs.
+Tests compare the device engines with this one, so it shares no code with them.  It fills three
+full matrices H, E and F of 64-bit integers, one anti-diagonal after the other.  Scores are neither
+transformed nor bounded.  It needs 32 bytes a cell and is meant for tests and small pairs.
 
-The method: affine gaps in three matrices are Gotoh's (1982, J Mol Biol 162, 705-708).  A path is
-walked back through the three matrices, not through H alone, because a walk that forgets
-whether it is inside a gap can mix a gap it opens with one it extends (Altschul & Erickson 1986,
-Bull Math Biol 48, 603-616).  A gap of one sequence may follow directly on a gap of the other, and
-a border cell can open a gap of either, so the gap scores on a border start from
-H - gap_open and nothing less (Flouri et al. 2015, bioRxiv 031500).  Where several paths have the
-best score the one that scikit-bio's ``pair_align`` gives is taken.
+The method: affine gaps in three matrices are Gotoh's (1982, J Mol Biol 162, 705-708).  The
+traceback goes through all three matrices, because one through H alone does not know whether it is
+inside a gap, and can confuse opening a gap with extending it (Altschul & Erickson 1986, Bull Math
+Biol 48, 603-616).  A gap in one sequence may follow directly on a gap in the other, and a gap in
+either may be opened at a border cell.  So gap scores on a border are at least H - gap_open (Flouri
+et al. 2015, bioRxiv 031500).  Of several paths with the best score it returns the one that
+scikit-bio's ``pair_align`` returns.
 
 A gap of k letters costs ``gap_open + k * gap_extend``, both given as positive numbers.
 """
@@ -39,20 +38,22 @@ if TYPE_CHECKING:
 
 Matrix = NDArray[np.int64]
 
-#: What a walk is doing: at H, in a gap that consumes target (E), in one that consumes query (F).
+#: States of a traceback: at H, in a gap that consumes target (E), in one that consumes query (F).
 AT_H, IN_E, IN_F = 0, 1, 2
-#: What a path does: aligns two letters, consumes a target letter, consumes a query letter.
+#: Moves of a path: align two letters, consume a target letter, consume a query letter.
 DIAGONAL, TARGET, QUERY = 0, 1, 2
 
-#: What a blocked pair scores: less than anything else can.
+#: The score of a forbidden pair: lower than any other score.
 _FORBIDDEN = -(1 << 40)
 
 
 @dataclass(frozen=True)
 class Matrices:
-    """H, E and F of one comparison, int64, each (m + 1) x (n + 1) with the border in row 0 and
-    column 0.  On the border E and F hold what an edge holds: max(E, H - gap_open) in column 0 of
-    E, max(F, H - gap_open) in row 0 of F; the other two borders of E and F are never read."""
+    """H, E and F of one comparison: int64, (m + 1) x (n + 1), borders in row 0 and column 0.
+
+    Column 0 of E holds E^ = max(E, H - gap_open) and row 0 of F holds F^ = max(F, H - gap_open), as
+    edges do.  Row 0 of E and column 0 of F are never read.
+    """
 
     h: Matrix
     e: Matrix
@@ -61,7 +62,7 @@ class Matrices:
     floor: int | None
 
     def opened(self, gap: Matrix, row: int | slice, column: int | slice) -> Matrix:
-        """max(gap, H - gap_open) there: the E^ or F^ of an edge."""
+        """max(gap, H - gap_open) at these cells: the E^ or F^ of an edge."""
         return np.maximum(gap[row, column], self.h[row, column] - self.gap_open)
 
 
@@ -110,7 +111,7 @@ def fill(
 
 @dataclass(frozen=True)
 class ReferenceMoves:
-    """Backward walks over the full matrices, by the canonical rule (scikit-bio's)."""
+    """Tracebacks over the full matrices, by the canonical rule (scikit-bio's)."""
 
     matrices: Matrices
 
@@ -118,12 +119,12 @@ class ReferenceMoves:
         """Nothing to free."""
 
     def trace(self, row: int, column: int, state: int) -> Traced:
-        """Walk back from cell (row, column), as :class:`pysw_cl.tiles.contract.StoredMoves` says.
+        """Trace a path back from a cell: see :class:`pysw_cl.tiles.contract.StoredMoves`.
 
-        At H a local path ends where H is at the floor; else F is taken if it explains H, else E,
-        else the diagonal.  A walk that has taken a gap step to the cell before is "in the gap"
-        there: if the gap's score at that cell is at least H - gap_open the gap goes on, else the
-        walk is at H.  With ``gap_open`` 0 a gap has no state, so every cell is met at H.
+        In state H a local path ends if H is at the floor.  Otherwise it goes on to F if F equals H,
+        else to E if E equals H, else along the diagonal.  After a gap move the state at the next
+        cell is that gap.  The gap goes on if its score there is at least H - gap_open; otherwise
+        the state becomes H.  With ``gap_open`` 0 the state is H at every cell.
         """
         h, e, f = self.matrices.h, self.matrices.e, self.matrices.f
         opening, floor = self.matrices.gap_open, self.matrices.floor
@@ -157,7 +158,7 @@ class ReferenceMoves:
 
 
 def _hits(matrices: Matrices, job: TileJob) -> tuple[Hit, ...]:
-    """The tile's best cells, by falling score and then in row-major order."""
+    """The tile's ``job.count`` best cells, by falling score and then in row-major order."""
     h = matrices.h[1:, 1:]
     wanted = h >= UNREACHABLE_BELOW if job.floor is None else h > job.floor
     if job.threshold is not None:
@@ -179,7 +180,7 @@ CELL_COST = CellCost()
 
 @dataclass(frozen=True)
 class ReferencePlan(Plan):
-    """The plan of an engine that has no strips: it keeps full matrices, 32 bytes a cell."""
+    """The plan of the reference engine.  It has no strips, and full matrices of 32 bytes a cell."""
 
     engine: str = "reference"
     tile_cells: int = 1 << 22
@@ -187,28 +188,28 @@ class ReferencePlan(Plan):
 
     @property
     def device_rows(self) -> int:
-        """One row is as good as many."""
+        """A tile of one row is as fast as a higher one."""
         return 1
 
     @property
     def pipeline_lag(self) -> int:
-        """No row is ahead of another."""
+        """There is no pipeline: no row is computed ahead of another."""
         return 0
 
     @property
     def cost(self) -> Cost:
-        """Its time goes with the cells."""
+        """Its time is proportional to the cells."""
         return CELL_COST
 
     def check_on(self, runtime: Runtime | None) -> None:
-        """It runs with any values, anywhere."""
+        """Every plan is valid on every device."""
 
     def __str__(self) -> str:
         return "reference on the host: NumPy"
 
 
 class ReferenceEngine(Engine):
-    """An engine that computes a tile straight from the definition, on the host."""
+    """An engine that computes tiles from the definition, on the host."""
 
     name = "reference"
     plan: Plan = ReferencePlan()
@@ -248,8 +249,9 @@ class ReferenceEngine(Engine):
 
 @dataclass(frozen=True)
 class ReferenceAlignment:
-    """One optimal alignment: coordinates are 0-based and half-open, ``moves`` (uint8, first move
-    first; 0 diagonal, 1 consumes target, 2 consumes query) cover exactly those letters."""
+    """One optimal alignment.  Coordinates are 0-based and half-open.  ``moves`` (uint8; 0 diagonal,
+    1 consumes target, 2 consumes query) begin at the alignment's start and cover exactly those
+    letters."""
 
     score: int
     query_start: int
@@ -261,14 +263,14 @@ class ReferenceAlignment:
 
 
 def _border(length: int, free: bool, scoring: Scoring) -> tuple[Matrix, Matrix]:
-    """A border of the whole matrix: free, or one gap from the corner."""
+    """H and E^ or F^ of a border of the matrix: a free one, or one gap from the corner."""
     gap = np.arange(1, length + 1, dtype=np.int64) * scoring.gap_extend + scoring.gap_open
     h = np.zeros(length, np.int64) if free else -gap
     return h, h - scoring.gap_open
 
 
 def _end(h: Matrix, local: bool, trail_query: bool, trail_target: bool) -> tuple[int, int]:
-    """The cell where the path ends: the first best in row-major order of those allowed."""
+    """The cell where the path ends: the first best one, in row-major order, of those allowed."""
     m, n = h.shape[0] - 1, h.shape[1] - 1
     if local:
         cells = [(i, j) for i, j in np.argwhere(h == h.max())[:1]]
@@ -287,14 +289,14 @@ def align_reference(
     mode: str,
     free_ends: tuple[bool, bool, bool, bool] = (False, False, False, False),
 ) -> ReferenceAlignment:
-    """Align two code arrays (m, n >= 1) and give the canonical optimal path.
+    """Align two arrays of codes (m, n >= 1) and return the canonical optimal path.
 
     ``mode`` is "local" or "global".  ``free_ends`` (global only) are scikit-bio's: whether the
     leading gap in the query, the trailing gap in the query, the leading gap in the target and the
     trailing gap in the target are free.  A gap in the query consumes target letters, so the first
     makes row 0 free and the second lets the path end anywhere in the last row, border included.
-    Free terminal gaps are not part of the alignment, penalised ones are.  A local comparison that
-    finds nothing above 0 gives an empty alignment with all coordinates 0.
+    Free terminal gaps are not part of the alignment, penalised ones are.  If no local score is
+    above 0 the alignment is empty and all coordinates are 0.
 
     Source: Gotoh (1982), Altschul & Erickson (1986), Flouri et al. (2015); see the module.
     """

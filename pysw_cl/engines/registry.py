@@ -1,4 +1,4 @@
-"""Engines by name: what a plan's ``engine`` may say, and how each is made."""
+"""The engines by name: the values of a plan's ``engine`` field, and how each engine is made."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
 
 @dataclass(frozen=True)
 class Row:
-    """An engine: how it is made on a device, from what is wished of its plan, and to measure its
-    kernels or not; what kind of plan it has; and whether many pairs are computed in batches beside
-    it (:mod:`pysw_cl.engines.batch`)."""
+    """One engine of the table."""
 
+    #: Makes the engine from a device, the wishes for its plan, and whether its kernels are measured.
     make: Callable[[Any, Wishes, bool], Engine]
+    #: The class of its plans.
     plan: type[Plan]
+    #: May its device also compute pair batches (:mod:`pysw_cl.engines.batch`)?
     batches: bool
 
 
@@ -50,7 +51,7 @@ DEFAULT = "wavefront"
 
 
 def row_of(wishes: Wishes) -> Row:
-    """The engine that is wished for.  Raises PlanError if there is none."""
+    """The row of the engine that the wishes name.  Raises PlanError for an unknown name."""
     given = wishes.get("engine") if isinstance(wishes, Mapping) else getattr(wishes, "engine", None)
     name = DEFAULT if given is None else given
     if not isinstance(name, str) or name not in ENGINES:
@@ -60,11 +61,11 @@ def row_of(wishes: Wishes) -> Row:
 
 
 def engine_for(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
-    """The engine that a plan asks for, on a device (as `align` takes it).  ``timed``: its kernels
-    are measured (`Engine.kernel_seconds`).  Raises PlanError or DeviceError."""
+    """Make the engine that a plan names.  ``device`` is as `align` takes it; ``timed`` measures its
+    kernels (`Engine.kernel_seconds`).  Raises PlanError or DeviceError."""
     return row_of(wishes).make(device, wishes, timed)
 
 
 def plan_of_facts(facts: Mapping[str, Any]) -> Plan:
-    """The plan that `Plan.facts` was asked of.  Raises PlanError as `Plan.of_facts` does."""
+    """The inverse of `Plan.facts`.  Raises PlanError as `Plan.of_facts` does."""
     return row_of(facts).plan.of_facts(facts)

@@ -1,11 +1,11 @@
-"""The counting engine: the wavefront's schedule, swept lane by lane without any score.
+"""The schedule checker: an engine that sweeps the wavefront's schedule and computes no scores.
 
-It does what the kernels' strip body and their two forms do (strip.clh and wavefront.cl in
-cl/wavefront/), step for step and from the same :mod:`pysw_cl.planning.geometry`, but a lane holds
-the names of cells instead of their values.  So it sees whether each value is the one that the
-recurrence asks for, how often each cell is computed, when each cell of the horizontal bus is
-written and read, whether each blocked pair is met by its lane, where each cell's moves are stored,
-and how many lanes are busy on each internal diagonal.  Whatever breaks a rule raises InternalError.
+It repeats every step of the kernels' strip sweep and of their two forms (strip.clh and wavefront.cl
+in cl/wavefront/), with the same :mod:`pysw_cl.planning.geometry`.  But a lane holds the number of a
+cell instead of the cell's score.  So it checks that each lane uses the cells that its recurrence
+needs and meets its forbidden pairs.  It also records how often each cell is computed, when each
+cell of the horizontal bus is written and read, where each cell's moves are stored, and how many
+lanes are busy on each internal diagonal.  A violated rule raises InternalError.
 
 The idea of an engine that only counts, driven like any other, is boxtree's ``constant_one``.
 """
@@ -29,7 +29,7 @@ from .schedule_tile import NOTHING, ScheduleTile, TileCount
 
 @dataclass(frozen=True)
 class _Straight:
-    """Moves for a driver that walks back: the diagonal, until it leaves the tile."""
+    """Stored moves for a driver's traceback: along the diagonal until the path leaves the tile."""
 
     def trace(self, row: int, column: int, state: int) -> Traced:
         steps = min(row, column)
@@ -42,12 +42,14 @@ class _Straight:
 class ScheduleChecker(Engine):
     """An engine that sweeps the wavefront's schedule of ``plan`` (form, B, T, alpha, chunk).
 
-    Its edges count: H grows by 1 a row downwards and by 1 a column to the right, X stays, so that
-    edges that start as H(i, j) = i + j tell everywhere how many cells a sweep has come along.
-    It finds no best cell, and its walks go straight.  ``counts`` gets what was seen of each tile;
-    ``order`` is one of ORDERS, ``seed`` decides the random one, and ``again`` sweeps each block
-    twice, as the kernels do where it may hold the best cell.  ``portions``: blocks take their
-    portion of the bus at once, as narrow lanes do.  ``warps``: of a group in the ticketed form.
+    A tile adds 1 to H for each row downward and each column to the right, and keeps X.  So where
+    the matrix starts with H(i, j) = i + j on its borders, every edge has i + j.  No best cell is
+    found, and tracebacks go along the diagonal.  ``counts`` gets one `TileCount` for each tile.
+
+    ``order``: one of ORDERS; ``seed``: of the random order.
+    ``again``: sweep each block twice, as kernels do for a block that may hold the best cell.
+    ``portions``: blocks load their portion of the bus at once, as narrow lanes do.
+    ``warps``: warps of a work-group in the ticketed form.
     """
 
     name = "counting"
@@ -72,7 +74,7 @@ class ScheduleChecker(Engine):
         self._rng = np.random.default_rng(seed)
 
     def tile(self, job: TileJob) -> TileResult:
-        """Count one tile; see :class:`pysw_cl.tiles.contract.TileJob`."""
+        """Sweep one tile; see :class:`pysw_cl.tiles.tile.TileJob`."""
         plan, m, n = self.plan, len(job.query), len(job.target)
         form, B = plan.form, plan.B
         if job.store_moves and form == "two-phase":
@@ -103,17 +105,19 @@ class ScheduleChecker(Engine):
         )
 
     def batch(self, sizes: list[tuple[int, int]]) -> list[TileCount]:
-        """Count tiles of m x n cells that one ticketed launch computes side by side (-D
-        MULTI_TILE=1 of cl/wavefront/wavefront.cl): they share its tickets and groups, and nothing
-        else."""
+        """Sweep a tile batch: tiles of m x n cells in one ticketed launch (-D MULTI_TILE=1 of
+        cl/wavefront/wavefront.cl).  They share its tickets and work-groups, and nothing else."""
         tiles = [ScheduleTile(grid, grid.last_row_outlet) for grid in map(self._grid, sizes)]
         self._ticketed([self._launch(tiles, self.plan.B)])
         return [tile.result() for tile in tiles]
 
     def chain(self, rows: list[int], n: int, places: int) -> list[TileCount]:
-        """Count tiles of n columns below each other that are begun before those above are done
-        (:mod:`pysw_cl.engines.wavefront.pipeline`), all but the last whole strips high.  Between
-        two of them lies a line of a ring of ``places`` + 1."""
+        """Sweep a pipeline: tiles of n columns below each other, each begun before those above are
+        done (:mod:`pysw_cl.engines.wavefront.pipeline`).
+
+        ``rows``: the rows of each; all but the last are whole strips.  Tile k passes its bottom row
+        to the next one in a bus line of its own, of a ring of ``places`` + 1 lines.
+        """
         bus = np.full((2 + places + 1, n), NOTHING, np.int64)
         launches: list[TicketedLaunch] = []
         first = strips = 0
@@ -123,7 +127,7 @@ class ScheduleChecker(Engine):
             lines[0], lines[-1] = (2 + (k + at) % (places + 1) for at in (0, 1))
             tile = ScheduleTile(grid, grid.last_row_outlet, first_row=first, bus=bus, lines=lines)
             if not launches:
-                bus[lines[0]] = tile.row_of_names(0)
+                bus[lines[0]] = tile.row_of_cells(0)
             launch = self._launch([tile], self.plan.B)
             launch.above = launches[-1] if launches else None
             launches.append(launch)
@@ -140,5 +144,5 @@ class ScheduleChecker(Engine):
     def _ticketed(self, launches: list[TicketedLaunch], places: int | None = None) -> int:
         n, T = max(tile.grid.n for launch in launches for tile in launch.tiles), self.plan.T
         chunk = min(self.plan.chunk, n + T)
-        how = chunk, self.order, self.again, self.portions, self._rng, places
-        return Ticketed(launches, *how).run()
+        settings = chunk, self.order, self.again, self.portions, self._rng, places
+        return Ticketed(launches, *settings).run()

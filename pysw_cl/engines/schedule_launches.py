@@ -1,7 +1,8 @@
-"""The launches of the schedule checker: which work-group sweeps what, and who waits for whom.
+"""The launches of the schedule checker: which work-group sweeps which strip, and what it waits for.
 
-What wavefront_two_phase() and wavefront_ticketed() of cl/wavefront/wavefront.cl do around a strip's
-body, and what the host does around a chain of tiles (:mod:`pysw_cl.engines.wavefront.pipeline`).
+They repeat what wavefront_two_phase() and wavefront_ticketed() of cl/wavefront/wavefront.cl do
+around the sweep of a strip, and what the host does around a pipeline of tiles
+(:mod:`pysw_cl.engines.wavefront.pipeline`).
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from ..errors import InternalError
 from ..planning.geometry import SHORT
 from .schedule_tile import STALE, Lanes, ScheduleTile, StripSweep
 
-#: Which group of ticketed launches goes on: any, the one with the earliest or latest ticket that
-#: can, or each only when the one before it has ended.
+#: Which warp of the ticketed launches does the next step: a random one that need not wait; the one
+#: with the earliest or the latest ticket; the first group until it ends, then the next one.
 ORDERS = ("random", "earliest", "latest", "one_by_one")
 
 
 def run_two_phase(tile: ScheduleTile, again: bool, portions: bool) -> int:
-    """The launches of the two-phase form, each with its kernel's work for every group; says how
-    many.  ``portions``: blocks take their portion of the bus at once, as narrow lanes do, but for
-    those whose lanes still do what the block before them delegated."""
+    """Run all launches of the two-phase form; returns how many there were.
+
+    ``portions``: blocks load their portion of the bus at once, as narrow lanes do.  A block whose
+    lanes still have delegated cells does not.
+    """
     grid = tile.grid
     B, T = grid.B, grid.T
     states: dict[int, Lanes] = {}
@@ -44,7 +47,7 @@ def run_two_phase(tile: ScheduleTile, again: bool, portions: bool) -> int:
             start, end = grid.block_columns(block)
             start, end = (start, start + T) if launch.phase == SHORT else (start + T, end)
             w.portion = [STALE] * (end - start) if portions and not first else None
-            careful = tile.tapped(strip) or first
+            careful = tile.has_other_outlet(strip) or first
             list(tile.sweep_block(states[strip % B], w, start, end, careful, again))
         launches += 1
     return launches
@@ -52,30 +55,33 @@ def run_two_phase(tile: ScheduleTile, again: bool, portions: bool) -> int:
 
 @dataclass
 class TicketedLaunch:
-    """One launch of the ticketed form over tiles side by side (most often one) that share its
-    tickets: ticket k is for tile k modulo their number, and for ``warps`` neighbouring strips of
-    it, one for each warp of the group that takes it.
+    """One launch of the ticketed form over one tile or a tile batch.
 
-    ``above``: the launch whose last strip is above the first one of this one's only tile.
+    Ticket k is for tile k modulo the number of tiles, and for ``warps`` neighbouring strips of it:
+    one for each warp of the group that takes the ticket.
     """
 
     tiles: list[ScheduleTile]
     groups: int
     warps: int = 1
+    #: In a pipeline, the launch of the tile above; None: the tile's top edge is given.
     above: TicketedLaunch | None = None
+    #: The next free ticket.
     ticket: int = 0
+    #: For each tile, the columns that each strip has published.
     progress: list[list[int]] = field(init=False)
+    #: Warps that have not ended.
     running: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.progress = [[-tile.grid.T] * tile.grid.strips for tile in self.tiles]
         self.running = self.groups * self.warps
-        #: by group and round: the ticket that the first warp to want one took for all
+        #: By group and turn: the ticket that the group's first warp took for all of them.
         self.taken: dict[tuple[int, int], int] = {}
 
     @property
     def tickets(self) -> int:
-        """How many there are: as many rounds of strips as the highest tile has."""
+        """The number of tickets: each tile gets as many as the highest tile needs."""
         strips = max(tile.grid.strips for tile in self.tiles)
         return -(-strips // self.warps) * len(self.tiles)
 
@@ -87,7 +93,7 @@ class TicketedLaunch:
         return self.taken[group, turn]
 
     def far(self, tile: int, strip: int) -> int | None:
-        """How far the strip above is; None where it is the tile's own edge."""
+        """Columns that the strip above has published; None if the top edge is given."""
         if strip > 0:
             return self.progress[tile][strip - 1]
         return None if self.above is None else self.above.progress[0][-1]
@@ -95,11 +101,12 @@ class TicketedLaunch:
 
 @dataclass
 class Ticketed:
-    """Ticketed launches in which all groups get on in some order.
+    """Ticketed launches, simulated step by step in a chosen order.
 
-    ``chunk``: steps of a block at most.  ``again``, ``portions``: as for `run_two_phase`.  A launch
-    begins when all tickets of the one before it are taken and ``places`` allow it: of so many tiles
-    the bottom line is there at a time (None: any number), until the host has read it.
+    ``chunk``: steps of a block at most.  ``order``: one of ORDERS.  ``again``: sweep each block
+    twice.  ``portions``: as for `run_two_phase`.  ``places``: tiles of a pipeline whose bottom line
+    may wait to be read by the host (None: any number).  A launch begins when all tickets of the one
+    before it are taken and a place is free.
     """
 
     launches: list[TicketedLaunch]
@@ -111,8 +118,9 @@ class Ticketed:
     places: int | None = None
 
     def run(self) -> int:
-        """Run all; says how many launches there were."""
-        self.holds: dict[tuple[int, int, int], tuple[int, int]] = {}
+        """Run all launches; returns how many there were."""
+        #: The (launch, ticket) of each warp; keys are (launch, group, warp).
+        self.tickets_held: dict[tuple[int, int, int], tuple[int, int]] = {}
         alive: dict[tuple[int, int, int], Iterator[bool]] = {}
         waiting: set[tuple[int, int, int]] = set()
         begun = read = 0
@@ -122,7 +130,7 @@ class Ticketed:
                 for g in range(launch.groups):
                     for warp in range(launch.warps):
                         key = (begun, g, warp)
-                        alive[key], self.holds[key] = self._warp(key), (begun, -1)
+                        alive[key], self.tickets_held[key] = self._warp(key), (begun, -1)
                 begun += 1
                 waiting = set()
             elif len(waiting) == len(alive):
@@ -143,13 +151,15 @@ class Ticketed:
         return len(self.launches)
 
     def _may_begin(self, k: int, read: int) -> bool:
+        """May launch k begin, when the host has read the results of ``read`` launches?"""
         if k == 0:
             return True
-        room = self.places is None or k - read < self.places - 1
-        return room and self.launches[k - 1].ticket >= self.launches[k - 1].tickets
+        free = self.places is None or k - read < self.places - 1
+        return free and self.launches[k - 1].ticket >= self.launches[k - 1].tickets
 
     def _read(self, read: int, begun: int) -> int:
-        """The host reads the bottom line of the tiles that are done, in order."""
+        """The host reads the bottom lines of finished launches, in order; returns how many launches
+        it has read so far."""
         while read < begun and self.launches[read].running == 0:
             for tile in self.launches[read].tiles:
                 tile.check_line(tile.grid.strips, tile.bottom())
@@ -160,23 +170,23 @@ class Ticketed:
         self, alive: list[tuple[int, int, int]], waiting: set[tuple[int, int, int]]
     ) -> tuple[int, int, int]:
         if self.order == "one_by_one":
-            # the warps of a group share a processor, and all of them get on
+            # the warps of a group share a processor, so all of them make progress
             ready = [key for key in alive if key[:2] == alive[0][:2] and key not in waiting]
             return ready[0] if ready else alive[0]
         ready = [key for key in alive if key not in waiting]
         if self.order == "random":
             return ready[int(self.rng.integers(len(ready)))]
-        place = [self.holds[key] for key in ready]
-        return ready[place.index(min(place) if self.order == "earliest" else max(place))]
+        held = [self.tickets_held[key] for key in ready]
+        return ready[held.index(min(held) if self.order == "earliest" else max(held))]
 
     def _warp(self, key: tuple[int, int, int]) -> Iterator[bool]:
-        """wavefront_ticketed() of cl/wavefront/wavefront.cl; gives whether it did a step."""
+        """wavefront_ticketed() of cl/wavefront/wavefront.cl; yields False when it has to wait."""
         number, group, warp = key
         launch, turn = self.launches[number], 0
         portion = [STALE] * self.chunk if self.portions else None
         while (ticket := launch.next_ticket(group, turn)) < launch.tickets:
             turn += 1
-            self.holds[key] = number, ticket
+            self.tickets_held[key] = number, ticket
             yield True
             k, strip = ticket % len(launch.tiles), ticket // len(launch.tiles)
             strip = strip * launch.warps + warp
@@ -199,28 +209,28 @@ class Ticketed:
         start = 0
         while start < n + T:
             end, careful = self._block(tile, strip, start)
-            while (far := launch.far(k, strip)) is not None and far < min(end, n):
+            while (published := launch.far(k, strip)) is not None and published < min(end, n):
                 yield False
-            w.published = far
+            w.published = published
             for _ in tile.sweep_block(s, w, start, end, careful, self.again):
                 yield True
             done = end - (T - 1)
-            if (tile.written[strip + 1, : max(0, min(done, n)), 0] < 0).any():
+            if (tile.record.written[strip + 1, : max(0, min(done, n)), 0] < 0).any():
                 raise tile.fault(w, end, f"{done} columns published before they are written")
             progress[strip] = done
             yield True  # others may run before this one's next step
             start = end
 
     def _block(self, tile: ScheduleTile, strip: int, start: int) -> tuple[int, bool]:
-        """Where the block that starts at a step ends (block_end() of
-        cl/wavefront/strip_sync.clh), and whether its lanes may enter, leave, or be at an inner
-        column."""
+        """Where the block that starts at this step ends (block_end() of
+        cl/wavefront/strip_sync.clh), and whether in it a lane may enter or leave the strip or be at
+        a special column."""
         n, T = tile.grid.n, tile.grid.T
-        limit, catches = tile.until(start)
-        past = 0 if catches else (start + strip * (T - 1)) % self.chunk
+        limit, captures = tile.until(start)
+        past = 0 if captures else (start + strip * (T - 1)) % self.chunk
         end = min(start + self.chunk - past, limit)
         if start < T:
             return min(end, T), True
         if start < n:
-            return min(end, n), tile.tapped(strip) or catches
+            return min(end, n), tile.has_other_outlet(strip) or captures
         return end, True

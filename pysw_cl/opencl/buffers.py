@@ -1,4 +1,4 @@
-"""Device memory of one tile, accounted for and with an error that says what was needed."""
+"""Device memory: buffers of one job, counted; an allocation error says how much was needed."""
 
 from __future__ import annotations
 
@@ -12,26 +12,30 @@ from ..errors import DeviceError
 from ..tiles.edges import DeviceEdge
 from .device import Runtime
 
-#: Bytes of a thread's arena: a small tile's buffers are parts of it, which are there already.
+#: Bytes of a thread's arena, whose parts serve as the buffers of small tiles.
 ARENA_BYTES = 4 << 20
-#: Parts that an arena keeps from job to job.
+#: The most parts that an arena keeps from job to job.
 MOST_PARTS = 512
-#: The largest buffer that a thread's pool keeps, and how many.
+#: The largest buffer in a thread's pool.
 POOLED_BYTES = 1 << 18
+#: The most buffers that a pool keeps from job to job.
 MOST_POOLED = 256
 
-#: Parts of arenas by their id: buffers that last, which kernels may stay bound to.
+#: Buffers of arenas and pools, by their id.  Kernels may stay bound to them from job to job.
 LASTING: dict[int, Any] = {}
 
 
 def part_align(runtime: Runtime) -> int:
-    """Bytes of which a part of a buffer begins at a multiple."""
+    """The alignment of sub-buffers, in bytes."""
     return max(128, int(runtime.device.mem_base_addr_align) // 8)
 
 
 class Arena:
-    """One buffer of a thread, lent to one job at a time.  What the host gives lies at its start,
-    with a copy on the host that is sent at once; what it does not give lies at its end."""
+    """One buffer of a thread, used by one job at a time.
+
+    Arrays of the host are at its start.  They are collected in one array of the host, which
+    :meth:`send` copies at once.  Buffers without initial contents are at its end.
+    """
 
     def __init__(self, runtime: Runtime) -> None:
         import pyopencl as cl
@@ -41,11 +45,13 @@ class Arena:
         self._host = np.zeros(ARENA_BYTES, np.uint8)
         self._align = part_align(runtime)
         self._parts: dict[tuple[int, int], Any] = {}
-        self._low, self._high = 0, ARENA_BYTES
+        self._low, self._high = 0, ARENA_BYTES  # the free bytes
+        #: Does a job use it now?
         self.lent = False
 
     def begin(self) -> None:
-        """All of it is free again.  Parts are forgotten only now: a kernel may be bound to one."""
+        """A job begins, so all bytes are free.  Parts may be dropped only now, because a kernel
+        may be bound to one during a job."""
         if len(self._parts) > MOST_PARTS:
             self.forget()
         self._low, self._high = 0, ARENA_BYTES
@@ -57,14 +63,14 @@ class Arena:
         self._parts.clear()
 
     def part(self, size: int, array: NDArray[Any] | None) -> Any:
-        """A part of ``size`` bytes, with a copy of ``array``; None if there is no room."""
-        room = -(-size // self._align) * self._align
-        if not 0 < room <= self._high - self._low:
+        """A part of ``size`` bytes, with a copy of ``array``; None if it does not fit."""
+        padded = -(-size // self._align) * self._align
+        if not 0 < padded <= self._high - self._low:
             return None
         if array is None:
-            self._high -= room
+            self._high -= padded
             return self._part(self._high, size)
-        start, self._low = self._low, self._low + room
+        start, self._low = self._low, self._low + padded
         self._host[start : start + size] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         return self._part(start, size)
 
@@ -75,7 +81,7 @@ class Arena:
         return self._parts[start, size]
 
     def send(self) -> None:
-        """Enqueue the copy of what the host gave."""
+        """Enqueue the copy of the host's arrays."""
         import pyopencl as cl
 
         if self._low:
@@ -84,19 +90,23 @@ class Arena:
 
 
 class Pool:
-    """Buffers of a thread that are kept, lent to one job at a time: the k-th that a job asks for is
-    the one of its size, or a larger one, that another job's k-th was.  None is released before all
-    are, for which a driver may wait until nothing runs."""
+    """Buffers of a thread that are kept from job to job, and used by one job at a time.
+
+    Buffers are reused in the order of requests: the k-th request of a job gets an earlier job's
+    k-th buffer if that is large enough.  They are released only all together, because a driver may
+    wait until the device is idle before it releases one.
+    """
 
     def __init__(self, runtime: Runtime, most: int = POOLED_BYTES) -> None:
         self._runtime, self._most = runtime, most
         self._kept: dict[tuple[int, int], Any] = {}
         self._sent: list[Any] = []
-        self._asked = 0
+        self._asked = 0  # requests of the job so far
+        #: Does a job use it now?
         self.lent = False
 
     def begin(self) -> None:
-        """All of it is free again."""
+        """A job begins: all buffers are free."""
         if len(self._kept) > MOST_POOLED:
             self.forget()
         self._asked = 0
@@ -111,11 +121,11 @@ class Pool:
 
     @property
     def bytes(self) -> int:
-        """What the buffers take."""
+        """Bytes of all buffers."""
         return sum(size for _, size in self._kept)
 
     def part(self, size: int, array: NDArray[Any] | None) -> Any:
-        """A buffer of at least ``size`` bytes, with a copy of ``array``; None if that is much."""
+        """A buffer of at least ``size`` bytes, with a copy of ``array``; None if too large."""
         import pyopencl as cl
 
         if not 0 < size <= self._most:
@@ -131,16 +141,16 @@ class Pool:
         if array is not None:
             host = np.ascontiguousarray(array)
             copy = cl.enqueue_copy(self._runtime.queue, buffer, host, is_blocking=False)
-            self._sent.append(copy)  # it holds the array
+            self._sent.append(copy)  # this keeps the array alive
         return buffer
 
     def send(self) -> None:
-        """Nothing is left to send."""
+        """Does nothing: arrays were sent at once."""
 
 
 class RetainedBuffers:
-    """What outlives jobs: one large buffer that goes from job to job (new memory is page faults on
-    first use), and edges that stay where they were computed as long as anybody has them."""
+    """Device memory that outlives jobs: one large buffer, which saves the page faults of new
+    memory, and edges, which stay where they were computed while they are referenced."""
 
     def __init__(self) -> None:
         self._kept: list[Any] = []
@@ -148,11 +158,11 @@ class RetainedBuffers:
 
     @property
     def edge_bytes(self) -> int:
-        """Memory of the edges that somebody still has."""
+        """Bytes of the edges that are still referenced."""
         return sum({id(edge.buffer): edge.buffer.size for edge in self.edges}.values())
 
     def take(self, size: int) -> Any:
-        """The buffer that is kept, if it has ``size`` bytes; else it is released."""
+        """Take out the kept buffer if it has ``size`` bytes; else release it and return None."""
         while self._kept:
             buffer = self._kept.pop()
             if buffer.size >= size:
@@ -161,7 +171,7 @@ class RetainedBuffers:
         return None
 
     def give(self, buffer: Any) -> None:
-        """A buffer that no kernel uses any more."""
+        """Keep a buffer that no kernel uses any more, or release it if there is one already."""
         if self._kept:
             buffer.release()
         else:
@@ -169,24 +179,24 @@ class RetainedBuffers:
 
 
 class Buffers:
-    """Allocates buffers for one job and frees them together; ``bytes`` is what they hold.
+    """Allocates buffers for one job and frees them together; ``bytes`` is their size.
 
-    ``small``: take what fits from what this thread keeps; :meth:`send` must then be called before
-    a kernel runs.  ``pool``: take all that one buffer may hold from it.  ``room``: where the job
-    looks for memory that outlives it.  ``aside``: kernels are launched on another queue, so that
-    :meth:`send` has to wait for what was copied.
+    ``small``: take small buffers from this thread's arena or pool; :meth:`send` must then be called
+    before a kernel runs.  ``pool``: take buffers from this pool.  ``retained``: the source of
+    buffers that outlive the job (:meth:`lasting`).  ``aside``: kernels are launched on another
+    queue, so :meth:`send` waits for copies.
     """
 
     def __init__(
         self,
         runtime: Runtime,
         small: bool = False,
-        room: RetainedBuffers | None = None,
+        retained: RetainedBuffers | None = None,
         pool: Pool | None = None,
         aside: bool = False,
     ) -> None:
         self._runtime = runtime
-        self._room = room or RetainedBuffers()
+        self._retained = retained or RetainedBuffers()
         self._held: list[Any] = []
         self._sent: list[Any] = []
         self._kept: Arena | Pool | None = None
@@ -249,7 +259,7 @@ class Buffers:
         return self._make(array.nbytes, flags, np.ascontiguousarray(array))
 
     def empty(self, size: int) -> Any:
-        """A buffer of ``size`` bytes with nothing in it yet."""
+        """A buffer of ``size`` bytes with undefined contents."""
         import pyopencl as cl
 
         size = max(size, 4)
@@ -257,7 +267,7 @@ class Buffers:
         return self._make(size, cl.mem_flags.READ_WRITE, None) if part is None else part
 
     def offset(self, size: int) -> Any:
-        """A buffer as :meth:`empty` makes it that goes when nobody has it any more."""
+        """A buffer like :meth:`empty`'s that is freed when it is no longer referenced."""
         import pyopencl as cl
 
         made = self._make(max(size, 4), cl.mem_flags.READ_WRITE, None)
@@ -265,7 +275,8 @@ class Buffers:
         return made
 
     def again(self, buffer: Any, size: int) -> Any:
-        """``buffer``, one of these or None, if it has ``size`` bytes; else a new one instead."""
+        """``buffer`` (one of these, or None) if it has ``size`` bytes; else a new one, and
+        ``buffer`` is released."""
         import pyopencl as cl
 
         if buffer is not None:
@@ -277,11 +288,11 @@ class Buffers:
         return self._make(size, cl.mem_flags.READ_WRITE, None)
 
     def lasting(self, size: int) -> Any:
-        """A buffer of at least ``size`` bytes that is not freed with the others; who has it at last
-        gives it to the room."""
+        """A buffer of at least ``size`` bytes that is not freed with the others.  Its last user
+        gives it to `RetainedBuffers.give`."""
         import pyopencl as cl
 
-        kept = self._room.take(size)
+        kept = self._retained.take(size)
         if kept is not None:
             self.bytes += kept.size
             return kept
@@ -290,6 +301,7 @@ class Buffers:
         return made
 
     def _part(self, size: int, array: NDArray[Any] | None) -> Any:
+        """A buffer of the arena or pool; None if there is none of this size."""
         import pyopencl as cl
 
         if self._kept is None:
@@ -308,7 +320,7 @@ class Buffers:
 
         queue = self._runtime.queue
         try:
-            if array.strides == (0,) and len(array):  # one number, seen many times
+            if array.strides == (0,) and len(array):  # one number, repeated
                 size = len(array) * array.itemsize
                 cl.enqueue_fill_buffer(queue, buffer, array[:1].copy(), offset, size)
                 return
@@ -316,10 +328,10 @@ class Buffers:
             copy = cl.enqueue_copy(queue, buffer, array, dst_offset=offset, is_blocking=False)
         except cl.Error as error:
             raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
-        self._sent.append(copy)  # it holds the array
+        self._sent.append(copy)  # this keeps the array alive
 
     def move(self, source: Any, start: int, to: Any, place: int, count: int) -> None:
-        """Enqueue the copy of 32-bit numbers from one buffer to another."""
+        """Enqueue the copy of ``count`` 32-bit numbers from one buffer to another."""
         import pyopencl as cl
 
         queue, size = self._runtime.queue, 4 * count
@@ -331,7 +343,7 @@ class Buffers:
             raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
 
     def send(self) -> None:
-        """Enqueue what is still to be copied to the device."""
+        """Enqueue the copies to the device that are still pending."""
         import pyopencl as cl
 
         try:
@@ -351,11 +363,11 @@ class Buffers:
             start = offset * out.itemsize
             try:
                 cl.enqueue_copy(self._runtime.queue, out, buffer, src_offset=start).wait()
-            except cl.Error as error:  # what went wrong in a kernel often shows here
+            except cl.Error as error:  # an error in a kernel often shows only here
                 raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
         return out
 
 
 def _large(runtime: Runtime) -> bool:
-    """Is an arena little of the device's memory?"""
+    """Is an arena a small part of the device's memory?"""
     return int(runtime.device.global_mem_size) > 16 * ARENA_BYTES

@@ -1,4 +1,4 @@
-"""Device choice: what is there, what is usable and why not, and what ``device=`` means."""
+"""Device choice: the devices of this machine, whether they are usable, what ``device=`` means."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _KINDS = ((4, "gpu"), (8, "accelerator"), (2, "cpu"))  # in the order that "auto
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """One OpenCL device: ``index`` is "platform:device", ``kind`` "gpu", "accelerator", "cpu" or
-    "other", memory in bytes, ``reason`` says why it is not ``usable``."""
+    """One OpenCL device.  ``index`` is "platform:device".  ``kind`` is "gpu", "accelerator", "cpu"
+    or "other".  ``global_memory`` is in bytes.  ``reason`` says why it is not ``usable``."""
 
     index: str
     platform: str
@@ -82,7 +82,7 @@ def _describe(platform: Any, device: Any, index: str) -> DeviceInfo:
 
 
 def _no_device(platform: Any, index: str) -> DeviceInfo:
-    """What to say of a platform that shows no device."""
+    """The entry of a platform without a device."""
     reason = "the platform shows no device"
     if "Portable Computing Language" in platform.name:
         reason += (
@@ -109,8 +109,8 @@ def _scan() -> Iterator[tuple[Any, DeviceInfo]]:
 
 
 def devices() -> list[DeviceInfo]:
-    """All OpenCL devices of this machine, with the reason for each that cannot be used; a platform
-    without devices has one entry that is not usable.  Raises DeviceError if pyopencl is broken."""
+    """All OpenCL devices of this machine, with a reason for each unusable one.  A platform without
+    devices has one unusable entry.  Raises DeviceError if pyopencl is broken."""
     return [info for _, info in _scan()]
 
 
@@ -165,7 +165,7 @@ def _choose(text: str) -> tuple[Any, DeviceInfo]:
 
 
 class Runtime:
-    """One device with its context and program cache; threads may share it (a queue each)."""
+    """One device with its context and program cache.  Threads may share it; each has a queue."""
 
     def __init__(self, device: Any, info: DeviceInfo, context: Any = None, queue: Any = None):
         import pyopencl as cl
@@ -188,7 +188,7 @@ class Runtime:
 
     @property
     def queue(self) -> Any:
-        """This thread's in-order queue (the caller's own where one was given)."""
+        """This thread's in-order queue, or the queue that the caller gave."""
         if self._given is not None:
             return self._given
         if not hasattr(self._local, "queue"):
@@ -220,8 +220,8 @@ class Runtime:
         return timed
 
     def beside(self, k: int) -> Runtime:
-        """This thread's k-th runtime with a queue of its own: what is enqueued there may run at
-        the same time as what is elsewhere."""
+        """This thread's k-th runtime with a queue of its own, which may run concurrently with other
+        queues."""
         if not hasattr(self._local, "beside"):
             self._local.beside = {}
         if k not in self._local.beside:
@@ -242,15 +242,15 @@ class Runtime:
         self.programs.clear()
 
     def arena(self, make: Callable[[Runtime], Any]) -> Any:
-        """What this thread keeps of small buffers; ``make(self)`` makes it the first time."""
+        """This thread's arena or pool of small buffers; ``make(self)`` makes it at first."""
         if not hasattr(self._local, "arena"):
             self._local.arena = make(self)
         return self._local.arena
 
     @property
     def kernels(self) -> dict[Any, Any]:
-        """This thread's kernel objects: a kernel object holds its arguments, so threads must not
-        share one, and making one takes longer than a small launch."""
+        """This thread's kernel objects.  A kernel object holds its arguments, so threads must not
+        share one.  They are kept because making one takes longer than a small launch."""
         if not hasattr(self._local, "kernels"):
             self._local.kernels = {}
         kernels: dict[Any, Any] = self._local.kernels
@@ -258,7 +258,7 @@ class Runtime:
 
 
 def _forget() -> None:
-    """Let go of kernels, buffers and contexts while the drivers are still there."""
+    """Release kernels, buffers and contexts at exit, before the drivers are unloaded."""
     for runtime in list(_runtimes.values()):
         runtime.forget()
     _runtimes.clear()
@@ -267,7 +267,7 @@ def _forget() -> None:
 
 atexit.register(_forget)
 
-#: How many runtimes of contexts and queues that the caller made are kept, with their programs.
+#: The most runtimes that are kept for contexts and queues of the caller.
 MOST_GIVEN = 8
 _runtimes: dict[Any, Runtime] = {}
 _named: dict[Any, Runtime] = {}
@@ -276,7 +276,7 @@ _used_in = os.getpid()
 
 
 def _check_process() -> None:
-    """OpenCL does not survive a fork: a driver's threads are not there in the child."""
+    """Raise DeviceError in a forked process: a driver's threads do not exist in the child."""
     if _runtimes and os.getpid() != _used_in:
         raise DeviceError(
             "OpenCL was used before this process was forked, and drivers do not survive that; "
@@ -293,7 +293,7 @@ def _info_of(device: Any) -> DeviceInfo:
 
 
 def _meaning(device: str) -> tuple[Any, ...]:
-    """All that decides which device a name means, for a process that has looked once."""
+    """The cache key of a device name: all that decides which device it means."""
     try:
         import pyopencl as cl
 
@@ -325,7 +325,7 @@ def get_runtime(device: Any = "auto") -> Runtime:
         if isinstance(device, cl.CommandQueue):
             context, chosen = device.context, device.device
             out_of_order = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
-            # launches follow each other: an out-of-order queue lends its context and device
+            # launches must run in order, so an out-of-order queue is not used itself
             queue = None if device.properties & out_of_order else device
         elif isinstance(device, cl.Context):
             context, chosen = device, device.devices[0]

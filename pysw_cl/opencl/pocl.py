@@ -7,7 +7,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-#: Names of processors that any LLVM since 12 knows, and the flags of /proc/cpuinfo they ask for.
+#: Names of processors that every LLVM since 12 knows, and the flags of /proc/cpuinfo they need.
 _AVX512 = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 _BYTES = {"avx512vbmi", "avx512_vbmi2", "avx512_vnni", "avx512_bitalg", "avx512_vpopcntdq"}
 LEVELS = (
@@ -16,15 +16,15 @@ LEVELS = (
     (b"x86-64-v2", {"cx16", "popcnt", "sse4_1", "sse4_2", "ssse3"}),
     (b"x86-64", set[str]()),
 )
-#: Words of a device's record in which the name is looked for.
+#: Words of a device's record that are searched for the name.
 RECORD_WORDS = 512
-#: Names given, which PoCL goes on pointing to.
+#: Names that were set.  PoCL points to them, so they stay allocated.
 _given: list[Any] = []
 
 
 def unnamed(device: Any) -> bool:
-    """Is this a device of PoCL 3 whose processor its LLVM does not know?  It calls that one
-    "generic", which its compiler takes for no x86 processor, so that every build fails."""
+    """Is this a device of PoCL 3 whose processor its LLVM does not know?  PoCL then names it
+    "generic", which its compiler does not accept for x86, so every build fails."""
     version = getattr(device, "version", "")
     return "PoCL HSTR: " in version and version.rstrip().endswith(
         "x86_64-unknown-linux-gnu-generic"
@@ -32,10 +32,10 @@ def unnamed(device: Any) -> bool:
 
 
 def name_processor(device: Any) -> None:
-    """Let PoCL call this processor by one whose instructions it has.
+    """Make PoCL use the name of a known processor whose instructions this one has.
 
-    PoCL 3 has no setting for it, so the pointer to the name "generic" in the device's record (a
-    ``cl_device_id`` is its address) gets another one.  Does nothing where none is found.
+    PoCL 3 has no setting for it.  So this replaces the pointer to the name "generic" in the
+    device's record, whose address is the ``cl_device_id``.  It does nothing if there is none.
     """
     flags = set[str]()
     for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
@@ -57,7 +57,7 @@ def name_processor(device: Any) -> None:
 
 
 def _readable() -> list[tuple[int, int]]:
-    """The process's readable memory."""
+    """The address ranges of the process's readable memory."""
     found = []
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         place, rights = line.split()[:2]

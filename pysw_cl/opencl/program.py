@@ -1,4 +1,4 @@
-"""Kernels: joined sources, builds cached by their identity, arguments bound by name."""
+"""Kernels: joined sources, a cache of programs, arguments set by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .buffers import LASTING
 from .device import Runtime
 from .resources import kernel_source
 
-#: How a kernel takes an integer.
+#: The types of a kernel's integer arguments.
 INTEGERS: Mapping[str, type[np.integer[Any]]] = {"int": np.int32, "long": np.int64}
 
 
@@ -30,8 +30,8 @@ class KernelSpec:
 
 
 def joined_source(files: tuple[str, ...]) -> str:
-    """The text of ``files`` one after the other; its digest is what a program cache or a profile is
-    keyed by.  A name is a file under cl/, or "MACRO=value" for what follows it."""
+    """The text of ``files``, joined.  An item is a file under cl/, or "MACRO=value", which defines
+    a macro for the files after it.  The digest of the text is the key of profiles."""
     return _joined(files, kernel_source)
 
 
@@ -52,10 +52,10 @@ def _options(defines: Mapping[str, int]) -> str:
 
 
 def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any:
-    """The built program that holds ``spec``, from this process's cache where it has one.
+    """The program of ``spec``, from the runtime's cache or built now.
 
-    The key is the joined source text and the options, per runtime (device, driver and context);
-    PyOpenCL and the driver keep binaries on disk by source, options, device and driver version.
+    The cache's key is the joined source text and the options.  PyOpenCL and the driver keep
+    binaries on disk by source, options, device and driver version.
     """
     import pyopencl as cl
 
@@ -79,7 +79,7 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
 
 
 def wait(runtime: Runtime, event: Any) -> None:
-    """Wait for a launch, whatever is enqueued after it."""
+    """Wait for a launch, but not for what was enqueued after it."""
     import pyopencl as cl
 
     try:
@@ -89,7 +89,7 @@ def wait(runtime: Runtime, event: Any) -> None:
 
 
 def running(runtime: Runtime, event: Any) -> bool:
-    """Is what was enqueued and flushed not over yet?  Raises DeviceError where it failed."""
+    """Is an enqueued and flushed command not complete yet?  Raises DeviceError if it failed."""
     import pyopencl as cl
 
     state = int(event.command_execution_status)
@@ -100,14 +100,14 @@ def running(runtime: Runtime, event: Any) -> bool:
 
 @cache
 def _places(arguments: tuple[str, ...]) -> tuple[dict[str, int], dict[str, Any]]:
-    """The place of each argument, and the type of each that is an integer."""
+    """The index of each argument, and the types of the integers."""
     places = {argument.partition(":")[0]: place for place, argument in enumerate(arguments)}
     typed = (argument.partition(":") for argument in arguments if ":" in argument)
     return places, {name: INTEGERS[kind] for name, _, kind in typed}
 
 
 class BoundKernel:
-    """This thread's kernel object for a spec, its arguments bound by name."""
+    """This thread's kernel object for a spec; its arguments are set by name."""
 
     def __init__(self, runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]):
         import pyopencl as cl
@@ -132,7 +132,7 @@ class BoundKernel:
         return self._place.keys()
 
     def bind(self, **values: Any) -> BoundKernel:
-        """Set arguments; an unknown name is an internal error."""
+        """Set arguments.  Raises InternalError for an unknown name."""
         for name, value in values.items():
             if name not in self._place:
                 raise InternalError(f"no kernel argument is called {name}")
@@ -147,8 +147,8 @@ class BoundKernel:
         return self
 
     def launch(self, groups: int, group_size: int, at_once: bool = False) -> Any:
-        """Enqueue ``groups`` work-groups, and have the device begin before it is waited for where
-        that is to be ``at_once``; returns the event."""
+        """Enqueue ``groups`` work-groups; returns the event.  ``at_once``: flush the queue, so that
+        the device begins now."""
         import pyopencl as cl
 
         try:

@@ -1,4 +1,4 @@
-"""Device quirks: one row each.  What is not listed here is assumed to follow OpenCL 1.2."""
+"""Device quirks, one row each.  All other devices are assumed to follow OpenCL 1.2."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from .traits import DeviceTraits
 
 @dataclass(frozen=True)
 class Quirk:
-    """``applies(platform_name, device)`` decides; ``then`` says which traits it has instead of the
-    usual ones (names of :class:`.traits.DeviceTraits`)."""
+    """A deviation of some devices."""
 
     name: str
+    #: Does it apply to this (platform name, device)?
     applies: Callable[[str, Any], bool]
+    #: The traits that differ, by their names in :class:`.traits.DeviceTraits`.
     then: dict[str, Any]
+    #: The reason.
     why: str
+    #: Where it is documented.
     link: str
 
 
@@ -27,12 +30,12 @@ def _is_cpu(device: Any) -> bool:
 
 
 def _compute_capability(device: Any) -> int:
-    """NVIDIA's major number, 0 for others."""
+    """The major compute capability of an NVIDIA device; 0 for other devices."""
     return int(getattr(device, "compute_capability_major_nv", 0))
 
 
 def _shuffles(platform: str, device: Any) -> bool:
-    """Do the work-items of a warp or sub-group hand each other values (cl/lanes/warp32.clh)?"""
+    """Can work-items of a warp or sub-group exchange values (cl/lanes/warp32.clh)?"""
     if "NVIDIA" in platform:
         return _compute_capability(device) >= 9
     if _is_cpu(device) and "Intel" not in platform:
@@ -102,7 +105,7 @@ QUIRKS: tuple[Quirk, ...] = (
         lambda platform, device: _is_cpu(device),
         {"lanes": "vector", "form": "ticketed", "traceback_group_size": 1, "speculative": False},
         "a work-item is a thread: lanes go into its vector registers, a few groups run at once, "
-        "a path is walked by one, and one tile of it keeps them all busy",
+        "one follows a path back, and one tile of the path keeps all groups busy",
         "https://portablecl.org/docs/html/",
     ),
     Quirk(
@@ -195,8 +198,8 @@ QUIRKS: tuple[Quirk, ...] = (
 
 
 def traits_of(platform_name: str, device: Any) -> tuple[DeviceTraits, list[Quirk]]:
-    """What the table says of a device (earlier rows win, refused lanes add up), and the rows that
-    apply."""
+    """A device's traits, and the rows of the table that apply to it.  Of conflicting rows the
+    earlier one wins; refused lanes are united."""
     rows = [quirk for quirk in QUIRKS if quirk.applies(platform_name, device)]
     found: dict[str, Any] = {}
     for quirk in reversed(rows):

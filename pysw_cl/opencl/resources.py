@@ -1,8 +1,8 @@
 """Files that ship with the package: OpenCL sources and example sequences.
 
 In the source tree ``cl/`` and ``examples/`` stand beside ``pysw_cl/``; a wheel holds them inside
-it.  They are looked for by path, never by import, so that a checkout always reads its own files,
-even in an environment where another copy of the package is installed.
+it.  They are found by path, not by import, so that a checkout always reads its own files, even if
+another copy of the package is installed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def shipped(folder: str, name: str) -> Path:
-    """The path of file ``name`` (it may hold "/") of ``folder``, "cl" or "examples"; a file
-    elsewhere is named by its whole path."""
+    """The path of file ``name`` (it may contain "/") of ``folder``, "cl" or "examples".  A file
+    elsewhere is given by its absolute path.  Raises InternalError if there is no such file."""
     for root in (_PACKAGE, _PACKAGE.parent):
         path = root / folder / name
         if path.is_file():

@@ -1,1 +1,1 @@
-"""Many pairs, one in each lane."""
+"""Pair batches: many pairs, one in each lane."""

@@ -1,4 +1,4 @@
-"""The batch engine: many pairs at once, one a lane (docs/algorithm.md, Many pairs).
+"""The batch engine: many pairs at once, one in each lane (docs/algorithm.md, Many pairs).
 
 Method: inter-sequence vectorisation (Alpern, Carter & Gatlin 1995; Rognes 2011, SWIPE), here with
 another query and another target in every lane.
@@ -23,16 +23,16 @@ from .bounds import local_floor
 
 Ints = NDArray[np.int32]
 
-#: Target columns of a block; the profile of `batch/profile.clh` is made for 8.
+#: Target columns of a panel; the profile of `batch/profile.clh` is made for 8.
 COLUMNS = 8
-#: Bits of the vectors that CPUs have lanes in.
+#: Bits of the vectors that hold lanes on CPUs.
 VECTOR_BITS = 512
-#: What is found, as the kernel's WANT: the score; where it ends; matches and columns of the path
-#: counted forward; or stored moves, which are walked, without or with a CIGAR.
+#: The kernel's WANT for each output: the score; where the path ends; its matches and columns,
+#: counted forward; or a traceback over stored moves, without ("walk") or with a CIGAR.
 WANTS = {"score": 0, "ends": 1, "counts": 2, "walk": 1, "cigar": 1}
-#: Ints a pair that the kernels give.
+#: Numbers for each pair: of the sweep, of the traceback.
 RESULTS, TRACED = 6, 6
-#: A query code and a target code that only padding has, with tables.
+#: The codes of query padding and target padding, with a matrix.
 QUERY_PAD, TARGET_PAD = MAX_LETTERS, 2 * MAX_LETTERS
 
 _BATCH = (
@@ -67,22 +67,24 @@ def batch_spec(header: str, score: str) -> KernelSpec:
 
 @dataclass(frozen=True)
 class Tables:
-    """A scoring as the kernels take it: how they score ("compare" or "matrix"), the codes (uint8,
-    256 of query letters, then 256 of target letters) and, for a matrix, ``matrix[t, q]`` (int32,
-    65 x 33) with what padding scores.  Equal codes are letters that count as a match."""
+    """A scoring in the form that the kernels take.  Letters with equal codes count as a match."""
 
+    #: "compare" or "matrix".
     kind: str
+    #: uint8: the codes of 256 query letters, then of 256 target letters.
     codes: NDArray[np.uint8]
+    #: For "matrix": the scores [t, q] with those of padding (int32, 65 x 33).
     matrix: Ints | None
+    #: The score of padding.
     bad: int
 
     @classmethod
     def of(cls, scoring: Scoring) -> Tables:
         """The tables of a clamped scoring.
 
-        Compare-and-select is enough where padding, which mismatches, never gains, and letters that
-        are equal also score as such.  Otherwise letters keep codes of their own, and those that
-        match nothing get others on the target side.
+        "compare" suffices if the mismatch is not positive (padding mismatches) and exactly the
+        letters with equal codes match.  Otherwise each letter has a code of its own, and a letter
+        that matches nothing has another code on the target side.
         """
         codes = np.concatenate([scoring.query_encoding, scoring.target_encoding])
         pair = scoring.match_mismatch
@@ -101,29 +103,29 @@ class Tables:
         return cls("matrix", np.concatenate(tables), matrix, bad)
 
 
-def room_bytes(most_m: int, most_n: int, lanes: int, width: int, score: str, want: int) -> int:
-    """Bytes of a work-group's memory; `scratch_of` of cl/batch/scratch.clh lays it out."""
-    el = 1 if width == 8 else width // 8
+def scratch_bytes(most_m: int, most_n: int, lanes: int, width: int, score: str, want: int) -> int:
+    """Bytes of a work-group's scratch memory: see `scratch_of` in cl/batch/scratch.clh."""
+    item = width // 8
     index = 4 if width == 32 else 2
     profile = {
         "compare": 0,
         "profile": lanes * (MAX_LETTERS + 1) * 8,
-        "lookup": COLUMNS * lanes * el,
+        "lookup": COLUMNS * lanes * item,
     }
-    rows = most_m * lanes * el * (6 if want == 2 else 2)
+    rows = most_m * lanes * item * (6 if want == 2 else 2)
     size = rows + 2 * lanes * index + profile[score] + (most_m + most_n) * lanes
     return -(-size // 128) * 128
 
 
 class Running:
-    """A batch under way; ``finish`` waits for it."""
+    """A batch that is being computed; ``finish`` waits for it."""
 
     def __init__(self, runtime: Runtime, buffers: Buffers):
         self._runtime, self._buffers = runtime, buffers
         self._events: list[Any] = []
 
     def fetch(self, buffer: Any, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """An array that holds what the buffer holds then, once `finish` has returned."""
+        """An array that will hold the buffer's contents when `finish` has returned."""
         import pyopencl as cl
 
         out = np.empty(shape, dtype)
@@ -147,25 +149,97 @@ class Running:
 
 @dataclass
 class Batch:
-    """Results of a batch (after `Running.finish`), each array in the order of its pairs.
-
-    ``found``: RESULTS x pairs (score, query end, target end, matches, columns, wrong letter);
-    with paths ``traced``: WALKED x pairs (query start, target start, matches, columns, first byte
-    of the CIGAR, score added up); a CIGAR in ``cigars`` ends at ``cigar_at[k + 1]``."""
+    """The results of a batch, after `Running.finish`; arrays are in the order of the pairs."""
 
     running: Running
+    #: RESULTS x pairs: score, query end, target end, matches, columns, wrong letter.
     found: Ints
+    #: With paths, TRACED x pairs: query start, target start, matches, columns, first byte of the
+    #: CIGAR, score of the path.
     traced: Ints | None = None
+    #: The text of all CIGARs.
     cigars: NDArray[np.uint8] | None = None
+    #: The CIGAR of pair k ends at [k + 1].
     cigar_at: Ints | None = None
+
+
+class RetainedMemory:
+    """Device memory that is kept from batch to batch, because one queue runs them in order."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._owners: dict[str, Buffers] = {}
+        self._buffers: dict[str, Any] = {}
+        self._text: NDArray[np.uint8] | None = None
+
+    @property
+    def bytes(self) -> int:
+        """All of it."""
+        return sum(owner.bytes for owner in self._owners.values())
+
+    def free(self) -> None:
+        """Give it back."""
+        for owner in self._owners.values():
+            owner.free()
+
+    def get(self, name: str, size: int) -> Any:
+        """The buffer of this name, with at least ``size`` bytes."""
+        owner = self._owners.get(name)
+        if owner is None or owner.bytes < size:
+            if owner is not None:
+                owner.free()  # the driver keeps it while a batch uses it
+            owner = self._owners[name] = Buffers(self._runtime)
+            self._buffers[name] = owner.empty(size)
+        return self._buffers[name]
+
+    def letters(self, text: NDArray[np.uint8]) -> Any:
+        """The letters on the device; successive batches with the same ``text`` share them."""
+        if self._text is not text:
+            if "text" in self._owners:
+                self._owners["text"].free()  # the driver keeps it while a batch uses it
+            self._owners["text"] = Buffers(self._runtime)
+            self._buffers["text"], self._text = self._owners["text"].of(text), text
+        return self._buffers["text"]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The pairs of a batch, as many in each group as a work-group has lanes."""
+
+    count: int
+    #: The longest query of each group.
+    rows: Ints
+    #: The most panels of each group.
+    panels: Ints
+
+    @classmethod
+    def of(cls, pairs: Ints, lanes: int) -> Groups:
+        """See `BatchEngine.start` for ``pairs``."""
+        starts = np.arange(0, len(pairs), lanes)
+        rows = np.maximum.reduceat(pairs[:, 1], starts)
+        columns = np.maximum.reduceat(pairs[:, 3], starts)
+        return cls(len(starts), rows, -(-columns // COLUMNS))
+
+    @property
+    def longest(self) -> tuple[int, int]:
+        """Query letters and target letters, in whole panels, of the longest ones."""
+        return int(self.rows.max()), int(self.panels.max()) * COLUMNS
+
+    def moves_places(self, lanes: int) -> tuple[Ints, int]:
+        """For each group the row where its moves begin and its query length, and the bytes of all
+        moves."""
+        places = np.zeros((self.count, 2), np.int32)
+        rows = np.cumsum(self.panels.astype(np.int64) * self.rows)
+        places[1:, 0], places[:, 1] = rows[:-1], self.rows
+        return places, int(rows[-1]) * lanes * COLUMNS // 2
 
 
 class BatchEngine:
     """Aligns batches of pairs on one OpenCL device.
 
-    ``lanes`` is a plan's (what pairs are computed in is a part of its lane set), ``scoring``
-    clamped, ``ends`` the free ends as bits (leading, trailing of the
-    query: 1, 2, of the target: 4, 8).
+    ``lanes``: the name of a plan's lane set, which includes the lanes for pairs.  ``scoring``: a
+    clamped one.  ``ends``: the free ends as bits (query: leading 1, trailing 2; target: leading 4,
+    trailing 8).
     """
 
     name = "batch"
@@ -173,34 +247,41 @@ class BatchEngine:
     def __init__(self, runtime: Runtime, lanes: str, scoring: Scoring, local: bool, ends: int):
         self.runtime, self.scoring = runtime, scoring
         self._lanes = LANE_SETS[lanes].pairs
-        #: What cells are counted under.
-        self.lanes = self._lanes.name
-        #: The widths that the lanes have.
-        self.widths = self._lanes.widths
-        #: Is a work-group one thread, which has all lanes in a vector?
-        self.vectors = self._lanes.items == 1
         self.local, self.ends = local, ends
         self.tables = Tables.of(scoring)
         self._shared = Buffers(runtime)
-        self._held: dict[str, Buffers] = {}
-        self._memory: dict[str, Any] = {}
-        self._text: NDArray[np.uint8] | None = None
+        self._retained = RetainedMemory(runtime)
         self._codes = self._shared.of(self.tables.codes)
+        #: Arguments of the traceback and matrices on the device, once they are needed.
         self._tracing: dict[str, Any] = {}
         self._matrices: dict[str, Any] = {}
-        #: Bytes of memory in one piece.
+        #: The largest buffer in bytes.
         self.most_bytes = int(runtime.device.max_mem_alloc_size)
         self.workers = self._lanes.groups * runtime.info.compute_units
         self.peak_bytes = 0
 
+    @property
+    def lanes(self) -> str:
+        """The name of the lanes, for statistics."""
+        return self._lanes.name
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The widths of the lanes."""
+        return self._lanes.widths
+
+    @property
+    def vectors(self) -> bool:
+        """Is a work-group one thread with all lanes in a vector?"""
+        return self._lanes.items == 1
+
     def close(self) -> None:
-        """Free what all batches share."""
+        """Free the memory that batches share."""
         self._shared.free()
-        for held in self._held.values():
-            held.free()
+        self._retained.free()
 
     def pairs_a_group(self, width: int) -> int:
-        """Lanes that go together."""
+        """Pairs that a work-group computes together, one in each lane."""
         return self._lanes.pairs or VECTOR_BITS // width
 
     def _score(self, width: int) -> tuple[str, dict[str, Any]]:
@@ -220,103 +301,82 @@ class BatchEngine:
             self._matrices["lookup"] = self._shared.of(tables.matrix)
         return "lookup", {"matrix": self._matrices["lookup"]}
 
-    def _kept(self, name: str, size: int) -> Any:
-        """Memory that is kept from batch to batch: one queue runs them one after the other."""
-        held = self._held.get(name)
-        if held is None or held.bytes < size:
-            if held is not None:
-                held.free()  # the driver keeps it while a batch uses it
-            held = self._held[name] = Buffers(self.runtime)
-            self._memory[name] = held.empty(size)
-        return self._memory[name]
-
-    def _letters(self, text: NDArray[np.uint8]) -> Any:
-        """The letters on the device; batches of one part, which follow each other, share them."""
-        if self._text is not text:
-            if "text" in self._held:
-                self._held["text"].free()  # the driver keeps it while a batch uses it
-            self._held["text"] = Buffers(self.runtime)
-            self._memory["text"], self._text = self._held["text"].of(text), text
-        return self._memory["text"]
-
-    def _rooms(self, size: int, groups: int) -> tuple[Any, int]:
-        """Rooms for as many work-groups as are useful."""
+    def _scratch(self, size: int, groups: int) -> tuple[Any, int]:
+        """Scratch memory of ``size`` bytes for each work-group, and how many work-groups run."""
         most = self.most_bytes // 4
         workers = max(1, min(self.workers, groups, most // size))
-        return self._kept("rooms", workers * size), workers
+        return self._retained.get("scratch", workers * size), workers
 
     def start(self, text: NDArray[np.uint8], pairs: Ints, width: int, how: str) -> Batch:
-        """Begin with a batch.
+        """Enqueue a batch.
 
-        ``text`` holds the letters (ASCII); ``pairs`` (n x 4) has each pair's first query letter
-        and query length, first target letter and target length, alike ones side by side; ``how``
-        is one of `WANTS`.
+        ``text`` holds the letters (ASCII).  ``pairs`` (n x 4) has each pair's first query letter,
+        query length, first target letter and target length; pairs of similar lengths are
+        neighbours.  ``how`` is one of `WANTS`.
         """
-        lanes, count = self.pairs_a_group(width), len(pairs)
-        groups = -(-count // lanes)
-        starts = np.arange(0, count, lanes)
-        group_m = np.maximum.reduceat(pairs[:, 1], starts)
-        group_n = np.maximum.reduceat(pairs[:, 3], starts)
-        blocks = -(-group_n // COLUMNS)
-        most_m, most_n = int(group_m.max()), int(blocks.max()) * COLUMNS
-        score, score_arguments = self._score(width)
-        want, moves = WANTS[how], how in ("walk", "cigar")
-        size = room_bytes(most_m, most_n, lanes, width, score, want)
-        rooms, workers = self._rooms(size, groups)
         buffers = Buffers(self.runtime)
         try:
-            places = np.zeros((groups, 2), np.int32)
-            moves_bytes = 4
-            if moves:
-                rows = np.cumsum(blocks.astype(np.int64) * group_m)
-                places[1:, 0], places[:, 1] = rows[:-1], group_m
-                moves_bytes = int(rows[-1]) * lanes * COLUMNS // 2
-            defines = {
-                "WANT": want,
-                "LOCAL": int(self.local),
-                "STORE_MOVES": int(moves),
-                "R": COLUMNS,
-            }
-            defines["WIDTH"] = width
-            kernel = BoundKernel(self.runtime, batch_spec(self._lanes.header, score), defines)
-            shared = {
-                "text": self._letters(text),
-                "pairs": buffers.of(pairs),
-                "count": count,
-                "gap_open": self.scoring.gap_open,
-                "gap_extend": self.scoring.gap_extend,
-                "ends": self.ends,
-                "results": self._kept("results", 4 * RESULTS * count),
-                "places": buffers.of(places),
-                "moves": self._kept("moves", moves_bytes),
-            }
-            kernel.bind(
-                codes=self._codes,
-                groups=groups,
-                counter=buffers.of(np.zeros(1, np.int32)),
-                scratch_memory=rooms,
-                scratch_size=size,
-                most_m=most_m,
-                most_n=most_n,
-                floor=local_floor(self.scoring, width) if self.local else 0,
-                **shared,
-                **score_arguments,
-            ).launch(workers, self._lanes.items)
-            if moves:
-                return self._trace(buffers, shared, pairs, width, how == "cigar")
-            running = Running(self.runtime, buffers)
-            return Batch(running, running.fetch(shared["results"], (RESULTS, count), np.int32))
+            return self._start(buffers, text, pairs, width, how)
         except BaseException:
             buffers.free()
             raise
         finally:
-            held = sum(kept.bytes for kept in self._held.values())
-            self.peak_bytes = max(self.peak_bytes, buffers.bytes + held)
+            self.peak_bytes = max(self.peak_bytes, buffers.bytes + self._retained.bytes)
+
+    def _start(
+        self, buffers: Buffers, text: NDArray[np.uint8], pairs: Ints, width: int, how: str
+    ) -> Batch:
+        """See :meth:`start`; ``buffers`` hold the batch's own memory."""
+        lanes, count = self.pairs_a_group(width), len(pairs)
+        groups = Groups.of(pairs, lanes)
+        most_m, most_n = groups.longest
+        score, score_arguments = self._score(width)
+        want, moves = WANTS[how], how in ("walk", "cigar")
+        size = scratch_bytes(most_m, most_n, lanes, width, score, want)
+        scratch, workers = self._scratch(size, groups.count)
+        places, moves_bytes = np.zeros((groups.count, 2), np.int32), 4
+        if moves:
+            places, moves_bytes = groups.moves_places(lanes)
+        defines = {
+            "WANT": want,
+            "LOCAL": int(self.local),
+            "STORE_MOVES": int(moves),
+            "R": COLUMNS,
+            "WIDTH": width,
+        }
+        kernel = BoundKernel(self.runtime, batch_spec(self._lanes.header, score), defines)
+        shared = {
+            "text": self._retained.letters(text),
+            "pairs": buffers.of(pairs),
+            "count": count,
+            "gap_open": self.scoring.gap_open,
+            "gap_extend": self.scoring.gap_extend,
+            "ends": self.ends,
+            "results": self._retained.get("results", 4 * RESULTS * count),
+            "places": buffers.of(places),
+            "moves": self._retained.get("moves", moves_bytes),
+        }
+        kernel.bind(
+            codes=self._codes,
+            groups=groups.count,
+            counter=buffers.of(np.zeros(1, np.int32)),
+            scratch_memory=scratch,
+            scratch_size=size,
+            most_m=most_m,
+            most_n=most_n,
+            floor=local_floor(self.scoring, width) if self.local else 0,
+            **shared,
+            **score_arguments,
+        ).launch(workers, self._lanes.items)
+        if moves:
+            return self._trace(buffers, shared, pairs, width, how == "cigar")
+        running = Running(self.runtime, buffers)
+        return Batch(running, running.fetch(shared["results"], (RESULTS, count), np.int32))
 
     def _trace(
         self, buffers: Buffers, shared: dict[str, Any], pairs: Ints, width: int, text: bool
     ) -> Batch:
-        """Walk the paths whose moves the batch stores."""
+        """Enqueue the traceback of all paths of a batch; ``text``: with CIGARs."""
         scoring, count = self.scoring, len(pairs)
         if not self._tracing:
             codes = np.concatenate([scoring.query_encoding, scoring.target_encoding])
@@ -329,8 +389,8 @@ class BatchEngine:
         cigar_at = np.zeros(count + 1, np.int32)
         if text:
             np.cumsum(2 * (pairs[:, 1] + pairs[:, 3]), out=cigar_at[1:])
-        cigars = self._kept("cigars", int(cigar_at[-1]))
-        traced = self._kept("walked", 4 * TRACED * count)
+        cigars = self._retained.get("cigars", int(cigar_at[-1]))
+        traced = self._retained.get("traced", 4 * TRACED * count)
         defines = {
             "LOCAL": int(self.local),
             "R": COLUMNS,

@@ -1,8 +1,8 @@
 """The arguments of the wavefront kernel, for one tile and for many.
 
-The fields of these classes, in this order, are the arguments (cl/wavefront/wavefront.cl).
-:func:`names` makes the kernel's list of arguments of them, and :func:`bind` takes their values by
-name.  A field is a buffer, or an ``int`` of 32 bits.
+The fields of these classes are the kernel's arguments, in order (cl/wavefront/wavefront.cl).
+:func:`names` makes the kernel's argument list from them, and :func:`bind` sets their values by
+name.  A field is a buffer or a 32-bit ``int``.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ from ...scoring.precision import UNREACHABLE, Bounds
 from ...scoring.scoring import Scoring
 from .descriptors import RECORD_WORDS, RecordWord
 
-Buffer = Any  #: a buffer on the device, or None: the kernel does not use it here
+Buffer = Any  #: a buffer on the device; None: this launch does not use it
 MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Letters:
-    """Buffers of a tile's codes: the query with its padding, the target, and the target as narrow
-    lanes read it."""
+    """The buffers of a tile's codes."""
 
+    #: The query with its padding.
     query: Buffer
+    #: The target as 32-bit lanes read it.
     target: Buffer
+    #: The target as narrow lanes read it.
     narrow: Buffer
 
 
@@ -39,10 +41,11 @@ class Letters:
 class MatchArguments:
     """Arguments of cl/score/match.clh."""
 
-    #: Scores of equal and of other letters.
+    #: The score of equal letters.
     match: int
+    #: The score of different letters.
     mismatch: int
-    #: How much skewed numbers rise with a diagonal step.
+    #: What the skew adds to a diagonal step.
     lift: int
 
 
@@ -50,8 +53,9 @@ class MatchArguments:
 class MatrixArguments:
     """Arguments of cl/score/matrix.clh."""
 
-    #: 32-bit scores, a row for each query code; numbers of a row.
+    #: 32-bit scores, a row for each query code.
     matrix: Buffer
+    #: Scores in a row.
     wide: int
 
 
@@ -59,107 +63,117 @@ class MatrixArguments:
 class FourArguments:
     """Arguments of cl/score/permute4.clh."""
 
-    #: A word for each query code: the scores of four target letters, a byte each.
+    #: A word for each query code: a byte for the score with each of four target letters.
     words: Buffer
-    #: How much skewed numbers rise with a diagonal step.
+    #: What the skew adds to a diagonal step.
     lift: int
 
 
 @dataclass(frozen=True)
 class Scores:
-    """A scoring as a launch takes it: with the codes that only padding has, and what its score file
-    needs."""
+    """A scoring in the form that a launch takes."""
 
     scoring: Scoring
+    #: The code of query padding.
     query_pad: int
+    #: The code of target padding.
     target_pad: int
+    #: The arguments of its score file.
     arguments: MatchArguments | MatrixArguments | FourArguments
 
     def profile_bytes(self, T: int) -> int:
-        """Memory of one group's profile of bytes, which only a matrix has."""
+        """Bytes of one group's query profile; 0 without a matrix."""
         return 16 * T * getattr(self.arguments, "wide", 0)
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """Memory that only the groups themselves use."""
+    """Scratch memory of the groups."""
 
-    #: Lanes of strips between two blocks.
+    #: The lanes of strips between two blocks.
     state: Buffer
-    #: A block's part of the bus, in the numbers of narrow lanes.
+    #: The portion of the bus of a block, in the representation of narrow lanes.
     stages: Buffer
-    #: Profiles of a matrix.
+    #: Query profiles.
     profiles: Buffer = None
-    #: Of blocks whose best cell is looked for when all is done.
+    #: For the deferred argmax.
     argmax: Buffer = None
 
 
 @dataclass(kw_only=True)  # (frozen, it would take four times as long to make)
 class TileArguments:
-    """What every launch is told.  Defaults are what a launch of many tiles does not have, because
-    each tile's descriptor says it (cl/wavefront/wavefront.cl, tile_at)."""
+    """The arguments of every launch.  There is one field for each argument of the kernel, so they
+    are many.  Fields with defaults do not apply to a launch of many tiles, where each tile has a
+    descriptor (cl/wavefront/wavefront.cl, tile_at)."""
 
-    #: Codes: see `Letters`.
+    #: The codes: see `Letters`.
     query: Buffer
     target: Buffer
     letters: Buffer
-    #: The left edge: H of the corner and of the rows; E^ of the rows.
+    #: The left edge's H: of the corner, then of the rows.
     left_h: Buffer = None
+    #: The left edge's E^: of the rows.
     left_x: Buffer = None
-    #: Where the right edge goes.
+    #: The right edge's H and E^ are written here.
     right_h: Buffer = None
     right_x: Buffer = None
-    #: Lines of H and F^; many tiles: the edges of all of them.
+    #: Lines of the bus: H, then F^; many tiles: the edges of all of them.
     bus: Buffer
-    #: Rows and columns.
+    #: Rows of the tile.
     m: int = 0
+    #: Columns of the tile.
     n: int = 0
-    #: Numbers of a half of a line of the bus.
+    #: 32-bit numbers in half a line of the bus.
     stride: int = 0
-    #: Strips; many tiles: of the highest one.
+    #: Strips; many tiles: strips of the highest one.
     strips: int
-    #: The lane, and its row, that has the tile's last row in the last strip.
+    #: The lane that has the tile's last row, in the last strip.
     outlet_lane: int
+    #: The row of that lane which is the tile's last.
     outlet_row: int
-    #: Is the right edge wanted?
+    #: 1: store the right edge.
     right: int = 0
-    #: Codes that only padding has.
+    #: The codes of padding: see `Scores`.
     query_pad: int
     target_pad: int
     gap_open: int
     gap_extend: int
-    #: Columns of a block at most.
+    #: The most columns of a block.
     chunk: int
-    #: Bounds of a block's numbers: see :class:`pysw_cl.scoring.precision.Bounds`.
+    #: Bounds of a block's scores: see :class:`pysw_cl.scoring.precision.Bounds`.
     highest: int
     depth: int
     limit8: int
-    #: Rows and columns of the whole matrix after the tile, for pruning.
+    #: Rows of the whole matrix below the tile, for pruning.
     rows_after: int = 0
+    #: Columns of the whole matrix to the right of the tile, for pruning.
     columns_after: int = 0
-    #: Memory of the groups: see `Scratch`.
+    #: Scratch memory: see `Scratch`.
     state: Buffer
     stages: Buffer
     argmax_scratch: Buffer = None
     profiles: Buffer
-    #: What groups say of their work: see `RecordWord`.
+    #: What each group did: see `RecordWord`.
     record: Buffer
-    #: The best score of all groups; where cells are collected the least one that counts; many
-    #: tiles: for each the least that matters at its last corner.
+    #: The best score of all groups.  Where cells are collected: the threshold.  Many tiles: for
+    #: each, the least score at its last corner that matters.
     shared_best: Buffer
-    #: Cells that are collected, and how many there is room for.
+    #: The collected cells.
     hits: Buffer = None
+    #: The most cells that `hits` can hold.
     capacity: int = 0
-    #: The line of the bus that each strip reads; it writes its follower's.
+    #: The line of the bus that each strip reads.  It writes the next strip's line.
     lines: Buffer
-    #: Special columns, how many, and where their cells go.
+    #: Special columns.
     columns: Buffer
+    #: The number of special columns.
     column_count: int = 0
+    #: The cells of special columns are written here.
     crossed: Buffer = None
 
     @classmethod
     def of(cls, letters: Letters, scores: Scores, scratch: Scratch, **rest: Any) -> TileArguments:
-        """From what every launch has; ``rest``: arguments by name, which may say otherwise."""
+        """From what every launch has.  ``rest``: other arguments by name, which override these."""
         scoring, bounds = scores.scoring, Bounds.of(scores.scoring)
         shared = {
             "query": letters.query,
@@ -182,48 +196,53 @@ class TileArguments:
 
 @dataclass(frozen=True)
 class TicketedArguments:
-    """What the ticketed form is told beside."""
+    """More arguments of the ticketed form."""
 
-    #: The next strip that nobody has, or group of them.
+    #: The next free ticket.
     ticket: Buffer
-    #: How far each strip is.
+    #: Columns that each strip has published.
     progress: Buffer
-    #: How far the row above the tile is: a number of this buffer, which may be another launch's.
+    #: A buffer with the columns that the row above the tile has; it may be another launch's.
     progress_above: Buffer
+    #: The place of that number in `progress_above`.
     progress_above_at: int
-    #: Where moves go.
+    #: Moves are written here.
     moves: Buffer = None
 
 
 @dataclass(frozen=True)
 class TwoPhaseArguments:
-    """What each launch of the two-phase form is told beside."""
+    """More arguments of the two-phase form; each launch sets them."""
 
-    #: The external diagonal, the first of its blocks in the launch, and blocks of a strip.
+    #: The external diagonal.
     diagonal: int
+    #: The first of its blocks in the launch.
     first_block: int
+    #: Blocks of a strip.
     blocks: int
-    #: 0: the short phase, 1: the long one.
+    #: 0: the short phase; 1: the long phase.
     phase: int
 
 
 @dataclass(frozen=True)
 class ForbiddenArguments:
-    """What a launch is told beside where pairs are blocked (-D FORBIDDEN_PAIRS=1)."""
+    """More arguments with forbidden pairs (-D FORBIDDEN_PAIRS=1)."""
 
-    #: (step, row of the strip) of each pair; where those of each strip begin.
+    #: The (step, row of the strip) of each pair, sorted by strip.
     forbidden: Buffer
+    #: Where the pairs of each strip begin.
     forbidden_places: Buffer
-    #: What a blocked pair scores.
+    #: The score of a forbidden pair.
     forbidden_score: int
 
 
 @dataclass(frozen=True)
 class ManyArguments:
-    """What a launch of many tiles is told beside (-D MULTI_TILE=1)."""
+    """More arguments of a launch of many tiles (-D MULTI_TILE=1)."""
 
-    #: Their descriptors (`TileWord`), and how many.
+    #: The descriptors of the tiles: see `TileWord`.
     tiles: Buffer
+    #: The number of tiles.
     tile_count: int
 
 
@@ -236,7 +255,7 @@ def _names(part: type) -> list[str]:
 
 
 def names(*parts: type) -> tuple[str, ...]:
-    """The arguments that these classes are, as a kernel's descriptor has them."""
+    """The kernel's argument list (`KernelSpec.arguments`) for these classes."""
     every = (field for part in parts for field in fields(part))
     return tuple(f"{field.name}:int" if field.type == "int" else field.name for field in every)
 
@@ -245,8 +264,8 @@ def bind(kernel: BoundKernel, buffers: Buffers, *parts: Any, later: Sequence[typ
     """Set all arguments of a kernel.
 
     ``parts``: objects of the classes above.  A buffer that is None becomes one of four bytes.
-    ``later``: classes whose arguments each launch sets.  Raises InternalError where an argument is
-    missing or the kernel has none of that name.
+    ``later``: classes whose arguments each launch sets.  Raises InternalError if an argument is
+    missing or the kernel has no argument of that name.
     """
     values: dict[str, Any] = {}
     for part in parts:
@@ -261,20 +280,20 @@ def bind(kernel: BoundKernel, buffers: Buffers, *parts: Any, later: Sequence[typ
 
 
 def new_records(strip_groups: int) -> NDArray[np.int32]:
-    """The records of groups that have done nothing yet."""
+    """The records of groups before a launch."""
     records = np.zeros((strip_groups, RECORD_WORDS), np.int32)
     records[:, : RecordWord.COLUMNS8] = UNREACHABLE
     return records
 
 
 def counted(records: NDArray[np.int32]) -> list[int]:
-    """Columns of strips that groups swept in 8, 16 and 32 bits, and that they pruned."""
+    """Columns of strips that all groups swept in 8, 16 and 32 bits, and those that were pruned."""
     counts = np.ascontiguousarray(records[:, RecordWord.COLUMNS8 :]).view(np.int64)
     return [int(columns) for columns in counts.sum(axis=0)]
 
 
 def new_progress(strips: int, T: int) -> NDArray[np.int32]:
-    """How far strips are that have not begun; behind them, what is far enough for all."""
+    """The published columns of strips before a launch; then a number that lets any strip begin."""
     progress = np.full(strips + 1, -T, np.int32)
     progress[-1] = MOST
     return progress

@@ -1,4 +1,4 @@
-"""Edges that stay on the device in less than half of their size."""
+"""Compressed edges, which stay on the device in less than half of their size."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ...opencl.program import BoundKernel, KernelSpec
 from ...scoring.scoring import Scoring
 from ...tiles.edges import Edge, Ints, Source
 
-#: cl/wavefront/compressed_edge.cl's: cells of a block, and 32-bit numbers before the blocks.
+#: Cells of a group, and 32-bit numbers before the first group (cl/wavefront/compressed_edge.cl).
 CELLS, HEAD = 16, 16
-#: A base below `RAW` is `INT_MIN` and the number of a raw block.
+#: A base below `RAW` is `INT_MIN` plus the index of a raw group, which is stored uncompressed.
 INT_MIN, RAW = -(1 << 31), -(1 << 31) + (1 << 27)
-#: Blocks that may be raw: this many, or one of so many if that is more.
-LEAST_RAW, BLOCKS_A_RAW = 64, 32
-#: Bytes of a cell, with room for raw blocks.
+#: Groups that may be raw: LEAST_RAW, or one of GROUPS_A_RAW if that is more.
+LEAST_RAW, GROUPS_A_RAW = 64, 32
+#: Bytes of a cell, including the memory for raw groups.
 CELL_BYTES = 3.5
-#: How far an H may be above the lowest of its block, and an X below its H.
+#: The most that an H may be above the lowest of its group, and an X below its H.
 MOST_RISE, MOST_GAP = 65535, 255
-#: Work-items of a group.
+#: Work-items of a work-group.
 GROUP = 128
-#: Cells that pass between host and device at a time: 8 bytes each of memory on the device.
+#: Cells that are copied between host and device at once; each takes 8 bytes on the device.
 PIECE = 1 << 22
 
 PACK = KernelSpec(
@@ -48,41 +48,43 @@ UNPACK = KernelSpec(
 
 
 def holds(scoring: Scoring) -> bool:
-    """Do blocks hold all that a sweep computes?  Over k steps along a row or a column H rises by at
-    most k (highest + extend) + open and falls by less (`Bounds.fits16`).  Only where cells are
-    unreachable or pruned may a block be raw."""
+    """Do compressed groups hold all scores of a sweep?  In k steps along a row or a column H rises
+    by at most k (highest + extend) + open, and falls by less (`Bounds.fits16`).  So a group is raw
+    only if it has unreachable or pruned cells."""
     rise = (CELLS - 1) * (max(0, scoring.highest) + scoring.gap_extend) + scoring.gap_open
     return rise <= MOST_RISE and scoring.gap_open <= MOST_GAP
 
 
 class CompressedEdge(Source):
-    """A run of edge cells on the device, 3.25 bytes a cell instead of 8, and a quarter of a byte
-    for those that are stored as they are: blocks of 16 cells whose H are more than 65,535 apart, or
-    an X more than 255 below its H.  What is read is what was taken, to the last bit.
+    """A lossless compressed edge on the device: a sink (:meth:`write`) and a source (:meth:`read`).
 
-    A sink (:meth:`write`) and a source (:meth:`read`).  Segments come in order, without gaps; one
-    that starts at 0 begins anew.  They may come on any queue of the context, one after the other,
-    and what is asked for comes after them.  ``lost``: unreachable cells may have drifted; they are
-    unreachable cells as an edge has them from here on.
+    A cell takes 3.25 bytes instead of 8, and a quarter of a byte more for raw groups.  A group of
+    16 cells is stored raw if its H are more than 65,535 apart or an X is more than 255 below its H.
 
-    Raises DeviceError if the device has no memory for it.
+    Segments arrive in order, without gaps; a segment at 0 starts again.  They may arrive on any
+    queue of the context, one after the other, and reads wait for all of them.  ``lost``:
+    unreachable cells may have drifted; they get an edge's sentinel here.
+
+    Raises DeviceError if the device has not enough memory.
     """
 
     def __init__(self, runtime: Runtime, length: int, lost: bool) -> None:
         self.lost = lost
         self._runtime, self._length = runtime, length
-        self._blocks = max(1, -(-length // CELLS))
-        self._room = max(LEAST_RAW, -(-self._blocks // BLOCKS_A_RAW))
-        self._shorts = HEAD + -(-self._blocks // 4) * 4  # where the 16 bits of H begin
-        words = self._shorts + 3 * self._blocks * CELLS // 4 + 2 * self._room * CELLS
+        self._groups = max(1, -(-length // CELLS))
+        self._raw_capacity = max(LEAST_RAW, -(-self._groups // GROUPS_A_RAW))
+        self._shorts = HEAD + -(-self._groups // 4) * 4  # where the 16 bits of H begin
+        words = self._shorts + 3 * self._groups * CELLS // 4 + 2 * self._raw_capacity * CELLS
         self.bytes = 4 * words
         self.buffer = Buffers(runtime).offset(self.bytes)
-        self._done = 0  # cells that were taken
-        self._tail: Edge | None = None  # cells of a block that the host has not filled yet
-        self._last: tuple[Any, Any] | None = None  # the last take's queue and event
+        self._done = 0  # cells stored so far
+        self._tail: Edge | None = None  # cells of an incomplete group that the host has written
+        self._last: tuple[Any, Any] | None = None  # the queue and the event of the last `take`
         self._fits: bool | None = None
         for spec in (PACK, UNPACK):
-            BoundKernel(runtime, spec, {})  # built now: a take must not wait
+            BoundKernel(
+                runtime, spec, {}
+            )  # build it now, so that `take` need not wait for the compiler
 
     def __len__(self) -> int:
         return self._length
@@ -91,10 +93,10 @@ class CompressedEdge(Source):
         self, start: int, buffer: Any, h_at: int, x_at: int, count: int,
         runtime: Runtime | None = None,
     ) -> None:  # fmt: skip
-        """Enqueue the packing of ``count`` cells that follow the first ``start`` ones, a multiple
-        of 16; their H and X lie in ``buffer`` from places (of int32) ``h_at`` and ``x_at`` on."""
+        """Enqueue the compression of ``count`` cells after the first ``start`` ones, a multiple of
+        16.  Their H and X are in ``buffer`` from places (of int32) ``h_at`` and ``x_at`` on."""
         if start % CELLS:
-            raise InternalError(f"a packed edge takes no cells from {start} on")
+            raise InternalError(f"a compressed edge takes no cells from {start} on")
         self._tail = None
         self._take(start, start, buffer, h_at, x_at, count, runtime or self._runtime)
 
@@ -102,14 +104,15 @@ class CompressedEdge(Source):
         self, start: int, begin: int, buffer: Any, h_at: int, x_at: int, count: int,
         runtime: Runtime,
     ) -> None:  # fmt: skip
-        """Pack cells from ``begin`` on, where a block begins, of which those from ``start`` on are
-        new."""
+        """Enqueue the compression of cells from ``begin`` on, where a group begins.  Cells from
+        ``start`` on are new."""
         import pyopencl as cl
 
         stop = begin + count
         if start not in (0, self._done) or stop > self._length:
             raise InternalError(
-                f"a packed edge of {self._length} cells that has {self._done} took {start}..{stop}"
+                f"a compressed edge of {self._length} cells, {self._done} of them there, was given "
+                f"cells {start}..{stop}"
             )
         self._follow(runtime)
         self._done, self._fits = stop, None
@@ -122,7 +125,7 @@ class CompressedEdge(Source):
         except cl.Error as error:
             raise DeviceError(f"{runtime.info.name} failed: {error}") from None
         kernel = BoundKernel(runtime, PACK, {})
-        kernel.bind(compressed=self.buffer, groups=self._blocks, raw_capacity=self._room)
+        kernel.bind(compressed=self.buffer, groups=self._groups, raw_capacity=self._raw_capacity)
         kernel.bind(unreachable=self.lost)
         kernel.bind(first=begin // CELLS, again=begin < start, count=count)
         kernel.bind(source=buffer, h_at=h_at, x_at=x_at)
@@ -130,7 +133,7 @@ class CompressedEdge(Source):
         self._last = runtime.queue, kernel.launch(groups, GROUP)
 
     def _follow(self, runtime: Runtime) -> None:
-        """What is enqueued from here on comes after the last take, whatever queue that was on."""
+        """Make later commands of this queue wait for the last :meth:`take`, on any queue."""
         import pyopencl as cl
 
         if self._last is None or self._last[0] == runtime.queue:
@@ -142,10 +145,12 @@ class CompressedEdge(Source):
             raise DeviceError(f"{runtime.info.name} failed: {error}") from None
 
     def write(self, start: int, edge: Edge) -> None:
-        """Pack the cells that follow the first ``start`` ones, whatever number that is."""
+        """Compress the cells that follow the first ``start`` ones, which may be any number."""
         if start % CELLS:
             if self._tail is None or start != self._done:
-                raise InternalError(f"a packed edge has no cells of the host's before {start}")
+                raise InternalError(
+                    f"the host wrote no cells of this compressed edge before {start}"
+                )
             edge = self._tail.joined(edge)
         begin, count = start - start % CELLS, len(edge)
         for at in range(0, max(count, 1), PIECE):
@@ -164,14 +169,14 @@ class CompressedEdge(Source):
 
     @property
     def ok(self) -> bool:
-        """Is there room for all blocks that are stored as they are?  If not, nothing can be read.
-        Waits for the device when asked first after cells were taken."""
+        """Is there memory for all raw groups?  If not, nothing can be read.  The first call after a
+        :meth:`take` waits for the device."""
         if self._fits is None:
             if self._last is None:
                 return True
             self._follow(self._runtime)
             with Buffers(self._runtime) as buffers:
-                self._fits = int(buffers.read(self.buffer, 1)[0]) <= self._room
+                self._fits = int(buffers.read(self.buffer, 1)[0]) <= self._raw_capacity
         return self._fits
 
     def read(self, start: int, stop: int) -> Edge:
@@ -188,23 +193,23 @@ class CompressedEdge(Source):
         return Edge(h, x)
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
-        """H of every step-th of the cells ``start+1 .. stop``, the first included; waits for the
-        device, which selects them."""
+        """H of every step-th of cells ``start+1 .. stop``, beginning with the first.  The device
+        selects them; waits for it."""
         count = max(0, -(-(stop - start) // step))
         with Buffers(self._runtime, small=True) as buffers:
             cells = buffers.empty(4 * count)
             buffers.send()
-            self._unpack(start, step, count, (cells, 0, None), self._runtime)
+            self._expand(start, step, count, (cells, 0, None), self._runtime)
             return buffers.read(cells, count)
 
     def h_at(self, cell: int) -> int:
-        """H of the cell that follows the first ``cell`` ones; waits for nothing else that is
-        enqueued, so that it must be there."""
+        """H of the cell that follows the first ``cell`` ones.  It must have been stored already:
+        this does not wait for other queues."""
         with Buffers(self._runtime.beside(0)) as buffers:
             base = int(buffers.read(self.buffer, 1, HEAD + cell // CELLS)[0])
             if base < RAW:
                 place = (
-                    self._shorts + 12 * self._blocks + 2 * CELLS * (base - INT_MIN) + cell % CELLS
+                    self._shorts + 12 * self._groups + 2 * CELLS * (base - INT_MIN) + cell % CELLS
                 )
                 return int(buffers.read(self.buffer, 1, place)[0])
             return base + int(buffers.read(self.buffer, 1, 2 * self._shorts + cell, np.uint16)[0])
@@ -213,25 +218,27 @@ class CompressedEdge(Source):
         self, start: int, count: int, buffer: Any, h_at: int, x_at: int,
         runtime: Runtime | None = None,
     ) -> None:  # fmt: skip
-        """Enqueue the copy of ``count`` cells that follow the first ``start`` ones to another
-        buffer: H and X to places (of int32) from ``h_at`` and ``x_at`` on.  It waits only where
+        """Enqueue the expansion of ``count`` cells after the first ``start`` ones into another
+        buffer: H and X to places (of int32) from ``h_at`` and ``x_at`` on.  Waits only if
         :attr:`ok` does."""
-        self._unpack(start, 1, count, (buffer, h_at, x_at), runtime or self._runtime)
+        self._expand(start, 1, count, (buffer, h_at, x_at), runtime or self._runtime)
 
-    def _unpack(
+    def _expand(
         self, start: int, step: int, count: int, to: tuple[Any, int, int | None], runtime: Runtime
     ) -> None:
-        """Enqueue the copy of every step-th cell to places of a buffer, of X if there is one."""
+        """Enqueue the expansion of every step-th cell to a buffer: H and, if it has a place, X."""
         if start < 0 or (count and start + (count - 1) * step >= self._done):
-            raise InternalError(f"a packed edge has {self._done} cells, not {count} from {start}")
+            raise InternalError(
+                f"a compressed edge has {self._done} cells, not {count} from {start}"
+            )
         if not self.ok:
-            raise InternalError("a packed edge has no room for the cells that it took")
+            raise InternalError("a compressed edge has no room for its raw groups")
         if count == 0:
             return
         self._follow(runtime)
         buffer, h_at, x_at = to
         kernel = BoundKernel(runtime, UNPACK, {})
-        kernel.bind(compressed=self.buffer, groups=self._blocks, first=start, stride=step)
+        kernel.bind(compressed=self.buffer, groups=self._groups, first=start, stride=step)
         kernel.bind(count=count)
         kernel.bind(to=buffer, h_at=h_at, x_at=x_at or 0, gaps=x_at is not None)
         kernel.launch(-(-count // GROUP), GROUP)

@@ -1,7 +1,8 @@
-"""Words of what host and kernels tell each other, by name: one definition for both sides.
+"""The words of descriptors and records that the host and the kernels exchange, by name.
 
-Kernels get these names as macros (:func:`macros`), which are joined in front of their files: word
-``ROWS`` of `TileWord` is ``TILE_ROWS`` there, and ``TILE_WORDS`` is how many there are.
+This is the one definition for both sides.  Kernels get the names as macros (:func:`macros`), in
+front of their source files: word ``ROWS`` of `TileWord` is ``TILE_ROWS`` there, and ``TILE_WORDS``
+is the number of words.
 """
 
 from __future__ import annotations
@@ -11,102 +12,108 @@ from enum import IntEnum
 
 class TileWord(IntEnum):
     """64-bit words that describe a tile of a tile batch (wavefront.cl and tile_edges.cl in
-    cl/wavefront).  Places
-    count 32-bit numbers from the start of the buffer that keeps the edges of all."""
+    cl/wavefront).  Places count 32-bit numbers from the start of the buffer that holds the edges of
+    all tiles."""
 
-    #: Its rows, whole strips; its columns.
+    #: Rows; whole strips.
     ROWS = 0
+    #: Columns.
     COLUMNS = 1
-    #: Where its letters begin in the query; in the target.
+    #: The first letter in the query.
     QUERY = 2
+    #: The first letter in the target.
     TARGET = 3
-    #: Place of its bus; numbers of a half of one line of it (H, then F^).
+    #: Place of the bus.
     BUS = 4
+    #: 32-bit numbers in half a line of the bus (H, then F^).
     STRIDE = 5
-    #: Place of its left edge: H of the corner and of its rows, then E^ of its rows.
+    #: Place of the left edge: H of the corner and of the rows, then E^ of the rows.
     LEFT = 6
-    #: Place of its special columns: H, then E^ of its rows for each; how many there are.
+    #: Place of the special columns: for each, H of the rows, then E^.
     CROSSED = 7
+    #: The number of special columns.
     KEPT = 8
-    #: Strips of the tiles before it: where its strips begin in `progress`.
+    #: Strips of all tiles before it: where its strips begin in `progress`.
     FIRST = 9
-    #: Where its moves begin, in 32-bit words.
+    #: Where the moves begin, in 32-bit words.
     MOVES = 10
-    #: Where its letters begin in the target as narrow lanes read it.
+    #: The first letter in the target as narrow lanes read it.
     LETTERS = 11
-    #: Rows and columns at most from its last corner to where a path leaves it.
+    #: The most rows and columns between the last corner and the cell where a path leaves the tile.
     OFFSET = 12
 
 
 class SourceWord(IntEnum):
-    """64-bit words that say where the edges of a tile lie in another tile's
+    """64-bit words: the places of a tile's edges among the special rows and columns of another tile
     (cl/wavefront/tile_edges.cl)."""
 
-    #: Places of H and F^ along its top.
+    #: Places of the top edge's H and F^.
     TOP_H = 0
     TOP_X = 1
-    #: Places of H and E^ along its left side.
+    #: Places of the left edge's H and E^.
     LEFT_H = 2
     LEFT_X = 3
-    #: Place of its corner's H.
+    #: Place of the corner's H.
     CORNER = 4
 
 
 class TracedWord(IntEnum):
-    """64-bit words that describe a tile whose moves are kept (cl/traceback/traceback.cl)."""
+    """64-bit words that describe a tile whose moves are stored (cl/traceback/traceback.cl)."""
 
-    #: Its upper left corner: its cells begin a row below and a column after it.
+    #: The upper left corner.  The first cell is one row below and one column to the right.
     ROW = 0
     COLUMN = 1
-    #: Its rows; its columns.
+    #: Rows and columns of the tile.
     ROWS = 2
     COLUMNS = 3
-    #: Where its moves begin, in 32-bit words.
+    #: Where the moves begin, in 32-bit words.
     MOVES = 4
 
 
 class FoundWord(IntEnum):
-    """32-bit words of what a traceback through tiles found (cl/traceback/traceback.cl).  For
-    each tile the row,
-    column and state follow with which the path came there and the moves that it had made, then all
-    moves, a byte each."""
+    """32-bit words: the result of a traceback through tiles (cl/traceback/traceback.cl).
 
-    #: The place that it came to, numbered as corners are, and the state there.
+    Behind them follow, for each tile, the row, column and state with which the path entered it and
+    the moves made before.  Then follow all moves, a byte each.
+    """
+
+    #: The last cell, in the coordinates of the corners, and the state there.
     ROW = 0
     COLUMN = 1
     STATE = 2
-    #: Did the path end there?
+    #: 1: the path ended there.
     ENDED = 3
-    #: How many moves it made.
+    #: The number of moves.
     MADE = 4
-    #: The tile where it ended; the number of tiles where no later one has the cell that it came to.
+    #: The tile where the path ended; the number of tiles if no later one has the last cell.
     TILE = 5
 
 
 class RecordWord(IntEnum):
-    """32-bit words of what a work-group (or warp) says of its work (cl/wavefront/best.clh)."""
+    """32-bit words: what a work-group (or a warp of it) did (cl/wavefront/best.clh)."""
 
-    #: Its best cell.
+    #: The best cell.
     SCORE = 0
     ROW = 1
     COLUMN = 2
-    #: The highest score that it saw.
+    #: The highest score.
     TOP = 3
-    #: Columns of strips that it swept in 8, 16 and 32 bits, and that it pruned: 64-bit numbers.
+    #: Columns of strips, as 64-bit numbers: swept in 8, 16 and 32 bits, and pruned.
     COLUMNS8 = 4
     COLUMNS16 = 6
     COLUMNS32 = 8
     PRUNED = 10
 
 
-#: Of a tile's bus: the line that holds its top edge.  Special rows follow, two lines come before.
+#: The line of a tile's bus that holds its top edge, after the two lines of ordinary strips.
+#: Special rows follow.
 TOP_LINE = 2
 #: 32-bit words of a record.
 RECORD_WORDS = 12
 
 
 def macros(prefix: str, words: type[IntEnum], size: int | None = None) -> tuple[str, ...]:
-    """What names ``words`` in a kernel, for the files that it is joined from."""
+    """The macros that name ``words`` in a kernel, as items of `KernelSpec.files`."""
     named = [f"{prefix}_{word.name}={word.value}" for word in words]
     return (*named, f"{prefix}_WORDS={len(words) if size is None else size}")
 

@@ -1,4 +1,4 @@
-"""Paths walked back over moves that are kept in device memory (cl/traceback/traceback.cl)."""
+"""Tracebacks over moves that are stored in device memory (cl/traceback/traceback.cl)."""
 
 from __future__ import annotations
 
@@ -22,42 +22,43 @@ TRACE = KernelSpec(
     ("base.clh", *TRACE_MACROS, "traceback/traceback.cl"),
     tuple("moves tiles count:int row:int column:int state:int linear:int found".split()),
 )
-#: What a walk finds before its moves, and before where it came into tiles.
+#: Bytes of a result before the entries into tiles and the moves.
 PLACE_BYTES = 4 * len(FoundWord)
 
 
 class RunningTraceback(NamedTuple):
-    """A walk that was enqueued: its event, and what waits for it and returns what it found."""
+    """An enqueued traceback: its event, and a function that waits for it and returns its result
+    (:meth:`TiledMoves.begin`)."""
 
     event: Any
     found: Callable[[], tuple[Traced, int, NDArray[np.int32]]]
 
 
 def traceback_defines(runtime: Runtime, T: int, alpha: int) -> dict[str, int]:
-    """What the kernel is built with for moves that were kept by ``T`` lanes of ``alpha`` rows."""
-    strip_groups = min(runtime.traits.traceback_group_size, int(runtime.device.max_work_group_size))
-    return {"T": T, "R": alpha, "TRACEBACK_GROUP_SIZE": strip_groups}
+    """The kernel's macros for moves that ``T`` lanes of ``alpha`` rows stored."""
+    group = min(runtime.traits.traceback_group_size, int(runtime.device.max_work_group_size))
+    return {"T": T, "R": alpha, "TRACEBACK_GROUP_SIZE": group}
 
 
 @dataclass(frozen=True)
 class TiledMoves:
-    """Moves of many tiles that are kept in device memory.
-
-    ``defines``: see :func:`traceback_defines`.  ``dirs``: the buffer that holds the moves.
-    ``tiles``: a row of `TracedWord` for each, one at least, in the order that a path comes to them,
-    corners at 0 or more.  ``linear``: gaps have no opening cost.
-    """
+    """Moves of one or more tiles in device memory."""
 
     runtime: Runtime
+    #: See :func:`traceback_defines`.
     defines: dict[str, int]
-    dirs: Any
+    #: The buffer that holds the moves.
+    moves: Any
+    #: A row of `TracedWord` for each tile, in the order in which a path meets them; corners are not
+    #: negative.
     tiles: NDArray[np.int64]
+    #: Do gaps have no opening cost?
     linear: bool
 
     def trace(
         self, start: tuple[int, int, int], most_moves: int | None = None
     ) -> tuple[Traced, int, NDArray[np.int32]]:
-        """Walk back through the tiles in one launch: see :meth:`begin`; this waits for it."""
+        """Trace a path through the tiles in one launch, and wait for it: see :meth:`begin`."""
         with Buffers(self.runtime, small=True) as buffers:
             return self.begin(start, buffers, buffers, most_moves).found()
 
@@ -68,19 +69,19 @@ class TiledMoves:
         aside: Buffers,
         most_moves: int | None = None,
     ) -> RunningTraceback:
-        """Enqueue a walk back through the tiles in one launch, in ``buffers`` that live until it is
-        done; ``aside``: what reads them then, of the same queue or another.
+        """Enqueue a traceback through the tiles in one launch.
 
-        ``start``: row, column and state of the cell that the walk starts from, counted as the
-        corners are (state: see :class:`pysw_cl.tiles.contract.StoredMoves`).  It starts in the
-        first tile that has the cell, and where it leaves a tile it goes on in the next one in the
-        list that has the cell it comes to.  ``most_moves``: no path in these tiles has more; None:
-        rows and columns that lie before the start.
+        ``start``: row, column and state of the first cell, in the coordinates of the corners
+        (state: see :class:`pysw_cl.tiles.contract.StoredMoves`).  The traceback starts in the first
+        tile that has the cell.  Where it leaves a tile, it continues in the next tile of the list
+        that has the cell.  ``buffers`` hold its memory until it is done; ``aside`` reads the
+        result, on the same queue or another.  ``most_moves``: an upper bound for the moves of the
+        path; None: the rows and columns before the start.
 
-        Found are the walk, its place counted as the corners are, and the tile where the path ended,
-        or the number of tiles where no later one has the cell that it came to; and for each tile
-        the row, column and state with which the path came there and how many moves it had made,
-        which is -1 where it did not.
+        The result has three parts.  The path, with the place that it came to in the coordinates of
+        the corners.  The index of the tile where it ended, or the number of tiles if no later one
+        has the cell that it came to.  And for each tile the row, column and state with which the
+        path entered it and the moves made before, or -1 if it did not enter.
         """
         runtime, (row, column, state) = self.runtime, start
         tiles = np.ascontiguousarray(self.tiles, np.int64).reshape(-1, len(TracedWord))
@@ -89,7 +90,7 @@ class TiledMoves:
         found, table = buffers.empty(size), buffers.of(tiles)
         kernel = BoundKernel(runtime, TRACE, self.defines)
         kernel.bind(
-            moves=self.dirs, tiles=table, count=len(tiles), row=row, column=column, state=state
+            moves=self.moves, tiles=table, count=len(tiles), row=row, column=column, state=state
         )
         kernel.bind(linear=int(self.linear), found=found)
         buffers.write(found, np.full(4 * len(tiles), -1, np.int32), PLACE_BYTES)
@@ -108,10 +109,10 @@ class TiledMoves:
 
 
 class DeviceMoves:
-    """A tile's moves in device memory (4 bits a cell), walked there."""
+    """The stored moves of one tile in device memory (4 bits a cell), which are traced there."""
 
-    def __init__(self, run: TileRun, room: RetainedBuffers):
-        self._runtime, self._dirs, self._room = run.runtime, run.dirs, room
+    def __init__(self, run: TileRun, retained: RetainedBuffers):
+        self._runtime, self._dirs, self._retained = run.runtime, run.moves, retained
         self._defines = traceback_defines(run.runtime, run.grid.T, run.grid.alpha)
         self._m, self._n = run.grid.m, run.grid.n
         self._linear = run.job.scoring.gap_open == 0
@@ -119,13 +120,13 @@ class DeviceMoves:
     def trace(self, row: int, column: int, state: int) -> Traced:
         """See :class:`pysw_cl.tiles.contract.StoredMoves`."""
         if not (0 < row <= self._m and 0 < column <= self._n):
-            raise InternalError(f"walk from ({row}, {column}) outside {self._m} x {self._n}")
+            raise InternalError(f"traceback from ({row}, {column}) outside {self._m} x {self._n}")
         tiles = np.array([[0, 0, self._m, self._n, 0]], np.int64)
         moves = TiledMoves(self._runtime, self._defines, self._dirs, tiles, self._linear)
         return moves.trace((row, column, state))[0]
 
     def release(self) -> None:
         """Give the device memory back."""
-        dirs, self._dirs = self._dirs, None
-        if dirs is not None:
-            self._room.give(dirs)
+        moves, self._dirs = self._dirs, None
+        if moves is not None:
+            self._retained.give(moves)

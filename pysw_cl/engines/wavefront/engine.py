@@ -49,7 +49,8 @@ class WavefrontEngine(Engine):
         self.plan = plan
         self.row_quantum = plan.T * plan.alpha
         self.peak_bytes, self.captures_inside = 0, plan.form == "ticketed"
-        self._room, self._watch = RetainedBuffers(), Stopwatch(runtime.times)
+        self._room = RetainedBuffers()  # memory that is kept from tile to tile
+        self._watch = Stopwatch(runtime.times)
         self.compressed_edges: WeakSet[CompressedEdge] = WeakSet()
 
     def tile(self, job: TileJob) -> TileResult:
@@ -64,29 +65,32 @@ class WavefrontEngine(Engine):
             return self._collect(job)
         return self._run(job)[0]
 
-    # Each is made when it is asked for: an engine that held them would outlive its last user.
+    # Capabilities are made on request: if the engine held them, the reference cycle would keep its
+    # memory after the last use.
 
     @property
     def pipeline(self) -> Pipeline | None:
-        """Tiles that follow each other, where the device computes ahead."""
-        return WavefrontPipeline(self) if self._ahead else None
+        """Tiles below each other; None unless the device computes speculatively."""
+        return WavefrontPipeline(self) if self._speculative else None
 
     @property
     def tile_batches(self) -> TileBatches | None:
-        """Many tiles in one launch, where the device computes ahead."""
-        return WavefrontTileBatches(self) if self._ahead else None
+        """Many tiles in one launch; None unless the device computes speculatively."""
+        return WavefrontTileBatches(self) if self._speculative else None
 
     @property
     def edge_compression(self) -> EdgeCompression | None:
-        """Edges in fewer bytes, where they stay on the device."""
-        return WavefrontEdgeCompression(self) if self._ahead else None
+        """Compressed edges on the device; None unless the device computes speculatively."""
+        return WavefrontEdgeCompression(self) if self._speculative else None
 
     @property
-    def _ahead(self) -> bool:
+    def _speculative(self) -> bool:
         return self.captures_inside and self.runtime.traits.speculative
 
     def _run(self, job: TileJob, capacity: int = 0) -> tuple[TileResult, int]:
-        with Buffers(self.runtime, small=True, room=self._room) as buffers:
+        """Compute one tile and collect at most ``capacity`` cells; returns the result and how many
+        cells there were to collect."""
+        with Buffers(self.runtime, small=True, retained=self._room) as buffers:
             run = TileRun(self.runtime, self.plan, job, buffers, capacity)
             run.run()
             result, found = run.result()
@@ -98,19 +102,22 @@ class WavefrontEngine(Engine):
         return result, found
 
     def note_memory(self, size: int) -> None:
-        """Count memory that a job takes, beside the edges that stayed on the device before it."""
+        """Update the peak for a job that takes ``size`` bytes beside the edges on the device."""
         self.peak_bytes = max(self.peak_bytes, size + self.edge_bytes)
 
     @property
     def edge_bytes(self) -> int:
-        """Memory of the edges on the device that somebody still has."""
+        """Bytes of the edges on the device that are still referenced."""
         return self._room.edge_bytes + sum(edge.bytes for edge in self.compressed_edges)
 
     def _collect(self, job: TileJob) -> TileResult:
-        """The ``count`` best cells.  All cells of at least a threshold are collected; where they
-        are too many, the threshold rises to the count-th best of those that were kept, which is
-        sound because so many reach it.  Where it cannot rise, because that many are equal, the
-        tile is halved: the first half's cells come first among equals."""
+        """Compute a tile and its ``count`` best cells.
+
+        A launch collects all cells of at least a threshold.  If they exceed the capacity, the
+        threshold rises to the count-th best collected cell: ``count`` cells reach it.  If it cannot
+        rise, because too many cells have equal scores, the tile is halved; of equal cells those of
+        the first half come first.
+        """
         least = job.threshold
         capacity = max(4 * job.count, self.plan.tuning.engine.least_hits)
         while True:
@@ -130,8 +137,8 @@ class WavefrontEngine(Engine):
         return self._watch.seconds
 
     def strip_rows(self, rows: int, columns: int) -> int:
-        """Rows of a strip of a tile of this size: inner rows at multiples cost nothing, and lanes
-        that take over where narrow ones cannot do the tile have strips that end there, too."""
+        """Rows of a strip of a tile of this size.  Special rows at multiples of it cost nothing,
+        whether narrow or 32-bit lanes compute the tile."""
         plan = self.plan.for_size(rows, columns)
         if plan is None or plan.alpha_fixed or not self.captures_inside:
             return self.row_quantum
@@ -140,8 +147,7 @@ class WavefrontEngine(Engine):
         return next((strip for strip in every if wide.for_size(rows, columns, (strip,))), plan.T)
 
     def in_memory(self, m: int, n: int, rows: int, columns: int) -> bool:
-        """Does the device hold so many inner rows and columns of a tile of this size, with half of
-        its memory to spare?"""
+        """Do so many special rows and columns of an m x n tile fit half of the device's memory?"""
         across = 8 * (n + 2 * self.plan.T) * (2 + rows)
         down = 8 * (m + self.row_quantum) * columns
         piece, limit = (
@@ -151,14 +157,14 @@ class WavefrontEngine(Engine):
         return max(across, down) <= piece and across + down <= limit // 2
 
     def moves_bytes(self, rows: int, columns: int) -> int:
-        """Memory of the moves of a tile: see :func:`pysw_cl.engines.wavefront.tile.moves_bytes`."""
+        """Bytes of a tile's moves: see :func:`pysw_cl.engines.wavefront.tile.moves_bytes`."""
         plan = self.plan.for_moves(rows, columns)
         grid = fit(rows, columns, 1, plan.T, plan.alpha, "ticketed")
         return int(moves_bytes(grid.m, grid.n, grid.T, grid.alpha))
 
     def another(self, cells: int) -> Engine | None:
-        """The reference engine where ``cells`` are few; else the two-phase form with 32-bit lanes
-        on the same device, or the ticketed one if that was it."""
+        """The reference engine for few ``cells``; else 32-bit lanes in the two-phase form on the
+        same device, or in the ticketed form if this engine is the former."""
         tuning = self.plan.tuning.engine
         if cells <= tuning.recomputed_cells:
             return ReferenceEngine()
@@ -182,7 +188,7 @@ class WavefrontPipeline:
     engine: WavefrontEngine
 
     def rows(self, rows: int, columns: int) -> tuple[int, int] | None:
-        """What all groups do at once is shared by the tiles that are on the device at once."""
+        """The rows that the device computes at once are divided among the pipeline's tiles."""
         engine, tuning = self.engine, self.engine.plan.tuning.pipeline
         if rows * columns < tuning.least_cells:
             return None
@@ -190,7 +196,7 @@ class WavefrontPipeline:
         if plan is None or plan.lane_set.narrow is None:
             return None
         quantum = plan.T * plan.alpha * warps_of(engine.runtime, plan, plan.B)
-        wide = engine.plan.without_narrow()  # whose strips are to end there, too
+        wide = engine.plan.without_narrow()  # its strips have to end there, too
         quantum = lcm(quantum, wide.T * wide.alpha)
         return max(1, plan.device_rows // tuning.depth // quantum) * quantum, quantum
 
@@ -229,7 +235,7 @@ class WavefrontEdgeCompression:
 
     def compressed(self, cells: DeviceEdge) -> CompressedEdge | None:
         """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
-        with suppress(DeviceError):  # no memory: it stays as it is
+        with suppress(DeviceError):  # no memory: the edge stays uncompressed
             edge = CompressedEdge(self.engine.runtime, len(cells), cells.lost)
             self.engine.compressed_edges.add(edge)
             self.engine.note_memory(0)

@@ -1,4 +1,4 @@
-"""Which kernel a tile takes, and how that is told the scoring."""
+"""The choice of a tile's kernel, and the scoring in the form that the kernel takes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .arguments import (
 )
 from .descriptors import RECORD_MACROS, TILE_MACROS
 
-#: Columns from which on a profile pays.
+#: Narrow lanes use a query profile from so many columns on.
 LEAST_PROFILED = 64
 
 _NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
@@ -47,9 +47,11 @@ def kernel_spec(
     forbidden: bool = False,
     many: bool = False,
 ) -> KernelSpec:
-    """The wavefront kernel of a form ("ticketed", "two-phase"), lane set and score file, with the
-    narrow lanes of all the set's widths or some; ``forbidden``, ``many``: as -D FORBIDDEN_PAIRS=1
-    and -D MULTI_TILE=1 build it."""
+    """The wavefront kernel of a form ("ticketed", "two-phase"), a lane set and a score file.
+
+    ``widths``: of the narrow lanes; None: all that the set has.  ``forbidden``: built with
+    -D FORBIDDEN_PAIRS=1.  ``many``: built with -D MULTI_TILE=1.
+    """
     lane_set = LANE_SETS[lanes]
     widths = lane_set.widths if widths is None else widths
     at_width = (f"score/{score}.clh", "recurrence.clh")
@@ -76,29 +78,33 @@ def kernel_spec(
 
 @dataclass(frozen=True)
 class Program:
-    """All that decides which program computes a tile, or many."""
+    """What decides which program computes one tile, or many."""
 
     #: Lanes, alpha, chunk.
     plan: Plan
-    #: The form, and lanes of a strip, which are those of the tile's grid.
+    #: The form of the tile's grid: "ticketed" or "two-phase".
     form: str
+    #: Lanes of a strip of the tile's grid.
     T: int
-    #: The score file, and widths of narrow lanes.
+    #: The score file.
     score: str
+    #: The widths of narrow lanes.
     widths: tuple[int, ...]
-    #: Is no H below 0?
+    #: Is the comparison local, with no H below 0?
     local: bool
-    #: 0: no best cell, 1: the best, 2: all that score enough are collected.
+    #: 0: no best cell; 1: the best cell; 2: collect all cells that reach the threshold.
     best: int
-    #: Are moves kept; are pairs blocked; may blocks be pruned?
+    #: Are moves stored?
     moves: bool
+    #: Are there forbidden pairs?
     forbidden: bool
+    #: May blocks be pruned?
     prunes: bool
-    #: Do narrow numbers rise by the extension a row and a column?
+    #: Do narrow lanes have skewed scores?
     skewed: bool
     #: Warps of a work-group.
     warps: int
-    #: Are there many tiles in a launch?
+    #: Does a launch compute many tiles?
     many: bool = False
 
     @property
@@ -107,7 +113,7 @@ class Program:
         return self.warps * self.plan.lane_set.group(self.T)
 
     def defines(self, traits: DeviceTraits) -> dict[str, int]:
-        """What it is built with (cl/base.clh has the reasons)."""
+        """Its macros (explained in cl/base.clh)."""
         lanes = self.plan.lane_set
         defines = {
             "T": self.T,
@@ -123,34 +129,38 @@ class Program:
             "PRUNE": int(self.prunes),
             "SKEWED_SCORES": int(self.skewed),
         }
-        # 32-bit lanes alone may be asked for any chunk, more than fits local memory, of which they
-        # need none: their default stands.  Many tiles have short blocks.
+        # Without narrow lanes the chunk may be larger than local memory, which 32-bit lanes do not
+        # use, so CHUNK keeps its default.  Launches of many tiles have short blocks.
         if lanes.chunk_defined and (lanes.narrow is not None or self.many):
             defines["CHUNK"] = self.plan.chunk
         return defines
 
     def kernel(self, runtime: Runtime) -> BoundKernel:
-        """Its kernel."""
+        """Its kernel on a device, built if necessary."""
         parts = self.form, self.plan.lanes, self.score, self.widths, self.forbidden, self.many
         return BoundKernel(runtime, kernel_spec(*parts), self.defines(runtime.traits))
 
 
 def state_bytes(plan: Plan, T: int, alpha: int, strip_groups: int) -> int:
-    """Memory for the lanes of strips that ``strip_groups`` groups have between two blocks, and,
-    where narrow lanes walk them, for those of a block that is walked again for inner columns."""
-    owed = 2 * alpha + 4 - -8 // T if plan.lane_set.narrow else 0
-    return 4 * strip_groups * (4 * alpha + 6 + owed) * T
+    """Bytes of the lanes of ``strip_groups`` groups between two blocks.  With narrow lanes this
+    includes the lanes for a deferred column pass."""
+    deferred = 2 * alpha + 4 - -8 // T if plan.lane_set.narrow else 0
+    return 4 * strip_groups * (4 * alpha + 6 + deferred) * T
 
 
 def stage_bytes(chunk: int, strip_groups: int) -> int:
-    """Memory for the columns of a block that ``strip_groups`` groups have at hand."""
+    """Bytes of the portions of the bus of ``strip_groups`` groups."""
     return 8 * strip_groups * chunk
 
 
 def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
-    """The plan for one tile, and the score file; None where the job's inner rows are not at strips'
-    ends.  Narrow lanes keep no moves and block no pairs, every block of a tile must be proven to
-    fit 16 bits, and its scores must be of a kind that they can make."""
+    """The plan for one tile and its score file.  The plan is None if a special row is not at the
+    end of a strip.
+
+    A tile gets narrow lanes if it stores no moves, has no forbidden pairs, every block is proven to
+    fit 16 bits, and narrow lanes can compute its substitution scores.  ``permute``: does the device
+    have a byte permutation?
+    """
     scoring = job.scoring
     score = wide_score(scoring)
     if plan.lane_set.instead is None:
@@ -162,8 +172,8 @@ def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
 
 
 def may_skew(plan: Plan, scoring: Scoring) -> bool:
-    """May narrow lanes skew their numbers: do numbers that rise by the extension a row and a column
-    fit 15 bits, and scores bytes?"""
+    """May narrow lanes have skewed scores: do skewed H fit 15 bits, and skewed substitution scores
+    8 bits?"""
     if not plan.lane_set.skews:
         return False
     bounds = Bounds.of(scoring)
@@ -172,18 +182,18 @@ def may_skew(plan: Plan, scoring: Scoring) -> bool:
 
 
 def _simple(scoring: Scoring) -> bool:
-    """Match and mismatch by compare and select: padding, which never matches, must not gain."""
+    """Can compare and select score this?  Padding mismatches, which must not be positive."""
     return scoring.match_mismatch is not None and scoring.match_mismatch[1] <= 0
 
 
 def wide_score(scoring: Scoring) -> str:
-    """The score file that 32-bit lanes take."""
+    """The score file of 32-bit lanes."""
     return "match" if _simple(scoring) else "matrix"
 
 
 def _table(scoring: Scoring) -> NDArray[np.int32]:
-    """The substitution matrix with a row and a column for padding, which never gains; no score is
-    below the one that is never used anyway."""
+    """The substitution matrix with a row and a column for padding, whose scores are not positive.
+    Scores are raised to the lowest score that an optimal path can use."""
     q, t = scoring.matrix.shape
     table = np.full((q + 1, t + 1), min(0, scoring.lowest), np.int32)
     table[:q, :t] = scoring.matrix
@@ -191,10 +201,13 @@ def _table(scoring: Scoring) -> NDArray[np.int32]:
 
 
 def narrow_score(plan: Plan, scoring: Scoring, target: Codes, permute: bool) -> str | None:
-    """The score file that narrow lanes take, if they can: compare and select; a matrix as a profile
-    of bytes, made for each strip; four target letters as the bytes of a word, where the device can
-    ``permute`` bytes with their sign.  Which of these a lane set has, and its limits:
-    :class:`pysw_cl.planning.lane_sets.NarrowScores`."""
+    """The score file of narrow lanes, or None if they cannot compute these scores.
+
+    "match" compares and selects.  "matrix" makes a query profile of bytes for each strip.
+    "permute4" has the scores of four target letters in the bytes of a word; it needs a device that
+    can ``permute`` bytes with their sign.  :class:`pysw_cl.planning.lane_sets.NarrowScores` has the
+    limits of each lane set.
+    """
     if not Bounds.of(scoring).fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T):
         return None
     kinds = plan.lane_set.scores
@@ -210,8 +223,8 @@ def narrow_score(plan: Plan, scoring: Scoring, target: Codes, permute: bool) -> 
 
 
 def pads(scoring: Scoring, score: str) -> tuple[int, int]:
-    """The codes that only padding has, of the query and of the target.  Padding of the query never
-    gains; with four target letters that of the target may, where no cell is."""
+    """The codes of query padding and of target padding.  Query padding never scores above 0.  With
+    "permute4" target padding may, but no cell depends on it."""
     if score == "match":
         return 254, 253
     query, target = scoring.matrix.shape
@@ -219,8 +232,10 @@ def pads(scoring: Scoring, score: str) -> tuple[int, int]:
 
 
 def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> Scores:
-    """A scoring as a launch with this score file takes it."""
-    lift = 2 * scoring.gap_extend if skewed else 0  # a diagonal step rises twice
+    """A scoring in the form that this score file takes."""
+    lift = (
+        2 * scoring.gap_extend if skewed else 0
+    )  # a diagonal step adds the skew of a row and of a column
     arguments: MatchArguments | MatrixArguments | FourArguments
     if score == "match":
         assert scoring.match_mismatch is not None
@@ -238,8 +253,8 @@ def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> S
 
 
 def backwards(target: Codes, T: int, pad: int) -> Codes:
-    """The target as narrow lanes of CPU vectors read it: backwards, T columns of padding at both
-    ends."""
+    """The target reversed, with T columns of padding at both ends, as narrow lanes of CPU vectors
+    read it."""
     padded = np.full(len(target) + 2 * T, pad, np.uint8)
     padded[T : T + len(target)] = target[::-1]
     return padded

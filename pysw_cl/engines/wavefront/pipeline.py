@@ -1,10 +1,10 @@
 """Tiles below each other, each begun while those above it are still computed.
 
-A launch keeps a whole device busy only once its first strips are far ahead of its last ones, and no
-longer when its first ones are done.  Here the next launch is enqueued on another queue as soon as
-all strips of the last one are taken, so that its groups run where others have ended: its first
-strip follows the last one above as any strip follows another (docs/algorithm.md, Chains).  It waits
-for groups that run only, so it cannot keep them from running.
+A launch does not fill the device while its wavefront grows and shrinks.  So the next tile's launch
+is enqueued on another queue as soon as all tickets of the last one are taken, and its groups run
+where others have ended.  Its first strip waits for the last strip above as any strip waits for the
+one above it (docs/algorithm.md, The two-level wavefront).  It waits only for groups that are
+running already, so it cannot block them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -24,12 +23,12 @@ from ...planning.lane_sets import LANE_SETS
 from ...planning.plan import Plan
 from ...tiles.tile import TileJob, TileResult
 from .kernel import planned
-from .tile import Link, TileRun
+from .tile import Link, PipelineMemory, TileRun
 
 
 @dataclass
 class PipelinedTile:
-    """A tile on the device."""
+    """A tile that was begun."""
 
     job: TileJob
     run: TileRun
@@ -38,10 +37,10 @@ class PipelinedTile:
 
 
 class RunningPipeline:
-    """A chain of tiles that begins with ``job``: see
-    :class:`pysw_cl.tiles.contract.TilePipeline`, whose calls these are.
+    """A pipeline of tiles whose first one is ``job``.  It implements
+    :class:`pysw_cl.tiles.contract.TilePipeline`.
 
-    All have its target, scoring and columns, and their last rows are where strips end.
+    All tiles have the same target, scoring and columns, and end where a strip ends.
     """
 
     @classmethod
@@ -53,9 +52,9 @@ class RunningPipeline:
         rows_below: int,
         note_memory: Callable[[int], None],
     ) -> RunningPipeline | None:
-        """For a tile above so many rows; None where they are better computed one by one.
-        ``note_memory`` is told how much memory the chain took."""
-        if not rows_below or not runtime.traits.speculative or not _alone(job):
+        """A pipeline for a tile with ``rows_below`` rows below it; None if tiles are better
+        computed one by one.  ``note_memory`` gets the bytes that the pipeline holds."""
+        if not rows_below or not runtime.traits.speculative or not _supported(job):
             return None
         m = job.size[0]
         narrow = LANE_SETS[plan.lanes].narrow
@@ -75,28 +74,25 @@ class RunningPipeline:
         note_memory: Callable[[int], None],
     ) -> None:
         self.runtime, self.plan, self._note_memory = runtime, plan, note_memory
-        self._places = places_of(plan)
-        self._most = plan.tuning.pipeline.most_tiles
+        self._slots = slots_of(plan)
+        self._most_tiles = plan.tuning.pipeline.most_tiles
+        #: The queue and the buffers of each slot.
         self._sides: list[tuple[Runtime, Pool]] = []
         self._own = Buffers(runtime)
-        self._letters: list[Any] = []
+        #: Tiles that were begun and not taken out.
         self._begun: list[PipelinedTile] = []
+        #: The tile that was taken out last: its result uses its memory.
         self._done: PipelinedTile | None = None
         self._count, self._strips = 0, 0  # tiles begun so far, and their strips
         self._last: TileRun | None = None
         try:
-            self._bus = self._own.empty(_bus_bytes(plan, job, self._places))
-            self._known = self._own.empty(4)
-            self._apart = part_align(runtime)
-            self._tickets = self._own.empty(self._most * self._apart)
-            none = np.broadcast_to(np.int32(0), self._most * self._apart // 4)
-            self._own.write(self._tickets, none)
+            self._shared = _shared_memory(runtime, plan, job, self._most_tiles, self._own)
             self._begin(job)
-            self._own.write(self._known, np.array([self._begun[0].run.threshold], np.int32))
+            self._own.write(self._shared.best, np.array([self._begun[0].run.threshold], np.int32))
             runtime.queue.finish()
             self._start(self._begun[0])
         except BaseException:
-            with suppress(DeviceError):  # which it was, most likely
+            with suppress(DeviceError):  # the device has failed already, most likely
                 self.close()
             raise
 
@@ -104,13 +100,13 @@ class RunningPipeline:
         return len(self._begun)
 
     def accepts(self) -> bool:
-        """Is there room for one more tile, and will its groups not keep those above it waiting?"""
-        self._look()
-        if self._count == self._most:
+        """Is there memory for one more tile, and can its groups no longer block those above?"""
+        self._update()
+        if self._count == self._most_tiles:
             return False
         if not self._begun:
             return True
-        return self._has_room(self._begun[-1]) and self._taken(self._begun[-1])
+        return self._fits(self._begun[-1]) and self._taken(self._begun[-1])
 
     def put(self, job: TileJob, last: bool) -> bool:
         """Begin the next tile."""
@@ -122,11 +118,11 @@ class RunningPipeline:
 
     def done(self) -> bool:
         """Is the first tile done?"""
-        self._look()
+        self._update()
         return bool(self._begun) and self._begun[0].done
 
     def take(self) -> TileResult:
-        """The first tile's result, which is lent where it stays on the device."""
+        """The first tile's result.  Its edges on the device are valid until the next call."""
         self._release()
         result, _ = self._begun[0].run.result()
         self._done = self._begun.pop(0)
@@ -141,7 +137,7 @@ class RunningPipeline:
             for side, _ in self._sides:
                 try:
                     side.queue.finish()
-                except cl.Error as error:  # the others are waited for all the same
+                except cl.Error as error:  # wait for the others nevertheless
                     failed = error
         finally:
             self._release()
@@ -155,51 +151,51 @@ class RunningPipeline:
             raise DeviceError(f"{self.runtime.info.name} failed: {failed}") from None
 
     def _release(self) -> None:
-        """What the last result lent is needed no longer."""
+        """Free the memory of the tile that was taken out last."""
         if self._done is not None:
             self._done.buffers.free()
             self._done = None
 
-    def _look(self) -> None:
-        """Notice which tiles are done."""
+    def _update(self) -> None:
+        """Mark the tiles that are done."""
         for one in self._begun:
             one.done = one.done or not running(self.runtime, one.run.event)
             if not one.done:
                 break  # nor are those below it
 
-    def _has_room(self, last: PipelinedTile) -> bool:
-        """Is there room for one more like the ``last``?"""
+    def _fits(self, last: PipelinedTile) -> bool:
+        """Do a slot and the memory suffice for one more tile like the ``last`` one?"""
         if len(self._begun) == 1:
             return True
         asked = sum(one.buffers.bytes for one in (*self._begun, last))
-        return len(self._begun) < self._places - 1 and _spare(self.runtime, self._own.bytes, asked)
+        return len(self._begun) < self._slots - 1 and _spare(self.runtime, self._own.bytes, asked)
 
     def _taken(self, one: PipelinedTile) -> bool:
-        """Are all strips of a tile in the hands of groups that run, or done?"""
+        """Are all tickets of a tile taken?"""
         if not running(self.runtime, one.run.event):
             return True
-        side = self.runtime.beside(self._count % self._places)  # whose queue has nothing to do
+        side = self.runtime.beside(self._count % self._slots)  # its queue is idle
         with Buffers(side) as buffers:
             return bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)
 
     def _begin(self, job: TileJob) -> None:
-        index, plan = self._count % self._places, self.plan
+        """Prepare the next tile: its buffers and its kernel."""
+        index, shared = self._count % self._slots, self._shared
         if index == len(self._sides):
             side = self.runtime.beside(index)
             self._sides.append((side, Pool(side, int(side.device.max_mem_alloc_size))))
         side, pool = self._sides[index]
-        lines = [2 + (self._count + k) % (self._places + 1) for k in (0, 1)]
-        letters = self._letters, self._own
-        ticket = self._tickets.get_sub_region(self._count * self._apart, 4)
-        shared = plan, self._bus, self._known, ticket
-        link = Link(*shared, self._last, *letters, self._strips, *lines)
+        lines = [2 + (self._count + k) % (self._slots + 1) for k in (0, 1)]
+        ticket = shared.tickets.get_sub_region(self._count * shared.ticket_bytes, 4)
+        link = Link(self.plan, shared, ticket, self._last, self._strips, *lines)
         buffers = Buffers(side, pool=pool)
-        run = TileRun(side, plan, job, buffers, link=link)
+        run = TileRun(side, self.plan, job, buffers, link=link)
         self._begun.append(PipelinedTile(job, run, buffers))
         self._last, self._count = run, self._count + 1
         self._strips += run.grid.strips
 
     def _start(self, one: PipelinedTile) -> None:
+        """Enqueue a prepared tile."""
         import pyopencl as cl
 
         taken = self._own.bytes + sum(pool.bytes for _, pool in self._sides)
@@ -212,31 +208,43 @@ class RunningPipeline:
             raise DeviceError(f"{self.runtime.info.name} failed: {error}") from None
 
 
-def places_of(plan: Plan) -> int:
-    """Tiles of a chain that are computed at once, begun or kept meanwhile."""
+def slots_of(plan: Plan) -> int:
+    """Tiles of a pipeline that have memory at once: running, begun, or just taken out."""
     return plan.tuning.pipeline.depth + plan.tuning.pipeline.more
 
 
-def _bus_bytes(plan: Plan, job: TileJob, places: int) -> int:
-    """Memory of the lines that the tiles of a chain share."""
-    return 8 * (job.size[1] + 2 * plan.T) * (2 + places + 1)
+def _bus_bytes(plan: Plan, job: TileJob) -> int:
+    """Bytes of the bus that the tiles of a pipeline share: two lines for strips, and a ring of
+    lines between tiles."""
+    return 8 * (job.size[1] + 2 * plan.T) * (2 + slots_of(plan) + 1)
+
+
+def _shared_memory(
+    runtime: Runtime, plan: Plan, job: TileJob, most_tiles: int, buffers: Buffers
+) -> PipelineMemory:
+    """Allocate what at most ``most_tiles`` tiles share; no ticket is taken yet."""
+    bus, best = buffers.empty(_bus_bytes(plan, job)), buffers.empty(4)
+    ticket_bytes = part_align(runtime)
+    tickets = buffers.empty(most_tiles * ticket_bytes)
+    buffers.write(tickets, np.broadcast_to(np.int32(0), most_tiles * ticket_bytes // 4))
+    return PipelineMemory(buffers, bus, best, tickets, ticket_bytes, [])
 
 
 def fits_memory(runtime: Runtime, plan: Plan, job: TileJob) -> bool:
-    """Does the device hold a chain that has two tiles like ``job`` at least?"""
-    bus = _bus_bytes(plan, job, places_of(plan))
+    """Does the device's memory hold a pipeline of two tiles like ``job``?"""
+    bus = _bus_bytes(plan, job)
     rows = (1 + 8 + 8 * job.right + 8 * len(job.columns)) * job.size[0]
     whole = bus <= int(runtime.device.max_mem_alloc_size)
     return whole and _spare(runtime, bus, 2 * rows)
 
 
 def _spare(runtime: Runtime, own: int, asked: int) -> bool:
-    """Is half of the memory left beside what a chain itself takes and what its tiles ask for, which
-    pools may keep in four times as much?"""
+    """Does half of the device's memory suffice for ``own`` bytes of the pipeline and ``asked``
+    bytes of its tiles?  Pools may hold four times the bytes that are asked for."""
     return own + 4 * asked <= int(runtime.device.global_mem_size) // 2
 
 
-def _alone(job: TileJob) -> bool:
-    """Is there nothing about a tile that chains do not do?"""
+def _supported(job: TileJob) -> bool:
+    """Does the tile ask for nothing that a pipeline cannot do?"""
     plain = not job.store_moves and job.forbidden is None and job.count == 1
     return plain and not job.rows

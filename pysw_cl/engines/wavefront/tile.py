@@ -1,4 +1,4 @@
-"""One tile on one OpenCL device: its buffers, its kernel, its launches, what comes back."""
+"""One tile on one OpenCL device: its buffers, its kernel, its launches and its result."""
 
 from __future__ import annotations
 
@@ -35,41 +35,53 @@ from .tile_memory import Memory, left_of, letters_of, scratch_of
 
 
 @dataclass(frozen=True)
-class Link:
-    """A tile's place in a chain of tiles below each other
-    (:mod:`pysw_cl.engines.wavefront.pipeline`): the ``plan`` of all, the ``bus`` and the best score
-    ``known`` that they share, a ``ticket`` that no other has, the tile ``above``, which may still
-    be computed (None: the tile's top is given), and the target's letters, which the first one
-    ``kept`` in memory ``held`` by the chain.
+class PipelineMemory:
+    """Memory that the tiles of a pipeline share (:mod:`pysw_cl.engines.wavefront.pipeline`)."""
 
-    ``first``: strips above it.  ``reads``, ``writes``: the lines of the bus that its first strip
-    reads and its last one writes.
-    """
-
-    plan: Plan
+    #: Owns all of it.
+    buffers: Buffers
+    #: The horizontal bus.
     bus: Any
-    known: Any
+    #: The best score so far.
+    best: Any
+    #: One ticket counter for each tile, each ``ticket_bytes`` apart.
+    tickets: Any
+    ticket_bytes: int
+    #: The target's letters, for wide and for narrow lanes; empty until the first tile sends them.
+    letters: list[Any]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A tile's place in a pipeline of tiles below each other."""
+
+    #: The plan of all tiles.
+    plan: Plan
+    shared: PipelineMemory
+    #: The buffer of this tile's ticket counter.
     ticket: Any
+    #: The tile above, which may still be running; None: the tile's top edge is given.
     above: TileRun | None
-    kept: list[Any]
-    held: Buffers
-    first: int
-    reads: int
-    writes: int
+    #: Strips in the tiles above.
+    first_strip: int
+    #: The lines of the bus that its first strip reads and its last one writes.
+    top_line: int
+    bottom_line: int
 
     def lines(self, strips: int) -> NDArray[np.int32]:
-        """The lines of the bus that its strips read, and the one that the last one writes.  Lines 0
-        and 1 take turns through the whole chain; between two tiles lies a line of a ring."""
-        lines = (np.arange(strips + 1) + self.first).astype(np.int32) & 1
-        lines[0], lines[strips] = self.reads, self.writes
+        """The line of the bus that each strip reads, and last the line that the last strip writes.
+        Strips alternate between lines 0 and 1 through the whole pipeline, but the row between two
+        tiles has a line of its own."""
+        lines = (np.arange(strips + 1) + self.first_strip).astype(np.int32) & 1
+        lines[0], lines[strips] = self.top_line, self.bottom_line
         return lines
 
 
 class TileRun:
-    """A tile that is being computed; :meth:`run` and then :meth:`result`.
+    """The computation of one tile: :meth:`run` starts it, :meth:`result` waits for it.
 
-    ``capacity``: how many cells of at least the job's threshold are collected; 0: the best only.
-    ``link``: the tile's place in a chain, for which ``plan`` is the one that all of it takes.
+    ``capacity``: at most so many cells of at least the job's threshold are collected; 0: only the
+    best cell.  ``link``: the tile's place in a pipeline, if any; ``plan`` is then the pipeline's.
     """
 
     def __init__(
@@ -97,7 +109,7 @@ class TileRun:
         self.launches = 0
 
     def _bound(self) -> BoundKernel:
-        """The kernel with all arguments but those that each launch of two phases has."""
+        """The kernel with its arguments, except those that each two-phase launch sets."""
         job, buffers, program = self.job, self.buffers, self.program
         scores = scores_of(job.scoring, program.score, program.skewed, buffers)
         parts: list[Any] = [self._arguments(scores), scores.arguments]
@@ -119,7 +131,7 @@ class TileRun:
             grid.last_row_outlet if job.bottom else (grid.T - 1, grid.alpha - 1)
         )
         rows_after, columns_after = job.after or (0, 0)
-        known = buffers.of(np.array([self.threshold], np.int32)) if link is None else link.known
+        best = link.shared.best if link else buffers.of(np.array([self.threshold], np.int32))
         return TileArguments.of(
             letters_of(job, grid, plan, scores, buffers, link),
             scores,
@@ -140,7 +152,7 @@ class TileRun:
             rows_after=min(rows_after, MOST),
             columns_after=min(columns_after, MOST),
             record=memory.record,
-            shared_best=known,
+            shared_best=best,
             hits=memory.hits,
             capacity=self.capacity,
             lines=buffers.of(memory.lines),
@@ -151,34 +163,34 @@ class TileRun:
 
     def _ticketed_arguments(self) -> TicketedArguments:
         grid, buffers, link = self.grid, self.buffers, self.link
-        dirs = None
+        moves = None
         if self.job.store_moves:
-            dirs = buffers.lasting(int(moves_bytes(grid.m, grid.n, grid.T, grid.alpha)))
+            moves = buffers.lasting(int(moves_bytes(grid.m, grid.n, grid.T, grid.alpha)))
         ticket = link.ticket if link else buffers.of(np.zeros(1, np.int32))
         progress = buffers.of(new_progress(grid.strips, grid.T))
-        before, before_at = progress, grid.strips  # which is far enough
+        before, before_at = progress, grid.strips  # this one lets every strip begin
         if link is not None and link.above is not None:
             above = link.above
             before, before_at = above.progress, above.grid.strips - 1
-        return TicketedArguments(ticket, progress, before, before_at, dirs)
+        return TicketedArguments(ticket, progress, before, before_at, moves)
 
     @property
-    def dirs(self) -> Any:
-        """The buffer of its moves; None if they are not kept."""
+    def moves(self) -> Any:
+        """The buffer of the tile's moves; None if they are not stored."""
         return None if self.ticketed is None else self.ticketed.moves
 
     @property
     def ticket(self) -> Any:
-        """The buffer of the next ticket (ticketed form)."""
+        """The buffer of the ticket counter (ticketed form)."""
         return None if self.ticketed is None else self.ticketed.ticket
 
     @property
     def progress(self) -> Any:
-        """The buffer that says how far its strips are (ticketed form)."""
+        """The buffer of the columns that each strip has published (ticketed form)."""
         return None if self.ticketed is None else self.ticketed.progress
 
     def run(self) -> None:
-        """Enqueue everything."""
+        """Enqueue all launches."""
         self.buffers.send()
         if self.ticketed is None:
             self._two_phase()
@@ -189,8 +201,7 @@ class TileRun:
 
     @property
     def tickets(self) -> int:
-        """How many tickets there are: when all are taken, all that is left is in the hands of
-        groups that run."""
+        """The number of tickets.  When all are taken, running groups have all unfinished strips."""
         return -(-self.grid.strips // self.program.warps)
 
     def _two_phase(self) -> None:
@@ -202,12 +213,12 @@ class TileRun:
                 self.runtime.queue.flush()
 
     def result(self) -> tuple[TileResult, int]:
-        """What the tile gives, without moves, and how many cells could have been collected."""
+        """The tile's result, without moves, and how many cells reached the threshold."""
         grid, job, memory, read = self.grid, self.job, self.memory, self.buffers.read
         right = self._edge(*memory.right, grid.m) if job.right else None
         bottom = self._line(int(memory.lines[grid.strips])) if job.bottom else None
         if bottom is not None and self.link is not None and self.program.prunes:
-            # the tile below may raise it meanwhile (prune.clh): each number is old or new
+            # the tile below may be raising this line (prune.clh): numbers are old or new
             least = bottom.h - np.int32(job.scoring.gap_open)
             bottom = Edge(bottom.h, np.clip(bottom.x, least, bottom.h))
         best: tuple[Hit, ...] = ()
@@ -224,44 +235,45 @@ class TileRun:
         pruned = cells.pop("pruned", 0)
         stride, height = memory.stride, grid.padded_rows
         rows = {
-            row: self._kept(memory.bus, grid.n, 2 * (2 + k) * stride, (5 + 2 * k) * stride)
+            row: self._device_edge(memory.bus, grid.n, 2 * (2 + k) * stride, (5 + 2 * k) * stride)
             for k, row in enumerate(job.rows)
         }
         columns = {
-            column: self._kept(memory.crossed, grid.m, 2 * k * height, (2 * k + 1) * height)
+            column: self._device_edge(memory.crossed, grid.m, 2 * k * height, (2 * k + 1) * height)
             for k, column in enumerate(job.columns)
         }
-        spent = cells, self.launches, None, pruned
-        return TileResult(bottom, right, best, top, *spent, rows=rows, columns=columns), found
+        costs = cells, self.launches, None, pruned
+        return TileResult(bottom, right, best, top, *costs, rows=rows, columns=columns), found
 
     def _line(self, line: int) -> Edge:
         """A line of the bus."""
         bus, stride = self.memory.bus, self.memory.stride
         return self._edge(bus, bus, self.grid.n, 2 * stride * line, (2 * line + 1) * stride)
 
-    def _kept(self, buffer: Any, length: int, h_at: int, x_at: int) -> DeviceEdge:
-        """An inner row or column, which stays in its buffer."""
-        read = partial(read_kept, self.runtime)
-        lent = self.link is not None
-        return DeviceEdge(length, buffer, h_at, x_at, read, self.job.floor is None, lent)
+    def _device_edge(self, buffer: Any, length: int, h_at: int, x_at: int) -> DeviceEdge:
+        """A special row or column, which stays in its buffer."""
+        read = partial(read_device, self.runtime)
+        temporary = self.link is not None  # the pipeline uses the memory again
+        return DeviceEdge(length, buffer, h_at, x_at, read, self.job.floor is None, temporary)
 
     def _edge(self, h: Any, x: Any, length: int, h_at: int = 0, x_at: int = 0) -> Edge:
-        """An edge from two buffers, or two places of one."""
+        """Read an edge from two buffers, or from two places of one."""
         edge = Edge(self.buffers.read(h, length, h_at), self.buffers.read(x, length, x_at))
         return edge.restored() if self.job.floor is None else edge
 
     def _hits(self, cells: NDArray[np.int32]) -> list[Hit]:
-        """(score, row, column) of real cells; a group without a hit recorded no score."""
+        """The (score, row, column) that are inside the tile and reach the threshold.  A group that
+        found no cell has recorded an unreachable score."""
         real = (cells[:, 0] >= self.threshold) & (cells[:, 1] <= self.grid.m)
         return [Hit(*map(int, cell[:3])) for cell in cells[real]]
 
     def _cells(self, records: NDArray[np.int32]) -> dict[str, int]:
-        """The tile's cells by lane set and width, and the pruned ones as "pruned", as the groups
-        counted columns of strips."""
+        """The tile's cells by lane set and width, and pruned ones as "pruned", in proportion to the
+        columns of strips that the groups counted."""
         total, family = self.grid.m * self.grid.n, self.program.plan.lane_set.family
-        traced = counted(records)
-        cells = [total * columns // sum(traced) for columns in traced]
-        cells[traced.index(max(traced))] += total - sum(cells)
+        swept = counted(records)
+        cells = [total * columns // sum(swept) for columns in swept]
+        cells[swept.index(max(swept))] += total - sum(cells)
         names = [*(f"wavefront/{family}/{w}" for w in (8, 16, 32)), "pruned"]
         return {name: count for name, count in zip(names, cells, strict=True) if count}
 
@@ -269,7 +281,7 @@ class TileRun:
 def _shaped(
     runtime: Runtime, plan: Plan, job: TileJob, capacity: int, link: Link | None
 ) -> tuple[Program, Grid]:
-    """The program that computes a tile, and how it is cut."""
+    """The program that computes a tile, and how the tile is cut into strips."""
     m, n = job.size
     fits, score = planned(plan, job, runtime.traits.byte_permute)
     if link is not None:
@@ -279,7 +291,7 @@ def _shaped(
     plan = plan.for_moves(m, n) if job.store_moves else fits
     form, B, local = plan.form, plan.B, job.floor is not None
     if job.store_moves and form == "two-phase":
-        form, B = "ticketed", 1  # one group, which waits for no other
+        form, B = "ticketed", 1  # a single group waits for no other
     grid = fit(m, n, B, plan.T, plan.alpha, form, runtime.traits.least_T)
     prunes = job.after is not None and not capacity and (job.best or not local)
     program = Program(
@@ -300,8 +312,8 @@ def _shaped(
 
 
 def _widths(plan: Plan, job: TileJob) -> tuple[int, ...]:
-    """8 bits are for local comparisons with small numbers, where the best cell is looked for: its
-    score is what tells that they were left."""
+    """The widths of narrow lanes for a tile.  8 bits need a local comparison with small scores and
+    a search for the best cell, because its score shows when 8 bits were exceeded."""
     widths = plan.lane_set.widths
     if job.floor is None or not job.best or Bounds.of(job.scoring).limit8 < 0:
         return tuple(width for width in widths if width != 8)
@@ -309,22 +321,23 @@ def _widths(plan: Plan, job: TileJob) -> tuple[int, ...]:
 
 
 def warps_of(runtime: Runtime, plan: Plan, B: int) -> int:
-    """Warps of a work-group of the ticketed form, where B are at work: as many on each of a unit's
-    schedulers; 1 where lanes are no warps, or the device wants groups of one."""
+    """Warps of a work-group of the ticketed form, if B strips are swept at once: the same number on
+    each scheduler of a compute unit.  1 if lanes are not warps, or if the device's work-groups are
+    to be single warps."""
     schedulers = runtime.traits.schedulers
     if not plan.lane_set.of_warps or not schedulers:
         return 1
     return schedulers * -(-B // (schedulers * runtime.info.compute_units))
 
 
-def read_kept(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:
-    """``count`` numbers of a buffer that outlived its tile, from ``place`` on; whatever else is
-    enqueued."""
+def read_device(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:
+    """Read ``count`` numbers of a buffer from ``place`` on, without waiting for what is enqueued on
+    other queues."""
     with Buffers(runtime.beside(0)) as buffers:
         return buffers.read(buffer, count, place)
 
 
 def moves_bytes(m: Any, n: Any, T: int, alpha: int) -> Any:
-    """Memory of the moves of a tile, or of many (arrays of m and n): a lane's column takes 32 bits
-    for each 8 rows or part of them; whole strips, T columns more."""
+    """Bytes of the moves of a tile, or of many (arrays of m and n).  In each column a lane stores a
+    32-bit word for each 8 rows or part of them.  Strips are whole and have T more columns."""
     return 4 * -(-alpha // 8) * T * (n + T) * -(-m // (T * alpha))

@@ -1,4 +1,4 @@
-"""Many tiles in one launch: parts of a path, side by side (docs/algorithm.md, The path ahead)."""
+"""Tile batches: many tiles in one launch, along a path (docs/algorithm.md, The path ahead)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from .tile_batch_layout import TILE_SET_FILES, TileSet
 
 Busy = Callable[[], bool]
 
-#: How far special rows and columns are apart where there are none.
+#: The distance of special rows and columns where there are none.
 NO_LINES = 1 << 30, 1 << 30
-#: Words of tiles that say of each `TracedWord` what it is.
+#: For each `TracedWord` the `TileWord` that holds it.
 TRACED = [
     {
         TracedWord.ROW: TileWord.QUERY,
@@ -45,40 +45,42 @@ TRACED = [
     for word in TracedWord
 ]
 #: Work-groups that copy the edges of one tile.
-PARTS = 16
-#: Alpha at most, of narrow lanes and where moves are kept.
+EDGE_GROUPS = 16
+#: The largest alpha, of narrow lanes and of lanes that store moves.
 ALPHA, MOVES_ALPHA = 8, 8
 
 TAKE_EDGES = KernelSpec("take_edges", TILE_SET_FILES, ("from", "to", "tiles", "sources"))
 
 
 class Owner(Protocol):
-    """The engine that these tiles are computed for."""
+    """The engine that owns the tile batch."""
 
     runtime: Runtime
     plan: Plan
 
     @property
     def edge_bytes(self) -> int:
-        """Memory of edges on the device."""
+        """Bytes of the edges on the device."""
 
     def note_memory(self, size: int) -> None:
-        """Count memory that is taken at once."""
+        """Update the peak for ``size`` bytes that are in use."""
 
 
 @dataclass
 class Moves:
-    """Tiles whose moves are computed: the buffer ``dirs`` for them, what ``buffers`` the launch
-    has, and what groups count."""
+    """A launch that computes tiles and stores their moves."""
 
     done: TileSet
-    dirs: Any
+    #: The buffer of the moves.
+    stored: Any
+    #: The launch's other buffers.
     buffers: Buffers
+    #: What its groups count.
     tally: Tally
 
 
 def _group_bytes(plan: Plan, strip_groups: int) -> tuple[int, int]:
-    """Memory that groups have for their lanes between two blocks, and for stages."""
+    """Bytes of the groups' lanes between two blocks, and of their portions of the bus."""
     return state_bytes(plan, plan.T, plan.alpha, strip_groups), stage_bytes(
         plan.chunk, strip_groups
     )
@@ -87,10 +89,10 @@ def _group_bytes(plan: Plan, strip_groups: int) -> tuple[int, int]:
 class WavefrontTileBatch:
     """Launches of many tiles of one matrix, on one device.
 
-    ``query`` and ``target``, as far as a path may lead, of a matrix of ``rows`` rows, are on the
-    device as long as this is in use (a context manager), and the edges and moves of the last set of
-    each level.  ``meanwhile`` is called while the device computes, with what says whether it still
-    does.
+    The matrix has ``rows`` rows; ``query`` and ``target`` are the part of it where the path may be.
+    As long as this is in use (a context manager), the device holds their letters, and the edges and
+    moves of the last set of each level.  ``meanwhile`` is called while the device computes; its
+    argument is a function that tells whether the device still does.
     """
 
     meanwhile: Callable[[Busy], None]
@@ -124,19 +126,20 @@ class WavefrontTileBatch:
         wide = plan.without_narrow()
         moves_alpha = wide.alpha if plan.alpha_fixed else min(MOVES_ALPHA, wide.alpha)
         self.row_quantum = lcm(plan.T * alpha, wide.T * moves_alpha)
-        held = self._buffers.of(target_codes)
-        narrow = held
+        wide_target = narrow_target = self._buffers.of(target_codes)
         if plan.lane_set.backwards:
-            narrow = self._buffers.of(backwards(target_codes, plan.T, pads(scoring, score)[1]))
+            padded = backwards(target_codes, plan.T, pads(scoring, score)[1])
+            narrow_target = self._buffers.of(padded)
         codes = np.full(len(query) + self.row_quantum, 0, np.uint8)
         codes[: len(query)] = query.read(0, len(query))
 
         def work(plan: Plan, file: str) -> Work:
-            codes[len(query) :] = pads(scoring, file)[0]  # another one for each score file
-            letters = Letters(self._buffers.of(codes.copy()), held, narrow)
+            codes[len(query) :] = pads(scoring, file)[0]  # the padding depends on the score file
+            letters = Letters(self._buffers.of(codes.copy()), wide_target, narrow_target)
             return Work(plan, Scored(scoring, file, floor is not None), letters)
 
         chunk = min(MOVES_CHUNK, plan.chunk)
+        #: By whether moves are stored.
         self._works = {
             False: work(replace(plan, alpha=alpha), score),
             True: work(replace(wide, alpha=moves_alpha, chunk=chunk), wide_score(scoring)),
@@ -149,7 +152,7 @@ class WavefrontTileBatch:
         self.free()
 
     def free(self) -> None:
-        """Give the device's memory back; nothing is computed any more."""
+        """Free the device's memory.  Nothing can be computed after that."""
         for moves in self._slots.values():
             moves.buffers.free()
         for pool in self._pools.values():
@@ -161,24 +164,24 @@ class WavefrontTileBatch:
 
     @property
     def held_bytes(self) -> int:
-        """Memory that is taken, with edges elsewhere and what any launch takes beside its tiles."""
+        """Bytes in use, with the engine's other edges and the scratch memory of any launch."""
         level, moves = (sum(_group_bytes(one.plan, one.plan.B)) for one in self._works.values())
-        return self.engine.edge_bytes + self._buffers.bytes + level + 2 * moves  # of two launches
+        return self.engine.edge_bytes + self._buffers.bytes + level + 2 * moves  # two slots
 
     def cost(self) -> tuple[dict[str, int], int]:
-        """Cells by lane set and launches since this was asked last."""
+        """Cells by lane set and width, and launches, since the last call."""
         cost = self._cells, self._launches
         self._cells, self._launches = {}, 0
         return cost
 
     def kept_bytes(self, rows: int, columns: int, steps: tuple[int, int]) -> int:
-        """Memory that a tile's edges take, with its special rows and columns."""
+        """Bytes of a tile's edges with its special rows and columns, ``steps`` apart."""
         T = self._works[False].plan.T
         lines = (columns + 2 * T) * (TOP_LINE + 1 + rows // steps[0])
         return 8 * (lines + rows * (1 + columns // steps[1]) + 64)
 
     def moves_bytes(self, rows: Any, columns: Any) -> Any:
-        """Memory of a tile's moves, or of those of many (arrays)."""
+        """Bytes of the moves of a tile, or of many (arrays)."""
         plan = self._works[True].plan
         return moves_bytes(rows, columns, plan.T, plan.alpha)
 
@@ -189,89 +192,95 @@ class WavefrontTileBatch:
         sides: Sequence[tuple[int, Source, Source]],
         steps: tuple[int, int],
     ) -> TileSet:
-        """Compute tiles of the whole matrix: a corner and what lies above and to the left of each,
-        in the matrix's columns and rows.  Rows below its last one get what that one has."""
+        """Compute tiles with edges of the whole matrix.
+
+        ``sides``: for each tile H of its corner, the row above it (indexed by the matrix's columns)
+        and the column to its left (by its rows).  Rows of a tile below the matrix's last row get
+        that row's left edge.
+        """
         done = self._set(level, parts, steps)
-        with Buffers(self.runtime) as sent:
+        with Buffers(self.runtime) as copies:
             for tile, part, (corner, top, left) in zip(
                 done.descriptors.tolist(), parts, sides, strict=True
             ):
                 area, m, n = part.area, tile[TileWord.ROWS], tile[TileWord.COLUMNS]
                 stride, left_at = tile[TileWord.STRIDE], tile[TileWord.LEFT]
                 line = tile[TileWord.BUS] + 2 * TOP_LINE * stride
-                self._send(sent, top, area.column, n, done.kept, line, line + stride)
+                self._send(copies, top, area.column, n, done.kept, line, line + stride)
                 at = left_at + 1, left_at + m + 1
                 rows = min(m, self.rows - area.row)
-                self._send(sent, left, area.row, rows, done.kept, *at)
-                sent.write(done.kept, np.array([corner], np.int32), 4 * left_at)
+                self._send(copies, left, area.row, rows, done.kept, *at)
+                copies.write(done.kept, np.array([corner], np.int32), 4 * left_at)
                 if rows < m:
                     last = left.read(self.rows - 1, self.rows)
                     for place, cell in zip(at, (last.h, last.x), strict=True):
-                        sent.write(done.kept, np.repeat(cell, m - rows), 4 * (place + rows))
+                        copies.write(done.kept, np.repeat(cell, m - rows), 4 * (place + rows))
             self._run(None, done)
         return done
 
     def _send(
-        self, sent: Buffers, edge: Source, start: int, count: int, to: Any, h_at: int, x_at: int
+        self, copies: Buffers, edge: Source, start: int, count: int, to: Any, h_at: int, x_at: int
     ) -> None:
-        """Copy cells of an edge to their places on the device, where they may be already."""
+        """Copy cells of an edge, which may be on the device already, to places of a buffer."""
         if isinstance(edge, CompressedEdge):
             edge.give(start, count, to, h_at, x_at, self.runtime)
             return
         kept = edge.kept if isinstance(edge, EdgeArray) else None
         if kept is not None and not kept.lost:
-            sent.move(kept.buffer, kept.h_place + start, to, h_at, count)
-            sent.move(kept.buffer, kept.x_place + start, to, x_at, count)
+            copies.move(kept.buffer, kept.h_place + start, to, h_at, count)
+            copies.move(kept.buffer, kept.x_place + start, to, x_at, count)
             return
         cells = edge.read(start, start + count)
-        sent.write(to, cells.h, 4 * h_at)
-        sent.write(to, cells.x, 4 * x_at)
+        copies.write(to, cells.h, 4 * h_at)
+        copies.write(to, cells.x, 4 * x_at)
 
     def inside(
         self, level: int, outer: TileSet, parts: list[Part], steps: tuple[int, int]
     ) -> TileSet:
-        """Compute tiles that begin at corners of the special rows and columns of others."""
+        """Compute tiles whose corners are crossings of special rows and columns of ``outer``."""
         done = self._set(level, parts, steps)
         self._run(outer, done)
         return done
 
     def moves(self, outer: TileSet, parts: list[Part], slot: int = 0, room: int = 0) -> Moves:
-        """Begin to compute tiles as :meth:`inside` does, with their moves, in memory that is used
-        again when ``slot`` is.  All slots share the buffer of the moves, of ``room`` bytes at
-        least: the queue keeps order, so those of one launch are there until the next one, and a
-        walk that was enqueued before that one has seen them."""
+        """Enqueue the computation of tiles as :meth:`inside`, and store their moves.
+
+        The next call with the same ``slot`` uses the memory again.  All slots share one buffer for
+        moves, of at least ``room`` bytes.  The queue is in order, so moves stay valid until the
+        next such launch, and a traceback that is enqueued before it reads the right ones.
+        """
         if slot in self._slots:
             before = self._slots.pop(slot)
-            wait(self.runtime, before.tally.event)  # it may not have been walked
+            wait(self.runtime, before.tally.event)  # no traceback may have waited for it
             before.buffers.free()
         done = self._set(f"moves {slot}", parts, NO_LINES)
         tiles = done.descriptors
         sizes = self.moves_bytes(tiles[:, TileWord.ROWS], tiles[:, TileWord.COLUMNS])
         ends = np.cumsum(sizes)
         tiles[:, TileWord.MOVES] = (ends - sizes) // 4
-        dirs = self._keep("dirs", max(room, int(ends[-1])))
-        side = self.runtime.beside(0)  # copies do not wait for what is computed
+        stored = self._keep("moves", max(room, int(ends[-1])))
+        side = self.runtime.beside(0)  # copies on this queue do not wait for kernels
         if slot not in self._pools:
             self._pools[slot] = Pool(side, int(self.runtime.device.max_mem_alloc_size))
         buffers = Buffers(side, pool=self._pools[slot], aside=True)
         self._take(outer, done, buffers)
-        tally = self._launch(done, dirs, buffers, f" {slot}")
-        moves = self._slots[slot] = Moves(done, dirs, buffers, tally)
+        tally = self._launch(done, stored, buffers, f" {slot}")
+        moves = self._slots[slot] = Moves(done, stored, buffers, tally)
         return moves
 
     def trace(
         self, moves: Moves, row: int, column: int, state: int
     ) -> Callable[[], tuple[Traced, NDArray[np.int32]]]:
-        """Begin to walk a path through tiles, whatever is enqueued after that; gives what waits for
-        it.  See :meth:`pysw_cl.engines.wavefront.device_traceback.TiledMoves.begin`."""
+        """Enqueue the traceback of a path through tiles; returns a function that waits for it.  See
+        :meth:`pysw_cl.engines.wavefront.device_traceback.TiledMoves.begin`."""
         parts, work = moves.done.parts, self._works[True]
         tiles = moves.done.descriptors[:, TRACED]
         defines = traceback_defines(self.runtime, work.plan.T, work.plan.alpha)
         linear = work.scored.scoring.gap_open == 0
         most = row + column - min(p.area.row + p.area.column for p in parts)
         self._launches += 1
-        tiled = TiledMoves(self.runtime, defines, moves.dirs, tiles, linear)
-        aside = Buffers(self.runtime.beside(0))  # reads past what is enqueued after the walk
+        tiled = TiledMoves(self.runtime, defines, moves.stored, tiles, linear)
+        aside = Buffers(self.runtime.beside(0))  # it does not wait for later launches
         tracing = tiled.begin((row, column, state), moves.buffers, aside, most)
 
         def found() -> tuple[Traced, NDArray[np.int32]]:
@@ -283,11 +292,12 @@ class WavefrontTileBatch:
         return found
 
     def _keep(self, name: int | str, size: int) -> Any:
+        """The retained buffer of this name, which has at least ``size`` bytes."""
         self._kept[name] = self._buffers.again(self._kept.get(name), size)
         return self._kept[name]
 
     def _set(self, level: int | str, parts: list[Part], steps: tuple[int, int]) -> TileSet:
-        """A set of tiles, nothing computed yet: what is said of each."""
+        """The descriptors and the memory of a set of tiles; nothing is computed yet."""
         work = self._works[False]
         scoring, T = work.scored.scoring, work.plan.T
         tiles = np.zeros((len(parts), len(TileWord)), np.int64)
@@ -314,15 +324,16 @@ class WavefrontTileBatch:
         }
         place = 0
         for word, length in lengths.items():
-            rooms = -(-length // 32) * 32
-            ends = place + np.cumsum(rooms)
-            tiles[:, word] = ends - rooms
+            sizes = -(-length // 32) * 32
+            ends = place + np.cumsum(sizes)
+            tiles[:, word] = ends - sizes
             place = int(ends[-1])
         kept = self._keep(level, 4 * place)
         match, extend = max(scoring.highest, 0), scoring.gap_extend
         return TileSet(parts, steps, tiles, kept, self.runtime, match, extend)
 
     def _take(self, outer: TileSet, done: TileSet, buffers: Buffers) -> None:
+        """Enqueue the copy of the tiles' edges from special rows and columns of the outer ones."""
         k = np.array([part.inside for part in done.parts])
         inner, around = done.descriptors, outer.descriptors[k]
         row = inner[:, TileWord.QUERY] - around[:, TileWord.QUERY]
@@ -335,15 +346,15 @@ class WavefrontTileBatch:
         sources[:, SourceWord.LEFT_H], sources[:, SourceWord.LEFT_X] = left_h, left_x
         sources[:, SourceWord.CORNER] = np.where(column, top, left_h) - 1
         local = int(self._works[False].scored.local)
-        kernel = BoundKernel(self.runtime, TAKE_EDGES, {"EDGE_GROUPS": PARTS, "LOCAL": local})
+        kernel = BoundKernel(self.runtime, TAKE_EDGES, {"EDGE_GROUPS": EDGE_GROUPS, "LOCAL": local})
         kernel.bind(**{"from": outer.kept}, to=done.kept, tiles=buffers.of(inner))
         kernel.bind(sources=buffers.of(sources))
         buffers.send()
-        kernel.launch(PARTS * len(done.parts), 64)
+        kernel.launch(EDGE_GROUPS * len(done.parts), 64)
         self._launches += 1
 
     def _run(self, outer: TileSet | None, done: TileSet) -> None:
-        """Compute tiles without moves, and meanwhile what there is to do."""
+        """Compute tiles without moves; call ``meanwhile`` while the device does."""
         with Buffers(self.runtime, small=True) as buffers:
             if outer is not None:
                 self._take(outer, done, buffers)
@@ -351,18 +362,18 @@ class WavefrontTileBatch:
             self.meanwhile(partial(running, self.runtime, tally.event))
             self._count(tally.read(buffers), False)
 
-    def _launch(self, done: TileSet, dirs: Any, buffers: Buffers, slot: str = "") -> Tally:
-        """Enqueue the computation of tiles."""
-        work = self._works[dirs is not None]
+    def _launch(self, done: TileSet, moves: Any, buffers: Buffers, slot: str = "") -> Tally:
+        """Enqueue the computation of tiles.  ``moves``: the buffer for their moves, or None."""
+        work = self._works[moves is not None]
         state, stages = _group_bytes(work.plan, strip_groups_of(self.runtime, work.plan, done))
         scratch = Scratch(self._keep("state" + slot, state), self._keep("stages" + slot, stages))
-        tally = launch_tiles(self.runtime, work, done, dirs, scratch, buffers)
+        tally = launch_tiles(self.runtime, work, done, moves, scratch, buffers)
         self._launches += 1
         self.engine.note_memory(self._buffers.bytes + buffers.bytes)
         return tally
 
     def _count(self, records: NDArray[np.int32], moves: bool) -> None:
-        """Add up cells by width, from the columns of strips that were walked."""
+        """Add to the cells by width, from the columns of strips that were swept."""
         plan = self._works[moves].plan
         strip, family = plan.T * plan.alpha, plan.lane_set.family
         for width, steps in zip((8, 16, 32), counted(records), strict=False):

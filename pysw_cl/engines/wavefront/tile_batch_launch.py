@@ -31,39 +31,39 @@ from .tile_batch_layout import TileSet
 
 @dataclass(frozen=True)
 class Tally:
-    """What the groups of a launch count, and its event."""
+    """A launch's event, and the records of its groups."""
 
     event: Any
     buffer: Any
     strip_groups: int
 
     def read(self, buffers: Buffers) -> NDArray[np.int32]:
-        """A row for each of them; waits for the queue of ``buffers``."""
+        """One row of `RecordWord` for each group; waits for the queue of ``buffers``."""
         records = buffers.read(self.buffer, RECORD_WORDS * self.strip_groups)
         return records.reshape(-1, RECORD_WORDS)
 
 
 def _warps(runtime: Runtime, plan: Plan) -> int:
-    """Warps of a group: few, because few strips of a tile are at work."""
+    """Warps of a work-group: only one per scheduler, because a tile has few strips."""
     return (plan.lane_set.of_warps and runtime.traits.schedulers) or 1
 
 
 def strip_groups_of(runtime: Runtime, plan: Plan, done: TileSet) -> int:
-    """Groups, or warps of them, that walk strips of these tiles at once."""
+    """Groups, or warps of groups, that sweep strips of these tiles at once."""
     warps = _warps(runtime, plan)
     tickets = -(-_highest(plan, done).strips // warps) * len(done.parts)
     return warps * max(1, min(plan.B // warps, tickets))
 
 
 def _highest(plan: Plan, done: TileSet) -> Grid:
-    """How the tile with the most rows is cut into strips."""
+    """The strips of the tile with the most rows."""
     rows = int(done.descriptors[:, TileWord.ROWS].max())
     return Grid(rows, 1, 1, plan.T, plan.alpha, "ticketed")
 
 
 @dataclass(frozen=True)
 class Scored:
-    """How a launch scores: the scoring, the score file for it, and whether no H is below 0."""
+    """The scoring of a launch, its score file, and whether H is never below 0."""
 
     scoring: Scoring
     file: str
@@ -72,8 +72,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Work:
-    """How the tiles of one matrix are computed, without their moves or with them: by which plan,
-    how they are scored, and the letters of all of them."""
+    """How tiles of one matrix are computed: the plan, the scoring and the letters."""
 
     plan: Plan
     scored: Scored
@@ -81,12 +80,12 @@ class Work:
 
 
 def launch_tiles(
-    runtime: Runtime, work: Work, done: TileSet, dirs: Any, scratch: Scratch, buffers: Buffers
+    runtime: Runtime, work: Work, done: TileSet, moves: Any, scratch: Scratch, buffers: Buffers
 ) -> Tally:
     """Enqueue the computation of a set of tiles.
 
-    ``dirs``: the buffer for their moves, or None.  ``scratch``: for as many groups as
-    :func:`strip_groups_of` says.
+    ``moves``: the buffer for their moves, or None.  ``scratch``: for the number of groups that
+    :func:`strip_groups_of` returns.
     """
     plan, scored = work.plan, work.scored
     tiles, grid, strip_groups = (
@@ -96,8 +95,8 @@ def launch_tiles(
     )
     strips = tiles[:, TileWord.ROWS] // grid.strip_rows
     tiles[:, TileWord.FIRST] = np.cumsum(strips) - strips
-    known = np.array([UNREACHABLE if p.known is None else p.known for p in done.parts], np.int32)
-    program = _program(runtime, plan, scored, dirs is not None)
+    least = np.array([UNREACHABLE if p.known is None else p.known for p in done.parts], np.int32)
+    program = _program(runtime, plan, scored, moves is not None)
     scores = scores_of(scored.scoring, scored.file, program.skewed, buffers)
     profiles = buffers.empty(strip_groups * scores.profile_bytes(plan.T))
     record = buffers.of(new_records(strip_groups))
@@ -114,11 +113,11 @@ def launch_tiles(
         outlet_row=plan.alpha - 1,
         chunk=plan.chunk,
         record=record,
-        shared_best=buffers.of(known),
+        shared_best=buffers.of(least),
         lines=buffers.of(_lines(grid, done.steps[0])),
         columns=buffers.of(_columns(done)),
     )
-    ticketed = TicketedArguments(ticket, progress, progress, int(strips.sum()), dirs)
+    ticketed = TicketedArguments(ticket, progress, progress, int(strips.sum()), moves)
     many = ManyArguments(buffers.of(tiles), len(tiles))
     kernel = program.kernel(runtime)
     bind(kernel, buffers, arguments, scores.arguments, ticketed, many)
@@ -128,14 +127,14 @@ def launch_tiles(
 
 
 def _program(runtime: Runtime, plan: Plan, scored: Scored, moves: bool) -> Program:
-    """The program that computes many tiles, with their moves or without."""
+    """The program that computes many tiles, with or without moves."""
     widths = plan.lane_set.widths
     return Program(
         plan=plan,
         form="ticketed",
         T=plan.T,
         score=scored.file,
-        widths=tuple(width for width in widths if width != 8),  # that needs the best score
+        widths=tuple(width for width in widths if width != 8),  # 8 bits need the best score
         local=scored.local,
         best=0,
         moves=moves,
@@ -148,8 +147,8 @@ def _program(runtime: Runtime, plan: Plan, scored: Scored, moves: bool) -> Progr
 
 
 def _lines(grid: Grid, step: int) -> NDArray[np.int32]:
-    """Which line of its bus each strip of a tile reads: two take turns, but special rows, ``step``
-    apart, have lines of their own."""
+    """The line of its bus that each strip of a tile reads.  Strips alternate between two lines, but
+    special rows, ``step`` apart, have lines of their own."""
     lines = np.arange(grid.strips + 1, dtype=np.int32) & 1
     special = np.arange(0, grid.strip_rows * (grid.strips + 1), step) // grid.strip_rows
     lines[special] = TOP_LINE + np.arange(len(special))
@@ -157,7 +156,7 @@ def _lines(grid: Grid, step: int) -> NDArray[np.int32]:
 
 
 def _columns(done: TileSet) -> NDArray[np.int32]:
-    """The special columns of the widest tile; others have the first ones of them."""
+    """The special columns of the widest tile; a narrower one has the first of them."""
     kept = int(done.descriptors[:, TileWord.KEPT].max())
     columns = np.arange(1, 1 + kept, dtype=np.int32) * done.steps[1]
     return columns if len(columns) else np.zeros(1, np.int32)

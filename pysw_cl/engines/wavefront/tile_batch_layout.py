@@ -1,4 +1,4 @@
-"""Tiles that one launch computed: what was kept of them, and where a path may cross it."""
+"""Tiles that one launch computed: their cells that the device keeps, and where a path may cross."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ...opencl.program import BoundKernel, KernelSpec
 from ...tiles.contract import Part
 from .descriptors import SOURCE_MACROS, TILE_MACROS, TOP_LINE, TileWord
 
-#: Work-items that look for one peak.
+#: Work-items that look for one entry candidate.
 FINDERS = 128
 
-#: What cl/wavefront/tile_edges.cl is joined from.
+#: The files and macros that cl/wavefront/tile_edges.cl is joined from.
 TILE_SET_FILES = ("base.clh", *TILE_MACROS, *SOURCE_MACROS, "wavefront/tile_edges.cl")
 FIND_PEAKS = KernelSpec(
     "find_peaks",
@@ -31,29 +31,32 @@ FIND_PEAKS = KernelSpec(
 
 @dataclass
 class TileSet:
-    """Tiles that were computed, their special rows and columns, ``steps`` apart, on the device.
-
-    ``descriptors``: a row of `TileWord` for each."""
+    """The tiles of one launch, with their edges and special rows and columns on the device."""
 
     parts: list[Part]
+    #: The distances of special rows and of special columns.
     steps: tuple[int, int]
+    #: A row of `TileWord` for each tile.
     descriptors: NDArray[np.int64]
+    #: The buffer of the edges, special rows and special columns of all tiles.
     kept: Any
     runtime: Runtime
+    #: The highest score of a pair (0 at least), and the cost of a letter in a gap.
     match: int
     extend: int
-    _peaks: NDArray[np.int32] | None = field(default=None)
+    #: See `entry_candidates`, once they were computed.
+    _candidates: NDArray[np.int32] | None = field(default=None)
 
     def place_of_row(self, k: Any, row: Any) -> Any:
-        """Where the H of special row ``row`` of tile k (0: its top edge) begin; also of many
-        (arrays)."""
+        """Where the H of special row ``row`` of tile k begin (row 0: its top edge); ``k`` and
+        ``row`` may be arrays."""
         tile = self.descriptors[k]
         line = TOP_LINE + row // self.steps[0]
         return tile[..., TileWord.BUS] + 2 * line * tile[..., TileWord.STRIDE]
 
     def place_of_column(self, k: Any, column: Any) -> tuple[Any, Any]:
-        """Where H and X of special column ``column`` of tile k (0: its left edge) begin; also of
-        many (arrays)."""
+        """Where the H and the X of special column ``column`` of tile k begin (column 0: its left
+        edge); ``k`` and ``column`` may be arrays."""
         tile = self.descriptors[k]
         height = tile[..., TileWord.ROWS]
         inner = tile[..., TileWord.CROSSED] + 2 * (column // self.steps[1] - 1) * height
@@ -61,8 +64,8 @@ class TileSet:
         return first, first + height
 
     def h_at(self, k: int, row: int, column: int) -> int:
-        """H of a cell (of the whole matrix) of tile k on a special row or column, whatever else is
-        enqueued."""
+        """H of a cell of tile k on a special row or column, in coordinates of the whole matrix.
+        Does not wait for launches that are enqueued."""
         area = self.parts[k].area
         row, column = row - area.row, column - area.column
         if row % self.steps[0] == 0 and column:
@@ -74,10 +77,13 @@ class TileSet:
 
     @property
     def entry_candidates(self) -> NDArray[np.int32]:
-        """For tile k and the cell (a, b) between its special rows and columns ``[k, edge, a, b]``:
-        along its top (0) or left (1) edge the most that a path through a cell there can score at
-        the tile's last corner, how many cells come before that one, and its H."""
-        if self._peaks is None:
+        """Where a path may enter each rectangle between special rows and columns.
+
+        ``[k, edge, a, b]`` is for rectangle (a, b) of tile k and its top (0) or left (1) edge.  Of
+        all cells on that edge it is for the one through which a path may score most at the tile's
+        last corner: that score, the number of cells before it on the edge, and its H.
+        """
+        if self._candidates is None:
             rows, columns = (
                 int((-(-self.descriptors[:, side] // step)).max())
                 for side, step in zip((TileWord.ROWS, TileWord.COLUMNS), self.steps, strict=True)
@@ -93,5 +99,5 @@ class TileSet:
                 kernel.bind(rows=rows, columns=columns, match=self.match, extend=self.extend)
                 buffers.send()
                 kernel.launch(int(np.prod(shape[:4])), FINDERS)
-                self._peaks = buffers.read(found, int(np.prod(shape))).reshape(shape)
-        return self._peaks
+                self._candidates = buffers.read(found, int(np.prod(shape))).reshape(shape)
+        return self._candidates

@@ -1,4 +1,4 @@
-"""The buffers of one tile: what its kernel reads and works in, and what its result is read from."""
+"""The buffers of one tile: its kernel's inputs, scratch memory and outputs."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a tile's launches write and its result is read from."""
+    """The buffers that a tile's launches write and that its result is read from."""
 
-    #: Lines of the horizontal bus; numbers of a half of one (H, then F^).
+    #: Lines of the horizontal bus: H, then F^.
     bus: Any
+    #: 32-bit numbers in half a line.
     stride: int
-    #: The line that each strip reads; behind them, the one that the last strip writes.
+    #: The line that each strip reads, and last the line that the last strip writes.
     lines: NDArray[np.int32]
     #: H and E^ of the right edge.
     right: tuple[Any, Any]
     #: H and E^ of the special columns.
     crossed: Any
-    #: What groups say of their work; cells that are collected.
+    #: What each group did: see `RecordWord`.
     record: Any
+    #: Cells that are collected.
     hits: Any
 
     @classmethod
@@ -47,7 +49,8 @@ class Memory:
         buffers: Buffers,
         link: Link | None,
     ) -> Memory:
-        """With the top edge in its place.  What others may have after the tile is apart."""
+        """Allocate the buffers and copy the top edge to the bus.  Special rows and columns, which
+        may outlive the tile, get buffers of their own."""
         own = buffers.empty if link else buffers.offset
         rows = grid.padded_rows if job.right else 1
         right = buffers.empty(4 * rows), buffers.empty(4 * rows)
@@ -55,7 +58,7 @@ class Memory:
         crossed = (own if job.columns else buffers.empty)(columns)
         stride = grid.n + 2 * grid.T
         if link is not None:
-            bus, lines = link.bus, link.lines(grid.strips)
+            bus, lines = link.shared.bus, link.lines(grid.strips)
         else:
             lines = grid.bus_lines(job.rows)
             bus = (own if job.rows else buffers.empty)(8 * stride * (2 + len(job.rows)))
@@ -71,21 +74,21 @@ class Memory:
 def letters_of(
     job: TileJob, grid: Grid, plan: Plan, scores: Scores, buffers: Buffers, link: Link | None
 ) -> Letters:
-    """A tile's codes; the tiles of a chain share the target's."""
+    """A tile's codes; the tiles of a pipeline share the target's."""
     codes = np.full(grid.padded_rows, scores.query_pad, np.uint8)
     codes[: grid.m] = job.query
-    kept, held = (link.kept, link.held) if link is not None else ([], buffers)
-    if not kept:
-        kept += 2 * [held.of(job.target)]
+    target, owner = (link.shared.letters, link.shared.buffers) if link else ([], buffers)
+    if not target:
+        target += 2 * [owner.of(job.target)]
         if plan.lane_set.backwards:
-            kept[1] = held.of(backwards(job.target, grid.T, scores.target_pad))
-    return Letters(buffers.of(codes), *kept)
+            target[1] = owner.of(backwards(job.target, grid.T, scores.target_pad))
+    return Letters(buffers.of(codes), *target)
 
 
 def scratch_of(
     plan: Plan, grid: Grid, chunk: int, strip_groups: int, scores: Scores, buffers: Buffers
 ) -> Scratch:
-    """Memory for so many groups, whose blocks have at most ``chunk`` columns."""
+    """Scratch memory for ``strip_groups`` groups, whose blocks have at most ``chunk`` columns."""
     argmax = 8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk
     return Scratch(
         state=buffers.empty(state_bytes(plan, grid.T, grid.alpha, strip_groups)),
@@ -95,14 +98,16 @@ def scratch_of(
     )
 
 
-#: Rows from which on a left edge that is the same everywhere is filled in on the device.
+#: A left edge of at least so many rows is copied in parts; the device fills in constant parts.
 LEAST_FILLED = 1 << 16
 
 
 def left_of(job: TileJob, grid: Grid, buffers: Buffers) -> tuple[Any, Any]:
-    """The left edge's H with the corner in front, and its X, padded below with what row m has at
-    least in column 1: so a padding row never beats a cell of row m.  H(m, 0) itself must not become
-    the diagonal of the padding, where nothing else reads it."""
+    """The left edge's H after the corner's, and its X, both extended to the padding rows.
+
+    Padding gets a lower bound of row m's score in column 1, so that no padding row beats a cell of
+    row m.  It also replaces H(m, 0), which only the diagonal of the padding would read.
+    """
     m, scoring = grid.m, job.scoring
     last = int(job.left.h[m - 1])
     low = last if last < UNREACHABLE_BELOW else last - scoring.gap_open - scoring.gap_extend
@@ -121,7 +126,7 @@ def left_of(job: TileJob, grid: Grid, buffers: Buffers) -> tuple[Any, Any]:
 
 
 def _joined(parts: list[NDArray[np.int32]], count: int, buffers: Buffers) -> Any:
-    """A buffer of ``count`` numbers."""
+    """A buffer of ``count`` numbers, which ``parts`` have in order."""
     if count < LEAST_FILLED:
         return buffers.of(np.concatenate(parts))
     buffer, place = buffers.empty(4 * count), 0
