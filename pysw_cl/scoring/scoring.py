@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -14,11 +12,8 @@ from numpy.typing import NDArray
 
 from ..errors import ScoringError, SequenceError
 from ..sequences.alphabet import (
-    AMBIGUITY,
-    GAPS,
     MAX_LETTERS,
     NO_CODE,
-    NUCLEOTIDES,
     Letters,
     Table,
     encoding_table,
@@ -26,17 +21,12 @@ from ..sequences.alphabet import (
     show_byte,
     translated,
 )
-from .matrices import load_matrix
+from .arguments import gap_costs, shown, substitution_scores
 
 __all__ = ["NO_CODE", "SCORE_LIMIT", "Scoring", "make_scoring"]
 
 #: Every score and gap cost, after scaling, is smaller than this.
 SCORE_LIMIT = 1 << 20
-
-_FORMS = (
-    "sub_score takes (match, mismatch), a matrix name such as 'BLOSUM62', a scikit-bio "
-    "SubstitutionMatrix, or (array, letters)"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,8 +191,8 @@ def make_scoring(
     2.  Raises ScoringError for anything else, for numbers of 2**20 or more, and for an alphabet
     that cannot be used.
     """
-    values, letters, never = _substitution(sub_score)
-    gaps = _gaps(gap_cost)
+    values, letters, never = substitution_scores(sub_score)
+    gaps = gap_costs(gap_cost)
     largest = max(np.abs(values).max(), gaps.max())
     if largest < SCORE_LIMIT and not (_whole(values * 2) and _whole(gaps * 2)):
         raise ScoringError("substitution scores and gap costs must be whole numbers or halves")
@@ -299,105 +289,10 @@ def _merge_equal(matrix: NDArray[np.int32]) -> tuple[list[int], list[int]]:
     return codes, kept
 
 
-def _substitution(sub_score: Any) -> tuple[NDArray[np.float64], str, str]:
-    """Scores over letters (square), the letters, and those that never match."""
-    if isinstance(sub_score, str):
-        named, letters = load_matrix(sub_score)
-        return named.astype(np.float64), letters, ""
-    if hasattr(sub_score, "alphabet") and sub_score.alphabet is not None:
-        scores = sub_score.scores if hasattr(sub_score, "scores") else sub_score
-        return _matrix(scores, sub_score.alphabet)
-    if not _is_pair(sub_score):
-        raise ScoringError(f"{_FORMS}; not {_short(sub_score)}")
-    first, second = sub_score
-    if isinstance(first, numbers.Real) and isinstance(second, numbers.Real):
-        match, mismatch = (_number(v, "a substitution score") for v in (first, second))
-        letters = NUCLEOTIDES + AMBIGUITY
-        scores = np.full((len(letters),) * 2, mismatch)
-        scores[range(4), range(4)] = match
-        return scores, letters, AMBIGUITY
-    if isinstance(second, str) or (
-        isinstance(second, Sequence) and all(isinstance(c, str) for c in second)
-    ):
-        return _matrix(first, second)
-    raise ScoringError(f"{_FORMS}; not {_short(sub_score)}")
-
-
-def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str, str]:
-    """A matrix from the user with its alphabet, checked."""
-    symbols = [c if isinstance(c, str) else str(c) for c in alphabet]
-    for c in symbols:
-        if len(c) != 1 or not 32 < ord(c) < 127:
-            raise ScoringError(f"alphabet: {c!r} is not one printable ASCII letter")
-        if c in GAPS:
-            raise ScoringError(f"alphabet: {c!r} stands for a gap; leave it out of the matrix")
-        if symbols.count(c) > 1:
-            raise ScoringError(f"alphabet: the letter {c!r} is there twice")
-    if not 1 <= len(symbols) <= MAX_LETTERS:
-        raise ScoringError(f"alphabet: {len(symbols)} letters; from 1 to {MAX_LETTERS} can be used")
-    try:
-        if np.iscomplexobj(scores):
-            raise TypeError("complex numbers")
-        values = np.array(scores, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ScoringError(f"the substitution matrix is not made of numbers: {error}") from None
-    if values.ndim != 2 or values.shape[0] != values.shape[1]:
-        raise ScoringError(f"the substitution matrix has shape {values.shape}; it must be square")
-    if len(values) != len(symbols):
-        raise ScoringError(
-            f"the substitution matrix has {len(values)} rows for {len(symbols)} letters"
-        )
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        row, column = (symbols[k] for k in bad[0])
-        raise ScoringError(f"the score of {row} against {column} is {values[tuple(bad[0])]}")
-    return values, "".join(symbols), ""
-
-
-def _gaps(gap_cost: Any) -> NDArray[np.float64]:
-    """(open, extend) from one number or two."""
-    if isinstance(gap_cost, numbers.Real):
-        pair = (0.0, _number(gap_cost, "gap_cost"))
-    elif _is_pair(gap_cost):
-        pair = (_number(gap_cost[0], "gap_open"), _number(gap_cost[1], "gap_extend"))
-    else:
-        raise ScoringError(
-            "gap_cost takes one number (linear) or (open, extend), where a gap of length k costs "
-            f"open + k * extend; not {_short(gap_cost)}"
-        )
-    if min(pair) < 0:
-        raise ScoringError(
-            f"gap costs are given as positive numbers and are subtracted; got {_short(gap_cost)}"
-        )
-    return np.array(pair)
-
-
-def _is_pair(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        return value.ndim > 0 and len(value) == 2
-    return isinstance(value, Sequence) and len(value) == 2
-
-
-def _number(value: Any, what: str) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise ScoringError(f"{what} must be a number, not {_short(value)}")
-    try:
-        found = float(value)
-    except OverflowError:
-        found = math.inf
-    if not math.isfinite(found):
-        raise ScoringError(f"{what} must be a finite number, not {_short(value)}")
-    return found
-
-
-def _whole(values: NDArray[np.float64]) -> bool:
-    return bool((values == np.rint(values)).all())
-
-
 def _wildcard_index(wildcard: Any, letters: str) -> int:
     """Which of ``letters`` the wildcard is, spelled in any accepted way."""
     if not isinstance(wildcard, str) or len(wildcard) != 1:
-        raise ScoringError(f"wildcard must be one letter, not {_short(wildcard)}")
+        raise ScoringError(f"wildcard must be one letter, not {shown(wildcard)}")
     table = encoding_table(letters, range(len(letters)))
     index = int(table[ord(wildcard)]) if ord(wildcard) < 128 else NO_CODE
     if index == NO_CODE:
@@ -405,6 +300,5 @@ def _wildcard_index(wildcard: Any, letters: str) -> int:
     return index
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _whole(values: NDArray[np.float64]) -> bool:
+    return bool((values == np.rint(values)).all())

@@ -37,6 +37,12 @@ class Edge:
         return cls(cells, cells)
 
     @classmethod
+    def level(cls, h: int, length: int, gap_open: int) -> Edge:
+        """A run of cells with the same ``h`` that no gap reaches."""
+        cells = np.full(length, h, np.int32)
+        return cls(cells, (cells - np.int32(gap_open)).astype(np.int32))
+
+    @classmethod
     def one_gap(cls, h: int, length: int, gap_open: int, gap_extend: int) -> Edge:
         """A run of cells that are reached by one gap from a cell with ``h`` before it."""
         if h < UNREACHABLE_BELOW:
@@ -98,7 +104,7 @@ class DeviceEdge(Source):
 
     ``buffer`` is the device's; H and X begin at the places ``h_at`` and ``x_at`` of it, from which
     ``read(buffer, count, place)`` gives numbers.  ``lost``: unreachable cells may have drifted.
-    ``lent``: the cells are there only until the next tile is asked for.
+    ``temporary``: the cells are valid only until the next tile is asked for.
     """
 
     def __init__(
@@ -109,10 +115,10 @@ class DeviceEdge(Source):
         x_at: int,
         read: Callable[[Any, int, int], Ints],
         lost: bool,
-        lent: bool = False,
+        temporary: bool = False,
     ) -> None:
         self.buffer, self.h_place, self.x_place = buffer, h_at, x_at
-        self.lost, self.lent = lost, lent
+        self.lost, self.temporary = lost, temporary
         self._length, self._read = length, read
 
     def __len__(self) -> int:

@@ -33,8 +33,12 @@ class SweepResult:
         self.tops |= other.tops
         self.pruned += other.pruned
         self.thinned |= other.thinned
-        self.launches += other.launches
-        for kind, count in other.cells.items():
+        self.add_cost(other.cells, other.launches)
+
+    def add_cost(self, cells: Mapping[str, int], launches: int) -> None:
+        """Count cells, by lane set, and kernel launches."""
+        self.launches += launches
+        for kind, count in cells.items():
             self.cells[kind] = self.cells.get(kind, 0) + count
 
 
