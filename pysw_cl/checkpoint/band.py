@@ -1,9 +1,9 @@
-"""A search in a band that survives its process.
+"""A search in a diagonal band that a later process can continue.
 
-Which tiles it computes follows from the job and the plan, and a tile from those before it.  So a
-run that goes on makes the same search again, with an engine that knows the tiles that earlier runs
-kept (their edges, best cells and costs); reading one takes far less than computing it.  Tiles of
-another plan are of no use; they are computed anew.
+The job and the plan decide which tiles are computed, and each tile depends only on those before
+it.  So a later run repeats the same search.  Its engine reads the tiles that earlier runs saved
+(edges, best cells and costs), which takes far less time than computing them.  Tiles saved with
+another plan cannot be used and are computed again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from typing import Any, NamedTuple
 
 from .._version import __version__
-from ..drivers.band_doubling import assumed_score, find_end_banded
+from ..drivers.band_doubling import Banded, assumed_score, find_end_banded
 from ..drivers.progress import rising
 from ..drivers.traceback_state import Path
 from ..planning.plan import Plan
@@ -31,16 +31,20 @@ from .traceback import Clock, SavedTraceback
 
 
 class FoundInBand(NamedTuple):
-    """The best end, the path to it where it matters, what it cost, and what was done where."""
+    """The result of a search in a diagonal band."""
 
+    #: The best end.
     end: Hit
+    #: The canonical path to it; None where none is asked for.
     path: Path | None
+    #: What the job cost, earlier runs included.
     stats: Stats
+    #: The scores and the pruned parts of the matrix.
     tiles: TileMap
 
 
-class _NoRoom(Exception):
-    """The folder cannot hold the band's tiles."""
+class _DiskFull(Exception):
+    """The folder may not take as many bytes as the tiles need."""
 
 
 def search_band(
@@ -53,58 +57,76 @@ def search_band(
     disk_size: int | None,
     stop_at: float | None,
 ) -> FoundInBand | None:
-    """What a global comparison finds in a band, as :func:`find_end_banded` does; None where no band
-    pays or the folder cannot hold it, which the folder remembers."""
+    """Search a global comparison in a diagonal band, as :func:`find_end_banded` does.
+
+    None: no band saves work, or the folder cannot hold its tiles.  A file in the folder ("whole")
+    says so to later runs.
+    """
     if store.has("whole") or store.has("rows-*"):
         return None
-    problem, clock = store.job.problem, Clock(store, stop_at)
-    want_path = store.job.output == "path"
-    m, n = len(problem.query), len(problem.target)
+    clock = Clock(store, stop_at)
     tell: Progress = progress or (lambda done, total: None)
-    assumed = assumed_score(problem, max_cost)
-    config = _config(engine, plan, assumed, want_path)
-    saving = plan.tuning.saving
-    room = interval.disk_budget(saving, disk_size, store.used(), store.free())
-    banded = None
-    try:
-        with writing() as writer:
-            kept = _KeptTiles(engine, _TileFiles(clock, config, writer, room), (m * n, tell))
-            told = rising(kept.progress)
-            banded = find_end_banded(
-                kept,
-                problem,
-                plan,
-                plan.cost,
-                assumed=assumed,
-                save=want_path,
-                progress=told,
-            )
-            kept.files.seal()
-    except _NoRoom:
-        pass
+    budget = interval.disk_budget(plan.tuning.saving, disk_size, store.used(), store.free())
+    banded = _find_end(engine, clock, plan, max_cost, budget, tell)
     if banded is None or banded.end is None:
         store.save_arrays("whole", {}, {})
         store.drop("band")
         return None
-    stats = Stats(pruned=banded.sweeps[-1].pruned_cells)
+    return _found(engine, clock, plan, banded.end, banded, tell)
+
+
+def _find_end(
+    engine: Engine, clock: Clock, plan: Plan, max_cost: Any, budget: int, tell: Progress
+) -> Banded | None:
+    """Find the end with tiles that are saved as they are computed; None where the folder cannot
+    hold them.  ``budget``: bytes that it may still take."""
+    store = clock.store
+    problem, save = store.job.problem, store.job.output == "path"
+    cells = len(problem.query) * len(problem.target)
+    assumed = assumed_score(problem, max_cost)
+    try:
+        with writing() as writer:
+            files = _TileFiles(clock, _config(engine, plan, assumed, save), writer, budget)
+            saving = _SavingEngine(engine, files, cells, tell)
+            banded = find_end_banded(
+                saving,
+                problem,
+                plan,
+                plan.cost,
+                assumed=assumed,
+                save=save,
+                progress=rising(saving.progress),
+            )
+            files.seal()
+        return banded
+    except _DiskFull:
+        return None
+
+
+def _found(
+    engine: Engine, clock: Clock, plan: Plan, end: Hit, banded: Banded, tell: Progress
+) -> FoundInBand:
+    """The result for the ``end`` that was found in a band, with the path to it."""
+    problem = clock.store.job.problem
+    m, n = len(problem.query), len(problem.target)
+    last = banded.sweeps[-1]
+    stats = Stats(pruned=last.pruned_cells)
     for swept in banded.sweeps:
         stats.add_cells(swept.cells)
         stats.launches += swept.launches
     path = None
-    if banded.grid is not None and store.job.better(banded.end):
-        trace = SavedTraceback(clock, banded.end, 0, lambda done: tell(m * n, m * n))
+    if banded.grid is not None and clock.store.job.better(end):
+        trace = SavedTraceback(clock, end, 0, lambda done: tell(m * n, m * n))
         path = trace.path(engine, problem, banded.grid, plan.traceback_tile_cells)
         stats.add_cells(path.cells)
         stats.launches += path.launches
     tell(m * n, m * n)
     stats.seconds, stats.device_bytes = clock.seconds(), engine.peak_bytes
-    last = banded.sweeps[-1]
-    tiles = TileMap.of((m, n), last.tops, last.pruned, last.thinned)
-    return FoundInBand(banded.end, path, stats, tiles)
+    return FoundInBand(end, path, stats, TileMap.of((m, n), last.tops, last.pruned, last.thinned))
 
 
 def _config(engine: Engine, plan: Plan, assumed: int | None, save: bool) -> dict[str, Any]:
-    """All that decides, for a job, which tiles there are."""
+    """What decides, beside the job, which tiles are computed and what they hold."""
     return {
         "version": __version__,
         "row_quantum": engine.row_quantum,
@@ -116,44 +138,52 @@ def _config(engine: Engine, plan: Plan, assumed: int | None, save: bool) -> dict
 
 
 class _TileFiles:
-    """The tiles of a band on disk, by their numbers, and those on their way there.  Tiles of
-    another ``config`` are dropped.  ``room``: bytes that new ones may take."""
+    """The files ``band-NUMBER`` of a checkpoint, each with some tiles.
 
-    def __init__(self, clock: Clock, config: dict[str, Any], writer: Writer, room: int) -> None:
+    Tiles have the numbers 0, 1, ... in the order in which the search asks for them.  Files of
+    another ``config`` are removed.  ``budget``: bytes that new files may take.
+    """
+
+    def __init__(self, clock: Clock, config: dict[str, Any], writer: Writer, budget: int) -> None:
         self.clock, self.store, self.writer = clock, clock.store, writer
-        self._config, self._room = config, room
-        self._there: dict[int, tuple[SealedFile, dict[str, Any]]] = {}
+        self._config, self._budget = config, budget
+        #: The saved tiles by number: the file of each, and what it says of the tile.
+        self._saved: dict[int, tuple[SealedFile, dict[str, Any]]] = {}
+        #: The file that is being written, and what it will say of its tiles.
         self._file: SlabWriter | None = None
         self._facts: list[dict[str, Any]] = []
-        self._written: list[SlabWriter] = []
-        self._saved_at, self._next = time.monotonic(), 0
+        #: The files that this run has sealed.
+        self._sealed: list[SlabWriter] = []
+        self._sealed_at = time.monotonic()
+        #: The number of the next file.
+        self._next = 0
         for file in self.store.sealed("band"):
             if file.facts["config"] != config:
                 self.store.drop("band")
-                self._there = {}
+                self._saved = {}
                 break
             clock.before = max(clock.before, file.facts["seconds"])
             self._next = max(self._next, 1 + int(file.path.name.partition("-")[2]))
-            self._there |= {facts["number"]: (file, facts) for facts in file.facts["tiles"]}
+            self._saved |= {facts["number"]: (file, facts) for facts in file.facts["tiles"]}
 
     @property
     def age(self) -> float:
-        """Seconds since tiles were sealed."""
-        return time.monotonic() - self._saved_at
+        """Seconds since a file was sealed."""
+        return time.monotonic() - self._sealed_at
 
     def seal(self) -> None:
-        """All tiles so far are to be there for another run."""
+        """Complete the current file, so that a later run can read its tiles."""
         if self._file is None:
             return
         seconds = self.clock.seconds()
         self._file.seal({"config": self._config, "tiles": self._facts, "seconds": seconds})
-        self._written.append(self._file)
-        self._file, self._facts, self._saved_at = None, [], time.monotonic()
-        if sum(file.bytes for file in self._written) > self._room:
-            raise _NoRoom
+        self._sealed.append(self._file)
+        self._file, self._facts, self._sealed_at = None, [], time.monotonic()
+        if sum(file.bytes for file in self._sealed) > self._budget:
+            raise _DiskFull
 
-    def keep(self, number: int, what: list[int], result: TileResult) -> None:
-        """Put a tile into the file that is sealed next."""
+    def save(self, number: int, identity: list[int], result: TileResult) -> None:
+        """Put a tile into the current file."""
         if self._file is None:
             path = self.store.folder / f"band-{self._next:06}"
             self._file = SlabWriter(self.writer, path, {"job": self.store.job.key})
@@ -161,13 +191,13 @@ class _TileFiles:
         facts, edges = result_facts(result)
         for side, edge in edges.items():
             self._file.put(f"{number} {side}", 0, edge)
-        self._facts.append({"number": number, "what": what, **facts})
+        self._facts.append({"number": number, "what": identity, **facts})
 
-    def kept(self, number: int, what: list[int]) -> TileResult | None:
-        """The tile that is there, if it is the same one and undamaged."""
-        if number not in self._there or self._there[number][1]["what"] != what:
+    def read(self, number: int, identity: list[int]) -> TileResult | None:
+        """A saved tile; None if there is none with this identity, or it is damaged."""
+        if number not in self._saved or self._saved[number][1]["what"] != identity:
             return None
-        file, facts = self._there[number]
+        file, facts = self._saved[number]
         edges: dict[str, Edge] = {}
         try:
             for side, length in facts["edges"].items():
@@ -178,55 +208,62 @@ class _TileFiles:
         return result_of(facts, edges)
 
 
-class _KeptTiles(Engine):
-    """An engine that keeps its tiles in a checkpoint, numbered as they are asked for, and gives
-    those that are there."""
+class _SavingEngine(Engine):
+    """An engine that saves each tile in a checkpoint, and reads the tiles that are there.
 
-    def __init__(self, engine: Engine, files: _TileFiles, whole: tuple[int, Progress]) -> None:
+    ``cells``: those of the whole matrix.  ``tell``: the caller's progress callback.
+    """
+
+    def __init__(self, engine: Engine, files: _TileFiles, cells: int, tell: Progress) -> None:
         self.engine, self.files = engine, files
         self.name, self.plan, self.row_quantum = engine.name, engine.plan, engine.row_quantum
         self.captures_inside, self.peak_bytes = engine.captures_inside, engine.peak_bytes
-        self._told, self._tell = (0, whole[0]), whole[1]
-        self._asked, self._computing = 0, False
+        self._tell = tell
+        #: The cells done and in all, as the search reported them last.
+        self._progress = 0, cells
+        #: The number of the next tile.
+        self._next = 0
+        #: Was a tile computed in this run?
+        self._computing = False
 
     @property
     def for_moves(self) -> Engine:
-        """The engine's: tiles of the path are kept as moves."""
+        """The wrapped engine's.  Tiles with moves are not saved: the traceback saves the moves."""
         return self.engine.for_moves
 
     def strip_rows(self, rows: int, columns: int) -> int:
-        """As the engine's."""
+        """See `Engine`."""
         return self.engine.strip_rows(rows, columns)
 
     def moves_bytes(self, rows: int, columns: int) -> int:
-        """As the engine's."""
+        """See `Engine`."""
         return self.engine.moves_bytes(rows, columns)
 
     def progress(self, done: int, total: int) -> None:
-        """Tells what is done from the first tile on that was not there."""
-        self._told = done, total
+        """Report progress, but not while saved tiles are read."""
+        self._progress = done, total
         if self._computing:
             self._tell(done, total)
 
     def tile(self, job: TileJob) -> TileResult:
-        """The tile from the checkpoint, or computed and on its way there."""
-        number, self._asked = self._asked, self._asked + 1
-        what = [*job.size, job.corner, int(job.above.h[-1]), int(job.left.h[-1])]
+        """Read the tile from the checkpoint, or compute and save it."""
+        number, self._next = self._next, self._next + 1
+        identity = [*job.size, job.corner, int(job.above.h[-1]), int(job.left.h[-1])]
         files, clock = self.files, self.files.clock
-        result = files.kept(number, what)
+        result = files.read(number, identity)
         if result is not None:
             return result
         if not self._computing:
             self._computing = True
-            self._tell(*self._told)
+            self._tell(*self._progress)
         result = self.engine.tile(job)
         self.peak_bytes = self.engine.peak_bytes
-        files.keep(number, what, result)
+        files.save(number, identity, result)
         late = clock.late()
         if late or files.age >= self.plan.tuning.saving.least_seconds:
             files.seal()
         if late:
             files.writer.flush()
-            done = f"{100 * self._told[0] / self._told[1]:.1f}% of the cells"
+            done = f"{100 * self._progress[0] / self._progress[1]:.1f}% of the cells"
             raise clock.stopped(f"about {done}{files.store.what} are")
         return result

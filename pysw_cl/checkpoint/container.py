@@ -1,13 +1,14 @@
-"""Sealed files: numbers in named pieces, each with a checksum, in a file that is whole or absent.
+"""Sealed files: named pieces of numbers with checksums, in a file that is complete or absent.
 
-A file is written beside its place (``NAME.part``), synced and renamed when it is complete.  It
-holds the pieces one after the other, then an index of them with some facts (JSON), then a tail of
-fixed length that says where the index is.  CRC-32 covers every piece and the index, so a file that
-is torn, truncated or changed is found by reading it.
+A file is written under the name ``NAME.part``, synced when it is complete, and renamed.  It holds
+the pieces one after the other, then an index of them with some facts (JSON), then a tail of fixed
+length with the place of the index.  CRC-32 covers every piece and the index, so a reader notices a
+file that is truncated or changed.
 
-Edge cells are kept as differences: H less the H before it, and H less X, in the fewest bytes that
-hold them all, then deflated (RFC 1951, runs only: neighbours of an edge differ little, and that
-took 8 ns a cell where the default strategy took 9 and saved less).
+Edge cells are stored as differences: H minus the H before it, and H minus X.  Each kind takes the
+fewest bytes that hold all its values.  Both are deflated (RFC 1951) with the strategy for runs:
+neighbours of an edge differ little, and it took 8 ns a cell where the default strategy took 9 and
+saved less.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from ..errors import CheckpointError
 from ..tiles.edges import Edge, Ints
 
 _HEAD = b"PYSWCL1\n"
-_TAIL = struct.Struct("<QQI8s")  # the index: where it begins, bytes, CRC-32; and the last mark
+_TAIL = struct.Struct("<QQI8s")  # the index: offset, bytes, CRC-32; then _MARK
 _MARK = b"PYSWEND\n"
-_EDGE = struct.Struct("<ibb")  # the first H, bytes of a difference, bytes of an H less X
+_EDGE = struct.Struct("<ibb")  # the first H, bytes of an H difference, bytes of an H - X
 _WIDTHS = {1: "<i1", 2: "<i2", 4: "<i4"}
 
 
 class DamagedFile(CheckpointError):
-    """A sealed file that is torn, truncated, changed or cannot be read."""
+    """A sealed file that is truncated, changed or cannot be read."""
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames in ``folder`` last, where the system can."""
+    """Write renames in ``folder`` to the disk, where the system can."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -50,7 +51,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def cannot_write(path: Path, error: OSError, begun: bool = True) -> CheckpointError:
-    """What to raise when ``path`` could not be written; ``begun``: there is a checkpoint."""
+    """The exception for a ``path`` that cannot be written; ``begun``: it belongs to a checkpoint
+    that has something saved."""
     advice = "give a folder that can be written"
     if begun:
         advice = (
@@ -61,35 +63,41 @@ def cannot_write(path: Path, error: OSError, begun: bool = True) -> CheckpointEr
 
 @dataclass(frozen=True)
 class Piece:
-    """Where a piece is: its name, the number of its first cell, cells, offset, bytes, CRC-32."""
+    """The entry of a piece in the index of a file."""
 
+    #: What it is a part of, such as "row".
     name: str
+    #: The number of its first cell in that.
     start: int
+    #: Its number of cells.
     cells: int
+    #: Where its payload begins in the file.
     offset: int
+    #: Bytes of the payload.
     size: int
+    #: CRC-32 of the payload.
     crc: int
 
 
 class SealedWriter:
-    """Writes one sealed file; it appears at ``path`` only when :meth:`seal` is done.
+    """Writes one sealed file, which appears at ``path`` when :meth:`seal` is done.
 
-    Raises CheckpointError when the file cannot be written (disk full, no permission).
+    Raises CheckpointError if the file cannot be written (disk full, no permission).
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._beside = path.with_name(path.name + ".part")
+        self._part = path.with_name(path.name + ".part")
         self._pieces: list[Piece] = []
         self._offset = len(_HEAD)
         try:
-            self._file = self._beside.open("wb")
+            self._file = self._part.open("wb")
             self._file.write(_HEAD)
         except OSError as error:
             raise cannot_write(path, error) from error
 
     def put(self, name: str, start: int, cells: int, payload: bytes) -> None:
-        """Add a piece: ``cells`` cells from number ``start`` on of what ``name`` says."""
+        """Add a piece: the ``cells`` cells of ``name`` from number ``start`` on."""
         crc = zlib.crc32(payload)
         self._pieces.append(Piece(name, start, cells, self._offset, len(payload), crc))
         self._offset += len(payload)
@@ -99,7 +107,7 @@ class SealedWriter:
             raise cannot_write(self.path, error) from error
 
     def seal(self, facts: Mapping[str, Any]) -> int:
-        """Write index and ``facts``, sync, and give the file its name; returns its bytes."""
+        """Write the index and ``facts``, sync and rename the file; gives its size in bytes."""
         pieces = [[p.name, p.start, p.cells, p.offset, p.size, p.crc] for p in self._pieces]
         index = json.dumps({"facts": facts, "pieces": pieces}, separators=(",", ":")).encode()
         tail = _TAIL.pack(self._offset, len(index), zlib.crc32(index), _MARK)
@@ -108,24 +116,24 @@ class SealedWriter:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
-            self._beside.replace(self.path)
+            self._part.replace(self.path)
             sync_folder(self.path.parent)
         except OSError as error:
             raise cannot_write(self.path, error) from error
         return self._offset + len(index) + len(tail)
 
     def abandon(self) -> None:
-        """Leave nothing behind, unless the file is sealed already."""
+        """Remove the unfinished file; does nothing once the file is sealed."""
         try:
             self._file.close()
-        except OSError:  # the buffer could not be written; nobody wants it
+        except OSError:  # the buffer could not be written, and the file is removed
             pass
         finally:
-            self._beside.unlink(missing_ok=True)
+            self._part.unlink(missing_ok=True)
 
 
 class SealedFile:
-    """A sealed file to be read.  Raises DamagedFile when it, or a piece asked for, is not sound."""
+    """Reads a sealed file.  Raises DamagedFile if it, or a piece that is read, is not sound."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -154,7 +162,7 @@ class SealedFile:
         return [piece for piece in self.pieces if piece.name == name]
 
     def read(self, piece: Piece) -> bytes:
-        """The payload of a piece, checked."""
+        """The payload of a piece, its checksum checked."""
         try:
             with self.path.open("rb") as file:
                 payload = _at(file, piece.offset, piece.size)
@@ -185,7 +193,7 @@ def pack_bytes(values: NDArray[np.uint8]) -> bytes:
 
 
 def pack_letters(letters: NDArray[np.uint8]) -> bytes:
-    """Letters as bytes, deflated without a search for runs, of which they have few."""
+    """Letters, deflated without a search for runs, because they have few."""
     return _deflated(np.ascontiguousarray(letters).data, zlib.Z_HUFFMAN_ONLY)
 
 
@@ -206,7 +214,8 @@ def _narrow(values: Ints) -> tuple[int, bytes]:
 
 
 def pack_edge(edge: Edge) -> bytes:
-    """At least one cell of an edge; differences wrap in 32 bits, so every value is kept exactly."""
+    """An edge of at least one cell, compressed.  Differences wrap in 32 bits, so every value is
+    restored exactly."""
     step, gap = np.zeros_like(edge.h), edge.h - edge.x
     np.subtract(edge.h[1:], edge.h[:-1], out=step[1:])
     (wide_step, steps), (wide_gap, gaps) = _narrow(step), _narrow(gap)
@@ -214,7 +223,7 @@ def pack_edge(edge: Edge) -> bytes:
 
 
 def unpack_edge(payload: bytes, cells: int) -> Edge:
-    """The edge of so many cells that `pack_edge` packed."""
+    """The edge of so many cells that `pack_edge` compressed."""
     first, wide_step, wide_gap = _EDGE.unpack_from(payload)
     raw = unpack_bytes(payload[_EDGE.size :])
     steps = raw[: cells * wide_step].view(_WIDTHS[wide_step]).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Edges on disk: bands of rows in sealed files, written by a thread beside the computation."""
+"""Edges on disk: slabs in sealed files, written by a thread while the device computes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..sequences.parallel import AT_ONCE, in_threads
 from ..tiles.edges import Edge, Source
 from .container import DamagedFile, Piece, SealedFile, SealedWriter, pack_edge, unpack_edge
 
-#: Cells of a piece at most: a reader unpacks whole pieces.
+#: The most cells of a piece.  A reader decompresses whole pieces.
 PIECE_CELLS = 1 << 20
-#: Tasks of some pieces, 8 bytes a cell, that wait for the writer at most.
+#: The most tasks that wait for the writer; each holds some pieces of 8 bytes a cell.
 WAITING = max(1, 8 // AT_ONCE)
 
 
 class Writer:
-    """One thread that does what it is given in order; ``seconds``: how long it has worked.
+    """A thread that performs tasks in order; ``seconds``: how long it has worked.
 
-    After an error nothing more is done, and the next :meth:`do` or :meth:`flush` raises it.
-    ``file`` is the one that is being written; it is abandoned if it is not sealed at the end.
+    After an error it performs no more tasks, and the next :meth:`do` or :meth:`flush` raises that
+    error.  ``file`` is the file being written; :meth:`close` abandons it if it is not sealed.
     """
 
     def __init__(self) -> None:
@@ -39,17 +39,17 @@ class Writer:
         self._thread.start()
 
     def do(self, task: Callable[[], object]) -> None:
-        """Have ``task`` done; waits while many are waiting."""
+        """Add a task; blocks while the queue is full."""
         self._raise()
         self._tasks.put(task)
 
     def flush(self) -> None:
-        """Wait until all is done."""
+        """Wait until all tasks are done."""
         self._tasks.join()
         self._raise()
 
     def close(self) -> None:
-        """Do what is waiting, then end the thread."""
+        """Perform the waiting tasks, then end the thread."""
         self._tasks.put(None)
         self._thread.join()
         if self.file is not None:
@@ -73,7 +73,7 @@ class Writer:
 
 @contextmanager
 def writing() -> Iterator[Writer]:
-    """A writer that has written all it was given when the block ends well."""
+    """A writer for a ``with`` block; the block ends when all is written."""
     writer = Writer()
     try:
         yield writer
@@ -83,9 +83,10 @@ def writing() -> Iterator[Writer]:
 
 
 class SlabWriter:
-    """A band of rows on its way to disk: sinks for its last row and its parts of columns.
+    """Writes the file of one slab: sinks for its last row and its parts of special columns.
 
-    ``bytes``: of the file, 0 until it is sealed; there is none until something is put into it.
+    ``bytes``: the size of the file, 0 until it is sealed.  The file is created when the first
+    cells are written.
     """
 
     def __init__(self, writer: Writer, path: Path, facts: Mapping[str, Any]) -> None:
@@ -94,15 +95,15 @@ class SlabWriter:
         self._opened = False
 
     def row(self) -> EdgeSink:
-        """The sink for the band's last row."""
+        """The sink for the slab's last row."""
         return EdgeSink(self, "row")
 
     def column(self, column: int) -> EdgeSink:
-        """The sink for the band's part of a special column."""
+        """The sink for the slab's part of a special column."""
         return EdgeSink(self, f"column {column}")
 
     def seal(self, facts: Mapping[str, Any]) -> None:
-        """All of the band is there."""
+        """Complete the file; the slab is computed."""
         self._begin()
         self._writer.do(lambda: self._seal({**self._facts, **facts}))
 
@@ -136,25 +137,25 @@ class SlabWriter:
 
 @dataclass(frozen=True)
 class EdgeSink:
-    """A sink that writes to a band's file."""
+    """A sink that writes one edge to the file of a slab."""
 
     slab: SlabWriter
     name: str
 
     def write(self, start: int, edge: Edge) -> None:
-        """Keep the cells that follow the first ``start`` ones."""
+        """Write the cells that follow the first ``start`` ones."""
         self.slab.put(self.name, start, edge)
 
 
 class SavedSlab:
-    """A band on disk: rows ``[start, end)``, and the ``facts`` that it was sealed with."""
+    """A slab on disk: rows ``[start, end)``, and the ``facts`` that it was sealed with."""
 
     def __init__(self, file: SealedFile) -> None:
         self.file, self.facts, self.bytes = file, file.facts, file.size
         self.start, self.end = int(file.facts["start"]), int(file.facts["end"])
 
     def sound(self) -> bool:
-        """Read and check all of it."""
+        """Read all of it; says whether every checksum is right."""
         try:
             self.file.check()
         except DamagedFile:
@@ -162,18 +163,19 @@ class SavedSlab:
         return True
 
     def row(self) -> StoredEdge:
-        """The band's last row."""
+        """Its last row."""
         return StoredEdge([(0, self.file, piece) for piece in self.file.named("row")])
 
 
 def stored_column(slabs: Sequence[SavedSlab], column: int) -> StoredEdge:
-    """A special column through adjoining bands, the first of which begins at row 0."""
-    parts = [(b.start, b.file, p) for b in slabs for p in b.file.named(f"column {column}")]
+    """A special column through adjoining slabs, the first of which begins at row 0."""
+    parts = [(s.start, s.file, p) for s in slabs for p in s.file.named(f"column {column}")]
     return StoredEdge(parts)
 
 
 class StoredEdge(Source):
-    """A source that reads pieces of files: (cells before the file's first one, file, piece)."""
+    """A source that reads pieces of files.  Each part is (the number of cells of the edge before
+    the file's first cell, file, piece)."""
 
     def __init__(self, parts: list[tuple[int, SealedFile, Piece]]) -> None:
         self._parts = parts

@@ -1,4 +1,8 @@
-"""How many rows lie between two special rows: what the disk may take, and what saving costs."""
+"""The heights of slabs: how many rows lie between two saved special rows.
+
+More special rows lose less work when a run ends, and shorten the traceback.  Fewer take less disk
+space and less time to save.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +14,83 @@ from .edges import SlabWriter
 
 
 def final_bytes(tuning: SavingTuning) -> int:
-    """Room that is left for the last slab, which has no row, and the result."""
+    """Bytes that stay reserved for the last slab, which has no special row, and the result."""
     return 2 * tuning.file_bytes
 
 
 def size_of(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -> int:
-    """Bytes that a folder may take, of which ``used`` are taken, on a disk with so many ``free``;
-    None: ``tuning.most_bytes``, or half of what is free."""
+    """Bytes that a folder may take in all.
+
+    ``used`` of them are taken, and ``free`` are free on the disk.  ``disk_size`` None: the lesser
+    of ``tuning.most_bytes`` and what is used plus half of what is free.
+    """
     return min(tuning.most_bytes, used + free // 2) if disk_size is None else disk_size
 
 
 def disk_budget(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -> int:
-    """Bytes that it may still take."""
+    """Bytes that the folder may still take; the arguments are those of :func:`size_of`."""
     return size_of(tuning, disk_size, used, free) - used - final_bytes(tuning)
 
 
+class _DiskSpace:
+    """The disk space of a folder of ``size`` bytes, and how many special rows fit in the rest."""
+
+    def __init__(self, tuning: SavingTuning, size: int, used: int, row_bytes: int) -> None:
+        self.size, self.used = size, used
+        #: Bytes of a special row: an estimate, later those of the last slab on disk.
+        self.row_bytes = row_bytes
+        self._reserved = final_bytes(tuning)
+        #: Slabs that were begun, up to the last one whose size is unknown.
+        self._pending: list[SlabWriter] = []
+
+    def begin(self, slab: SlabWriter) -> None:
+        """Count a slab that will be written."""
+        self._pending.append(slab)
+
+    def rows_left(self) -> int:
+        """Special rows that still fit."""
+        while self._pending and self._pending[0].bytes:
+            self.row_bytes = self._pending.pop(0).bytes
+            self.used += self.row_bytes
+        pending = len(self._pending) * self.row_bytes
+        return max(0, self.size - self.used - pending - self._reserved) // self.row_bytes
+
+    def least_size(self) -> int:
+        """The least size of the folder with space for one more row."""
+        return self.used + self._reserved + self.row_bytes
+
+
+class _Speed:
+    """Times of the slabs that were computed in this run."""
+
+    def __init__(self) -> None:
+        #: Seconds that one row of the last slab took; 0 before there is one.
+        self.row_seconds = 0.0
+        #: Seconds that the writer took for a slab, on average.
+        self.save_seconds = 0.0
+        self._slabs, self._since = 0, time.monotonic()
+
+    def restart(self) -> None:
+        """The next slab begins now."""
+        self._since = time.monotonic()
+
+    def computed(self, height: int, writer_seconds: float) -> None:
+        """A slab of so many rows is computed; the writer has worked so long in all."""
+        self._slabs += 1
+        now = time.monotonic()
+        self.row_seconds, self._since = (now - self._since) / height, now
+        self.save_seconds = writer_seconds / self._slabs
+
+
 class SlabHeights:
-    """Heights of bands for m x n cells, even and in multiples of ``quantum`` where possible.
+    """Chooses the heights of the slabs of m x n cells: even, and multiples of ``quantum`` rows
+    where possible.
 
     ``device_rows``: rows that keep the whole device busy, once the first ones are ``pipeline_lag``
-    columns ahead of the last.  ``disk_size``: bytes that the folder may take in all (None: those of
-    ``tuning``, half of what is ``free`` on the disk, and no more rows than it says); ``used``: what
-    it takes already; ``stop_at``: when the run is to end, by time.monotonic.  Speed and size are
-    those of the last band.
+    columns ahead of the last.  ``disk_size``: bytes that the folder may take; None: as in
+    :func:`size_of`, and at most ``tuning.most_rows`` special rows.  ``used``, ``free``: bytes that
+    the folder takes and that are free on its disk.  ``stop_at``: when the run has to end, by
+    time.monotonic.  Speed and file size are predicted from the last slab.
     """
 
     def __init__(
@@ -50,71 +108,81 @@ class SlabHeights:
         tuning: SavingTuning | None = None,
     ) -> None:
         self._tuning = tuning = tuning or default_tuning().saving
-        self.disk_size = size_of(tuning, disk_size, used, free)
-        self.n, self.quantum, self.used, self.stop_at = n, quantum, used, stop_at
-        self._own_quantum, self._beside = quantum, False
+        row_bytes = ceil(tuning.cell_bytes * n) + tuning.file_bytes
+        self._space = _DiskSpace(tuning, size_of(tuning, disk_size, used, free), used, row_bytes)
+        self._speed = _Speed()
+        self._stop_at = stop_at
+        #: Heights are multiples of this: the engine's own, or that of its pipeline.
+        self.quantum = self._own_quantum = quantum
+        #: Are slabs computed in a pipeline, the next one begun before the last is done?
+        self._in_pipeline = False
+        #: The least height that keeps the number of special rows within ``tuning.most_rows``.
         self._fewest = ceil(m / tuning.most_rows) if disk_size is None else 1
-        self._filling = max(
+        #: The least height of a slab alone: its work is many times that of filling the device.
+        self._alone = max(
             self._fewest, min(device_rows * ceil(tuning.fill_times * pipeline_lag / n), m)
         )
-        self._least = self._filling
-        self._row_bytes = ceil(tuning.cell_bytes * n) + tuning.file_bytes
-        self._slabs, self._height, self._since = 0, 0, time.monotonic()
-        self._row_seconds = self._save_seconds = 0.0
-        self._pending: list[SlabWriter] = []
+        #: The least height now: alone, or in the pipeline.
+        self._least = self._alone
+        #: The height chosen last.
+        self._height = 0
+
+    @property
+    def disk_size(self) -> int:
+        """Bytes that the folder may take in all."""
+        return self._space.size
 
     def chained(self, rows: tuple[int, int] | None) -> None:
-        """From now on bands follow each other without a pause: of at least so many rows, in
-        multiples of the second number (None: they do not)."""
-        self._beside = rows is not None
-        least, self.quantum = rows or (self._filling, self._own_quantum)
-        self._least, self._since = max(self._fewest, least), time.monotonic()
+        """From now on slabs follow each other in a pipeline: of at least so many rows, in
+        multiples of the second number (None: in no pipeline)."""
+        self._in_pipeline = rows is not None
+        least, self.quantum = rows or (self._alone, self._own_quantum)
+        self._least = max(self._fewest, least)
+        self._speed.restart()
 
     def rows_left(self) -> int:
-        """Special rows for which there is room."""
-        while self._pending and self._pending[0].bytes:
-            self._row_bytes = self._pending.pop(0).bytes
-            self.used += self._row_bytes
-        pending = len(self._pending) * self._row_bytes
-        left = self.disk_size - self.used - pending - final_bytes(self._tuning)
-        return max(0, left) // self._row_bytes
+        """Special rows that still fit on the disk."""
+        return self._space.rows_left()
 
     def least_size(self) -> int:
-        """A size of the folder that has room for one row."""
-        return self.used + final_bytes(self._tuning) + self._row_bytes
+        """The least ``disk_size`` with space for one more row."""
+        return self._space.least_size()
 
     def slabs(self, rows: int) -> int:
-        """Bands for so many rows."""
+        """How many slabs so many rows will have."""
         return max(1, rows // self._shortest(rows)) if rows else 0
 
     def height(self, todo: int, rows: int) -> int:
-        """Height of the next band: ``todo`` rows are to be computed in all, ``rows`` before the
-        next saved one."""
+        """The height of the next slab.  ``todo`` rows are left to be computed in all, ``rows`` of
+        them above the next slab that is saved already."""
         shortest = self._shortest(todo)
         height = ceil(rows / max(1, rows // shortest))
-        if self.stop_at is not None and self._row_seconds and not self._beside:
-            height = min(height, int((self.stop_at - time.monotonic()) / self._row_seconds))
+        row_seconds = self._speed.row_seconds
+        if self._stop_at is not None and row_seconds and not self._in_pipeline:
+            height = min(height, int((self._stop_at - time.monotonic()) / row_seconds))
         height = ceil(max(1, height) / self.quantum) * self.quantum
         self._height = min(rows, height)
         return self._height
 
     def saving(self, slab: SlabWriter) -> None:
-        """A band is on its way to disk."""
-        self._pending.append(slab)
+        """A slab was begun and will be written to disk."""
+        self._space.begin(slab)
 
     def computed(self, height: int, busy: float) -> None:
-        """The next band is computed; ``busy``: seconds that the writer has worked so far."""
-        self._slabs += 1
-        now = time.monotonic()
-        self._row_seconds, self._since = (now - self._since) / height, now
-        self._save_seconds = busy / self._slabs
+        """The next slab is computed; ``busy``: seconds that the writer has worked in all."""
+        self._speed.computed(height, busy)
 
     def _shortest(self, todo: int) -> int:
+        """The least height of the next slab: that of the device and of the disk space, and long
+        enough that saving costs little.  It grows by ``tuning.most_growth`` times at most."""
         height = max(self._least, ceil(todo / (self.rows_left() + 1)))
-        if self._row_seconds:
+        row_seconds = self._speed.row_seconds
+        if row_seconds:
             tuning = self._tuning
-            times = tuning.least_times_beside if self._beside else tuning.least_times
-            seconds = max(tuning.least_seconds * (not self._beside), times * self._save_seconds)
+            times = tuning.least_times_beside if self._in_pipeline else tuning.least_times
+            seconds = times * self._speed.save_seconds
+            if not self._in_pipeline:
+                seconds = max(tuning.least_seconds, seconds)
             most = tuning.most_growth * self._height
-            height = max(height, min(most, ceil(seconds / self._row_seconds)))
+            height = max(height, min(most, ceil(seconds / row_seconds)))
         return height

@@ -1,4 +1,4 @@
-"""Jobs with a checkpoint, of one strand or both: what was not finished is run, and all is kept."""
+"""Jobs with a checkpoint, of one strand or both: computes what earlier runs did not save."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .sweep import SavedRun
 
 
 class StrandResult(NamedTuple):
-    """What a finished job of one strand has found, as `alignment_of` takes it."""
+    """The result of a finished job of one strand, as `alignment_of` takes it."""
 
     end: Hit
     path: FoundPath | None
@@ -49,8 +49,9 @@ def run_saved(
 ) -> Alignment:
     """Run the job of a checkpoint, or read its result if it is finished.
 
-    Of both strands each has its part of the checkpoint.  The second is searched for what is better
-    than the first, so its files name that score (`Job.beat`); rows of a finished one make room.
+    With both strands, each has its own part of the checkpoint.  The second is searched only for a
+    better score than the first has, so its files name that score (`Job.beat`).  When a strand is
+    finished, its files but the result are removed.
     """
     after = resources.stop_after
     stop_at = None if after is None else time.monotonic() + after
@@ -76,20 +77,21 @@ def run_saved(
 
 @dataclass(frozen=True)
 class OneStrand:
-    """A job of one strand that is run, or that goes on."""
+    """A job of one strand, to be begun or continued."""
 
-    #: Where it is saved, and what the job is.
+    #: The job, and where it is saved.
     store: Store
-    #: What it is computed with; its progress counts both strands.
+    #: How it is computed; the progress callback in it is for both strands together.
     resources: AlignResources
-    #: The callback of this strand.
+    #: The progress callback of this strand.
     tell: Progress | None
     #: When it has to end, by `time.monotonic`.
     stop_at: float | None
 
     def run(self, engine: Engine, plan: Plan) -> StrandResult:
-        """Run the job to its end, and keep its result.  A path that fails its check is computed
-        again without what was saved."""
+        """Run the job to its end, and save its result.
+
+        If the path fails its check, all is computed again without the checkpoint."""
         rows, columns = self.store.job.frame.shape
         found, wrong = checked(self._saved, engine, plan, rows * columns, self._whole)
         found.stats.recomputed += wrong is not None
@@ -99,7 +101,7 @@ class OneStrand:
         return found
 
     def _saved(self, engine: Engine, plan: Plan) -> StrandResult:
-        """What it finds, going on from what is saved."""
+        """The result, computed from the checkpoint on."""
         store, disk_size = self.store, self.resources.disk_size
         cost, band = self.resources.band_cost(store.job.mode), None
         if cost is not None:
@@ -130,7 +132,7 @@ class OneStrand:
         return self._found(end, moves, plan, stats, tiles)
 
     def _whole(self, engine: Engine, plan: Plan) -> StrandResult:
-        """What it finds, computed from the beginning and not saved."""
+        """The result, computed from the beginning without the checkpoint."""
         stats, job = Stats(), self.store.job
         end, moves, tiles = search(
             engine,
@@ -147,7 +149,7 @@ class OneStrand:
         return self._found(end, moves, plan, stats, tiles)
 
     def _tell_again(self, done: int, total: int) -> None:
-        """The progress of what is not saved, which can end at any time."""
+        """Report the progress of a computation that is not saved; it can stop at any time."""
         if self.stop_at is not None and time.monotonic() >= self.stop_at:
             how = self.store.how
             raise Stopped(f"stopped as asked, while a path was computed again; {how}")
@@ -157,7 +159,8 @@ class OneStrand:
     def _found(
         self, end: Hit, moves: Path | None, plan: Plan, stats: Stats, tiles: TileMap | None
     ) -> StrandResult:
-        """What was found, with a path that was checked: one that is wrong is not kept."""
+        """The result of a search; raises InternalError if its path does not score what was
+        found."""
         job = self.store.job
         found = StrandResult(
             end, None if moves is None else path_of(job, end, moves), plan, stats, tiles
@@ -167,7 +170,7 @@ class OneStrand:
 
 
 def save_result(store: Store, found: StrandResult) -> None:
-    """Keep what a finished job has found.  Raises CheckpointError if it cannot be written."""
+    """Save the result of a finished job.  Raises CheckpointError if it cannot be written."""
     arrays: dict[str, NDArray[np.uint8]] = {}
     start = None
     if found.path is not None:
@@ -186,7 +189,7 @@ def save_result(store: Store, found: StrandResult) -> None:
 
 
 def saved_result(store: Store) -> StrandResult | None:
-    """What a finished job has found; None if it is not finished, or its result is damaged."""
+    """The result of a finished job; None if it is not finished, or its result is damaged."""
     kept = store.arrays("result")
     if kept is None:
         return None

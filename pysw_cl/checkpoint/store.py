@@ -1,18 +1,18 @@
-"""Checkpoints: a folder that holds all that a run needs to go on, and its result in the end.
+"""Checkpoints: a folder with all that a run needs to continue, and in the end its result.
 
-    job.json            what is computed, in which order of two strands, and the wishes that a
-                        resume takes as defaults
+    job.json            the job, the order of two strands, and the resources that are the defaults
+                        of a resumed run
     query, target       the letters
-    rows-FROM-TO        a band of rows: its last row of cells (the special row), its parts of the
-                        special columns, and the best cell and the counts up to it
+    rows-FROM-TO        a slab: its last row of cells (the special row), its parts of the special
+                        columns, the best cell and the costs down to it
     walk-NUMBER         a part of the path, from its end backward
-    band-NUMBER         tiles of a search in a band, where there are no rows yet
-    whole               no band pays
+    band-NUMBER         tiles of a search in a diagonal band; only while there are no slabs
+    whole               an empty file: a search in a diagonal band saves no work
     result              the result
-    plus/, minus/       of both strands: rows, walk and result of each
+    plus/, minus/       with both strands: the slabs, path and result of each
 
-Every file is sealed (:mod:`pysw_cl.checkpoint.container`) and names its job, so what is missing,
-damaged or of another job is known as such.  Method: the special rows of CUDAlign 2 (Sandes & de
+Every file is sealed (:mod:`pysw_cl.checkpoint.container`) and names its job, so a file that is
+missing, damaged or of another job is noticed.  Method: the special rows of CUDAlign 2 (Sandes & de
 Melo, IPDPS 2011).  Nothing here knows an engine: a row on disk is a source and a sink of edge
 segments.
 """
@@ -56,19 +56,22 @@ try:
 except ImportError:  # a system without it: two runs on one folder are not noticed
     fcntl = None  # type: ignore[assignment]
 
-#: What is written; earlier ones are read: 1 had one strand, and no maps of tiles.
+#: The format that is written.  Format 1, with one strand and no tile maps, can be read.
 FORMAT = 2
 #: Names of files in a checkpoint.
 _OURS = re.compile(
     r"plus|minus|(lock|job\.json|query|target|result|whole|rows-\d+-\d+|walk-\d+|band-\d+)(\.part)?"
 )
-#: Letters, moves and runs are kept in pieces of this many.
+#: Letters, moves and runs are written in pieces of so many bytes.
 PIECE = 1 << 19
 
 
 class Store:
-    """A checkpoint folder, held by this run alone while it is open (a context manager), or the part
-    for one of both strands in that of a ``whole`` job.  ``minus_first``: the order of the two."""
+    """A checkpoint folder, locked by this run while it is open (a context manager).
+
+    With ``whole`` it is the part for one strand in the folder of a job of both strands.
+    ``minus_first``: the minus strand is searched first.
+    """
 
     def __init__(
         self,
@@ -84,9 +87,9 @@ class Store:
     @classmethod
     @contextlib.contextmanager
     def begin(cls, folder: str | os.PathLike[str], job: Job, wishes: Wishes) -> Iterator[Store]:
-        """The folder for a job: made, or taken up where a run of the same job left it.
+        """The folder for a job: a new one, or that of an earlier run of the same job.
 
-        ``wishes``: what a resume takes as defaults.  Raises CheckpointError if the folder holds
+        ``wishes``: the defaults of a resumed run.  Raises CheckpointError if the folder holds
         anything else, is in use, or cannot be written.
         """
         path = Path(folder)
@@ -94,7 +97,7 @@ class Store:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(path, error, begun=False) from error
-        with _held(path):
+        with _locked(path):
             manifest = path / "job.json"
             minus_first: bool | None = None
             others = [p.name for p in path.iterdir() if not _OURS.fullmatch(p.name)]
@@ -112,14 +115,14 @@ class Store:
                 minus_first = job.both and likely_minus(job.frame)
             store = cls(path, job, wishes, minus_first)
             store._clean()
-            list(in_threads(store._keep_letters, ("query", "target"), few=2))
+            list(in_threads(store._save_letters, ("query", "target"), few=2))
             store._write_manifest()
             yield store
 
     @classmethod
     @contextlib.contextmanager
     def open(cls, folder: str | os.PathLike[str]) -> Iterator[Store]:
-        """The folder of a run that is to go on.
+        """The folder of a run that is to be continued.
 
         Raises CheckpointError if it holds no checkpoint, is in use or of another format version, or
         if the job or its sequences are damaged.
@@ -127,7 +130,7 @@ class Store:
         path = Path(folder)
         if not (path / "job.json").is_file():
             raise CheckpointError(f"{path} holds no checkpoint: there is no job.json in it")
-        with _held(path):
+        with _locked(path):
             try:
                 content = _read_manifest(path / "job.json")
                 job = _job(path, content)
@@ -158,20 +161,19 @@ class Store:
 
     @property
     def how(self) -> str:
-        """How to go on, for messages."""
+        """How to continue, for messages."""
         folder = self._root
         return f"continue with pysw_cl.resume({str(folder)!r}) or: pysw-cl resume {folder}"
 
     @property
     def what(self) -> str:
-        """What of the job this is, for messages."""
+        """Which strand this is, for messages; empty for a whole job."""
         return "" if self._whole is None else f" of the {self.job.frame.strand} strand"
 
     def slabs(self, every: bool, trusted: Collection[Path] = ()) -> list[SavedSlab]:
-        """Sound bands in order, none overlapping: ``every`` one that there is, or only the last.
+        """The sound slabs from top to bottom, without overlap: ``every`` one, or only the last.
 
-        All that is in a band given has been read and checked, but for those whose paths are
-        ``trusted``.
+        All of each file is read and checked, unless its path is ``trusted``.
         """
         found = [SavedSlab(file) for file in self.sealed("rows")]
         found.sort(key=lambda slab: (slab.start, -slab.end))
@@ -186,8 +188,8 @@ class Store:
         return slabs
 
     def slabs_to(self, last: list[SavedSlab]) -> list[SavedSlab]:
-        """The bands that led to the ``last`` one, for their facts: the rest of them is not checked,
-        and where one is lost there is none."""
+        """The ``last`` slab and those above it, for their facts; there are none where a file is
+        lost.  Only their facts are checked."""
         found = [SavedSlab(file) for file in self.sealed("rows")] if last else []
         slabs = list(last)
         for slab in sorted(found, key=lambda slab: (slab.end, -slab.start), reverse=True):
@@ -200,11 +202,11 @@ class Store:
         return sum(path.stat().st_size for path in self._root.rglob("*") if path.is_file())
 
     def free(self) -> int:
-        """Bytes that are free on its disk."""
+        """Free bytes of its disk."""
         return shutil.disk_usage(self.folder).free
 
     def slab(self, writer: Writer, start: int, end: int) -> SlabWriter:
-        """Where rows [start, end) are to be written."""
+        """What writes the slab of rows [start, end)."""
         path = self.folder / f"rows-{start:012}-{end:012}"
         return SlabWriter(writer, path, {"job": self.job.key, "start": start, "end": end})
 
@@ -215,7 +217,7 @@ class Store:
         facts: Mapping[str, Any],
         pack: Callable[[NDArray[np.uint8]], bytes] = pack_bytes,
     ) -> None:
-        """Write byte arrays, packed by ``pack``, and facts to a sealed file."""
+        """Write byte arrays, compressed by ``pack``, and facts to a sealed file."""
         writer = SealedWriter(self.folder / name)
         try:
             for key, array in arrays.items():
@@ -227,7 +229,7 @@ class Store:
             writer.abandon()
 
     def arrays(self, name: str) -> tuple[dict[str, NDArray[np.uint8]], dict[str, Any]] | None:
-        """What `save_arrays` wrote, or None if it is not there, not sound or of another job."""
+        """What `save_arrays` wrote; None if it is missing, damaged or of another job."""
         try:
             file = SealedFile(self.folder / name)
             if file.facts["job"] != self.job.key:
@@ -237,11 +239,11 @@ class Store:
             return None
 
     def has(self, pattern: str) -> bool:
-        """Is there a file of such a name?"""
+        """Is there a file whose name matches?"""
         return any(self.folder.glob(pattern))
 
     def drop(self, *kinds: str) -> None:
-        """Remove files that are needed no more."""
+        """Remove the files of these kinds."""
         try:
             for kind in kinds:
                 for path in self.folder.glob(f"{kind}-*"):
@@ -250,7 +252,7 @@ class Store:
             raise cannot_write(self.folder, error) from error
 
     def sealed(self, kind: str) -> Iterator[SealedFile]:
-        """Files of this job with an index that is sound."""
+        """The files of a kind, of this job and with a sound index."""
         for path in self.folder.glob(f"{kind}-*"):
             with contextlib.suppress(DamagedFile):
                 file = SealedFile(path)
@@ -258,17 +260,17 @@ class Store:
                     yield file
 
     def _clean(self) -> None:
-        """Remove what a run that died was writing."""
+        """Remove the unfinished files of a run that died."""
         try:
             for path in self.folder.glob("*.part"):
                 path.unlink()
         except OSError as error:
             raise cannot_write(self.folder, error) from error
 
-    def _keep_letters(self, name: str) -> None:
-        """Those of the job's "query" or "target", unless they are there."""
-        letters, kept = getattr(self.job, name).letters, self.arrays(name)
-        if kept is None or not np.array_equal(kept[0].get("letters", []), letters):
+    def _save_letters(self, name: str) -> None:
+        """Write the letters of the "query" or "target", unless they are in the folder."""
+        letters, saved = getattr(self.job, name).letters, self.arrays(name)
+        if saved is None or not np.array_equal(saved[0].get("letters", []), letters):
             self.save_arrays(name, {"letters": letters}, {}, pack_letters)
 
     def _write_manifest(self) -> None:
@@ -286,21 +288,21 @@ class Store:
         }
         content["checksum"] = hashlib.sha256(canonical(content)).hexdigest()
         path = self.folder / "job.json"
-        beside = path.with_name("job.json.part")
+        part = path.with_name("job.json.part")
         try:
-            with beside.open("w") as file:
+            with part.open("w") as file:
                 json.dump(content, file, indent=1)
                 file.flush()
                 os.fsync(file.fileno())
-            beside.replace(path)
+            part.replace(path)
             sync_folder(self.folder)
         except OSError as error:
             raise cannot_write(path, error) from error
 
 
 @contextlib.contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Keep other runs out of the folder; ends with the process, however that ends."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock the folder against other runs.  The lock ends with the process, even if it is killed."""
     try:
         lock = (folder / "lock").open("w")
     except OSError as error:

@@ -1,9 +1,10 @@
-"""A comparison that survives its process: the sweep band by band, each saved; the path by parts.
+"""A comparison that a later process can continue: the sweep is saved slab by slab, the path in
+parts.
 
-Method: special rows (Sandes & de Melo, CUDAlign 2, IPDPS 2011).  A band is all columns of some
-rows.  When it is done its last row, its parts of the special columns and the best cell so far are
-on disk, and a later run goes on below it, with any plan on any device: edges hold exact values,
-and the canonical path does not depend on where they lie.
+Method: special rows (Sandes & de Melo, CUDAlign 2, IPDPS 2011).  A slab is all columns of some
+rows.  When it is computed, its last row, its parts of the special columns and the best cell so far
+are written to disk.  A later run continues below it, with any plan on any device: edges hold exact
+values, and the canonical path does not depend on where they lie.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .edges import SavedSlab, SlabWriter, Writer, stored_column, writing
 from .store import Store
 from .traceback import Clock, SavedTraceback
 
-#: Where the best cell of a band is looked for that is not the last.
+#: Where the best cell is looked for in a slab that is not the last, for each ``Want.where``.
 ABOVE_LAST_ROW = {
     "all": "all",
     "last_row": "none",
@@ -43,39 +44,45 @@ ABOVE_LAST_ROW = {
 
 @dataclass
 class Done:
-    """What has been found and what it cost so far, earlier runs included; ``seconds`` only up to
-    where this run began."""
+    """What was found so far and what it cost, earlier runs included."""
 
+    #: The best cell.
     best: Hit | None = None
+    #: Computed cells by lane set.
     cells: dict[str, int] = field(default_factory=dict)
+    #: Kernel launches.
     launches: int = 0
+    #: Skipped cells.
     pruned: int = 0
+    #: The time of earlier runs, without this one.
     seconds: float = 0.0
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> Done:
-        """From what :meth:`facts` gave."""
+        """From the result of :meth:`facts`."""
         best = facts["best"] and Hit(*facts["best"])
         return cls(best, facts["cells"], facts["launches"], facts["pruned"], facts["seconds"])
 
     def facts(self, seconds: float) -> dict[str, Any]:
-        """As JSON can hold it; ``seconds``: of this run, too."""
+        """As JSON; ``seconds``: the time of the job with this run."""
         best = self.best and [self.best.score, self.best.row, self.best.column]
         return {**vars(self), "best": best, "seconds": seconds}
 
     def add(self, cells: dict[str, int], launches: int) -> None:
-        """Count what was computed."""
+        """Count computed cells and launches."""
         self.launches += launches
         for kind, count in cells.items():
             self.cells[kind] = self.cells.get(kind, 0) + count
 
 
 class SavedRun:
-    """One run of a job whose ``store`` may hold what earlier ones did.
+    """One run of a job; its ``store`` may hold slabs and path of earlier runs.
 
-    ``plan``: what says which tiles there are.  ``disk_size``: bytes the folder may take (None: see
-    :mod:`pysw_cl.checkpoint.interval`).  ``stop_at``: when the run ends at the next row, by
-    time.monotonic.  ``maps``: of the tiles of each band, by its first row.
+    ``plan`` decides the tiles.  ``disk_size``: bytes that the folder may take (None: see
+    :mod:`pysw_cl.checkpoint.interval`).  ``stop_at``: the run ends at the first special row after
+    this time, by time.monotonic.  ``maps``: the tile map of each slab, by its first row.
+    ``trusted``: files that this run has checked or written.  ``extra``: the work of the traceback,
+    in cells, for the progress.
     """
 
     def __init__(
@@ -138,7 +145,8 @@ class SavedRun:
         return self.store.job.output == "path"
 
     def end(self) -> Hit:
-        """The best end, first in row-major order among equals; what is not saved is computed."""
+        """The best end, first in row-major order among equals.  Computes the slabs that are not
+        saved."""
         gaps = list(self._gaps())
         if gaps and not self.slabs and self.heights.rows_left() < 1:
             raise InputError(
@@ -156,8 +164,8 @@ class SavedRun:
         return best_end(self.problem, [] if self.done.best is None else [self.done.best])
 
     def path(self, end: Hit) -> Path | None:
-        """The canonical path to ``end``, from the rows and columns on disk; None where it does not
-        matter."""
+        """The canonical path to ``end``, from the special rows and columns on disk; None where no
+        path is asked for, or the other strand is better."""
         if not (self.want_path and self.store.job.better(end)):
             self._tell(self.m, self.extra)
             return None
@@ -177,22 +185,22 @@ class SavedRun:
         return path
 
     def stats(self) -> Stats:
-        """What the job cost, earlier runs included, but for what they did not save."""
+        """What the job cost, with what earlier runs saved."""
         done, peak = self.done, self.engine.peak_bytes
         return Stats(done.cells, done.launches, self.clock.seconds(), peak, done.pruned)
 
     def tiles(self) -> TileMap:
-        """What the sweep did where, earlier runs included."""
+        """The tile map of the sweep, earlier runs included."""
         return TileMap.joined((self.m, self.n), self.maps)
 
     def _saved(self) -> list[SavedSlab]:
-        """What is on disk of use to this run."""
+        """The slabs on disk that have this run's special columns."""
         slabs = self.store.slabs(every=self.want_path, trusted=self.trusted)
         return [slab for slab in slabs if slab.facts["columns"] == self.columns]
 
     def _gaps(self) -> Iterator[tuple[int, int]]:
-        """Rows [start, stop) that are to be computed: all that is not saved; without a path, what
-        lies below the last band."""
+        """The rows [start, stop) to compute: all that are not saved; without a path only those
+        below the last slab."""
         at = 0
         for slab in self.slabs:
             if slab.start > at and self.want_path:
@@ -202,8 +210,8 @@ class SavedRun:
             yield at, self.m
 
     def _fill_gap(self, writer: Writer, start: int, stop: int, todo: int) -> int:
-        """Compute rows [start, stop) of ``todo`` that are left, and save them; gives what is left
-        then."""
+        """Compute and save rows [start, stop); ``todo`` rows are left in all.  Gives how many are
+        left then."""
         problem, before = self.problem, self.m - todo
         slabs = _SavedSlabs(self, writer, start, stop, todo)
         want, limits = self._known(start, stop)
@@ -227,7 +235,8 @@ class SavedRun:
         return self.plan.tile_shape(rows, self.n)
 
     def _known(self, start: int, stop: int) -> tuple[Want, Limits]:
-        """What is looked for in a gap, and what needs not be, by what is known now."""
+        """Where a gap is searched for the best cell, and the bound for pruning, by the best cell
+        known now."""
         known, least, m = Hit(0, self.m, self.n), None, self.m
         local, where = self.problem.mode == "local", self.problem.want.where
         if self.done.best is not None:
@@ -245,7 +254,7 @@ class SavedRun:
         return self.problem.edges.left.h_at(row - 1) if row else self.problem.edges.corner
 
     def _above(self, row: int) -> Source:
-        """The row of cells above a gap, from disk."""
+        """The special row above a gap, from disk."""
         if row == 0:
             return self.problem.edges.top
         return next(slab.row() for slab in self.slabs if slab.end == row)
@@ -256,19 +265,22 @@ class SavedRun:
 
 @dataclass
 class _SavedSlabs:
-    """The slabs of a gap, rows [start, stop) of the matrix of a ``run``, each of which is saved
-    when it is computed.  ``todo``: rows that are left to be computed, of this gap and others."""
+    """The slabs of a gap: rows [start, stop) of the matrix.  Each is saved when it is computed."""
 
     run: SavedRun
     writer: Writer
     start: int
     stop: int
+    #: Rows left to compute, in this gap and others.
     todo: int
 
     def __post_init__(self) -> None:
-        self._best = self.run.done.best  # of what came before the gap
-        self._files: dict[int, SlabWriter] = {}  # of the slabs that are begun, by their first rows
-        self._left = self.todo  # rows that are not begun
+        #: The best cell before this gap.
+        self._best = self.run.done.best
+        #: The files of the slabs that are begun, by their first rows.
+        self._files: dict[int, SlabWriter] = {}
+        #: Rows whose slab is not begun.
+        self._left = self.todo
 
     def shape(self, rows: int) -> tuple[int, int]:
         """See :class:`pysw_cl.tiles.slabs.Slabs`."""
@@ -289,7 +301,7 @@ class _SavedSlabs:
         return Slab(row, end - self.start, columns, None if end == run.m else file.row())
 
     def computed(self, slab: Slab, hits: list[Hit]) -> None:
-        """Save a slab; the run ends here if it is to."""
+        """Save a slab; raises `Stopped` if the run has to end now."""
         run, found, start = self.run, slab.found, self.start + slab.start
         best = [Hit(hit.score, self.start + hit.row, hit.column) for hit in hits]
         run.done.best = min([*best, *([self._best] if self._best else [])], default=None)

@@ -1,4 +1,4 @@
-"""A walk back that survives its process, and the time of a job that takes several runs."""
+"""A traceback that a later process can continue, and the time of a job over several runs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from .store import Store
 
 
 class Clock:
-    """The seconds of a job, those ``before`` this run included, and when it is to stop
-    (``stop_at``, by time.monotonic)."""
+    """The time of a job, and when this run has to stop (``stop_at``, by time.monotonic).
+
+    ``before``: seconds of earlier runs.
+    """
 
     def __init__(self, store: Store, stop_at: float | None) -> None:
         self.store, self.stop_at = store, stop_at
         self.started, self.before = time.monotonic(), 0.0
 
     def seconds(self) -> float:
-        """What the job took so far."""
+        """The seconds of the job so far, earlier runs included."""
         return self.before + time.monotonic() - self.started
 
     def late(self) -> bool:
@@ -35,25 +37,25 @@ class Clock:
         return self.stop_at is not None and time.monotonic() >= self.stop_at
 
     def stopped(self, what: str) -> Stopped:
-        """What to raise then; ``what`` is done."""
+        """The exception to raise then; its message says that ``what`` is done."""
         return Stopped(f"stopped as asked; {what} done; {self.store.how}")
 
 
 class SavedTraceback:
-    """The walk to ``end``, saved part by part, and what earlier runs saved of it.
+    """The traceback from ``end``, saved in parts; it begins with the parts of earlier runs.
 
-    ``tell`` is called with how much of the ``work`` is done.
+    ``tell`` is called with the part of ``work``, in cells, that is done.
     """
 
     def __init__(self, clock: Clock, end: Hit, work: int, tell: Callable[[int], None]) -> None:
         self.clock, self.store, self.end = clock, clock.store, end
         self.work, self.tell = work, tell
-        self.saved_at, self._least_seconds = time.monotonic(), 0.0
+        self._saved_at, self._least_seconds = time.monotonic(), 0.0
         self.begun: Path | None = None
         self.files = 0
         cells: list[Any] = []
-        while (kept := self.store.arrays(self._name())) is not None:
-            arrays, facts = kept
+        while (saved := self.store.arrays(self._name())) is not None:
+            arrays, facts = saved
             if facts["end"] != [end.score, end.row, end.column]:
                 break
             cells += [arrays["moves"]] if "moves" in arrays else []
@@ -67,7 +69,7 @@ class SavedTraceback:
     def path(
         self, engine: Engine, problem: Problem, grid: RestartPoints, traceback_tile_cells: int
     ) -> Path:
-        """The canonical path, walked on from where it is."""
+        """The canonical path: continues the traceback to the start of the alignment."""
         self._least_seconds = engine.plan.tuning.saving.least_seconds
         return trace_back(
             engine,
@@ -81,15 +83,15 @@ class SavedTraceback:
         )
 
     def _between(self, path: Path) -> None:
-        """Tell how far the walk is."""
+        """Report progress."""
         self.tell(path.share(self.end, self.work))
 
     def _after(self, path: Path) -> None:
-        """Save what was walked since the last time, if that is some work or the run is to stop."""
+        """Save the new moves, if the last ones were saved some time ago or the run has to stop."""
         clock, stop = self.clock, self.clock.late()
-        if not stop and time.monotonic() - self.saved_at < self._least_seconds:
+        if not stop and time.monotonic() - self._saved_at < self._least_seconds:
             return
-        self.saved_at = time.monotonic()
+        self._saved_at = time.monotonic()
         moves = np.concatenate(path.moves[self.moves :])
         facts = {name: getattr(path, name) for name in ("row", "column", "state", "ended")}
         end = [self.end.score, self.end.row, self.end.column]

@@ -1,4 +1,4 @@
-"""What a checkpoint keeps of a run's resources: a resume takes them as its defaults."""
+"""The resources that a checkpoint stores: the defaults of a resumed run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from ..planning.renamed import renamed
 
 @dataclass(frozen=True)
 class Wishes:
-    """The resources that outlive a process.  Not a device object, nor a callback; and how long a
-    run takes is for each one to say."""
+    """The resources that a checkpoint stores.
 
-    #: Are cells skipped?
+    Device objects and callbacks cannot be stored.  Each run gives its own ``stop_after``."""
+
+    #: Are cells pruned?
     prune: bool
-    #: The band around the diagonal (`AlignResources.band_cost`): "auto", a number, or None.
+    #: The diagonal band (`AlignResources.band_cost`): "auto", a number, or None.
     max_cost: str | float | None
-    #: The device by name; "auto" for one that was given as an object.
+    #: The device's name; "auto" if it was given as an object.
     device: str
     #: The plan's fields that were given.
     plan: dict[str, Any] | None
@@ -29,7 +30,7 @@ class Wishes:
 
     @classmethod
     def of(cls, resources: AlignResources, mode: str) -> Wishes:
-        """Those of a run in this mode."""
+        """From the resources of a run in this mode."""
         device, plan = resources.device, resources.plan
         if isinstance(plan, Plan):
             plan = plan.overrides()
@@ -46,7 +47,7 @@ class Wishes:
 
     @classmethod
     def of_json(cls, kept: Mapping[str, Any]) -> Wishes:
-        """Those that `as_json` gave."""
+        """From the result of `as_json`."""
         return cls(
             prune=kept["prune"],
             max_cost=kept.get("max_cost"),  # format 1 has none
@@ -56,12 +57,13 @@ class Wishes:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON can hold them."""
+        """As JSON."""
         return asdict(self)
 
     def resumed(self, given: ResumeResources) -> AlignResources:
-        """What a run goes on with: what is ``given``, and these where nothing is.  A plan is for
-        the device that it was given with."""
+        """The resources of a resumed run: those ``given``, else the stored ones.
+
+        A stored plan is not used on another device."""
         plan = self.plan if given.plan is None and given.device is None else given.plan
         return AlignResources(
             prune=self.prune,

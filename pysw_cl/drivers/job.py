@@ -131,7 +131,7 @@ def alignment_of(
     )
     found["strand"] = job.frame.strand
     if tiles is not None:
-        found["tiles"] = job.frame.map(tiles, job.scoring.scale)
+        found["tiles"] = tiles.in_sequences(job.frame, job.scoring.scale)
     if path is not None:
         found["runs"] = path.runs
     score = unscale(end.score, job.scoring)

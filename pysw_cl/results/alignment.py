@@ -23,23 +23,24 @@ if TYPE_CHECKING:
 
 @dataclass
 class Stats:
-    """What a run cost.
+    """What a run cost."""
 
-    ``cells``: cells computed by "engine/lanes/bits"; cells computed again for the path count
-    again.  ``launches``: kernel launches.  ``seconds``: wall time.  ``device_bytes``: most device
-    memory held at once.  ``pruned``: cells skipped because no best path could run through them.
-    ``recomputed``: paths that failed their check and were computed again (`RecomputedWarning`).
-    ``kernel_seconds``: seconds on the device by kernel, where ``kernel_times`` asked for them, else
-    empty.  Kernels of several queues run at once, so they may add up to more than ``seconds``;
-    those of earlier runs of a checkpoint are not among them.
-    """
-
+    #: Computed cells by lane set ("engine/lanes/bits"); cells computed again for the path count
+    #: again.
     cells: dict[str, int] = field(default_factory=dict)
+    #: Kernel launches.
     launches: int = 0
+    #: Wall time.
     seconds: float = 0.0
+    #: The most device memory in use at once.
     device_bytes: int = 0
+    #: Cells skipped because no best path could run through them.
     pruned: int = 0
+    #: Paths that failed their check and were computed again (`RecomputedWarning`).
     recomputed: int = 0
+    #: Seconds on the device by kernel; empty unless ``kernel_times`` asks for them.  Kernels of
+    #: several queues run at once, so their sum may exceed ``seconds``.  Earlier runs of a
+    #: checkpoint are not counted.
     kernel_seconds: dict[str, float] = field(default_factory=dict)
 
     def add_cells(self, cells: dict[str, int]) -> None:
@@ -48,20 +49,20 @@ class Stats:
             self.cells[kind] = self.cells.get(kind, 0) + count
 
     def add_kernel_seconds(self, seconds: dict[str, float]) -> None:
-        """Add what kernels took."""
-        for name, note_memory in seconds.items():
-            self.kernel_seconds[name] = self.kernel_seconds.get(name, 0.0) + note_memory
+        """Add the times of kernels."""
+        for name, time in seconds.items():
+            self.kernel_seconds[name] = self.kernel_seconds.get(name, 0.0) + time
 
     def kernels_since(self, before: Stats) -> dict[str, float]:
-        """What kernels took that an earlier measurement of the same run does not have."""
-        note_memory = {
+        """The times of kernels since an earlier measurement of the same run."""
+        passed = {
             name: now - before.kernel_seconds.get(name, 0.0)
             for name, now in self.kernel_seconds.items()
         }
-        return {name: seconds for name, seconds in note_memory.items() if seconds > 0}
+        return {name: seconds for name, seconds in passed.items() if seconds > 0}
 
     def plus(self, other: Stats) -> Stats:
-        """What two runs cost, one after the other."""
+        """The cost of two runs, one after the other."""
         total = Stats(
             dict(self.cells),
             self.launches + other.launches,
@@ -99,27 +100,25 @@ class Stats:
         if self.device_bytes:
             parts.append(f"{self.device_bytes / 2**20:.1f} MiB on the device")
         if self.kernel_seconds:
-            times = (
-                f"{name} {note_memory:.3f} s" for name, note_memory in self.kernel_seconds.items()
-            )
+            times = (f"{name} {time:.3f} s" for name, time in self.kernel_seconds.items())
             parts.append(f"kernels: {', '.join(times)}")
         return "; ".join(parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Alignment:
-    """The best alignment of a query and a target, or as much of it as was asked for.
+    """The best alignment of a query and a target, or the part of it that was asked for.
 
     ``score`` is exact: an int, or a float when the scoring has halves.  Coordinates are 0-based
     and half-open; the starts are None for output "ends" and "score", the ends for "score", and
     ``runs`` is None unless the output is "path".  ``runs`` covers the aligned region only; gaps
     at free ends lie outside it.  ``query`` and ``target`` are whole `Sequence` objects, ``plan``
-    is what the run was planned as, and ``stats`` what it cost.
+    is the plan of the run, and ``stats`` its cost.
 
     ``strand`` is "plus", or "minus" where the query's reverse complement is aligned: coordinates
-    are those of the letters as given on both sides, and ``runs`` go along the target, so they go
-    through the query's letters from ``query_end`` down to ``query_start``, each complemented.
-    ``tiles`` says where the matrix has which scores and what of it was pruned.
+    are those of both sequences as given, and ``runs`` follow the target.  So they go through the
+    query from ``query_end`` down to ``query_start``, each letter complemented.
+    ``tiles`` is a map of the highest scores and the pruned parts of the matrix.
 
     A gap of length k costs ``gap_open + k * gap_extend``.  ``print`` shows the pairwise text.
     """
@@ -163,8 +162,8 @@ class Alignment:
         return self.runs.count("=") / max(1, int(self.runs.lengths.sum()))
 
     def region(self) -> tuple[Letters, Letters]:
-        """The letters of the aligned region of both sequences, the query's as they are aligned:
-        reverse complemented on the minus strand.  Raises InputError without a path."""
+        """The letters of the aligned region of both sequences; those of the query are reverse
+        complemented on the minus strand.  Raises InputError without a path."""
         query, target = region_of(self)
         return query.read(0, len(query)), target.read(0, len(target))
 
@@ -201,8 +200,10 @@ class Alignment:
         return unscale(total, scoring)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw the path over the matrix into a file (.png, .pdf, .svg), with the tiles' highest
-        scores and what was pruned.  Raises InputError without matplotlib (the extra ``plot``) or
+        """Draw the path over the matrix into a file (.png, .pdf, .svg), with the highest score of
+        each tile and the pruned areas.
+
+        Raises InputError without matplotlib (the extra ``plot``) or
         for an unknown format, and FormatError for a file that cannot be written."""
         from .plot import plot
 
@@ -222,7 +223,7 @@ class Alignment:
 
 
 def region_of(found: Alignment) -> tuple[View, View]:
-    """Views of what :meth:`Alignment.region` gives."""
+    """The aligned region of both sequences as views; see :meth:`Alignment.region`."""
     if found.query_start is None or found.target_start is None:
         raise InputError("it is not known where this alignment starts; align with output='path'")
     minus = found.strand == "minus"
@@ -234,11 +235,11 @@ def region_of(found: Alignment) -> tuple[View, View]:
 
 
 def unscale(score: int, scoring: Scoring) -> int | float:
-    """The real score of an integer one: itself, or its half as a float where scores have halves."""
+    """The score a user sees: an integer, or a float if the scoring has halves."""
     return score if scoring.scale == 1 else score / scoring.scale
 
 
 def _span(what: str, sequence: Sequence, start: int | None, end: int | None) -> str:
-    known = ["?" if place is None else str(place) for place in (start, end)]
+    known = ["?" if position is None else str(position) for position in (start, end)]
     shown = "" if start is end is None else f"[{':'.join(known)}]"
     return f"{what}{shown} of {len(sequence)}"

@@ -1,4 +1,4 @@
-"""Paths as runs of equal operations, and the letters that stand opposite each other in them."""
+"""Paths as runs of equal operations, and the pairs of letters that they align."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ..sequences.view import View
 Moves = NDArray[np.uint8]
 Given = TypeVar("Given")
 Found = TypeVar("Found")
-#: Columns of a path that are looked at at once: what is made of them stays in a core's caches.
+#: Columns of a path that are processed at once, so that temporary arrays stay in a core's caches.
 PIECE = 1 << 17
 
-#: The moves of a path: a letter of each, one that consumes target, one that consumes query.
+#: The moves of a path: consumes a letter of each, of the target, of the query.
 DIAGONAL, TARGET, QUERY = 0, 1, 2
-#: What stands for a diagonal move whose letters match.
+#: Marks a diagonal move whose letters match.
 _MATCHING = 3
 
 _INSERTION, _DELETION = b"ID"
@@ -64,12 +64,12 @@ class Runs:
         return "".join(f"{length}{op}" for op, length in self)
 
     def count(self, ops: str) -> int:
-        """How many columns of the alignment have one of ``ops``."""
+        """How many columns of the alignment are one of ``ops``."""
         wanted = set(ops.encode("ascii"))
         return sum(int(self.lengths @ (self.ops == op)) for op in wanted)
 
     def gaps(self) -> int:
-        """How many gaps there are, whatever their lengths."""
+        """The number of gaps of any length."""
         return sum(int(np.count_nonzero(self.ops == op)) for op in (_INSERTION, _DELETION))
 
     def columns(self) -> NDArray[np.uint8]:
@@ -77,7 +77,7 @@ class Runs:
         return np.repeat(self.ops, self.lengths)
 
     def pieces(self) -> Iterator[NDArray[np.uint8]]:
-        """What `columns` gives, a piece of at most `PIECE` columns at a time."""
+        """The operations of `columns`, in pieces of at most `PIECE`."""
         ends = self.lengths.cumsum()
         for start in range(0, int(self.lengths.sum()), PIECE):
             stop = min(start + PIECE, int(ends[-1]))
@@ -89,8 +89,9 @@ class Runs:
 
 
 def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Letters) -> Runs:
-    """The runs of a piece of a path, at least one move, in which these letters stand opposite each
-    other."""
+    """The runs of a piece of a path with at least one move.
+
+    ``query_on`` and ``target_on``: the letters of its diagonal moves, pair by pair."""
     query_ids, target_ids = scoring.match_tables()
     kinds = moves.copy()
     equal = translated(query_ids, query_on) == translated(target_ids, target_on)
@@ -100,17 +101,17 @@ def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Let
 
 
 def joined(parts: Iterable[Runs]) -> Runs:
-    """The runs of a path from those of its pieces, which may be changed: a run that goes on in the
-    next piece is one."""
+    """The runs of a path from the runs of its pieces.  A run that continues in the next piece
+    becomes one run.  The arrays of the pieces may be changed."""
     ops: list[NDArray[np.uint8]] = [np.zeros(0, np.uint8)]
     lengths: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
     for part in parts:
-        goes_on = int(len(ops[-1]) > 0 and ops[-1][-1] == part.ops[0])
-        if goes_on:
+        continues = int(len(ops[-1]) > 0 and ops[-1][-1] == part.ops[0])
+        if continues:
             lengths[-1][-1] += part.lengths[0]
-        if len(part) > goes_on:
-            ops.append(part.ops[goes_on:])
-            lengths.append(part.lengths[goes_on:])
+        if len(part) > continues:
+            ops.append(part.ops[continues:])
+            lengths.append(part.lengths[continues:])
     return Runs(np.concatenate(ops), np.concatenate(lengths))
 
 
@@ -123,8 +124,8 @@ def consumed(moves: Moves) -> tuple[int, int]:
 
 
 def check_region(letters: tuple[int, int], region: tuple[int, int]) -> None:
-    """Does a path consume its region's letters, of the query and of the target?  Raises
-    InternalError."""
+    """Raise InternalError unless a path consumes all (query, target) ``letters`` of its
+    ``region``."""
     if letters != region:
         raise InternalError(
             f"a path consumes {letters[0]} x {letters[1]} letters of a region of "
@@ -133,8 +134,8 @@ def check_region(letters: tuple[int, int], region: tuple[int, int]) -> None:
 
 
 def opposite(moves: Moves, query: View, target: View) -> tuple[Letters, Letters]:
-    """The letters that stand opposite each other in a piece of a path, pair by pair, of those that
-    it consumes."""
+    """The letters of the diagonal moves of a piece, pair by pair; ``query`` and ``target`` are the
+    letters that the piece consumes."""
     diagonal = moves == DIAGONAL
     query_on = query.read(0, len(query))[diagonal[moves != TARGET]]
     return query_on, target.read(0, len(target))[diagonal[moves != QUERY]]
@@ -146,11 +147,11 @@ def on_diagonal(
     target: View,
     work: Callable[[Moves, Letters, Letters], Found],
 ) -> Iterator[Found]:
-    """What ``work`` makes of every piece of the moves and the letters that stand opposite each
-    other in it, pair by pair; some pieces at once."""
+    """Call ``work`` for every piece of a path, with its moves and the letters of its diagonal
+    moves, pair by pair.  Threads work on some pieces at once; results come in order."""
     row = column = 0
 
-    def places() -> Iterator[tuple[Moves, View, View]]:
+    def pieces_and_letters() -> Iterator[tuple[Moves, View, View]]:
         nonlocal row, column
         for moves in pieces:
             start = row, column
@@ -159,5 +160,5 @@ def on_diagonal(
             if row <= len(query) and column <= len(target):
                 yield moves, query.slice(start[0], row), target.slice(start[1], column)
 
-    yield from in_threads(lambda place: work(place[0], *opposite(*place)), places())
+    yield from in_threads(lambda one: work(one[0], *opposite(*one)), pieces_and_letters())
     check_region((row, column), (len(query), len(target)))

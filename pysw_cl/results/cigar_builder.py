@@ -1,31 +1,46 @@
-"""A path is read while it is walked: its runs, and what it scores, piece by piece.
+"""Turns the moves of a path into the runs of a CIGAR and a score, while the traceback goes on.
 
-What the host makes of a long path takes about as long as a part of the walk, in which it mostly
-waits for a device.  So what has been walked is read while the device computes what is walked next,
-and at the end only the last piece is left, and to join the runs.
+Reading the moves of a long path takes the host about as long as a part of the traceback takes the
+device.  So the host reads the moves that it has while the device computes the next ones.  At the
+end it reads the last piece and joins the runs.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..drivers.traceback_state import Path
 from ..scoring.scoring import Scoring
 from ..sequences.coordinates import Frame
 from ..sequences.view import View
 from ..tiles.tile import Hit
 from .cigar import Moves, Runs, check_region, consumed, joined, opposite, piece_runs
 
-#: Moves that are read at once: the device, once it is ready, waits for no more than that.
+#: Moves that are read at once.  A device that becomes ready waits for no more than one such piece.
 PIECE = 1 << 15
 
 
+class BackwardPath(Protocol):
+    """The part of a traceback that this module reads."""
+
+    @property
+    def row(self) -> int:
+        """The query letters before the path so far; at the end of the traceback its start."""
+
+    @property
+    def column(self) -> int:
+        """The target letters before the path so far."""
+
+    @property
+    def moves(self) -> list[Moves]:
+        """Arrays of moves, the last move of the path first."""
+
+
 class FoundPath(NamedTuple):
-    """A path: where it starts, its runs, and what it scores, None where nobody has looked."""
+    """A path: the row and column where it starts, its runs, and their score (None: unknown)."""
 
     row: int
     column: int
@@ -34,43 +49,52 @@ class FoundPath(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A piece of a path: its runs, and what its pairs of letters score."""
+    """The runs of a piece of a path, and the sum of the substitution scores of its pairs."""
 
     runs: Runs
     pairs: int
 
 
 class PathReader:
-    """What the moves of a path say, by the letters of ``frame`` and the scoring alone."""
+    """Computes runs and the score of one path from its moves, the letters of ``frame`` and the
+    scoring alone.  It uses no score that a tile computed."""
 
     def __init__(self, frame: Frame, scoring: Scoring) -> None:
         self.frame, self.scoring = frame, scoring
-        self._taken = 0  # arrays of moves
-        self._place: tuple[int, int] | None = None  # where those begin
-        self._waiting: deque[tuple[Moves, View, View]] = deque()  # what nobody has read
-        self._pieces: list[Piece] = []  # last first
+        #: How many arrays of moves were taken from the path.
+        self._taken = 0
+        #: The row and column where the moves taken so far begin.
+        self._place: tuple[int, int] | None = None
+        #: Pieces that were taken and not read: moves, query letters, target letters.
+        self._waiting: deque[tuple[Moves, View, View]] = deque()
+        #: Pieces that were read, the last one of the path first.
+        self._pieces: list[Piece] = []
 
-    def read_meanwhile(self, end: Hit, path: Path, busy: Callable[[], bool] = lambda: True) -> None:
-        """Read what was walked, of a path that ends at ``end``, piece by piece as long as something
-        else is ``busy``."""
+    def read_meanwhile(
+        self, end: Hit, path: BackwardPath, busy: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Read the new moves of a path that ends at ``end``, piece by piece, as long as ``busy()``
+        is true (the device still computes)."""
         self._waiting += self._take(end, path)
         while self._waiting and busy():
             self._pieces.append(self._read(self._waiting.popleft()))
 
-    def found(self, end: Hit, path: Path) -> FoundPath:
-        """The runs and the score of a path that was walked to its start.  Raises InternalError if
-        it does not consume the letters between there and its end."""
+    def found(self, end: Hit, path: BackwardPath) -> FoundPath:
+        """The runs and the score of a path whose traceback is complete.
+
+        Raises InternalError if the moves do not consume the letters between its start and ``end``.
+        """
         self._waiting += self._take(end, path)
-        self._pieces += map(self._read, self._waiting)  # threads wait for each other here
+        self._pieces += map(self._read, self._waiting)  # in turn: the work itself uses threads
         runs = joined(piece.runs for piece in reversed(self._pieces))
         total, query, target = int(runs.lengths.sum()), runs.count("I"), runs.count("D")
         _check((total - target, total - query), (end.row, end.column), path)
         gaps = runs.gaps() * self.scoring.gap_open + (query + target) * self.scoring.gap_extend
         return FoundPath(path.row, path.column, runs, sum(p.pairs for p in self._pieces) - gaps)
 
-    def _take(self, end: Hit, path: Path) -> Iterator[tuple[Moves, View, View]]:
-        """The pieces that were walked since the last time, and the letters that each consumes, last
-        first."""
+    def _take(self, end: Hit, path: BackwardPath) -> Iterator[tuple[Moves, View, View]]:
+        """The pieces that the traceback added since the last call, with the letters that each
+        consumes; the last piece of the path comes first."""
         new = path.moves[self._taken :]
         self._taken += len(new)
         row, column = place = self._place or (end.row, end.column)
@@ -85,12 +109,14 @@ class PathReader:
         self._place = row, column
 
     def _read(self, piece: tuple[Moves, View, View]) -> Piece:
+        """The runs and scores of one piece."""
         moves = np.ascontiguousarray(piece[0][::-1])
         pairs = opposite(moves, *piece[1:])
         scores = self.scoring.pair_scores(*pairs)
         return Piece(piece_runs(self.scoring, moves, *pairs), int(scores.sum(dtype=np.int64)))
 
 
-def _check(letters: tuple[int, int], end: tuple[int, int], path: Path) -> None:
-    """Do moves consume these letters, between where a path is now and ``end``?"""
+def _check(letters: tuple[int, int], end: tuple[int, int], path: BackwardPath) -> None:
+    """Raise InternalError unless (query, target) ``letters`` are those between the path's current
+    place and ``end``."""
     check_region(letters, (end[0] - path.row, end[1] - path.column))

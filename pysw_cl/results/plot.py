@@ -1,4 +1,4 @@
-"""A picture of an alignment: its path over the matrix, scores as a heat map, what was pruned.
+"""A picture of an alignment: its path over the matrix, scores as a heat map, pruned areas.
 
 It needs matplotlib (the extra ``plot``), which is imported when a picture is drawn.
 """
@@ -16,11 +16,12 @@ from ..errors import FormatError, InputError
 if TYPE_CHECKING:
     from .alignment import Alignment
 
-#: Points of a path at most; more are thinned to where they can be told apart.
+#: The most points of a path; of more, those that are too close to be told apart are left out.
 MOST_POINTS = 4096
-#: Tiles a side that `picture_plan` asks for.
+#: The number of tiles along each side that `picture_plan` asks for.
 TILES = 48
-#: Cells of a tile below which starting it costs more than computing it, and above which plans cut.
+#: The fewest cells of a tile: starting a smaller one costs more than computing it.  The most: plans
+#: cut larger ones.
 LEAST_TILE, MOST_TILE = 1 << 20, 1 << 33
 
 
@@ -37,8 +38,8 @@ def require() -> Any:
 
 
 def picture_plan(plan: dict[str, Any] | None, m: int, n: int) -> dict[str, Any] | None:
-    """The plan with tiles small enough that a picture of m x n letters has some `TILES` a side,
-    unless it says how large they are."""
+    """The plan with tiles so small that a picture of m x n letters has about `TILES` along each
+    side; a plan that gives a tile size is not changed."""
     cells = max(LEAST_TILE, m * n // TILES**2)
     if cells > MOST_TILE or (plan and "tile_cells" in plan):
         return plan
@@ -46,12 +47,12 @@ def picture_plan(plan: dict[str, Any] | None, m: int, n: int) -> dict[str, Any] 
 
 
 def path_points(alignment: Alignment, most: int = MOST_POINTS) -> NDArray[np.int64]:
-    """The path as a line through k points: int64, k x 2, (target, query) in letters before the
-    point, in the whole sequences, from the path's start to its end along the target.
+    """The path as a line through k points, from its start to its end along the target.
 
-    Corners are where the kind of move changes.  More than ``most`` of them are thinned to one in
-    each field, of ``most // 2`` a side of the path's box, that the path enters; no corner left out
-    is further than one such field from the line.  Raises InputError without a path.
+    Gives int64, k x 2: (target, query) positions in the whole sequences.  Points are where the
+    kind of move changes.  If there are more than ``most``, the box of the path is divided into
+    ``most // 2`` fields along each side, and one point is taken in each field that the path
+    enters.  Raises InputError without a path.
     """
     runs = alignment.runs
     if runs is None:
@@ -77,8 +78,8 @@ def path_points(alignment: Alignment, most: int = MOST_POINTS) -> NDArray[np.int
 def draw(alignment: Alignment) -> Any:
     """A matplotlib Figure: target from left to right, query from top to bottom, as in the matrix.
 
-    The path is a line (its end a dot where only that is known); colours are the highest scores of
-    the tiles, and grey is what was pruned (`Alignment.tiles`).  Raises InputError without
+    The path is a line, or a dot where only its end is known.  Colours show the highest scores of
+    the tiles, and grey the pruned areas (`Alignment.tiles`).  Raises InputError without
     matplotlib.
     """
     figure = require()(figsize=(8, 6.5), layout="constrained")
@@ -123,7 +124,7 @@ def draw(alignment: Alignment) -> Any:
 
 
 def plot(alignment: Alignment, path: str | os.PathLike[str]) -> None:
-    """Draw ``alignment`` into a file; its suffix says the format, such as .png, .pdf or .svg.
+    """Draw ``alignment`` into a file.  Its suffix decides the format, such as .png, .pdf or .svg.
 
     Raises InputError without matplotlib or for an unknown format, and FormatError for a file that
     cannot be written.

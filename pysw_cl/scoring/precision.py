@@ -1,4 +1,4 @@
-"""The proof, made before a run starts, that every value of a comparison fits 32 bits."""
+"""Proves, before a run starts, that every value of a comparison fits 32 bits."""
 
 from __future__ import annotations
 
@@ -9,27 +9,25 @@ from .scoring import Scoring
 
 #: The one sentinel for an unreachable H (and X); restored at every edge.
 UNREACHABLE = -(3 << 29)
-#: An H below this is unreachable, whatever it has drifted to inside a tile.
+#: An H below this is unreachable.  Inside a tile it may differ from the sentinel.
 UNREACHABLE_BELOW = -(1 << 30)
 
-#: A local score stays below this: 2**26 are left for what an engine adds on the way.
+#: A local score stays below this, so that an engine can add up to 2**26 to it.
 LOCAL_LIMIT = 2**31 - 2**26
 
-#: 8 bits are not tried where H may reach less than this in them.
+#: 8 bits are not used if the highest H that fits is less than this.
 LEAST_LIMIT8 = 24
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What narrow lanes may rely on for one scoring (docs/algorithm.md, Widths).
+    """Bounds on the numbers of narrow lanes, for one scoring (docs/algorithm.md, Widths)."""
 
-    ``highest``: most that a diagonal step gains.  ``depth``: how far below every H a number may lie
-    that is formed on the way to a cell.  ``limit8``: highest H that a local block in 8 bits may
-    meet or reach; negative where 8 bits are of no use.
-    """
-
+    #: The most that a diagonal step gains.
     highest: int
+    #: How far below H a number can lie that is formed to compute a cell.
     depth: int
+    #: The highest H that a local block in 8 bits may meet or reach; negative: no use of 8 bits.
     limit8: int
 
     @classmethod
@@ -50,25 +48,25 @@ class Bounds:
     def fits16(
         self, scoring: Scoring, rows: int, columns: int, lanes: int, sloped: int = 0
     ) -> bool:
-        """Can every block of a real matrix with so many rows and columns run in 16 bits?
+        """Whether every block of so many rows and columns in a real matrix can run in 16 bits.
 
         Along a row or a column H falls by at most one gap, and over k steps it rises by at most
         k (highest + extend) + open.  The cells that enter a block lie on its top, `columns` wide,
         and on its left, where lane l is l columns behind; inside the block H falls by at most one
-        gap and gains `highest` a step.  ``sloped``: rows of a lane whose numbers rise by `extend`
-        a row and a column and stay below zero (0: they do neither).
+        gap and gains `highest` a step.  ``sloped``: rows of a lane with skewed scores, which
+        rise by `extend` a row and a column and stay below zero (0: scores are not skewed).
         """
         extend, across = scoring.gap_extend, columns + lanes
         slope = self.highest + extend
         spread = max(rows * extend + across * slope, rows * slope + across * extend)
         spread += 2 * scoring.gap_open
         inside = 2 * scoring.gap_open + columns * extend + min(rows, columns) * self.highest
-        room = 32767 - extend * (sloped + columns + 4) if sloped else 65535
-        return spread + inside + self.depth <= room
+        values = 32767 - extend * (sloped + columns + 4) if sloped else 65535
+        return spread + inside + self.depth <= values
 
 
 def worst(scoring: Scoring) -> int:
-    """A substitution score that is never better than a gap in each sequence."""
+    """A substitution score that is always worse than a gap in each sequence."""
     return -2 * (scoring.gap_open + scoring.gap_extend) - 1
 
 
@@ -87,11 +85,12 @@ def check_range(scoring: Scoring, m: int, n: int, mode: str) -> None:
        H >= -(2 o + (i + j) e); mismatches only add choices.  X >= H - o, the next gap score is
        X - e, and the diagonal candidate is H plus a substitution score.  So every value formed
        from a reachable cell is at least -(3 o + (m + n + 1) e + max(0, -lowest)); this must stay
-       above REACH, below which a cell counts as unreachable.
+       above UNREACHABLE_BELOW, below which a cell counts as unreachable.
     2. H <= min(m, n) * max(0, highest), as in the local case.  An unreachable cell holds the
-       sentinel NEG at every edge and gains at most as much inside a tile of any size.  With
-       min(m, n) * max(0, highest) < REACH - NEG = 2**29 it stays below REACH, and so below
-       every reachable value: it can never win, and edges can restore it.
+       sentinel UNREACHABLE at every edge and gains at most as much inside a tile of any size.
+       With min(m, n) * max(0, highest) < UNREACHABLE_BELOW - UNREACHABLE = 2**29 it stays below
+       UNREACHABLE_BELOW, and so below every reachable value: it can never win, and edges can
+       restore it.
     3. An unreachable cell is at most one gap below a sentinel on the nearer edge, so it sinks by
        at most 3 o + (min(m, n) + 1) e + max(0, -lowest); below 2**29, it stays above -2**31.
     """

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -14,11 +12,8 @@ from numpy.typing import NDArray
 
 from ..errors import ScoringError, SequenceError
 from ..sequences.alphabet import (
-    AMBIGUITY,
-    GAPS,
     MAX_LETTERS,
     NO_CODE,
-    NUCLEOTIDES,
     Letters,
     Table,
     encoding_table,
@@ -26,45 +21,41 @@ from ..sequences.alphabet import (
     show_byte,
     translated,
 )
-from .matrices import load_matrix
+from .arguments import gap_costs, shown, substitution_scores
 
 __all__ = ["NO_CODE", "SCORE_LIMIT", "Scoring", "make_scoring"]
 
 #: Every score and gap cost, after scaling, is smaller than this.
 SCORE_LIMIT = 1 << 20
 
-_FORMS = (
-    "sub_score takes (match, mismatch), a matrix name such as 'BLOSUM62', a scikit-bio "
-    "SubstitutionMatrix, or (array, letters)"
-)
-
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """Integer scores of one comparison.
+    """Integer scores of one comparison.  A gap of k letters costs ``gap_open + k * gap_extend``."""
 
-    ``matrix[q, t]`` (int32, at most 33 x 33) is the score of query code q against target code t.
-    ``match_mismatch`` is (match, mismatch) where the matrix is exactly "match if q == t else
-    mismatch" over codes (letters that never match have different codes on the two sides), else
-    None.  A gap of k letters costs ``gap_open + k * gap_extend``.  ``query_encoding`` and
-    ``target_encoding`` (uint8, 256 entries) map bytes to codes, NO_CODE for a letter outside the
-    alphabet ``letters``.  Real scores are the integers divided by ``scale`` (1 or 2).
-    ``never_match`` holds the letters declared to match nothing, not even themselves (ambiguity
-    letters with (match, mismatch), the wildcard); others are '=' to themselves whatever they score.
-    """
-
+    #: ``matrix[q, t]`` (int32, at most 33 x 33): the score of query code q and target code t.
     matrix: NDArray[np.int32]
+    #: (match, mismatch) if every entry of the matrix is "match if q == t else mismatch", else None.
+    #: Letters that never match then have different codes in query and target.
     match_mismatch: tuple[int, int] | None
+    #: The cost of opening a gap, 0 or more.
     gap_open: int
+    #: The cost of each letter of a gap, 0 or more.
     gap_extend: int
+    #: The alphabet.
     letters: str
+    #: The code of each byte of a query (uint8, 256 entries); NO_CODE outside the alphabet.
     query_encoding: Table
+    #: The code of each byte of a target, likewise.
     target_encoding: Table
+    #: 1 or 2: the user's scores are these integers divided by it.
     scale: int = 1
+    #: The letters that match nothing, not even themselves: ambiguity letters with (match,
+    #: mismatch), and the wildcard.  Any other letter is '=' to itself, whatever it scores.
     never_match: str = ""
 
     def facts(self) -> dict[str, Any]:
-        """All fields as JSON can hold them: an array as its type and its values."""
+        """All fields as JSON; an array as its type and its values."""
 
         def plain(value: Any) -> Any:
             if isinstance(value, np.ndarray):
@@ -75,7 +66,7 @@ class Scoring:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Scoring:
-        """The scoring that :meth:`facts` was asked of."""
+        """The scoring from the result of :meth:`facts`."""
 
         def real(value: Any) -> Any:
             if isinstance(value, dict):
@@ -113,15 +104,16 @@ class Scoring:
         return codes
 
     def pair_scores(self, query: Letters, target: Letters) -> NDArray[np.int32]:
-        """The scores of letters of a query with as many of a target, pair by pair.  Raises
-        SequenceError as `encode_query`."""
-        places = self.encode_query(query).astype(np.uint16) * np.uint16(self.matrix.shape[1])
-        places += self.encode_target(target)
-        return self.matrix.ravel().take(places)
+        """The scores of query letters with as many target letters, pair by pair.  Raises
+        SequenceError as `encode_query` does."""
+        indices = self.encode_query(query).astype(np.uint16) * np.uint16(self.matrix.shape[1])
+        indices += self.encode_target(target)
+        return self.matrix.ravel().take(indices)
 
     def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
-        """Raise SequenceError that names the first letter outside the alphabet and its 1-based
-        position, where ``first`` letters of the sequence ``what`` come before ``letters``."""
+        """Raise SequenceError for the first letter outside the alphabet, with its 1-based position.
+
+        ``letters`` follow the first ``first`` letters of the sequence ``what``."""
         allowed = np.flatnonzero(self.query_encoding != NO_CODE).astype(np.uint8).tobytes()
         position = first_outside(allowed, letters)
         if position is not None:
@@ -132,11 +124,11 @@ class Scoring:
             )
 
     def match_tables(self) -> tuple[Table, Table]:
-        """Two tables (uint8, 256 entries) for query and target letters: a pair of letters counts
-        as a match ('=' in a CIGAR) where the entries are equal.
+        """Two tables (uint8, 256 entries) for query and target letters: a pair of letters is a
+        match ('=' in a CIGAR) if its entries are equal.
 
-        That is: equal letters, case folded and U as T in nucleotide alphabets, whatever they score,
-        but for those of ``never_match``.
+        Equal letters match, whatever they score, but not those of ``never_match``.  Case is folded,
+        and in nucleotide alphabets U is T.
         """
         return self._match_tables
 
@@ -147,8 +139,9 @@ class Scoring:
         return encoding_table(self.letters, ids), encoding_table(self.letters, target_ids)
 
     def clamped(self) -> Scoring:
-        """The same scoring with substitution scores not below -(2 (gap_open + gap_extend) + 1),
-        where two gaps of one letter are always better than the pair: scores, ends and paths of
+        """The same scoring with substitution scores of at least -(2 (gap_open + gap_extend) + 1).
+
+        Two gaps of one letter always score more than such a pair.  So scores, ends and paths of
         every alignment stay the same, ties included."""
         floor = -(2 * (self.gap_open + self.gap_extend) + 1)
         pair = self.match_mismatch
@@ -158,7 +151,7 @@ class Scoring:
 
 
 def _plain(value: Any) -> Any:
-    """The value if two such values that are equal mean the same scoring, else None."""
+    """A key for a value that is a string, a number or a tuple of numbers; else None."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple) and all(type(part) in (int, float) for part in value):
@@ -170,7 +163,7 @@ _made: dict[Any, Scoring] = {}
 
 
 def cached_scoring(sub_score: Any, gap_cost: Any, wildcard: str | None = None) -> Scoring:
-    """As :func:`make_scoring`, remembered where the arguments are plain numbers and names."""
+    """As :func:`make_scoring`; the scoring of plain numbers and names is made once."""
     key = (_plain(sub_score), _plain(gap_cost), wildcard or "")
     if None in key or not isinstance(key[2], str):
         return make_scoring(sub_score, gap_cost, wildcard)
@@ -201,8 +194,8 @@ def make_scoring(
     2.  Raises ScoringError for anything else, for numbers of 2**20 or more, and for an alphabet
     that cannot be used.
     """
-    values, letters, never = _substitution(sub_score)
-    gaps = _gaps(gap_cost)
+    values, letters, never = substitution_scores(sub_score)
+    gaps = gap_costs(gap_cost)
     largest = max(np.abs(values).max(), gaps.max())
     if largest < SCORE_LIMIT and not (_whole(values * 2) and _whole(gaps * 2)):
         raise ScoringError("substitution scores and gap costs must be whole numbers or halves")
@@ -223,10 +216,10 @@ def make_scoring(
     if pair is not None:
         select = _select_scoring(pair, letters, unmatched, gap_open, gap_extend, scale)
         return replace(select, never_match=never)
-    codes, kept = _merge_equal(matrix)
+    codes, firsts = _merge_equal(matrix)
     table = encoding_table(letters, codes)
     return Scoring(
-        matrix=np.ascontiguousarray(matrix[np.ix_(kept, kept)]),
+        matrix=np.ascontiguousarray(matrix[np.ix_(firsts, firsts)]),
         match_mismatch=None,
         gap_open=gap_open,
         gap_extend=gap_extend,
@@ -246,12 +239,12 @@ def _select_scoring(
     gap_extend: int,
     scale: int,
 ) -> Scoring:
-    """A scoring by compare-and-select: all letters that never match share one code on the query
-    side and another one on the target side."""
+    """A scoring by compare-and-select.  All letters that never match share one code in the query
+    and another one in the target."""
     count = never.count(False)
-    order = np.cumsum([not lost for lost in never]) - 1
-    query = [count if lost else int(k) for lost, k in zip(never, order, strict=True)]
-    target = [count + 1 if lost else int(k) for lost, k in zip(never, order, strict=True)]
+    order = np.cumsum([not alone for alone in never]) - 1
+    query = [count if alone else int(k) for alone, k in zip(never, order, strict=True)]
+    target = [count + 1 if alone else int(k) for alone, k in zip(never, order, strict=True)]
     size = count + 2 if any(never) else count
     matrix = np.where(np.eye(size, dtype=bool), np.int32(pair[0]), np.int32(pair[1]))
     return Scoring(
@@ -269,135 +262,41 @@ def _select_scoring(
 def _match_mismatch(
     matrix: NDArray[np.int32], never: list[bool]
 ) -> tuple[tuple[int, int] | None, list[bool]]:
-    """(match, mismatch) and which letters never match, if that is all that the matrix says."""
+    """(match, mismatch) and which letters never match, if these two scores make up the matrix;
+    None and ``never`` otherwise."""
     size = len(matrix)
     diagonal = np.diagonal(matrix)
     others = matrix[~np.eye(size, dtype=bool)]
     mismatch = int(others[0]) if size > 1 else int(diagonal[0])
     matches = {int(v) for v in diagonal} - {mismatch}
-    lost = np.array(never)
-    if (others != mismatch).any() or len(matches) > 1 or (diagonal[lost] != mismatch).any():
+    alone = np.array(never)
+    if (others != mismatch).any() or len(matches) > 1 or (diagonal[alone] != mismatch).any():
         return None, never
     if not matches:
         return (mismatch, mismatch), never
     match = matches.pop()
-    return (match, mismatch), [bool(v) for v in lost | (diagonal == mismatch)]
+    return (match, mismatch), [bool(v) for v in alone | (diagonal == mismatch)]
 
 
 def _merge_equal(matrix: NDArray[np.int32]) -> tuple[list[int], list[int]]:
-    """The code of every letter, letters with the same row and column sharing one, and for every
-    code the first letter that has it."""
+    """The code of every letter, and the first letter of every code.  Letters with the same row and
+    column share a code."""
     seen: dict[bytes, int] = {}
     codes: list[int] = []
-    kept: list[int] = []
+    firsts: list[int] = []
     for k in range(len(matrix)):
         key = matrix[k].tobytes() + matrix[:, k].tobytes()
         if key not in seen:
-            seen[key] = len(kept)
-            kept.append(k)
+            seen[key] = len(firsts)
+            firsts.append(k)
         codes.append(seen[key])
-    return codes, kept
-
-
-def _substitution(sub_score: Any) -> tuple[NDArray[np.float64], str, str]:
-    """Scores over letters (square), the letters, and those that never match."""
-    if isinstance(sub_score, str):
-        named, letters = load_matrix(sub_score)
-        return named.astype(np.float64), letters, ""
-    if hasattr(sub_score, "alphabet") and sub_score.alphabet is not None:
-        scores = sub_score.scores if hasattr(sub_score, "scores") else sub_score
-        return _matrix(scores, sub_score.alphabet)
-    if not _is_pair(sub_score):
-        raise ScoringError(f"{_FORMS}; not {_short(sub_score)}")
-    first, second = sub_score
-    if isinstance(first, numbers.Real) and isinstance(second, numbers.Real):
-        match, mismatch = (_number(v, "a substitution score") for v in (first, second))
-        letters = NUCLEOTIDES + AMBIGUITY
-        scores = np.full((len(letters),) * 2, mismatch)
-        scores[range(4), range(4)] = match
-        return scores, letters, AMBIGUITY
-    if isinstance(second, str) or (
-        isinstance(second, Sequence) and all(isinstance(c, str) for c in second)
-    ):
-        return _matrix(first, second)
-    raise ScoringError(f"{_FORMS}; not {_short(sub_score)}")
-
-
-def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str, str]:
-    """A matrix from the user with its alphabet, checked."""
-    symbols = [c if isinstance(c, str) else str(c) for c in alphabet]
-    for c in symbols:
-        if len(c) != 1 or not 32 < ord(c) < 127:
-            raise ScoringError(f"alphabet: {c!r} is not one printable ASCII letter")
-        if c in GAPS:
-            raise ScoringError(f"alphabet: {c!r} stands for a gap; leave it out of the matrix")
-        if symbols.count(c) > 1:
-            raise ScoringError(f"alphabet: the letter {c!r} is there twice")
-    if not 1 <= len(symbols) <= MAX_LETTERS:
-        raise ScoringError(f"alphabet: {len(symbols)} letters; from 1 to {MAX_LETTERS} can be used")
-    try:
-        if np.iscomplexobj(scores):
-            raise TypeError("complex numbers")
-        values = np.array(scores, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ScoringError(f"the substitution matrix is not made of numbers: {error}") from None
-    if values.ndim != 2 or values.shape[0] != values.shape[1]:
-        raise ScoringError(f"the substitution matrix has shape {values.shape}; it must be square")
-    if len(values) != len(symbols):
-        raise ScoringError(
-            f"the substitution matrix has {len(values)} rows for {len(symbols)} letters"
-        )
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        row, column = (symbols[k] for k in bad[0])
-        raise ScoringError(f"the score of {row} against {column} is {values[tuple(bad[0])]}")
-    return values, "".join(symbols), ""
-
-
-def _gaps(gap_cost: Any) -> NDArray[np.float64]:
-    """(open, extend) from one number or two."""
-    if isinstance(gap_cost, numbers.Real):
-        pair = (0.0, _number(gap_cost, "gap_cost"))
-    elif _is_pair(gap_cost):
-        pair = (_number(gap_cost[0], "gap_open"), _number(gap_cost[1], "gap_extend"))
-    else:
-        raise ScoringError(
-            "gap_cost takes one number (linear) or (open, extend), where a gap of length k costs "
-            f"open + k * extend; not {_short(gap_cost)}"
-        )
-    if min(pair) < 0:
-        raise ScoringError(
-            f"gap costs are given as positive numbers and are subtracted; got {_short(gap_cost)}"
-        )
-    return np.array(pair)
-
-
-def _is_pair(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        return value.ndim > 0 and len(value) == 2
-    return isinstance(value, Sequence) and len(value) == 2
-
-
-def _number(value: Any, what: str) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise ScoringError(f"{what} must be a number, not {_short(value)}")
-    try:
-        found = float(value)
-    except OverflowError:
-        found = math.inf
-    if not math.isfinite(found):
-        raise ScoringError(f"{what} must be a finite number, not {_short(value)}")
-    return found
-
-
-def _whole(values: NDArray[np.float64]) -> bool:
-    return bool((values == np.rint(values)).all())
+    return codes, firsts
 
 
 def _wildcard_index(wildcard: Any, letters: str) -> int:
-    """Which of ``letters`` the wildcard is, spelled in any accepted way."""
+    """The index of the wildcard, in any accepted spelling, among ``letters``."""
     if not isinstance(wildcard, str) or len(wildcard) != 1:
-        raise ScoringError(f"wildcard must be one letter, not {_short(wildcard)}")
+        raise ScoringError(f"wildcard must be one letter, not {shown(wildcard)}")
     table = encoding_table(letters, range(len(letters)))
     index = int(table[ord(wildcard)]) if ord(wildcard) < 128 else NO_CODE
     if index == NO_CODE:
@@ -405,6 +304,5 @@ def _wildcard_index(wildcard: Any, letters: str) -> int:
     return index
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _whole(values: NDArray[np.float64]) -> bool:
+    return bool((values == np.rint(values)).all())

@@ -1,4 +1,4 @@
-"""Alphabets: which letters exist, what is folded, and tables that map bytes to codes.
+"""Alphabets: letters, their accepted spellings, and tables that map bytes to codes.
 
 Letters are ASCII bytes.  Case is folded unless an alphabet has both cases of some letter, and in
 a nucleotide alphabet U and T are one letter unless it lists both.
@@ -14,46 +14,46 @@ from numpy.typing import NDArray
 Letters = NDArray[np.uint8]
 Table = NDArray[np.uint8]
 
-#: Marks a byte that is not a letter of the alphabet in an encoding table.
+#: The entry of an encoding table for a byte that is not a letter of the alphabet.
 NO_CODE = 255
 #: The four nucleotides; U is T.
 NUCLEOTIDES = "ACGT"
 #: The IUPAC letters for more than one nucleotide.
 AMBIGUITY = "RYSWKMBDHVN"
-#: What stands for a gap in aligned sequences; never a letter here.
+#: Characters for a gap in aligned sequences; they are never letters.
 GAPS = "-."
 #: The most letters that a substitution matrix may have.
 MAX_LETTERS = 32
-#: Letters that are looked at at once: what is made on the way stays small, and in the caches.
+#: Letters that are processed at once, so that temporary arrays are small and stay in the caches.
 PIECE = 1 << 20
 
 
 def _complement() -> Table:
     table = np.arange(256, dtype=np.uint8)
-    letters, others = "ATUCGRYKMBVDH", "TAAGCYRMKVBHD"  # S, W and N are their own
+    letters, others = "ATUCGRYKMBVDH", "TAAGCYRMKVBHD"  # S, W and N are their own complements
     for letter, other in zip(letters, others, strict=True):
         table[ord(letter)], table[ord(letter.lower())] = ord(other), ord(other.lower())
     return table
 
 
-#: IUPAC's complement of every nucleotide letter (uint8, 256 entries), case kept; A becomes T, and
-#: U like T becomes A.  Other bytes stay what they are.
+#: IUPAC's complement of every nucleotide letter (uint8, 256 entries).  Case does not change.  A
+#: becomes T; T and U become A.  Other bytes are mapped to themselves.
 COMPLEMENT = _complement()
 
 
 def folds_case(letters: str) -> bool:
-    """Whether case is folded: no letter of the alphabet is there in both cases."""
+    """Whether case is folded: the alphabet has no letter in both cases."""
     return not any(c.swapcase() != c and c.swapcase() in letters for c in letters)
 
 
 def is_nucleotide(letters: str) -> bool:
-    """Whether this is a nucleotide alphabet: A, C, G, T or U, and IUPAC ambiguity letters only."""
+    """Whether the alphabet is A, C, G, T (or U) with any IUPAC ambiguity letters and no others."""
     found = set(letters.upper().replace("U", "T"))
     return set(NUCLEOTIDES) <= found <= set(NUCLEOTIDES + AMBIGUITY)
 
 
 def spellings(letters: str) -> list[tuple[str, int]]:
-    """Every accepted spelling with the index of its letter in ``letters``."""
+    """Every accepted spelling of a letter, with the index of that letter in ``letters``."""
     fold = folds_case(letters)
     found = [(c, k) for k, c in enumerate(letters)]
     if is_nucleotide(letters):
@@ -75,8 +75,7 @@ def encoding_table(letters: str, codes: Iterable[int]) -> Table:
 
 
 def translated(table: Table, letters: Letters) -> Letters:
-    """``table[letters]``, piece by piece: NumPy's own indexing first makes an index of 8 bytes a
-    letter."""
+    """``table[letters]``, without the index of 8 bytes a letter that NumPy's indexing makes."""
     out = np.empty(len(letters), np.uint8)
     mapping = table.tobytes()
     for start in range(0, len(letters), PIECE):
@@ -96,5 +95,5 @@ def first_outside(allowed: bytes, letters: Letters) -> int | None:
 
 
 def show_byte(byte: int) -> str:
-    """A byte as a message shows it: its letter if it can be printed, else its number."""
+    """A byte for a message: its letter if it can be printed, else its number."""
     return repr(chr(byte)) if 32 < byte < 127 else f"byte {byte}"

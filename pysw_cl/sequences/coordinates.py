@@ -1,24 +1,22 @@
-"""What of two sequences is compared, and which way round: ranges and strands.
+"""Frames: the ranges of two sequences that are compared, and the strand of the query.
 
-Inside a comparison rows and columns count from a frame's corner; results count in the whole
-sequences as they were given.  A frame is where the two meet.
+Inside a comparison, rows and columns are counted from the corner of a frame.  Results are counted
+in the whole sequences as the user gave them.  A frame converts the first into the second.
 
-On the minus strand the query is turned: its reverse complement is aligned with the target as it
-is, as in PAF and SAM.  Nothing is copied for it: codes are made from the letters when a tile reads
-them, backwards and through a table that complements and encodes at once.
+On the minus strand the reverse complement of the query is aligned with the target as given, as in
+PAF and SAM.  The query is not copied: when a tile reads its codes, the letters are read backwards
+through one table that complements and encodes.
 """
 
 from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..errors import InputError, SequenceError
-from ..scoring.scoring import Scoring
-from ..tiles.tile_map import TileMap
 from .alphabet import COMPLEMENT, NO_CODE, Letters, Table, first_outside, is_nucleotide, show_byte
 from .sequence import Sequence, check_letters
 from .view import View
@@ -26,16 +24,42 @@ from .view import View
 STRANDS = ("plus", "minus", "both")
 
 
+class Encoder(Protocol):
+    """What turns letters into codes; :class:`pysw_cl.scoring.scoring.Scoring` is one."""
+
+    @property
+    def letters(self) -> str:
+        """The alphabet."""
+
+    @property
+    def query_encoding(self) -> Table:
+        """The code of each byte of a query; NO_CODE for a letter outside the alphabet."""
+
+    @property
+    def target_encoding(self) -> Table:
+        """The same for a target."""
+
+    def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
+        """Raise SequenceError for the first letter outside the alphabet; ``letters`` follow the
+        first ``first`` letters of the sequence ``what``."""
+
+
 @dataclass(frozen=True)
 class Frame:
-    """Letters ``[row, row_end)`` of a query, turned when ``minus``, and ``[column, column_end)``
-    of a target; ``letters`` are those of the two whole sequences."""
+    """The part of two sequences that is compared: rows are query letters, columns target
+    letters."""
 
+    #: The letters of the whole query and the whole target (uint8, ASCII).
     letters: tuple[Letters, Letters]
+    #: The first letter of the query's range, from 0.
     row: int
+    #: The end of the query's range, exclusive.
     row_end: int
+    #: The first letter of the target's range, from 0.
     column: int
+    #: The end of the target's range, exclusive.
     column_end: int
+    #: The query's range is reverse-complemented.
     minus: bool = False
 
     @property
@@ -50,7 +74,7 @@ class Frame:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many letters of the query and of the target are compared."""
+        """How many query letters and target letters are compared."""
         return self.row_end - self.row, self.column_end - self.column
 
     def _views(self, query_table: Table | None, target_table: Table | None) -> tuple[View, View]:
@@ -60,20 +84,21 @@ class Frame:
             View(target, self.column, self.column_end, False, target_table),
         )
 
-    def codes(self, scoring: Scoring) -> tuple[View, View]:
-        """The codes of both sides, made from the letters when they are read."""
-        table = scoring.query_encoding
+    def codes(self, encoder: Encoder) -> tuple[View, View]:
+        """The codes of query and target.  A view encodes the letters when it is read."""
+        table = encoder.query_encoding
         query_table = table[COMPLEMENT] if self.minus else table
-        return self._views(query_table, scoring.target_encoding)
+        return self._views(query_table, encoder.target_encoding)
 
     def region(self, row: int, row_end: int, column: int, column_end: int) -> tuple[View, View]:
-        """The letters of a part of the frame, as they are aligned."""
+        """The letters of a part of the frame, those of the query on the frame's strand."""
         query, target = self._views(COMPLEMENT if self.minus else None, None)
         return query.slice(row, row_end), target.slice(column, column_end)
 
     def rows(self, start: int | None, end: int | None) -> tuple[int | None, int | None]:
-        """Rows ``[start, end)`` of the frame as a range of the query; None stays unknown, and
-        changes sides where the query is turned."""
+        """Rows ``[start, end)`` of the frame as a range of the query as given.
+
+        None means unknown.  On the minus strand start and end change places."""
         if self.minus:
             start, end = end, start
         base, sign = (self.row_end, -1) if self.minus else (self.row, 1)
@@ -83,8 +108,9 @@ class Frame:
     def found(
         self, start: tuple[int, int] | None, end: tuple[int, int] | None
     ) -> dict[str, int | None]:
-        """The coordinates of an alignment, as `Alignment` has them, from the (row, column) where
-        it starts and ends; None for what was not asked for."""
+        """The coordinates of an alignment under the names that `Alignment` uses.
+
+        ``start`` and ``end`` are (row, column) in the frame; None gives None."""
         (row, column), (row_end, column_end) = start or (None, None), end or (None, None)
         query_start, query_end = self.rows(row, row_end)
         return {
@@ -94,27 +120,22 @@ class Frame:
             "target_end": None if column_end is None else self.column + column_end,
         }
 
-    def map(self, tiles: TileMap, scale: int) -> TileMap:
-        """A map of the frame's rows and columns as one of the whole sequences; ``scale`` divides
-        its scores."""
-        corner = self.row_end if self.minus else self.row
-        return tiles.placed(corner, self.column, scale, self.minus)
 
-
-def check_strand(strand: Any, scoring: Scoring) -> None:
-    """Raise InputError unless this is a strand that a comparison with this scoring has: "plus", and
-    "minus" or "both" of nucleotides."""
+def check_strand(strand: Any, encoder: Encoder) -> None:
+    """Raise InputError unless ``strand`` is "plus", or "minus" or "both" with an alphabet of
+    nucleotides."""
     if not isinstance(strand, str) or strand not in STRANDS:
         raise InputError(f"strand must be 'plus', 'minus' or 'both', not {strand!r}")
-    if strand != "plus" and not is_nucleotide(scoring.letters):
+    if strand != "plus" and not is_nucleotide(encoder.letters):
         raise InputError(
             f"strand={strand!r} takes nucleotides, and the letters of this comparison are "
-            f"{scoring.letters}; leave the strand out, or choose a scoring of A, C, G and T"
+            f"{encoder.letters}; leave the strand out, or choose a scoring of A, C, G and T"
         )
 
 
 def as_range(given: Any, what: str) -> tuple[int, int] | None:
-    """The range that is given for the query or the target (``what``), or None for all of it.
+    """A range of the query or the target (``what``) as the user gave it; None is the whole.
+
     Raises InputError for anything but two whole numbers."""
     if given is None:
         return None
@@ -133,31 +154,31 @@ def make_frames(
     query_range: tuple[int, int] | None,
     target_range: tuple[int, int] | None,
     strand: str,
-    scoring: Scoring,
+    encoder: Encoder,
 ) -> list[Frame]:
-    """The frames to be compared, plus before minus, their letters checked.
+    """The frames to compare, plus before minus, with checked letters.
 
     Ranges are (start, end), 0-based and half-open, or None for the whole sequence; ``strand`` is
-    one that `check_strand` lets pass.  Raises InputError for a range that does not lie in its
-    sequence, and SequenceError for an empty sequence and for letters inside the ranges that are not
-    of the scoring's alphabet.
+    one that `check_strand` accepts.  Raises InputError for a range that is not inside its
+    sequence, and SequenceError for an empty sequence and for a letter inside a range that is not in
+    the alphabet.
     """
-    places: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for sequence, given, what in ((query, query_range, "query"), (target, target_range, "target")):
-        start, end = _place(given, len(sequence), what)
+        start, end = _checked_range(given, len(sequence), what)
         part = sequence.letters[start:end]
         check_letters(part, what, start)
-        scoring.check_letters(part, what, start)
-        places.append((start, end))
-    frame = Frame((query.letters, target.letters), *places[0], *places[1])
+        encoder.check_letters(part, what, start)
+        ranges.append((start, end))
+    frame = Frame((query.letters, target.letters), *ranges[0], *ranges[1])
     if strand == "plus":
         return [frame]
-    _check_complement(frame, scoring)
+    _check_complement(frame, encoder)
     minus = replace(frame, minus=True)
     return [minus] if strand == "minus" else [frame, minus]
 
 
-def _place(given: tuple[int, int] | None, length: int, what: str) -> tuple[int, int]:
+def _checked_range(given: tuple[int, int] | None, length: int, what: str) -> tuple[int, int]:
     if given is None:
         return 0, length
     start, end = given
@@ -169,9 +190,9 @@ def _place(given: tuple[int, int] | None, length: int, what: str) -> tuple[int, 
     return start, end
 
 
-def _check_complement(frame: Frame, scoring: Scoring) -> None:
-    """An alphabet may have a letter and not its complement."""
-    known = np.flatnonzero(scoring.query_encoding[COMPLEMENT] != NO_CODE).astype(np.uint8)
+def _check_complement(frame: Frame, encoder: Encoder) -> None:
+    """Raise SequenceError for a query letter whose complement is not in the alphabet."""
+    known = np.flatnonzero(encoder.query_encoding[COMPLEMENT] != NO_CODE).astype(np.uint8)
     part = frame.letters[0][frame.row : frame.row_end]
     k = first_outside(known.tobytes(), part)
     if k is not None:
@@ -179,5 +200,5 @@ def _check_complement(frame: Frame, scoring: Scoring) -> None:
         raise SequenceError(
             f"letter {show_byte(letter)} at position {frame.row + k + 1} of the query becomes "
             f"{show_byte(other)} on the minus strand, which is not in the alphabet "
-            f"{scoring.letters}; choose a substitution matrix that has both"
+            f"{encoder.letters}; choose a substitution matrix that has both"
         )

@@ -1,10 +1,10 @@
-"""Which strand of a query is likely to have the better alignment: a guess, made of shared k-mers.
+"""Guesses from shared k-mers which strand of a query has the better alignment.
 
-It only decides which strand is searched first.  The result is the same in either order
+The guess only decides which strand is searched first.  The result is the same in either order
 (:func:`pysw_cl.api.align`); in the better order the first score prunes most of the second search.
 
-Method: k-mers of both sequences, sampled by a hash that does not depend on the strand (a k-mer
-and its reverse complement have the same), so that what both sequences share is sampled in both.
+Method: k-mers of both sequences are sampled by a hash that is the same for a k-mer and its reverse
+complement.  So a k-mer that both sequences have is sampled in both, on either strand.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from .alphabet import Letters
 from .coordinates import Frame
 
-#: Letters of a k-mer: two bits each fill 32.
+#: Letters of a k-mer, two bits each, in 32 bits.
 K = 16
-#: Cells of a comparison from which guessing costs little beside it.
+#: The least cells of a comparison for which the guess costs little.
 LEAST_CELLS = 10**10
-#: K-mers sampled of the shorter sequence and of the longer one are at most about so many.
+#: About the most k-mers that are sampled from the shorter and from the longer sequence.
 SAMPLES, MOST_SAMPLES = 1 << 16, 1 << 22
-#: At least one k-mer in so many is sampled, as a power of two.
+#: At most one k-mer in 2**LEAST_BITS is sampled.
 LEAST_BITS = 3
-#: Letters that are looked at at once: what is made on the way stays in the caches.
+#: Letters that are processed at once, so that temporary arrays stay in the caches.
 PIECE = 1 << 16
-#: An odd number: what is multiplied by it has well mixed high bits (2^32 / golden ratio).
+#: Multiplication by this odd number (2^32 / golden ratio) mixes the high bits well.
 _MIX = np.uint32(0x9E3779B1)
 
 Kmers = NDArray[np.uint32]
@@ -33,19 +33,20 @@ Kmers = NDArray[np.uint32]
 
 def _two_bits() -> bytes:
     table = bytearray(256)
-    for code, letters in enumerate(("Aa", "Cc", "Gg", "TtUu")):  # 3 - code: the complement
+    for code, letters in enumerate(("Aa", "Cc", "Gg", "TtUu")):  # 3 - code is the complement
         for letter in letters:
             table[ord(letter)] = code
-    return bytes(table)  # other letters as A: they are few, or the guess is poor
+    return bytes(table)  # other letters count as A: if they are many, the guess is poor
 
 
 _CODES = _two_bits()
 
 
 def likely_minus(frame: Frame) -> bool:
-    """Whether the turned query shares more k-mers with the target than the query as it is.
+    """Whether the reverse complement of the query shares more k-mers with the target than the
+    query does.
 
-    Linear in both lengths; False for pairs so small that it does not matter.
+    Takes time linear in both lengths.  False for small pairs, without a look at them.
     """
     (query, target), (m, n) = frame.letters, frame.shape
     if m * n < LEAST_CELLS:
@@ -53,9 +54,9 @@ def likely_minus(frame: Frame) -> bool:
     bits = max(
         LEAST_BITS, (min(m, n) // SAMPLES).bit_length(), (max(m, n) // MOST_SAMPLES).bit_length()
     )
-    as_given, turned = sampled(query[frame.row : frame.row_end], bits)
+    as_given, complement = sampled(query[frame.row : frame.row_end], bits)
     there, _ = sampled(target[frame.column : frame.column_end], bits)
-    plus, minus = (len(np.intersect1d(kmers, there)) for kmers in (as_given, turned))
+    plus, minus = (len(np.intersect1d(kmers, there)) for kmers in (as_given, complement))
     return minus > plus
 
 
@@ -74,7 +75,7 @@ def sampled(letters: Letters, bits: int) -> tuple[Kmers, Kmers]:
 
 
 def _kmers(codes: NDArray[np.uint8]) -> Kmers:
-    """All k-mers, first letter highest; 2, 4 and 8 letters on the way, in as few bytes."""
+    """All k-mers, the first letter in the highest bits, built by way of 2, 4 and 8 letters."""
     kmers = codes[:-1] << 2 | codes[1:]
     kmers = kmers[:-2] << 4 | kmers[2:]
     eights = kmers[:-4].astype(np.uint16) << 8 | kmers[4:]

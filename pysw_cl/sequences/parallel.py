@@ -1,4 +1,4 @@
-"""Work on pieces of an array in a few threads: NumPy and zlib let others run meanwhile."""
+"""Work on pieces of an array in a few threads, for NumPy and zlib, which release Python's lock."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TypeVar
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")
-#: Pieces that are worked on side by side; fewer than a few are not worth threads.
+#: The most pieces that are worked on at once, and the fewest that are worth threads.
 AT_ONCE, FEW = min(16, os.cpu_count() or 1), 4
 
 
 def in_threads(
     work: Callable[[Given], Found], things: Iterable[Given], few: int = FEW
 ) -> Iterator[Found]:
-    """What ``work`` makes of each thing, in order; by threads where there are ``few`` or more."""
+    """``work(thing)`` for each thing, in order; in threads if there are ``few`` things or more."""
     things = iter(things)
     first = list(islice(things, few))
     waiting = chain(first, things)

@@ -28,16 +28,18 @@ _OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK
 
 @dataclass(frozen=True, eq=False)
 class Sequence:
-    """A named sequence: ``letters`` is a uint8 array of ASCII letters, in upper case when it was
-    read from a file."""
+    """A named sequence."""
 
+    #: Its name, or "".
     name: str
+    #: The rest of its FASTA header, or "".
     description: str
+    #: A one-dimensional uint8 array of ASCII letters; in upper case if read from a file.
     letters: Letters
 
     def __post_init__(self) -> None:
-        kept = isinstance(self.letters, np.ndarray) and self.letters.dtype == np.uint8
-        if not kept or self.letters.ndim != 1:
+        is_bytes = isinstance(self.letters, np.ndarray) and self.letters.dtype == np.uint8
+        if not is_bytes or self.letters.ndim != 1:
             raise SequenceError("the letters of a Sequence are a one-dimensional uint8 array")
 
     def __len__(self) -> int:
@@ -48,7 +50,7 @@ class Sequence:
 
 
 def as_letters(x: Any, what: str = "sequence") -> Letters:
-    """The letters of ``x`` as a contiguous uint8 array of ASCII values, case kept.
+    """The letters of ``x`` as a contiguous uint8 array of ASCII values, in their case.
 
     ``x`` is a str, bytes, bytearray, memoryview, one-dimensional uint8 array of ASCII letters (not
     codes), a `Sequence`, or a scikit-bio (or Biopython) sequence; ``what`` names it in messages.
@@ -63,8 +65,8 @@ def as_letters(x: Any, what: str = "sequence") -> Letters:
 
 def as_sequence(x: Any, what: str = "sequence", check: bool = True) -> Sequence:
     """``x`` as a `Sequence`; see `as_letters`.  The name is taken from a scikit-bio sequence's
-    metadata and is empty for plain letters.  Without ``check``, `check_letters` is left to the
-    caller."""
+    metadata and is empty for plain letters.  Without ``check``, the caller has to call
+    `check_letters`."""
     if isinstance(x, Sequence):
         if check:
             check_letters(x.letters, what)
@@ -174,10 +176,12 @@ def _open(path: str, where: str) -> Iterator[BinaryIO]:
 
 
 def _records(file: BinaryIO, where: str) -> Iterator[Sequence]:
-    """Parse FASTA by pieces of the file: line ends are found, dropped and letters folded by whole
-    pieces, so that a record costs its letters and a few pieces of memory, and no step a line."""
+    """Parse FASTA in pieces of the file.
+
+    Line ends are removed and case is folded for a whole piece at once, not line by line.  A record
+    takes the memory of its letters and of a few pieces."""
     header = _first_header(file, where)
-    piece, at = b"", 0  # what has been read; what comes before ``at`` is done
+    piece, at = b"", 0  # the bytes read last; those before ``at`` are parsed
     while header:
         words = header[1:].decode("utf-8", "replace").split(maxsplit=1)
         name, description = (*words, "", "")[:2]
@@ -199,12 +203,12 @@ def _records(file: BinaryIO, where: str) -> Iterator[Sequence]:
 
 
 def _read(file: BinaryIO) -> bytes:
-    """The next bytes, as many as one read gives, so that a slow pipe's records come at once."""
+    """The next bytes, as many as one read gives, so that records of a slow pipe are not delayed."""
     return file.read1(PIECE)  # type: ignore[attr-defined, no-any-return]
 
 
 def _first_header(file: BinaryIO, where: str) -> bytes:
-    """The line of the first record's header, past empty lines."""
+    """The header line of the first record, after empty lines."""
     line, number = file.readline(PIECE).removeprefix(_BOM), 1
     while line and not line.strip(_BLANKS):
         line, number = file.readline(PIECE), number + 1
@@ -221,7 +225,7 @@ def _first_header(file: BinaryIO, where: str) -> bytes:
 
 
 def _header(file: BinaryIO, piece: bytes, at: int) -> tuple[bytes, bytes, int]:
-    """The header line at ``at``, which may end in a later piece; that piece and where it ends."""
+    """The header line at ``at``, the piece in which it ends, and where it ends there."""
     start = b""
     while (stop := piece.find(b"\n", at)) < 0:
         start, piece, at = start + piece[at:], _read(file), 0
@@ -231,10 +235,10 @@ def _header(file: BinaryIO, piece: bytes, at: int) -> tuple[bytes, bytes, int]:
 
 
 class _Letters:
-    """The letters of one record, checked and cleaned as they come.
+    """Collects the letters of one record, checked and in upper case.
 
-    They are kept in one array that grows in place: large blocks of memory are moved by remapping
-    their pages, and what is reserved ahead is not touched.
+    They are in one array that grows in place: the system moves large blocks of memory by remapping
+    their pages, and memory that is only reserved is not touched.
     """
 
     def __init__(self, what: str) -> None:

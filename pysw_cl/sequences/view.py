@@ -1,4 +1,4 @@
-"""Views: a range of a sequence, possibly reversed and mapped, that is not copied."""
+"""Views: a range of a sequence, possibly reversed and mapped, without a copy."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from numpy.typing import NDArray
 from .alphabet import translated
 
 Codes = NDArray[np.uint8]
-#: Pairs of letters, 2 x count: query letters and target letters, both from 0, sorted by query
-#: letter, then target letter, none twice.
+#: Pairs of letters by their positions from 0, 2 x count: in the query and in the target.  They are
+#: sorted by query position, then by target position, and no pair is there twice.
 Pairs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class View:
-    """A read-only range of an array of codes or letters, possibly reversed, each one mapped.
+    """A read-only range of an array of codes or letters.
 
-    ``codes`` is uint8; the view covers ``[start, stop)`` of it, read backwards when ``reverse``,
-    each entry mapped through ``table`` (uint8, 256 entries) when given: a sequence's letters with
-    an encoding as table are codes that take no memory of their own.
+    A view of letters with an encoding table is a view of codes that take no memory.
     """
 
+    #: uint8.
     codes: Codes
+    #: The first entry of the range.
     start: int = 0
+    #: The end of the range, exclusive (None: the end of the array).
     stop: int | None = None
+    #: The range is read backwards.
     reverse: bool = False
+    #: Maps each entry (uint8, 256 entries; None: entries are not mapped).
     table: Codes | None = None
 
     def __len__(self) -> int:
@@ -56,8 +59,8 @@ class View:
 def pairs_inside(
     pairs: Pairs | None, row: int, row_end: int, column: int, column_end: int
 ) -> Pairs | None:
-    """Those of ``pairs`` in rows ``[row, row_end)`` and columns ``[column, column_end)``, counted
-    from that corner; None where there is none."""
+    """The ``pairs`` in rows ``[row, row_end)`` and columns ``[column, column_end)``, counted from
+    that corner; None if there is none."""
     if pairs is None:
         return None
     first, last = np.searchsorted(pairs[0], (row, row_end))

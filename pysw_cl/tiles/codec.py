@@ -1,9 +1,8 @@
-"""Tile jobs and results as bytes and back: what a checkpoint keeps, and what other devices and
-machines are sent.
+"""Turns tile jobs and results into bytes and back, for checkpoints and for other machines.
 
-A value becomes facts, which JSON can hold, and arrays by name; `pack` makes one string of bytes of
-both.  Edges that are still on a device are read.  What stays with an engine is no part of it: the
-moves of a tile (``TileResult.moves``), and the top edge of a tile that follows another.
+A value becomes facts, which JSON can hold, and named arrays.  `pack` makes one string of bytes of
+both.  Edges that are on a device are read.  The moves of a tile (``TileResult.moves``) cannot be
+encoded, and a tile of a pipeline has no top edge.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from .tile import Hit, TileJob, TileResult
 Facts = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
-#: What packed bytes begin with, and the version of their layout.
+#: The first bytes of every string, and the version of the layout.
 MARK, VERSION = b"PSWTILE\0", 1
-_HEAD = struct.Struct("<8sIIQ")  # mark, version, CRC-32 of what follows, bytes of the facts
+_HEAD = struct.Struct("<8sIIQ")  # mark, version, CRC-32 of the rest, bytes of the facts
 #: Fields of a job that are numbers, truth values or None.
 _PLAIN = ("floor", "corner", "best", "threshold", "count", "bottom", "right", "store_moves")
 
 
 def result_facts(result: TileResult) -> tuple[Facts, dict[str, Edge]]:
-    """What a result says but for its edges, and those by name: "bottom", "right", "row 5" for inner
-    row 5, "column 7"."""
+    """A result as facts, and its edges by name: "bottom", "right", "row 5" and "column 7" for
+    special row 5 and special column 7.  Raises InternalError for a result with moves."""
     if result.moves is not None:
         raise InternalError("the moves of a tile stay with the engine that stored them")
     edges = {"bottom": result.bottom, "right": result.right}
@@ -53,7 +52,7 @@ def result_facts(result: TileResult) -> tuple[Facts, dict[str, Edge]]:
 
 
 def result_of(facts: Mapping[str, Any], edges: Mapping[str, Edge]) -> TileResult:
-    """The result that :func:`result_facts` was given."""
+    """The result from what :func:`result_facts` gave."""
 
     def inner(kind: str) -> dict[int, Edge | DeviceEdge]:
         named = (name.split() for name in facts["edges"])
@@ -91,7 +90,7 @@ def job_facts(job: TileJob) -> tuple[Facts, Arrays]:
 
 
 def job_of(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> TileJob:
-    """The job that :func:`job_facts` was given."""
+    """The job from what :func:`job_facts` gave."""
     return TileJob(
         query=arrays["query"],
         target=arrays["target"],
@@ -116,8 +115,8 @@ def pack(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[Facts, Arrays]:
-    """What :func:`pack` was given.  Raises InputError for bytes that are not from it, or that were
-    changed or cut on the way."""
+    """The facts and arrays in a string that :func:`pack` made.  Raises InputError for any other
+    string, and for one that was changed or truncated."""
     if len(data) < _HEAD.size:
         raise InputError(f"{len(data)} bytes are no packed tile")
     mark, version, checksum, length = _HEAD.unpack_from(data)
@@ -126,14 +125,14 @@ def unpack(data: bytes) -> tuple[Facts, Arrays]:
         raise InputError(f"not a packed tile of layout {VERSION}")
     if _checksum(body, length) != checksum:
         raise InputError("a packed tile was changed or cut on the way")
-    said = json.loads(bytes(body[:length]))
+    head = json.loads(bytes(body[:length]))
     arrays: Arrays = {}
     at = length
-    for name, kind, shape in said["arrays"]:
+    for name, kind, shape in head["arrays"]:
         count = int(np.prod(shape, dtype=np.int64))
         arrays[name] = np.frombuffer(body, np.dtype(kind), count, at).reshape(shape).copy()
         at += arrays[name].nbytes
-    return said["facts"], arrays
+    return head["facts"], arrays
 
 
 def pack_job(job: TileJob) -> bytes:
@@ -142,7 +141,7 @@ def pack_job(job: TileJob) -> bytes:
 
 
 def unpack_job(data: bytes) -> TileJob:
-    """The job that :func:`pack_job` was given."""
+    """The job in a string that :func:`pack_job` made."""
     return job_of(*unpack(data))
 
 
@@ -156,7 +155,7 @@ def pack_result(result: TileResult) -> bytes:
 
 
 def unpack_result(data: bytes) -> TileResult:
-    """The result that :func:`pack_result` was given."""
+    """The result in a string that :func:`pack_result` made."""
     facts, arrays = unpack(data)
     return result_of(facts, {name: _edge(name, arrays) for name in facts["edges"]})
 

@@ -1,9 +1,9 @@
-"""The tile contract: what every engine does, and what else an engine may be able to do.
+"""The tile contract: what every engine does, and what some engines can do beyond it.
 
-An engine is one class with one method, :meth:`Engine.tile`.  What it can do beyond that is a
-capability object, which a driver asks for and does without where it is None: tiles that follow
+An engine is one class with one method, :meth:`Engine.tile`.  Anything else is a capability object.
+A driver asks for it, and has another way where it is None.  The capabilities are: tiles that follow
 each other on the device (:class:`Pipeline`), many tiles in one launch (:class:`TileBatches`),
-edges that stay on the device in fewer bytes (:class:`EdgeCompression`).
+compressed edges on the device (:class:`EdgeCompression`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from ..sequences.view import View
 from .edges import DeviceEdge, Source
 from .tile import Area, TileJob, TileResult, Traced
 
-#: How far from a tile's last corner a path may leave it where that is not known.
+#: `Part.offset` where nothing is known of where a path leaves the tile.
 ANYWHERE = 1 << 30
 
 
 class Engine:
-    """An engine computes tiles exactly; how is its private matter.
+    """Computes tiles exactly.
 
-    A subclass has a ``name`` and :meth:`tile`; the rest has defaults.  ``plan`` is what it runs.
-    Tiles of ``row_quantum`` rows, or a multiple, waste nothing; ``peak_bytes`` is the most device
-    memory that one tile took so far.  ``captures_inside``: inner rows and columns are taken without
-    cutting a tile; else a sweep cuts there, which costs as much and tells more of its progress.
+    A subclass has a ``name`` and :meth:`tile`; the rest has defaults.  ``plan``: the plan that it
+    runs.  ``row_quantum``: tiles waste no work if their height is a multiple of it.
+    ``peak_bytes``: the most device memory that one tile took so far.  ``captures_inside``: special
+    rows and columns are captured inside a tile; otherwise a sweep cuts its tiles there.
     """
 
     name: str = ""
@@ -55,7 +55,7 @@ class Engine:
 
     @property
     def edge_compression(self) -> EdgeCompression | None:
-        """Edges on the device in fewer bytes, if the engine can do that."""
+        """Compressed edges on the device, if the engine can do that."""
         return None
 
     @property
@@ -69,17 +69,16 @@ class Engine:
         return {}
 
     def strip_rows(self, rows: int, columns: int) -> int:
-        """Rows of a strip of a tile of this size: inner rows at multiples cost nothing."""
+        """Rows of a strip of a tile of this size.  Special rows at multiples of it cost nothing."""
         return self.row_quantum
 
     def moves_bytes(self, rows: int, columns: int) -> int:
-        """Memory that the moves of a tile of this size take when they are stored; by default
-        4 bits a cell."""
+        """Bytes of the stored moves of a tile of this size; by default 4 bits a cell."""
         return rows * columns // 2
 
     def another(self, cells: int) -> Engine | None:
-        """An engine that shares as little with this one as can be, for a comparison of so many
-        ``cells`` whose result failed its check; None where there is none."""
+        """An engine as different from this one as possible, to compute a result of ``cells`` cells
+        again that failed its check; None where there is none."""
         return None
 
 
@@ -87,67 +86,70 @@ class Pipeline(Protocol):
     """A capability: tiles below each other, each begun while those above it are still computed."""
 
     def rows(self, rows: int, columns: int) -> tuple[int, int] | None:
-        """Rows of a tile for a matrix of this size, and what they are to be a multiple of; None
-        where tiles had better be computed one by one."""
+        """The least rows of a tile in a matrix of this size, and the number that they should be a
+        multiple of; None if it is better to compute tiles one by one."""
 
     def start(self, job: TileJob, rows_below: int) -> TilePipeline | None:
-        """Begin with a tile that has its top edge, above so many rows; None where it and those
-        below it had better be computed one by one."""
+        """Begin with a tile that has a top edge, ``rows_below`` rows above the last one; None if
+        it is better to compute this tile and those below it one by one."""
 
 
 class TilePipeline(Protocol):
-    """Tiles below each other on a device.  All have the target, scoring and columns of the first,
-    and all but the last are whole strips high."""
+    """Tiles below each other on a device.  All have the target, scoring and columns of the first.
+    The height of all but the last is a whole number of strips."""
 
     def __len__(self) -> int:
         """How many tiles were put in and not yet taken out."""
 
     def accepts(self) -> bool:
-        """Is it time to put in the next tile?  Asks the device, and waits for nothing."""
+        """Should the next tile be put in now?  Does not wait."""
 
     def put(self, job: TileJob, last: bool) -> bool:
-        """Begin the tile below those that are there; its ``top`` is None.  ``last``: no tile
-        follows it.  False where it cannot follow them: nothing was begun."""
+        """Begin the next tile below; its ``top`` is None.  ``last``: no tile follows it.  False if
+        it cannot follow; then it was not begun."""
 
     def done(self) -> bool:
-        """Is the first of the tiles computed?"""
+        """Is the first tile computed?  Does not wait."""
 
     def take(self) -> TileResult:
-        """Take out the first tile; waits for it.  What of its result is still on the device is
-        there until the next call."""
+        """Wait for the first tile and take it out.  Edges of its result that are still on the
+        device are valid until the next call."""
 
     def close(self) -> None:
-        """Wait for what is on the device, and give its memory back."""
+        """Wait for the device, and free the memory."""
 
 
 class EdgeCompression(Protocol):
-    """A capability: edges that stay on the device in fewer bytes."""
+    """A capability: edges that stay on the device, compressed."""
 
     @property
     def cell_bytes(self) -> float:
-        """Memory of a cell."""
+        """Bytes of a compressed cell."""
 
     def fits(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
-        """Would ``lines`` inner rows of a tile of this size, and as many columns, stay on the
-        device until they are compressed, and can they be?"""
+        """Do ``lines`` special rows of a tile of this size, and as many columns, fit on the device
+        before they are compressed, and can cells of this scoring be compressed?"""
 
     def compressed(self, cells: DeviceEdge) -> Source | None:
-        """The same cells in less memory; None where that cannot be done."""
+        """The same cells compressed; None where that is not possible."""
 
 
 class Part(NamedTuple):
-    """A tile to be: its area in the whole matrix, in which tile of another set it lies (-1: none),
-    and what an H must at least be that a path leaves it with (None: nothing is known), so many rows
-    and columns ``offset`` from its last corner at most."""
+    """A tile of a batch."""
 
+    #: Where it lies in the whole matrix.
     area: Area
+    #: The number of the tile of another set that it lies in (-1: none).
     inside: int = -1
+    #: The least H with which a path can leave it (None: unknown).
     known: int | None = None
+    #: At most so many rows or columns before its last corner the path leaves it.
     offset: int = ANYWHERE
 
 
 class TileSet(Protocol):
-    """Tiles that were computed in one launch, with special rows and columns, ``steps`` apart."""
+    """Tiles that were computed in one launch.  Their special rows and columns are ``steps`` rows
+    and columns apart."""
 
     parts: list[Part]
     steps: tuple[int, int]
@@ -157,9 +159,11 @@ class TileSet(Protocol):
 
     @property
     def entry_candidates(self) -> NDArray[np.int32]:
-        """For tile k and the cell (a, b) between its special rows and columns ``[k, edge, a, b]``:
-        along its top (0) or left (1) edge the most that a path through a cell there can score at
-        the tile's last corner, how many cells come before that one, and its H."""
+        """For each tile k and each rectangle (a, b) between its special lines, ``[k, edge, a, b]``.
+
+        On the rectangle's top (edge 0) or left (edge 1) edge: the most that a path through a cell
+        there can score at the tile's last corner, how many cells precede that cell on the edge,
+        and its H."""
 
 
 class TileBatches(Protocol):
@@ -168,17 +172,17 @@ class TileBatches(Protocol):
     def start(
         self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
     ) -> TileBatch | None:
-        """What computes them in a matrix of ``rows`` rows, from the part of it that ``query`` and
-        ``target`` span; None where one by one is as good."""
+        """What computes tiles of the part of a matrix that ``query`` and ``target`` span; ``rows``:
+        the rows of the matrix.  None if computing them one by one is as fast."""
 
 
 class TileBatch(Protocol):
-    """Launches of many tiles of one matrix.
+    """Launches of many tiles of one matrix; a context manager.
 
-    The edges and moves of the last set of each level stay on the device as long as this is in use
-    (a context manager).  ``meanwhile`` is called while the device computes, with what says whether
-    it still does.  Tiles have ``row_quantum`` rows or a multiple; ``most_bytes`` is what those of a
-    level may take.
+    The edges and moves of the last set of each level stay on the device until it is left.
+    ``meanwhile(busy)`` is called while the device computes, which ``busy()`` says.
+    ``row_quantum``: the height of a tile is a multiple of it.  ``most_bytes``: the most memory of
+    the tiles of a level.
     """
 
     meanwhile: Callable[[Callable[[], bool]], None]
@@ -190,20 +194,20 @@ class TileBatch(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
     def free(self) -> None:
-        """Give the device's memory back; nothing is computed any more."""
+        """Free the memory on the device; nothing can be computed afterwards."""
 
     @property
     def held_bytes(self) -> int:
-        """Memory that is taken, with edges elsewhere and what any launch takes beside its tiles."""
+        """Bytes in use on the device, with the source edges and the scratch of a launch."""
 
     def cost(self) -> tuple[dict[str, int], int]:
-        """Cells by lane set and launches since this was asked last."""
+        """Cells by lane set, and launches, since the last call."""
 
     def kept_bytes(self, rows: int, columns: int, steps: tuple[int, int]) -> int:
-        """Memory that a tile's edges take, with its special rows and columns."""
+        """Bytes of a tile's edges, special rows and special columns."""
 
     def moves_bytes(self, rows: Any, columns: Any) -> Any:
-        """Memory of a tile's moves, or of those of many (arrays)."""
+        """Bytes of the moves of a tile, or of many (arrays)."""
 
     def begin(
         self,
@@ -212,20 +216,25 @@ class TileBatch(Protocol):
         sides: Sequence[tuple[int, Source, Source]],
         steps: tuple[int, int],
     ) -> Any:
-        """Compute tiles of the whole matrix (a `TileSet`): a corner and what lies above and to the
-        left of each, in the matrix's columns and rows.  Rows below its last one get what that one
-        has."""
+        """Compute tiles of the matrix (a `TileSet`).
+
+        ``sides``: for each the H of its corner, and the sources of the row above it and of the
+        column to its left, over the whole matrix.  Special rows below a tile's last row get the
+        cells of that row."""
 
     def inside(self, level: int, outer: Any, parts: list[Part], steps: tuple[int, int]) -> Any:
-        """Compute tiles that begin at corners of the special rows and columns of others."""
+        """Compute tiles that begin where special rows and columns of other tiles meet."""
 
     def moves(self, outer: Any, parts: list[Part], slot: int = 0, room: int = 0) -> Any:
-        """Begin to compute tiles as :meth:`inside` does, with their moves, in memory that is used
-        again when ``slot`` is; the moves take at least ``room`` bytes."""
+        """Begin to compute tiles as :meth:`inside` does, with their moves.
+
+        The next call with the same ``slot`` reuses the memory; at least ``room`` bytes of it are
+        reserved."""
 
     def trace(
         self, moves: Any, row: int, column: int, state: int
     ) -> Callable[[], tuple[Traced, NDArray[np.int32]]]:
-        """Begin to follow a path back through tiles with moves; gives what waits for it: where it
-        got to, and for each tile the row, column and state with which the path came there and how
-        many moves it had made (-1: it did not come there)."""
+        """Begin a traceback through tiles with moves.  Gives a function that waits for the result.
+
+        That is the part of the path in these tiles, and for each tile the row, column and state
+        with which the path entered it, and the moves made before (-1: it did not enter)."""

@@ -1,8 +1,8 @@
-"""Edges of tiles: what they hold, where they come from and where they go.
+"""Edges of tiles: their cells, their sources and their sinks.
 
-Cells are counted from 1: cell (i, j) ends after i query and j target letters.  An edge keeps two
-32-bit integers a cell, H and X, where X is F^ = max(F, H - gap_open) on a row (top, bottom) and
-E^ = max(E, H - gap_open) on a column (left, right); the next cell's gap score is X - gap_extend.
+Cells are counted from 1: cell (i, j) ends after i query and j target letters.  An edge holds two
+32-bit integers for each cell, H and X.  On a row (top, bottom) X is F^ = max(F, H - gap_open), on a
+column (left, right) E^ = max(E, H - gap_open).  The next cell's gap score is X - gap_extend.
 X always lies within [H - gap_open, H], so an edge holds no infinities and is the same for every
 engine.
 """
@@ -37,8 +37,14 @@ class Edge:
         return cls(cells, cells)
 
     @classmethod
+    def level(cls, h: int, length: int, gap_open: int) -> Edge:
+        """A run of cells with the same ``h`` that no gap reaches."""
+        cells = np.full(length, h, np.int32)
+        return cls(cells, (cells - np.int32(gap_open)).astype(np.int32))
+
+    @classmethod
     def one_gap(cls, h: int, length: int, gap_open: int, gap_extend: int) -> Edge:
-        """A run of cells that are reached by one gap from a cell with ``h`` before it."""
+        """A run of cells reached by one gap from the cell before it, which has the score ``h``."""
         if h < UNREACHABLE_BELOW:
             return cls.lost(length)
         border = Border(False, gap_open, gap_extend).read(0, length)
@@ -51,15 +57,15 @@ class Edge:
         return len(self.h)
 
     def part(self, start: int, stop: int) -> Edge:
-        """Cells ``[start, stop)`` of this run, not copied."""
+        """Cells ``[start, stop)``, counted from 0, without a copy."""
         return Edge(self.h[start:stop], self.x[start:stop])
 
     def joined(self, other: Edge) -> Edge:
-        """This run and the one that follows it."""
+        """This run followed by another."""
         return Edge(np.concatenate([self.h, other.h]), np.concatenate([self.x, other.x]))
 
     def restored(self) -> Edge:
-        """The edge with every unreachable cell set to the sentinel again."""
+        """The edge with every unreachable cell set back to the sentinel."""
         lost = self.h < UNREACHABLE_BELOW
         if not lost.any():
             return self
@@ -72,33 +78,35 @@ class Edge:
 class Source:
     """Where a top or left edge comes from: an array, a formula, a file, another device.
 
-    ``read`` is all that one has to have.
+    A subclass has to define ``read``; the rest has defaults.
     """
 
     def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop`` of the edge; waits until they are there."""
+        """Cells ``start+1 .. stop`` of the edge; waits until they are available."""
         raise NotImplementedError
 
     def ready(self, start: int, stop: int) -> bool:
-        """Would ``read`` give these cells at once?"""
+        """Would ``read`` return these cells without waiting?"""
         return True
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
-        """H of every step-th of the cells ``start+1 .. stop``, the first included; unreachable
-        ones may have drifted."""
+        """H of every step-th of the cells ``start+1 .. stop``, beginning with the first.
+
+        Unreachable cells may hold any value below `UNREACHABLE_BELOW`."""
         return self.read(start, stop).h[::step]
 
     def h_at(self, cell: int) -> int:
-        """H of the cell that follows the first ``cell`` ones."""
+        """H of cell ``cell + 1``."""
         return int(self.read(cell, cell + 1).h[0])
 
 
 class DeviceEdge(Source):
     """A run of edge cells that stays on the device where it was computed.
 
-    ``buffer`` is the device's; H and X begin at the places ``h_at`` and ``x_at`` of it, from which
-    ``read(buffer, count, place)`` gives numbers.  ``lost``: unreachable cells may have drifted.
-    ``lent``: the cells are there only until the next tile is asked for.
+    ``buffer``: the device's buffer.  ``h_at``, ``x_at``: the offsets of H and X in it.
+    ``read(buffer, count, offset)`` copies numbers to the host.  ``lost``: there may be unreachable
+    cells, which hold any value below `UNREACHABLE_BELOW`.  ``temporary``: the cells are valid only
+    until the engine computes the next tile.
     """
 
     def __init__(
@@ -109,10 +117,10 @@ class DeviceEdge(Source):
         x_at: int,
         read: Callable[[Any, int, int], Ints],
         lost: bool,
-        lent: bool = False,
+        temporary: bool = False,
     ) -> None:
         self.buffer, self.h_place, self.x_place = buffer, h_at, x_at
-        self.lost, self.lent = lost, lent
+        self.lost, self.temporary = lost, temporary
         self._length, self._read = length, read
 
     def __len__(self) -> int:
@@ -137,20 +145,20 @@ class DeviceEdge(Source):
         return self.read(0, self._length).x
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
-        """H of every step-th of them, where unreachable ones may have drifted."""
+        """See `Source`."""
         return self._read(self.buffer, stop - start, self.h_place + start)[::step]
 
 
 class Sink(Protocol):
-    """Where a bottom or right edge goes to; segments arrive in order."""
+    """Where a bottom or right edge goes; segments arrive in order."""
 
     def write(self, start: int, edge: Edge) -> None:
-        """Take the cells that follow the first ``start`` ones."""
+        """Take the cells from ``start + 1`` on."""
 
 
 @dataclass(frozen=True)
 class Border(Source):
-    """The matrix's own border: free (all zero) or the cost of one gap from the corner."""
+    """The border of the matrix: free (all zero), or the cost of one gap from the corner."""
 
     free: bool
     gap_open: int
@@ -160,7 +168,7 @@ class Border(Source):
         """Cells ``start+1 .. stop`` of the border."""
         if self.free:
             count = stop - start
-            one = np.array([0, -self.gap_open], np.int32)  # edges of one cell, seen many times
+            one = np.array([0, -self.gap_open], np.int32)  # one cell, repeated without memory
             return Edge(np.broadcast_to(one[:1], count), np.broadcast_to(one[1:], count))
         steps = np.arange(start + 1, stop + 1, dtype=np.int64)
         h = (-self.gap_open - self.gap_extend * steps).astype(np.int32)
@@ -168,8 +176,11 @@ class Border(Source):
 
 
 class EdgeArray(Source):
-    """An edge in memory: a sink while it is written, a source afterwards.  It takes none until a
-    part of it is written, and cells that never are count as unreachable."""
+    """An edge in memory: a sink while it is written, a source afterwards.
+
+    Its arrays are made when the first part is written.  Cells that are never written are
+    unreachable.  ``kept``: the same cells on the device, until they are needed in memory.
+    """
 
     def __init__(self, length: int) -> None:
         self._length = length
@@ -200,12 +211,12 @@ class EdgeArray(Source):
         if self.kept is not None:
             self._cells, self.kept = self.kept.read(0, self._length), None
         if self._cells is None:
-            room = (np.full(self._length, UNREACHABLE, np.int32) for _ in "hx")
-            self._cells = Edge(*room)
+            arrays = (np.full(self._length, UNREACHABLE, np.int32) for _ in "hx")
+            self._cells = Edge(*arrays)
         return self._cells
 
     def take(self, edge: Edge | DeviceEdge) -> None:
-        """Keep all cells as they are, not copied: ``edge`` is this array's from now on."""
+        """Store all cells without a copy; the caller must not change ``edge`` afterwards."""
         if len(edge) != self._length:
             raise InternalError(f"an edge of {self._length} cells was given {len(edge)}")
         if isinstance(edge, DeviceEdge):
@@ -214,22 +225,22 @@ class EdgeArray(Source):
             self._cells = edge
 
     def write(self, start: int, edge: Edge) -> None:
-        """Keep the cells that follow the first ``start`` ones."""
+        """Store the cells from ``start + 1`` on."""
         self.h[start : start + len(edge)] = edge.h
         self.x[start : start + len(edge)] = edge.x
 
     def part(self, start: int, stop: int) -> Edge:
-        """Cells ``[start, stop)``, counted from 0, as of an `Edge`."""
+        """Cells ``[start, stop)``, counted from 0; see :meth:`Edge.part`."""
         return self.read(start, stop)
 
     def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop``, not copied."""
+        """Cells ``start+1 .. stop``, without a copy where they are in memory."""
         if self.kept is not None:
             return self.kept.read(start, stop)
         return Edge(self.h[start:stop], self.x[start:stop])
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
-        """H of every step-th of these cells; on the device unreachable ones may have drifted."""
+        """See `Source`."""
         if self.kept is not None:
             return self.kept.read_h(start, stop, step)
         return self.h[start:stop:step]
@@ -247,27 +258,27 @@ class EdgeFrom(Source):
         return self.edge.read(self.first + start, self.first + stop)
 
     def ready(self, start: int, stop: int) -> bool:
-        """Are these cells of the part there?"""
+        """See `Source`."""
         return self.edge.ready(self.first + start, self.first + stop)
 
 
 @dataclass(frozen=True)
 class SinkAfter:
-    """A sink for the part of an edge that begins after its first ``first`` cells, told places in
-    the whole edge."""
+    """Writes to the sink of a part of an edge, which begins after its first ``first`` cells;
+    ``write`` takes places in the whole edge."""
 
     sink: Sink
     first: int
 
     def write(self, start: int, edge: Edge) -> None:
-        """Take the cells that follow the first ``start`` ones of the whole edge."""
+        """Take the cells of the whole edge from ``start + 1`` on."""
         self.sink.write(start - self.first, edge)
 
 
 class EdgePipe(Source):
-    """An edge that streams from one thread to another: ``read`` waits for what it needs.
+    """An edge that streams from one thread to another: ``read`` waits for its cells.
 
-    ``close`` with an error wakes a waiting reader and raises that error there.
+    ``close`` wakes a waiting reader, whose ``read`` raises the error that ``close`` was given.
     """
 
     def __init__(self, length: int) -> None:
@@ -277,7 +288,7 @@ class EdgePipe(Source):
         self._changed = threading.Condition()
 
     def write(self, start: int, edge: Edge) -> None:
-        """Take the next segment and wake who waits for it."""
+        """Take the next segment and wake the reader."""
         with self._changed:
             if start != self._done:
                 raise InternalError(f"edge segment at {start} arrived out of order")
@@ -286,18 +297,18 @@ class EdgePipe(Source):
             self._changed.notify_all()
 
     def close(self, error: BaseException) -> None:
-        """Nothing more will come: readers that still wait get ``error``."""
+        """No more cells will come; readers that wait for some get ``error``."""
         with self._changed:
             self._error = error
             self._changed.notify_all()
 
     def ready(self, start: int, stop: int) -> bool:
-        """Are these cells there, or will they never be?"""
+        """Would ``read`` return these cells, or raise, without waiting?"""
         with self._changed:
             return self._done >= stop or self._error is not None
 
     def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop``; waits until they are there, or raises what ``close`` got."""
+        """Cells ``start+1 .. stop``; waits for them, or raises the error given to ``close``."""
         with self._changed:
             self._changed.wait_for(lambda: self._done >= stop or self._error is not None)
             if self._done < stop:
@@ -310,14 +321,20 @@ class EdgePipe(Source):
 class Edges:
     """The edges of one sweep: sources above and to the left, sinks below and to the right.
 
-    ``rows`` and ``columns`` map a row (column) number to a sink for that special row (column);
-    the number counts cells, so row i holds the cells (i, 1) .. (i, n).
+    Cells are counted from 1: special row i holds the cells (i, 1) .. (i, n).
     """
 
+    #: H(0, 0).
     corner: int
+    #: The cells above row 1.
     top: Source
+    #: The cells to the left of column 1.
     left: Source
+    #: Takes the last row (None: not wanted).
     bottom: Sink | None = None
+    #: Takes the last column (None: not wanted).
     right: Sink | None = None
+    #: The sink of each special row, by its number.
     rows: Mapping[int, Sink] = field(default_factory=dict)
+    #: The sink of each special column, by its number.
     columns: Mapping[int, Sink] = field(default_factory=dict)

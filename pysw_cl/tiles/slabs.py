@@ -1,4 +1,4 @@
-"""Slabs: the rows of a sweep that are computed together, and what was found in them."""
+"""Slabs: rows of a sweep that are computed together, and what a sweep found in them."""
 
 from __future__ import annotations
 
@@ -13,74 +13,87 @@ from .tile import Area, Hit
 
 @dataclass
 class SweepResult:
-    """What a sweep found: the best cells, the highest score of each tile computed (where it was
-    looked for), the areas skipped, cells pruned inside other tiles, and what it cost."""
+    """What a sweep found, and what it cost."""
 
+    #: The best cells, the best first.
     hits: list[Hit] = field(default_factory=list)
+    #: The highest score of each computed tile that looked for it.
     tops: dict[Area, int] = field(default_factory=dict)
+    #: The areas that were skipped.
     pruned: list[Area] = field(default_factory=list)
+    #: How many cells were skipped inside each other tile.
     thinned: dict[Area, int] = field(default_factory=dict)
+    #: Computed cells by lane set ("engine/lanes/bits").
     cells: dict[str, int] = field(default_factory=dict)
+    #: Kernel launches.
     launches: int = 0
 
     @property
     def pruned_cells(self) -> int:
-        """Cells that were not computed."""
+        """All skipped cells."""
         return sum(area.cells for area in self.pruned) + sum(self.thinned.values())
 
     def add(self, other: SweepResult) -> None:
-        """Count what a part of the sweep did; its best cells are known already."""
+        """Add the result of a part of the sweep, but for its best cells."""
         self.tops |= other.tops
         self.pruned += other.pruned
         self.thinned |= other.thinned
-        self.launches += other.launches
-        for kind, count in other.cells.items():
+        self.add_cost(other.cells, other.launches)
+
+    def add_cost(self, cells: Mapping[str, int], launches: int) -> None:
+        """Count cells, by lane set, and kernel launches."""
+        self.launches += launches
+        for kind, count in cells.items():
             self.cells[kind] = self.cells.get(kind, 0) + count
 
 
 @dataclass
 class Slab:
-    """Rows ``[start, end)`` of a sweep.  ``columns``: where its part of each special column goes;
-    ``bottom``: where its last row goes (None: nowhere).  ``found``: what was done in it, but for
-    best cells."""
+    """Rows ``[start, end)`` of a sweep."""
 
+    #: Its first row, from 0.
     start: int
+    #: Its end, exclusive.
     end: int
+    #: The sink of each special column, by its number; it gets the cells of these rows.
     columns: Mapping[int, Sink]
+    #: The sink of its last row (None: not wanted).
     bottom: Sink | None = None
+    #: The result of its tiles, but for best cells.
     found: SweepResult = field(default_factory=SweepResult)
 
     @property
     def rows(self) -> int:
-        """Rows of it."""
+        """Its number of rows."""
         return self.end - self.start
 
 
 class Slabs(Protocol):
-    """How a sweep is cut into slabs, decided while it goes on.
+    """How a sweep is cut into slabs; each is decided when it begins.
 
-    Slabs are begun from the top to the bottom, and computed in that order; in a pipeline some are
-    begun before those above them are computed.
+    Slabs begin and are computed from top to bottom.  In a pipeline a slab may begin before those
+    above it are computed.
     """
 
     def shape(self, rows: int) -> tuple[int, int]:
-        """Rows and columns of the tiles of so many rows."""
+        """Rows and columns of the tiles of a slab of so many rows."""
 
     def pipelined(self, rows: tuple[int, int] | None) -> None:
-        """From now on slabs follow each other without a pause, if they have at least so many rows,
-        in multiples of the second number (None: they do not)."""
+        """From now on slabs follow each other in a pipeline (None: in no pipeline).
+
+        ``rows``: the least height of a slab, and what heights should be a multiple of."""
 
     def begin(self, row: int) -> Slab:
         """The slab that starts at a row."""
 
     def computed(self, slab: Slab, hits: list[Hit]) -> None:
-        """All of a slab was computed, and its parts of edges were given away; ``hits``: the best
-        cells of the sweep so far."""
+        """A slab is computed and its edges are written; ``hits``: the best cells of the sweep so
+        far."""
 
 
 class WholeSlabs:
-    """One slab, or in a pipeline as many as are useful, each of which ends at the next special row
-    at the latest; ``most``: rows and columns of a tile at most."""
+    """One slab; in a pipeline as many as are useful, each ending at the next special row at the
+    latest.  ``most``: the most rows and columns of a tile."""
 
     def __init__(self, m: int, edges: Edges, most: tuple[int, int]) -> None:
         self._m, self._edges, self._most = m, edges, most
@@ -110,8 +123,10 @@ class WholeSlabs:
 
 
 def cuts(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> list[int]:
-    """Where ``[0, length)`` is cut: at every forced place, and between them in even pieces of at
-    most about ``step``, whole multiples of ``quantum`` where possible."""
+    """Where ``[0, length)`` is cut, 0 and ``length`` included.
+
+    It is cut at every ``forced`` place.  Between them the pieces are even, about ``step`` long at
+    most, and multiples of ``quantum`` where possible."""
     places = sorted({0, length, *(f for f in forced if 0 < f < length)})
     out = [0]
     for start, end in pairwise(places):

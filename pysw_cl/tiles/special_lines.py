@@ -1,4 +1,5 @@
-"""What a sweep leaves so that a tile inside it can start: special rows and columns."""
+"""Special rows and columns: the cells of a sweep that are saved, so that a tile inside it can be
+computed again."""
 
 from __future__ import annotations
 
@@ -12,29 +13,30 @@ from .tile import Area
 
 
 class RestartPoints:
-    """Saved edges of a sweep that was made, of the whole matrix or of a band, from which cells can
-    be computed again; ``edges`` are the sweep's."""
+    """Saved cells of a sweep, over the whole matrix or a diagonal band, from which other cells can
+    be computed again.  ``edges``: those of the sweep."""
 
     edges: Edges
 
     def start(self, row: int, column: int) -> tuple[int, int]:
-        """The corner (row, column) from which cell (row, column), from 1, is computed."""
+        """The nearest corner (row, column, from 0) from which cell (row, column), from 1, can be
+        computed."""
         raise NotImplementedError
 
     def sides(self, area: Area) -> tuple[Source, Source]:
-        """What an area whose upper left corner is a ``start`` has above and to its left, in the
-        whole matrix's columns and rows."""
+        """The saved row above an area and the saved column to its left, over the whole matrix.
+        The upper left corner of the area is a ``start``."""
         raise NotImplementedError
 
     def corner(self, area: Area) -> int:
-        """H before its first cell."""
+        """H at the upper left corner of an area."""
         top, left = self.sides(area)
         if area.column:
             return top.h_at(area.column - 1)
         return left.h_at(area.row - 1) if area.row else self.edges.corner
 
     def edges_of(self, area: Area) -> Edges:
-        """Its edges."""
+        """The edges of an area."""
         top, left = self.sides(area)
         return Edges(
             self.corner(area),
@@ -45,7 +47,7 @@ class RestartPoints:
 
 @dataclass(frozen=True)
 class RestartGrid(RestartPoints):
-    """Special rows and columns: a tile can start where they meet."""
+    """Special rows and columns by number; a tile can start where two of them meet."""
 
     edges: Edges
     rows: Mapping[int, Source]
@@ -69,15 +71,16 @@ class RestartGrid(RestartPoints):
 
 @dataclass(frozen=True)
 class SweptGrid(RestartGrid):
-    """Special rows and columns of a sweep, kept in memory."""
+    """Special rows and columns of a sweep, in memory."""
 
     rows: Mapping[int, EdgeArray]
     columns: Mapping[int, EdgeArray]
 
     @classmethod
     def over(cls, edges: Edges, rows: list[int], columns: list[int]) -> SweptGrid:
-        """A grid to be filled by a sweep with ``saving()`` as its edges; ``rows`` and ``columns``
-        are cuts, from 0 to the sides' lengths."""
+        """An empty grid, to be filled by a sweep with the edges ``saving()``.
+
+        ``rows`` and ``columns``: where it has lines, with 0 first and the side's length last."""
         return cls(
             edges,
             {row: EdgeArray(columns[-1]) for row in rows[1:-1]},
@@ -85,15 +88,20 @@ class SweptGrid(RestartGrid):
         )
 
     def saving(self) -> Edges:
-        """The sweep's edges, with this grid as sinks."""
+        """The edges for the sweep, with this grid as sinks."""
         e = self.edges
         return Edges(e.corner, e.top, e.left, e.bottom, e.right, self.rows, self.columns)
 
     def compressed(self, by: EdgeCompression) -> RestartGrid:
-        """This grid, whose edges on the device are in less memory where ``by`` can do that; it has
-        them no longer."""
+        """The same grid with compressed edges, where ``by`` can compress edges on the device.
+
+        The rows, or the columns, are compressed all or none.  Those that are compressed leave this
+        grid."""
         lines: list[dict[int, Source]] = []
-        for kept in (self.rows, self.columns):  # of each kind all are in one buffer
+        for kept in (
+            self.rows,
+            self.columns,
+        ):  # all of a kind share one buffer, which is freed as a whole
             smaller: dict[int, Source] = {}
             for at, edge in kept.items():
                 less = by.compressed(edge.kept) if edge.kept is not None else None

@@ -1,9 +1,9 @@
 """Tiles: rectangles of the dynamic-programming matrix that meet only at their edges.
 
-A tile is the one thing that the host, a second device or another machine needs to know about:
-codes in, two edges in, two edges and a best out.  A job and a result are plain values, which
-:mod:`pysw_cl.tiles.codec` turns into bytes and back; who computes them is in
-:mod:`pysw_cl.tiles.contract`, and what their edges hold in :mod:`pysw_cl.tiles.edges`.
+A tile is all that the host, a second device or another machine needs to know about: codes and two
+edges in, two edges and the best cells out.  A job and a result are plain values, which
+:mod:`pysw_cl.tiles.codec` turns into bytes and back.  Engines are in
+:mod:`pysw_cl.tiles.contract`, and edges in :mod:`pysw_cl.tiles.edges`.
 
 Cells are counted from 1: cell (i, j) ends after i query and j target letters, so row i and
 column j of a hit are half-open end coordinates.
@@ -34,21 +34,21 @@ class Area(NamedTuple):
 
     @property
     def cells(self) -> int:
-        """Cells inside."""
+        """Its number of cells."""
         return (self.row_end - self.row) * (self.column_end - self.column)
 
     def pairs(self, pairs: Pairs | None) -> Pairs | None:
-        """Those of ``pairs`` that lie inside, counted from the corner."""
+        """The ``pairs`` of letters inside, counted from the corner."""
         return pairs_inside(pairs, self.row, self.row_end, self.column, self.column_end)
 
     def down(self, rows: int) -> Area:
-        """The same area, so many rows further down."""
+        """The area so many rows further down."""
         return self._replace(row=self.row + rows, row_end=self.row_end + rows)
 
 
 @dataclass(frozen=True, order=True)
 class Hit:
-    """A cell of interest; sorts by falling score, then row-major."""
+    """A cell and its score.  Hits sort by falling score, then row-major."""
 
     sort_key: tuple[int, int, int] = field(init=False, repr=False, compare=True)
     score: int = field(compare=False)
@@ -61,46 +61,59 @@ class Hit:
 
 @dataclass(frozen=True)
 class Want:
-    """Where the best cell is looked for: "none", "all", "last_row", "last_column", "border"
-    (last row and last column) or "corner"; ``count`` best cells that score ``threshold`` or more
-    (None: no threshold)."""
+    """Which best cells are looked for."""
 
+    #: "none", "all", "last_row", "last_column", "border" (last row and last column) or "corner".
     where: str = "none"
+    #: How many.
     count: int = 1
+    #: The least score that counts (None: any).
     threshold: int | None = None
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What allows pruning: the best score known so far with its cell (in the tile's own row and
-    column numbers; they may lie outside it), the highest substitution score, and how many rows
-    and columns of the whole matrix follow the tile."""
+    """What allows pruning: the best cell known, and how much a path can still gain.
 
+    The cell is counted in the rows and columns of the tile or sweep, and may lie outside it.
+    """
+
+    #: The best score known.
     score: int
+    #: The row of its cell.
     row: int
+    #: The column of its cell.
     column: int
+    #: The highest substitution score.
     match: int
+    #: Rows of the whole matrix below.
     rows_left: int = 0
+    #: Columns of the whole matrix to the right.
     columns_left: int = 0
 
 
 class Corridor(Protocol):
-    """The part of a rectangle that matters, told row by row while a sweep goes down."""
+    """The part of a rectangle that is computed: some columns of each tile row."""
 
     def columns(self, row: int, row_end: int) -> tuple[int, int]:
-        """The columns ``[start, stop)`` of rows ``[row, row_end)``, all counted from 0: at least
-        one, from 0 on in the first rows, and never starting before those of the rows above."""
+        """The columns ``[start, stop)`` for rows ``[row, row_end)``, all counted from 0.
+
+        There is at least one.  In the first tile row ``start`` is 0, and it never falls from one
+        tile row to the next."""
 
     def passed(self, row: int, column: int, edge: Edge) -> bool:
-        """Take the cells of row ``row`` (from 1) that follow the first ``column`` ones: the bottom
-        of the columns that were asked for last.  Says whether the sweep is to go on."""
+        """Take the bottom edge of the columns that ``columns`` gave last: the cells of row ``row``
+        (from 1) from ``column + 1`` on.  False ends the sweep."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What may end a sweep early or let it skip cells.  With a ``corridor`` only tiles in it are
-    computed; other cells count as reached by nothing but one gap along the tiles' edges (a real
-    path, so no value is too high), and sinks get the segments inside only."""
+    """What lets a sweep skip cells or end early.
+
+    With a ``corridor`` only the tiles in it are computed, and sinks get only their segments.  The
+    cells outside, next to it, count as reached by one gap along the edges of the tiles.  That is a
+    real path, so no value is too high.
+    """
 
     bound: Bound | None = None
     corridor: Corridor | None = None
@@ -108,38 +121,47 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class TileJob:
-    """One tile: codes and edges in; plain values only.
+    """One tile to compute: codes and edges in.  Plain values only, so that it can be sent.
 
-    ``query`` (m codes) and ``target`` (n codes), m, n >= 1; ``corner`` is H(0, 0); ``top`` has n
-    cells (H, F^), ``left`` m cells (H, E^).  ``top`` is None only in a pipeline
-    (:class:`pysw_cl.tiles.contract.TilePipeline`): the bottom of the tile put in before. ``floor``
-    is 0 (local: H is never below it) or None. ``best``: look for the best cell (its score must be
-    at least ``threshold`` and, with a floor, above the floor).  ``count``: how many best cells.
-    ``bottom``, ``right``: they are needed. ``store_moves``: keep what a traceback needs. ``after``:
-    how many rows and columns of the matrix follow the tile, where cells that cannot matter may be
-    pruned.  ``forbidden``: pairs of letters of the tile, at least one, that may not be aligned: no
-    path takes the diagonal step of their cells. (Edges are such that a gap of one letter in each
-    sequence leads around it, as in every real matrix.)  ``rows``, ``columns``: inner rows (0 < row
-    < m) and columns (0 < column < n), each sorted, whose cells are wanted, too; not together with
-    ``store_moves``.
+    It has many fields because they are all that an engine is told, and the codec stores each.
     """
 
+    #: m >= 1 codes.
     query: Codes
+    #: n >= 1 codes.
     target: Codes
+    #: The scores.
     scoring: Scoring
+    #: The least H: 0 (local) or None.
     floor: int | None
+    #: H(0, 0).
     corner: int
+    #: n cells (H, F^).  None only in a :class:`pysw_cl.tiles.contract.TilePipeline`: the bottom
+    #: edge of the tile that was put in before.
     top: Edge | None
+    #: m cells (H, E^).
     left: Edge
+    #: Look for the best cells among all (with a floor only those above it).
     best: bool = False
+    #: The least score of a best cell (None: any).
     threshold: int | None = None
+    #: How many best cells.
     count: int = 1
+    #: The bottom edge is needed.
     bottom: bool = True
+    #: The right edge is needed.
     right: bool = True
+    #: Store the moves for a traceback; not together with ``rows`` or ``columns``.
     store_moves: bool = False
+    #: How many rows and columns of the matrix follow the tile, if cells in it may be pruned.
     after: tuple[int, int] | None = None
+    #: Pairs of letters, at least one, that are not aligned: no path takes the diagonal step of
+    #: their cells.  The edges are as in a real matrix, where a gap of one letter in each sequence
+    #: leads around such a cell.
     forbidden: Pairs | None = None
+    #: Special rows inside the tile (0 < row < m), sorted.
     rows: tuple[int, ...] = ()
+    #: Special columns inside the tile (0 < column < n), sorted.
     columns: tuple[int, ...] = ()
 
     @property
@@ -149,53 +171,65 @@ class TileJob:
 
     @property
     def above(self) -> Edge:
-        """The top edge of a tile that has one."""
+        """The top edge.  Raises InternalError for a tile of a pipeline, which has none."""
         if self.top is None:
             raise InternalError("a tile without a top edge was asked for alone")
         return self.top
 
 
 class StoredMoves(Protocol):
-    """A tile's moves, kept for a traceback by the canonical rule."""
+    """The moves of a tile, stored for a traceback of the canonical path."""
 
     def trace(self, row: int, column: int, state: int) -> Traced:
-        """Walk back from cell (row, column), numbered from 1, until the path leaves the tile or
-        ends.  ``state``: 0 at H, 1 the cell was reached by a gap that consumes target and leaves
-        it to the right (E^), 2 by a gap that consumes query and leaves it downwards (F^)."""
+        """Follow the path backward from cell (row, column), from 1, until it leaves the tile or
+        ends.
+
+        ``state``: 0 begins at H, 1 inside a gap that consumes target (E^), 2 inside a gap that
+        consumes query (F^)."""
 
     def release(self) -> None:
-        """Free what the moves are kept in."""
+        """Free the memory of the moves."""
 
 
 @dataclass(frozen=True)
 class Traced:
-    """Where a traceback got to: ``moves`` (uint8, last move of the path first; 0 diagonal,
-    1 consumes target, 2 consumes query), the next cell (row or column 0 when the path left the
-    tile), its state, and whether the path ended there (H at the floor)."""
+    """The part of a traceback that lies in one tile."""
 
+    #: uint8, the last move of the path first: 0 diagonal, 1 consumes target, 2 consumes query.
     moves: NDArray[np.uint8]
+    #: The row of the next cell; 0 if the path left the tile at the top.
     row: int
+    #: The column of the next cell; 0 if the path left the tile at the left.
     column: int
+    #: The state at the next cell; see :meth:`StoredMoves.trace`.
     state: int
+    #: The path ends there, because H is at the floor.
     ended: bool
 
 
 @dataclass(frozen=True)
 class TileResult:
-    """What a tile gives: edges out, the best cells (row-major first among equals, at most
-    ``count``), where they are looked for the highest score (unlike a hit's it may be below the
-    threshold, and is that of the computed cells), cells computed by lane set
-    ("engine/lanes/bits" -> cells), launches made, cells pruned.  ``rows`` (n cells each) and
-    ``columns`` (m cells each) hold the inner ones that were wanted: what a tile that ends there has
-    as its bottom or right edge, in arrays that nobody else has, or still on the device."""
+    """The result of a tile: edges out, the best cells, and the cost."""
 
+    #: The bottom edge, n cells (None: not needed).
     bottom: Edge | None
+    #: The right edge, m cells (None: not needed).
     right: Edge | None
+    #: The best cells, at most ``count``, row-major among equals.
     hits: tuple[Hit, ...] = ()
+    #: The highest score of the computed cells, where best cells are looked for; it may be below
+    #: the threshold.
     top: int | None = None
+    #: Computed cells by lane set ("engine/lanes/bits").
     cells: dict[str, int] = field(default_factory=dict)
+    #: Kernel launches.
     launches: int = 0
+    #: The moves, if they are stored.
     moves: StoredMoves | None = None
+    #: Skipped cells.
     pruned: int = 0
+    #: The special rows (n cells each): what a tile that ends there has as its bottom edge.  The
+    #: arrays are the receiver's own, or the cells are still on the device.
     rows: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)
+    #: The special columns (m cells each), likewise.
     columns: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)

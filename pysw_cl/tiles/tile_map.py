@@ -1,4 +1,4 @@
-"""What a sweep did where: the highest score of each tile and what was pruned, in little memory."""
+"""A coarse map of a sweep: the highest score of each tile, and what was pruned."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..sequences.coordinates import Frame
 from .tile import Area
 
-#: Rows and columns of a map at most; neighbouring tiles are put together to stay below.
+#: A map has at most so many rows and columns of rectangles; more tiles than that are merged.
 MOST = 64
 
 
@@ -39,22 +40,25 @@ class TileMap:
         pruned: Iterable[Area],
         thinned: Mapping[Area, int] | None = None,
     ) -> TileMap:
-        """The map of a sweep over ``shape`` (rows, columns) that found ``tops``, skipped ``pruned``
-        and, of other areas, so many cells as ``thinned`` says."""
+        """The map of a sweep over ``shape`` (rows, columns).
+
+        ``tops``: the highest score of each computed area.  ``pruned``: areas that were skipped
+        whole.  ``thinned``: how many cells were skipped in other areas."""
         skipped = dict.fromkeys(pruned, 1.0)
         skipped |= {area: count / area.cells for area, count in (thinned or {}).items()}
         return cls._of(shape, tops, skipped)
 
     @classmethod
-    def joined(cls, shape: tuple[int, int], bands: Mapping[int, TileMap]) -> TileMap:
-        """The map of ``shape`` from those of bands of rows, by their first rows.  Where there is no
-        band nothing is known."""
+    def joined(cls, shape: tuple[int, int], slabs: Mapping[int, TileMap]) -> TileMap:
+        """The map of ``shape`` from the maps of slabs, by their first rows.
+
+        Rows of no slab have no score and no pruned cells."""
         tops: dict[Area, float] = {}
         skipped: dict[Area, float] = {}
-        for first, band in bands.items():
-            rows = pairwise((band.rows + first).tolist())
-            columns = list(pairwise(band.columns.tolist()))
-            for (row, row_end), scores, shares in zip(rows, band.scores, band.pruned, strict=True):
+        for first, slab in slabs.items():
+            rows = pairwise((slab.rows + first).tolist())
+            columns = list(pairwise(slab.columns.tolist()))
+            for (row, row_end), scores, shares in zip(rows, slab.scores, slab.pruned, strict=True):
                 for (column, column_end), score, share in zip(columns, scores, shares, strict=True):
                     area = Area(row, row_end, column, column_end)
                     if not np.isnan(score):
@@ -71,7 +75,7 @@ class TileMap:
         rows = _cuts(shape[0], [(area.row, area.row_end) for area in areas])
         columns = _cuts(shape[1], [(area.column, area.column_end) for area in areas])
         scores = np.full((len(rows) - 1, len(columns) - 1), np.nan)
-        lost = np.zeros(scores.shape)
+        skipped_cells = np.zeros(scores.shape)
 
         def inside(area: Area) -> tuple[slice, slice]:
             high, low = np.searchsorted(rows, (area.row, area.row_end)).tolist()
@@ -81,17 +85,18 @@ class TileMap:
         for area, top in tops.items():
             scores[inside(area)] = top
         for area, share in skipped.items():
-            lost[inside(area)] = share
-        lost *= np.outer(np.diff(rows), np.diff(columns))
+            skipped_cells[inside(area)] = share
+        skipped_cells *= np.outer(np.diff(rows), np.diff(columns))
         for axis, cuts in enumerate((rows, columns)):
             first = _groups(len(cuts) - 1)
             scores = np.fmax.reduceat(scores, first, axis=axis)
-            lost = np.add.reduceat(lost, first, axis=axis)
+            skipped_cells = np.add.reduceat(skipped_cells, first, axis=axis)
         rows, columns = (cuts[[*_groups(len(cuts) - 1), -1]] for cuts in (rows, columns))
-        return cls(rows, columns, scores, lost / np.outer(np.diff(rows), np.diff(columns)))
+        cells = np.outer(np.diff(rows), np.diff(columns))
+        return cls(rows, columns, scores, skipped_cells / cells)
 
     def facts(self) -> dict[str, Any]:
-        """The map as JSON can hold it, in few letters: whole scores, pruned cells as counts."""
+        """The map as JSON: scores as integers (None for NaN), pruned cells as counts."""
         cells = np.outer(np.diff(self.rows), np.diff(self.columns))
         scores = [[None if np.isnan(s) else int(s) for s in row] for row in self.scores]
         pruned = np.rint(self.pruned * cells).astype(np.int64)
@@ -104,21 +109,21 @@ class TileMap:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> TileMap:
-        """From what :meth:`facts` gave."""
+        """The map from the result of :meth:`facts`."""
         rows, columns = (np.array(facts[side], np.int64) for side in ("rows", "columns"))
         cells = np.outer(np.diff(rows), np.diff(columns))
         scores = np.array(facts["scores"], np.float64)  # None becomes NaN
         return cls(rows, columns, scores, np.array(facts["pruned"], np.int64) / cells)
 
-    def placed(self, row: int, column: int, scale: int = 1, turned: bool = False) -> TileMap:
-        """The map with real scores in the whole sequences, from where the first row and column are;
-        ``turned``: rows go up the query from there."""
-        scores = self.scores / scale
-        if not turned:
-            return TileMap(self.rows + row, self.columns + column, scores, self.pruned)
-        return TileMap(
-            row - self.rows[::-1], self.columns + column, scores[::-1], self.pruned[::-1]
-        )
+    def in_sequences(self, frame: Frame, scale: int) -> TileMap:
+        """This map of a frame's rows and columns as a map of the whole sequences.
+
+        Scores are divided by ``scale``, the scoring's.  On the minus strand the order of the rows
+        is reversed."""
+        columns, scores = self.columns + frame.column, self.scores / scale
+        if not frame.minus:
+            return TileMap(self.rows + frame.row, columns, scores, self.pruned)
+        return TileMap(frame.row_end - self.rows[::-1], columns, scores[::-1], self.pruned[::-1])
 
 
 def _cuts(length: int, spans: list[tuple[int, int]]) -> NDArray[np.int64]:
@@ -127,6 +132,6 @@ def _cuts(length: int, spans: list[tuple[int, int]]) -> NDArray[np.int64]:
 
 
 def _groups(count: int) -> list[int]:
-    """The first of each group when ``count`` pieces become at most `MOST`, alike in size."""
+    """The first piece of each group, if ``count`` pieces form at most `MOST` even groups."""
     groups = min(count, MOST)
     return [group * count // groups for group in range(groups)]

@@ -3,13 +3,13 @@
 Columns: query name, length, start, end, strand (+ or -), target name, length, start, end,
 matches, alignment columns with gaps, mapping quality (always 255, which means unknown); then
 the tags AS (score; AS:i, or AS:f where scores have halves), NM (mismatches and gap letters) and
-cg (CIGAR with '=' and 'X').  Coordinates are 0-based and half-open, of the whole sequences as they
-were given, whatever the strand and the ranges; on strand -, the query's reverse complement is what
-is aligned, and the CIGAR goes along the target, as in minimap2 and SAM.
+cg (CIGAR with '=' and 'X').  Coordinates are 0-based and half-open in the whole sequences as given,
+for every strand and range.  On strand - the reverse complement of the query is aligned, and the
+CIGAR follows the target, as in minimap2 and SAM.
 
-What was not computed is ``*``, as a made-up number would pass for a result: the starts, matches and
-columns for output "ends" (on strand - the end of the query instead of its start), both ends as well
-for "score", and neither NM nor cg is there.
+A value that was not computed is ``*``, because a number would pass for a result.  With output
+"ends" these are the starts (on strand - the end of the query instead), matches and columns; with
+"score" also both ends.  Both have neither NM nor cg.
 """
 
 from __future__ import annotations
@@ -43,5 +43,5 @@ def line(
 
 
 def _name(name: str, default: str) -> str:
-    """A name that cannot break the line."""
+    """A name without blanks, which would break the line."""
     return "_".join(name.split()) or default

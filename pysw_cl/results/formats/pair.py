@@ -20,10 +20,9 @@ def text(
 ) -> str:
     """The alignment as text in blocks of ``width`` columns, without a final line end.
 
-    The header alone where there is no path.  Names default to those of the sequences.
-    Positions are 1-based and inclusive, as readers of BLAST and EMBOSS expect, and fall from left
-    to right for the query of the minus strand; the line ``coordinates`` has the 0-based, half-open
-    ones.
+    Without a path there is only the header.  Names default to those of the sequences.
+    Positions are 1-based and inclusive, as in BLAST and EMBOSS.  On the minus strand those of the
+    query fall from left to right.  The line ``coordinates`` is 0-based and half-open.
     """
     query = (alignment.query.name if query_name is None else query_name) or "query"
     target = (alignment.target.name if target_name is None else target_name) or "target"
@@ -71,7 +70,7 @@ def _blocks(alignment: Alignment, query: str, target: str, width: int) -> list[s
     ops = alignment.runs.columns()
     rows, ends = [], []
     minus = alignment.strand == "minus"
-    step = (-1 if minus else 1, 1)  # how positions go on
+    step = (-1 if minus else 1, 1)  # from one column to the next
     before = [
         (alignment.query_end or 0) + 1 if minus else alignment.query_start or 0,
         alignment.target_start or 0,

@@ -1,0 +1,106 @@
+"""The best cells of a sweep: where they are looked for, and which tiles cannot have one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
+from ..scoring.precision import UNREACHABLE_BELOW
+from .edges import Edge
+from .tile import Area, Bound, Hit, TileResult, Want
+
+
+class BestCells:
+    """The best cells found so far in a rectangle of ``m`` x ``n`` cells.
+
+    ``hits`` holds at most ``want.count`` of them, the best first.  ``floor`` is 0 (local) or None.
+    ``bound`` allows pruning (None: no tile is skipped).
+    """
+
+    def __init__(self, m: int, n: int, floor: int | None, want: Want, bound: Bound | None) -> None:
+        self.m, self.n, self.floor, self.want = m, n, floor, want
+        # Only one best cell can be bounded by the best score known.
+        self.bound = bound if want.count == 1 and want.where != "none" else None
+        self.hits: list[Hit] = []
+
+    @property
+    def in_tiles(self) -> bool:
+        """Do the tiles look for the best cell among all of their cells?"""
+        return self.want.where == "all"
+
+    @property
+    def in_last_row(self) -> bool:
+        """Is it looked for in the bottom edge of the rectangle?"""
+        return self.want.where in ("last_row", "border")
+
+    @property
+    def in_last_column(self) -> bool:
+        """Is it looked for in the right edge of the rectangle?"""
+        return self.want.where in ("last_column", "border", "corner")
+
+    def threshold(self) -> int | None:
+        """The score that a cell must reach to matter: the caller's, or that of the last of
+        ``want.count`` cells."""
+        if len(self.hits) >= self.want.count:
+            return self.hits[-1].score
+        return self.want.threshold
+
+    def add(self, area: Area, result: TileResult) -> None:
+        """Look for better cells in the result of a tile and in the edges that it has."""
+        self._add(Hit(h.score, area.row + h.row, area.column + h.column) for h in result.hits)
+        self._add_edges(area, result.bottom, result.right)
+
+    def _add_edges(self, area: Area, bottom: Edge | None, right: Edge | None) -> None:
+        """Look for better cells in the edges of a tile that lie on the rectangle's edges."""
+        where, n = self.want.where, self.n
+        if right is not None and area.column_end == n:
+            if where in ("last_column", "border"):
+                self._add(self._best_of(right, lambda k: (area.row + k + 1, n)))
+            if where == "corner" and area.row_end == self.m:
+                corner = right.part(len(right) - 1, len(right))
+                self._add(self._best_of(corner, lambda _: (self.m, n)))
+        if bottom is not None and area.row_end == self.m and self.in_last_row:
+            # With "border" the corner was looked at in the last column.
+            count = len(bottom) - int(where == "border" and area.column_end == n)
+            cells = bottom.part(0, count)
+            self._add(self._best_of(cells, lambda k: (self.m, area.column + k + 1)))
+
+    def _best_of(self, edge: Edge, cell: Callable[[int], tuple[int, int]]) -> Iterator[Hit]:
+        """The best reachable cells of an edge; ``cell`` gives the row and column of its k-th."""
+        order = np.argsort(-edge.h.astype(np.int64), kind="stable")[: self.want.count]
+        return (Hit(int(edge.h[k]), *cell(int(k))) for k in order if edge.h[k] >= UNREACHABLE_BELOW)
+
+    def _add(self, hits: Iterable[Hit]) -> None:
+        least = self.want.threshold
+        found = [hit for hit in hits if least is None or hit.score >= least]
+        if found:
+            self.hits = sorted([*self.hits, *found])[: self.want.count]
+
+    # Pruning
+
+    def after(self, area: Area) -> tuple[int, int] | None:
+        """How many rows and columns of the matrix follow a tile; None where it is not pruned."""
+        if self.bound is None:
+            return None
+        return (
+            self.m - area.row_end + self.bound.rows_left,
+            self.n - area.column_end + self.bound.columns_left,
+        )
+
+    def excluded(self, area: Area, corner: int, top: Edge, left: Edge) -> bool:
+        """Is it certain that no path through this tile beats the best cell, nor equals it at an
+        earlier cell?  Method: block pruning (Sandes & de Melo, CUDAlign 2.1), with ties."""
+        bound = self.bound
+        if bound is None:
+            return False
+        best = min([Hit(bound.score, bound.row, bound.column), *self.hits])
+        start = max(corner, int(top.h.max()), int(left.h.max()))
+        if self.floor is not None:
+            start = max(start, self.floor)
+        rows_left = self.m - area.row + bound.rows_left
+        columns_left = self.n - area.column + bound.columns_left
+        most = start + min(rows_left, columns_left) * max(bound.match, 0)
+        if most < best.score:
+            return True
+        return most == best.score and (area.row + 1, area.column + 1) > (best.row, best.column)

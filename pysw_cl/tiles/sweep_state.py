@@ -1,0 +1,191 @@
+"""A sweep in progress: edges in -> tile -> edges out.
+
+:class:`SweepState` makes the job of each tile, takes its result, and gives its edges to the sinks
+that want them.  The order of the tiles is decided in :mod:`pysw_cl.tiles.sweep` and
+:mod:`pysw_cl.tiles.sweep_pipeline`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ..scoring.scoring import Scoring
+from ..sequences.view import Codes, Pairs, View
+from .best_cells import BestCells
+from .contract import Engine
+from .edges import DeviceEdge, Edge, EdgeArray, Edges, Sink, Source
+from .slabs import Slab, Slabs, SweepResult
+from .tile import Area, Corridor, TileJob, TileResult
+
+#: Is called with the cells that are done and the cells in all.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """What all tiles of a sweep have in common."""
+
+    #: The codes of the rows.
+    query: View
+    #: The codes of the columns.
+    target: View
+    #: The scores.
+    scoring: Scoring
+    #: The least H: 0 (local) or None.
+    floor: int | None
+    #: Pairs of letters that are never aligned (None: none).
+    forbidden: Pairs | None
+
+    @property
+    def m(self) -> int:
+        """Its rows."""
+        return len(self.query)
+
+    @property
+    def n(self) -> int:
+        """Its columns."""
+        return len(self.target)
+
+
+@dataclass
+class SweepState:
+    """The input of a sweep, and how far it is."""
+
+    #: Computes the tiles.
+    engine: Engine
+    #: What is compared.
+    rectangle: Rectangle
+    #: Its sources and sinks.
+    edges: Edges
+    #: The best cells so far.
+    best: BestCells
+    #: The part of the rectangle that is computed (None: all).
+    corridor: Corridor | None
+    #: How the rectangle is cut into slabs.
+    slabs: Slabs
+    #: The caller's callback.
+    progress: Progress
+    #: What the finished slabs found, and their cost.
+    result: SweepResult = field(default_factory=SweepResult)
+    #: Cells done, skipped ones included.
+    done: int = 0
+
+    def __post_init__(self) -> None:
+        #: The edge above the next tiles.
+        self.above: Source = self.edges.top
+        #: H at the upper left corner of the next tiles.
+        self.corner: int = self.edges.corner
+
+    def job(
+        self, slab: Slab, area: Area, corner: int, top: Edge | None, left: Edge, target: Codes
+    ) -> TileJob:
+        """The job of the tile ``area``, whose columns have the codes ``target``."""
+        rectangle, best = self.rectangle, self.best
+        bottom = self.edges.bottom is not None or rectangle.m in self.edges.rows
+        bottom |= slab.bottom is not None or best.in_last_row
+        right = self.edges.right is not None or rectangle.n in slab.columns
+        right |= best.in_last_column
+        rows, columns = self.special_lines(slab, area)
+        return TileJob(
+            query=rectangle.query.read(area.row, area.row_end),
+            target=target,
+            scoring=rectangle.scoring,
+            floor=rectangle.floor,
+            corner=corner,
+            top=top,
+            left=left,
+            best=best.in_tiles,
+            threshold=best.threshold(),
+            count=best.want.count,
+            bottom=bottom or area.row_end < rectangle.m,
+            right=right or area.column_end < rectangle.n,
+            forbidden=area.pairs(rectangle.forbidden),
+            after=best.after(area),
+            rows=rows,
+            columns=columns,
+        )
+
+    def special_lines(self, slab: Slab, area: Area) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The special rows and columns inside a tile, counted from its corner."""
+        return (
+            places_between(self.edges.rows, area.row, area.row_end),
+            places_between(slab.columns, area.column, area.column_end),
+        )
+
+    def take(self, slab: Slab, area: Area, result: TileResult) -> None:
+        """Take the result of a tile that was computed."""
+        found = slab.found
+        if result.top is not None:
+            found.tops[area] = result.top
+        if result.pruned:
+            found.thinned[area] = result.pruned
+        found.add_cost(result.cells, result.launches)
+        self._pass_on(slab, area, result)
+
+    def take_skipped(self, slab: Slab, area: Area) -> TileResult:
+        """Take a tile that is skipped: no path through it matters, so its edges hold the floor or
+        unreachable cells."""
+        slab.found.pruned.append(area)
+        floor, gap_open = self.rectangle.floor, self.rectangle.scoring.gap_open
+
+        def edge(length: int) -> Edge:
+            return Edge.lost(length) if floor is None else Edge.level(floor, length, gap_open)
+
+        n, m = area.column_end - area.column, area.row_end - area.row
+        rows, columns = self.special_lines(slab, area)
+        result = TileResult(
+            edge(n),
+            edge(m),
+            rows={row: edge(n) for row in rows},
+            columns={column: edge(m) for column in columns},
+        )
+        self._pass_on(slab, area, result)
+        return result
+
+    def _pass_on(self, slab: Slab, area: Area, result: TileResult) -> None:
+        """Give the edges of a tile to their sinks, and look for better cells in it."""
+        edges, bottom, right = self.edges, result.bottom, result.right
+        for column, cells in result.columns.items():
+            _write_or_take(slab.columns[area.column + column], area.row, cells)
+        for row, cells in result.rows.items():
+            _write_or_take(edges.rows[area.row + row], area.column, cells)
+        if right is not None:
+            if area.column_end in slab.columns:
+                slab.columns[area.column_end].write(area.row, right)
+            if area.column_end == self.rectangle.n and edges.right is not None:
+                edges.right.write(area.row, right)
+        if bottom is not None:
+            if area.row_end in edges.rows:
+                edges.rows[area.row_end].write(area.column, bottom)
+            if slab.bottom is not None and area.row_end == slab.end:
+                slab.bottom.write(area.column, bottom)
+            if area.row_end == self.rectangle.m and edges.bottom is not None:
+                edges.bottom.write(area.column, bottom)
+        self.best.add(area, result)
+
+    def advance(self, cells: int) -> None:
+        """Count cells that are done, and report them."""
+        self.done += cells
+        self.progress(self.done, self.rectangle.m * self.rectangle.n)
+
+    def finish(self, slab: Slab) -> None:
+        """All tiles of a slab are done."""
+        self.result.add(slab.found)
+        self.result.hits = self.best.hits
+        self.slabs.computed(slab, self.best.hits)
+
+
+def _write_or_take(sink: Sink, start: int, cells: Edge | DeviceEdge) -> None:
+    """Write a special row or column of a tile to its sink.  An array that has room for just these
+    cells takes them without a copy, if they stay valid."""
+    temporary = isinstance(cells, DeviceEdge) and cells.temporary
+    if isinstance(sink, EdgeArray) and len(cells) == len(sink) and not temporary:
+        sink.take(cells)
+    else:
+        sink.write(start, cells.read(0, len(cells)) if isinstance(cells, DeviceEdge) else cells)
+
+
+def places_between(places: Iterable[int], start: int, stop: int) -> tuple[int, ...]:
+    """The ``places`` strictly between ``start`` and ``stop``, sorted, counted from ``start``."""
+    return tuple(sorted(place - start for place in places if start < place < stop))

@@ -1,0 +1,74 @@
+"""The folders of the package stand in one order, and each imports only from those before it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[2] / "pysw_cl"
+#: Modules and folders of the package, each before all that may import it.  "pysw_cl" is the package
+#: itself: the public names.
+ORDER = (
+    "errors",
+    "_version",
+    "sequences",
+    "scoring",
+    "planning",
+    "tiles",
+    "opencl",
+    "engines",
+    "results",
+    "plot",
+    "drivers",
+    "checkpoint",
+    "api",
+    "pysw_cl",
+    "cli",
+    "__main__",
+)
+#: (file, imported name): why this file may import from a folder after its own.
+EXCEPTIONS = {
+    ("planning/limits.py", "opencl.device.Runtime"): (
+        "a type only: a plan is checked against what a device can do"
+    ),
+    ("planning/plan.py", "opencl.device.Runtime"): (
+        "a type only: defaults of a plan depend on the device"
+    ),
+}
+
+
+def imported(file: Path) -> Iterator[str]:
+    """Names that a file imports from this package, as "folder.module.name" ("pysw_cl.name" for
+    those of the package itself), inside functions and under TYPE_CHECKING included."""
+    package = ("pysw_cl", *file.relative_to(PACKAGE).parts[:-1])
+    for node in ast.walk(ast.parse(file.read_text())):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else ()
+            parts = [*base, *([node.module] if node.module else [])]
+            names = [".".join([*parts, alias.name]) for alias in node.names]
+        for name in names:
+            first, _, rest = name.partition(".")
+            if first == "pysw_cl":
+                yield rest if rest.partition(".")[0] in ORDER else name
+
+
+def home(file: Path) -> str:
+    """The folder of a file, or the module itself at the root."""
+    first = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return "pysw_cl" if first == "__init__" else first
+
+
+def test_order() -> None:
+    files = sorted(PACKAGE.rglob("*.py"))
+    assert {home(file) for file in files} == set(ORDER)
+    found = {
+        (file.relative_to(PACKAGE).as_posix(), name)
+        for file in files
+        for name in imported(file)
+        if ORDER.index(name.partition(".")[0]) > ORDER.index(home(file))
+    }
+    assert found == set(EXCEPTIONS)
