@@ -35,7 +35,7 @@ def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
 class Row:
     """One engine of the table."""
 
-    #: Makes the engine from a device, the wishes for its plan, and whether its kernels are measured.
+    #: Makes the engine from a device, the wishes for its plan, and whether its kernels are timed.
     make: Callable[[Any, Wishes, bool], Engine]
     #: The class of its plans.
     plan: type[Plan]
