@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..drivers.job import Job, canonical, digest
 from ..errors import CheckpointError
+from ..planning.parameters import default_tuning
 from ..sequences.likely_strand import likely_minus
 from ..sequences.parallel import in_threads
 from ..sequences.sequence import Sequence
@@ -109,7 +110,8 @@ class Store:
                     "a new folder"
                 )
             if minus_first is None:
-                minus_first = job.both and likely_minus(job.frame)
+                least = default_tuning().sweep.guessed_cells
+                minus_first = job.both and likely_minus(job.frame, least)
             store = cls(path, job, wishes, minus_first)
             store._clean()
             list(in_threads(store._keep_letters, ("query", "target"), few=2))

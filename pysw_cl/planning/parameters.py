@@ -70,6 +70,9 @@ class SweepTuning:
     look_seconds: float = tunable(
         0.0003, 0, 1, "between two looks at a pipeline: little beside a tile, much beside a look"
     )
+    guessed_cells: int = tunable(
+        10**10, 0, 1 << 62, "from so many on guessing the better strand costs little beside them"
+    )
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,9 @@ class TracebackTuning:
     )
     least_side: int = tunable(2048, 1, 1 << 30, "smaller cells of the grid only add launches")
     least_columns: int = tunable(16, 1, 1 << 20, "columns of a tile with moves at least")
+    read_moves: int = tunable(
+        1 << 15, 1, 1 << 30, "read at once: the device, once it is ready, waits for no more"
+    )
     path_bytes: int = tunable(500_000_000, 0, 1 << 50, "memory that any path may take")
     side_bytes: int = tunable(100, 0, 1 << 20, "and for each row and column of the matrix")
     grid_share: float = tunable(0.33, 0.01, 1, "of that memory, for the first grid")
