@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from math import ceil
 
 from ..planning.parameters import SavingTuning, default_tuning
@@ -31,7 +32,7 @@ class SlabHeights:
     ``device_rows``: rows that keep the whole device busy, once the first ones are ``pipeline_lag``
     columns ahead of the last.  ``disk_size``: bytes that the folder may take in all (None: those of
     ``tuning``, half of what is ``free`` on the disk, and no more rows than it says); ``used``: what
-    it takes already; ``stop_at``: when the run is to end, by time.monotonic.  Speed and size are
+    it takes already; ``stop_at``: when the run is to end, by ``clock``.  Speed and size are
     those of the last band.
     """
 
@@ -48,7 +49,9 @@ class SlabHeights:
         free: int,
         stop_at: float | None,
         tuning: SavingTuning | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self._tuning = tuning = tuning or default_tuning().saving
         self.disk_size = size_of(tuning, disk_size, used, free)
         self.n, self.quantum, self.used, self.stop_at = n, quantum, used, stop_at
@@ -59,7 +62,7 @@ class SlabHeights:
         )
         self._least = self._filling
         self._row_bytes = ceil(tuning.cell_bytes * n) + tuning.file_bytes
-        self._slabs, self._height, self._since = 0, 0, time.monotonic()
+        self._slabs, self._height, self._since = 0, 0, clock()
         self._row_seconds = self._save_seconds = 0.0
         self._pending: list[SlabWriter] = []
 
@@ -68,7 +71,7 @@ class SlabHeights:
         multiples of the second number (None: they do not)."""
         self._beside = rows is not None
         least, self.quantum = rows or (self._filling, self._own_quantum)
-        self._least, self._since = max(self._fewest, least), time.monotonic()
+        self._least, self._since = max(self._fewest, least), self._clock()
 
     def rows_left(self) -> int:
         """Special rows for which there is room."""
@@ -93,7 +96,7 @@ class SlabHeights:
         shortest = self._shortest(todo)
         height = ceil(rows / max(1, rows // shortest))
         if self.stop_at is not None and self._row_seconds and not self._beside:
-            height = min(height, int((self.stop_at - time.monotonic()) / self._row_seconds))
+            height = min(height, int((self.stop_at - self._clock()) / self._row_seconds))
         height = ceil(max(1, height) / self.quantum) * self.quantum
         self._height = min(rows, height)
         return self._height
@@ -105,7 +108,7 @@ class SlabHeights:
     def computed(self, height: int, busy: float) -> None:
         """The next band is computed; ``busy``: seconds that the writer has worked so far."""
         self._slabs += 1
-        now = time.monotonic()
+        now = self._clock()
         self._row_seconds, self._since = (now - self._since) / height, now
         self._save_seconds = busy / self._slabs
 

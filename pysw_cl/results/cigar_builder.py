@@ -14,14 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..drivers.traceback_state import Path
+from ..planning.parameters import default_tuning
 from ..scoring.scoring import Scoring
 from ..sequences.coordinates import Frame
 from ..sequences.view import View
 from ..tiles.tile import Hit
 from .cigar import Moves, Runs, check_region, consumed, joined, opposite, piece_runs
-
-#: Moves that are read at once: the device, once it is ready, waits for no more than that.
-PIECE = 1 << 15
 
 
 class FoundPath(NamedTuple):
@@ -45,6 +43,7 @@ class PathReader:
 
     def __init__(self, frame: Frame, scoring: Scoring) -> None:
         self.frame, self.scoring = frame, scoring
+        self._at_once = default_tuning().traceback.read_moves
         self._taken = 0  # arrays of moves
         self._place: tuple[int, int] | None = None  # where those begin
         self._waiting: deque[tuple[Moves, View, View]] = deque()  # what nobody has read
@@ -75,8 +74,8 @@ class PathReader:
         self._taken += len(new)
         row, column = place = self._place or (end.row, end.column)
         for moves in new:
-            for start in range(0, len(moves), PIECE):
-                piece = moves[start : start + PIECE]
+            for start in range(0, len(moves), self._at_once):
+                piece = moves[start : start + self._at_once]
                 rows, columns = consumed(piece)
                 row, column = row - rows, column - columns
                 if row >= path.row and column >= path.column:
