@@ -7,6 +7,7 @@ import pathlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from typing import Any
@@ -290,7 +291,7 @@ def fault(
         if when(*args, **how):
             count += 1
             if count in calls:
-                raise error
+                raise copy(error)  # one that is raised keeps what its traceback names
         return real(*args, **how)
 
     patch.setattr(owner, name, failing)
