@@ -254,7 +254,7 @@ def _best_strand(
     jobs = job.strands(job.both and likely_minus(job.frame, plan.tuning.sweep.guessed_cells))
     for k, one in enumerate(jobs):
         this = one.beating(found and found[1])
-        reader = PathReader(this.frame, this.scoring)
+        reader = PathReader(this.frame, this.scoring, plan.tuning.traceback)
         end, path, tiles = search(
             engine,
             plan,

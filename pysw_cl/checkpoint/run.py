@@ -161,7 +161,7 @@ class OneStrand:
         """What was found, with a path that was checked: one that is wrong is not kept."""
         job = self.store.job
         found = StrandResult(
-            end, None if moves is None else path_of(job, end, moves), plan, stats, tiles
+            end, None if moves is None else path_of(job, end, moves, plan), plan, stats, tiles
         )
         alignment_of(job, *found)
         return found

@@ -110,7 +110,8 @@ class Store:
                     "a new folder"
                 )
             if minus_first is None:
-                least = default_tuning().sweep.guessed_cells
+                name, usual = "sweep.guessed_cells", default_tuning().sweep.guessed_cells
+                least = (wishes.plan or {}).get(name, usual)
                 minus_first = job.both and likely_minus(job.frame, least)
             store = cls(path, job, wishes, minus_first)
             store._clean()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..drivers.traceback_state import Path
-from ..planning.parameters import default_tuning
+from ..planning.parameters import TracebackTuning, default_tuning
 from ..scoring.scoring import Scoring
 from ..sequences.coordinates import Frame
 from ..sequences.view import View
@@ -41,9 +41,11 @@ class Piece(NamedTuple):
 class PathReader:
     """What the moves of a path say, by the letters of ``frame`` and the scoring alone."""
 
-    def __init__(self, frame: Frame, scoring: Scoring) -> None:
+    def __init__(
+        self, frame: Frame, scoring: Scoring, tuning: TracebackTuning | None = None
+    ) -> None:
         self.frame, self.scoring = frame, scoring
-        self._at_once = default_tuning().traceback.read_moves
+        self._at_once = (tuning or default_tuning().traceback).read_moves
         self._taken = 0  # arrays of moves
         self._place: tuple[int, int] | None = None  # where those begin
         self._waiting: deque[tuple[Moves, View, View]] = deque()  # what nobody has read
