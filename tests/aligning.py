@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 import pysw_cl
 from pysw_cl.engines.reference import align_reference
-from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.traits import DeviceTraits
+from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.limits import FORMS
 from pysw_cl.planning.parameters import tuned
@@ -66,12 +65,6 @@ def needs_lanes(kernels: Kernels | str) -> None:
         lanes == "warp32" and "packed" in runtime.traits.refused_lanes
     ):
         pytest.skip(f"{lanes} lanes: {runtime.why('refused_lanes')}")
-
-
-def with_traits(**traits: Any) -> tuple[Runtime, str, DeviceTraits]:
-    """What a patch takes that says something else of the device at hand."""
-    runtime = get_runtime("auto")
-    return runtime, "traits", replace(runtime.traits, **traits)
 
 
 def cuts(cells: int = 600) -> st.SearchStrategy[dict[str, Any]]:

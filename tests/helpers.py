@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from typing import Any
 
@@ -15,13 +17,20 @@ import pytest
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
+from pysw_cl.api import align
+from pysw_cl.checkpoint import store
 from pysw_cl.drivers.traceback_state import Path
+from pysw_cl.engines.registry import ENGINES, Wishes
+from pysw_cl.opencl.device import Runtime, get_runtime
+from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning import parameters
+from pysw_cl.planning.plan import Plan, make_plan
 from pysw_cl.results.cigar import Runs
 from pysw_cl.results.cigar_builder import PathReader
 from pysw_cl.scoring.scoring import NO_CODE, Scoring
 from pysw_cl.sequences.coordinates import Frame
 from pysw_cl.sequences.view import Codes
+from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.tile import Hit
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -218,3 +227,90 @@ def tune(patch: pytest.MonkeyPatch, values: Mapping[str, Any]) -> None:
     """Plans that are made in this test have other values of some parameters, by dotted name."""
     tuning = parameters.default_tuning().with_values(values)
     patch.setattr(parameters, "_defaults", [tuning])
+
+
+class Smaller:
+    """An OpenCL device that has less of some things than it says."""
+
+    def __init__(self, device: Any, **has: int) -> None:
+        self._device = device
+        self.__dict__.update(has)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._device, name)
+
+
+def device_has(patch: pytest.MonkeyPatch, **has: Any) -> None:
+    """The device at hand has other traits, or other figures of OpenCL's, by their names."""
+    runtime, traits = get_runtime("auto"), {field.name for field in fields(DeviceTraits)}
+    said: dict[str, Any] = {}
+    if known := {name: value for name, value in has.items() if name in traits}:
+        said["traits"] = replace(runtime.traits, **known)
+    if figures := {name: value for name, value in has.items() if name not in traits}:
+        said["device"] = Smaller(runtime.device, **figures)
+    for name, value in said.items():
+        patch.setattr(runtime, name, value)
+
+
+def spy(
+    patch: pytest.MonkeyPatch,
+    owner: Any,
+    name: str,
+    before: Callable[..., object] | None = None,
+    after: Callable[..., object] | None = None,
+) -> None:
+    """Calls of a function or method are watched: ``before`` is told the arguments, ``after`` what
+    the call gave and the arguments.  The call itself is passed on as it is."""
+    real = getattr(owner, name)
+
+    def told(*args: Any, **how: Any) -> Any:
+        if before is not None:
+            before(*args, **how)
+        found = real(*args, **how)
+        if after is not None:
+            after(found, *args, **how)
+        return found
+
+    patch.setattr(owner, name, told)
+
+
+def fault(
+    patch: pytest.MonkeyPatch,
+    owner: Any,
+    name: str,
+    error: BaseException | type[BaseException],
+    calls: range = range(1, 1 << 30),
+    when: Callable[..., bool] = lambda *_, **__: True,
+) -> None:
+    """Calls of a function or method raise an error: those of the numbers ``calls``, counted from 1,
+    among those for whose arguments ``when`` says so.  All others are passed on as they are."""
+    real, count = getattr(owner, name), 0
+
+    def failing(*args: Any, **how: Any) -> Any:
+        nonlocal count
+        if when(*args, **how):
+            count += 1
+            if count in calls:
+                raise copy(error)  # one that is raised keeps what its traceback names
+        return real(*args, **how)
+
+    patch.setattr(owner, name, failing)
+
+
+@contextmanager
+def likely(minus: bool) -> Iterator[None]:
+    """Of both strands the minus strand is searched first, or plus, whatever the letters are."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (align, store):
+            patch.setattr(module, "likely_minus", lambda *_: minus)
+        yield
+
+
+def use_engine(patch: pytest.MonkeyPatch, kind: Callable[[Runtime, Plan], Engine]) -> None:
+    """Plans that ask for the wavefront engine get one of this kind."""
+
+    def make(device: Any, wishes: Wishes) -> Engine:
+        runtime = get_runtime(device)
+        return kind(runtime, make_plan(runtime, wishes))
+
+    patch.setitem(ENGINES, "wavefront", replace(ENGINES["wavefront"], make=make))

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
-from aligning import needs_lanes, with_traits
+from aligning import needs_lanes
+from helpers import device_has, spy
 from saving import key, tight
 
 import pysw_cl
@@ -62,6 +62,7 @@ class Seen:
     begun: int = 0
     at_once: int = 0
     longest: int = 0
+    shared: bool = False  # other threads have chains at work, too
 
     def nothing_held(self) -> bool:
         """Has every chain given back what it had?"""
@@ -78,14 +79,11 @@ class Seen:
 def chains() -> Iterator[Seen]:
     """Tiles follow each other on any device, whatever their size; small jobs have many bands."""
     seen = Seen()
-    make, begin = RunningPipeline.__init__, RunningPipeline._begin
 
-    def made(self: RunningPipeline, *args: Any) -> None:
+    def made(self: RunningPipeline, *_: Any) -> None:
         seen.chains.append(self)
-        make(self, *args)
 
-    def begun(self: RunningPipeline, job: TileJob) -> None:
-        begin(self, job)
+    def begun(_: None, self: RunningPipeline, job: TileJob) -> None:
         seen.tiles += 1
         seen.begun = max(seen.begun, len(self._begun))
         seen.at_once = max(seen.at_once, sum(not one.done for one in self._begun))
@@ -94,9 +92,11 @@ def chains() -> Iterator[Seen]:
     with (
         tight(),
         tuned({"saving.least_times_beside": 0, "pipeline.least_cells": 0}),
-        mock.patch.object(*with_traits(speculative=True)),
-        mock.patch.multiple(RunningPipeline, __init__=made, _begin=begun),
+        pytest.MonkeyPatch.context() as patch,
     ):
+        device_has(patch, speculative=True)
+        spy(patch, RunningPipeline, "__init__", made)
+        spy(patch, RunningPipeline, "_begin", after=begun)
         yield seen
 
 
@@ -117,5 +117,5 @@ def both(seen: Seen, folder: Path, a: str, b: str, plan: Any, size: int, **how: 
     found = pysw_cl.align(a, b, checkpoint=folder, disk_size=size, **how)
     wanted = pysw_cl.align(a, b, **how)
     assert key(found) == key(wanted), (a, b, how)
-    assert seen.nothing_held()
+    assert seen.shared or seen.nothing_held()
     return found

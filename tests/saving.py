@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +13,7 @@ from unittest import mock
 import numpy as np
 
 import pysw_cl
+from pysw_cl.drivers.job import canonical
 from pysw_cl.errors import PyswError
 from pysw_cl.planning.parameters import tuned
 
@@ -120,6 +123,15 @@ def interrupted(folder: Path, calls: int, *args: Any, **options: Any) -> None:
     except Enough:
         return
     raise AssertionError(f"the run was over before call {calls}")
+
+
+def call_format(folder: Path, number: int) -> None:
+    """A checkpoint says that it is of another format."""
+    path = folder / "job.json"
+    content = json.loads(path.read_text()) | {"format": number}
+    del content["checksum"]
+    content["checksum"] = hashlib.sha256(canonical(content)).hexdigest()
+    path.write_text(json.dumps(content))
 
 
 def rows(folder: Path) -> list[Path]:

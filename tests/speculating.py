@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aligning import needs_lanes, with_traits
-from helpers import tune
+from aligning import needs_lanes
+from helpers import device_has, spy, tune, use_engine
 from numpy.typing import NDArray
 from saving import key
 
@@ -17,7 +17,6 @@ from pysw_cl.drivers import traceback
 from pysw_cl.drivers.speculative_traceback import SpeculativeTraceback
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
-from pysw_cl.engines.wavefront.tile_batch_layout import TileSet
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.parameters import SPACE
 from pysw_cl.tiles.contract import Part
@@ -44,42 +43,40 @@ class Seen:
 
 def watched(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Tiles go side by side on any device, and only where a path's part of the matrix is."""
-    monkeypatch.setattr(*with_traits(speculative=True))
+    device_has(monkeypatch, speculative=True)
     found = Seen()
-    step, right, run_set = traceback._step, SpeculativeTraceback._right, WavefrontTileBatch._set
-    begin, trace = WavefrontTileBatch.__enter__, WavefrontTileBatch.trace
 
-    def counted_step(*args: Any) -> None:
+    def step(*_: Any) -> None:
         found.alone += 1
-        step(*args)
 
-    def counted_right(self: SpeculativeTraceback, *args: Any) -> bool:
-        good = right(self, *args)
+    def looked(good: bool, *_: Any) -> None:
         found.looked, found.refused = found.looked + 1, found.refused + (not good)
-        return good
 
-    def checked_set(self: WavefrontTileBatch, level: Any, parts: list[Part], *args: Any) -> TileSet:
+    def checked(self: WavefrontTileBatch, level: Any, parts: list[Part], *_: Any) -> None:
         found.levels.append(level if isinstance(level, int) else -1)
         rows = self._works[True].letters.query.size
         for part in parts:
             assert 0 <= part.area.row < part.area.row_end <= rows
             assert 0 <= part.area.column < part.area.column_end <= self.columns
-        return run_set(self, level, parts, *args)
 
-    def entered(self: WavefrontTileBatch) -> WavefrontTileBatch:
-        found.engines.append(self)
-        return begin(self)
-
-    def counted_walk(self: WavefrontTileBatch, *args: Any) -> Any:
+    def traced(*_: Any) -> None:
         found.traced += 1
-        return trace(self, *args)
 
-    monkeypatch.setattr(traceback, "_step", counted_step)
-    monkeypatch.setattr(SpeculativeTraceback, "_right", counted_right)
-    monkeypatch.setattr(WavefrontTileBatch, "_set", checked_set)
-    monkeypatch.setattr(WavefrontTileBatch, "__enter__", entered)
-    monkeypatch.setattr(WavefrontTileBatch, "trace", counted_walk)
+    spy(monkeypatch, traceback, "_step", step)
+    spy(monkeypatch, SpeculativeTraceback, "_right", after=looked)
+    spy(monkeypatch, WavefrontTileBatch, "_set", checked)
+    spy(monkeypatch, WavefrontTileBatch, "__enter__", found.engines.append)
+    spy(monkeypatch, WavefrontTileBatch, "trace", traced)
     return found
+
+
+class OneByOne(WavefrontEngine):
+    """An engine that computes no tiles side by side."""
+
+    @property
+    def tile_batches(self) -> None:
+        """None."""
+        return None
 
 
 def plan_of(lanes: str) -> dict[str, Any]:
@@ -139,7 +136,7 @@ def both(
     options = {"output": "path", "device": "auto", "plan": plan, **options}
     found = pysw_cl.align(a, b, **options)
     with pytest.MonkeyPatch.context() as alone:
-        alone.setattr(WavefrontEngine, "tile_batches", None)
+        use_engine(alone, OneByOne)
         before = seen.alone
         wanted = pysw_cl.align(a, b, **options)
         seen.alone = before

@@ -258,10 +258,10 @@ def _best_strand(
     where wanted.  The likely one of two is first; the other is searched only for what makes it the
     better one, which prunes most of it.  What it costs is added to ``stats``."""
     found: tuple[Job, Hit, FoundPath | None, TileMap] | None = None
-    jobs = job.strands(job.both and likely_minus(job.frame))
+    jobs = job.strands(job.both and likely_minus(job.frame, plan.tuning.sweep.guessed_cells))
     for k, one in enumerate(jobs):
         this = one.beating(found and found[1])
-        reader = PathReader(this.frame, this.scoring)
+        reader = PathReader(this.frame, this.scoring, plan.tuning.traceback)
         end, path, tiles = search(
             engine,
             plan,

@@ -101,7 +101,7 @@ def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) ->
     def compute(engine: Engine, plan: Plan) -> list[Alignment]:
         results, begun, before = [], started, Stats()
         for one in find_top(engine, job.problem, plan, most, least, last_path=paths, progress=tell):
-            path = path_of(job, one.end, one.path) if paths and one.path is not None else None
+            path = path_of(job, one.end, one.path, plan) if paths and one.path is not None else None
             now = time.perf_counter()
             stats = Stats(one.cells, one.launches, now - begun, engine.peak_bytes)
             measured = Stats(kernel_seconds=engine.kernel_seconds)

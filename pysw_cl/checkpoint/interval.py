@@ -7,6 +7,7 @@ space and less time to save.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from math import ceil
 
 from ..planning.parameters import SavingTuning, default_tuning
@@ -61,23 +62,24 @@ class _DiskSpace:
 
 
 class _Speed:
-    """Times of the slabs that were computed in this run."""
+    """Times of the slabs that were computed in this run, by ``clock``."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
         #: Seconds that one row of the last slab took; 0 before there is one.
         self.row_seconds = 0.0
         #: Seconds that the writer took for a slab, on average.
         self.save_seconds = 0.0
-        self._slabs, self._since = 0, time.monotonic()
+        self._slabs, self._since = 0, clock()
 
     def restart(self) -> None:
         """The next slab begins now."""
-        self._since = time.monotonic()
+        self._since = self._clock()
 
     def computed(self, height: int, writer_seconds: float) -> None:
         """A slab of so many rows is computed; the writer has worked so long in all."""
         self._slabs += 1
-        now = time.monotonic()
+        now = self._clock()
         self.row_seconds, self._since = (now - self._since) / height, now
         self.save_seconds = writer_seconds / self._slabs
 
@@ -90,7 +92,7 @@ class SlabHeights:
     columns ahead of the last.  ``disk_size``: bytes that the folder may take; None: as in
     :func:`size_of`, and at most ``tuning.most_rows`` special rows.  ``used``, ``free``: bytes that
     the folder takes and that are free on its disk.  ``stop_at``: when the run has to end, by
-    time.monotonic.  Speed and file size are predicted from the last slab.
+    ``clock``.  Speed and file size are predicted from the last slab.
     """
 
     def __init__(
@@ -106,11 +108,13 @@ class SlabHeights:
         free: int,
         stop_at: float | None,
         tuning: SavingTuning | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self._tuning = tuning = tuning or default_tuning().saving
         row_bytes = ceil(tuning.cell_bytes * n) + tuning.file_bytes
         self._space = _DiskSpace(tuning, size_of(tuning, disk_size, used, free), used, row_bytes)
-        self._speed = _Speed()
+        self._speed = _Speed(clock)
         self._stop_at = stop_at
         #: Heights are multiples of this: the engine's own, or that of its pipeline.
         self.quantum = self._own_quantum = quantum
@@ -159,7 +163,7 @@ class SlabHeights:
         height = ceil(rows / max(1, rows // shortest))
         row_seconds = self._speed.row_seconds
         if self._stop_at is not None and row_seconds and not self._in_pipeline:
-            height = min(height, int((self._stop_at - time.monotonic()) / row_seconds))
+            height = min(height, int((self._stop_at - self._clock()) / row_seconds))
         height = ceil(max(1, height) / self.quantum) * self.quantum
         self._height = min(rows, height)
         return self._height

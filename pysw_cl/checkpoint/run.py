@@ -163,7 +163,7 @@ class OneStrand:
         found."""
         job = self.store.job
         found = StrandResult(
-            end, None if moves is None else path_of(job, end, moves), plan, stats, tiles
+            end, None if moves is None else path_of(job, end, moves, plan), plan, stats, tiles
         )
         alignment_of(job, *found)
         return found

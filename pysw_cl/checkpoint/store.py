@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..drivers.job import Job, canonical, digest
 from ..errors import CheckpointError
+from ..planning.parameters import default_tuning
 from ..sequences.likely_strand import likely_minus
 from ..sequences.parallel import in_threads
 from ..sequences.sequence import Sequence
@@ -112,7 +113,9 @@ class Store:
                     "a new folder"
                 )
             if minus_first is None:
-                minus_first = job.both and likely_minus(job.frame)
+                name, usual = "sweep.guessed_cells", default_tuning().sweep.guessed_cells
+                least = (wishes.plan or {}).get(name, usual)
+                minus_first = job.both and likely_minus(job.frame, least)
             store = cls(path, job, wishes, minus_first)
             store._clean()
             list(in_threads(store._save_letters, ("query", "target"), few=2))

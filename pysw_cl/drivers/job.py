@@ -110,9 +110,9 @@ class Job:
         return self.beat is None or end.score > self.beat
 
 
-def path_of(job: Job, end: Hit, path: Path) -> FoundPath:
+def path_of(job: Job, end: Hit, path: Path, plan: Plan) -> FoundPath:
     """A path that was traced back to its start, in the sequences' coordinates."""
-    return PathReader(job.frame, job.scoring).found(end, path)
+    return PathReader(job.frame, job.scoring, plan.tuning.traceback).found(end, path)
 
 
 def alignment_of(

@@ -53,6 +53,9 @@ class ScheduleChecker(Engine):
     """
 
     name = "counting"
+    #: What it sweeps: a tile's grid, the tile, a launch of tiles, and the run of launches.
+    grid_of = staticmethod(fit)
+    tile_of, launch_of, run_of = ScheduleTile, TicketedLaunch, Ticketed
 
     def __init__(
         self,
@@ -79,13 +82,13 @@ class ScheduleChecker(Engine):
         form, B = plan.form, plan.B
         if job.store_moves and form == "two-phase":
             form, B = "ticketed", 1
-        grid = fit(m, n, B, plan.T, plan.alpha, form)
+        grid = self.grid_of(m, n, B, plan.T, plan.alpha, form)
         if grid.form == "two-phase" and (job.rows or job.columns):
             return by_parts(self.tile, job, job.rows, job.columns)
         if not grid.at_ends(job.rows):
             return by_parts(self.tile, job, job.rows, ())
         last_row_outlet = grid.last_row_outlet if job.bottom else (grid.T - 1, grid.alpha - 1)
-        tile = ScheduleTile(grid, last_row_outlet, job.forbidden, job.rows, job.columns)
+        tile = self.tile_of(grid, last_row_outlet, job.forbidden, job.rows, job.columns)
         if grid.form == "ticketed":
             launches = self._ticketed([self._launch([tile], grid.B)])
         else:
@@ -107,7 +110,7 @@ class ScheduleChecker(Engine):
     def batch(self, sizes: list[tuple[int, int]]) -> list[TileCount]:
         """Sweep a tile batch: tiles of m x n cells in one ticketed launch (-D MULTI_TILE=1 of
         cl/wavefront/wavefront.cl).  They share its tickets and work-groups, and nothing else."""
-        tiles = [ScheduleTile(grid, grid.last_row_outlet) for grid in map(self._grid, sizes)]
+        tiles = [self.tile_of(grid, grid.last_row_outlet) for grid in map(self._grid, sizes)]
         self._ticketed([self._launch(tiles, self.plan.B)])
         return [tile.result() for tile in tiles]
 
@@ -125,7 +128,7 @@ class ScheduleChecker(Engine):
             grid = self._grid((m, n))
             lines = ((np.arange(grid.strips + 1) + strips) & 1).tolist()
             lines[0], lines[-1] = (2 + (k + at) % (places + 1) for at in (0, 1))
-            tile = ScheduleTile(grid, grid.last_row_outlet, first_row=first, bus=bus, lines=lines)
+            tile = self.tile_of(grid, grid.last_row_outlet, first_row=first, bus=bus, lines=lines)
             if not launches:
                 bus[lines[0]] = tile.row_of_cells(0)
             launch = self._launch([tile], self.plan.B)
@@ -136,13 +139,13 @@ class ScheduleChecker(Engine):
         return [launch.tiles[0].result() for launch in launches]
 
     def _grid(self, size: tuple[int, int]) -> Grid:
-        return fit(*size, self.plan.B, self.plan.T, self.plan.alpha, "ticketed")
+        return self.grid_of(*size, self.plan.B, self.plan.T, self.plan.alpha, "ticketed")
 
     def _launch(self, tiles: list[ScheduleTile], B: int) -> TicketedLaunch:
-        return TicketedLaunch(tiles, -(-B // self.warps), self.warps)
+        return self.launch_of(tiles, -(-B // self.warps), self.warps)
 
     def _ticketed(self, launches: list[TicketedLaunch], places: int | None = None) -> int:
         n, T = max(tile.grid.n for launch in launches for tile in launch.tiles), self.plan.T
         chunk = min(self.plan.chunk, n + T)
         settings = chunk, self.order, self.again, self.portions, self._rng, places
-        return Ticketed(launches, *settings).run()
+        return self.run_of(launches, *settings).run()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DeviceError
 from .kernel_times import KernelTimes
 from .quirks import traits_of
+from .resources import kernel_source
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -175,6 +176,8 @@ class Runtime:
         self.context: cl.Context = context if context is not None else cl.Context([device])
         self.traits, self._quirks = traits_of(info.platform, device)
         self.traits.prepare(device)
+        #: where the text of a kernel file comes from, by the file's name
+        self.source_of: Callable[[str], str] = kernel_source
         self.programs: dict[tuple[str, str], Any] = {}
         self.lock = threading.Lock()
         #: What launches take, where that is measured (`timed`).

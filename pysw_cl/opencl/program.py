@@ -59,7 +59,7 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
     """
     import pyopencl as cl
 
-    source = joined_source(spec.files)
+    source = _joined(spec.files, runtime.source_of)
     options = f"{_options(defines)} {runtime.traits.build_options}".rstrip()
     key = (source, options)
     with runtime.lock:

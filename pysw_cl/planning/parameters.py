@@ -69,6 +69,9 @@ class SweepTuning:
     look_seconds: float = tunable(
         0.0003, 0, 1, "between two checks of a pipeline: short beside a tile, long beside a check"
     )
+    guessed_cells: int = tunable(
+        10**10, 0, 1 << 62, "from so many on guessing the better strand costs little beside them"
+    )
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,9 @@ class TracebackTuning:
     )
     least_side: int = tunable(2048, 1, 1 << 30, "smaller cells of the grid only add launches")
     least_columns: int = tunable(16, 1, 1 << 20, "columns of a tile with moves at least")
+    read_moves: int = tunable(
+        1 << 15, 1, 1 << 30, "read at once: the device, once it is ready, waits for no more"
+    )
     path_bytes: int = tunable(500_000_000, 0, 1 << 50, "memory that any path may take")
     side_bytes: int = tunable(
         100, 0, 1 << 20, "on top of that, for each row and column of the matrix"

@@ -13,14 +13,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ..planning.parameters import TracebackTuning, default_tuning
 from ..scoring.scoring import Scoring
 from ..sequences.coordinates import Frame
 from ..sequences.view import View
 from ..tiles.tile import Hit
 from .cigar import Moves, Runs, check_region, consumed, joined, opposite, piece_runs
-
-#: Moves that are read at once.  A device that becomes ready waits for no more than one such piece.
-PIECE = 1 << 15
 
 
 class BackwardPath(Protocol):
@@ -59,8 +57,12 @@ class PathReader:
     """Computes runs and the score of one path from its moves, the letters of ``frame`` and the
     scoring alone.  It uses no score that a tile computed."""
 
-    def __init__(self, frame: Frame, scoring: Scoring) -> None:
+    def __init__(
+        self, frame: Frame, scoring: Scoring, tuning: TracebackTuning | None = None
+    ) -> None:
         self.frame, self.scoring = frame, scoring
+        #: Moves that are read at once.  A device that becomes ready waits for no more than these.
+        self._at_once = (tuning or default_tuning().traceback).read_moves
         #: How many arrays of moves were taken from the path.
         self._taken = 0
         #: The row and column where the moves taken so far begin.
@@ -99,8 +101,8 @@ class PathReader:
         self._taken += len(new)
         row, column = place = self._place or (end.row, end.column)
         for moves in new:
-            for start in range(0, len(moves), PIECE):
-                piece = moves[start : start + PIECE]
+            for start in range(0, len(moves), self._at_once):
+                piece = moves[start : start + self._at_once]
                 rows, columns = consumed(piece)
                 row, column = row - rows, column - columns
                 if row >= path.row and column >= path.column:

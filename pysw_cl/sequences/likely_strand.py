@@ -17,8 +17,6 @@ from .coordinates import Frame
 
 #: Letters of a k-mer, two bits each, in 32 bits.
 K = 16
-#: The least cells of a comparison for which the guess costs little.
-LEAST_CELLS = 10**10
 #: About the most k-mers that are sampled from the shorter and from the longer sequence.
 SAMPLES, MOST_SAMPLES = 1 << 16, 1 << 22
 #: At most one k-mer in 2**LEAST_BITS is sampled.
@@ -42,14 +40,15 @@ def _two_bits() -> bytes:
 _CODES = _two_bits()
 
 
-def likely_minus(frame: Frame) -> bool:
+def likely_minus(frame: Frame, least_cells: int) -> bool:
     """Whether the reverse complement of the query shares more k-mers with the target than the
     query does.
 
-    Takes time linear in both lengths.  False for small pairs, without a look at them.
+    Takes time linear in both lengths.  False for pairs of fewer than ``least_cells`` cells, without
+    a look at them.
     """
     (query, target), (m, n) = frame.letters, frame.shape
-    if m * n < LEAST_CELLS:
+    if m * n < least_cells:
         return False
     bits = max(
         LEAST_BITS, (min(m, n) // SAMPLES).bit_length(), (max(m, n) // MOST_SAMPLES).bit_length()
@@ -60,12 +59,13 @@ def likely_minus(frame: Frame) -> bool:
     return minus > plus
 
 
-def sampled(letters: Letters, bits: int) -> tuple[Kmers, Kmers]:
-    """One in ``2**bits`` of the k-mers of ``letters``, and the reverse complements of those."""
+def sampled(letters: Letters, bits: int, piece: int = PIECE) -> tuple[Kmers, Kmers]:
+    """One in ``2**bits`` of the k-mers of ``letters``, and the reverse complements of those, a
+    ``piece`` of so many letters at a time."""
     found: tuple[list[Kmers], list[Kmers]] = [], []
-    for start in range(0, len(letters) - K + 1, PIECE):
-        piece = letters[start : start + PIECE + K - 1].tobytes().translate(_CODES)
-        codes = np.frombuffer(piece, np.uint8)
+    for start in range(0, len(letters) - K + 1, piece):
+        some = letters[start : start + piece + K - 1].tobytes().translate(_CODES)
+        codes = np.frombuffer(some, np.uint8)
         forward, backward = _kmers(codes), _kmers(np.uint8(3) - codes[::-1])[::-1]
         kept = np.flatnonzero((forward + backward) * _MIX <= np.uint32(0xFFFFFFFF >> bits))
         found[0].append(forward[kept])

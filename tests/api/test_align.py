@@ -29,6 +29,7 @@ from helpers import (
     Case,
     FreeEnds,
     cases,
+    fault,
     make_scoring,
     match_scoring,
     mutated,
@@ -270,10 +271,7 @@ def test_score_and_ends_cost_no_path(
     path = align_case(case, mode, free_ends, plan=plan)
     assert path.stats.total_cells > m * n
 
-    def saves(*_: object) -> SweptGrid:
-        raise AssertionError("special rows for a score")
-
-    monkeypatch.setattr(SweptGrid, "over", saves)
+    fault(monkeypatch, SweptGrid, "over", AssertionError("special rows for a score"))
     for output in ("score", "ends"):
         found = align_case(case, mode, free_ends, plan=plan, output=output, prune=False)
         ran_here(found, kernels)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import IMPORTS, read_moves
+from helpers import IMPORTS, read_moves, tune
 
 from pysw_cl import align
 from pysw_cl.errors import SequenceError
-from pysw_cl.results import cigar, cigar_builder
+from pysw_cl.results import cigar
 from pysw_cl.results.alignment import Alignment
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences import alphabet, sequence
@@ -43,7 +43,8 @@ print(len(record), peak() - before)
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    for module in (alphabet, sequence, cigar, cigar_builder):
+    tune(monkeypatch, {"traceback.read_moves": request.param})
+    for module in (alphabet, sequence, cigar):
         monkeypatch.setattr(module, "PIECE", request.param)
 
 

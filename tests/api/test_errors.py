@@ -13,6 +13,8 @@ import numpy as np
 import pyopencl as cl
 import pytest
 from aligning import needs_lanes
+from helpers import device_has, fault
+from machines import Machine
 
 import pysw_cl
 from pysw_cl.errors import (
@@ -24,7 +26,6 @@ from pysw_cl.errors import (
     ScoringError,
     SequenceError,
 )
-from pysw_cl.opencl import program
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import Runtime, get_runtime
 
@@ -217,23 +218,12 @@ def test_plans(plan: Any, words: list[str]) -> None:
     fails(PlanError, "plan", *words, plan=plan)
 
 
-class Smaller:
-    """A device that has less of some things than it says."""
-
-    def __init__(self, device: Any, **has: int) -> None:
-        self._device = device
-        self.__dict__.update(has)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._device, name)
-
-
 def test_more_lanes_than_the_device_runs(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_lanes("scalar32")
     plan = {"lanes": "scalar32", "T": 512}
-    monkeypatch.setattr(runtime, "device", Smaller(runtime.device, max_work_group_size=256))
+    device_has(monkeypatch, max_work_group_size=256)
     fails(PlanError, runtime.info.name, "at most 256 work-items", "T is 512", plan=plan)
-    monkeypatch.setattr(runtime, "device", Smaller(runtime.device, local_mem_size=64))
+    device_has(monkeypatch, local_mem_size=64)
     fails(PlanError, "T=256", "bytes of local memory", plan={**plan, "T": 256})
 
 
@@ -266,17 +256,15 @@ def test_no_device_at_all(device: Any) -> None:
     fails(DeviceError, "device must be a string or a pyopencl Device", device=device)
 
 
-def no_platforms() -> list[Any]:
-    raise cl.LogicError("clGetPlatformIDs failed: PLATFORM_NOT_FOUND_KHR")
+NO_PLATFORM = cl.LogicError("clGetPlatformIDs failed: PLATFORM_NOT_FOUND_KHR")
 
 
-@pytest.mark.parametrize("platforms", [no_platforms, list], ids=["error", "none"])
-def test_no_opencl_platform(platforms: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(cl, "get_platforms", platforms)
-        for device in ("auto", "cpu", "0:0", "some name"):
-            fails(DeviceError, 'pip install "pysw-cl[pocl]"', device=device)
-        assert pysw_cl.devices() == []
+@pytest.mark.parametrize("error", [NO_PLATFORM, None], ids=["error", "none"])
+def test_no_opencl_platform(error: Exception | None, machine: Machine) -> None:
+    machine(error=error)
+    for device in ("auto", "cpu", "0:0", "some name"):
+        fails(DeviceError, 'pip install "pysw-cl[pocl]"', device=device)
+    assert pysw_cl.devices() == []
 
 
 def test_no_pyopencl(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,18 +281,16 @@ def test_out_of_memory_says_how_much_was_needed(
 ) -> None:
     long = "ACGT" * 25_000
     with monkeypatch.context() as patch:
-        patch.setattr(runtime, "device", Smaller(runtime.device, global_mem_size=1 << 16))
+        device_has(patch, global_mem_size=1 << 16)
         fails(DeviceError, "out of memory", "MiB needed", "0.1 MiB there", a=long, b=long)
 
 
 def test_a_buffer_that_the_device_refuses(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise cl.MemoryError("create_buffer failed: MEM_OBJECT_ALLOCATION_FAILURE")
-
+    refused = cl.MemoryError("create_buffer failed: MEM_OBJECT_ALLOCATION_FAILURE")
     with monkeypatch.context() as patch:
-        patch.setattr(cl, "Buffer", refuse)
+        fault(patch, cl, "Buffer", refused)
         fails(DeviceError, runtime.info.name, "out of memory", "MiB needed")
 
 
@@ -322,19 +308,16 @@ def test_more_than_the_device_has(runtime: Runtime) -> None:
 def test_a_device_that_fails_during_the_run(
     name: str, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise cl.RuntimeError(f"{name} failed: OUT_OF_RESOURCES")
-
     with monkeypatch.context() as patch:
-        patch.setattr(cl, name, fail)
+        fault(patch, cl, name, cl.RuntimeError(f"{name} failed: OUT_OF_RESOURCES"))
         fails(DeviceError, runtime.info.name, "OUT_OF_RESOURCES")
 
 
-def test_kernels_that_do_not_build(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(program, "kernel_source", lambda name: "no OpenCL at all;")
-        with pytest.raises(DeviceError, match=f"{runtime.info.name} does not build wavefront"):
-            pysw_cl.align(A, B)
+def test_kernels_that_do_not_build(runtime: Runtime) -> None:
+    own = Runtime(runtime.device, runtime.info)
+    own.source_of = lambda name: "no OpenCL at all;"
+    with pytest.raises(DeviceError, match=f"{runtime.info.name} does not build wavefront"):
+        pysw_cl.align(A, B, device=own)
 
 
 # The caller's own callback

@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
+from helpers import spy
 from saving import REFERENCE, TINY, interrupted, key, pair, related, tight
 from saving import options as small_job
 
@@ -241,11 +241,12 @@ def test_the_band_of_a_mode() -> None:
                 resources.band_cost("local")
 
 
-def test_pairs_aligned_alone_are_not_checked_again() -> None:
+def test_pairs_aligned_alone_are_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [("ACGT", "ACGA")] * 20
-    with mock.patch.object(options, "cached_scoring", wraps=options.cached_scoring) as made:
-        found = pysw_cl.align_many(pairs, output="path", plan={"engine": "reference"})
-    assert made.call_count == 2  # of all pairs, and of one of them
+    made: list[Any] = []
+    spy(monkeypatch, options, "cached_scoring", after=lambda scoring, *_: made.append(scoring))
+    found = pysw_cl.align_many(pairs, output="path", plan={"engine": "reference"})
+    assert len(made) == 2  # of all pairs, and of one of them
     assert found["cigar"].tolist() == ["3="] * 20
 
 

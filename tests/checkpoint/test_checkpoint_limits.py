@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import tune
+from helpers import fault, tune
 from saving import (
     REFERENCE,
     Enough,
+    call_format,
     interrupted,
     key,
     message,
@@ -57,13 +58,10 @@ def test_a_folder_of_another_job_or_of_none(tmp_path: Path) -> None:
         assert "no checkpoint" in said and str(nowhere) in said
 
 
-def test_a_newer_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pysw_cl.checkpoint import store
-
+def test_a_newer_format(tmp_path: Path) -> None:
     a, b = pair(100)
-    with monkeypatch.context() as patch:
-        patch.setattr(store, "FORMAT", 7)
-        interrupted(tmp_path, 3, a, b, **options())
+    interrupted(tmp_path, 3, a, b, **options())
+    call_format(tmp_path, 7)
     for call in (
         lambda: pysw_cl.resume(tmp_path),
         lambda: pysw_cl.align(a, b, checkpoint=tmp_path, **options()),
@@ -157,14 +155,12 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(CheckpointError, match=f"cannot write {folder}.*; give a folder"):
             pysw_cl.align(a, b, checkpoint=folder, **options())
-    real = Path.open
 
-    def read_only(self: Path, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-        if "w" in mode:
-            raise PermissionError(errno.EACCES, "Permission denied")
-        return real(self, mode, *args, **kwargs)
+    def writes(path: Path, mode: str = "r", *_: Any, **__: Any) -> bool:
+        return "w" in mode
 
-    monkeypatch.setattr(Path, "open", read_only)
+    denied = PermissionError(errno.EACCES, "Permission denied")
+    fault(monkeypatch, Path, "open", denied, when=writes)
     with pytest.raises(CheckpointError, match=r"cannot write .*Permission denied; give"):
         pysw_cl.align(a, b, checkpoint=tmp_path / "new", **options())
 

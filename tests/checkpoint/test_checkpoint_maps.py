@@ -10,7 +10,18 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from saving import Enough, interrupted, key, options, pair, rows, stop_at, tight, turned
+from saving import (
+    Enough,
+    call_format,
+    interrupted,
+    key,
+    options,
+    pair,
+    rows,
+    stop_at,
+    tight,
+    turned,
+)
 
 import pysw_cl
 from pysw_cl.checkpoint import run as saved_job
@@ -163,7 +174,6 @@ def test_folders_of_the_first_format_go_on(tmp_path: Path) -> None:
     with tight():
         for name, calls in (("finished", 10_000), ("begun", 100)):
             with (
-                mock.patch.object(checkpoint, "FORMAT", 1),
                 mock.patch.object(checkpoint.SlabWriter, "seal", seal),
                 mock.patch.object(saved_job, "save_result", save),
             ):
@@ -172,7 +182,7 @@ def test_folders_of_the_first_format_go_on(tmp_path: Path) -> None:
                     pysw_cl.align(a, b, progress=stop_at(calls), **how)
                 except Enough:
                     assert name == "begun"
-            assert json.loads((tmp_path / name / "job.json").read_text())["format"] == 1
+            call_format(tmp_path / name, 1)
             found = pysw_cl.resume(tmp_path / name)
             assert key(found) == key(pysw_cl.align(a, b, output="score", plan=SMALL))
             if name == "begun":

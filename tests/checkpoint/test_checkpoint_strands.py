@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
+from helpers import fault, likely, tune
 from saving import (
     MODES,
     REFERENCE,
@@ -27,14 +27,8 @@ from pysw_cl.checkpoint import run as saved_job
 from pysw_cl.checkpoint import store
 from pysw_cl.cli import main as cli
 from pysw_cl.errors import CheckpointError, InputError, Stopped
-from pysw_cl.sequences import likely_strand
 
 pytestmark = pytest.mark.usefixtures("small")
-
-
-def first(minus: bool) -> Any:
-    """A new folder begins with the minus strand, or with plus."""
-    return mock.patch.object(store, "likely_minus", lambda frame: minus)
 
 
 def both(**more: Any) -> dict[str, Any]:
@@ -73,7 +67,7 @@ def test_interrupted_anywhere(tmp_path: Path, mode: str, free_ends: Any, kind: s
     for minus_first, output in ((worse_first, "path"), (not worse_first, "score")):
         expected = pysw_cl.align(a, b, strand="both", output=output, plan=REFERENCE, **how)
         folder = tmp_path / output
-        with first(minus_first):
+        with likely(minus_first):
             interrupted(folder, 9, a, b, output=output, **both(**how))
         found = resumed_again_and_again(folder, range(10, 2000, 29))
         assert found is not None
@@ -81,7 +75,7 @@ def test_interrupted_anywhere(tmp_path: Path, mode: str, free_ends: Any, kind: s
         assert kind == "minus" or mode != "local" or found.strand == "plus"
         stored = pysw_cl.resume(folder)
         assert key(stored) == key(expected) and stored.stats == found.stats
-        with first(not minus_first):  # the folder's order counts
+        with likely(not minus_first):  # the folder's order counts
             again = pysw_cl.align(a, b, output=output, checkpoint=folder, **both(**how))
         assert key(again) == key(expected) and again.stats == found.stats
 
@@ -95,7 +89,7 @@ def test_interrupted_at_any_moment(tmp_path: Path, kind: str) -> None:
         calls += 4
         folder = tmp_path / str(calls)
         try:
-            with first(kind == "minus"):
+            with likely(kind == "minus"):
                 pysw_cl.align(a, b, checkpoint=folder, progress=stop_at(calls), **both())
         except Enough:
             assert key(pysw_cl.resume(folder)) == key(expected)
@@ -114,15 +108,8 @@ def test_ended_between_the_strands(tmp_path: Path, place: str, time: int) -> Non
     a, b = texts("minus")
     expected = pysw_cl.align(a, b, strand="both", plan=REFERENCE)
     owner: Any = saved_job if hasattr(saved_job, place) else store.Store
-    real, left = getattr(owner, place), [time]
-
-    def dying(*args: Any, **kwargs: Any) -> Any:
-        left[0] -= 1
-        if left[0] == 0:
-            raise Enough
-        return real(*args, **kwargs)
-
-    with mock.patch.object(owner, place, dying), pytest.raises(Enough):
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Enough):
+        fault(patch, owner, place, Enough, range(time, time + 1))
         pysw_cl.align(a, b, checkpoint=tmp_path, **both())
     done = len(names(tmp_path, "result"))
     assert done == (time if place == "drop" else time - 1)
@@ -135,7 +122,7 @@ def test_ended_between_the_strands(tmp_path: Path, place: str, time: int) -> Non
 def test_on_another_device(tmp_path: Path) -> None:
     a, b = texts("minus", 400)
     expected = pysw_cl.align(a, b, strand="both", plan=REFERENCE)
-    with first(False), pytest.raises(Enough):
+    with likely(False), pytest.raises(Enough):
         pysw_cl.align(a, b, checkpoint=tmp_path, progress=second_strand, **both())
     plan = {"lanes": "scalar32", "B": 3, "T": 4, "alpha": 2, "tile_cells": 5000}
     found = pysw_cl.resume(tmp_path, plan=plan)
@@ -215,7 +202,7 @@ def test_damaged_files(tmp_path: Path, kind: str, damage: Any) -> None:
     for number, lost in enumerate(["plus/result", "minus/result", "*/result", "*/rows-*", "*/*"]):
         for progress, end in ((None, nullcontext()), (second_strand, pytest.raises(Enough))):
             folder = tmp_path / f"{number} {progress is None}"
-            with first(False), end:
+            with likely(False), end:
                 pysw_cl.align(a, b, checkpoint=folder, progress=progress, **both())
             there = list(folder.glob(lost))
             assert there or progress is None or lost.startswith("minus")
@@ -229,12 +216,12 @@ def test_a_lost_job(tmp_path: Path, other_order: bool) -> None:
     """The same call goes on, in another order, too: files for another order do not count."""
     a, b = texts("plus")
     expected = pysw_cl.align(a, b, strand="both", plan=REFERENCE)
-    with first(True), pytest.raises(Enough):
+    with likely(True), pytest.raises(Enough):
         pysw_cl.align(a, b, checkpoint=tmp_path, progress=second_strand, **both())
     assert len(names(tmp_path, "result")) == 1
     (tmp_path / "job.json").unlink()
     assert "no job.json" in message(lambda: pysw_cl.resume(tmp_path), CheckpointError)
-    with first(not other_order):
+    with likely(not other_order):
         assert key(pysw_cl.align(a, b, checkpoint=tmp_path, **both())) == key(expected)
     assert key(pysw_cl.resume(tmp_path)) == key(expected)
 
@@ -271,7 +258,7 @@ def test_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_the_likely_strand_is_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(likely_strand, "LEAST_CELLS", 10_000)
+    tune(monkeypatch, {"sweep.guessed_cells": 10_000})
     for kind in ("plus", "minus"):
         a, b = texts(kind, 600)
         folder = tmp_path / kind

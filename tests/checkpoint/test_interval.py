@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from pysw_cl.checkpoint import interval
 from pysw_cl.checkpoint.interval import SlabHeights
 from pysw_cl.planning.parameters import SavingTuning
 
@@ -18,17 +17,17 @@ GIB = 1 << 30
 class Run:
     """Bands of a run at so many cells a second, with rows of so many bytes."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, m: int, n: int, speed: float, **how: Any) -> None:
+    def __init__(self, m: int, n: int, speed: float, **how: Any) -> None:
         self.now, self.m, self.n, self.speed = 0.0, m, n, speed
-        patch.setattr(interval, "time", SimpleNamespace(monotonic=lambda: self.now))
-        given = {
+        given: dict[str, Any] = {
             "quantum": 1000,
             "device_rows": 2000,
             "disk_size": None,
             "used": 0,
             "free": 1 << 50,
         }
-        self.decides = SlabHeights(m, n, **{**given, "stop_at": None, **how})
+        given |= {"stop_at": None, "clock": lambda: self.now, **how}
+        self.decides = SlabHeights(m, n, **given)
 
     def heights(self, row_bytes: int, writer_seconds: float = 0.0, begun: int = 1) -> list[int]:
         """``begun``: bands that the device works on at once."""
@@ -49,47 +48,47 @@ class Run:
         return heights
 
 
-def test_a_slow_device_gets_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    heights = Run(monkeypatch, 5_000_000, 5_000_000, 4e9).heights(1_500_000)
+def test_a_slow_device_gets_all_rows() -> None:
+    heights = Run(5_000_000, 5_000_000, 4e9).heights(1_500_000)
     assert 120 <= len(heights) <= SavingTuning().most_rows
 
 
-def test_a_fast_device_gets_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fast_device_gets_few() -> None:
     """2 seconds a band after the first ones, which grow step by step."""
-    run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
+    run = Run(5_000_000, 5_000_000, 1e12)
     heights = run.heights(1_500_000)
     assert len(heights) < 20
     assert heights[0] == 40_000 and heights[-2] * run.n / run.speed > 1.9
     assert all(two <= 4 * one + 1000 for one, two in pairwise(heights))
 
 
-def test_the_writer_is_never_the_slow_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Run(monkeypatch, 10**8, 10**8, 3e12)
+def test_the_writer_is_never_the_slow_one() -> None:
+    run = Run(10**8, 10**8, 3e12)
     heights = run.heights(30_000_000, writer_seconds=1.0)
     assert min(heights[2:-1]) * run.n / run.speed > 49
 
 
-def test_the_disk_size_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_disk_size_is_kept() -> None:
     for size in (1 * GIB, 20 * GIB):
-        run = Run(monkeypatch, 10**8, 10**8, 3e10, disk_size=size)
+        run = Run(10**8, 10**8, 3e10, disk_size=size)
         heights = run.heights(30_000_000)
         assert 0.8 * size < 30_000_000 * len(heights) <= size + 30_000_000
-    run = Run(monkeypatch, 10**8, 10**8, 3e10, free=3 * GIB)
+    run = Run(10**8, 10**8, 3e10, free=3 * GIB)
     assert 30_000_000 * len(run.heights(30_000_000)) < 1.6 * GIB
 
 
-def test_work_for_every_group(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_for_every_group() -> None:
     """All have some, and the first wait for the last a hundredth of the time at most."""
     for fill, least in ((1, 100_000), (100_000, 100_000), (100_001, 200_000), (300_000, 300_000)):
         how: dict[str, Any] = {"device_rows": 100_000, "pipeline_lag": fill, "disk_size": 50 * GIB}
-        heights = Run(monkeypatch, 2_000_000, 10**7, 1e9, **how).heights(3_000_000)
+        heights = Run(2_000_000, 10**7, 1e9, **how).heights(3_000_000)
         assert len(heights) > 1 and min(heights[:-1]) >= least
     how["device_rows"] = 10**9
-    assert Run(monkeypatch, 2_000_000, 10**7, 1e9, **how).heights(3_000_000) == [2_000_000]
+    assert Run(2_000_000, 10**7, 1e9, **how).heights(3_000_000) == [2_000_000]
 
 
-def test_a_run_that_is_to_stop_has_a_row_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Run(monkeypatch, 10**8, 10**8, 1e11, stop_at=3000.0)
+def test_a_run_that_is_to_stop_has_a_row_by_then() -> None:
+    run = Run(10**8, 10**8, 1e11, stop_at=3000.0)
     decides = run.decides
     todo = run.m
     while run.now < 3000:
@@ -103,20 +102,20 @@ def test_a_run_that_is_to_stop_has_a_row_by_then(monkeypatch: pytest.MonkeyPatch
 # Bands that follow each other
 
 
-def test_little_is_waited_for_in_a_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_is_waited_for_in_a_chain() -> None:
     """A band needs no seconds, only what tiles need and as many rows as there may be."""
-    run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
+    run = Run(5_000_000, 5_000_000, 1e12)
     run.decides.chained((60_000, 12_000))
     heights = run.heights(1_500_000, begun=7)
     assert set(heights[:5]) == {72_000} and max(heights) <= 96_000
-    run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
+    run = Run(5_000_000, 5_000_000, 1e12)
     run.decides.chained((12_000, 12_000))
     heights = run.heights(1_500_000, begun=7)
     assert min(heights[:-1]) >= 5_000_000 / SavingTuning().most_rows and max(heights) <= 60_000
 
 
-def test_a_chain_waits_for_the_writer(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Run(monkeypatch, 10**8, 10**8, 3e12)
+def test_a_chain_waits_for_the_writer() -> None:
+    run = Run(10**8, 10**8, 3e12)
     run.decides.chained((400_000, 20_000))
     heights = run.heights(30_000_000, writer_seconds=20.0, begun=7)
     seconds = [height * run.n / run.speed for height in heights]
@@ -125,21 +124,21 @@ def test_a_chain_waits_for_the_writer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("begun", [1, 3, 8])
-def test_a_chain_keeps_the_disk_size(begun: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chain_keeps_the_disk_size(begun: int) -> None:
     """Bands that are begun take room: one row is taken to need as much as the last one did."""
     for size in (1 * GIB, 20 * GIB):
         for row_bytes in (30_000_000, 100_000_000):
-            run = Run(monkeypatch, 10**8, 10**8, 3e10, disk_size=size)
+            run = Run(10**8, 10**8, 3e10, disk_size=size)
             run.decides.chained((10_000, 5_000))
             heights = run.heights(row_bytes, begun=begun)
             assert 0.5 * size < row_bytes * len(heights) <= size + row_bytes
 
 
-def test_a_chain_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chain_ends() -> None:
     """Then bands are as high as they are without."""
-    run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
+    run = Run(5_000_000, 5_000_000, 1e12)
     wanted = run.heights(1_500_000)
-    run = Run(monkeypatch, 5_000_000, 5_000_000, 1e12)
+    run = Run(5_000_000, 5_000_000, 1e12)
     run.decides.chained((60_000, 12_000))
     assert run.decides.height(5_000_000, 5_000_000) == 72_000
     run.decides.chained(None)

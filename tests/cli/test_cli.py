@@ -10,9 +10,10 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from helpers import fault
+from machines import GPU, Machine, fake, fake_platform
 
 import pysw_cl
 from pysw_cl.api import align as api
@@ -323,10 +324,7 @@ def test_errors_take_one_line(
     code: int,
     words: str,
 ) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr(api, "align_with", broken)
+    fault(monkeypatch, api, "align_with", error)
     got, out, err = run(capsys, "align", *pair)
     assert (got, out) == (code, "")
     assert words in err
@@ -375,24 +373,13 @@ def test_devices(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(rows) == len(pysw_cl.devices())
 
 
-def test_devices_says_what_is_wrong(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    broken = SimpleNamespace(
-        index="0:0",
-        kind="gpu",
-        compute_units=1,
-        name="Odd",
-        platform="P",
-        usable=False,
-        reason="too old",
-    )
-    monkeypatch.setattr(pysw_cl, "devices", lambda: [broken])
+def test_devices_says_what_is_wrong(capsys: pytest.CaptureFixture[str], machine: Machine) -> None:
+    machine(fake_platform("P", fake(GPU, "Odd", 1, endian_little=False)))
     code, out, err = run(capsys, "devices")
     assert code == 1
-    assert "no: too old" in out
+    assert "no: packed moves and edges are read back as little-endian words" in out
     assert 'pip install "pysw-cl[pocl]"' in err
-    monkeypatch.setattr(pysw_cl, "devices", list)
+    machine()
     assert "pysw-cl[pocl]" in fails(capsys, "devices")
 
 

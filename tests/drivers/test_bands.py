@@ -18,6 +18,7 @@ from helpers import (
     mutated,
     random_pair,
     random_scoring,
+    spy,
     tune,
 )
 from hypothesis import HealthCheck, given, settings
@@ -25,7 +26,6 @@ from hypothesis import strategies as st
 
 import pysw_cl
 from pysw_cl.cli import main as cli
-from pysw_cl.drivers import band_doubling
 from pysw_cl.drivers.band_bound import Band, BandScoreBound
 from pysw_cl.drivers.problem import FreeEnds as Free
 from pysw_cl.drivers.problem import Problem
@@ -260,13 +260,10 @@ def test_bands_that_stop(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     the next has to be."""
     stopped: list[int] = []
 
-    class Watched(Band):
-        def passed(self, row: int, column: int, edge: Edge) -> bool:
-            on = super().passed(row, column, edge)
-            stopped.extend([] if on else [row])
-            return on
+    def passed(on: bool, band: Band, row: int, *_: Any) -> None:
+        stopped.extend([] if on else [row])
 
-    monkeypatch.setattr(band_doubling, "Band", Watched)
+    spy(monkeypatch, Band, "passed", after=passed)
     tune(monkeypatch, {"band.most_waste": 0})
     options: dict[str, Any] = {"mode": "global", "sub_score": (1, -3), "gap_cost": (3, 2)}
     for k, (length, tile) in enumerate([(400, 300), (800, 1000)]):

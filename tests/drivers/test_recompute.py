@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import tune
+from helpers import tune, use_engine
 
 import pysw_cl
 from pysw_cl.api.many import align_many_stats
@@ -19,10 +22,12 @@ from pysw_cl.cli import main as cli
 from pysw_cl.drivers import batch
 from pysw_cl.drivers.recompute import checked
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.engines.wavefront.device_traceback import DeviceMoves
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import DeviceError, InternalError, RecomputedWarning, Stopped
-from pysw_cl.tiles.tile import Traced
+from pysw_cl.opencl.device import Runtime
+from pysw_cl.planning.plan import Plan
+from pysw_cl.tiles.contract import Engine
+from pysw_cl.tiles.tile import StoredMoves, TileJob, TileResult, Traced
 
 PLAN = {"T": 4, "alpha": 2, "B": 2, "lanes": "vector", "form": "ticketed"}
 QUERY = "ACGTTGCAGGATTACACCATGATTACAGG" * 3
@@ -46,11 +51,49 @@ class Faults:
         return Traced(moves.astype(np.uint8), right.row, right.column, right.state, right.ended)
 
 
+@dataclass(frozen=True)
+class FaultyMoves:
+    """Moves that are followed back wrongly."""
+
+    moves: StoredMoves
+    faults: Faults
+
+    def trace(self, row: int, column: int, state: int) -> Traced:
+        """See :class:`pysw_cl.tiles.tile.StoredMoves`."""
+        return self.faults.trace(self.moves.trace(row, column, state))
+
+    def release(self) -> None:
+        """Give their memory back."""
+        self.moves.release()
+
+
+class Faulty(WavefrontEngine):
+    """An engine with such moves, as is the other one on its device."""
+
+    def __init__(self, runtime: Runtime, plan: Plan, faults: Faults) -> None:
+        super().__init__(runtime, plan)
+        self.faults = faults
+
+    def tile(self, job: TileJob) -> TileResult:
+        """See :class:`pysw_cl.tiles.contract.Engine`."""
+        result = super().tile(job)
+        if result.moves is None:
+            return result
+        return replace(result, moves=FaultyMoves(result.moves, self.faults))
+
+    def another(self, cells: int) -> Engine | None:
+        """See :class:`pysw_cl.tiles.contract.Engine`."""
+        other = super().another(cells)
+        if isinstance(other, WavefrontEngine):
+            return Faulty(other.runtime, other.plan, self.faults)
+        return other
+
+
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
+    """The wavefront engine has a fault."""
     found = Faults(1)
-    trace = DeviceMoves.trace
-    monkeypatch.setattr(DeviceMoves, "trace", lambda self, *at: found.trace(trace(self, *at)))
+    use_engine(monkeypatch, lambda runtime, plan: Faulty(runtime, plan, found))
     yield found
     assert found.left <= 0
 
@@ -93,24 +136,31 @@ def test_a_second_failure_is_an_error(faults: Faults, monkeypatch: pytest.Monkey
     assert faults.seen == 2
 
 
+class Poor(WavefrontEngine):
+    """An engine that lacks memory for any tile."""
+
+    def tile(self, job: TileJob) -> TileResult:
+        """See :class:`pysw_cl.tiles.contract.Engine`."""
+        raise DeviceError("out of memory")
+
+
+class WithPoorOther(Faulty):
+    """An engine with a fault, whose other way is such an engine."""
+
+    def another(self, cells: int) -> Engine:
+        """See :class:`pysw_cl.tiles.contract.Engine`."""
+        other = super().another(cells)
+        assert isinstance(other, Faulty)
+        return Poor(other.runtime, other.plan)
+
+
 def test_errors_of_the_second_way_name_the_first(
     faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tune(monkeypatch, {"engine.recomputed_cells": 0})
-    start = WavefrontEngine.another
-
-    def lacks_memory(self: WavefrontEngine, cells: int) -> Any:
-        engine = start(self, cells)
-        monkeypatch.setattr(engine, "tile", lambda job: raises(DeviceError("out of memory")))
-        return engine
-
-    monkeypatch.setattr(WavefrontEngine, "another", lacks_memory)
+    use_engine(monkeypatch, lambda runtime, plan: WithPoorOther(runtime, plan, faults))
     with pytest.raises(DeviceError, match=r"out of memory \(while it was computed again .*please"):
         pysw_cl.align(QUERY, TARGET, mode="global", plan=PLAN, device="auto")
-
-
-def raises(error: Exception) -> None:
-    raise error
 
 
 def test_a_result_is_kept_before_anybody_is_warned(faults: Faults, tmp_path: Path) -> None:
@@ -124,14 +174,11 @@ def test_a_result_is_kept_before_anybody_is_warned(faults: Faults, tmp_path: Pat
 def test_the_second_time_stops_when_it_is_told_to(
     faults: Faults, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    search = run.search
+    def clock() -> float:
+        """The time is over once a path was wrong."""
+        return float("inf") if faults.seen else time.monotonic()
 
-    def late(*args: Any, **how: Any) -> Any:
-        with monkeypatch.context() as patch:
-            patch.setattr(run.time, "monotonic", lambda: float("inf"))
-            return search(*args, **how)
-
-    monkeypatch.setattr(run, "search", late)
+    monkeypatch.setattr(run, "time", SimpleNamespace(monotonic=clock))
     with pytest.raises(Stopped, match=r"while a path was computed again; .*resume"):
         pysw_cl.align(
             QUERY, TARGET, plan=PLAN, checkpoint=tmp_path / "run", stop_after=60, device="auto"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import tune
+from helpers import spy, tune
 from speculating import HOW, constants, every_plan, pairs, plan_of, text, watched
 
 import pysw_cl
@@ -45,13 +45,11 @@ def test_a_launch_that_was_right_is_not_followed_by_a_small_one(
     seen = watched(monkeypatch)
     constants(monkeypatch, **LEVELS, first_cells=6, cells=6, path_bytes=0, side_bytes=60)
     most: list[int] = []
-    parts = SpeculativeTraceback._parts
 
-    def watched_parts(self: SpeculativeTraceback, *args: Any) -> Any:
-        most.extend(self.most_tiles)
-        return parts(self, *args)
+    def begun(path: SpeculativeTraceback, *_: Any) -> None:
+        most.extend(path.most_tiles)
 
-    monkeypatch.setattr(SpeculativeTraceback, "_parts", watched_parts)
+    spy(monkeypatch, SpeculativeTraceback, "_parts", begun)
     rng = np.random.default_rng(3)
     a = rng.integers(0, 4, 20_000)
     b = np.concatenate([rng.integers(0, 4, 333), a])

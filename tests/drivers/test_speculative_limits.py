@@ -3,12 +3,11 @@ that are saved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import tune
+from helpers import fault, spy, tune, use_engine
 from saving import key
 from speculating import (
     HOW,
@@ -22,7 +21,7 @@ from speculating import (
 
 import pysw_cl
 from pysw_cl.drivers.traceback_state import path_bytes
-from pysw_cl.engines.wavefront.engine import WavefrontEngine
+from pysw_cl.engines.wavefront.engine import WavefrontEngine, WavefrontTileBatches
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.errors import DeviceError
 from pysw_cl.planning.parameters import default_tuning
@@ -66,20 +65,6 @@ def test_an_interrupt_gives_the_memory_back(
     assert [tiles._buffers.bytes for tiles in seen.engines] == [0]
 
 
-def failing(calls: int, original: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that raises DeviceError from its call number ``calls`` on."""
-    count = 0
-
-    def call(*args: Any) -> Any:
-        nonlocal count
-        count += 1
-        if count >= calls:
-            raise DeviceError("out of memory")
-        return original(*args)
-
-    return call
-
-
 @pytest.mark.parametrize(
     ("name", "calls"),
     [
@@ -100,7 +85,8 @@ def test_where_memory_lacks_tiles_go_one_by_one(
     a, b = related(np.random.default_rng(4), 4000)
     wanted = pysw_cl.align(a, b, plan=plan, **HOW)
     assert seen.alone < 3
-    monkeypatch.setattr(WavefrontTileBatch, name, failing(calls, getattr(WavefrontTileBatch, name)))
+    lacks = DeviceError("out of memory")
+    fault(monkeypatch, WavefrontTileBatch, name, lacks, range(calls, 1 << 30))
     found = pysw_cl.align(a, b, plan=plan, **HOW)
     assert key(found) == key(wanted)
     assert seen.alone >= 3
@@ -117,13 +103,11 @@ def test_memory_stays_below_its_limit(
     rng = np.random.default_rng(4)
     a, b = related(rng, 6000)
     held: list[int] = []
-    note_memory = WavefrontEngine.note_memory
 
-    def counted(self: WavefrontEngine, size: int) -> None:
-        note_memory(self, size)
-        held.append(self.edge_bytes)
+    def noted(_: None, engine: WavefrontEngine, size: int) -> None:
+        held.append(engine.edge_bytes)
 
-    monkeypatch.setattr(WavefrontEngine, "note_memory", counted)
+    spy(monkeypatch, WavefrontEngine, "note_memory", after=noted)
     found = pysw_cl.align(a, b, plan=plan, **HOW)
     assert seen.traced and not seen.alone
     assert found.stats.device_bytes <= path_bytes(default_tuning().traceback, len(a), len(b))
@@ -131,27 +115,40 @@ def test_memory_stays_below_its_limit(
     assert 3 * (len(a) + len(b)) <= held[-1] <= max(held) <= found.stats.device_bytes
 
 
+MOST = 1 << 18
+
+
+class SmallBatches(WavefrontTileBatches):
+    """Whose tiles of a level take at most ``MOST`` bytes."""
+
+    def start(self, *args: Any) -> WavefrontTileBatch | None:
+        """See :class:`pysw_cl.tiles.contract.TileBatches`."""
+        tiles = super().start(*args)
+        if tiles is not None:
+            tiles.most_bytes = MOST
+        return tiles
+
+
+class SmallLevels(WavefrontEngine):
+    """An engine on a device with small buffers, for tile batches only."""
+
+    @property
+    def tile_batches(self) -> SmallBatches:
+        """Many tiles in one launch."""
+        return SmallBatches(self)
+
+
 def test_a_level_is_no_larger_than_one_buffer_may_be(
     seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan, most = plan_of("vector"), 1 << 18
+    plan = plan_of("vector")
     constants(monkeypatch)
     a, b = related(np.random.default_rng(4), 6000)
-    init, keep = WavefrontTileBatch.__init__, WavefrontTileBatch._keep
     sizes: list[int] = []
-
-    def small(self: WavefrontTileBatch, *args: Any) -> None:
-        init(self, *args)
-        self.most_bytes = most
-
-    def kept(self: WavefrontTileBatch, name: Any, size: int) -> Any:
-        sizes.append(size)
-        return keep(self, name, size)
-
-    monkeypatch.setattr(WavefrontTileBatch, "__init__", small)
-    monkeypatch.setattr(WavefrontTileBatch, "_keep", kept)
+    use_engine(monkeypatch, SmallLevels)
+    spy(monkeypatch, WavefrontTileBatch, "_keep", lambda tiles, name, size: sizes.append(size))
     pysw_cl.align(a, b, plan=plan, **HOW)
-    assert max(sizes) <= most and seen.traced > 5 and not seen.alone
+    assert max(sizes) <= MOST and seen.traced > 5 and not seen.alone
 
 
 @every_plan

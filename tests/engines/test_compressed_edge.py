@@ -67,10 +67,10 @@ class OnDevice:
 
 
 def packed_in_segments(
-    rng: np.random.Generator, runtime: Runtime, edge: Edge, lost: bool
+    rng: np.random.Generator, runtime: Runtime, edge: Edge, lost: bool, piece: int = PIECE
 ) -> CompressedEdge:
     """An edge that the device packed, or the host sent, a few segments at a time."""
-    packed = CompressedEdge(runtime, len(edge), lost)
+    packed = CompressedEdge(runtime, len(edge), lost, piece)
     start, device = 0, bool(rng.integers(0, 2))
     with Buffers(runtime) as buffers:
         there = OnDevice(buffers, edge)
@@ -128,14 +128,13 @@ def test_a_long_edge_takes_little_memory() -> None:
     assert packed.bytes / len(edge) < 3.6
 
 
-def test_more_than_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_one_piece() -> None:
     """What passes between host and device does so a piece at a time."""
     assert PIECE % CELLS == 0
-    monkeypatch.setattr("pysw_cl.engines.wavefront.compressed_edge.PIECE", 64)
     runtime, rng = get_runtime("auto"), np.random.default_rng(2)
     for length in (63, 64, 65, 1000):
         edge = real_edge(rng, length, 11, 2)
-        same(packed_in_segments(rng, runtime, edge, False).read(0, length), edge)
+        same(packed_in_segments(rng, runtime, edge, False, 64).read(0, length), edge)
 
 
 def test_bytes_at_their_limits() -> None:

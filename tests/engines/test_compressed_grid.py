@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aligning import with_traits
+from helpers import device_has, fault, spy, use_engine
 from saving import key
-from speculating import HOW, constants, every_plan, pairs, plan_of, related, watched
+from speculating import HOW, OneByOne, constants, every_plan, pairs, plan_of, related, watched
 
 import pysw_cl
 from pysw_cl.drivers.speculative_traceback import SpeculativeTraceback
@@ -35,7 +35,35 @@ from pysw_cl.tiles.tile import Area, Want
 @pytest.fixture
 def ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles go side by side on any device."""
-    monkeypatch.setattr(*with_traits(speculative=True))
+    device_has(monkeypatch, speculative=True)
+
+
+class Stays(WavefrontEdgeCompression):
+    """Nothing could be compressed."""
+
+    def compressed(self, cells: DeviceEdge) -> None:
+        """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
+
+
+class Refuses(WavefrontEdgeCompression):
+    """Nothing is to be compressed."""
+
+    def fits(self, *_: Any) -> bool:
+        """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
+        return False
+
+
+def compressing(
+    kind: type[WavefrontEdgeCompression], base: type[WavefrontEngine] = WavefrontEngine
+) -> type[WavefrontEngine]:
+    """An engine with edge compression of this kind."""
+
+    class Compressing(base):  # type: ignore[misc, valid-type]
+        @property
+        def edge_compression(self) -> WavefrontEdgeCompression:
+            return kind(self)
+
+    return Compressing
 
 
 def swept(local: bool, m: int = 700, n: int = 900) -> tuple[WavefrontEngine, SweptGrid]:
@@ -113,11 +141,8 @@ def test_what_cannot_be_packed_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -
     assert all(isinstance(edge, CompressedEdge) for edge in packed.columns.values())
     same(lines(packed), wanted)
 
-    def no_memory(*_: Any) -> None:
-        raise DeviceError("out of memory")
-
     with monkeypatch.context() as patch:
-        patch.setattr(CompressedEdge, "take", no_memory)
+        fault(patch, CompressedEdge, "take", DeviceError("out of memory"))
         engine, grid = swept(True)
         before = engine.edge_bytes
         assert grid.compressed(WavefrontEdgeCompression(engine)).rows == grid.rows
@@ -185,20 +210,13 @@ def test_memory_stays_below_its_limit(
     watched(monkeypatch)
     constants(monkeypatch, path_bytes=400_000, side_bytes=150, least_side=100)
     grids: list[RestartGrid] = []
-    packed = SweptGrid.compressed
+    planned: list[float] = []
 
-    def seen_packed(self: SweptGrid, pack: Any) -> RestartGrid:
-        grids.append(packed(self, pack))
-        return grids[-1]
+    def made(_: None, path: SpeculativeTraceback, *args: Any) -> None:
+        planned.append(path.engine.held_bytes + sum(path.level_bytes))
 
-    init, planned = SpeculativeTraceback.__init__, list[float]()
-
-    def seen_init(self: SpeculativeTraceback, *args: Any) -> None:
-        init(self, *args)
-        planned.append(self.engine.held_bytes + sum(self.level_bytes))
-
-    monkeypatch.setattr(SweptGrid, "compressed", seen_packed)
-    monkeypatch.setattr(SpeculativeTraceback, "__init__", seen_init)
+    spy(monkeypatch, SweptGrid, "compressed", after=lambda grid, *_: grids.append(grid))
+    spy(monkeypatch, SpeculativeTraceback, "__init__", after=made)
     a, b = related(rng, max(shape))
     a, b = a[: shape[0]], b[: shape[1]]
     tuning = default_tuning().traceback
@@ -207,7 +225,7 @@ def test_memory_stays_below_its_limit(
     assert len(grids[0].columns) > most_pieces(tuning, len(a), len(b)) - 1
     assert all(isinstance(edge, CompressedEdge) for edge in grids[0].columns.values())
     assert found.stats.device_bytes <= limit
-    monkeypatch.setattr(WavefrontEdgeCompression, "compressed", lambda *_: None)
+    use_engine(monkeypatch, compressing(Stays))
     again = pysw_cl.align(a, b, plan=plan, **HOW)
     assert not any(isinstance(edge, CompressedEdge) for edge in grids[1].columns.values())
     assert again.stats.device_bytes <= limit
@@ -234,17 +252,14 @@ def test_paths_are_the_same_with_a_packed_grid(
     plan, rng = plan_of(lanes), np.random.default_rng(9)
     watched(monkeypatch)
     constants(monkeypatch, path_bytes=0, side_bytes=60, least_side=200)
-    if not side_by_side:
-        monkeypatch.setattr(WavefrontEngine, "tile_batches", None)
+    base = WavefrontEngine if side_by_side else OneByOne
+    use_engine(monkeypatch, base)
     made: list[int] = []
-    pack = WavefrontEdgeCompression.compressed
 
-    def counted(self: WavefrontEdgeCompression, cells: DeviceEdge) -> CompressedEdge | None:
-        edge = pack(self, cells)
+    def counted(edge: CompressedEdge | None, *_: Any) -> None:
         made.append(edge is not None)
-        return edge
 
-    monkeypatch.setattr(WavefrontEdgeCompression, "compressed", counted)
+    spy(monkeypatch, WavefrontEdgeCompression, "compressed", after=counted)
     scorings: list[dict[str, Any]] = [
         {"sub_score": (1, -3), "gap_cost": (3, 2)},
         {"sub_score": (2, -1.5), "gap_cost": 1},
@@ -258,6 +273,6 @@ def test_paths_are_the_same_with_a_packed_grid(
             found = pysw_cl.align(a, b, **options)
             assert sum(made[before:]) == len(made) - before >= 4
             with monkeypatch.context() as patch:
-                patch.setattr(WavefrontEdgeCompression, "fits", lambda *_: False)
+                use_engine(patch, compressing(Refuses, base))
                 assert key(pysw_cl.align(a, b, **options)) == key(found), (a, b, options)
             assert most_pieces(default_tuning().traceback, len(a), len(b), CELL_BYTES) > 2

@@ -185,17 +185,21 @@ def test_unreachable_cells_are_the_sentinel() -> None:
         assert (found.columns[9].h == UNREACHABLE).all()
 
 
-def test_too_little_memory_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+class NoRoom(wavefront.WavefrontEngine):
+    """On a device that holds no inner rows and columns."""
+
+    def in_memory(self, m: int, n: int, rows: int, columns: int) -> bool:
+        """Only tiles without."""
+        return not (rows or columns)
+
+
+def test_too_little_memory_cuts() -> None:
     engine = make_engine("ticketed")
+    assert isinstance(engine, wavefront.WavefrontEngine)
     job = random_job(np.random.default_rng(7), 40, 50, SCORING, True, best=True)
     job = replace(job, rows=(8, 16), columns=(20,))
     check(engine, job, launches=1)
-    monkeypatch.setattr(
-        wavefront.WavefrontEngine,
-        "in_memory",
-        lambda _, m, n, rows, columns: not (rows or columns),
-    )
-    check(engine, job, launches=6)
+    check(NoRoom(engine.runtime, engine.plan), job, launches=6)
 
 
 def test_several_best_cells_with_inner_rows(monkeypatch: pytest.MonkeyPatch) -> None:

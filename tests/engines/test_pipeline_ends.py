@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import IMPORTS
+from helpers import IMPORTS, fault
 from pipelining import Seen, both, by_size, chains, least_rows, letters, plan_of
 from saving import MODES, Enough, key, rows
 
@@ -97,19 +97,12 @@ def test_a_launch_that_fails(
     launch: int, seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is an error of the device, at once; what is saved is sound."""
-    plan, left = plan_of("vector"), [launch]
+    plan = plan_of("vector")
     a, b = letters(np.random.default_rng(14), 900, 300)
     how: dict[str, Any] = {"output": "path", "plan": plan, "device": "auto"}
-    run = BoundKernel.launch
-
-    def failing(self: BoundKernel, *args: Any, **more: Any) -> Any:
-        left[0] -= 1
-        if left[0] == 0:
-            raise DeviceError("no launch today")
-        return run(self, *args, **more)
-
     with monkeypatch.context() as patch:
-        patch.setattr(BoundKernel, "launch", failing)
+        once = range(launch, launch + 1)
+        fault(patch, BoundKernel, "launch", DeviceError("no launch today"), once)
         with pytest.raises(DeviceError, match="no launch today"):
             pysw_cl.align(a, b, **how, checkpoint=tmp_path, disk_size=60_000)
     assert seen.nothing_held()
@@ -119,16 +112,9 @@ def test_a_launch_that_fails(
 def test_a_disk_that_is_full(seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = letters(np.random.default_rng(15), 900, 300)
     how: dict[str, Any] = {"output": "path", "plan": plan_of("vector"), "device": "auto"}
-    put, left = container.SealedWriter.put, [20]
-
-    def full(self: Any, *args: Any) -> None:
-        left[0] -= 1
-        if left[0] < 0:
-            raise container.cannot_write(self.path, OSError(28, "No space left on device"))
-        put(self, *args)
-
+    full = container.cannot_write(tmp_path, OSError(28, "No space left on device"))
     with monkeypatch.context() as patch:
-        patch.setattr(container.SealedWriter, "put", full)
+        fault(patch, container.SealedWriter, "put", full, range(21, 1 << 30))
         with pytest.raises(CheckpointError, match="No space left"):
             pysw_cl.align(a, b, **how, checkpoint=tmp_path, disk_size=60_000)
     assert seen.nothing_held() and not list(tmp_path.glob("*.part"))
@@ -185,8 +171,9 @@ def test_killed_at_random_moments(moments: int, seen: Seen, tmp_path: Path) -> N
         assert child.wait() in (0, -signal.SIGKILL)
         a, b = letters(np.random.default_rng(seed), m, 900)
         how: dict[str, Any] = {"output": output, "plan": plan_of(lanes), "device": "auto"}
-        told: list[int] = []
+        told, finished = list[int](), (folder / "result").exists()
         found = pysw_cl.resume(folder, progress=lambda done, total, told=told: told.append(done))
         assert key(found) == key(pysw_cl.align(a, b, **how))
-        assert told[0] > 0 and not list(folder.glob("*.part")) and seen.nothing_held()
+        assert finished or told[0] > 0  # a fast device may have been faster than the signal
+        assert not list(folder.glob("*.part")) and seen.nothing_held()
     assert sweeping >= moments // 2

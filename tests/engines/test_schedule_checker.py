@@ -7,7 +7,7 @@ of a ticketed launch wait for ever.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -276,70 +276,100 @@ BROKEN: dict[str, Callable[[list[Launch]], list[Launch]]] = {
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_a_broken_schedule_is_noticed(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = BROKEN[how](list(Grid(80, 50, 3, 4, 2, "two-phase").launches()))
-    monkeypatch.setattr(Grid, "launches", lambda grid: iter(broken))
+def test_a_broken_schedule_is_noticed(how: str) -> None:
+    class Broken(Grid):
+        def launches(self) -> Iterator[Launch]:
+            return iter(BROKEN[how](list(super().launches())))
+
+    class Breaking(ScheduleChecker):
+        grid_of = staticmethod(Broken)
+
     with pytest.raises(InternalError):
-        count(ScheduleChecker(plan(3, 4, 2, "two-phase")), 80, 50)
+        count(Breaking(plan(3, 4, 2, "two-phase")), 80, 50)
 
 
-def test_blocks_that_are_too_narrow_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+class Unchecked(Grid):
+    """A grid of blocks of any width."""
+
+    def __post_init__(self) -> None:
+        """Nothing is checked."""
+
+
+class Narrow(ScheduleChecker):
+    """An engine that keeps B and T, however few columns there are."""
+
+    grid_of = staticmethod(Unchecked)
+
+
+def test_blocks_that_are_too_narrow_are_noticed() -> None:
     """What n >= 2 B T is for: in narrower blocks a long phase meets columns still owed."""
-    monkeypatch.setattr(Grid, "__post_init__", lambda grid: None)
-    monkeypatch.setattr(
-        "pysw_cl.engines.schedule_checker.fit",
-        lambda m, n, B, T, alpha, form: Grid(m, n, B, T, alpha, form),
-    )
-    check(count(ScheduleChecker(plan(3, 4, 2, "two-phase")), 80, 24))
+    check(count(Narrow(plan(3, 4, 2, "two-phase")), 80, 24))
     with pytest.raises(InternalError):
-        count(ScheduleChecker(plan(3, 4, 2, "two-phase")), 80, 11)
+        count(Narrow(plan(3, 4, 2, "two-phase")), 80, 11)
 
 
-def whatever(tile: ScheduleTile, w: StripSweep, j: int, start: int, count: bool) -> int:
-    """entering() that looks into the portion after the last column, too."""
-    assert w.portion is not None
-    return w.portion[j - start]
+class Careless(ScheduleTile):
+    """A tile whose lanes look into the portion after the last column, too."""
+
+    def entering(self, w: StripSweep, j: int, start: int, count: bool) -> int:
+        """Whatever lies there."""
+        assert w.portion is not None
+        return w.portion[j - start]
 
 
-def test_what_nobody_put_into_a_portion_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+class Entering(ScheduleChecker):
+    """An engine of careless tiles."""
+
+    tile_of = Careless
+
+
+def test_what_nobody_put_into_a_portion_is_noticed() -> None:
     """The first lane takes what lies there after the last column, and in packed lanes it shares a
     word with the second.  (In a wide tile earlier blocks have overwritten that place.)"""
-    monkeypatch.setattr(ScheduleTile, "entering", whatever)
     for n in (1, 2, 7):
-        engine = ScheduleChecker(plan(4, 8, 2, "ticketed", 1000), portions=True)
+        engine = Entering(plan(4, 8, 2, "ticketed", 1000), portions=True)
         with pytest.raises(InternalError, match="has not put there"):
             count(engine, 75, n)
 
 
 @pytest.mark.parametrize("n", THIN)
 @pytest.mark.parametrize("chained", [False, True])
-def test_a_strip_that_does_not_wait_is_noticed(
-    n: int, chained: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_strip_that_does_not_wait_is_noticed(n: int, chained: bool) -> None:
     """One column too few, between strips of a tile and between tiles of a chain."""
-    far = TicketedLaunch.far
 
-    def further(launch: TicketedLaunch, tile: int, strip: int) -> int | None:
-        seen = far(launch, tile, strip)
-        return seen if seen is None or (strip > 0) == chained else seen + 1
+    class Hasty(TicketedLaunch):
+        def far(self, tile: int, strip: int) -> int | None:
+            seen = super().far(tile, strip)
+            return seen if seen is None or (strip > 0) == chained else seen + 1
 
-    monkeypatch.setattr(TicketedLaunch, "far", further)
-    engine = ScheduleChecker(plan(4, 8, 2, "ticketed", 1), order="latest")
+    class Early(ScheduleChecker):
+        launch_of = Hasty
+
+    engine = Early(plan(4, 8, 2, "ticketed", 1), order="latest")
     with pytest.raises(InternalError):
         engine.chain([64, 64, 64], n, 8)
 
 
-def test_a_line_that_the_host_reads_too_late_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = ScheduleChecker(plan(2, 8, 2, "ticketed", 5))
-    engine.chain([32] * 6, 20, 2)
-    begins, reads = Ticketed._may_begin, Ticketed._read
+class LateHost(Ticketed):
+    """A run whose host reads lines when all is done, and waits for no room."""
 
-    def at_last(run: Ticketed, read: int, begun: int) -> int:
-        done = begun == len(run.launches) and not run.launches[-1].running
-        return reads(run, read, begun) if done else read
+    def _may_begin(self, k: int, read: int) -> bool:
+        return super()._may_begin(k, k)
 
-    monkeypatch.setattr(Ticketed, "_may_begin", lambda run, k, _: begins(run, k, k))
-    monkeypatch.setattr(Ticketed, "_read", at_last)
+    def _read(self, read: int, begun: int) -> int:
+        done = begun == len(self.launches) and not self.launches[-1].running
+        return super()._read(read, begun) if done else read
+
+
+class Late(ScheduleChecker):
+    """An engine with such a host."""
+
+    run_of = LateHost
+
+
+def test_a_line_that_the_host_reads_too_late_is_noticed() -> None:
+    ScheduleChecker(plan(2, 8, 2, "ticketed", 5)).chain([32] * 6, 20, 2)
+    engine = Late(plan(2, 8, 2, "ticketed", 5))
     with pytest.raises(InternalError, match="is not row 32"):
         engine.chain([32] * 6, 20, 2)
 

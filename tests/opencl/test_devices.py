@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
@@ -15,8 +14,9 @@ from typing import Any, cast
 import numpy as np
 import pyopencl as cl
 import pytest
-from aligning import NO_FREE_ENDS, align_case, ends, moves, needs_lanes, with_traits
-from helpers import IMPORTS, random_case
+from aligning import NO_FREE_ENDS, align_case, ends, moves, needs_lanes
+from helpers import IMPORTS, device_has, random_case
+from machines import ACCELERATOR, CPU, CUSTOM, GPU, Machine, fake, fake_platform
 
 import pysw_cl
 from pysw_cl.engines.reference import align_reference
@@ -35,57 +35,7 @@ from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.limits import FORMS
 from pysw_cl.planning.plan import make_plan
 
-CPU, GPU, ACCELERATOR, CUSTOM = 2, 4, 8, 16
 A, B = "ACGTTACGATTGCA", "ACGTACGATAGCA"
-
-
-def fake(kind: int, name: str, units: int = 4, **has: Any) -> SimpleNamespace:
-    """What the choice of a device looks at."""
-    return SimpleNamespace(
-        **{
-            "type": kind,
-            "name": name,
-            "max_compute_units": units,
-            "max_work_group_size": 256,
-            "global_mem_size": 1 << 30,
-            "driver_version": "1.0",
-            "compiler_available": True,
-            "available": True,
-            "endian_little": True,
-            "int_ptr": id(name),
-            "platform": SimpleNamespace(version="OpenCL 1.2"),
-            **has,
-        }
-    )
-
-
-def fake_platform(name: str, *devices: Any) -> SimpleNamespace:
-    def get_devices() -> list[Any]:
-        if not devices:
-            raise cl.RuntimeError("clGetDeviceIDs failed: DEVICE_NOT_FOUND")
-        return list(devices)
-
-    platform = SimpleNamespace(name=name, version="OpenCL 1.2", get_devices=get_devices)
-    for device in devices:
-        device.platform = platform
-    return platform
-
-
-Machine = Callable[..., None]
-
-
-@pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Makes PyOpenCL find these platforms, no environment variable, and no earlier runtime."""
-    for variable in ("PYSW_CL_DEVICE", "PYOPENCL_CTX"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(cl, "Context", lambda devices: SimpleNamespace(devices=devices))
-
-    def make(*platforms: Any) -> None:
-        monkeypatch.setattr(device_module, "_runtimes", {})
-        monkeypatch.setattr(cl, "get_platforms", lambda: list(platforms))
-
-    return make
 
 
 def chosen(text: str) -> str:
@@ -220,7 +170,7 @@ def test_devices_that_give_wrong_results_are_refused() -> None:
 
 def test_plans_have_as_many_lanes_as_a_device_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = get_runtime("auto")
-    monkeypatch.setattr(*with_traits(least_T=8))
+    device_has(monkeypatch, least_T=8)
     plan = {"lanes": "scalar32" if runtime.info.kind == "gpu" else "vector32"}
     with pytest.raises(PlanError, match=r"T is at least 8 on .*, not 4"):
         make_plan(runtime, {**plan, "T": 4})
@@ -315,24 +265,25 @@ def test_threads_share_a_device() -> None:
 # Programs
 
 
-def test_a_changed_source_is_never_served_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_source_is_never_served_stale() -> None:
     """The result follows the text of the kernels, there and back."""
-    original = program.kernel_source
+    shared = get_runtime("auto")
+    runtime = Runtime(shared.device, shared.info)
+    original = runtime.source_of
 
     def doubled(name: str) -> str:
         return original(name).replace("s.match, s.mismatch)", "2 * s.match, s.mismatch)")
 
     def score() -> float:
-        return pysw_cl.align("AAAA", "AAAA", output="score").score
+        return pysw_cl.align("AAAA", "AAAA", output="score", device=runtime).score
 
-    runtime = get_runtime("auto")
     spec, defines = kernel_spec("ticketed", runtime.info.lanes, "match"), {"T": 4, "R": 1}
     before = program.build(runtime, spec, defines)
     assert score() == 4 and program.build(runtime, spec, defines) is before
-    with monkeypatch.context() as patch:
-        patch.setattr(program, "kernel_source", doubled)
-        assert program.build(runtime, spec, defines) is not before
-        assert score() == 8
+    runtime.source_of = doubled
+    assert program.build(runtime, spec, defines) is not before
+    assert score() == 8
+    runtime.source_of = original
     assert score() == 4 and program.build(runtime, spec, defines) is before
 
 
@@ -421,7 +372,7 @@ def test_lanes_that_a_device_must_not_use(monkeypatch: pytest.MonkeyPatch) -> No
     )
     (row,) = [quirk for quirk in rows if quirk.name == "pocl-assertion"]
     assert row.then["refused_lanes"] == ("scalar32",)
-    monkeypatch.setattr(*with_traits(refused_lanes=("scalar32",)))
+    device_has(monkeypatch, refused_lanes=("scalar32",))
     with pytest.raises(PlanError, match="scalar32"):
         pysw_cl.align(A, B, plan={"lanes": "scalar32"})
 

@@ -13,10 +13,12 @@ from saving import TINY, key, related
 
 import pysw_cl
 from pysw_cl.drivers.band_doubling import BandTiles
-from pysw_cl.engines.reference import ReferencePlan
+from pysw_cl.engines.reference import ReferenceEngine, ReferencePlan
+from pysw_cl.engines.registry import ENGINES, Wishes
 from pysw_cl.planning.cost import CellCost, Cost, StripCost, even
 from pysw_cl.planning.lane_sets import LANE_SETS
-from pysw_cl.planning.plan import Plan
+from pysw_cl.planning.plan import Plan, make_plan
+from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.slabs import cuts
 
 #: What was chosen before there were models, when plans had formulas of their own.
@@ -96,14 +98,28 @@ class Slow(Cost):
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    """The model of plans of the reference engine."""
     model = Slow()
-    monkeypatch.setattr(Plan, "cost", model)
-    monkeypatch.setattr(ReferencePlan, "cost", model)
+
+    class Modelled(ReferencePlan):
+        cost = model
+
+    def make(device: Any, wishes: Wishes) -> Engine:
+        engine = ReferenceEngine()
+        engine.plan = make_plan(None, wishes, Modelled())
+        return engine
+
+    monkeypatch.setitem(ENGINES, "reference", replace(ENGINES["reference"], make=make))
     return model
 
 
-def test_plans_choose_by_their_model(slow: Slow) -> None:
-    plan = Plan(lanes="packed", T=64, alpha=25, B=1584, chunk=128)
+def test_plans_choose_by_their_model() -> None:
+    slow = Slow()
+
+    class Modelled(Plan):
+        cost = slow
+
+    plan = Modelled(lanes="packed", T=64, alpha=25, B=1584, chunk=128)
     fits = plan.for_size(5000, 6000)
     assert fits is not None and fits.alpha == plan.alphas[0] == 2
     assert {asked[1:] for asked in slow.asked} == {(5000, 6000)}

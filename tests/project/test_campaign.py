@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +32,16 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     yield campaign
     for name in names:
         sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
+    """Puts another function in the place of `align`."""
+
+    def put(other: Any) -> None:
+        monkeypatch.setattr(pysw_cl, "align", other)
+
+    return put
 
 
 @pytest.mark.parametrize("file", FOUND, ids=lambda file: file.stem)
@@ -69,7 +79,7 @@ def test_everything_is_drawn(bench: Any) -> None:
 
 
 def test_a_wrong_result_is_seen_and_made_small(
-    bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    bench: Any, broken: Callable[[Any], None], tmp_path: Path
 ) -> None:
     """An align that is a point off wherever the target has three C in a row."""
     align = pysw_cl.align
@@ -86,7 +96,7 @@ def test_a_wrong_result_is_seen_and_made_small(
         {"band.least_rows": 16},
     )
     assert bench.check(case, "auto", "auto").kind == "same"
-    monkeypatch.setattr(pysw_cl, "align", wrong)
+    broken(wrong)
     outcome = bench.check(case, "auto", "auto")
     assert outcome.kind == "different"
     assert outcome.message.startswith("result 0: score ")
@@ -99,13 +109,13 @@ def test_a_wrong_result_is_seen_and_made_small(
     assert bench.cases_in(tmp_path / "one.json") == [small, case]
     assert json.loads((tmp_path / "one.json").read_text())["version"] == pysw_cl.__version__
     assert bench.replay([tmp_path / "one.json"], "auto", "auto") == 2
-    monkeypatch.setattr(pysw_cl, "align", align)
+    broken(align)
     assert bench.replay([tmp_path / "one.json"], "auto", "auto") == 0
 
 
 @pytest.mark.parametrize("output", ["path", "ends"])
 def test_a_result_that_says_too_little_is_wrong(
-    bench: Any, output: str, monkeypatch: pytest.MonkeyPatch
+    bench: Any, output: str, broken: Callable[[Any], None]
 ) -> None:
     align = pysw_cl.align
     case = bench.Case("align", [["GATTACA", "GATTTACA"]], {"output": output, "mode": "global"})
@@ -113,18 +123,14 @@ def test_a_result_that_says_too_little_is_wrong(
     for less in ("score", "ends"):
         if less == output:
             continue
-        monkeypatch.setattr(
-            pysw_cl,
-            "align",
-            lambda *pair, less=less, **how: align(*pair, **{**how, "output": less}),
-        )
+        broken(lambda *pair, less=less, **how: align(*pair, **{**how, "output": less}))
         outcome = bench.check(case, "auto", "auto")
         assert outcome.kind == "different"
         assert "missing, not" in outcome.message
 
 
 def test_a_result_that_was_computed_again_is_wrong(
-    bench: Any, monkeypatch: pytest.MonkeyPatch
+    bench: Any, broken: Callable[[Any], None]
 ) -> None:
     align = pysw_cl.align
 
@@ -133,7 +139,7 @@ def test_a_result_that_was_computed_again_is_wrong(
         found.stats.recomputed += 1
         return found
 
-    monkeypatch.setattr(pysw_cl, "align", again)
+    broken(again)
     case = bench.Case("align", [["GATTACA", "GATTTACA"]], {"output": "path"})
     assert bench.check(case, "auto", "auto").kind == "recomputed"
     refused = replace(case, pairs=[["GATTACA", "GAT!ACA"]])

@@ -3,33 +3,38 @@ that is wrong is an error."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers import fault, spy, tune, use_engine
 from speculating import Seen, constants, every_plan, pairs, plan_of, watched
 
 import pysw_cl
-from pysw_cl.api import align
 from pysw_cl.drivers.traceback_state import Path
-from pysw_cl.engines.wavefront import tile_batch
+from pysw_cl.engines.reference import ReferenceEngine
+from pysw_cl.engines.registry import ENGINES
+from pysw_cl.engines.wavefront.engine import WavefrontEngine, WavefrontTileBatches
+from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.errors import InternalError
-from pysw_cl.results import cigar_builder
 from pysw_cl.results.alignment import Alignment
 from pysw_cl.results.cigar_builder import FoundPath, PathReader
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.sequences import parallel
 from pysw_cl.sequences.coordinates import Frame
-from pysw_cl.tiles.tile import Hit
+from pysw_cl.tiles.tile import Hit, StoredMoves, TileJob, TileResult, Traced
 
 ACGT = np.frombuffer(b"ACGTN", np.uint8)
 REFERENCE = {"plan": {"engine": "reference"}}
+Meanwhile = Callable[[Callable[[], bool]], None]
 
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many pieces of a short path."""
-    monkeypatch.setattr(cigar_builder, "PIECE", 16)
+    tune(monkeypatch, {"traceback.read_moves": 16})
 
 
 def random_path(rng: np.random.Generator, minus: bool) -> tuple[Frame, np.ndarray, Hit]:
@@ -139,13 +144,12 @@ def test_no_more_is_read_than_there_is_time_for() -> None:
 
 
 def test_a_short_path_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "ThreadPoolExecutor", None)
+    fault(monkeypatch, parallel, "ThreadPoolExecutor", AssertionError("threads were made"))
     r = pysw_cl.align("ACGT" * 30, "ACGT" * 20 + "ACT" * 5, **REFERENCE)
     assert r.rescore() == r.score > 0
 
 
-def rescored(self: Alignment) -> int:
-    raise AssertionError("the path was scored again")
+RESCORED = AssertionError("the path was scored again")
 
 
 @pytest.mark.parametrize("options", [{}, {"strand": "both"}, {"gap_cost": (2.5, 0.5)}])
@@ -156,34 +160,85 @@ def test_a_path_is_scored_once(monkeypatch: pytest.MonkeyPatch, options: Any) ->
     expected = pysw_cl.align(query, target, query_range=(1, 23), **options, **REFERENCE)
     assert expected.rescore() == expected.score
     assert expected.strand == ("minus" if "strand" in options else "plus")
-    monkeypatch.setattr(Alignment, "rescore", rescored)
+    fault(monkeypatch, Alignment, "rescore", RESCORED)
     found = pysw_cl.align(query, target, query_range=(1, 23), **options, **REFERENCE)
     assert (found.score, found.cigar) == (expected.score, expected.cigar)
 
 
+@dataclass(frozen=True)
+class Worse:
+    """Moves that lead on where the path is at its start: a gap in each sequence."""
+
+    moves: StoredMoves
+
+    def trace(self, row: int, column: int, state: int) -> Traced:
+        """See :class:`pysw_cl.tiles.tile.StoredMoves`."""
+        right = self.moves.trace(row, column, state)
+        assert right.ended
+        moves = np.append(right.moves, np.array([1, 2], np.uint8))
+        return replace(right, moves=moves, row=right.row - 1, column=right.column - 1)
+
+    def release(self) -> None:
+        """Give their memory back."""
+        self.moves.release()
+
+
+class WorsePaths(ReferenceEngine):
+    """An engine whose paths are too long."""
+
+    def tile(self, job: TileJob) -> TileResult:
+        """See :class:`pysw_cl.tiles.contract.Engine`."""
+        result = super().tile(job)
+        return result if result.moves is None else replace(result, moves=Worse(result.moves))
+
+
 def test_a_worse_path_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    search = align.search
-
-    def worse(*args: Any, **options: Any) -> Any:
-        end, path, tiles = search(*args, **options)
-        path.moves.append(np.array([1, 2], np.uint8))
-        path.row, path.column = path.row - 1, path.column - 1
-        return end, path, tiles
-
-    monkeypatch.setattr(align, "search", worse)
+    row = replace(ENGINES["reference"], make=lambda device, wishes: WorsePaths())
+    monkeypatch.setitem(ENGINES, "reference", row)
     with pytest.raises(InternalError, match=r"the path scores 10, not 20; please report"):
         pysw_cl.align("T" + "ACGTA" * 4, "G" + "ACGTA" * 4, **REFERENCE)
 
 
 def test_other_letters_than_those_of_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that read other letters says nothing about the result."""
-    monkeypatch.setattr(Alignment, "rescore", rescored)
+    fault(monkeypatch, Alignment, "rescore", RESCORED)
     monkeypatch.setattr(Frame, "found", lambda *_: dict(zip(NAMES, (2, 6, 1, 5), strict=True)))
     with pytest.raises(AssertionError, match="scored again"):
         pysw_cl.align("TACGT", "GACGT", **REFERENCE)
 
 
 NAMES = "query_start", "query_end", "target_start", "target_end"
+
+
+class BusyBatch(WavefrontTileBatch):
+    """What says, as long as anything is done meanwhile, that the device is at work."""
+
+    @property
+    def meanwhile(self) -> Meanwhile:  # type: ignore[override]
+        """What is done meanwhile."""
+        return lambda busy: self._meanwhile(lambda: True)
+
+    @meanwhile.setter
+    def meanwhile(self, given: Meanwhile) -> None:
+        self._meanwhile = given
+
+
+class BusyBatches(WavefrontTileBatches):
+    """Many tiles in one launch, by such a one."""
+
+    def start(self, *args: Any) -> WavefrontTileBatch | None:
+        """See :class:`pysw_cl.tiles.contract.TileBatches`."""
+        tiles = BusyBatch(self.engine, *args)
+        return tiles if tiles.able else None
+
+
+class BusyEngine(WavefrontEngine):
+    """An engine whose device never seems to be ready."""
+
+    @property
+    def tile_batches(self) -> BusyBatches:
+        """Many tiles in one launch."""
+        return BusyBatches(self)
 
 
 @every_plan
@@ -193,27 +248,21 @@ def test_beside_the_walk(lanes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(lanes)
     seen: Seen = watched(monkeypatch)
     constants(monkeypatch, most_tiles=2, side=300)
-    monkeypatch.setattr(tile_batch, "running", lambda runtime, event: True)
+    use_engine(monkeypatch, BusyEngine)
     looks: list[int] = []
-    read_meanwhile = PathReader.read_meanwhile
 
-    def counted(self: PathReader, *args: Any) -> None:
-        read_meanwhile(self, *args)
-        assert not self._waiting
-        looks.append(self._taken)
+    def read(_: None, reader: PathReader, *args: Any) -> None:
+        assert not reader._waiting
+        looks.append(reader._taken)
 
-    monkeypatch.setattr(PathReader, "read_meanwhile", counted)
+    spy(monkeypatch, PathReader, "read_meanwhile", after=read)
     a, b = pairs("similar", np.random.default_rng(2), 4000)
     found = pysw_cl.align(a, b, plan=plan)
     assert seen.traced > 4
     assert max(looks) >= seen.traced - 2
     assert found.rescore() == found.score
 
-    def failed(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(PathReader, "read_meanwhile", failed)
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        fault(patch, PathReader, "read_meanwhile", KeyboardInterrupt)
         pysw_cl.align(a, b, plan=plan)
-    monkeypatch.setattr(PathReader, "read_meanwhile", read_meanwhile)
     assert pysw_cl.align(a, b, plan=plan).cigar == found.cigar

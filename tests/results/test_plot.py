@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +36,10 @@ def texts(length: int = 150) -> tuple[str, str]:
 
 @pytest.fixture
 def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.partition(".")[0] == "matplotlib":
-            raise ImportError("No module named 'matplotlib'")
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    """As where it is not installed: no part of it can be imported."""
+    loaded = [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]
+    for name in ("matplotlib", *loaded):
+        monkeypatch.setitem(sys.modules, name, None)
 
 
 # The map of tiles

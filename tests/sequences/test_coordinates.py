@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from itertools import product
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
 from aligning import SMALL, needs_lanes
+from helpers import likely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pysw_cl
 from pysw_cl import align
-from pysw_cl.api import align as api
 from pysw_cl.errors import InputError, SequenceError
 from pysw_cl.results.alignment import Alignment
 from pysw_cl.results.formats import paf, pair
@@ -34,11 +33,6 @@ MODES: list[dict[str, Any]] = [
 
 def turned(letters: str) -> str:
     return "".join(OTHER[letter] for letter in reversed(letters))
-
-
-def minus_is_likely(answer: bool) -> Any:
-    """Search the minus strand first, or plus."""
-    return mock.patch.object(api, "likely_minus", lambda frame: answer)
 
 
 def coordinates(r: Alignment) -> tuple[int | None, ...]:
@@ -122,7 +116,7 @@ def test_both_is_the_better_one(
     expected = minus if minus.score > plus.score else plus
     assert not palindrome or expected is plus
     for minus_first in (False, True):
-        with minus_is_likely(minus_first):
+        with likely(minus_first):
             r = align(query, target, strand="both", **options)
         assert (r.score, r.strand, r.cigar) == (expected.score, expected.strand, expected.cigar)
         assert coordinates(r) == coordinates(expected)
@@ -137,7 +131,7 @@ def test_both_on_a_device(kernels: Any) -> None:
         target = "".join(rng.choice(list("ACGT"), 80)) + turned(core[5:-9]) + "ACCA"
         for query, strand in ((core, "minus"), (turned(core), "plus")):
             plan = kernels.plan(tile_cells=600)
-            with minus_is_likely(length % 2 == 0):
+            with likely(length % 2 == 0):
                 r = align(query, target, strand="both", plan=plan)
             host = align(query, target, strand=strand, plan=REFERENCE)
             assert (r.strand, r.score, r.cigar) == (strand, host.score, host.cigar)
@@ -156,7 +150,7 @@ def test_plus_wins_a_tie() -> None:
     for query, mode, minus_first in product(
         ("GG" + palindrome + "CC", "AAAA" + palindrome, "GGGG"), MODES, (False, True)
     ):
-        with minus_is_likely(minus_first):
+        with likely(minus_first):
             r = align(query, palindrome, strand="both", plan=REFERENCE, **mode)
         plus, minus = (
             align(query, palindrome, strand=strand, plan=REFERENCE, **mode)
@@ -173,7 +167,7 @@ def test_the_second_strand_is_pruned_by_the_first(strand: str) -> None:
     rng = np.random.default_rng(3)
     target = "".join(rng.choice(list("ACGT"), 400))
     query = target if strand == "plus" else turned(target)
-    with minus_is_likely(strand == "minus"):
+    with likely(strand == "minus"):
         both, plus, minus = (
             align(query, target, strand=name, plan=REFERENCE) for name in ("both", "plus", "minus")
         )

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import tune
 
 from pysw_cl import align
-from pysw_cl.sequences import likely_strand
+from pysw_cl.planning.parameters import SweepTuning
 from pysw_cl.sequences.alphabet import COMPLEMENT
 from pysw_cl.sequences.coordinates import Frame
-from pysw_cl.sequences.likely_strand import K, likely_minus, sampled
+from pysw_cl.sequences.likely_strand import K, sampled
+from pysw_cl.sequences.likely_strand import likely_minus as likely_from
 
 ACGT = np.frombuffer(b"ACGT", np.uint8)
 
@@ -24,18 +26,22 @@ def turned(letters: np.ndarray) -> np.ndarray:
     return COMPLEMENT[letters][::-1]
 
 
+def likely_minus(frame: Frame) -> bool:
+    """What is guessed by default."""
+    return likely_from(frame, SweepTuning().guessed_cells)
+
+
 def code(letters: bytes) -> int:
     return int(letters.translate(bytes.maketrans(b"ACGTUacgtuNn", b"012330123300")), 4)
 
 
-def test_all_kmers_of_a_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_kmers_of_a_sequence() -> None:
     """Every piece's and those between two, of either case; few letters have none."""
-    monkeypatch.setattr(likely_strand, "PIECE", 32)
     for length in (0, 1, K - 1, K, K + 1, 31, 32, 33, 32 + K - 1, 32 + K, 100):
         letters = random_letters(length, length)
         letters[::7] |= 32
         text, other = letters.tobytes(), turned(letters).tobytes()
-        forward, backward = sampled(letters, 0)
+        forward, backward = sampled(letters, 0, 32)
         places = range(length - K + 1)
         assert forward.tolist() == [code(text[k : k + K]) for k in places]
         assert backward.tolist() == [code(other[-k - K :][:K]) for k in places]
@@ -76,7 +82,7 @@ def test_a_turned_pair_is_searched_from_the_right_side(
     monkeypatch: pytest.MonkeyPatch, length: int, plan: Any
 ) -> None:
     """The second strand computes a corner only, whichever it is: of tiles, and inside one."""
-    monkeypatch.setattr(likely_strand, "LEAST_CELLS", 10**8)
+    tune(monkeypatch, {"sweep.guessed_cells": 10**8})
     target = random_letters(length, 5)
     query = target.copy()
     query[::60] = random_letters(len(query[::60]), 6)

@@ -68,8 +68,8 @@ class CompressedEdge(Source):
     Raises DeviceError if the device has not enough memory.
     """
 
-    def __init__(self, runtime: Runtime, length: int, lost: bool) -> None:
-        self.lost = lost
+    def __init__(self, runtime: Runtime, length: int, lost: bool, piece: int = PIECE) -> None:
+        self.lost, self._piece = lost, piece
         self._runtime, self._length = runtime, length
         self._groups = max(1, -(-length // CELLS))
         self._raw_capacity = max(LEAST_RAW, -(-self._groups // GROUPS_A_RAW))
@@ -153,8 +153,8 @@ class CompressedEdge(Source):
                 )
             edge = self._tail.joined(edge)
         begin, count = start - start % CELLS, len(edge)
-        for at in range(0, max(count, 1), PIECE):
-            part = edge.part(at, min(at + PIECE, count))
+        for at in range(0, max(count, 1), self._piece):
+            part = edge.part(at, min(at + self._piece, count))
             with Buffers(self._runtime, small=True) as buffers:
                 sent = buffers.empty(8 * len(part))
                 buffers.write(sent, part.h)
@@ -182,8 +182,8 @@ class CompressedEdge(Source):
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop``; waits for the device."""
         h, x = np.empty((2, stop - start), np.int32)
-        for at in range(start, stop, PIECE):
-            count = min(PIECE, stop - at)
+        for at in range(start, stop, self._piece):
+            count = min(self._piece, stop - at)
             with Buffers(self._runtime, small=True) as buffers:
                 cells = buffers.empty(8 * count)
                 buffers.send()
