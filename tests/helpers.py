@@ -309,7 +309,7 @@ def likely(minus: bool) -> Iterator[None]:
 def use_engine(patch: pytest.MonkeyPatch, kind: Callable[[Runtime, Plan], Engine]) -> None:
     """Plans that ask for the wavefront engine get one of this kind."""
 
-    def make(device: Any, wishes: Wishes) -> Engine:
+    def make(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
         runtime = get_runtime(device)
         return kind(runtime, make_plan(runtime, wishes))
 

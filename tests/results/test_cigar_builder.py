@@ -193,7 +193,7 @@ class WorsePaths(ReferenceEngine):
 
 
 def test_a_worse_path_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = replace(ENGINES["reference"], make=lambda device, wishes: WorsePaths())
+    row = replace(ENGINES["reference"], make=lambda device, wishes, timed: WorsePaths())
     monkeypatch.setitem(ENGINES, "reference", row)
     with pytest.raises(InternalError, match=r"the path scores 10, not 20; please report"):
         pysw_cl.align("T" + "ACGTA" * 4, "G" + "ACGTA" * 4, **REFERENCE)
