@@ -11,7 +11,7 @@
 #define CELLS 16
 #define HEAD 16
 #define RAW (INT_MIN + (1 << 27))  // a base below this is INT_MIN + the number of a raw group
-#define UNREACHABLE (-(1 << 30))   // pysw_cl.tiles.tile.REACH
+#define UNREACHABLE (-(1 << 30))   // pysw_cl.scoring.precision.UNREACHABLE_BELOW
 
 INLINE size_t shorts_at(int groups)
 {

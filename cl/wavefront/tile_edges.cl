@@ -4,7 +4,7 @@
 // TILE_..., SOURCE_... and TOP_LINE come from pysw_cl.engines.wavefront.descriptors.
 // Needs: base.clh.  Reads LOCAL, EDGE_GROUPS, PEAK_GROUP_SIZE.
 
-#define UNREACHABLE (-(1 << 30))  // pysw_cl.tiles.tile.REACH
+#define UNREACHABLE (-(1 << 30))  // pysw_cl.scoring.precision.UNREACHABLE_BELOW
 #ifndef EDGE_GROUPS      // work-groups that copy the edges of one tile
 #define EDGE_GROUPS 16
 #endif

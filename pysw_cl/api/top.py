@@ -46,7 +46,7 @@ def align_top(
     (Waterman & Eggert 1987, J Mol Biol 197, 723-728); so repeats, domains and copies in another
     order come one by one, and not the first alignment's neighbours in many variants.  Exactly: the
     i-th result is the canonical best local alignment of the matrix in which the diagonal steps of
-    all earlier ones are blocked.
+    all earlier ones are forbidden.
 
     Parameters
     ----------

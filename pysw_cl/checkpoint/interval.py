@@ -136,7 +136,7 @@ class SlabHeights:
         """Bytes that the folder may take in all."""
         return self._space.size
 
-    def chained(self, rows: tuple[int, int] | None) -> None:
+    def pipelined(self, rows: tuple[int, int] | None) -> None:
         """From now on slabs follow each other in a pipeline: of at least so many rows, in
         multiples of the second number (None: in no pipeline)."""
         self._in_pipeline = rows is not None

@@ -288,7 +288,7 @@ class _SavedSlabs:
 
     def pipelined(self, rows: tuple[int, int] | None) -> None:
         """See :class:`pysw_cl.tiles.slabs.Slabs`."""
-        self.run.heights.chained(rows)
+        self.run.heights.pipelined(rows)
 
     def begin(self, row: int) -> Slab:
         """See :class:`pysw_cl.tiles.slabs.Slabs`."""

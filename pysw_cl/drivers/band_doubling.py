@@ -63,7 +63,7 @@ class _Row(Source):
     one gap away from the last one, as in the sweep."""
 
     def __init__(self, scoring: Scoring) -> None:
-        self._start, self._cells = 0, Edge.lost(0)
+        self._start, self._cells = 0, Edge.unreachable(0)
         self._gaps = scoring.gap_open, scoring.gap_extend
 
     def write(self, start: int, edge: Edge) -> None:
@@ -75,7 +75,7 @@ class _Row(Source):
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop``.  A cell before the first one written is unreachable."""
         if start < self._start:
-            return Edge.lost(1).joined(self.read(start + 1, stop))
+            return Edge.unreachable(1).joined(self.read(start + 1, stop))
         inside = self._cells.part(start - self._start, stop - self._start)
         more = stop - start - len(inside)
         if more <= 0:

@@ -28,7 +28,7 @@ from .batch_singles import OneByOne
 FOUND = ("score", "query_end", "target_end", "matches", "columns")
 TRACED = ("query_start", "target_start", "matches", "columns")
 #: The ``how`` of `BatchEngine.start` for each output.
-HOW = {"score": "score", "ends": "ends", "matches": "walk", "path": "cigar"}
+HOW = {"score": "score", "ends": "ends", "matches": "traceback", "path": "cigar"}
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class BatchDriver:
             alone = [*long.tolist(), *part.index[away].tolist()]
             part, how = part.take(~away) if away.any() else part, HOW[output]
             large = part.cells > tuning.counted_cells
-            if how == "walk" and large.any():
+            if how == "traceback" and large.any():
                 alone += self._begin(part.take(large), "counts")
                 part = part.take(~large)
             alone += self._begin(part, how)
@@ -111,7 +111,7 @@ class BatchDriver:
     def _start(self, part: Part, width: int, how: str) -> list[int]:
         """Start the batches of pairs in lanes of one width; returns what `_begin` returns."""
         tuning = self.tuning
-        lanes, moves = self.engine.pairs_a_group(width), how in ("walk", "cigar")
+        lanes, moves = self.engine.pairs_a_group(width), how in ("traceback", "cigar")
         part = in_order(part, lanes)
         cells, computed = group_cells(part, lanes, COLUMNS)
         bad = (computed > tuning.wasted_cells) & (computed > tuning.most_waste * cells)

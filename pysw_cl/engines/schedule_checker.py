@@ -114,7 +114,7 @@ class ScheduleChecker(Engine):
         self._ticketed([self._launch(tiles, self.plan.B)])
         return [tile.result() for tile in tiles]
 
-    def chain(self, rows: list[int], n: int, places: int) -> list[TileCount]:
+    def pipelined(self, rows: list[int], n: int, places: int) -> list[TileCount]:
         """Sweep a pipeline: tiles of n columns below each other, each begun before those above are
         done (:mod:`pysw_cl.engines.wavefront.pipeline`).
 

@@ -225,11 +225,11 @@ class TileBatch(Protocol):
     def inside(self, level: int, outer: Any, parts: list[Part], steps: tuple[int, int]) -> Any:
         """Compute tiles that begin where special rows and columns of other tiles meet."""
 
-    def moves(self, outer: Any, parts: list[Part], slot: int = 0, room: int = 0) -> Any:
+    def moves(self, outer: Any, parts: list[Part], slot: int = 0, capacity: int = 0) -> Any:
         """Begin to compute tiles as :meth:`inside` does, with their moves.
 
-        The next call with the same ``slot`` reuses the memory; at least ``room`` bytes of it are
-        reserved."""
+        The next call with the same ``slot`` reuses the memory; at least ``capacity`` bytes of it
+        are reserved."""
 
     def trace(
         self, moves: Any, row: int, column: int, state: int

@@ -31,7 +31,7 @@ class Edge:
     x: Ints
 
     @classmethod
-    def lost(cls, length: int) -> Edge:
+    def unreachable(cls, length: int) -> Edge:
         """A run of unreachable cells."""
         cells = np.full(length, UNREACHABLE, np.int32)
         return cls(cells, cells)
@@ -46,7 +46,7 @@ class Edge:
     def one_gap(cls, h: int, length: int, gap_open: int, gap_extend: int) -> Edge:
         """A run of cells reached by one gap from the cell before it, which has the score ``h``."""
         if h < UNREACHABLE_BELOW:
-            return cls.lost(length)
+            return cls.unreachable(length)
         border = Border(False, gap_open, gap_extend).read(0, length)
         cells = (
             np.maximum(part.astype(np.int64) + h, UNREACHABLE) for part in (border.h, border.x)
@@ -66,12 +66,12 @@ class Edge:
 
     def restored(self) -> Edge:
         """The edge with every unreachable cell set back to the sentinel."""
-        lost = self.h < UNREACHABLE_BELOW
-        if not lost.any():
+        unreachable = self.h < UNREACHABLE_BELOW
+        if not unreachable.any():
             return self
         return Edge(
-            np.where(lost, np.int32(UNREACHABLE), self.h),
-            np.where(lost, np.int32(UNREACHABLE), self.x),
+            np.where(unreachable, np.int32(UNREACHABLE), self.h),
+            np.where(unreachable, np.int32(UNREACHABLE), self.x),
         )
 
 
@@ -104,9 +104,9 @@ class DeviceEdge(Source):
     """A run of edge cells that stays on the device where it was computed.
 
     ``buffer``: the device's buffer.  ``h_at``, ``x_at``: the offsets of H and X in it.
-    ``read(buffer, count, offset)`` copies numbers to the host.  ``lost``: there may be unreachable
-    cells, which hold any value below `UNREACHABLE_BELOW`.  ``temporary``: the cells are valid only
-    until the engine computes the next tile.
+    ``read(buffer, count, offset)`` copies numbers to the host.  ``may_be_unreachable``: unreachable
+    cells hold any value below `UNREACHABLE_BELOW`.  ``temporary``: the cells are valid only until
+    the engine computes the next tile.
     """
 
     def __init__(
@@ -116,11 +116,11 @@ class DeviceEdge(Source):
         h_at: int,
         x_at: int,
         read: Callable[[Any, int, int], Ints],
-        lost: bool,
+        may_be_unreachable: bool,
         temporary: bool = False,
     ) -> None:
         self.buffer, self.h_place, self.x_place = buffer, h_at, x_at
-        self.lost, self.temporary = lost, temporary
+        self.may_be_unreachable, self.temporary = may_be_unreachable, temporary
         self._length, self._read = length, read
 
     def __len__(self) -> int:
@@ -132,7 +132,7 @@ class DeviceEdge(Source):
             self._read(self.buffer, stop - start, place + start)
             for place in (self.h_place, self.x_place)
         )
-        return Edge(h, x).restored() if self.lost else Edge(h, x)
+        return Edge(h, x).restored() if self.may_be_unreachable else Edge(h, x)
 
     @property
     def h(self) -> Ints:
@@ -179,13 +179,13 @@ class EdgeArray(Source):
     """An edge in memory: a sink while it is written, a source afterwards.
 
     Its arrays are made when the first part is written.  Cells that are never written are
-    unreachable.  ``kept``: the same cells on the device, until they are needed in memory.
+    unreachable.  ``on_device``: the same cells on the device, until they are needed in memory.
     """
 
     def __init__(self, length: int) -> None:
         self._length = length
         self._cells: Edge | None = None
-        self.kept: DeviceEdge | None = None
+        self.on_device: DeviceEdge | None = None
 
     @classmethod
     def of(cls, edge: Edge) -> EdgeArray:
@@ -208,8 +208,8 @@ class EdgeArray(Source):
         return self._all().x
 
     def _all(self) -> Edge:
-        if self.kept is not None:
-            self._cells, self.kept = self.kept.read(0, self._length), None
+        if self.on_device is not None:
+            self._cells, self.on_device = self.on_device.read(0, self._length), None
         if self._cells is None:
             arrays = (np.full(self._length, UNREACHABLE, np.int32) for _ in "hx")
             self._cells = Edge(*arrays)
@@ -220,7 +220,7 @@ class EdgeArray(Source):
         if len(edge) != self._length:
             raise InternalError(f"an edge of {self._length} cells was given {len(edge)}")
         if isinstance(edge, DeviceEdge):
-            self.kept = edge
+            self.on_device = edge
         else:
             self._cells = edge
 
@@ -235,14 +235,14 @@ class EdgeArray(Source):
 
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop``, without a copy where they are in memory."""
-        if self.kept is not None:
-            return self.kept.read(start, stop)
+        if self.on_device is not None:
+            return self.on_device.read(start, stop)
         return Edge(self.h[start:stop], self.x[start:stop])
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
         """See `Source`."""
-        if self.kept is not None:
-            return self.kept.read_h(start, stop, step)
+        if self.on_device is not None:
+            return self.on_device.read_h(start, stop, step)
         return self.h[start:stop:step]
 
 

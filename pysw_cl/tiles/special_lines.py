@@ -104,12 +104,12 @@ class SweptGrid(RestartGrid):
         ):  # all of a kind share one buffer, which is freed as a whole
             smaller: dict[int, Source] = {}
             for at, edge in kept.items():
-                less = by.compressed(edge.kept) if edge.kept is not None else None
+                less = by.compressed(edge.on_device) if edge.on_device is not None else None
                 if less is None:
                     break
                 smaller[at] = less
             whole = len(smaller) == len(kept)
             lines.append(smaller if whole else dict(kept))
             for edge in kept.values() if whole else ():
-                edge.kept = None
+                edge.on_device = None
         return RestartGrid(self.edges, *lines)

@@ -130,7 +130,9 @@ class SweepState:
         floor, gap_open = self.rectangle.floor, self.rectangle.scoring.gap_open
 
         def edge(length: int) -> Edge:
-            return Edge.lost(length) if floor is None else Edge.level(floor, length, gap_open)
+            return (
+                Edge.unreachable(length) if floor is None else Edge.level(floor, length, gap_open)
+            )
 
         n, m = area.column_end - area.column, area.row_end - area.row
         rows, columns = self.special_lines(slab, area)

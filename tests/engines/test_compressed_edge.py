@@ -229,7 +229,7 @@ def test_cells_that_nobody_gave() -> None:
             packed.read(start, stop)
     assert packed.read_h(0, 64, 63).tolist() == [0, 0]
     none = CompressedEdge(runtime, 0, True)
-    none.write(0, Edge.lost(0))
+    none.write(0, Edge.unreachable(0))
     assert len(none) == len(none.read(0, 0)) == 0 and none.ok
 
 

@@ -137,7 +137,7 @@ def test_what_cannot_be_packed_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -
     packed = grid.compressed(compression)
     assert asked == [900, 700, 700, 700]  # the second row is not tried
     assert packed.rows == grid.rows
-    assert all(isinstance(edge, EdgeArray) and edge.kept for edge in packed.rows.values())
+    assert all(isinstance(edge, EdgeArray) and edge.on_device for edge in packed.rows.values())
     assert all(isinstance(edge, CompressedEdge) for edge in packed.columns.values())
     same(lines(packed), wanted)
 
@@ -150,7 +150,7 @@ def test_what_cannot_be_packed_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -
         same(lines(grid), wanted)
     for edge in (*grid.rows.values(), *grid.columns.values()):
         edge.take(edge.read(0, len(edge)))  # cells that the host has
-        edge.kept = None
+        edge.on_device = None
     same(lines(grid.compressed(WavefrontEdgeCompression(engine))), wanted)
 
 

@@ -227,7 +227,7 @@ def test_tiles_below_each_other(n: int, order: str) -> None:
             plan(2, 8, 2, "ticketed", chunk), order=order, portions=portions, warps=warps
         )
         for places in (2, 3, 8):
-            tiles = engine.chain(rows, n, places)
+            tiles = engine.pipelined(rows, n, places)
             assert [seen.cells.shape for seen in tiles] == [(m, n) for m in rows]
             for seen in tiles:
                 assert (seen.cells == 1).all()
@@ -347,7 +347,7 @@ def test_a_strip_that_does_not_wait_is_noticed(n: int, chained: bool) -> None:
 
     engine = Early(plan(4, 8, 2, "ticketed", 1), order="latest")
     with pytest.raises(InternalError):
-        engine.chain([64, 64, 64], n, 8)
+        engine.pipelined([64, 64, 64], n, 8)
 
 
 class LateHost(Ticketed):
@@ -368,10 +368,10 @@ class Late(ScheduleChecker):
 
 
 def test_a_line_that_the_host_reads_too_late_is_noticed() -> None:
-    ScheduleChecker(plan(2, 8, 2, "ticketed", 5)).chain([32] * 6, 20, 2)
+    ScheduleChecker(plan(2, 8, 2, "ticketed", 5)).pipelined([32] * 6, 20, 2)
     engine = Late(plan(2, 8, 2, "ticketed", 5))
     with pytest.raises(InternalError, match="is not row 32"):
-        engine.chain([32] * 6, 20, 2)
+        engine.pipelined([32] * 6, 20, 2)
 
 
 class Watched(ScheduleChecker):

@@ -269,9 +269,9 @@ def test_an_array_of_an_edge_that_was_kept_elsewhere() -> None:
     array = EdgeArray(50)
     array.take(kept)
     np.testing.assert_array_equal(array.read(8, 22).h, wanted.h[8:22])
-    assert array.kept is kept
+    assert array.on_device is kept
     array.write(20, Edge(np.full(3, 77, np.int32), np.full(3, 70, np.int32)))
-    assert array.kept is None  # it is an array from now on
+    assert array.on_device is None  # it is an array from now on
     assert array.read(19, 24).h.tolist() == [wanted.h[19], 77, 77, 77, wanted.h[23]]
     assert array.x[20:23].tolist() == [70] * 3 and array.x[10] == UNREACHABLE
     array.take(wanted)

@@ -104,7 +104,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     class Modelled(ReferencePlan):
         cost = model
 
-    def make(device: Any, wishes: Wishes) -> Engine:
+    def make(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
         engine = ReferenceEngine()
         engine.plan = make_plan(None, wishes, Modelled())
         return engine

@@ -28,8 +28,8 @@ COLUMNS = 8
 #: Bits of the vectors that hold lanes on CPUs.
 VECTOR_BITS = 512
 #: The kernel's WANT for each output: the score; where the path ends; its matches and columns,
-#: counted forward; or a traceback over stored moves, without ("walk") or with a CIGAR.
-WANTS = {"score": 0, "ends": 1, "counts": 2, "walk": 1, "cigar": 1}
+#: counted forward; or a traceback over stored moves, without ("traceback") or with a CIGAR.
+WANTS = {"score": 0, "ends": 1, "counts": 2, "traceback": 1, "cigar": 1}
 #: Numbers for each pair: of the sweep, of the traceback.
 RESULTS, TRACED = 6, 6
 #: The codes of query padding and target padding, with a matrix.
@@ -331,7 +331,7 @@ class BatchEngine:
         groups = Groups.of(pairs, lanes)
         most_m, most_n = groups.longest
         score, score_arguments = self._score(width)
-        want, moves = WANTS[how], how in ("walk", "cigar")
+        want, moves = WANTS[how], how in ("traceback", "cigar")
         size = scratch_bytes(most_m, most_n, lanes, width, score, want)
         scratch, workers = self._scratch(size, groups.count)
         places, moves_bytes = np.zeros((groups.count, 2), np.int32), 4

@@ -62,14 +62,16 @@ class CompressedEdge(Source):
     16 cells is stored raw if its H are more than 65,535 apart or an X is more than 255 below its H.
 
     Segments arrive in order, without gaps; a segment at 0 starts again.  They may arrive on any
-    queue of the context, one after the other, and reads wait for all of them.  ``lost``:
-    unreachable cells may have drifted; they get an edge's sentinel here.
+    queue of the context, one after the other, and reads wait for all of them.
+    ``may_be_unreachable``: unreachable cells may have drifted; they get an edge's sentinel here.
 
     Raises DeviceError if the device has not enough memory.
     """
 
-    def __init__(self, runtime: Runtime, length: int, lost: bool, piece: int = PIECE) -> None:
-        self.lost, self._piece = lost, piece
+    def __init__(
+        self, runtime: Runtime, length: int, may_be_unreachable: bool, piece: int = PIECE
+    ) -> None:
+        self.may_be_unreachable, self._piece = may_be_unreachable, piece
         self._runtime, self._length = runtime, length
         self._groups = max(1, -(-length // CELLS))
         self._raw_capacity = max(LEAST_RAW, -(-self._groups // GROUPS_A_RAW))
@@ -126,7 +128,7 @@ class CompressedEdge(Source):
             raise DeviceError(f"{runtime.info.name} failed: {error}") from None
         kernel = BoundKernel(runtime, PACK, {})
         kernel.bind(compressed=self.buffer, groups=self._groups, raw_capacity=self._raw_capacity)
-        kernel.bind(unreachable=self.lost)
+        kernel.bind(unreachable=self.may_be_unreachable)
         kernel.bind(first=begin // CELLS, again=begin < start, count=count)
         kernel.bind(source=buffer, h_at=h_at, x_at=x_at)
         groups = -(-count // (CELLS * GROUP))

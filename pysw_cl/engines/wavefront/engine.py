@@ -236,7 +236,7 @@ class WavefrontEdgeCompression:
     def compressed(self, cells: DeviceEdge) -> CompressedEdge | None:
         """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
         with suppress(DeviceError):  # no memory: the edge stays uncompressed
-            edge = CompressedEdge(self.engine.runtime, len(cells), cells.lost)
+            edge = CompressedEdge(self.engine.runtime, len(cells), cells.may_be_unreachable)
             self.engine.compressed_edges.add(edge)
             self.engine.note_memory(0)
             edge.take(0, cells.buffer, cells.h_place, cells.x_place, len(cells))

@@ -225,10 +225,10 @@ class WavefrontTileBatch:
         if isinstance(edge, CompressedEdge):
             edge.give(start, count, to, h_at, x_at, self.runtime)
             return
-        kept = edge.kept if isinstance(edge, EdgeArray) else None
-        if kept is not None and not kept.lost:
-            copies.move(kept.buffer, kept.h_place + start, to, h_at, count)
-            copies.move(kept.buffer, kept.x_place + start, to, x_at, count)
+        held = edge.on_device if isinstance(edge, EdgeArray) else None
+        if held is not None and not held.may_be_unreachable:
+            copies.move(held.buffer, held.h_place + start, to, h_at, count)
+            copies.move(held.buffer, held.x_place + start, to, x_at, count)
             return
         cells = edge.read(start, start + count)
         copies.write(to, cells.h, 4 * h_at)
@@ -242,11 +242,11 @@ class WavefrontTileBatch:
         self._run(outer, done)
         return done
 
-    def moves(self, outer: TileSet, parts: list[Part], slot: int = 0, room: int = 0) -> Moves:
+    def moves(self, outer: TileSet, parts: list[Part], slot: int = 0, capacity: int = 0) -> Moves:
         """Enqueue the computation of tiles as :meth:`inside`, and store their moves.
 
         The next call with the same ``slot`` uses the memory again.  All slots share one buffer for
-        moves, of at least ``room`` bytes.  The queue is in order, so moves stay valid until the
+        moves, of at least ``capacity`` bytes.  The queue is in order, so moves stay valid until the
         next such launch, and a traceback that is enqueued before it reads the right ones.
         """
         if slot in self._slots:
@@ -258,7 +258,7 @@ class WavefrontTileBatch:
         sizes = self.moves_bytes(tiles[:, TileWord.ROWS], tiles[:, TileWord.COLUMNS])
         ends = np.cumsum(sizes)
         tiles[:, TileWord.MOVES] = (ends - sizes) // 4
-        stored = self._keep("moves", max(room, int(ends[-1])))
+        stored = self._keep("moves", max(capacity, int(ends[-1])))
         side = self.runtime.beside(0)  # copies on this queue do not wait for kernels
         if slot not in self._pools:
             self._pools[slot] = Pool(side, int(self.runtime.device.max_mem_alloc_size))
