@@ -105,7 +105,7 @@ def test_the_writer_passes_its_error_on(tmp_path: Path) -> None:
     writer = Writer()
     band = SlabWriter(writer, tmp_path / "missing" / "band", {})
     writer.flush()  # no file as long as nothing is put into it
-    band.row().write(0, Edge.lost(3))
+    band.row().write(0, Edge.unreachable(3))
     with pytest.raises(CheckpointError, match="No such file"):
         writer.flush()
     with pytest.raises(CheckpointError, match="No such file"):
