@@ -95,9 +95,14 @@ class Plan:
         return tile_shape(m, n, self.tile_cells, self.device_rows, longest)
 
     @property
+    def strip_rows(self) -> int:
+        """Rows of a strip."""
+        return self.T * self.alpha
+
+    @property
     def device_rows(self) -> int:
         """Rows of a tile that gives every work-group a strip."""
-        return self.B * self.T * self.alpha
+        return self.B * self.strip_rows
 
     @property
     def pipeline_lag(self) -> int:

@@ -16,7 +16,6 @@ from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime
 from ...opencl.kernel_times import Stopwatch
 from ...planning.geometry import fit
-from ...planning.lane_sets import LANE_SETS
 from ...planning.plan import Plan, make_plan
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
@@ -47,7 +46,7 @@ class WavefrontEngine(Engine):
     def __init__(self, runtime: Runtime, plan: Plan) -> None:
         self.runtime = runtime
         self.plan = plan
-        self.row_quantum = plan.T * plan.alpha
+        self.row_quantum = plan.strip_rows
         self.peak_bytes, self.captures_inside = 0, plan.form == "ticketed"
         self._room = RetainedBuffers()  # memory that is kept from tile to tile
         self._watch = Stopwatch(runtime.times)
@@ -195,9 +194,9 @@ class WavefrontPipeline:
         plan = engine.plan.for_size(rows, columns)
         if plan is None or plan.lane_set.narrow is None:
             return None
-        quantum = plan.T * plan.alpha * warps_of(engine.runtime, plan, plan.B)
+        quantum = plan.strip_rows * warps_of(engine.runtime, plan, plan.B)
         wide = engine.plan.without_narrow()  # its strips have to end there, too
-        quantum = lcm(quantum, wide.T * wide.alpha)
+        quantum = lcm(quantum, wide.strip_rows)
         return max(1, plan.device_rows // tuning.depth // quantum) * quantum, quantum
 
     def start(self, job: TileJob, rows_below: int) -> TilePipeline | None:
@@ -216,7 +215,7 @@ class WavefrontTileBatches:
         self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
     ) -> WavefrontTileBatch | None:
         """See :class:`pysw_cl.tiles.contract.TileBatches`."""
-        if LANE_SETS[self.engine.plan.lanes].narrow is None:
+        if self.engine.plan.lane_set.narrow is None:
             return None
         tiles = WavefrontTileBatch(self.engine, query, target, scoring, floor, rows)
         return tiles if tiles.able else None

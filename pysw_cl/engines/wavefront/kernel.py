@@ -171,13 +171,22 @@ def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
     return plan.without_narrow().for_size(*job.size, job.rows), score
 
 
+def widths_of(plan: Plan, scoring: Scoring, local: bool, best: bool) -> tuple[int, ...]:
+    """The widths of narrow lanes for a tile.  8 bits need a local comparison with small scores and
+    a search for the best cell, because its score shows when 8 bits were exceeded."""
+    widths = plan.lane_set.widths
+    if not local or not best or Bounds.of(scoring).limit8 < 0:
+        return tuple(width for width in widths if width != 8)
+    return widths
+
+
 def may_skew(plan: Plan, scoring: Scoring) -> bool:
     """May narrow lanes have skewed scores: do skewed H fit 15 bits, and skewed substitution scores
     8 bits?"""
     if not plan.lane_set.skews:
         return False
     bounds = Bounds.of(scoring)
-    fits = bounds.fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T, plan.alpha)
+    fits = bounds.fits16(scoring, plan.strip_rows, plan.chunk, plan.T, plan.alpha)
     return fits and scoring.highest + 2 * scoring.gap_extend <= 127
 
 
@@ -208,7 +217,7 @@ def narrow_score(plan: Plan, scoring: Scoring, target: Codes, permute: bool) -> 
     can ``permute`` bytes with their sign.  :class:`pysw_cl.planning.lane_sets.NarrowScores` has the
     limits of each lane set.
     """
-    if not Bounds.of(scoring).fits16(scoring, plan.T * plan.alpha, plan.chunk, plan.T):
+    if not Bounds.of(scoring).fits16(scoring, plan.strip_rows, plan.chunk, plan.T):
         return None
     kinds = plan.lane_set.scores
     bytes_do = scoring.highest <= 127 and max(worst(scoring), min(0, scoring.lowest)) >= -128

@@ -19,7 +19,6 @@ from ...errors import DeviceError
 from ...opencl.buffers import Buffers, Pool, part_align
 from ...opencl.device import Runtime
 from ...opencl.program import running
-from ...planning.lane_sets import LANE_SETS
 from ...planning.plan import Plan
 from ...tiles.tile import TileJob, TileResult
 from .kernel import planned
@@ -57,12 +56,11 @@ class RunningPipeline:
         if not rows_below or not runtime.traits.speculative or not _supported(job):
             return None
         m = job.size[0]
-        narrow = LANE_SETS[plan.lanes].narrow
-        if plan.form != "ticketed" or narrow is None:
+        if plan.form != "ticketed" or plan.lane_set.narrow is None:
             return None
         whole = replace(job, query=np.broadcast_to(job.query[:1], m + rows_below))
         fits, _ = planned(plan, whole, runtime.traits.byte_permute)
-        if fits is None or m % (fits.T * fits.alpha) or not fits_memory(runtime, fits, job):
+        if fits is None or m % fits.strip_rows or not fits_memory(runtime, fits, job):
             return None
         return cls(runtime, fits, job, note_memory)
 
@@ -110,7 +108,7 @@ class RunningPipeline:
 
     def put(self, job: TileJob, last: bool) -> bool:
         """Begin the next tile."""
-        if not last and job.size[0] % (self.plan.T * self.plan.alpha):
+        if not last and job.size[0] % self.plan.strip_rows:
             return False
         self._begin(job)
         self._start(self._begun[-1])

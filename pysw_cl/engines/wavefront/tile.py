@@ -15,7 +15,7 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
 from ...planning.geometry import Grid, fit
 from ...planning.plan import Plan
-from ...scoring.precision import UNREACHABLE_BELOW, Bounds, worst
+from ...scoring.precision import UNREACHABLE_BELOW, worst
 from ...tiles.edges import DeviceEdge, Edge
 from ...tiles.tile import Hit, TileJob, TileResult
 from .arguments import (
@@ -30,7 +30,7 @@ from .arguments import (
     new_progress,
 )
 from .descriptors import RECORD_WORDS, RecordWord
-from .kernel import Program, may_skew, planned, scores_of
+from .kernel import Program, may_skew, planned, scores_of, widths_of
 from .tile_memory import Memory, left_of, letters_of, scratch_of
 
 
@@ -299,7 +299,7 @@ def _shaped(
         form=grid.form,
         T=grid.T,
         score=score,
-        widths=_widths(plan, job),
+        widths=widths_of(plan, job.scoring, local, job.best),
         local=local,
         best=2 if capacity else int(job.best),
         moves=job.store_moves,
@@ -309,15 +309,6 @@ def _shaped(
         warps=warps_of(runtime, plan, B if link else grid.B) if form == "ticketed" else 1,
     )
     return program, grid
-
-
-def _widths(plan: Plan, job: TileJob) -> tuple[int, ...]:
-    """The widths of narrow lanes for a tile.  8 bits need a local comparison with small scores and
-    a search for the best cell, because its score shows when 8 bits were exceeded."""
-    widths = plan.lane_set.widths
-    if job.floor is None or not job.best or Bounds.of(job.scoring).limit8 < 0:
-        return tuple(width for width in widths if width != 8)
-    return widths
 
 
 def warps_of(runtime: Runtime, plan: Plan, B: int) -> int:

@@ -375,7 +375,7 @@ class WavefrontTileBatch:
     def _count(self, records: NDArray[np.int32], moves: bool) -> None:
         """Add to the cells by width, from the columns of strips that were swept."""
         plan = self._works[moves].plan
-        strip, family = plan.T * plan.alpha, plan.lane_set.family
+        strip, family = plan.strip_rows, plan.lane_set.family
         for width, steps in zip((8, 16, 32), counted(records), strict=False):
             name = f"wavefront/{family}/{width}"
             if steps:

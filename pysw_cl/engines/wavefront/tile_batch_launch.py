@@ -25,7 +25,7 @@ from .arguments import (
     new_records,
 )
 from .descriptors import RECORD_WORDS, TOP_LINE, TileWord
-from .kernel import Program, may_skew, scores_of
+from .kernel import Program, may_skew, scores_of, widths_of
 from .tile_batch_layout import TileSet
 
 
@@ -88,11 +88,8 @@ def launch_tiles(
     :func:`strip_groups_of` returns.
     """
     plan, scored = work.plan, work.scored
-    tiles, grid, strip_groups = (
-        done.descriptors,
-        _highest(plan, done),
-        strip_groups_of(runtime, plan, done),
-    )
+    tiles, grid = done.descriptors, _highest(plan, done)
+    strip_groups = strip_groups_of(runtime, plan, done)
     strips = tiles[:, TileWord.ROWS] // grid.strip_rows
     tiles[:, TileWord.FIRST] = np.cumsum(strips) - strips
     least = np.array([UNREACHABLE if p.known is None else p.known for p in done.parts], np.int32)
@@ -128,13 +125,12 @@ def launch_tiles(
 
 def _program(runtime: Runtime, plan: Plan, scored: Scored, moves: bool) -> Program:
     """The program that computes many tiles, with or without moves."""
-    widths = plan.lane_set.widths
     return Program(
         plan=plan,
         form="ticketed",
         T=plan.T,
         score=scored.file,
-        widths=tuple(width for width in widths if width != 8),  # 8 bits need the best score
+        widths=widths_of(plan, scored.scoring, scored.local, best=False),
         local=scored.local,
         best=0,
         moves=moves,
