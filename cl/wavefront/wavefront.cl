@@ -232,7 +232,7 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 #endif
   __global int *my_record = record + RECORD_WORDS * STRIP_GROUP_ID;
   best_t best = best_load(my_record);
-  __global int *mine = state + (size_t)STRIP_GROUP_ID * STATE_WORDS * T;
+  __global int *mine = state + (size_t)STRIP_GROUP_ID * STATE_ROWS * T;
 
   for (int round = 0, taken; (taken = next_ticket(scratch, ticket, slots, round)) < tickets; round++) {
 #if MULTI_TILE
@@ -336,7 +336,7 @@ __kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_
     sw.out_before = outlet(&tile, strip - blocks);
   }
 
-  __global int *mine = state + (size_t)(strip % blocks) * STATE_WORDS * T;
+  __global int *mine = state + (size_t)(strip % blocks) * STATE_ROWS * T;
   if (block == 0 && phase == 0) {
     strip_t s;
     if (drains) {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -317,38 +316,50 @@ def test_every_header_has_the_same_names() -> None:
     assert not SAME & told_apart
 
 
-#: Where the parts of a strip's state begin and end, in words.
+#: Where the parts of a group's state begin and end, in words.
 PLACES = """
 #define END(part) ((__global int *)(part) - state)
 __kernel void places(__global int *state, __global int *out)
 {
-  out[0] = SAVED_AT * T;
-  out[1] = END(DEFERRED_LANES(state));
-  out[2] = END(DEFERRED_BUS(state));
-  out[3] = END(DEFERRED_WORDS(state));
-  out[4] = END(DEFERRED_WORDS(state) + 1);
-  out[5] = STATE_WORDS * T;
+  __global int *mine = state + get_group_id(0) * STATE_ROWS * T;
+  out += 7 * get_group_id(0);
+  out[0] = END(mine);
+  out[1] = END(mine + SAVED_AT * T);
+  out[2] = END(mine + STATE_ROWS * T);
+  out[3] = END(DEFERRED_LANES(mine));
+  out[4] = END(DEFERRED_BUS(mine));
+  out[5] = END(DEFERRED_WORDS(mine));
+  out[6] = END(DEFERRED_WORDS(mine) + 1);
 }
 """
 
 
 @pytest.mark.parametrize("T", LANE_SETS["vector"].T)
 @pytest.mark.parametrize("alpha", [1, 2, 7])
-def test_a_state_has_room_for_all_its_parts(T: int, alpha: int) -> None:
+@pytest.mark.parametrize("best", [0, 1])
+def test_a_state_has_room_for_all_its_parts(T: int, alpha: int, best: int) -> None:
     import pyopencl as cl
 
     needs_lanes("vector")
-    runtime = get_runtime("auto")
+    runtime, groups, copied = get_runtime("auto"), 3, best != 1
     source = joined_source(kernel_spec("ticketed", "vector", "match").files[:-3]) + PLACES
-    program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T} -DR={alpha}")
+    defines = f"-DT={T} -DR={alpha} -DBEST={best} -DNARROW_WIDTHS=24"
+    program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 {defines}")
     with Buffers(runtime) as buffers:
-        out = buffers.of(np.zeros(6, np.int32))
-        cl.Kernel(program, "places")(runtime.queue, (1,), (1,), out, out)
-        kept, lanes, bus, words, words_end, end = buffers.read(out, 6).tolist()
-    assert kept == (3 * alpha + 5) * T  # H, E, codes; what enters, letters, places
-    assert lanes - kept >= (alpha + 1) * T  # in 16 bits: H, E, what enters
-    assert bus - lanes >= (2 * alpha + 2) * T  # the same in 32 bits
-    assert words - bus >= 2 * T  # H and X of as many columns as lanes cross in T steps
-    assert words < words_end <= end
-    plan = replace(make_plan(runtime, {"lanes": "vector", "T": 16}), T=T)
-    assert state_bytes(plan, T, alpha, 3) == 3 * 4 * end
+        out = buffers.of(np.zeros(7 * groups, np.int32))
+        cl.Kernel(program, "places")(runtime.queue, (groups,), (1,), out, out)
+        rows = buffers.read(out, 7 * groups).reshape(groups, 7).tolist()
+    end = 0
+    for begin, kept, kept_end, *_ in rows:
+        assert begin == end
+        assert kept - begin == (3 * alpha + 5) * T  # H, E, codes; what enters, letters, places
+        assert kept_end - kept == copied * (alpha + 1) * T  # in 16 bits: H, E, what enters
+        end = kept_end
+    assert state_bytes(T, alpha, groups, copied, deferred=False) == 4 * end
+    for *_, lanes, bus, words, words_end in rows:
+        assert lanes == end
+        assert bus - lanes >= (2 * alpha + 2) * T  # H, E, what enters, in 32 bits
+        assert words - bus >= 2 * T  # H and X of as many columns as lanes cross in T steps
+        end = lanes + (2 * alpha + 4 - -8 // T) * T
+        assert words < words_end <= end
+    assert state_bytes(T, alpha, groups, copied, deferred=True) == 4 * end

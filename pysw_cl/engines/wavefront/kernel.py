@@ -108,6 +108,11 @@ class Program:
     many: bool = False
 
     @property
+    def defers_argmax(self) -> bool:
+        """Is the block with the best cell swept again only when all strips are done?"""
+        return bool(self.widths) and self.best == 1 and self.form == "ticketed"
+
+    @property
     def group(self) -> int:
         """Work-items of a work-group."""
         return self.warps * self.plan.lane_set.group(self.T)
@@ -141,11 +146,24 @@ class Program:
         return BoundKernel(runtime, kernel_spec(*parts), self.defines(runtime.traits))
 
 
-def state_bytes(plan: Plan, T: int, alpha: int, strip_groups: int) -> int:
-    """Bytes of the lanes of ``strip_groups`` groups between two blocks.  With narrow lanes this
-    includes the lanes for a deferred column pass."""
-    deferred = 2 * alpha + 4 - -8 // T if plan.lane_set.narrow else 0
-    return 4 * strip_groups * (4 * alpha + 6 + deferred) * T
+def state_bytes(T: int, alpha: int, strip_groups: int, copied: bool, deferred: bool) -> int:
+    """Bytes of the lanes of ``strip_groups`` groups between two blocks (cl/wavefront/strip.clh).
+
+    ``copied``: narrow lanes are copied there at the start of a block; ``deferred``: narrow lanes
+    may defer column passes.
+    """
+    rows = 3 * alpha + 5
+    if copied:
+        rows += alpha + 1
+    if deferred:
+        rows += 2 * alpha + 4 - -8 // T
+    return 4 * strip_groups * rows * T
+
+
+def argmax_bytes(T: int, alpha: int, strip_groups: int, chunk: int) -> int:
+    """Bytes of the deferred argmax of ``strip_groups`` groups, whose blocks have at most ``chunk``
+    columns (cl/wavefront/best.clh)."""
+    return 4 * strip_groups * (8 + 2 * (alpha + 1) * T + 2 * chunk)
 
 
 def stage_bytes(chunk: int, strip_groups: int) -> int:

@@ -135,7 +135,7 @@ class TileRun:
         return TileArguments.of(
             letters_of(job, grid, plan, scores, buffers, link),
             scores,
-            scratch_of(plan, grid, chunk, self.strip_groups, scores, buffers),
+            scratch_of(self.program, job, chunk, self.strip_groups, scores, buffers),
             left_h=left_h,
             left_x=left_x,
             right_h=memory.right[0],

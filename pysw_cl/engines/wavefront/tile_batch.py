@@ -81,8 +81,10 @@ class Moves:
 
 def _group_bytes(plan: Plan, strip_groups: int) -> tuple[int, int]:
     """Bytes of the groups' lanes between two blocks, and of their portions of the bus."""
-    return state_bytes(plan, plan.T, plan.alpha, strip_groups), stage_bytes(
-        plan.chunk, strip_groups
+    narrow = plan.lane_set.narrow is not None
+    return (
+        state_bytes(plan.T, plan.alpha, strip_groups, narrow, narrow),
+        stage_bytes(plan.chunk, strip_groups),
     )
 
 

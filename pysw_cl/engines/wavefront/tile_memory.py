@@ -14,7 +14,7 @@ from ...planning.plan import Plan
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...tiles.tile import TileJob
 from .arguments import Letters, Scores, Scratch, new_records
-from .kernel import backwards, stage_bytes, state_bytes
+from .kernel import Program, argmax_bytes, backwards, stage_bytes, state_bytes
 
 if TYPE_CHECKING:
     from .tile import Link
@@ -86,15 +86,27 @@ def letters_of(
 
 
 def scratch_of(
-    plan: Plan, grid: Grid, chunk: int, strip_groups: int, scores: Scores, buffers: Buffers
+    program: Program,
+    job: TileJob,
+    chunk: int,
+    strip_groups: int,
+    scores: Scores,
+    buffers: Buffers,
 ) -> Scratch:
     """Scratch memory for ``strip_groups`` groups, whose blocks have at most ``chunk`` columns."""
-    argmax = 8 + 2 * (grid.alpha + 1) * grid.T + 2 * chunk
+    T, alpha, narrow, again = (
+        program.T,
+        program.plan.alpha,
+        bool(program.widths),
+        program.defers_argmax,
+    )
+    state = state_bytes(T, alpha, strip_groups, narrow and not again, narrow and bool(job.columns))
+    argmax = argmax_bytes(T, alpha, strip_groups, chunk) if again else 0
     return Scratch(
-        state=buffers.empty(state_bytes(plan, grid.T, grid.alpha, strip_groups)),
+        state=buffers.empty(state),
         stages=buffers.empty(stage_bytes(chunk, strip_groups)),
-        profiles=buffers.empty(strip_groups * scores.profile_bytes(grid.T)),
-        argmax=buffers.empty(4 * strip_groups * argmax),
+        profiles=buffers.empty(strip_groups * scores.profile_bytes(T)),
+        argmax=buffers.empty(argmax),
     )
 
 
