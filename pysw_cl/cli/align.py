@@ -99,11 +99,29 @@ def _add_scoring(add: Any) -> None:
         "--gap-open",
         metavar="N",
         type=_number,
-        default=3,
-        help="paid once by every gap; a gap of k letters costs open + k * extend (default: 3)",
+        help="paid once by every gap; a gap of k letters costs open + k * extend (default: what is "
+        "usual for the matrix, 11 for BLOSUM62; 3 without one)",
     )
-    add("--gap-extend", metavar="N", type=_number, default=2, help="per letter (default: 2)")
+    add(
+        "--gap-extend",
+        metavar="N",
+        type=_number,
+        help="per letter (default: what is usual for the matrix, 1 for BLOSUM62; 2 without one)",
+    )
     add("--wildcard", metavar="LETTER", help="a letter that scores 0 against everything")
+    add(
+        "--unknown-as",
+        metavar="LETTER",
+        default="error",
+        help="take letters outside the alphabet as this one, such as X for proteins (default: they "
+        "are errors)",
+    )
+    add(
+        "--allow-odd-scoring",
+        action="store_true",
+        help="take scores that are errors otherwise: in local mode without a positive one, in "
+        "global mode a mismatch above the match",
+    )
 
 
 def _add_top(add: Any) -> None:
@@ -152,11 +170,14 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     """End with a usage error where arguments do not go together."""
     top, saved = args.top is not None, args.checkpoint is not None
+    penalty = args.mismatch is not None and args.mismatch > 0
     scores, limits = (args.match, args.mismatch), (args.disk_size, args.stop_after)
     ranges = args.query_range, args.target_range
     wrong = [
         (args.matrix is not None and scores != (None, None),
          "--matrix goes without --match and --mismatch"),
+        (penalty, "--mismatch is a score that is added, so it is negative, as in --mismatch -3; "
+         "minimap2 and bwa take positive penalties"),
         (args.query == args.target == "-", "QUERY and TARGET cannot both be standard input"),
         (top and args.mode != "local", "--top is for --mode local"),
         (top and (args.strand != "plus" or ranges != (None, None)),
@@ -212,9 +233,11 @@ def align_asked(
         mode=args.mode,
         free_ends=args.free_ends,
         sub_score=_sub_score(args),
-        gap_cost=(args.gap_open, args.gap_extend),
+        gap_cost=_gap_cost(args),
         output=args.output,
         wildcard=args.wildcard,
+        unknown=args.unknown_as,
+        allow_odd_scoring=args.allow_odd_scoring,
         strand=args.strand,
     )
     resources = AlignResources(
@@ -235,9 +258,11 @@ def top_asked(args: argparse.Namespace, bar: ProgressBar | None) -> tuple[TopOpt
 
     options = TopOptions(
         sub_score=_sub_score(args),
-        gap_cost=(args.gap_open, args.gap_extend),
+        gap_cost=_gap_cost(args),
         output=args.output,
         wildcard=args.wildcard,
+        unknown=args.unknown_as,
+        allow_odd_scoring=args.allow_odd_scoring,
         k=args.top,
         min_score=1 if args.min_score is None else args.min_score,
     )
@@ -249,6 +274,17 @@ def _sub_score(args: argparse.Namespace) -> str | tuple[int | float, int | float
         return str(args.matrix)
     match = 1 if args.match is None else args.match
     return match, -3 if args.mismatch is None else args.mismatch
+
+
+def _gap_cost(args: argparse.Namespace) -> tuple[int | float, int | float] | None:
+    """(open, extend); one that is not given is the usual one.  None: both are."""
+    given = args.gap_open, args.gap_extend
+    if given == (None, None):
+        return None
+    from ..scoring.arguments import usual_gaps
+
+    usual = usual_gaps(args.matrix or "")
+    return usual[0] if given[0] is None else given[0], usual[1] if given[1] is None else given[1]
 
 
 def _number(text: str) -> int | float:

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .._version import __version__
-from ..errors import InternalError, PyswError, RecomputedWarning, Stopped
+from ..errors import InputWarning, InternalError, PyswError, RecomputedWarning, Stopped
 from . import align, demo, devices, resume
 
 #: The subcommands, in the order of the help: each declares its arguments and what it runs.
@@ -32,7 +32,7 @@ examples:
   pysw-cl align human.fa chimp.fa                      the best local alignment, as PAF
   pysw-cl align --outfmt pair human.fa chimp.fa        the same, to be read by people
   pysw-cl align --output score reads.fa.gz genome.fa   scores only: no path, less memory
-  pysw-cl align --matrix BLOSUM62 --gap-open 10 --gap-extend 1 query.fa proteins.fa
+  pysw-cl align --matrix BLOSUM62 query.fa proteins.fa
   pysw-cl align --strand both --target-range 5001-9000 read.fa genome.fa
   pysw-cl plot human.fa chimp.fa picture.png           the path over the matrix
   pysw-cl align --top 5 a.fa b.fa                      up to five that share no aligned pair
@@ -53,7 +53,8 @@ def main(argv: Iterable[str] | None = None) -> int:
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")  # compiler chatter is no message to the user
-            warnings.simplefilter("always", RecomputedWarning)
+            for kind in (RecomputedWarning, InputWarning):
+                warnings.simplefilter("always", kind)
         warnings.showwarning = _show_warning
         return _run(argv)
 

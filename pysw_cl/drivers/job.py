@@ -129,7 +129,7 @@ def alignment_of(
     found: dict[str, Any] = dict(
         job.frame.found(start, None if job.output == "score" else (end.row, end.column))
     )
-    found["strand"] = job.frame.strand
+    found["strand"], found["free_ends"] = job.frame.strand, job.free_ends
     if tiles is not None:
         found["tiles"] = tiles.in_sequences(job.frame, job.scoring.scale)
     if path is not None:
