@@ -343,7 +343,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _check_same(folder: Path, there: Mapping[str, Any], job: Job) -> None:
-    here = json.loads(canonical(job.facts))
+    here = json.loads(canonical(job.identity))
     different = [name.replace("_", " ") for name in here if there.get(name) != here[name]]
     if different:
         raise CheckpointError(

@@ -40,6 +40,10 @@ _PROTEIN_ONLY = set(b"EFILPQ")
 _AMINO_BYTES = (AMINO_ACIDS + "BZXUOJ*").encode() + (AMINO_ACIDS + "BZXUOJ").lower().encode()
 
 
+#: The fields that say how a scoring was given, and do not decide a result.
+DESCRIPTIVE = ("name", "stand_ins", "substitutions")
+
+
 @dataclass(frozen=True, eq=False)
 class Scoring:
     """Integer scores of one comparison.  A gap of k letters costs ``gap_open + k * gap_extend``."""
@@ -74,18 +78,24 @@ class Scoring:
     substitutions: str = ""
 
     def facts(self) -> dict[str, Any]:
-        """All fields as JSON; an array as its type and its values."""
+        """The fields that decide a result as JSON; an array as its type and its values."""
 
         def plain(value: Any) -> Any:
             if isinstance(value, np.ndarray):
                 return {"dtype": value.dtype.str, "values": value.tolist()}
             return [int(v) for v in value] if isinstance(value, tuple) else value
 
-        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
+        left_out = DESCRIPTIVE if self.unknown else (*DESCRIPTIVE, "unknown")
+        names = [field.name for field in fields(self) if field.name not in left_out]
+        return {name: plain(getattr(self, name)) for name in names}
+
+    def description(self) -> dict[str, str]:
+        """The other fields, which say how the scoring was given."""
+        return {name: getattr(self, name) for name in DESCRIPTIVE}
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Scoring:
-        """The scoring from the result of :meth:`facts`."""
+        """The scoring from the result of :meth:`facts`, with or without a :meth:`description`."""
 
         def real(value: Any) -> Any:
             if isinstance(value, dict):
