@@ -18,11 +18,12 @@ import numpy as np
 from ..planning.geometry import tile_shape
 from ..planning.plan import Plan
 from ..sequences.view import Pairs
-from ..tiles.contract import Engine
+from ..tiles.contract import Engine, HeldMatrix
 from ..tiles.edges import Edge, EdgeArray
 from ..tiles.special_lines import SweptGrid
 from ..tiles.sweep import Progress, sweep
 from ..tiles.tile import Area, Hit, Want
+from .held import held_matrix, held_path
 from .problem import Problem
 from .traceback import grid_places, trace_back
 from .traceback_state import CONSUMES_QUERY, CONSUMES_TARGET, Path
@@ -62,6 +63,11 @@ def find_top(
 
     Source: Waterman & Eggert (1987); see the module.
     """
+    matrix = held_matrix(engine, problem, True, again=True)
+    if matrix is not None:
+        with matrix:
+            yield from _held(matrix, problem, count, least, last_path, progress)
+        return
     tiles = _Tiles(engine, problem, plan, least, progress)
     touched = set(tiles.areas)
     for number in range(1, count + 1):
@@ -74,6 +80,27 @@ def find_top(
         tiles.cells, tiles.launches = {}, 0
         if path is not None:
             touched = tiles.forbid(aligned_pairs(path))
+
+
+def _held(
+    matrix: HeldMatrix,
+    problem: Problem,
+    count: int,
+    least: int,
+    last_path: bool,
+    progress: Progress | None,
+) -> Iterator[FoundAlignment]:
+    """As `find_top`, for a small matrix that is held whole."""
+    total = len(problem.query) * len(problem.target)
+    tell = progress or (lambda done, total: None)
+    tell(0, total)
+    for number in range(1, count + 1):
+        found = matrix.next(last_path or number < count)
+        tell(total, total)
+        if found.end.score < least:
+            return
+        path = held_path(found, problem)
+        yield FoundAlignment(found.end, path, found.cells, found.launches)
 
 
 def aligned_pairs(path: Path) -> Pairs:

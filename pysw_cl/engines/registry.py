@@ -28,7 +28,14 @@ def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
     runtime = get_runtime(device)
     if timed:
         runtime = runtime.timed()
-    return WavefrontEngine(runtime, make_plan(runtime, wishes))
+    return WavefrontEngine(runtime, make_plan(runtime, wishes), _free(wishes))
+
+
+def _free(wishes: Wishes) -> bool:
+    """Do the wishes leave it to the engine how small matrices are computed?"""
+    if isinstance(wishes, Plan):
+        return False
+    return all(str(name).startswith("held.") for name in wishes or ())
 
 
 @dataclass(frozen=True)

@@ -232,6 +232,24 @@ class SavingTuning:
 
 
 @dataclass(frozen=True)
+class HeldTuning:
+    """Matrices that are held whole."""
+
+    score_cells: int = tunable(
+        1 << 17, 0, 1 << 26, "for a score: a larger one is swept faster in narrow lanes"
+    )
+    path_cells: int = tunable(
+        1 << 19, 0, 1 << 26, "for a path: a larger one is swept faster by all compute units"
+    )
+    top_cells: int = tunable(
+        1 << 23, 0, 1 << 26, "for several paths: a cell takes 13 bytes, so that is 104 MiB"
+    )
+    kept_bytes: int = tunable(
+        1 << 24, 0, 1 << 30, "the largest buffer that a thread keeps, to save its page faults"
+    )
+
+
+@dataclass(frozen=True)
 class PairTuning:
     """Pair batches."""
 
@@ -276,6 +294,7 @@ class Tuning:
     speculation_memory: SpeculationMemory = SpeculationMemory()
     band: BandTuning = BandTuning()
     saving: SavingTuning = SavingTuning()
+    held: HeldTuning = HeldTuning()
     pairs: PairTuning = PairTuning()
 
     def with_values(self, values: Mapping[str, Any]) -> Tuning:
