@@ -11,6 +11,7 @@
 // Arguments:
 //   codes: of the query, m rounded up to whole strips; then of the target, `blocks` * BLOCK.  Padding scores at most 0.
 //   again: 0 at first; 1: forbid the pairs of the last path, and go on.
+//   pairs, count: the pairs of letters (row and column from 1) that are forbidden from the start on.
 //   cells: for each step of each strip T numbers H; then as many E; then F.
 //   forbidden: for each step T bytes: may the cell's pair of letters not be aligned?
 //   tops: for each strip and block its highest H; then for each strip and block whether it has forbidden pairs.
@@ -113,7 +114,7 @@ INLINE int2 sweep_strip(const matrix_t *a, scoring_t scoring, int strip, int fir
   int2 changed = (int2)(INT_MAX, -1);
   int block = first;
   for (; block < a->blocks; block++) {
-    const bool marks = before && a->marked[strip * a->blocks + block];
+    const bool marks = a->marked[strip * a->blocks + block];
     lv top = lv_splat(INT_MIN), differ = low;
     for (int k = 0; k < BLOCK; k++) {
       const int step = block * BLOCK + k;
@@ -144,17 +145,14 @@ INLINE int2 sweep_strip(const matrix_t *a, scoring_t scoring, int strip, int fir
       }
       if (before)
         differ |= (h ^ lanes_load(a->h + at)) | (e ^ lanes_load(a->e + at)) | (f ^ lanes_load(a->f + at));
-      else
-        *(__global marks_t *)(a->forbidden + at) = (marks_t)(0);
       lanes_store(a->h + at, h);
       lanes_store(a->e + at, e);
       lanes_store(a->f + at, f);
       top = lv_max(top, h);
     }
     a->tops[strip * a->blocks + block] = lanes_reduce_max(0, top);
-    if (!before) {
-      a->marked[strip * a->blocks + block] = 0;
-    } else if (lanes_differ(differ)) {
+    if (!before) continue;
+    if (lanes_differ(differ)) {
       changed.x = min(changed.x, block);
       changed.y = block;
     } else if (block >= last) {
@@ -164,6 +162,15 @@ INLINE int2 sweep_strip(const matrix_t *a, scoring_t scoring, int strip, int fir
   }
   *steps += (block - first) * BLOCK;
   return changed;
+}
+
+// Marks a pair of letters; returns its block.
+INLINE int forbid(const matrix_t *a, int row, int column)
+{
+  const int block = (column - 1 + (row - 1) % T) / BLOCK;
+  a->forbidden[cell_at(a, row, column)] = 1;
+  a->marked[(row - 1) / T * a->blocks + block] = 1;
+  return block;
 }
 
 // Marks the pairs of the last path.  Returns the first strip that has one; `spans` gets for each strip its blocks with
@@ -176,9 +183,7 @@ INLINE int forbid_path(const matrix_t *a, __global const int *found, __global co
   for (int k = 0; k < found[MADE]; k++) {
     const int move = moves[k];
     if (move == 0) {
-      const int strip = (row - 1) / T, block = (column - 1 + (row - 1) % T) / BLOCK;
-      a->forbidden[cell_at(a, row, column)] = 1;
-      a->marked[strip * a->blocks + block] = 1;
+      const int strip = (row - 1) / T, block = forbid(a, row, column);
       spans[strip] = (int2)(min(spans[strip].x, block), max(spans[strip].y, block));
       first = strip;
     }
@@ -283,7 +288,7 @@ INLINE void trace(const matrix_t *a, __global int *found, __global uchar *moves)
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 held(__global const uchar *restrict codes, __global int *restrict cells, __global uchar *restrict forbidden,
      __global int *restrict tops, __global int2 *restrict spans, int m, int n, int blocks, int gap_open,
-     int gap_extend, int ends, int again, int path, __global int *found, SCORE_ARGS)
+     int gap_extend, int ends, int again, __global const int2 *pairs, int count, int path, __global int *found, SCORE_ARGS)
 {
   const scoring_t scoring = SCORE_INIT;
   const int strips = (m + T - 1) / T;
@@ -296,6 +301,9 @@ held(__global const uchar *restrict codes, __global int *restrict cells, __globa
     const int first = forbid_path(&a, found, moves, spans, strips);
     sweep_again(&a, scoring, spans, first, strips, found + STEPS);
   } else {
+    for (size_t k = 0; k < plane; k += T) *(__global marks_t *)(forbidden + k) = (marks_t)(0);
+    for (int k = 0; k < strips * blocks; k++) a.marked[k] = 0;
+    for (int k = 0; k < count; k++) forbid(&a, pairs[k].x, pairs[k].y);
     for (int s = 0; s < strips; s++) sweep_strip(&a, scoring, s, 0, blocks, false, found + STEPS);
   }
   find_end(&a, strips, found);

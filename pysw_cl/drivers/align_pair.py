@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import nan
 from typing import Any, NamedTuple
 
 from ..planning.plan import Plan
@@ -12,7 +13,7 @@ from ..tiles.contract import EdgeCompression, Engine
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.sweep import Progress
-from ..tiles.tile import Area, Hit
+from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
 from .band_doubling import assumed_score, find_end_banded
 from .find_end import find_end
@@ -103,7 +104,7 @@ class _Search:
 
     def held(self, beat: int | None) -> tuple[Hit, Path | None, TileMap] | None:
         """The whole search of a small matrix, in one launch; None for other matrices."""
-        matrix = held_matrix(self.engine, self.problem, self.want_path)
+        matrix = held_matrix(self.engine, self.problem, int(self.want_path))
         if matrix is None:
             return None
         self.tell(0)
@@ -116,8 +117,7 @@ class _Search:
         if beat is None or end.score > beat:
             path = held_path(found, self.problem)
         m, n = len(self.problem.query), len(self.problem.target)
-        tops = {Area(0, m, 0, n): end.score} if self.problem.mode == "local" else {}
-        return end, path, TileMap.of((m, n), tops, ())
+        return end, path, TileMap.of_one((m, n), end.score if self.problem.mode == "local" else nan)
 
     def sweep_bands(self, max_cost: Any) -> tuple[_Swept | None, int | None]:
         """Sweep diagonal bands.  Returns the sweep that proves the best score (None: no band does)

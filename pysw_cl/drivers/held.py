@@ -8,19 +8,15 @@ from .traceback import finish
 from .traceback_state import Path
 
 
-def held_matrix(
-    engine: Engine, problem: Problem, path: bool, again: bool = False
-) -> HeldMatrix | None:
-    """The matrix of a comparison; None if it is too large for that, or the engine holds none.
-
-    ``path``: is a path wanted?  ``again``: are further paths?
-    """
+def held_matrix(engine: Engine, problem: Problem, paths: int) -> HeldMatrix | None:
+    """The matrix of a comparison in which ``paths`` paths are wanted, or are there already (0: a
+    score); None if it is too large for that, or the engine holds none."""
     held = engine.held_matrices
     m, n = len(problem.query), len(problem.target)
-    if held is None or m * n > held.most_cells(path, again):
+    if held is None or m * n > held.most_cells(paths):
         return None
     codes = problem.query.read(0, m), problem.target.read(0, n)
-    return held.hold(*codes, problem.scoring, problem.floor, problem.free.flags)
+    return held.hold(*codes, problem.scoring, problem.floor, problem.free.flags, problem.forbidden)
 
 
 def held_path(found: HeldFound, problem: Problem) -> Path | None:

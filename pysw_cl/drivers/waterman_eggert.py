@@ -63,14 +63,19 @@ def find_top(
 
     Source: Waterman & Eggert (1987); see the module.
     """
-    matrix = held_matrix(engine, problem, True, again=True)
-    if matrix is not None:
-        with matrix:
-            yield from _held(matrix, problem, count, least, last_path, progress)
-        return
-    tiles = _Tiles(engine, problem, plan, least, progress)
-    touched = set(tiles.areas)
+    tiles: _Tiles | None = None
+    touched: set[Place] = set()
     for number in range(1, count + 1):
+        here = problem if tiles is None else tiles.problem
+        matrix = held_matrix(engine, here, number)
+        if matrix is not None:
+            del tiles
+            with matrix:
+                yield from _held(matrix, here, range(number, count + 1), least, last_path, progress)
+            return
+        if tiles is None:
+            tiles = _Tiles(engine, problem, plan, least, progress)
+            touched = set(tiles.areas)
         tiles.compute(touched)
         if not tiles.best:
             return
@@ -85,17 +90,17 @@ def find_top(
 def _held(
     matrix: HeldMatrix,
     problem: Problem,
-    count: int,
+    numbers: range,
     least: int,
     last_path: bool,
     progress: Progress | None,
 ) -> Iterator[FoundAlignment]:
-    """As `find_top`, for a small matrix that is held whole."""
+    """As `find_top`, for a matrix that is held whole: the alignments of these ``numbers``."""
     total = len(problem.query) * len(problem.target)
     tell = progress or (lambda done, total: None)
-    tell(0, total)
-    for number in range(1, count + 1):
-        found = matrix.next(last_path or number < count)
+    tell(0 if numbers[0] == 1 else total, total)
+    for number in numbers:
+        found = matrix.next(last_path or number != numbers[-1])
         tell(total, total)
         if found.end.score < least:
             return

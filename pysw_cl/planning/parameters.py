@@ -236,13 +236,17 @@ class HeldTuning:
     """Matrices that are held whole."""
 
     score_cells: int = tunable(
-        1 << 17, 0, 1 << 26, "for a score: a larger one is swept faster in narrow lanes"
+        1 << 18, 0, 1 << 26, "for a score: a larger one is swept faster in narrow lanes"
     )
     path_cells: int = tunable(
-        1 << 19, 0, 1 << 26, "for a path: a larger one is swept faster by all compute units"
+        1 << 20,
+        0,
+        1 << 26,
+        "for each path found so far: a larger one is swept faster by all compute units, and its "
+        "memory takes long to get",
     )
     top_cells: int = tunable(
-        1 << 23, 0, 1 << 26, "for several paths: a cell takes 13 bytes, so that is 104 MiB"
+        1 << 24, 0, 1 << 26, "for many paths: a cell takes 13 bytes, so that is 208 MiB"
     )
     kept_bytes: int = tunable(
         1 << 24, 0, 1 << 30, "the largest buffer that a thread keeps, to save its page faults"

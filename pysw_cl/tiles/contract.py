@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
-from ..sequences.view import Codes, View
+from ..sequences.view import Codes, Pairs, View
 from .edges import DeviceEdge, Source
 from .tile import Area, Hit, TileJob, TileResult, Traced
 
@@ -170,9 +170,8 @@ class HeldMatrix(Protocol):
 class HeldMatrices(Protocol):
     """A capability: small matrices, each computed in one launch with its path."""
 
-    def most_cells(self, path: bool, again: bool) -> int:
-        """The largest matrix for which this is the best way.  ``path``: is a path wanted?
-        ``again``: are further paths?"""
+    def most_cells(self, paths: int) -> int:
+        """The largest matrix for which this is the best way to find so many paths (0: a score)."""
 
     def hold(
         self,
@@ -181,9 +180,10 @@ class HeldMatrices(Protocol):
         scoring: Scoring,
         floor: int | None,
         free_ends: tuple[bool, bool, bool, bool],
+        forbidden: Pairs | None,
     ) -> HeldMatrix:
         """The matrix of ``query`` x ``target``, with the four free ends of a global comparison in
-        scikit-bio's order (``floor`` None)."""
+        scikit-bio's order (``floor`` None) and with pairs that are ``forbidden`` from the start."""
 
 
 class Part(NamedTuple):

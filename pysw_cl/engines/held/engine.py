@@ -19,7 +19,7 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.plan import Plan
 from ...scoring.scoring import Scoring
-from ...sequences.view import Codes
+from ...sequences.view import Codes, Pairs
 from ...tiles.contract import HeldFound
 from ...tiles.tile import Hit, Traced
 
@@ -34,7 +34,7 @@ QUERY_PAD, TARGET_PAD = 254, 253
 
 _ARGUMENTS = (
     "codes cells forbidden tops spans m:int n:int blocks:int gap_open:int gap_extend:int ends:int "
-    "again:int path:int found"
+    "again:int pairs count:int path:int found"
 )
 _SCORES = {"match": "match:int mismatch:int lift:int", "matrix": "matrix wide:int"}
 
@@ -98,10 +98,10 @@ class Held:
     plan: Plan
     noted: Callable[[int], None]
 
-    def most_cells(self, path: bool, again: bool) -> int:
+    def most_cells(self, paths: int) -> int:
         """See :class:`pysw_cl.tiles.contract.HeldMatrices`."""
         tuning = self.plan.tuning.held
-        most = tuning.top_cells if again else tuning.path_cells if path else tuning.score_cells
+        most = min(tuning.top_cells, paths * tuning.path_cells) if paths else tuning.score_cells
         return min(most, int(self.runtime.device.max_mem_alloc_size) // CELL_BYTES // 2)
 
     def hold(
@@ -111,11 +111,12 @@ class Held:
         scoring: Scoring,
         floor: int | None,
         free_ends: tuple[bool, bool, bool, bool],
+        forbidden: Pairs | None,
     ) -> HeldMatrix:
         """See :class:`pysw_cl.tiles.contract.HeldMatrices`."""
         ends = sum(1 << k for k, is_free in enumerate(free_ends) if is_free)
         retained = self.runtime.kept("held", Retained)
-        job = HeldJob(query, target, scoring, floor is not None, ends)
+        job = HeldJob(query, target, scoring, floor is not None, ends, forbidden)
         matrix = HeldMatrix(self.runtime, self.plan, job, retained)
         self.noted(matrix.layout.bytes)
         return matrix
@@ -130,6 +131,7 @@ class HeldJob:
     scoring: Scoring
     local: bool
     ends: int
+    forbidden: Pairs | None
 
 
 class HeldMatrix:
@@ -151,6 +153,7 @@ class HeldMatrix:
         self._found = self._buffer("found", 32 + layout.m + layout.n)
         defines = {"T": LANES, "LOCAL": int(job.local), "WIDTH": 32}
         tiles = layout.strips * layout.blocks
+        pairs = np.zeros((0, 2)) if job.forbidden is None else job.forbidden.T + 1
         self._kernel = BoundKernel(runtime, held_spec(plan.lane_set.wide, score), defines).bind(
             codes=self._own.of(codes),
             cells=self._buffer("cells", 12 * layout.numbers),
@@ -163,6 +166,8 @@ class HeldMatrix:
             gap_open=scoring.gap_open,
             gap_extend=scoring.gap_extend,
             ends=job.ends,
+            pairs=self._own.of(pairs.astype(np.int32)) if len(pairs) else self._found,
+            count=len(pairs),
             found=self._found,
             **arguments,
         )
