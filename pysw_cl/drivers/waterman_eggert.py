@@ -204,9 +204,13 @@ class _Tiles:
 
     def forbid(self, pairs: Pairs) -> set[Place]:
         """Forbid ``pairs`` from now on; returns the tiles that contain them."""
-        before = self.problem.forbidden
-        every = pairs if before is None else np.concatenate([before, pairs], axis=1)
-        every = every[:, np.lexsort((every[1], every[0]))]
+        every = self.problem.forbidden
+        if every is None:
+            every = pairs
+        else:  # both are sorted
+            n = len(self.problem.target)
+            places = np.searchsorted(every[0] * n + every[1], pairs[0] * n + pairs[1])
+            every = np.insert(every, places, pairs, axis=1)
         self.problem = replace(self.problem, forbidden=every)
         i = np.searchsorted(self.rows, pairs[0], "right") - 1
         j = np.searchsorted(self.columns, pairs[1], "right") - 1
