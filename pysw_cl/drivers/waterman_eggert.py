@@ -9,7 +9,7 @@ to them only if the edge between them has changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
@@ -53,7 +53,7 @@ def find_top(
     *,
     last_path: bool = True,
     progress: Progress | None = None,
-) -> Iterator[FoundAlignment]:
+) -> Generator[FoundAlignment]:
     """Up to ``count`` local alignments of at least ``least`` (1 or more), best first.
 
     Each is the best alignment that contains no aligned pair of those before it.  Of equal ends it

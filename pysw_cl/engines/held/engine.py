@@ -154,7 +154,9 @@ class HeldMatrix:
         defines = {"T": LANES, "LOCAL": int(job.local), "WIDTH": 32}
         tiles = layout.strips * layout.blocks
         pairs = np.zeros((0, 2)) if job.forbidden is None else job.forbidden.T + 1
-        self._kernel = BoundKernel(runtime, held_spec(plan.lane_set.wide, score), defines).bind(
+        self._kernel = BoundKernel(runtime, held_spec(plan.lane_set.wide, score), defines)
+        # bound at each launch, because other matrices of this thread use the same kernel object
+        self._arguments: dict[str, Any] = dict(
             codes=self._own.of(codes),
             cells=self._buffer("cells", 12 * layout.numbers),
             forbidden=self._buffer("forbidden", layout.numbers),
@@ -186,7 +188,8 @@ class HeldMatrix:
         import pyopencl as cl
 
         layout = self.layout
-        self._kernel.bind(again=int(self._again), path=int(path)).launch(1, 1)
+        asked = {"again": int(self._again), "path": int(path)}
+        self._kernel.bind(**self._arguments, **asked).launch(1, 1)
         out = np.empty(32 + (layout.m + layout.n if path else 0), np.uint8)
         try:
             cl.enqueue_copy(self.runtime.queue, out, self._found)
