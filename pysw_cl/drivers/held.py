@@ -13,7 +13,7 @@ def held_matrix(engine: Engine, problem: Problem, paths: int) -> HeldMatrix | No
     score); None if it is too large for that, or the engine holds none."""
     held = engine.held_matrices
     m, n = len(problem.query), len(problem.target)
-    if held is None or m * n > held.most_cells(paths):
+    if held is None or not held.fits(m, n, paths):
         return None
     codes = problem.query.read(0, m), problem.target.read(0, n)
     return held.hold(*codes, problem.scoring, problem.floor, problem.free.flags, problem.forbidden)

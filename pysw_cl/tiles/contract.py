@@ -170,8 +170,8 @@ class HeldMatrix(Protocol):
 class HeldMatrices(Protocol):
     """A capability: small matrices, each computed in one launch with its path."""
 
-    def most_cells(self, paths: int) -> int:
-        """The largest matrix for which this is the best way to find so many paths (0: a score)."""
+    def fits(self, m: int, n: int, paths: int) -> bool:
+        """Is this the best way to find so many paths (0: a score) in an m x n matrix?"""
 
     def hold(
         self,

@@ -98,11 +98,13 @@ class Held:
     plan: Plan
     noted: Callable[[int], None]
 
-    def most_cells(self, paths: int) -> int:
-        """See :class:`pysw_cl.tiles.contract.HeldMatrices`."""
-        tuning = self.plan.tuning.held
+    def fits(self, m: int, n: int, paths: int) -> bool:
+        """See :class:`pysw_cl.tiles.contract.HeldMatrices`.  Narrow matrices have many cells of
+        padding, which count."""
+        tuning, layout = self.plan.tuning.held, Layout(m, n)
         most = min(tuning.top_cells, paths * tuning.path_cells) if paths else tuning.score_cells
-        return min(most, int(self.runtime.device.max_mem_alloc_size) // CELL_BYTES // 2)
+        memory = int(self.runtime.device.max_mem_alloc_size)
+        return m * n <= most and layout.numbers <= 2 * most and 2 * layout.bytes <= memory
 
     def hold(
         self,
@@ -138,40 +140,55 @@ class HeldMatrix:
     """See :class:`pysw_cl.tiles.contract.HeldMatrix`."""
 
     def __init__(self, runtime: Runtime, plan: Plan, job: HeldJob, retained: Retained) -> None:
-        self.runtime, self.plan, scoring = runtime, plan, job.scoring
-        self.layout = layout = Layout(len(job.query), len(job.target))
+        self.runtime, self.plan = runtime, plan
+        self.layout = Layout(len(job.query), len(job.target))
         self._retained, self._own = retained, Buffers(runtime)
-        self._keeps = 0 if retained.lent else plan.tuning.held.kept_bytes
+        self._borrows = not retained.lent
         retained.lent = True
+        #: The largest buffer that is retained.
+        self._keeps = plan.tuning.held.kept_bytes if self._borrows else 0
         self._again = False
+        try:
+            self._kernel, self._found, self._arguments = self._prepared(job)
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepared(self, job: HeldJob) -> tuple[BoundKernel, Any, dict[str, Any]]:
+        """The kernel, the buffer of what it finds, and its arguments.  They are bound at each
+        launch, because other matrices of this thread use the same kernel object."""
+        runtime, layout, scoring = self.runtime, self.layout, job.scoring
         score, arguments = _scores(scoring, self._own)
         pads = (QUERY_PAD, TARGET_PAD) if score == "match" else (arguments["wide"] - 1,) * 2
         codes = np.empty(layout.strips * LANES + layout.blocks * BLOCK, np.uint8)
         rows = layout.strips * LANES
         codes[: layout.m], codes[layout.m : rows] = job.query, pads[0]
         codes[rows : rows + layout.n], codes[rows + layout.n :] = job.target, pads[1]
-        self._found = self._buffer("found", 32 + layout.m + layout.n)
+        found = self._buffer("found", 32 + layout.m + layout.n)
         defines = {"T": LANES, "LOCAL": int(job.local), "WIDTH": 32}
         tiles = layout.strips * layout.blocks
         pairs = np.zeros((0, 2)) if job.forbidden is None else job.forbidden.T + 1
-        self._kernel = BoundKernel(runtime, held_spec(plan.lane_set.wide, score), defines)
-        # bound at each launch, because other matrices of this thread use the same kernel object
-        self._arguments: dict[str, Any] = dict(
-            codes=self._own.of(codes),
-            cells=self._buffer("cells", 12 * layout.numbers),
-            forbidden=self._buffer("forbidden", layout.numbers),
-            tops=self._buffer("tops", 8 * tiles),
-            spans=self._buffer("spans", 8 * layout.strips),
-            m=layout.m,
-            n=layout.n,
-            blocks=layout.blocks,
-            gap_open=scoring.gap_open,
-            gap_extend=scoring.gap_extend,
-            ends=job.ends,
-            pairs=self._own.of(pairs.astype(np.int32)) if len(pairs) else self._found,
-            count=len(pairs),
-            found=self._found,
-            **arguments,
+        kernel = BoundKernel(runtime, held_spec(self.plan.lane_set.wide, score), defines)
+        return (
+            kernel,
+            found,
+            dict(
+                codes=self._own.of(codes),
+                cells=self._buffer("cells", 12 * layout.numbers),
+                forbidden=self._buffer("forbidden", layout.numbers),
+                tops=self._buffer("tops", 8 * tiles),
+                spans=self._buffer("spans", 8 * layout.strips),
+                m=layout.m,
+                n=layout.n,
+                blocks=layout.blocks,
+                gap_open=scoring.gap_open,
+                gap_extend=scoring.gap_extend,
+                ends=job.ends,
+                pairs=self._own.of(pairs.astype(np.int32)) if len(pairs) else found,
+                count=len(pairs),
+                found=found,
+                **arguments,
+            ),
         )
 
     def _buffer(self, name: str, size: int) -> Any:
@@ -180,7 +197,9 @@ class HeldMatrix:
             return self._own.empty(size)
         kept = self._retained.buffers.get(name)
         if kept is None or kept.size < size:
-            kept = self._retained.buffers[name] = self._own.offset(max(2 * size, 1 << 12))
+            kept = self._retained.buffers[name] = self._own.offset(
+                min(1 << max(12, (size - 1).bit_length()), self._keeps)
+            )
         return kept
 
     def next(self, path: bool) -> HeldFound:
@@ -207,7 +226,7 @@ class HeldMatrix:
 
     def close(self) -> None:
         """Free the memory, or keep it for the next matrix."""
-        if self._keeps:
+        if self._borrows:
             self._retained.lent = False
         self._own.free()
 
