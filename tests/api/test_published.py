@@ -310,7 +310,7 @@ def test_emboss_hemoglobin(mode: str, free_ends: bool, score: float) -> None:
         alpha, beta, mode=mode, free_ends=free_ends, sub_score="BLOSUM62", gap_cost=(9.5, 0.5)
     )
     assert (found.score, found.rescore()) == (score, score)
-    assert {kind.split("/")[0] for kind in found.stats.cells} == {"wavefront"}
+    assert "reference" not in {kind.split("/")[0] for kind in found.stats.cells}
 
 
 # --- CUDAlign's first pair: human herpesviruses 6B and 4 -----------------------------------------
