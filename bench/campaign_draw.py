@@ -85,8 +85,8 @@ class Draw:
             case.features.append(more)
         if entry == "top":
             self.best_ones(case)
-        else:
-            self.parts(case, m, n)
+        self.ranges(case, m, n)
+        self.strands(case)
         return self.stopped(case) if entry == "saved" else case
 
     # --- small choices ---------------------------------------------------------------------------
@@ -290,6 +290,7 @@ class Draw:
         case = replace(case, pairs=pairs)
         if self.often(0.4):
             case = self.lowered(case, "batch")
+        self.strands(case)
         return case
 
     def cuts(self, case: Case, m: int, n: int) -> Case:
@@ -315,13 +316,16 @@ class Draw:
         case.features.append(f"limits {name}")
         return replace(case, tuning={**case.tuning, **self.pick(LOWERED[name])})
 
-    def parts(self, case: Case, m: int, n: int) -> None:
-        """Ranges and strands."""
+    def ranges(self, case: Case, m: int, n: int) -> None:
+        """Parts of both sequences."""
         if self.often(0.15):
             for name, length in (("query_range", m), ("target_range", n)):
                 start = int(self.rng.integers(0, length))
                 case.options[name] = [start, int(self.rng.integers(start + 1, length + 1))]
             case.features.append("ranges")
+
+    def strands(self, case: Case) -> None:
+        """The reverse complement of the query, or both."""
         nucleotides = isinstance(case.options["sub_score"], list)
         if nucleotides and self.often(0.25):
             case.options["strand"] = self.pick(["minus", "both", "both"])

@@ -19,7 +19,7 @@ import numpy as np
 from cases import pysw_cl
 
 from pysw_cl.api.many import align_many_stats
-from pysw_cl.drivers.batch_results import FIELDS
+from pysw_cl.drivers.batch_results import UNKNOWN, fields_of
 from pysw_cl.engines.reference import ReferenceMoves, align_reference, fill
 from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime
@@ -151,10 +151,11 @@ def known(case: Case) -> tuple[str, ...]:
     """What a result must say."""
     many = case.entry == "many"
     output = case.options.get("output", "score" if many else "path")
-    if many:
-        return FIELDS[output]
+    strand = case.options.get("strand", "plus")
+    if many and (output != "ends" or strand == "plus"):
+        return fields_of(output, strand)
     ends = ("score", "strand", "query_end", "target_end")
-    if output == "ends" and case.options.get("strand", "plus") != "plus":
+    if output == "ends" and strand != "plus":
         return ("score", "strand", "target_end")  # of minus the end of the path is a start
     return {"score": ends[:2], "ends": ends}.get(output, NAMES)
 
@@ -171,6 +172,10 @@ def run(case: Case, device: str) -> tuple[list[Row], Stats]:
         if case.entry == "many":
             table, stats = align_many_stats([tuple(pair) for pair in case.pairs], **options)
             rows = [dict(zip(table.dtype.names, row, strict=True)) for row in table.tolist()]
+            for row in rows:  # of a coordinate that is not known, -1 stands in an array
+                for name in PLACES:
+                    if row.get(name) == UNKNOWN:
+                        del row[name]
             return rows, stats
         if case.entry == "top":
             found = pysw_cl.align_top(a, b, **options)
@@ -326,8 +331,29 @@ def _reference_pair(case: Case, a: str, b: str) -> Row:
 
 
 def _reference_top(case: Case) -> list[Row]:
+    """Waterman and Eggert's alignments of each strand, the best of all, in the letters' own
+    coordinates."""
+    (a, b), options = case.pairs[0], case.options
+    row, row_end = options.get("query_range", (0, len(a)))
+    column, column_end = options.get("target_range", (0, len(b)))
+    rows: list[Row] = []
+    for strand in {"both": ["plus", "minus"]}.get(s := options.get("strand", "plus"), [s]):
+        query, minus = a[row:row_end], strand == "minus"
+        query = query.upper().translate(COMPLEMENT)[::-1] if minus else query
+        for found in _reference_list(case, query, b[column:column_end]):
+            ends = found["query_start"], found["query_end"]
+            start, end = (row_end - e for e in ends[::-1]) if minus else (row + e for e in ends)
+            found |= {"strand": strand, "query_start": start, "query_end": end}
+            found["target_start"] += column
+            found["target_end"] += column
+            rows.append(found)
+    rows.sort(key=lambda found: -found["score"])  # stable: plus first among equals
+    return rows[: options.get("k", 10)]
+
+
+def _reference_list(case: Case, query: str, target: str) -> list[Row]:
     """Waterman and Eggert's alignments one after the other, each from a matrix of its own."""
-    pair = _Pair(case.scoring, *case.pairs[0])
+    pair = _Pair(case.scoring, query, target)
     m, n = len(pair.query), len(pair.target)
     least = case.options.get("min_score", 1) * pair.scoring.scale
     opening = pair.scoring.gap_open
@@ -345,7 +371,7 @@ def _reference_top(case: Case) -> list[Row]:
         trace = ReferenceMoves(matrices).trace(row, column, 0)
         moves = trace.moves[::-1]
         found = pair.path(moves, trace.row, trace.column)
-        found |= {"score": pair.score(score), "strand": "plus"}
+        found["score"] = pair.score(score)
         found |= {"query_start": trace.row, "query_end": row}
         rows.append({**found, "target_start": trace.column, "target_end": column})
         aligned = [trace.row + np.cumsum(moves != 1), trace.column + np.cumsum(moves != 2)]

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cases import Bench, Row, WrongResult, pysw_cl
+from small import beside_scikit_bio, repeat_top
 
 #: What a bar may be about -> (how many of the row's units make one, the unit, is more better?)
 FIGURES = {
@@ -38,6 +39,7 @@ FIGURES = {
     "times": (1, " times the score alone", False),
     "pruned": (0.01, "% pruned", True),
     "computed": (0.01, "% computed", False),
+    "of_scikit_bio": (1, " x scikit-bio's time", False),
 }
 
 
@@ -100,6 +102,29 @@ def short_cases(bench: Bench) -> list[Case]:
             (("seconds", 1),),
         ),
     ]
+
+
+def small_cases(bench: Bench, runs: int) -> list[Case]:
+    """Small matrices.  The bars are a CPU's, where each is held whole."""
+    cpu = bench.info.kind == "cpu"
+    cases = []
+    for kind, protein in (("random DNA", False), ("protein", True)):
+        for output, most in (("score", 2.0), ("path", 3.0)):
+            cases.append(
+                Case(
+                    f"{kind} 150 x 200, {output}",
+                    lambda name, output=output, protein=protein: beside_scikit_bio(
+                        name, bench.device, 150, 200, output, protein, runs
+                    ),
+                    (("of_scikit_bio", most),) if cpu else (),
+                )
+            )
+    top = Case(
+        "repeat 1,200 x 1,200, 299 alignments",
+        lambda name: repeat_top(name, bench.device, 8, 150, 3),
+        (("seconds", 0.9),) if cpu else (),
+    )
+    return [*cases, top]
 
 
 def speed_cases(bench: Bench) -> list[Case]:
@@ -203,6 +228,10 @@ def line(row: Row) -> str:
         figures.append(f"{row['seconds'] * (1e3 if small else 1):8.3f} {'ms' if small else 's '}")
     figures += [f"{row['gcups']:8.2f} GCUPS"] if "gcups" in row else []
     figures += [f"{row['peak_bytes'] / 2**20:7.0f} MiB"] if "peak_bytes" in row else []
+    if "of_scikit_bio" in row:
+        figures.append(
+            f"{row['of_scikit_bio']:.2f} x scikit-bio's {1e3 * row['scikit_bio']:.3f} ms"
+        )
     if "parasail" in row:
         figures.append(f"{row['ratio']:.2f} x {row['parasail_gcups']:.1f} of {row['parasail']}")
     verdict = f"  bar {row['bar']}: {'met' if row['met'] else 'MISSED'}" if row["bar"] else ""
@@ -247,9 +276,13 @@ def main() -> int:
     gpu = bench.info.kind == "gpu"
     if args.long and (args.short or not gpu):
         parser.error("--long is for a GPU, without --short")
-    cases = short_cases(bench)
+    cases = short_cases(bench) + small_cases(bench, 100)
     if not args.short:
-        cases = speed_cases(bench) + (gpu_cases(bench, args.long) if gpu else [])
+        cases = (
+            speed_cases(bench)
+            + small_cases(bench, 500)
+            + (gpu_cases(bench, args.long) if gpu else [])
+        )
         cases += whole_cases(bench)
     cases = [case for case in cases if args.only.lower() in case.name.lower()]
     if not cases:

@@ -6,6 +6,10 @@ from __future__ import annotations
 class PyswError(Exception):
     """Base class of everything this package raises on purpose."""
 
+    #: The number of the pair that is wrong, counted from 0, where one of many pairs is; the
+    #: message begins with it.
+    pair: int | None = None
+
 
 class InputError(PyswError, ValueError):
     """A sequence, file, scoring or option that cannot be used as given."""

@@ -14,7 +14,14 @@ from ..checkpoint.store import Store
 from ..checkpoint.wishes import Wishes
 from ..drivers.align_pair import search
 from ..drivers.job import Job, alignment_of
-from ..drivers.options import AlignOptions, AlignResources, Resources, ResumeResources
+from ..drivers.options import (
+    AlignOptions,
+    AlignResources,
+    RangeOptions,
+    Resources,
+    ResumeResources,
+)
+from ..drivers.problem import FreeEnds
 from ..drivers.progress import part_of, rising
 from ..drivers.recompute import checked
 from ..engines.registry import engine_for
@@ -175,7 +182,7 @@ def align_with(
     """`align`, with options that are checked; ``quiet``: without a warning about the input."""
     started = time.perf_counter()
     resources.band_cost(options.mode)  # refused before there is any work or folder
-    job = _job_of(a, b, options)
+    job = job_of(a, b, options, options.mode, options.free)
     if not quiet:
         rows, columns = job.frame.shape
         advise_pair(*job.frame.compared, options.scoring, options.mode, rows * columns)
@@ -248,22 +255,14 @@ def make_engine(resources: Resources) -> tuple[Engine, Plan]:
     return engine, engine.plan
 
 
-def _job_of(a: Any, b: Any, options: AlignOptions) -> Job:
+def job_of(a: Any, b: Any, options: RangeOptions, mode: str, free: FreeEnds) -> Job:
     """What is to be computed for a query and a target, both checked."""
     query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
     ranges, scoring = (options.query_range, options.target_range), options.scoring
     frames = make_frames(query, target, *ranges, options.strand, scoring)
-    check_range(scoring, *frames[0].shape, options.mode)
-    return Job(
-        query,
-        target,
-        scoring,
-        options.mode,
-        options.free.flags,
-        options.output,
-        frames[0],
-        len(frames) > 1,
-    )
+    check_range(scoring, *frames[0].shape, mode)
+    both = len(frames) > 1
+    return Job(query, target, scoring, mode, free.flags, options.output, frames[0], both)
 
 
 def _best_strand(

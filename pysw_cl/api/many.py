@@ -7,23 +7,27 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.batch import BatchDriver
 from ..drivers.batch_layout import as_halves, lengths_of
-from ..drivers.batch_results import FIELDS, PairResults
+from ..drivers.batch_results import PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
 from ..drivers.options import ManyOptions, Resources
 from ..engines.registry import row_of
-from ..errors import InputError, RecomputedWarning
+from ..errors import InputError, PyswError, RecomputedWarning
+from ..planning.parameters import PairTuning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Stats
 from ..tiles.sweep import Progress
 from .advice import advise_pairs
 from .align import align_with
+
+if TYPE_CHECKING:
+    from ..engines.batch.engine import BatchEngine
 
 
 def align_many(
@@ -40,6 +44,7 @@ def align_many(
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    strand: str = "plus",
 ) -> NDArray[Any]:
     """Align every query with its target exactly: what `align` finds for each pair, for many pairs
     at once.
@@ -57,6 +62,9 @@ def align_many(
         As for `align`.  Of the plan, ``engine`` and ``lanes`` matter here ("vector": a pair in each
         lane of a CPU's vectors, "vector32": with 32 bits only, others: a pair a work-item); all of
         it counts for the pairs that are aligned alone, because they are much larger than the rest.
+    strand : "plus", "minus" or "both"
+        As for `align`: each query is aligned as it is, as its reverse complement, or as whichever
+        of them scores more, plus among equals; nucleotides only.  Rows have more fields then.
 
     Returns
     -------
@@ -75,6 +83,11 @@ def align_many(
         (str, SAM's extended CIGAR); the others are int64.  ``matches`` counts equal letters of the
         canonical path and ``columns`` its columns, gaps included: their quotient is the identity.
         Coordinates are 0-based and half-open.  Ties are decided as in `align`.
+
+        With ``strand`` "minus" or "both" all rows also have ``strand`` ("plus" or "minus"), and
+        those of "ends" and "matches" ``query_start``.  Coordinates are those of the letters as
+        given, so on the minus strand a path ends at ``query_start``.  In rows of "ends" the
+        other one of ``query_start`` and ``query_end`` is not known, and -1.
 
     A gap of k letters costs ``open + k * extend``.
 
@@ -96,6 +109,7 @@ def align_many(
         wildcard=wildcard,
         unknown=unknown,
         allow_odd_scoring=allow_odd_scoring,
+        strand=strand,
     )
     return align_many_with(pairs, options, Resources(device=device, plan=plan, progress=progress))[
         0
@@ -121,80 +135,157 @@ def align_many_with(
     pairs: Iterable[Any], options: ManyOptions, resources: Resources
 ) -> tuple[NDArray[Any], Stats]:
     """`align_many` with what the run cost, with options that are checked."""
-    started = time.perf_counter()
     if isinstance(pairs, str | bytes | bytearray) or not isinstance(pairs, Iterable):
         kind = type(pairs).__name__
         raise InputError(f"pairs must be an iterable of (query, target), not {kind}")
     listed: Sequence[Any] = pairs if isinstance(pairs, list | tuple) else list(pairs)
-    one = OneByOne(listed, options, resources, partial(align_with, quiet=True))
-    tell = _teller(resources.progress, listed)
-    batches = row_of(resources.plan).batches
-    found = _in_batches(one, options, resources, tell) if batches else one.all(tell)
-    stats = found.stats
-    stats.add_cells(one.stats.cells)
-    stats.launches += one.stats.launches
-    stats.recomputed += one.stats.recomputed
-    stats.device_bytes = max(stats.device_bytes, one.stats.device_bytes)
-    if not batches:  # else those of pairs that were aligned alone are among the others
-        stats.kernel_seconds = one.stats.kernel_seconds
-    stats.seconds = time.perf_counter() - started
-    advise_pairs(chain.from_iterable(listed), options.scoring, options.mode, stats.total_cells)
-    if found.wrong:
-        text = f"{found.wrong[0]}; please report this with both sequences and all arguments"
-        more = f" ({len(found.wrong) - 1} more pairs)" if len(found.wrong) > 1 else ""
-        text += f"{more} -- computed again alone, which passed the check"
-        warnings.warn(text, RecomputedWarning, stacklevel=3)
-    return _table(found, len(listed), options), stats
+    with PairAligner(options, resources) as aligner:
+        rows, stats, wrong = aligner.align(listed, resources.progress)
+    halves = chain.from_iterable(listed)
+    advise_pairs(halves, options.scoring, options.mode, stats.total_cells)
+    if wrong:
+        warnings.warn(wrong, RecomputedWarning, stacklevel=3)
+    return rows, stats
 
 
-def _table(found: PairResults, count: int, options: ManyOptions) -> NDArray[Any]:
-    """A row for each of ``count`` pairs, with the fields that are asked for."""
-    scale, names = options.scoring.scale, FIELDS[options.output]
-    kinds = {"score": np.int64 if scale == 1 else np.float64, "cigar": object}
-    table = np.empty(count, [(name, kinds.get(name, np.int64)) for name in names])
+class PairAligner:
+    """Aligns lists of pairs with the same options and on the same device; a context manager.
+
+    Kernels, tables and memory on the device are kept from list to list.
+    """
+
+    def __init__(self, options: ManyOptions, resources: Resources) -> None:
+        self.options, self.resources = options, resources
+        self._engine: BatchEngine | None = None
+        self._batches = row_of(resources.plan).batches
+
+    def __enter__(self) -> PairAligner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def align(
+        self, pairs: Sequence[Any], progress: Progress | None = None
+    ) -> tuple[NDArray[Any], Stats, str | None]:
+        """A row for each pair, what they cost, and the text of a `RecomputedWarning` or None."""
+        started, options = time.perf_counter(), self.options
+        one = OneByOne(pairs, options, self.resources, partial(align_with, quiet=True))
+        if self._batches and options.strand == "both":
+            one.sweeps = 2 if options.output in ("score", "ends") else 3
+        tell = _teller(progress, pairs, one.sweeps)
+        found, stats = one.found, one.found.stats
+        if self._batches:
+            self._in_batches(one, tell)
+        else:
+            one.all(tell)
+            stats.kernel_seconds = one.stats.kernel_seconds
+        # in batches those of pairs that were aligned alone are among the others
+        stats.add_cells(one.stats.cells)
+        stats.launches += one.stats.launches
+        stats.recomputed += one.stats.recomputed
+        stats.device_bytes = max(stats.device_bytes, one.stats.device_bytes)
+        stats.seconds = time.perf_counter() - started
+        wrong = None
+        if found.wrong:
+            wrong = f"{found.wrong[0]}; please report this with both sequences and all arguments"
+            more = f" ({len(found.wrong) - 1} more pairs)" if len(found.wrong) > 1 else ""
+            wrong += f"{more} -- computed again alone, which passed the check"
+        return _table(found, options), stats, wrong
+
+    def wrong_with(self, pairs: Sequence[Any]) -> dict[int, PyswError]:
+        """The pairs that cannot be aligned, by their places, and why not, without a number."""
+        wrong: dict[int, PyswError] = {}
+        one = OneByOne((), self.options, self.resources, partial(align_with, quiet=True))
+        for k, pair in enumerate(pairs):
+            try:
+                one.check_pair(*as_halves([pair]))
+            except PyswError as error:
+                text = str(error).replace("pair 0 must", "a pair must", 1)
+                wrong[k] = type(error)(text)
+        return wrong
+
+    def _in_batches(self, one: OneByOne, tell: Callable[[int], None]) -> None:
+        from ..opencl.kernel_times import Stopwatch
+
+        engine, tuning = self._made()
+        watch = Stopwatch(engine.runtime.times)
+        driver = BatchDriver(engine, engine.scoring, one, tell, tuning)
+        _run_strands(driver, one, self.options)
+        one.found.stats.kernel_seconds = watch.seconds
+
+    def _made(self) -> tuple[BatchEngine, PairTuning]:
+        """The engine, which is made at first, and the tuning of its plan."""
+        from ..engines.batch.engine import BatchEngine
+        from ..opencl.device import get_runtime
+
+        options, resources = self.options, self.resources
+        if self._engine is None:
+            runtime = get_runtime(resources.device)
+            if resources.kernel_times:
+                runtime = runtime.timed()
+            chosen = make_plan(runtime, resources.plan)
+            self._tuning = chosen.tuning.pairs
+            ends = sum(1 << k for k, is_free in enumerate(options.free.flags) if is_free)
+            local, scoring = options.mode == "local", options.scoring.clamped()
+            self._engine = BatchEngine(runtime, chosen.lanes, scoring, local, ends)
+        return self._engine, self._tuning
+
+
+def _run_strands(driver: BatchDriver, one: OneByOne, options: ManyOptions) -> None:
+    """Run the batches of the strands that are asked for.
+
+    Of "both", all scores are computed first, and then the paths on the better strands."""
+    pairs, output, found = one.pairs, options.output, one.found
+    if options.strand == "plus":
+        driver.run(pairs, output, found)
+        return
+    minus = np.ones(len(pairs), np.bool_)
+    if options.strand == "both":
+        first = output if output in ("score", "ends") else "score"
+        tried = [found.beside(fields_of(first, "both")) for _ in range(2)]
+        for results, strand in zip(tried, (~minus, minus), strict=True):
+            driver.run(pairs, first, results, strand)
+        minus = (tried[1].values["score"] > tried[0].values["score"]) & ~found.alone
+        if first == output:
+            for results, better in zip(tried, (~minus & ~found.alone, minus), strict=True):
+                found.take(results, better)
+                found.minus[better] = results.minus[better]
+            return
+    driver.run(pairs, output, found, minus)
+
+
+def _table(found: PairResults, options: ManyOptions) -> NDArray[Any]:
+    """A row for each pair, with the fields that are asked for."""
+    scale, names = options.scoring.scale, fields_of(options.output, options.strand)
+    score = np.int64 if scale == 1 else np.float64
+    kinds = {"score": score, "cigar": object, "strand": "U5"}
+    table = np.empty(len(found.alone), [(name, kinds.get(name, np.int64)) for name in names])
     for name in names:
-        table[name] = found.cigars if name == "cigar" else found.values[name]
+        if name == "strand":
+            table[name] = np.where(found.minus, "minus", "plus")
+        else:
+            table[name] = found.cigars if name == "cigar" else found.values[name]
     if scale != 1:
         table["score"] /= scale
     return table
 
 
-def _in_batches(
-    one: OneByOne, options: ManyOptions, resources: Resources, tell: Callable[[int], None]
-) -> PairResults:
-    from ..engines.batch.engine import BatchEngine
-    from ..opencl.device import get_runtime
-    from ..opencl.kernel_times import Stopwatch
-
-    runtime = get_runtime(resources.device)
-    if resources.kernel_times:
-        runtime = runtime.timed()
-    watch = Stopwatch(runtime.times)
-    chosen = make_plan(runtime, resources.plan)
-    scoring = options.scoring.clamped()
-    ends = sum(1 << k for k, is_free in enumerate(options.free.flags) if is_free)
-    engine = BatchEngine(runtime, chosen.lanes, scoring, options.mode == "local", ends)
-    try:
-        driver = BatchDriver(engine, scoring, one, tell, chosen.tuning.pairs)
-        found = driver.run(one.pairs, options.output)
-        found.stats.kernel_seconds = watch.seconds
-        return found
-    finally:
-        engine.close()
-
-
-def _teller(progress: Progress | None, pairs: Sequence[Any]) -> Callable[[int], None]:
-    """Called with cells done, tells ``progress`` how many are done of how many."""
+def _teller(progress: Progress | None, pairs: Sequence[Any], sweeps: int) -> Callable[[int], None]:
+    """Called with cells done, tells ``progress`` how many are done of how many, if each pair is
+    computed ``sweeps`` times."""
     if progress is None:
         return lambda cells: None
     halves = as_halves(pairs)
     total = done = 0
     if all(hasattr(half, "__len__") for half in halves):  # others are errors, found later
-        total = int(lengths_of(halves).prod(axis=1).sum())
+        total = sweeps * int(lengths_of(halves).prod(axis=1).sum())
 
     def tell(cells: int) -> None:
         nonlocal done
         done += cells
-        progress(done, total)
+        progress(min(done, total), total)
 
     return tell

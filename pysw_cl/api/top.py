@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
 from typing import Any
 
 from ..drivers.job import Job, alignment_of, path_of
 from ..drivers.options import Resources, TopOptions
 from ..drivers.problem import FreeEnds
-from ..drivers.progress import rising
+from ..drivers.progress import part_of, rising
 from ..drivers.recompute import checked
-from ..drivers.waterman_eggert import find_top
+from ..drivers.waterman_eggert import FoundAlignment, find_top
 from ..errors import RecomputedWarning
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
-from ..scoring.precision import check_range
-from ..sequences.coordinates import make_frames
-from ..sequences.sequence import as_sequence
 from ..tiles.contract import Engine
 from ..tiles.sweep import Progress
 from .advice import advise_pair
-from .align import make_engine
+from .align import job_of, make_engine
 
 
 def align_top(
@@ -41,6 +39,9 @@ def align_top(
     progress: Progress | None = None,
     output: str = "path",
     kernel_times: bool = False,
+    strand: str = "plus",
+    query_range: tuple[int, int] | None = None,
+    target_range: tuple[int, int] | None = None,
 ) -> list[Alignment]:
     """The best local alignments of query ``a`` with target ``b`` that share no aligned pair.
 
@@ -55,6 +56,8 @@ def align_top(
     ----------
     a, b, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, device, plan, kernel_times
         As for ``align``; a gap of k letters costs ``open + k * extend``.
+    query_range, target_range
+        As for ``align``.
     k : int
         How many alignments at most, 1 or more.
     min_score : number above 0
@@ -62,6 +65,11 @@ def align_top(
     progress : callable, optional
         Called as ``progress(done, total)`` in cells of the first sweep, and with ``done == total``
         while parts of the matrix are computed again; an exception raised there ends the run.
+    strand : "plus", "minus" or "both"
+        Align the query as it is, its reverse complement, or both.  Each strand has a matrix of its
+        own, so a pair is two letters and the strand on which they stand opposite each other: an
+        alignment on one strand forbids nothing on the other.  The alignments of "both" are the
+        best of the two lists, by decreasing score, plus before minus among equals.
     output : "path", "ends" or "score"
         What a result has.  All paths but the last are computed in any case.
 
@@ -87,6 +95,9 @@ def align_top(
         allow_odd_scoring=allow_odd_scoring,
         min_score=min_score,
         output=output,
+        strand=strand,
+        query_range=query_range,
+        target_range=target_range,
     )
     resources = Resources(device=device, plan=plan, progress=progress, kernel_times=kernel_times)
     return align_top_with(a, b, options, resources)
@@ -95,26 +106,22 @@ def align_top(
 def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) -> list[Alignment]:
     """`align_top`, with options that are checked."""
     started = time.perf_counter()
-    scoring, paths = options.scoring, options.output == "path"
-    query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
-    frame = make_frames(query, target, None, None, "plus", scoring)[0]
-    check_range(scoring, *frame.shape, "local")
-    rows, columns = frame.shape
-    advise_pair(*frame.compared, scoring, "local", rows * columns)
-    job = Job(query, target, scoring, "local", FreeEnds().flags, options.output, frame)
-    most, least = int(options.k), options.least
+    job = job_of(a, b, options, "local", FreeEnds())
+    rows, columns = job.frame.shape
+    advise_pair(*job.frame.compared, options.scoring, "local", rows * columns)
     tell = resources.progress and rising(resources.progress)
 
     def compute(engine: Engine, plan: Plan) -> list[Alignment]:
         results, begun, before = [], started, Stats()
-        for one in find_top(engine, job.problem, plan, most, least, last_path=paths, progress=tell):
-            path = path_of(job, one.end, one.path, plan) if paths and one.path is not None else None
+        for this, one, stats in _merged(engine, plan, job, options, tell):
+            traced = one.path if options.output == "path" else None
+            path = None if traced is None else path_of(this, one.end, traced, plan)
             now = time.perf_counter()
-            stats = Stats(one.cells, one.launches, now - begun, engine.peak_bytes)
+            stats.seconds, stats.device_bytes = now - begun, engine.peak_bytes
             measured = Stats(kernel_seconds=engine.kernel_seconds)
             stats.kernel_seconds = measured.kernels_since(before)
             begun, before = now, measured
-            results.append(alignment_of(job, one.end, path, plan, stats))
+            results.append(alignment_of(this, one.end, path, plan, stats))
         return results
 
     engine, plan = make_engine(resources)
@@ -124,3 +131,50 @@ def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) ->
             result.stats.recomputed += 1
         warnings.warn(wrong, RecomputedWarning, stacklevel=3)
     return results
+
+
+def _merged(
+    engine: Engine, plan: Plan, job: Job, options: TopOptions, tell: Progress | None
+) -> Iterator[tuple[Job, FoundAlignment, Stats]]:
+    """The best alignments of the job's strands, plus first among equals: the strand as a job, the
+    alignment, and the cells and launches since the one before."""
+    jobs, most = job.strands(False), int(options.k)
+    with ExitStack() as stack:
+        lists = []
+        for k, one in enumerate(jobs):
+            found = find_top(
+                engine,
+                one.problem,
+                plan,
+                most,
+                options.least,
+                last_path=options.output == "path",
+                progress=part_of(tell, k, len(jobs)),
+            )
+            lists.append(stack.enter_context(closing(found)))
+        stats = Stats()
+        heads = [_next(one, stats) for one in lists]
+        for number in range(1, most + 1):
+            left = [k for k, head in enumerate(heads) if head is not None]
+            if not left:
+                return
+            strand = max(left, key=lambda k: _score(heads[k]))  # the first of equals
+            best = heads[strand]
+            assert best is not None
+            yield jobs[strand], best, stats
+            stats = Stats()
+            if number < most:
+                heads[strand] = _next(lists[strand], stats)
+
+
+def _score(found: FoundAlignment | None) -> int:
+    return 0 if found is None else found.end.score
+
+
+def _next(found: Iterator[FoundAlignment], stats: Stats) -> FoundAlignment | None:
+    """The next alignment of a strand, whose cost is added; None after the last."""
+    one = next(found, None)
+    if one is not None:
+        stats.add_cells(one.cells)
+        stats.launches += one.launches
+    return one

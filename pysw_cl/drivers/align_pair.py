@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import nan
 from typing import Any, NamedTuple
 
 from ..planning.plan import Plan
@@ -16,6 +17,7 @@ from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
 from .band_doubling import assumed_score, find_end_banded
 from .find_end import find_end
+from .held import held_matrix, held_path
 from .problem import Problem
 from .traceback import grid_places, most_pieces, trace_back, traceback_cells
 from .traceback_state import Path
@@ -45,6 +47,10 @@ def search(
     the device computes the next tiles of the traceback; ``busy()`` says whether it still does.
     """
     this = _Search(engine, plan, problem, want_path, prune, progress, stats)
+    if max_cost in ("auto", None):  # a number asks for bands
+        held = this.held(beat)
+        if held is not None:
+            return held
     swept, least = None, None
     if max_cost is not None:
         swept, least = this.sweep_bands(max_cost)
@@ -95,6 +101,23 @@ class _Search:
         """Report that ``done`` cells of the total are computed."""
         if self.progress is not None:
             self.progress(done, self.total)
+
+    def held(self, beat: int | None) -> tuple[Hit, Path | None, TileMap] | None:
+        """The whole search of a small matrix, in one launch; None for other matrices."""
+        matrix = held_matrix(self.engine, self.problem, int(self.want_path))
+        if matrix is None:
+            return None
+        self.tell(0)
+        with matrix:
+            found = matrix.next(self.want_path)
+        self.stats.add_cells(found.cells)
+        self.stats.launches += found.launches
+        self.tell(self.total)
+        end, path = found.end, None
+        if beat is None or end.score > beat:
+            path = held_path(found, self.problem)
+        m, n = len(self.problem.query), len(self.problem.target)
+        return end, path, TileMap.of_one((m, n), end.score if self.problem.mode == "local" else nan)
 
     def sweep_bands(self, max_cost: Any) -> tuple[_Swept | None, int | None]:
         """Sweep diagonal bands.  Returns the sweep that proves the best score (None: no band does)

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from ..engines.batch.bounds import counts_fit, global_fits, local_limit, local_width
 from ..engines.batch.engine import COLUMNS, Batch, BatchEngine
 from ..planning.parameters import PairTuning, default_tuning
-from ..scoring.scoring import Scoring
+from ..scoring.scoring import NO_CODE, Scoring
 from .batch_layout import Part, group_cells, in_order, lonely, parts
-from .batch_results import FIELDS, PairResults
+from .batch_results import PairResults
 from .batch_singles import OneByOne
+from .batch_strands import Minus, turn_back, turned
 
 #: The rows of a batch's forward results, and of its traceback's.
 FOUND = ("score", "query_end", "target_end", "matches", "columns")
@@ -57,37 +58,61 @@ class BatchDriver:
         tuning: PairTuning | None = None,
     ):
         self.engine, self.scoring, self.one, self.done = engine, scoring, one, done
+        self.found = one.found
         self.tuning = tuning or default_tuning().pairs
         self.vector = engine.vectors
         least = local_width(scoring) if engine.local else 16
         self.least_width = max(least, engine.widths[0])
         self.under_way: deque[Under] = deque()
 
-    def run(self, pairs: Sequence[Any], output: str) -> PairResults:
-        """The results of all pairs, in order, with the fields of ``output``."""
-        self.found = PairResults.empty(len(pairs), FIELDS[output])
+    def run(
+        self, pairs: Sequence[Any], output: str, found: PairResults, minus: Minus | None = None
+    ) -> None:
+        """Find out about all pairs what ``output`` says, except those that were aligned alone.
+
+        The results go to ``found``; those of pairs that are aligned alone go to ``one.found``.
+        ``minus``: for each pair, is the reverse complement of its query aligned?"""
+        self.found = found
         tuning = self.tuning
         most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
         mates = tuning.cpu_mates if self.vector else tuning.gpu_mates
         for part, lengths, long in parts(pairs, most, tuning.most_letters, tuning.longest):
             first = int(min([*part.index[:1], *long[:1]]))
             self.one.check_lengths(first, lengths)
+            found.query_lengths[first : first + len(lengths)] = lengths[:, 0]
+            known = found.alone[part.index]
+            part, long = part.take(~known) if known.any() else part, long[~found.alone[long]]
+            if minus is not None:
+                self._check_letters(part)
+                part = turned(part, minus[part.index])
             away = lonely(part, tuning.alone_cells, mates)
             alone = [*long.tolist(), *part.index[away].tolist()]
             part, how = part.take(~away) if away.any() else part, HOW[output]
             large = part.cells > tuning.counted_cells
             if how == "traceback" and large.any():
-                alone += self._begin(part.take(large), "counts")
+                if minus is None:
+                    alone += self._begin(part.take(large), "counts")
+                else:  # counting finds no start
+                    alone += part.index[large].tolist()
                 part = part.take(~large)
             alone += self._begin(part, how)
             for k in sorted(alone):
-                self.done(self.one.align(k, self.found))
+                self.done(self.one.align(k))
             while len(self.under_way) > tuning.in_flight:
                 self._finish()
         while self.under_way:
             self._finish()
-        self.found.stats.device_bytes = self.engine.peak_bytes
-        return self.found
+        if minus is not None:
+            turn_back(found, minus & ~found.alone)
+            found.minus[~found.alone] = minus[~found.alone]
+        found.stats.device_bytes = self.engine.peak_bytes
+
+    def _check_letters(self, part: Part) -> None:
+        """Raise for a letter outside the alphabet, before its complement takes its place."""
+        known = self.scoring.query_encoding != NO_CODE
+        if not known[part.text].all():
+            for k in part.index.tolist():
+                self.one.check_letters(k)
 
     def _begin(self, part: Part, how: str) -> list[int]:
         """Start the batches of a part, each pair in the narrowest lanes that may hold it.  Returns
@@ -159,7 +184,7 @@ class BatchDriver:
             if outgrown.mean() > self.tuning.most_outgrown and len(part) >= 64:
                 self.least_width = max(self.least_width, 2 * width)
             for k in self._start(part.take(outgrown), 2 * width, how):
-                self.done(self.one.align(k, self.found))
+                self.done(self.one.align(k))
 
     def _take_paths(self, part: Part, batch: Batch, sure: NDArray[np.bool_]) -> None:
         """Take the results of the traceback.  A ``sure`` pair, which fits its lanes, is aligned
@@ -181,7 +206,7 @@ class BatchDriver:
 
     def _again(self, k: int, scores: int, score: int) -> None:
         """Align pair k alone: its path in the batch has score ``scores``, not ``score``."""
-        self.one.align(k, self.found)
+        self.one.align(k)
         self.found.stats.recomputed += 1
         self.found.wrong.append(f"the path of pair {k} scores {scores}, not {score}")
 

@@ -52,7 +52,9 @@ class Part:
 
 def blame(k: int, error: PyswError) -> PyswError:
     """The error, with the number of its pair in front of the message."""
-    return type(error)(f"pair {k}: {error}")
+    found = type(error)(f"pair {k}: {error}")
+    found.pair = k
+    return found
 
 
 def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
@@ -64,16 +66,23 @@ def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
             if text or not hasattr(pair, "__len__") or len(pair) != 2:
                 shown = repr(pair)
                 what = shown if len(shown) <= 60 else f"a {type(pair).__name__}"
-                raise InputError(f"pair {k} must be (query, target), not {what}")
+                error = InputError(f"pair {k} must be (query, target), not {what}")
+                error.pair = k
+                raise error
     return list(chain.from_iterable(pairs))
 
 
 def _letters(halves: list[Any], first: int) -> list[bytes]:
     """Sequences of any kind as bytes, each checked as `align` does."""
-    found = []
+    found: list[bytes] = []
+    known: dict[int, bytes] = {}  # the same object comes again and again where all meet all
     for k, half in enumerate(halves):
+        letters = known.get(id(half))
         try:
-            found.append(as_letters(half, "target" if k % 2 else "query").tobytes())
+            if letters is None:
+                letters = as_letters(half, "target" if k % 2 else "query").tobytes()
+                known[id(half)] = letters
+            found.append(letters)
         except PyswError as error:
             raise blame(first + k // 2, error) from None
     return found

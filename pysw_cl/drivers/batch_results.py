@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,20 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ),
 }
 
+#: A coordinate that is not known.
+UNKNOWN = -1
+
+
+def fields_of(output: str, strand: str) -> tuple[str, ...]:
+    """The fields of a row.  Where a query may be on the minus strand, a row of "ends" or "matches"
+    has its start, too: there a path ends at the start of the query as given."""
+    names = FIELDS[output]
+    if strand == "plus":
+        return names
+    if output in ("ends", "matches"):
+        names = ("score", "query_start", *names[1:])
+    return (*names, "strand")
+
 
 @dataclass
 class PairResults:
@@ -36,6 +50,12 @@ class PairResults:
     values: dict[str, NDArray[np.int64]]
     #: A CIGAR for each pair; empty without paths.
     cigars: NDArray[np.object_]
+    #: Is the query on the minus strand?
+    minus: NDArray[np.bool_]
+    #: Was the pair aligned alone?
+    alone: NDArray[np.bool_]
+    #: Letters of each query.
+    query_lengths: NDArray[np.int64]
     stats: Stats = field(default_factory=Stats)
     #: Why each path that was computed again was wrong.
     wrong: list[str] = field(default_factory=list)
@@ -43,5 +63,31 @@ class PairResults:
     @classmethod
     def empty(cls, count: int, names: Sequence[str]) -> PairResults:
         """Results of ``count`` pairs with the fields ``names``, to be filled in."""
-        values = {name: np.zeros(count, np.int64) for name in names if name != "cigar"}
-        return cls(values, np.full(count if "cigar" in names else 0, "", object))
+        numbers = [name for name in names if name not in ("cigar", "strand")]
+        values = {name: np.zeros(count, np.int64) for name in numbers}
+        if "query_start" in values:
+            values["query_start"][:] = UNKNOWN
+        return cls(
+            values,
+            np.full(count if "cigar" in names else 0, "", object),
+            np.zeros(count, np.bool_),
+            np.zeros(count, np.bool_),
+            np.zeros(count, np.int64),
+        )
+
+    def beside(self, names: Sequence[str]) -> PairResults:
+        """Results of the same pairs with other fields.  What is known of the pairs, and what they
+        cost, is shared."""
+        other = PairResults.empty(len(self.alone), names)
+        return replace(
+            other,
+            alone=self.alone,
+            query_lengths=self.query_lengths,
+            stats=self.stats,
+            wrong=self.wrong,
+        )
+
+    def take(self, other: PairResults, chosen: NDArray[np.bool_]) -> None:
+        """Take over the ``chosen`` pairs of other results with the same fields."""
+        for name, values in self.values.items():
+            values[chosen] = other.values[name][chosen]

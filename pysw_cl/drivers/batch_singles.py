@@ -10,9 +10,10 @@ import numpy as np
 from ..errors import InternalError, PyswError, RangeError
 from ..results.alignment import Alignment, Stats
 from ..scoring.precision import check_range
+from ..sequences.coordinates import make_frames
 from ..sequences.sequence import as_sequence
 from .batch_layout import Lengths, as_halves, blame
-from .batch_results import FIELDS, PairResults
+from .batch_results import UNKNOWN, PairResults, fields_of
 from .options import AlignOptions, AlignResources, ManyOptions, Resources
 
 
@@ -30,51 +31,63 @@ class OneByOne:
         align: Callable[[Any, Any, AlignOptions, AlignResources], Alignment],
     ):
         self.pairs, self._align = pairs, align
-        self.scoring, self.mode, self.output = options.scoring, options.mode, options.output
+        #: How often a pair is computed in batches; one that is aligned alone counts as often.
+        self.sweeps = 1
+        #: The results of all pairs.
+        self.found = PairResults.empty(len(pairs), fields_of(options.output, options.strand))
+        self.scoring, self.mode, self.strand = options.scoring, options.mode, options.strand
         self._options = options.for_one()
         self._resources = AlignResources(
             device=resources.device, plan=resources.plan, kernel_times=resources.kernel_times
         )
         self.stats = Stats()
 
-    def align(self, k: int, found: PairResults) -> int:
-        """Align pair k and store the result in row k of ``found``; returns its cells."""
-        query, target = self.pairs[k]
+    def align(self, k: int) -> int:
+        """Align pair k and store the result in row k of ``found``; returns the cells that
+        count as done."""
+        found, (query, target) = self.found, self.pairs[k]
         try:
             result = self._align(query, target, self._options, self._resources)
         except PyswError as error:
             raise blame(k, error) from None
         for name in found.values:
             value = getattr(result, name)
-            found.values[name][k] = round(value * self.scoring.scale) if name == "score" else value
+            if name == "score":
+                value = round(value * self.scoring.scale)
+            found.values[name][k] = UNKNOWN if value is None else value
         if len(found.cigars):
             found.cigars[k] = result.cigar
+        found.minus[k], found.alone[k] = result.strand == "minus", True
         self.stats.add_cells(result.stats.cells)
         self.stats.launches += result.stats.launches
         self.stats.add_kernel_seconds(result.stats.kernel_seconds)
         self.stats.recomputed += result.stats.recomputed
         self.stats.device_bytes = max(self.stats.device_bytes, result.stats.device_bytes)
-        return len(result.query) * len(result.target)
+        return self.sweeps * len(result.query) * len(result.target)
 
-    def all(self, done: Callable[[int], None]) -> PairResults:
+    def all(self, done: Callable[[int], None]) -> None:
         """Align all pairs; ``done(cells)`` is called after each."""
         as_halves(self.pairs)
-        found = PairResults.empty(len(self.pairs), FIELDS[self.output])
         for k in range(len(self.pairs)):
-            done(self.align(k, found))
-        return found
+            done(self.align(k))
 
     def check(self, k: int) -> None:
         """Raise the error of pair k, which the caller knows to have one."""
-        query, target = self.pairs[k]
+        self.check_letters(k)
+        raise InternalError(f"pair {k} was refused without a reason")
+
+    def check_letters(self, k: int) -> None:
+        """Raise what is wrong with the sequences of pair k, if anything is."""
         try:
-            a, b = as_sequence(query, "query"), as_sequence(target, "target")
-            check_range(self.scoring, len(a), len(b), self.mode)
-            self.scoring.encode_query(a.letters)
-            self.scoring.encode_target(b.letters)
+            self.check_pair(*self.pairs[k])
         except PyswError as error:
             raise blame(k, error) from None
-        raise InternalError(f"pair {k} was refused without a reason")
+
+    def check_pair(self, query: Any, target: Any) -> None:
+        """Raise what is wrong with two sequences, if anything is."""
+        a, b = as_sequence(query, "query"), as_sequence(target, "target")
+        check_range(self.scoring, len(a), len(b), self.mode)
+        make_frames(a, b, None, None, self.strand, self.scoring)
 
     def check_lengths(self, first: int, lengths: Lengths) -> None:
         """Raise for a pair with an empty sequence or with a score that could leave its range.

@@ -109,11 +109,21 @@ class ModeOptions(Options):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AlignOptions(ModeOptions):
-    """The options of `align`."""
+class StrandOptions(Options):
+    """The options of commands that compare strands."""
 
     #: "plus", "minus" or "both".
     strand: str = "plus"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_strand(self.strand, self.scoring)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RangeOptions(StrandOptions):
+    """The options of commands that compare parts of two sequences."""
+
     #: The part of the query that is compared, (start, end); None: all of it.
     query_range: tuple[int, int] | None = None
     #: The part of the target that is compared.
@@ -121,13 +131,17 @@ class AlignOptions(ModeOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_strand(self.strand, self.scoring)
         _set(self, "query_range", as_range(self.query_range, "query"))
         _set(self, "target_range", as_range(self.target_range, "target"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ManyOptions(ModeOptions):
+class AlignOptions(RangeOptions, ModeOptions):
+    """The options of `align`."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ManyOptions(StrandOptions, ModeOptions):
     """The options of `align_many`."""
 
     outputs: ClassVar[Collection[str]] = FIELDS
@@ -147,11 +161,12 @@ class ManyOptions(ModeOptions):
             output=self.output if self.output in ("score", "ends") else "path",
             mode=self.mode,
             free_ends=self.free_ends,
+            strand=self.strand,
         )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TopOptions(Options):
+class TopOptions(RangeOptions):
     """The options of `align_top`."""
 
     #: How many alignments at most.

@@ -97,6 +97,12 @@ def trace_back(
                 continue
             _step(engine, problem, grid, area, path, traceback_tile_cells)
             after(path)
+    finish(path, problem)
+    return path
+
+
+def finish(path: Path, problem: Problem) -> None:
+    """Add the gap along a border that leads to the start of a global path."""
     free, local = problem.free, problem.mode == "local"
     if not path.ended and path.row and path.column:
         raise InternalError(f"the path stopped at ({path.row}, {path.column})")
@@ -106,7 +112,6 @@ def trace_back(
     if path.column and not path.ended and not local and not free.lead_query:
         path.moves.append(np.full(path.column, CONSUMES_TARGET, np.uint8))
         path.column = 0
-    return path
 
 
 def _step(

@@ -9,7 +9,7 @@ to them only if the edge between them has changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
@@ -18,11 +18,12 @@ import numpy as np
 from ..planning.geometry import tile_shape
 from ..planning.plan import Plan
 from ..sequences.view import Pairs
-from ..tiles.contract import Engine
+from ..tiles.contract import Engine, HeldMatrix
 from ..tiles.edges import Edge, EdgeArray
 from ..tiles.special_lines import SweptGrid
 from ..tiles.sweep import Progress, sweep
 from ..tiles.tile import Area, Hit, Want
+from .held import held_matrix, held_path
 from .problem import Problem
 from .traceback import grid_places, trace_back
 from .traceback_state import CONSUMES_QUERY, CONSUMES_TARGET, Path
@@ -52,7 +53,7 @@ def find_top(
     *,
     last_path: bool = True,
     progress: Progress | None = None,
-) -> Iterator[FoundAlignment]:
+) -> Generator[FoundAlignment]:
     """Up to ``count`` local alignments of at least ``least`` (1 or more), best first.
 
     Each is the best alignment that contains no aligned pair of those before it.  Of equal ends it
@@ -62,9 +63,19 @@ def find_top(
 
     Source: Waterman & Eggert (1987); see the module.
     """
-    tiles = _Tiles(engine, problem, plan, least, progress)
-    touched = set(tiles.areas)
+    tiles: _Tiles | None = None
+    touched: set[Place] = set()
     for number in range(1, count + 1):
+        here = problem if tiles is None else tiles.problem
+        matrix = held_matrix(engine, here, number)
+        if matrix is not None:
+            del tiles
+            with matrix:
+                yield from _held(matrix, here, range(number, count + 1), least, last_path, progress)
+            return
+        if tiles is None:
+            tiles = _Tiles(engine, problem, plan, least, progress)
+            touched = set(tiles.areas)
         tiles.compute(touched)
         if not tiles.best:
             return
@@ -74,6 +85,27 @@ def find_top(
         tiles.cells, tiles.launches = {}, 0
         if path is not None:
             touched = tiles.forbid(aligned_pairs(path))
+
+
+def _held(
+    matrix: HeldMatrix,
+    problem: Problem,
+    numbers: range,
+    least: int,
+    last_path: bool,
+    progress: Progress | None,
+) -> Iterator[FoundAlignment]:
+    """As `find_top`, for a matrix that is held whole: the alignments of these ``numbers``."""
+    total = len(problem.query) * len(problem.target)
+    tell = progress or (lambda done, total: None)
+    tell(0 if numbers[0] == 1 else total, total)
+    for number in numbers:
+        found = matrix.next(last_path or number != numbers[-1])
+        tell(total, total)
+        if found.end.score < least:
+            return
+        path = held_path(found, problem)
+        yield FoundAlignment(found.end, path, found.cells, found.launches)
 
 
 def aligned_pairs(path: Path) -> Pairs:
@@ -172,9 +204,13 @@ class _Tiles:
 
     def forbid(self, pairs: Pairs) -> set[Place]:
         """Forbid ``pairs`` from now on; returns the tiles that contain them."""
-        before = self.problem.forbidden
-        every = pairs if before is None else np.concatenate([before, pairs], axis=1)
-        every = every[:, np.lexsort((every[1], every[0]))]
+        every = self.problem.forbidden
+        if every is None:
+            every = pairs
+        else:  # both are sorted
+            n = len(self.problem.target)
+            places = np.searchsorted(every[0] * n + every[1], pairs[0] * n + pairs[1])
+            every = np.insert(every, places, pairs, axis=1)
         self.problem = replace(self.problem, forbidden=every)
         i = np.searchsorted(self.rows, pairs[0], "right") - 1
         j = np.searchsorted(self.columns, pairs[1], "right") - 1

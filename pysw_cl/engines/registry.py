@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
+from ..planning.parameters import default_tuning
 from ..planning.plan import Plan, make_plan
 from ..tiles.contract import Engine
 from .reference import ReferenceEngine, ReferencePlan
+
+if TYPE_CHECKING:
+    from ..opencl.device import Runtime
 
 #: A plan, or overrides of some of its fields.
 Wishes = Plan | Mapping[str, Any] | None
@@ -28,7 +32,25 @@ def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
     runtime = get_runtime(device)
     if timed:
         runtime = runtime.timed()
-    return WavefrontEngine(runtime, make_plan(runtime, wishes))
+    plan = make_plan(runtime, wishes) if wishes else _default_plan(runtime)
+    return WavefrontEngine(runtime, plan, _free(wishes))
+
+
+def _default_plan(runtime: Runtime) -> Plan:
+    """The plan without wishes, which this thread makes once for a device."""
+    of = (runtime.info, runtime.traits, runtime.device, default_tuning())
+    known = runtime.kept("default plan", dict)
+    if known.get("of") is None or any(a is not b for a, b in zip(known["of"], of, strict=True)):
+        known |= {"of": of, "plan": make_plan(runtime)}
+    plan: Plan = known["plan"]
+    return plan
+
+
+def _free(wishes: Wishes) -> bool:
+    """Do the wishes leave it to the engine how small matrices are computed?"""
+    if isinstance(wishes, Plan):
+        return False
+    return all(str(name).startswith("held.") for name in wishes or ())
 
 
 @dataclass(frozen=True)

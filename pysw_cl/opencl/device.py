@@ -250,6 +250,13 @@ class Runtime:
             self._local.arena = make(self)
         return self._local.arena
 
+    def kept(self, name: str, make: Callable[[], Any]) -> Any:
+        """What this thread keeps under a name; ``make()`` makes it at first."""
+        kept: dict[str, Any] = self._local.__dict__.setdefault("kept", {})
+        if name not in kept:
+            kept[name] = make()
+        return kept[name]
+
     @property
     def kernels(self) -> dict[Any, Any]:
         """This thread's kernel objects.  A kernel object holds its arguments, so threads must not

@@ -106,10 +106,12 @@ class Grid:
         if self.form == "two-phase":
             delegated = step >= self.n
             strip, step = strip + self.B * delegated, step - self.n * delegated
-        order = np.lexsort((step, strip))
+        # one key, because a stable sort of one array finds the runs of the pairs' own order
+        order = np.argsort(strip * (self.n + self.T) + step, kind="stable")
         met = np.bincount(strip, minlength=self.strips + self.B)
         places = np.concatenate(([0], met.cumsum()))
-        return np.stack([step, row], axis=1)[order].astype(np.int32), places.astype(np.int32)
+        steps = np.stack([step[order], row[order]], axis=1).astype(np.int32)
+        return steps, places.astype(np.int32)
 
     def launches(self) -> Iterator[Launch]:
         """The two-phase launches in order.  External diagonal d has block c of strip d - c.  Block

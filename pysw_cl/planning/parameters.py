@@ -232,6 +232,28 @@ class SavingTuning:
 
 
 @dataclass(frozen=True)
+class HeldTuning:
+    """Matrices that are held whole."""
+
+    score_cells: int = tunable(
+        1 << 18, 0, 1 << 26, "for a score: a larger one is swept faster in narrow lanes"
+    )
+    path_cells: int = tunable(
+        1 << 20,
+        0,
+        1 << 26,
+        "for each path found so far: a larger one is swept faster by all compute units, and its "
+        "memory takes long to get",
+    )
+    top_cells: int = tunable(
+        1 << 24, 0, 1 << 26, "for many paths: a cell takes 13 bytes, so that is 208 MiB"
+    )
+    kept_bytes: int = tunable(
+        1 << 24, 0, 1 << 30, "the largest buffer that a thread keeps, to save its page faults"
+    )
+
+
+@dataclass(frozen=True)
 class PairTuning:
     """Pair batches."""
 
@@ -276,6 +298,7 @@ class Tuning:
     speculation_memory: SpeculationMemory = SpeculationMemory()
     band: BandTuning = BandTuning()
     saving: SavingTuning = SavingTuning()
+    held: HeldTuning = HeldTuning()
     pairs: PairTuning = PairTuning()
 
     def with_values(self, values: Mapping[str, Any]) -> Tuning:

@@ -150,8 +150,7 @@ class Scoring:
         """Raise SequenceError for the first letter outside the alphabet, with its 1-based position.
 
         ``letters`` follow the first ``first`` letters of the sequence ``what``."""
-        allowed = np.flatnonzero(self.query_encoding != NO_CODE).astype(np.uint8).tobytes()
-        position = first_outside(allowed, letters)
+        position = first_outside(self._allowed, letters)
         if position is not None:
             raise SequenceError(
                 f"letter {show_byte(int(letters[position]))} at position {first + position + 1} of "
@@ -178,6 +177,11 @@ class Scoring:
         return (
             f"correct the {what}, or {take if instead in self.letters else 'choose another matrix'}"
         )
+
+    @cached_property
+    def _allowed(self) -> bytes:
+        """Every byte that is a letter of the alphabet."""
+        return np.flatnonzero(self.query_encoding != NO_CODE).astype(np.uint8).tobytes()
 
     def match_tables(self) -> tuple[Table, Table]:
         """Two tables (uint8, 256 entries) for query and target letters: a pair of letters is a

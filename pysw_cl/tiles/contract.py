@@ -3,7 +3,8 @@
 An engine is one class with one method, :meth:`Engine.tile`.  Anything else is a capability object.
 A driver asks for it, and has another way where it is None.  The capabilities are: tiles that follow
 each other on the device (:class:`Pipeline`), many tiles in one launch (:class:`TileBatches`),
-compressed edges on the device (:class:`EdgeCompression`).
+compressed edges on the device (:class:`EdgeCompression`), matrices that are held whole
+(:class:`HeldMatrices`).
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 
 from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
-from ..sequences.view import View
+from ..sequences.view import Codes, Pairs, View
 from .edges import DeviceEdge, Source
-from .tile import Area, TileJob, TileResult, Traced
+from .tile import Area, Hit, TileJob, TileResult, Traced
 
 #: `Part.offset` where nothing is known of where a path leaves the tile.
 ANYWHERE = 1 << 30
@@ -56,6 +57,11 @@ class Engine:
     @property
     def edge_compression(self) -> EdgeCompression | None:
         """Compressed edges on the device, if the engine can do that."""
+        return None
+
+    @property
+    def held_matrices(self) -> HeldMatrices | None:
+        """Small matrices that are held whole, if the engine can do that and its plan allows it."""
         return None
 
     @property
@@ -132,6 +138,52 @@ class EdgeCompression(Protocol):
 
     def compressed(self, cells: DeviceEdge) -> Source | None:
         """The same cells compressed; None where that is not possible."""
+
+
+class HeldFound(NamedTuple):
+    """The best end of a matrix that is held, and the path to it."""
+
+    #: The first best end in row-major order; a local one without a score is (0, 0).
+    end: Hit
+    #: The path up to a border of the matrix or to the start of a local one; None: not wanted.
+    path: Traced | None
+    #: Cells computed for it, by lane set.
+    cells: dict[str, int]
+    launches: int
+
+
+class HeldMatrix(Protocol):
+    """A small matrix whose cells stay on the device; a context manager."""
+
+    def next(self, path: bool) -> HeldFound:
+        """The best end, and the canonical path to it if ``path`` is set.
+
+        Every further call forbids the pairs of letters that the last path aligns, and finds the
+        best end of the matrix without them (Waterman & Eggert 1987).  The last call has to have
+        asked for its path."""
+
+    def __enter__(self) -> HeldMatrix: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class HeldMatrices(Protocol):
+    """A capability: small matrices, each computed in one launch with its path."""
+
+    def fits(self, m: int, n: int, paths: int) -> bool:
+        """Is this the best way to find so many paths (0: a score) in an m x n matrix?"""
+
+    def hold(
+        self,
+        query: Codes,
+        target: Codes,
+        scoring: Scoring,
+        floor: int | None,
+        free_ends: tuple[bool, bool, bool, bool],
+        forbidden: Pairs | None,
+    ) -> HeldMatrix:
+        """The matrix of ``query`` x ``target``, with the four free ends of a global comparison in
+        scikit-bio's order (``floor`` None) and with pairs that are ``forbidden`` from the start."""
 
 
 class Part(NamedTuple):

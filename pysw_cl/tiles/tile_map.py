@@ -49,6 +49,13 @@ class TileMap:
         return cls._of(shape, tops, skipped)
 
     @classmethod
+    def of_one(cls, shape: tuple[int, int], top: float) -> TileMap:
+        """The map of a sweep that computed all of ``shape`` as one tile with the highest score
+        ``top`` (NaN: none was looked for)."""
+        rows, columns = np.array([0, shape[0]]), np.array([0, shape[1]])
+        return cls(rows, columns, np.array([[float(top)]]), np.zeros((1, 1)))
+
+    @classmethod
     def joined(cls, shape: tuple[int, int], slabs: Mapping[int, TileMap]) -> TileMap:
         """The map of ``shape`` from the maps of slabs, by their first rows.
 

@@ -43,7 +43,8 @@ KINDS: dict[str, tuple[type[Any], ...]] = {
 ASKED = {
     "sub_score gap_cost wildcard unknown allow_odd_scoring output": "align align_many align_top",
     "mode free_ends": "align align_many",
-    "strand query_range target_range": "align",
+    "strand": "align align_many align_top",
+    "query_range target_range": "align align_top",
     "k min_score": "align_top",
 }
 #: The commands that have a resource.
@@ -117,6 +118,9 @@ SIZE = "disk_size must be a whole number of bytes or None, not {!r}"
 STOP = "stop_after must be a number of seconds or None, not {!r}"
 COUNT = "k must be a whole number of at least 1, not {!r}"
 LEAST = "min_score must be a number above 0, not {!r}"
+STRAND = "strand must be 'plus', 'minus' or 'both', not {!r}"
+QUERY_RANGE = "query_range takes (start, end), two whole numbers, not {!r}"
+TARGET_RANGE = "target_range takes (start, end), two whole numbers, not {!r}"
 COST = "max_cost must be 'auto', None or a number from 0 on, not {!r}"
 
 #: Commands, an option, values that it cannot have, and what is said of each.
@@ -133,9 +137,9 @@ REFUSED: list[tuple[str, str, list[Any], str]] = [
     ("align", "prune", ["no", None, 2], "prune must be True or False, not {!r}"),
     ("align", "max_cost", ["much", -1, True, math.inf], COST),
     ("align", "max_cost", [3], "max_cost={!r} is for mode 'global'; in mode 'local' leave it out"),
-    ("align", "strand", ["up", None], "strand must be 'plus', 'minus' or 'both', not {!r}"),
-    ("align", "query_range", [5, (1,), (1, 2.5)], "query_range takes (start, end), two whole num"),
-    ("align", "target_range", [5, "ab"], "target_range takes (start, end), two whole numbers, not"),
+    ("align align_many align_top", "strand", ["up", None], STRAND),
+    ("align align_top", "query_range", [5, (1,), (1, 2.5)], QUERY_RANGE),
+    ("align align_top", "target_range", [5, "ab"], TARGET_RANGE),
     ("align_top", "k", [0, -1, 1.5, True, "3", None], COUNT),
     ("align_top", "min_score", [0, -1, math.nan, math.inf, True, "1", None, 1j], LEAST),
 ]

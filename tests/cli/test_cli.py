@@ -230,6 +230,9 @@ def test_options_reach_align_top() -> None:
         "wildcard": "N",
         "unknown": "error",
         "allow_odd_scoring": False,
+        "strand": "plus",
+        "query_range": None,
+        "target_range": None,
     }
     assert resources == Resources(device="cpu", plan={"B": 4})
     args = cli.make_parser().parse_args([*command.split(), "--min-score", "2.5"])

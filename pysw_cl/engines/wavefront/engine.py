@@ -22,6 +22,7 @@ from ...sequences.view import View
 from ...tiles.contract import (
     EdgeCompression,
     Engine,
+    HeldMatrices,
     Pipeline,
     TileBatches,
     TilePipeline,
@@ -29,6 +30,7 @@ from ...tiles.contract import (
 from ...tiles.edges import DeviceEdge
 from ...tiles.tile import TileJob, TileResult
 from ...tiles.tile_split import by_parts
+from ..held.engine import Held
 from ..reference import ReferenceEngine
 from .compressed_edge import CELL_BYTES, CompressedEdge, holds
 from .device_traceback import DeviceMoves
@@ -43,8 +45,8 @@ class WavefrontEngine(Engine):
 
     name = "wavefront"
 
-    def __init__(self, runtime: Runtime, plan: Plan) -> None:
-        self.runtime = runtime
+    def __init__(self, runtime: Runtime, plan: Plan, holds: bool = False) -> None:
+        self.runtime, self._holds = runtime, holds
         self.plan = plan
         self.row_quantum = plan.strip_rows
         self.peak_bytes, self.captures_inside = 0, plan.form == "ticketed"
@@ -81,6 +83,14 @@ class WavefrontEngine(Engine):
     def edge_compression(self) -> EdgeCompression | None:
         """Compressed edges on the device; None unless the device computes speculatively."""
         return WavefrontEdgeCompression(self) if self._speculative else None
+
+    @property
+    def held_matrices(self) -> HeldMatrices | None:
+        """Small matrices; None unless a work-item has all lanes, or if the engine was made without
+        them."""
+        if not self._holds or self.plan.lane_set.per_item is not None:
+            return None
+        return Held(self.runtime, self.plan, self.note_memory)
 
     @property
     def _speculative(self) -> bool:

@@ -1,0 +1,102 @@
+"""Small matrices, for bench/pair.py: single pairs beside scikit-bio, and many paths of one pair."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+from cases import Row, check, protein_pair, pysw_cl, random_pair, timed
+
+#: (unit, copies) of a repeat -> how many alignments of at least 5 it has with itself, and their
+#: best and last score: found once by tiles and once by the reference engine.
+EXPECTED_REPEAT = {(8, 150): (299, 1200, 8)}
+
+
+def related(pair: tuple[bytes, bytes]) -> tuple[str, str]:
+    """The pair with the first half of the query in the middle of the target."""
+    query, target = (letters.decode() for letters in pair)
+    half, at = len(query) // 2, len(target) // 4
+    return query, target[:at] + query[:half] + target[at + half :]
+
+
+def side_by_side(
+    runs: int, ours: Callable[[], Any], theirs: Callable[[], Any]
+) -> tuple[float, float]:
+    """The median seconds of two calls that take turns, so that both meet the same disturbances."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for _ in range(runs):
+        for call, taken in zip((ours, theirs), seconds, strict=True):
+            started = time.perf_counter()
+            call()
+            taken.append(time.perf_counter() - started)
+    return median(seconds[0]), median(seconds[1])
+
+
+def beside_scikit_bio(
+    name: str, device: str, m: int, n: int, output: str, protein: bool, runs: int
+) -> Row:
+    """One pair, and scikit-bio's `pair_align` in the same run: score, or score and path."""
+    letters = (protein_pair(max(m, n)), random_pair(m, n))[not protein]
+    query, target = related((letters[0][:m], letters[1][:n]))
+    how: dict[str, Any] = {"mode": "local", "sub_score": (1, -3), "gap_cost": (3, 2)}
+    if protein:
+        how |= {"sub_score": "BLOSUM62", "gap_cost": (11, 1)}
+
+    def ours() -> Any:
+        return pysw_cl.align(query, target, output=output, device=device, **how)
+
+    found = ours()
+    again = pysw_cl.align(query, target, plan={"engine": "reference"}, **how)
+    check(f"{name}: score of the reference engine", found.score, again.score)
+    row: Row = {"case": name, "runs": runs, "cells": found.stats.cells}
+    row["verified"] = "the reference engine's " + ("path" if output == "path" else "score")
+    if output == "path":
+        check(f"{name}: path of the reference engine", found.cigar, again.cigar)
+    try:
+        from skbio.alignment import pair_align
+    except ImportError:
+        row["seconds"] = timed(runs, ours)[0]
+    else:
+        paths = 1 if output == "path" else 0
+        theirs = pair_align(query, target, max_paths=paths, **how)
+        check(f"{name}: scikit-bio's score", theirs.score, found.score)
+        row["verified"] += ", scikit-bio's score"
+        mine, its = side_by_side(
+            runs, ours, lambda: pair_align(query, target, max_paths=paths, **how)
+        )
+        row |= {"seconds": mine, "scikit_bio": its, "of_scikit_bio": mine / its}
+    row["gcups"] = m * n / row["seconds"] / 1e9
+    return row
+
+
+def repeat_top(name: str, device: str, unit: int, copies: int, runs: int) -> Row:
+    """All alignments of a tandem repeat with itself."""
+    rng = np.random.default_rng(3)
+    letters = np.frombuffer(b"ACGT", np.uint8)[np.resize(rng.integers(0, 4, unit), unit * copies)]
+    text = letters.tobytes()
+    seconds, found = timed(
+        runs, lambda: pysw_cl.align_top(text, text, k=1000, min_score=5, device=device)
+    )
+    got = len(found), found[0].score, found[-1].score
+    check(name, got, EXPECTED_REPEAT[unit, copies])
+    pairs: set[tuple[int, int]] = set()
+    for one in found:
+        check(f"{name}: a path's score", one.rescore(), one.score)
+        i, j = one.query_start, one.target_start
+        for op, length in one.runs:
+            if op in "=X":
+                new = {(i + k, j + k) for k in range(length)}
+                check(f"{name}: pairs aligned twice", len(new & pairs), 0)
+                pairs |= new
+            i, j = i + length * (op != "D"), j + length * (op != "I")
+    cells = sum(one.stats.total_cells for one in found)
+    return {
+        "case": name,
+        "runs": runs,
+        "seconds": seconds,
+        "gcups": cells / seconds / 1e9,
+        "verified": "stored scores; paths re-scored, no pair aligned twice",
+    }

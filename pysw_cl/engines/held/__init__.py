@@ -1,0 +1,1 @@
+"""Small matrices that are held whole on the device."""

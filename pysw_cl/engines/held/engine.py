@@ -1,0 +1,248 @@
+"""Small matrices that are held whole: one launch finds the best end and the path to it, and a
+further launch the best one that shares no aligned pair with those before it.
+
+Method: Waterman & Eggert (1987, J Mol Biol 197, 723-728), who compute again only what changes when
+the pairs of a path are forbidden.  The kernel (cl/held/held.cl) says how a matrix is laid out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import DeviceError
+from ...opencl.buffers import Buffers
+from ...opencl.device import Runtime
+from ...opencl.program import BoundKernel, KernelSpec
+from ...planning.plan import Plan
+from ...scoring.scoring import Scoring
+from ...sequences.view import Codes, Pairs
+from ...tiles.contract import HeldFound
+from ...tiles.tile import Hit, Traced
+
+#: Lanes of a strip, and steps of a block (BLOCK of the kernel).
+LANES, BLOCK = 16, 16
+#: Bytes of a cell: H, E, F and its mark.
+CELL_BYTES = 13
+#: The words of ``found`` in cl/held/held.cl; the moves follow them.
+SCORE, END_ROW, END_COLUMN, START_ROW, START_COLUMN, MADE, ENDED, STEPS = range(8)
+#: The codes of padding by match and mismatch: no letter has them.
+QUERY_PAD, TARGET_PAD = 254, 253
+
+_ARGUMENTS = (
+    "codes cells forbidden tops spans m:int n:int blocks:int gap_open:int gap_extend:int ends:int "
+    "again:int pairs count:int path:int found"
+)
+_SCORES = {"match": "match:int mismatch:int lift:int", "matrix": "matrix wide:int"}
+
+
+def held_spec(header: str, score: str) -> KernelSpec:
+    """The kernel for a header of 32-bit lanes and a score file of cl/score."""
+    files = (
+        "base.clh",
+        "platform.clh",
+        "WIDTH=32",
+        header,
+        f"score/{score}.clh",
+        "recurrence.clh",
+        "held/held.cl",
+    )
+    return KernelSpec("held", files, tuple(f"{_ARGUMENTS} {_SCORES[score]}".split()))
+
+
+class Retained:
+    """Device memory of a thread that is kept from matrix to matrix, and used by one at a time."""
+
+    def __init__(self) -> None:
+        self.buffers: dict[str, Any] = {}
+        self.lent = False
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a matrix of m x n cells lies in memory."""
+
+    m: int
+    n: int
+
+    @property
+    def strips(self) -> int:
+        """Strips of LANES rows."""
+        return -(-self.m // LANES)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of a strip."""
+        return -(-(self.n + LANES - 1) // BLOCK)
+
+    @property
+    def numbers(self) -> int:
+        """Numbers H of all steps."""
+        return self.strips * self.blocks * BLOCK * LANES
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the cells and their marks."""
+        return CELL_BYTES * self.numbers
+
+
+@dataclass(frozen=True)
+class Held:
+    """See :class:`pysw_cl.tiles.contract.HeldMatrices`.  ``noted(bytes)`` is told what a matrix
+    takes on the device."""
+
+    runtime: Runtime
+    plan: Plan
+    noted: Callable[[int], None]
+
+    def fits(self, m: int, n: int, paths: int) -> bool:
+        """See :class:`pysw_cl.tiles.contract.HeldMatrices`.  Narrow matrices have many cells of
+        padding, which count."""
+        tuning, layout = self.plan.tuning.held, Layout(m, n)
+        most = min(tuning.top_cells, paths * tuning.path_cells) if paths else tuning.score_cells
+        memory = int(self.runtime.device.max_mem_alloc_size)
+        return m * n <= most and layout.numbers <= 2 * most and 2 * layout.bytes <= memory
+
+    def hold(
+        self,
+        query: Codes,
+        target: Codes,
+        scoring: Scoring,
+        floor: int | None,
+        free_ends: tuple[bool, bool, bool, bool],
+        forbidden: Pairs | None,
+    ) -> HeldMatrix:
+        """See :class:`pysw_cl.tiles.contract.HeldMatrices`."""
+        ends = sum(1 << k for k, is_free in enumerate(free_ends) if is_free)
+        retained = self.runtime.kept("held", Retained)
+        job = HeldJob(query, target, scoring, floor is not None, ends, forbidden)
+        matrix = HeldMatrix(self.runtime, self.plan, job, retained)
+        self.noted(matrix.layout.bytes)
+        return matrix
+
+
+@dataclass(frozen=True)
+class HeldJob:
+    """What a matrix is of.  ``ends``: the free ends as bits."""
+
+    query: Codes
+    target: Codes
+    scoring: Scoring
+    local: bool
+    ends: int
+    forbidden: Pairs | None
+
+
+class HeldMatrix:
+    """See :class:`pysw_cl.tiles.contract.HeldMatrix`."""
+
+    def __init__(self, runtime: Runtime, plan: Plan, job: HeldJob, retained: Retained) -> None:
+        self.runtime, self.plan = runtime, plan
+        self.layout = Layout(len(job.query), len(job.target))
+        self._retained, self._own = retained, Buffers(runtime)
+        self._borrows = not retained.lent
+        retained.lent = True
+        #: The largest buffer that is retained.
+        self._keeps = plan.tuning.held.kept_bytes if self._borrows else 0
+        self._again = False
+        try:
+            self._kernel, self._found, self._arguments = self._prepared(job)
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepared(self, job: HeldJob) -> tuple[BoundKernel, Any, dict[str, Any]]:
+        """The kernel, the buffer of what it finds, and its arguments.  They are bound at each
+        launch, because other matrices of this thread use the same kernel object."""
+        runtime, layout, scoring = self.runtime, self.layout, job.scoring
+        score, arguments = _scores(scoring, self._own)
+        pads = (QUERY_PAD, TARGET_PAD) if score == "match" else (arguments["wide"] - 1,) * 2
+        codes = np.empty(layout.strips * LANES + layout.blocks * BLOCK, np.uint8)
+        rows = layout.strips * LANES
+        codes[: layout.m], codes[layout.m : rows] = job.query, pads[0]
+        codes[rows : rows + layout.n], codes[rows + layout.n :] = job.target, pads[1]
+        found = self._buffer("found", 32 + layout.m + layout.n)
+        defines = {"T": LANES, "LOCAL": int(job.local), "WIDTH": 32}
+        tiles = layout.strips * layout.blocks
+        pairs = np.zeros((0, 2)) if job.forbidden is None else job.forbidden.T + 1
+        kernel = BoundKernel(runtime, held_spec(self.plan.lane_set.wide, score), defines)
+        return (
+            kernel,
+            found,
+            dict(
+                codes=self._own.of(codes),
+                cells=self._buffer("cells", 12 * layout.numbers),
+                forbidden=self._buffer("forbidden", layout.numbers),
+                tops=self._buffer("tops", 8 * tiles),
+                spans=self._buffer("spans", 8 * layout.strips),
+                m=layout.m,
+                n=layout.n,
+                blocks=layout.blocks,
+                gap_open=scoring.gap_open,
+                gap_extend=scoring.gap_extend,
+                ends=job.ends,
+                pairs=self._own.of(pairs.astype(np.int32)) if len(pairs) else found,
+                count=len(pairs),
+                found=found,
+                **arguments,
+            ),
+        )
+
+    def _buffer(self, name: str, size: int) -> Any:
+        """Memory of this size: retained, if it is small enough."""
+        if size > self._keeps:
+            return self._own.empty(size)
+        kept = self._retained.buffers.get(name)
+        if kept is None or kept.size < size:
+            kept = self._retained.buffers[name] = self._own.offset(
+                min(1 << max(12, (size - 1).bit_length()), self._keeps)
+            )
+        return kept
+
+    def next(self, path: bool) -> HeldFound:
+        """See :class:`pysw_cl.tiles.contract.HeldMatrix`."""
+        import pyopencl as cl
+
+        layout = self.layout
+        asked = {"again": int(self._again), "path": int(path)}
+        self._kernel.bind(**self._arguments, **asked).launch(1, 1)
+        out = np.empty(32 + (layout.m + layout.n if path else 0), np.uint8)
+        try:
+            cl.enqueue_copy(self.runtime.queue, out, self._found)
+        except cl.Error as error:
+            raise DeviceError(f"{self.runtime.info.name} failed: {error}") from None
+        found = out[:32].view(np.int32).tolist()
+        self._again = True
+        traced = None
+        if path:
+            moves = out[32 : 32 + found[MADE]]
+            traced = Traced(moves, found[START_ROW], found[START_COLUMN], 0, bool(found[ENDED]))
+        computed = min(found[STEPS] * LANES, layout.m * layout.n)
+        kind = f"held/{self.plan.lane_set.family}/32"
+        return HeldFound(Hit(*found[SCORE:START_ROW]), traced, {kind: computed}, 1)
+
+    def close(self) -> None:
+        """Free the memory, or keep it for the next matrix."""
+        if self._borrows:
+            self._retained.lent = False
+        self._own.free()
+
+    def __enter__(self) -> HeldMatrix:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _scores(scoring: Scoring, buffers: Buffers) -> tuple[str, dict[str, Any]]:
+    """The score file and its arguments; with a matrix, its last row and column are padding."""
+    pair = scoring.match_mismatch
+    if pair is not None and pair[1] <= 0:
+        return "match", {"match": pair[0], "mismatch": pair[1], "lift": 0}
+    wide = len(scoring.matrix) + 1
+    matrix = np.full((wide, wide), min(0, scoring.lowest), np.int32)
+    matrix[:-1, :-1] = scoring.matrix
+    return "matrix", {"matrix": buffers.of(matrix), "wide": wide}
