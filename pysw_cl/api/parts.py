@@ -10,10 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..drivers.batch_results import UNKNOWN
 from ..drivers.options import ManyOptions, Resources
 from ..errors import PyswError, RecomputedWarning
-from ..results.alignment import Stats
+from ..results.alignment import Alignment, Stats
+from ..results.cigar import Runs
+from ..sequences.sequence import as_sequence
 from .many import PairAligner
+
+#: The coordinates of an alignment.
+PLACES = ("query_start", "query_end", "target_start", "target_end")
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,26 @@ class DonePart(NamedTuple):
     rows: NDArray[Any]
     #: What the part cost.
     stats: Stats
+
+
+def alignments_of(part: DonePart, options: ManyOptions) -> Iterator[Alignment]:
+    """The rows of a part as `align` gives its results, for what prints these: the path with output
+    "path" only.  What they cost is the part's; theirs is empty."""
+    for (a, b), row in zip(part.pairs, part.rows, strict=True):
+        known = {name: row[name] for name in part.rows.dtype.names or ()}
+        places: dict[str, Any] = {
+            name: int(known[name]) for name in PLACES if known.get(name, UNKNOWN) != UNKNOWN
+        }
+        yield Alignment(
+            score=known["score"].item(),
+            mode=options.mode,
+            query=as_sequence(a, "query", False),
+            target=as_sequence(b, "target", False),
+            scoring=options.scoring,
+            runs=Runs.of_cigar(known["cigar"]) if "cigar" in known else None,
+            strand=str(known.get("strand", "plus")),
+            **places,
+        )
 
 
 #: Told the number of a pair that cannot be aligned, the pair, and what is wrong with it.

@@ -210,7 +210,8 @@ class _Tiles:
         else:  # both are sorted
             n = len(self.problem.target)
             places = np.searchsorted(every[0] * n + every[1], pairs[0] * n + pairs[1])
-            every = np.insert(every, places, pairs, axis=1)
+            merged = [np.insert(old, places, new) for old, new in zip(every, pairs, strict=True)]
+            every = np.stack(merged)
         self.problem = replace(self.problem, forbidden=every)
         i = np.searchsorted(self.rows, pairs[0], "right") - 1
         j = np.searchsorted(self.columns, pairs[1], "right") - 1

@@ -101,16 +101,20 @@ class Grid:
         strip, then step; strip s has ``steps[places[s] : places[s + 1]]``.  In two phases a lane's
         delegated steps are the first steps of strip s + B.
         """
-        strip, row = np.divmod(pairs[0], self.strip_rows)
-        step = pairs[1] + row // self.alpha
+        rows, columns = pairs.astype(np.int32)
+        strip = rows // self.strip_rows
+        row = rows - strip * self.strip_rows
+        step = columns + row // self.alpha
         if self.form == "two-phase":
             delegated = step >= self.n
             strip, step = strip + self.B * delegated, step - self.n * delegated
         # one key, because a stable sort of one array finds the runs of the pairs' own order
-        order = np.argsort(strip * (self.n + self.T) + step, kind="stable")
+        key = strip.astype(np.int64) * (self.n + self.T) + step
+        order = np.argsort(key, kind="stable")
         met = np.bincount(strip, minlength=self.strips + self.B)
         places = np.concatenate(([0], met.cumsum()))
-        steps = np.stack([step[order], row[order]], axis=1).astype(np.int32)
+        steps = np.empty((len(order), 2), np.int32)
+        steps[:, 0], steps[:, 1] = step[order], row[order]
         return steps, places.astype(np.int32)
 
     def launches(self) -> Iterator[Launch]:

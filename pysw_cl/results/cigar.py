@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,6 +17,7 @@ from ..sequences.parallel import in_threads
 from ..sequences.view import View
 
 Moves = NDArray[np.uint8]
+_RUN = re.compile("([0-9]+)([=XID])")
 Given = TypeVar("Given")
 Found = TypeVar("Found")
 #: Columns of a path that are processed at once, so that temporary arrays stay in a core's caches.
@@ -44,6 +46,14 @@ class Runs:
 
     ops: NDArray[np.uint8]
     lengths: NDArray[np.int64]
+
+    @classmethod
+    def of_cigar(cls, cigar: str) -> Runs:
+        """The runs of an extended CIGAR, as `cigar` gives it."""
+        found = _RUN.findall(cigar)
+        ops = "".join(op for _, op in found).encode("ascii")
+        lengths = np.array([int(length) for length, _ in found], np.int64)
+        return cls(np.frombuffer(ops, np.uint8), lengths)
 
     def __len__(self) -> int:
         return len(self.ops)

@@ -64,6 +64,10 @@ def pairs_inside(
     if pairs is None:
         return None
     first, last = np.searchsorted(pairs[0], (row, row_end))
-    near = pairs[:, first:last]
-    inside = near[:, (near[1] >= column) & (near[1] < column_end)]
+    inside = pairs[:, first:last]
+    if not inside.size:
+        return None
+    columns = inside[1]
+    if columns.min() < column or columns.max() >= column_end:
+        inside = np.compress((columns >= column) & (columns < column_end), inside, axis=1)
     return inside - np.array([[row], [column]]) if inside.size else None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pysw_cl
-from pysw_cl.api.parts import DonePart, PartLimits, align_parts
+from pysw_cl.api.parts import PLACES, DonePart, PartLimits, align_parts, alignments_of
 from pysw_cl.drivers.options import ManyOptions, Resources
 from pysw_cl.errors import DeviceError, InputError, PyswError, SequenceError
 from pysw_cl.sequences.sequence import Sequence
@@ -157,6 +157,25 @@ def test_other_errors_are_not_a_pair_s() -> None:
     with pytest.raises(DeviceError, match="matches no usable device") as error:
         list(align_parts(some_pairs(5), ManyOptions(), Resources(device="no such device")))
     assert error.value.pair is None
+
+
+@pytest.mark.parametrize("strand", ["plus", "both"])
+@pytest.mark.parametrize("output", ["score", "ends", "path"])
+def test_rows_as_alignments(output: str, strand: str) -> None:
+    """What prints an alignment prints the same."""
+    pairs: Pairs = [*some_pairs(25), ("AAAA", "CCC")]
+    asked = {"output": output, "strand": strand, "sub_score": (1, -1.5), "gap_cost": (2, 0.5)}
+    options = ManyOptions(**asked)
+    parts = align_parts(pairs, options, Resources(), PartLimits(pairs=10))
+    found = [one for part in parts for one in alignments_of(part, options)]
+    for pair, one in zip(pairs, found, strict=True):
+        other = pysw_cl.align(*pair, **asked)
+        for name in ("score", "mode", "strand", *PLACES, "cigar", "matches", "columns", "identity"):
+            assert getattr(one, name) == getattr(other, name), f"{name} of {pair}"
+        assert type(one.score) is type(other.score)
+        if output == "path":
+            assert str(one) == str(other)
+            assert one.rescore() == one.score
 
 
 def test_the_same_objects_again_and_again() -> None:
