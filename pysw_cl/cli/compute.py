@@ -1,0 +1,109 @@
+"""The results of the pairs of a command, as rows in the order of the pairs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..errors import RangeError, SequenceError
+from ..results.formats.row import Row, row_of, rows_of
+from . import region
+from .asked import align_asked, many_asked, top_asked
+from .batches import align_parts
+from .progress import ProgressBar
+from .selection import select
+from .verbose import Report
+
+if TYPE_CHECKING:
+    from ..results.alignment import Alignment
+    from ..sequences.sequence import Sequence
+    from .pairs import Pair
+
+
+def has_batches(args: argparse.Namespace) -> bool:
+    """Can the batch engine do what is asked about each pair?"""
+    whole = args.query_range is None and args.target_range is None
+    cells = args.max_cost == "auto" and args.checkpoint is None
+    return whole and cells and args.strand == "plus" and args.alignments is None
+
+
+def in_batches(
+    args: argparse.Namespace, pairs: Iterator[Pair], bar: ProgressBar | None, report: Report
+) -> Iterator[list[Row]]:
+    """The results that are printed, by the batch engine.
+
+    Where a choice is made among paths, scores are computed first, and then the paths of the chosen
+    pairs, because a path takes some ten times the time of a score."""
+
+    def begin(first: int, last: int) -> None:
+        if bar is not None:
+            bar.begin(f"pairs {first:,} to {last:,} ")
+
+    def rows(of: Iterator[Pair], output: str) -> Iterator[list[Row]]:
+        options, resources = many_asked(args, output, bar)
+        for part, table, stats in align_parts(of, options, resources, begin):
+            report.add(stats, len(part) if of is pairs else 0)
+            yield list(rows_of(part, table, args.mode, options.scoring))
+
+    least, top = args.min_score, args.top
+    if args.output != "path" or (least is None and top is None):
+        yield from select(rows(pairs, args.output), least, top)
+        return
+    chosen = select(rows(pairs, "score"), least, top)
+    yield from rows(_pairs_of(chosen), "path")
+
+
+def _pairs_of(chunks: Iterable[list[Row]]) -> Iterator[Pair]:
+    for chunk in chunks:
+        for row in chunk:
+            yield row.query, row.target
+
+
+def one_by_one(
+    args: argparse.Namespace, pairs: Iterator[Pair], bar: ProgressBar | None, report: Report
+) -> Iterator[list[Row]]:
+    """The results that are printed, each pair with `align` or `align_top`."""
+    compute = aligner(args, bar) if args.alignments is None else _top_aligner(args, bar)
+
+    def rows() -> Iterator[list[Row]]:
+        for count, (query, target) in enumerate(pairs, 1):
+            if bar is not None:
+                bar.begin(f"pair {count:,} " if count > 1 else "")
+            try:
+                found = compute(query, target)
+            except (SequenceError, RangeError) as error:
+                raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
+            report.add_all(result.stats for result in found)
+            yield list(map(row_of, found))
+
+    yield from select(rows(), args.min_score, args.top)
+
+
+#: Aligns a query with a target.
+Aligner = Callable[["Sequence", "Sequence"], "list[Alignment]"]
+
+
+def aligner(args: argparse.Namespace, bar: ProgressBar | None) -> Aligner:
+    """The best alignment of a pair."""
+    from ..api.align import align_with
+
+    options, resources = align_asked(args, bar)
+
+    def compute(query: Sequence, target: Sequence) -> list[Alignment]:
+        ranges = region.ranges(args, query, target)
+        this = options
+        if ranges != (None, None):
+            this = replace(options, query_range=ranges[0], target_range=ranges[1])
+        return [align_with(query, target, this, resources)]
+
+    return compute
+
+
+def _top_aligner(args: argparse.Namespace, bar: ProgressBar | None) -> Aligner:
+    """The best alignments of a pair that share no aligned pair of letters."""
+    from ..api.top import align_top_with
+
+    options, resources = top_asked(args, bar)
+    return lambda query, target: align_top_with(query, target, options, resources)
