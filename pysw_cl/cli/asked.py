@@ -60,7 +60,7 @@ def many_asked(
     """What `align_many` is asked for this ``output``, and what it computes with."""
     from ..drivers.options import ManyOptions, Resources
 
-    options = ManyOptions(**_compared(args), output=output)
+    options = ManyOptions(**_compared(args), **_turned(args), output=output)
     return options, Resources(**_resources(args, progress))
 
 
@@ -70,6 +70,7 @@ def top_asked(args: argparse.Namespace, progress: Progress | None) -> tuple[TopO
 
     options = TopOptions(
         **_scoring(args),
+        **_turned(args),
         output=args.output,
         k=args.alignments,
         min_score=1 if args.min_score is None else args.min_score,
@@ -79,6 +80,11 @@ def top_asked(args: argparse.Namespace, progress: Progress | None) -> tuple[TopO
 
 def _compared(args: argparse.Namespace) -> dict[str, Any]:
     return {**_scoring(args), "mode": args.mode, "free_ends": args.free_ends}
+
+
+def _turned(args: argparse.Namespace) -> dict[str, Any]:
+    """The strand, where it is not the usual one."""
+    return {} if args.strand == "plus" else {"strand": args.strand}
 
 
 def _scoring(args: argparse.Namespace) -> dict[str, Any]:

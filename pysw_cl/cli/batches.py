@@ -22,7 +22,7 @@ FIRST_PAIRS, FIRST_CELLS = 1 << 12, 1 << 31
 #: Each part is twice as large as the one before, up to these.
 MOST_PAIRS, MOST_CELLS = 1 << 17, 1 << 37
 #: Letters of the records of a part, counted once for all of its pairs.
-MOST_LETTERS = 1 << 28
+MOST_LETTERS = 1 << 26
 #: Seconds that a part waits for its pairs, which may come from a slow pipe.
 PATIENCE = 1.0
 
@@ -61,23 +61,21 @@ def parts(
     seen: set[int] = set()
     cells = letters = 0
     until = 0.0
-    for pair in pairs:
-        new = [record for record in pair if id(record) not in seen]
-        cells += len(pair[0]) * len(pair[1])
-        letters += sum(map(len, new))
-        full = cells > most_cells or letters > MOST_LETTERS or len(part) == most_pairs
-        if part and (full or clock() > until):
+    for query, target in pairs:
+        m, n = len(query.letters), len(target.letters)
+        new = (m if id(query) not in seen else 0) + (n if id(target) not in seen else 0)
+        full = cells + m * n > most_cells or letters + new > MOST_LETTERS
+        if part and (full or len(part) == most_pairs or clock() > until):
             yield part
-            most_pairs, most_cells = (
-                min(2 * most_pairs, MOST_PAIRS),
-                min(2 * most_cells, MOST_CELLS),
-            )
-            part, seen, new = [], set(), list(pair)
-            cells, letters = len(pair[0]) * len(pair[1]), sum(map(len, pair))
+            most_pairs = min(2 * most_pairs, MOST_PAIRS)
+            most_cells = min(2 * most_cells, MOST_CELLS)
+            part, seen, cells, letters, new = [], set(), 0, 0, m + n
         if not part:
             until = clock() + PATIENCE
-        part.append(pair)
-        seen.update(map(id, new))
+        cells, letters = cells + m * n, letters + new
+        part.append((query, target))
+        seen.add(id(query))
+        seen.add(id(target))
     if part:
         yield part
 

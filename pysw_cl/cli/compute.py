@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import RangeError, SequenceError
 from ..results.formats.row import Row, row_of, rows_of
@@ -45,7 +45,7 @@ def in_batches(
         options, resources = many_asked(args, output, bar)
         for part, table, stats in align_parts(of, options, resources, begin):
             report.add(stats, len(part) if of is pairs else 0)
-            yield list(rows_of(part, table, args.mode, options.scoring))
+            yield list(rows_of(part, table, mode=args.mode, scoring=options.scoring))
 
     least, top = args.min_score, args.top
     if args.output != "path" or (least is None and top is None):
@@ -92,11 +92,7 @@ def aligner(args: argparse.Namespace, bar: ProgressBar | None) -> Aligner:
     options, resources = align_asked(args, bar)
 
     def compute(query: Sequence, target: Sequence) -> list[Alignment]:
-        ranges = region.ranges(args, query, target)
-        this = options
-        if ranges != (None, None):
-            this = replace(options, query_range=ranges[0], target_range=ranges[1])
-        return [align_with(query, target, this, resources)]
+        return [align_with(query, target, _placed(args, options, query, target), resources)]
 
     return compute
 
@@ -106,4 +102,16 @@ def _top_aligner(args: argparse.Namespace, bar: ProgressBar | None) -> Aligner:
     from ..api.top import align_top_with
 
     options, resources = top_asked(args, bar)
-    return lambda query, target: align_top_with(query, target, options, resources)
+
+    def compute(query: Sequence, target: Sequence) -> list[Alignment]:
+        return align_top_with(query, target, _placed(args, options, query, target), resources)
+
+    return compute
+
+
+def _placed(args: argparse.Namespace, options: Any, query: Sequence, target: Sequence) -> Any:
+    """The options with the ranges of these records."""
+    query_range, target_range = region.ranges(args, query, target)
+    if query_range is None and target_range is None:
+        return options
+    return replace(options, query_range=query_range, target_range=target_range)

@@ -32,7 +32,7 @@ def rows(asked: dict[str, Any], output: str) -> tuple[list[Row], list[Row]]:
     alone = [row_of(align(a, b, output=output, plan=PLAN, **asked)) for a, b in PAIRS]
     table = align_many(PAIRS, output=output, plan=PLAN, **asked)
     scoring = make_scoring(asked.get("sub_score", (1, -3)), asked.get("gap_cost", (3, 2)))
-    return alone, list(rows_of(PAIRS, table, asked.get("mode", "local"), scoring))
+    return alone, list(rows_of(PAIRS, table, mode=asked.get("mode", "local"), scoring=scoring))
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=["local", "global", "halves"])
@@ -49,7 +49,7 @@ def test_rows_of_both_are_equal(asked: dict[str, Any], output: str) -> None:
 
 def test_no_pairs() -> None:
     table = align_many([], plan=PLAN)
-    assert list(rows_of([], table, "local", make_scoring())) == []
+    assert list(rows_of([], table, mode="local", scoring=make_scoring())) == []
 
 
 @pytest.mark.parametrize("output", ["score", "ends", "path"])

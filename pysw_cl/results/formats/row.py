@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ...scoring.scoring import Scoring
     from ...sequences import sequence
     from ..alignment import Alignment
 
@@ -63,35 +62,35 @@ def row_of(found: Alignment) -> Row:
 def rows_of(
     pairs: Sequence[tuple[sequence.Sequence, sequence.Sequence]],
     table: NDArray[Any],
-    mode: str,
-    scoring: Scoring,
+    **common: Any,
 ) -> Iterator[Row]:
-    """The rows of ``pairs``, from the table of `align_many` with the same order."""
+    """The rows of ``pairs``, from the table of `align_many` with the same order.
+
+    ``common``: fields of `Alignment` that all of them have, with ``mode`` and ``scoring``."""
     known = table.dtype.names or ()
     values: list[Any] = [
         table[name].tolist() if name in known else repeat("plus" if name == "strand" else None)
         for name in _FIELDS
     ]
     halves = zip(*pairs, strict=True) if len(pairs) else ((), ())
-    return map(Row._make, zip(*halves, *values, repeat(partial(_alignment, mode, scoring))))
+    return map(Row._make, zip(*halves, *values, repeat(partial(_alignment, common))))
 
 
-def _alignment(mode: str, scoring: Scoring, row: Row) -> Alignment:
+def _alignment(common: dict[str, Any], row: Row) -> Alignment:
     from ..alignment import Alignment
     from ..cigar import Runs
 
     return Alignment(
-        row.score,
-        mode,
-        row.query,
-        row.target,
-        scoring,
-        row.query_start,
-        row.query_end,
-        row.target_start,
-        row.target_end,
-        None if row.cigar is None else Runs.of_cigar(row.cigar),
+        score=row.score,
+        query=row.query,
+        target=row.target,
+        query_start=row.query_start,
+        query_end=row.query_end,
+        target_start=row.target_start,
+        target_end=row.target_end,
+        runs=None if row.cigar is None else Runs.of_cigar(row.cigar),
         strand=row.strand,
+        **common,
     )
 
 
