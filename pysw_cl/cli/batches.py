@@ -58,24 +58,29 @@ def parts(
     """``pairs`` in parts, each within the limits or of one pair."""
     most_pairs, most_cells = FIRST_PAIRS, FIRST_CELLS
     part: list[Pair] = []
-    seen: set[int] = set()
-    cells = letters = 0
+    seen: set[int] = set()  # the records of the part
+    last: Sequence | None = None
+    m = cells = letters = 0
     until = 0.0
-    for query, target in pairs:
-        m, n = len(query.letters), len(target.letters)
-        new = (m if id(query) not in seen else 0) + (n if id(target) not in seen else 0)
+    for pair in pairs:
+        query, target = pair
+        if query is not last:
+            last, m = query, len(query.letters)
+        n = len(target.letters)
+        new = (0 if id(query) in seen else m) + (0 if id(target) in seen else n)
         full = cells + m * n > most_cells or letters + new > MOST_LETTERS
         if part and (full or len(part) == most_pairs or clock() > until):
             yield part
             most_pairs = min(2 * most_pairs, MOST_PAIRS)
             most_cells = min(2 * most_cells, MOST_CELLS)
-            part, seen, cells, letters, new = [], set(), 0, 0, m + n
+            part, cells, letters, new = [], 0, 0, m + n
+            seen.clear()
         if not part:
             until = clock() + PATIENCE
+        if new:
+            seen.update((id(query), id(target)))
         cells, letters = cells + m * n, letters + new
-        part.append((query, target))
-        seen.add(id(query))
-        seen.add(id(target))
+        part.append(pair)
     if part:
         yield part
 

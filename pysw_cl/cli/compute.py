@@ -31,8 +31,8 @@ def has_batches(args: argparse.Namespace) -> bool:
 
 def in_batches(
     args: argparse.Namespace, pairs: Iterator[Pair], bar: ProgressBar | None, report: Report
-) -> Iterator[list[Row]]:
-    """The results that are printed, by the batch engine.
+) -> Iterator[Iterable[Row]]:
+    """The results that are printed, by the batch engine, in chunks.
 
     Where a choice is made among paths, scores are computed first, and then the paths of the chosen
     pairs, because a path takes some ten times the time of a score."""
@@ -41,11 +41,11 @@ def in_batches(
         if bar is not None:
             bar.begin(f"pairs {first:,} to {last:,} ")
 
-    def rows(of: Iterator[Pair], output: str) -> Iterator[list[Row]]:
+    def rows(of: Iterator[Pair], output: str) -> Iterator[Iterable[Row]]:
         options, resources = many_asked(args, output, bar)
         for part, table, stats in align_parts(of, options, resources, begin):
             report.add(stats, len(part) if of is pairs else 0)
-            yield list(rows_of(part, table, mode=args.mode, scoring=options.scoring))
+            yield rows_of(part, table, mode=args.mode, scoring=options.scoring)
 
     least, top = args.min_score, args.top
     if args.output != "path" or (least is None and top is None):
@@ -55,7 +55,7 @@ def in_batches(
     yield from rows(_pairs_of(chosen), "path")
 
 
-def _pairs_of(chunks: Iterable[list[Row]]) -> Iterator[Pair]:
+def _pairs_of(chunks: Iterable[Iterable[Row]]) -> Iterator[Pair]:
     for chunk in chunks:
         for row in chunk:
             yield row.query, row.target
@@ -63,11 +63,11 @@ def _pairs_of(chunks: Iterable[list[Row]]) -> Iterator[Pair]:
 
 def one_by_one(
     args: argparse.Namespace, pairs: Iterator[Pair], bar: ProgressBar | None, report: Report
-) -> Iterator[list[Row]]:
+) -> Iterator[Iterable[Row]]:
     """The results that are printed, each pair with `align` or `align_top`."""
     compute = aligner(args, bar) if args.alignments is None else _top_aligner(args, bar)
 
-    def rows() -> Iterator[list[Row]]:
+    def rows() -> Iterator[Iterable[Row]]:
         for count, (query, target) in enumerate(pairs, 1):
             if bar is not None:
                 bar.begin(f"pair {count:,} " if count > 1 else "")

@@ -7,7 +7,7 @@ import contextlib
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -29,10 +29,10 @@ class Results:
         self._entry: Callable[[Row, str], str] = writer.entry
         self._header: str = writer.header(output)
 
-    def write(self, rows: list[Row]) -> None:
+    def write(self, rows: Iterable[Row]) -> None:
         """Write some results."""
         output, entry = self._output, self._entry
-        self._put("".join([entry(row, output) for row in rows]))
+        self._put("".join(entry(row, output) for row in rows))
 
     def end(self) -> None:
         """Write what has to be there even without a result."""

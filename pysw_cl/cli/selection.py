@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def select(
-    chunks: Iterable[list[Row]], least: float | None, top: int | None
-) -> Iterator[list[Row]]:
+    chunks: Iterable[Iterable[Row]], least: float | None, top: int | None
+) -> Iterator[Iterable[Row]]:
     """The rows that score at least ``least``; with ``top``, of each query at most so many, the best
     first, and equal scores in the order they came in.
 
