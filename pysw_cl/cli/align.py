@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,15 @@ from . import region
 from .arguments import add_compared, add_plan, add_results, count, number
 from .asked import align_asked, check_files, check_output, plan_asked, top_asked, usage
 from .checkpoint import add_limits, resumable
-from .compute import has_batches, in_batches, one_by_one
+from .compute import Run, has_batches, in_batches, one_by_one
 from .output import Results, opened, say
-from .pairs import every_pair, matched_pairs, only
-from .progress import ProgressBar, progress_bar
+from .pairs import every_pair, how_many, matched_pairs, only
+from .progress import progress_bar
 from .records import LeftOut, Records, letter_check
 from .verbose import Report
 
 if TYPE_CHECKING:
+    from ..results.formats.row import Row
     from ..scoring.scoring import Scoring
     from .pairs import Pair
 
@@ -92,7 +93,9 @@ def run(args: argparse.Namespace) -> int:
         report = Report(tell if args.verbose else None)
         report.begin(args.device, plan)
         results = Results(stream, args.outfmt, args.output, bar)
-        for rows in _rows(args, _pairs(args, scoring, left_out), bar, report):
+        sides = _sides(args, scoring, left_out)
+        pairs = (matched_pairs if args.pairs else every_pair)(*sides)
+        for rows in _rows(args, pairs, Run(bar, report, how_many(*sides, args.pairs))):
             results.write(rows)
         results.end()
         report.end()
@@ -100,9 +103,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _rows(
-    args: argparse.Namespace, pairs: Iterator[Pair], bar: ProgressBar | None, report: Report
-) -> Iterator[Any]:
+def _rows(args: argparse.Namespace, pairs: Iterator[Pair], run: Run) -> Iterator[Iterable[Row]]:
     """The rows that are printed.  Several pairs go through the batch engine if it can do what is
     asked."""
     if args.checkpoint is not None:
@@ -112,14 +113,16 @@ def _rows(
         say(
             "note: --top keeps the best targets of each query; for several alignments of one pair, "
             "which it once gave, there is --alignments",
-            bar,
+            run.bar,
         )
     batches = len(first) > 1 and has_batches(args)
-    return (in_batches if batches else one_by_one)(args, chain(first, pairs), bar, report)
+    return (in_batches if batches else one_by_one)(args, chain(first, pairs), run)
 
 
-def _pairs(args: argparse.Namespace, scoring: Scoring, left_out: LeftOut) -> Iterator[Pair]:
-    """The pairs of the two files.  A file that can be read again is checked before the first."""
+def _sides(
+    args: argparse.Namespace, scoring: Scoring, left_out: LeftOut
+) -> tuple[Records, Records]:
+    """The records of the two files, which are checked where they can be read again."""
     queries, targets = (
         Records(
             getattr(args, side),
@@ -130,7 +133,7 @@ def _pairs(args: argparse.Namespace, scoring: Scoring, left_out: LeftOut) -> Ite
     )
     queries.survey()
     targets.survey()
-    yield from (matched_pairs if args.pairs else every_pair)(queries, targets)
+    return queries, targets
 
 
 def _check(args: argparse.Namespace) -> None:

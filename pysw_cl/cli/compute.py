@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RangeError, SequenceError
@@ -22,6 +22,28 @@ if TYPE_CHECKING:
     from .pairs import Pair
 
 
+@dataclass(frozen=True)
+class Run:
+    """Who is told how far the pairs of a command are."""
+
+    bar: ProgressBar | None
+    report: Report
+    #: How many pairs there are; None if that is not known.
+    pairs: int | None
+
+    def begin(self, first: int, last: int) -> None:
+        """The pairs from number ``first`` to ``last`` are next, counted from 1."""
+        if self.bar is not None and last > 1:
+            which = f"pair {first:,}" if first == last else f"pairs {first:,} to {last:,}"
+            of = "" if self.pairs is None else f" of {self.pairs:,}"
+            self.bar.begin(f"{which}{of} ")
+
+    def begin_chosen(self, first: int, last: int) -> None:
+        """Of the pairs that were chosen, those from number ``first`` to ``last`` are next."""
+        if self.bar is not None:
+            self.bar.begin(f"paths {first:,} to {last:,} ")
+
+
 def has_batches(args: argparse.Namespace) -> bool:
     """Can the batch engine do what is asked about each pair?"""
     whole = args.query_range is None and args.target_range is None
@@ -30,21 +52,18 @@ def has_batches(args: argparse.Namespace) -> bool:
 
 
 def in_batches(
-    args: argparse.Namespace, pairs: Iterator[Pair], bar: ProgressBar | None, report: Report
+    args: argparse.Namespace, pairs: Iterator[Pair], run: Run
 ) -> Iterator[Iterable[Row]]:
     """The results that are printed, by the batch engine, in chunks.
 
     Where a choice is made among paths, scores are computed first, and then the paths of the chosen
     pairs, because a path takes some ten times the time of a score."""
 
-    def begin(first: int, last: int) -> None:
-        if bar is not None:
-            bar.begin(f"pairs {first:,} to {last:,} ")
-
     def rows(of: Iterator[Pair], output: str) -> Iterator[Iterable[Row]]:
-        options, resources = many_asked(args, output, bar)
+        options, resources = many_asked(args, output, run.bar)
+        begin = run.begin if of is pairs else run.begin_chosen
         for part, table, stats in align_parts(of, options, resources, begin):
-            report.add(stats, len(part) if of is pairs else 0)
+            run.report.add(stats, len(part) if of is pairs else 0)
             yield rows_of(part, table, mode=args.mode, scoring=options.scoring)
 
     least, top = args.min_score, args.top
@@ -62,20 +81,19 @@ def _pairs_of(chunks: Iterable[Iterable[Row]]) -> Iterator[Pair]:
 
 
 def one_by_one(
-    args: argparse.Namespace, pairs: Iterator[Pair], bar: ProgressBar | None, report: Report
+    args: argparse.Namespace, pairs: Iterator[Pair], run: Run
 ) -> Iterator[Iterable[Row]]:
     """The results that are printed, each pair with `align` or `align_top`."""
-    compute = aligner(args, bar) if args.alignments is None else _top_aligner(args, bar)
+    compute = (aligner if args.alignments is None else _top_aligner)(args, run.bar)
 
     def rows() -> Iterator[Iterable[Row]]:
         for count, (query, target) in enumerate(pairs, 1):
-            if bar is not None:
-                bar.begin(f"pair {count:,} " if count > 1 else "")
+            run.begin(count, count)
             try:
                 found = compute(query, target)
             except (SequenceError, RangeError) as error:
                 raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
-            report.add_all(result.stats for result in found)
+            run.report.add_all(result.stats for result in found)
             yield list(map(row_of, found))
 
     yield from select(rows(), args.min_score, args.top)

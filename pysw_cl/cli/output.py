@@ -42,10 +42,9 @@ class Results:
     def _put(self, text: str, always: bool = False) -> None:
         if not text and not always:
             return
-        if self._bar is not None:
-            self._bar.clear()
-        self._stream.write(self._header + text)
-        self._stream.flush()
+        with room(self._bar):
+            self._stream.write(self._header + text)
+            self._stream.flush()
         self._header = ""
 
 
@@ -83,6 +82,13 @@ def opened(path: str | None) -> Iterator[TextIO]:
 
 def say(message: str, bar: ProgressBar | None = None) -> None:
     """A line on standard error, for which a progress bar makes room."""
+    with room(bar):
+        print("pysw-cl:", " ".join(message.split()), file=sys.stderr)
+
+
+@contextmanager
+def room(bar: ProgressBar | None) -> Iterator[None]:
+    """A context to write in where a progress bar may be drawn: it makes room."""
     if bar is not None:
         bar.clear()
-    print("pysw-cl:", " ".join(message.split()), file=sys.stderr)
+    yield

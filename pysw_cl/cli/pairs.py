@@ -57,6 +57,13 @@ def matched_pairs(queries: Records, targets: Records) -> Iterator[Pair]:
             yield query, target
 
 
+def how_many(queries: Records, targets: Records, matched: bool) -> int | None:
+    """How many pairs there are, those that are left out included; None if that is not known."""
+    if queries.count is None or targets.count is None:
+        return None
+    return queries.count if matched else queries.count * targets.count
+
+
 def only(pairs: Iterator[Pair], what: str) -> Iterator[Pair]:
     """The only pair that there is.  Raises InputError if there are more; ``what`` takes one."""
     first = next(pairs, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import signal
@@ -14,7 +16,9 @@ import pytest
 from saving import tight
 from test_cli import A, B, fails, fasta, run
 
-from pysw_cl.cli import compute
+from pysw_cl.cli import align as command
+from pysw_cl.cli import batches, compute
+from pysw_cl.cli.progress import ProgressBar
 from pysw_cl.results.formats import tsv
 
 
@@ -206,3 +210,38 @@ def test_what_paths_cost_counts(
     monkeypatch.setattr(compute, "align_parts", counted)
     assert run(capsys, "align", *files, "--top", "1")[1].count("\n") == 2
     assert asked == [("score", 4), ("path", 2)]
+
+
+class Bar(ProgressBar):
+    """Notes what stands before the bar."""
+
+    def __init__(self) -> None:
+        super().__init__(io.StringIO(), delay=1e9)
+        self.labels: list[str] = []
+
+    def begin(self, label: str) -> None:
+        super().begin(label)
+        self.labels.append(label)
+
+
+@pytest.mark.parametrize(
+    ("options", "labels"),
+    [
+        ("", ["pairs 1 to 2 of 4 ", "pairs 3 to 4 of 4 "]),
+        ("--output score --pairs", ["pairs 1 to 2 of 2 "]),
+        ("--strand both", [f"pair {k} of 4 " for k in (2, 3, 4)]),
+        ("--top 1", ["pairs 1 to 2 of 4 ", "pairs 3 to 4 of 4 ", "paths 1 to 2 "]),
+    ],
+)
+def test_the_bar_says_which_pairs(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    files: list[str],
+    options: str,
+    labels: list[str],
+) -> None:
+    monkeypatch.setattr(batches, "FIRST_PAIRS", 2)
+    bar = Bar()
+    monkeypatch.setattr(command, "progress_bar", lambda stream: contextlib.nullcontext(bar))
+    assert run(capsys, "align", *files, *options.split())[0] == 0
+    assert bar.labels == labels
