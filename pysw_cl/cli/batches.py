@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PyswError
+from ..errors import InputError, PyswError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,34 +55,42 @@ def align_parts(
 def parts(
     pairs: Iterator[Pair], clock: Callable[[], float] = time.monotonic
 ) -> Iterator[list[Pair]]:
-    """``pairs`` in parts, each within the limits or of one pair."""
+    """``pairs`` in parts, each within the limits or of one pair.
+
+    An InputError of ``pairs`` is raised after the part with all pairs before it."""
     most_pairs, most_cells = FIRST_PAIRS, FIRST_CELLS
     part: list[Pair] = []
     seen: set[int] = set()  # the records of the part
     last: Sequence | None = None
     m = cells = letters = 0
     until = 0.0
-    for pair in pairs:
-        query, target = pair
-        if query is not last:
-            last, m = query, len(query.letters)
-        n = len(target.letters)
-        new = (0 if id(query) in seen else m) + (0 if id(target) in seen else n)
-        full = cells + m * n > most_cells or letters + new > MOST_LETTERS
-        if part and (full or len(part) == most_pairs or clock() > until):
-            yield part
-            most_pairs = min(2 * most_pairs, MOST_PAIRS)
-            most_cells = min(2 * most_cells, MOST_CELLS)
-            part, cells, letters, new = [], 0, 0, m + n
-            seen.clear()
-        if not part:
-            until = clock() + PATIENCE
-        if new:
-            seen.update((id(query), id(target)))
-        cells, letters = cells + m * n, letters + new
-        part.append(pair)
+    wrong: InputError | None = None
+    try:
+        for pair in pairs:
+            query, target = pair
+            if query is not last:
+                last, m = query, len(query.letters)
+            n = len(target.letters)
+            new = (0 if id(query) in seen else m) + (0 if id(target) in seen else n)
+            full = cells + m * n > most_cells or letters + new > MOST_LETTERS
+            if part and (full or len(part) == most_pairs or clock() > until):
+                yield part
+                most_pairs = min(2 * most_pairs, MOST_PAIRS)
+                most_cells = min(2 * most_cells, MOST_CELLS)
+                part, cells, letters, new = [], 0, 0, m + n
+                seen.clear()
+            if not part:
+                until = clock() + PATIENCE
+            if new:
+                seen.update((id(query), id(target)))
+            cells, letters = cells + m * n, letters + new
+            part.append(pair)
+    except InputError as error:
+        wrong = error
     if part:
         yield part
+    if wrong is not None:
+        raise wrong
 
 
 def _texts(part: list[Pair]) -> list[tuple[bytes, bytes]]:

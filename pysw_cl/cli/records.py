@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..sequences.sequence import Sequence
 
 #: Bytes of the records of a file that are kept in memory; a file with more is read again.
-KEEP = 1 << 26
+KEEP = 1 << 29
 #: Bytes of a record beside its letters.
 RECORD = 400
 

@@ -45,7 +45,7 @@ def test_a_bad_record_of_a_pipe_is_met_later(tmp_path: Path) -> None:
     many = "".join(f">t{k}\n{A}\n" for k in range(5000)) + ">odd\nAC!T\n"
     done = process("align", good, "-", input=many.encode())
     assert done.returncode == 1
-    assert done.stdout.startswith(b"a\t")  # what came before is not lost
+    assert done.stdout.count(b"\n") == 5000  # what came before is not lost
     assert done.stderr.startswith(b"pysw-cl: target odd: letter '!' at position 3")
 
 
