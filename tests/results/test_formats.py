@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pysw_cl import align, align_many
@@ -50,6 +51,18 @@ def test_rows_of_both_are_equal(asked: dict[str, Any], output: str) -> None:
 def test_no_pairs() -> None:
     table = align_many([], plan=PLAN)
     assert list(rows_of([], table, mode="local", scoring=make_scoring())) == []
+
+
+def test_rows_of_strands() -> None:
+    kinds = [("score", int), ("query_start", int), ("query_end", int), ("target_end", int)]
+    table = np.array([(-1, 5, -1, 8, "minus"), (3, -1, 4, 0, "plus")], [*kinds, ("strand", "U5")])
+    found = list(rows_of(PAIRS[:2], table, mode="local", scoring=make_scoring()))
+    assert [row[2:7] for row in found] == [
+        (-1, "minus", 5, None, None),
+        (3, "plus", None, 4, None),
+    ]
+    assert [row.target_end for row in found] == [8, 0]
+    assert tsv.entry(found[0], "ends").endswith("\t-\t-1\t5\t\t8\n")
 
 
 @pytest.mark.parametrize("output", ["score", "ends", "path"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,6 +39,7 @@ class Row(NamedTuple):
 
 #: The fields of a Row that `align_many` may give.
 _FIELDS = Row._fields[2:-1]
+_COORDINATES = ("query_start", "query_end", "target_start", "target_end")
 
 
 def row_of(found: Alignment) -> Row:
@@ -67,13 +68,20 @@ def rows_of(
     """The rows of ``pairs``, from the table of `align_many` with the same order.
 
     ``common``: fields of `Alignment` that all of them have, with ``mode`` and ``scoring``."""
-    known = table.dtype.names or ()
-    values: list[Any] = [
-        table[name].tolist() if name in known else repeat("plus" if name == "strand" else None)
-        for name in _FIELDS
-    ]
+    values = [_values(table, name) for name in _FIELDS]
     halves = zip(*pairs, strict=True) if len(pairs) else ((), ())
     return map(Row._make, zip(*halves, *values, repeat(partial(_alignment, common))))
+
+
+def _values(table: NDArray[Any], name: str) -> Iterable[Any]:
+    """A field of all rows.  A table without strands is of strand plus; a coordinate that is not
+    known is -1 in a table."""
+    if name not in (table.dtype.names or ()):
+        return repeat("plus" if name == "strand" else None)
+    values: list[Any] = table[name].tolist()
+    if name in _COORDINATES and (table[name] == -1).any():
+        return [None if value == -1 else value for value in values]
+    return values
 
 
 def _alignment(common: dict[str, Any], row: Row) -> Alignment:
