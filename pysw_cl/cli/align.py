@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import region
 from .arguments import add_compared, add_plan, add_results, count, number
-from .asked import align_asked, check_files, check_output, plan_asked, top_asked, usage
+from .asked import align_asked, check_together, plan_asked, top_asked, usage
 from .checkpoint import add_limits, resumable
 from .compute import Run, has_batches, in_batches, one_by_one
 from .output import Results, opened, say
@@ -139,12 +139,8 @@ def _sides(
 def _check(args: argparse.Namespace) -> None:
     """End with a usage error where arguments do not go together."""
     several, saved = args.alignments is not None, args.checkpoint is not None
-    limits = (args.disk_size, args.stop_after)
     ranges = args.query_range, args.target_range
-    wrong = [
-        (args.matrix is not None and (args.match, args.mismatch) != (None, None),
-         "--matrix goes without --match and --mismatch"),
-        (args.query == args.target == "-", "QUERY and TARGET cannot both be standard input"),
+    check_together(args,
         (args.top is not None and args.pairs,
          "--top goes without --pairs, where each query has one target"),
         (args.top is not None and saved, "--top goes without --checkpoint"),
@@ -155,10 +151,4 @@ def _check(args: argparse.Namespace) -> None:
          "--alignments goes without --free-ends and --max-cost, which are for --mode global"),
         (several and (args.strand != "plus" or ranges != (None, None)),
          "--alignments goes without --strand, --query-range and --target-range"),
-        (not saved and limits != (None, None), "--disk-size and --stop-after go with --checkpoint"),
-    ]  # fmt: skip
-    for is_wrong, message in wrong:
-        if is_wrong:
-            args.usage_error(message)
-    check_output(args, args.output)
-    check_files(args, query=args.query, target=args.target)
+    )  # fmt: skip

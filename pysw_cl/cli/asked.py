@@ -117,6 +117,26 @@ def plan_asked(args: argparse.Namespace) -> Plan:
         return engine_for(args.device, args.plan).plan
 
 
+def check_together(args: argparse.Namespace, *more: tuple[bool, str]) -> None:
+    """End with a usage error where arguments of `align` or `plot` do not go together.
+
+    ``more``: what else may be wrong, and what is said then."""
+    scores, limits = (args.match, args.mismatch), (args.disk_size, args.stop_after)
+    wrong = [
+        (args.matrix is not None and scores != (None, None),
+         "--matrix goes without --match and --mismatch"),
+        (args.query == args.target == "-", "QUERY and TARGET cannot both be standard input"),
+        (args.checkpoint is None and limits != (None, None),
+         "--disk-size and --stop-after go with --checkpoint"),
+        *more,
+    ]  # fmt: skip
+    for is_wrong, message in wrong:
+        if is_wrong:
+            args.usage_error(message)
+    check_output(args, args.output)
+    _check_files(args, query=args.query, target=args.target)
+
+
 def check_output(args: argparse.Namespace, output: str) -> None:
     """Choose ``args.outfmt`` for this ``output`` where it is not given; end with a usage error for
     a format that cannot show it."""
@@ -130,7 +150,7 @@ def check_output(args: argparse.Namespace, output: str) -> None:
         )
 
 
-def check_files(args: argparse.Namespace, **read: str) -> None:
+def _check_files(args: argparse.Namespace, **read: str) -> None:
     """End with a usage error if -o is one of the files that are read (by what they are called)."""
     out = None if args.out is None else Path(args.out)
     for what, path in read.items():

@@ -11,7 +11,7 @@ from typing import Any
 from ..results.formats.row import row_of
 from . import region
 from .arguments import add_compared, add_plan, add_results
-from .asked import align_asked, check_files, check_output, plan_asked, usage
+from .asked import align_asked, check_together, plan_asked, usage
 from .checkpoint import add_limits, resumable
 from .compute import aligner
 from .output import Results, opened, say
@@ -45,7 +45,8 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Align the pair of records, and print and draw the result."""
-    _check(args)
+    same = args.out is not None and os.path.realpath(args.out) == os.path.realpath(args.picture)
+    check_together(args, (same, "-o and PICTURE are the same file"))
     from ..results.plot import require
 
     require()
@@ -76,23 +77,3 @@ def run(args: argparse.Namespace) -> int:
         results.end()
         report.end()
     return 0
-
-
-def _check(args: argparse.Namespace) -> None:
-    """End with a usage error where arguments do not go together."""
-    limits = (args.disk_size, args.stop_after)
-    picture = os.path.realpath(args.picture)
-    wrong = [
-        (args.matrix is not None and (args.match, args.mismatch) != (None, None),
-         "--matrix goes without --match and --mismatch"),
-        (args.query == args.target == "-", "QUERY and TARGET cannot both be standard input"),
-        (args.checkpoint is None and limits != (None, None),
-         "--disk-size and --stop-after go with --checkpoint"),
-        (args.out is not None and os.path.realpath(args.out) == picture,
-         "-o and PICTURE are the same file"),
-    ]  # fmt: skip
-    for is_wrong, message in wrong:
-        if is_wrong:
-            args.usage_error(message)
-    check_output(args, args.output)
-    check_files(args, query=args.query, target=args.target)
