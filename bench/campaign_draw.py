@@ -246,6 +246,12 @@ class Draw:
         elif kind == "half":
             letters, sub_score, gap = RESIDUES, "BLOSUM62", [9.5, 0.5]
         options: dict[str, Any] = {"sub_score": sub_score, "gap_cost": gap}
+        if kind == "odd":
+            options["allow_odd_scoring"] = True
+        if kind in ("named", "half"):  # letters that the matrix lacks, and any other
+            letters += "UOJ" * int(self.often(0.5))
+            if self.often(0.3):
+                options["unknown"], letters = "X", letters + "1?"
         if kind == "ambiguous" and self.often(0.5):
             options["wildcard"] = "N"
         return f"scoring {kind}", options, letters

@@ -91,7 +91,8 @@ class Case:
         """The scoring that they mean."""
         given = self.arguments
         sub_score, gap_cost = given.get("sub_score", (1, -3)), given.get("gap_cost", (3, 2))
-        return make_scoring(sub_score, gap_cost, given.get("wildcard"))
+        more = given.get("wildcard"), given.get("unknown", "error")
+        return make_scoring(sub_score, gap_cost, *more)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,20 @@ class RecomputedWarning(UserWarning):
     there is a bug to report."""
 
 
+class InputWarning(UserWarning):
+    """Input that can be used, but is probably not what was meant, or not taken as it is."""
+
+
+class LettersWarning(InputWarning):
+    """Letters that the scoring lacks and that were scored as others, or nucleotides that are
+    compared as proteins."""
+
+
+class PhaseWarning(InputWarning):
+    """A local scoring in the linear phase: alignments of random sequences grow with their
+    length."""
+
+
 class CheckpointError(PyswError, RuntimeError):
     """A checkpoint that belongs to another job, is damaged or in use, or cannot be written."""
 

@@ -99,9 +99,10 @@ def align_case(case: Case, mode: str, free_ends: FreeEnds, **options: Any) -> py
         decode(case.query, scoring),
         decode(case.target, scoring),
         mode=mode,
-        free_ends=free_ends,
+        free_ends=free_ends if mode == "global" else False,
         sub_score=sub_score(scoring),
         gap_cost=affine if scoring.gap_open else scoring.gap_extend,
+        allow_odd_scoring=True,
         **options,
     )
 

@@ -50,7 +50,7 @@ def options(scoring: Scoring) -> dict[str, Any]:
     """A scoring as ``align_many`` takes it."""
     affine = (scoring.gap_open, scoring.gap_extend)
     gaps = affine if scoring.gap_open else scoring.gap_extend
-    return {"sub_score": sub_score(scoring), "gap_cost": gaps}
+    return {"sub_score": sub_score(scoring), "gap_cost": gaps, "allow_odd_scoring": True}
 
 
 def row_of(found: ReferenceAlignment, pair: tuple[str, str], scoring: Scoring) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from ..tiles.contract import Engine
 from ..tiles.sweep import Progress
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
+from .advice import advise_pair
 
 
 def align(
@@ -39,9 +40,11 @@ def align(
     mode: str = "local",
     free_ends: bool | tuple[bool, ...] = False,
     sub_score: Any = (1, -3),
-    gap_cost: Any = (3, 2),
+    gap_cost: Any = None,
     output: str = "path",
     wildcard: str | None = None,
+    unknown: str = "error",
+    allow_odd_scoring: bool = False,
     strand: str = "plus",
     query_range: tuple[int, int] | None = None,
     target_range: tuple[int, int] | None = None,
@@ -69,12 +72,22 @@ def align(
         target).  A gap of the query consumes target letters.
     sub_score : (match, mismatch), matrix name, scikit-bio SubstitutionMatrix, or (array, letters)
         With (match, mismatch) the letters are nucleotides; IUPAC ambiguity letters never match.
-    gap_cost : number, or (open, extend)
-        A gap of k letters costs ``k * number``, or ``open + k * extend``; not negative.
+        A protein matrix without the letters U, O or J scores U as C, O as X, and J between I and L
+        (BLOSUM62: as NCBI does), and a warning counts them.
+    gap_cost : number, or (open, extend), optional
+        A gap of k letters costs ``k * number``, or ``open + k * extend``; not negative.  Default:
+        what is usual for a named matrix, such as (11, 1) for BLOSUM62 (docs/api.md has them all);
+        (3, 2) without one.
     output : "score", "ends" or "path"
         How much is computed: the best score; also where it ends; also the path.
     wildcard : str, optional
         One letter that scores 0 against everything.
+    unknown : "error" or a letter
+        What is done with a letter outside the alphabet: it is an error, or it is taken as this
+        letter, such as "X" for proteins and "N" for nucleotides.
+    allow_odd_scoring : bool
+        Take scorings that are errors otherwise: local ones without a positive score or with a
+        mismatch above 0, and global ones with a mismatch above the match.
     strand : "plus", "minus" or "both"
         Align the query as it is, its reverse complement, or whichever of them scores more (plus
         when they score the same); nucleotides only.  Coordinates stay those of the letters as given
@@ -136,6 +149,8 @@ def align(
         gap_cost=gap_cost,
         output=output,
         wildcard=wildcard,
+        unknown=unknown,
+        allow_odd_scoring=allow_odd_scoring,
         strand=strand,
         query_range=query_range,
         target_range=target_range,
@@ -154,11 +169,16 @@ def align(
     return align_with(a, b, options, resources)
 
 
-def align_with(a: Any, b: Any, options: AlignOptions, resources: AlignResources) -> Alignment:
-    """`align`, with options that are checked."""
+def align_with(
+    a: Any, b: Any, options: AlignOptions, resources: AlignResources, quiet: bool = False
+) -> Alignment:
+    """`align`, with options that are checked; ``quiet``: without a warning about the input."""
     started = time.perf_counter()
     resources.band_cost(options.mode)  # refused before there is any work or folder
     job = _job_of(a, b, options)
+    if not quiet:
+        rows, columns = job.frame.shape
+        advise_pair(*job.frame.compared, options.scoring, options.mode, rows * columns)
     engines = partial(make_engine, resources)
     if resources.checkpoint is not None:
         engines()  # what is wrong with them is said before a folder is made

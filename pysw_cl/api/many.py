@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from ..errors import InputError, RecomputedWarning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Stats
 from ..tiles.sweep import Progress
+from .advice import advise_pairs
 from .align import align_with
 
 
@@ -29,9 +32,11 @@ def align_many(
     mode: str = "local",
     free_ends: bool | tuple[bool, ...] = False,
     sub_score: Any = (1, -3),
-    gap_cost: Any = (3, 2),
+    gap_cost: Any = None,
     output: str = "score",
     wildcard: str | None = None,
+    unknown: str = "error",
+    allow_odd_scoring: bool = False,
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
@@ -46,7 +51,9 @@ def align_many(
         starts.  Plain str (or plain bytes) throughout is the fast way.
     output : "score", "ends", "matches" or "path"
         How much is found out about each pair; see below.
-    mode, free_ends, sub_score, gap_cost, wildcard, device, plan, progress
+    mode, free_ends, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring
+        As for `align`.
+    device, plan, progress
         As for `align`.  Of the plan, ``engine`` and ``lanes`` matter here ("vector": a pair in each
         lane of a CPU's vectors, "vector32": with 32 bits only, others: a pair a work-item); all of
         it counts for the pairs that are aligned alone, because they are much larger than the rest.
@@ -87,6 +94,8 @@ def align_many(
         gap_cost=gap_cost,
         output=output,
         wildcard=wildcard,
+        unknown=unknown,
+        allow_odd_scoring=allow_odd_scoring,
     )
     return align_many_with(pairs, options, Resources(device=device, plan=plan, progress=progress))[
         0
@@ -117,7 +126,7 @@ def align_many_with(
         kind = type(pairs).__name__
         raise InputError(f"pairs must be an iterable of (query, target), not {kind}")
     listed: Sequence[Any] = pairs if isinstance(pairs, list | tuple) else list(pairs)
-    one = OneByOne(listed, options, resources, align_with)
+    one = OneByOne(listed, options, resources, partial(align_with, quiet=True))
     tell = _teller(resources.progress, listed)
     batches = row_of(resources.plan).batches
     found = _in_batches(one, options, resources, tell) if batches else one.all(tell)
@@ -129,6 +138,7 @@ def align_many_with(
     if not batches:  # else those of pairs that were aligned alone are among the others
         stats.kernel_seconds = one.stats.kernel_seconds
     stats.seconds = time.perf_counter() - started
+    advise_pairs(chain.from_iterable(listed), options.scoring, options.mode, stats.total_cells)
     if found.wrong:
         text = f"{found.wrong[0]}; please report this with both sequences and all arguments"
         more = f" ({len(found.wrong) - 1} more pairs)" if len(found.wrong) > 1 else ""

@@ -21,6 +21,7 @@ from ..sequences.coordinates import make_frames
 from ..sequences.sequence import as_sequence
 from ..tiles.contract import Engine
 from ..tiles.sweep import Progress
+from .advice import advise_pair
 from .align import make_engine
 
 
@@ -30,8 +31,10 @@ def align_top(
     *,
     k: int = 10,
     sub_score: Any = (1, -3),
-    gap_cost: Any = (3, 2),
+    gap_cost: Any = None,
     wildcard: str | None = None,
+    unknown: str = "error",
+    allow_odd_scoring: bool = False,
     min_score: float = 1,
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
@@ -50,7 +53,7 @@ def align_top(
 
     Parameters
     ----------
-    a, b, sub_score, gap_cost, wildcard, device, plan, kernel_times
+    a, b, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, device, plan, kernel_times
         As for ``align``; a gap of k letters costs ``open + k * extend``.
     k : int
         How many alignments at most, 1 or more.
@@ -80,6 +83,8 @@ def align_top(
         sub_score=sub_score,
         gap_cost=gap_cost,
         wildcard=wildcard,
+        unknown=unknown,
+        allow_odd_scoring=allow_odd_scoring,
         min_score=min_score,
         output=output,
     )
@@ -94,6 +99,8 @@ def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) ->
     query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
     frame = make_frames(query, target, None, None, "plus", scoring)[0]
     check_range(scoring, *frame.shape, "local")
+    rows, columns = frame.shape
+    advise_pair(*frame.compared, scoring, "local", rows * columns)
     job = Job(query, target, scoring, "local", FreeEnds().flags, options.output, frame)
     most, least = int(options.k), options.least
     tell = resources.progress and rising(resources.progress)
@@ -110,7 +117,6 @@ def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) ->
             results.append(alignment_of(job, one.end, path, plan, stats))
         return results
 
-    rows, columns = frame.shape
     engine, plan = make_engine(resources)
     results, wrong = checked(compute, engine, plan, rows * columns)
     if wrong is not None:

@@ -336,20 +336,26 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if content["format"] > FORMAT:
         raise CheckpointError(
             f"{path.parent} is of checkpoint format {content['format']}, written by "
-            f"{content['made_by']}; this version reads formats up to {FORMAT}: resume it with that "
-            "one"
+            f"{content['made_by']}; this version reads formats up to {FORMAT}; resume it with the "
+            "version that wrote it"
         )
     return dict(content)
 
 
 def _check_same(folder: Path, there: Mapping[str, Any], job: Job) -> None:
-    here = json.loads(canonical(job.facts))
+    here = json.loads(canonical(job.identity))
     different = [name.replace("_", " ") for name in here if there.get(name) != here[name]]
     if different:
         raise CheckpointError(
-            f"{folder} is the checkpoint of another job: {', '.join(different)} differ; give "
+            f"{folder} is the checkpoint of another job: {_differ(different)}; give "
             "another folder, or the arguments of that job"
         )
+
+
+def _differ(names: list[str]) -> str:
+    """These names, and that they differ, as a sentence's end."""
+    *first, last = names
+    return f"{', '.join(first)} and {last} differ" if first else f"its {last} differs"
 
 
 def _job(folder: Path, content: Mapping[str, Any]) -> Job:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from ..errors import LettersWarning
 from . import region
 from .arguments import add_compared, add_plan, add_results, count, number
 from .asked import align_asked, check_together, plan_asked, top_asked, usage
@@ -21,8 +23,9 @@ from .records import LeftOut, Records, letter_check
 from .verbose import Report
 
 if TYPE_CHECKING:
+    from ..api.advice import Tally
     from ..results.formats.row import Row
-    from ..scoring.scoring import Scoring
+    from ..sequences.sequence import Sequence
     from .pairs import Pair
 
 
@@ -79,6 +82,8 @@ def _add_choice(add: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Align the pairs of records, and print the results."""
+    from ..api.advice import Tally, warn_of_letters
+
     _check(args)
     with usage(args):
         scoring = (align_asked if args.alignments is None else top_asked)(args, None)[0].scoring
@@ -93,11 +98,15 @@ def run(args: argparse.Namespace) -> int:
         report = Report(tell if args.verbose else None)
         report.begin(args.device, plan)
         results = Results(stream, args.outfmt, args.output, bar)
-        sides = _sides(args, scoring, left_out)
+        tally = Tally(scoring)
+        sides = _sides(args, tally, left_out)
         pairs = (matched_pairs if args.pairs else every_pair)(*sides)
-        for rows in _rows(args, pairs, Run(bar, report, how_many(*sides, args.pairs))):
-            results.write(rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LettersWarning)  # of each part; it is said once below
+            for rows in _rows(args, pairs, Run(bar, report, how_many(*sides, args.pairs))):
+                results.write(rows)
         results.end()
+        warn_of_letters(tally)
         report.end()
         left_out.summary()
     return 0
@@ -119,15 +128,20 @@ def _rows(args: argparse.Namespace, pairs: Iterator[Pair], run: Run) -> Iterator
     return (in_batches if batches else one_by_one)(args, chain(first, pairs), run)
 
 
-def _sides(
-    args: argparse.Namespace, scoring: Scoring, left_out: LeftOut
-) -> tuple[Records, Records]:
-    """The records of the two files, which are checked where they can be read again."""
+def _sides(args: argparse.Namespace, tally: Tally, left_out: LeftOut) -> tuple[Records, Records]:
+    """The records of the two files, which are checked where they can be read again.  The letters
+    that are compared are counted by ``tally``."""
+
+    def note(side: str, record: Sequence) -> None:
+        start, end = region.place(args, side, record) or (0, len(record))
+        tally.add(record.letters[start:end])
+
     queries, targets = (
         Records(
             getattr(args, side),
-            letter_check(scoring, side, partial(region.place, args, side)),
+            letter_check(tally.scoring, side, partial(region.place, args, side)),
             left_out if args.skip_bad else None,
+            note=partial(note, side) if tally.needed else None,
         )
         for side in ("query", "target")
     )

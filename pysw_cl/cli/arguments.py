@@ -57,11 +57,29 @@ def _add_scoring(add: Any) -> None:
         "--gap-open",
         metavar="N",
         type=number,
-        default=3,
-        help="paid once by every gap; a gap of k letters costs open + k * extend (default: 3)",
+        help="paid once by every gap; a gap of k letters costs open + k * extend (default: what is "
+        "usual for the matrix, 11 for BLOSUM62; 3 without one)",
     )
-    add("--gap-extend", metavar="N", type=number, default=2, help="per letter (default: 2)")
+    add(
+        "--gap-extend",
+        metavar="N",
+        type=number,
+        help="per letter (default: what is usual for the matrix, 1 for BLOSUM62; 2 without one)",
+    )
     add("--wildcard", metavar="LETTER", help="a letter that scores 0 against everything")
+    add(
+        "--unknown-as",
+        metavar="LETTER",
+        default="error",
+        help="take letters outside the alphabet as this one, such as X for proteins (default: they "
+        "are errors)",
+    )
+    add(
+        "--allow-odd-scoring",
+        action="store_true",
+        help="take scores that are errors otherwise: in local mode without a positive one, in "
+        "global mode a mismatch above the match",
+    )
 
 
 def add_results(add: Any) -> None:

@@ -92,9 +92,22 @@ def _scoring(args: argparse.Namespace) -> dict[str, Any]:
     mismatch = -3 if args.mismatch is None else args.mismatch
     return {
         "sub_score": (match, mismatch) if args.matrix is None else args.matrix,
-        "gap_cost": (args.gap_open, args.gap_extend),
+        "gap_cost": _gap_cost(args),
         "wildcard": args.wildcard,
+        "unknown": args.unknown_as,
+        "allow_odd_scoring": args.allow_odd_scoring,
     }
+
+
+def _gap_cost(args: argparse.Namespace) -> tuple[int | float, int | float] | None:
+    """(open, extend); one that is not given is the usual one.  None: both are."""
+    given = args.gap_open, args.gap_extend
+    if given == (None, None):
+        return None
+    from ..scoring.arguments import usual_gaps
+
+    usual = usual_gaps(args.matrix or "")
+    return usual[0] if given[0] is None else given[0], usual[1] if given[1] is None else given[1]
 
 
 def _resources(args: argparse.Namespace, progress: Progress | None) -> dict[str, Any]:
@@ -122,9 +135,12 @@ def check_together(args: argparse.Namespace, *more: tuple[bool, str]) -> None:
 
     ``more``: what else may be wrong, and what is said then."""
     scores, limits = (args.match, args.mismatch), (args.disk_size, args.stop_after)
+    penalty = args.mismatch is not None and args.mismatch > 0
     wrong = [
         (args.matrix is not None and scores != (None, None),
          "--matrix goes without --match and --mismatch"),
+        (penalty, "--mismatch is a score that is added, so it is negative, as in --mismatch -3; "
+         "minimap2 and bwa take positive penalties"),
         (args.query == args.target == "-", "QUERY and TARGET cannot both be standard input"),
         (args.checkpoint is None and limits != (None, None),
          "--disk-size and --stop-after go with --checkpoint"),

@@ -64,7 +64,8 @@ def in_batches(
         begin = run.begin if of is pairs else run.begin_chosen
         for part, table, stats in align_parts(of, options, resources, begin):
             run.report.add(stats, len(part) if of is pairs else 0)
-            yield rows_of(part, table, mode=args.mode, scoring=options.scoring)
+            free, scoring = options.free.flags, options.scoring
+            yield rows_of(part, table, mode=args.mode, scoring=scoring, free_ends=free)
 
     least, top = args.min_score, args.top
     if args.output != "path" or (least is None and top is None):

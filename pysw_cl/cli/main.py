@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from .._version import __version__
-from ..errors import InternalError, PyswError, RecomputedWarning, Stopped
+from ..errors import InputWarning, InternalError, PyswError, RecomputedWarning, Stopped
 from . import align, demo, devices, plot, resume
 from .parser import Parser
 
@@ -35,7 +35,7 @@ examples:
   pysw-cl align --outfmt pair human.fa chimp.fa        the same, to be read by people
   pysw-cl align --output score reads.fa.gz genome.fa   scores only, as a table: less memory
   pysw-cl align --top 10 -o best.paf queries.fa db.fa  the ten best targets of each query
-  pysw-cl align --matrix BLOSUM62 --gap-open 10 --gap-extend 1 query.fa proteins.fa
+  pysw-cl align --matrix BLOSUM62 query.fa proteins.fa
   pysw-cl align --strand both --target-range 5001-9000 read.fa genome.fa
   pysw-cl plot human.fa chimp.fa picture.png           the path over the matrix
   pysw-cl align --alignments 5 a.fa b.fa               up to five that share no aligned pair
@@ -56,7 +56,8 @@ def main(argv: Iterable[str] | None = None) -> int:
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")  # compiler chatter is no message to the user
-            warnings.simplefilter("always", RecomputedWarning)
+            for kind in (RecomputedWarning, InputWarning):
+                warnings.simplefilter("always", kind)
         warnings.showwarning = _show_warning
         return _run(argv)
 

@@ -40,6 +40,7 @@ class Records:
     """The records of one file.  ``check`` raises SequenceError for one that cannot be aligned.
 
     With ``left_out``, which is told of them, bad records are left out: None stands in their place.
+    ``note`` is told of every other one, once.
     """
 
     def __init__(
@@ -48,8 +49,10 @@ class Records:
         check: Callable[[Sequence], None],
         left_out: LeftOut | None = None,
         keep: int = KEEP,
+        note: Callable[[Sequence], None] | None = None,
     ) -> None:
         self.path, self._check, self._left_out, self._keep = path, check, left_out, keep
+        self._note = note
         #: May the file be read again?  Neither standard input nor a pipe may.
         self.again = Path(path).is_file()
         #: How many records there are, bad ones included; None if that is not known.
@@ -107,6 +110,8 @@ class Records:
                     raise
                 leave_out(error)
             else:
+                if self._note is not None and not told:
+                    self._note(record)
                 yield from _nothing(bad)
                 bad = 0
                 yield record

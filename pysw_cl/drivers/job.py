@@ -25,6 +25,9 @@ from ..tiles.tile_map import TileMap
 from .problem import FreeEnds, Problem
 from .traceback_state import Path
 
+#: The name among a job's facts of how its scoring was given.
+DESCRIBED = "scoring described"
+
 
 @dataclass(frozen=True, eq=False)
 class Job:
@@ -55,6 +58,7 @@ class Job:
             "query": query,
             "target": target,
             "scoring": self.scoring.facts(),
+            DESCRIBED: self.scoring.description(),
             "mode": self.mode,
             "free_ends": list(self.free_ends),
             "output": self.output,
@@ -72,7 +76,7 @@ class Job:
         return cls(
             query,
             target,
-            Scoring.of_facts(facts["scoring"]),
+            Scoring.of_facts(facts["scoring"] | facts.get(DESCRIBED, {})),
             facts["mode"],
             tuple(facts["free_ends"]),
             facts["output"],
@@ -80,10 +84,15 @@ class Job:
             strand == "both",
         )
 
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The facts that decide the result: not how the scoring is called."""
+        return {name: value for name, value in self.facts.items() if name != DESCRIBED}
+
     @cached_property
     def key(self) -> str:
-        """A digest of the facts."""
-        return hashlib.sha256(canonical(self.facts)).hexdigest()
+        """A digest of the identity."""
+        return hashlib.sha256(canonical(self.identity)).hexdigest()
 
     @property
     def problem(self) -> Problem:
@@ -129,7 +138,7 @@ def alignment_of(
     found: dict[str, Any] = dict(
         job.frame.found(start, None if job.output == "score" else (end.row, end.column))
     )
-    found["strand"] = job.frame.strand
+    found["strand"], found["free_ends"] = job.frame.strand, job.free_ends
     if tiles is not None:
         found["tiles"] = tiles.in_sequences(job.frame, job.scoring.scale)
     if path is not None:

@@ -28,11 +28,12 @@ from typing import Any, ClassVar
 from ..errors import InputError
 from ..planning.plan import Plan
 from ..scoring.scoring import Scoring, cached_scoring
+from ..scoring.sense import check_sense
 from ..sequences.coordinates import as_range, check_strand
 from ..tiles.sweep import Progress
 from .band_doubling import check_max_cost
 from .batch_results import FIELDS
-from .problem import MODES, FreeEnds
+from .problem import FreeEnds, check_mode
 
 #: Sets a field of a frozen object while it is made.
 _set = object.__setattr__
@@ -49,19 +50,35 @@ class Options:
 
     #: Substitution scores, as `make_scoring` takes them.
     sub_score: Any = (1, -3)
-    #: The gap cost, as `make_scoring` takes it.
-    gap_cost: Any = (3, 2)
+    #: The gap cost, as `make_scoring` takes it; None: what is usual for the matrix, or (3, 2).
+    gap_cost: Any = None
     #: One letter that scores 0 against everything.
     wildcard: str | None = None
+    #: "error", or the letter as which letters outside the alphabet are taken.
+    unknown: str = "error"
+    #: Is a scoring taken that hardly anybody means (`check_sense`)?
+    allow_odd_scoring: bool = False
     #: What is computed: one of ``outputs``.
     output: str = "path"
-    #: The scoring of the three above.
+    #: The scoring of these.
     scoring: Scoring = field(init=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.output, str) or self.output not in self.outputs:
             raise InputError(f"output must be {self.outputs_said}, not {self.output!r}")
-        _set(self, "scoring", cached_scoring(self.sub_score, self.gap_cost, self.wildcard))
+        if self.allow_odd_scoring not in (True, False):
+            raise InputError(
+                f"allow_odd_scoring must be True or False, not {self.allow_odd_scoring!r}"
+            )
+        given = self.sub_score, self.gap_cost, self.wildcard, self.unknown
+        _set(self, "scoring", cached_scoring(*given))
+        if not self.allow_odd_scoring:
+            check_sense(self.sub_score, self.scoring, self.compared)
+
+    @property
+    def compared(self) -> str:
+        """The mode: "local" or "global"."""
+        return "local"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,10 +93,19 @@ class ModeOptions(Options):
     free: FreeEnds = field(init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mode, str) or self.mode not in MODES:
-            raise InputError(f"mode must be 'local' or 'global', not {self.mode!r}")
+        check_mode(self.mode)
         super().__post_init__()
         _set(self, "free", FreeEnds.of(self.free_ends))
+        if self.mode == "local" and any(self.free.flags):
+            raise InputError(
+                "free_ends is for mode='global'; mode='local' leaves out whatever lowers the "
+                "score at any end"
+            )
+
+    @property
+    def compared(self) -> str:
+        """The mode: "local" or "global"."""
+        return self.mode
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,6 +142,8 @@ class ManyOptions(ModeOptions):
             sub_score=self.sub_score,
             gap_cost=self.gap_cost,
             wildcard=self.wildcard,
+            unknown=self.unknown,
+            allow_odd_scoring=self.allow_odd_scoring,
             output=self.output if self.output in ("score", "ends") else "path",
             mode=self.mode,
             free_ends=self.free_ends,

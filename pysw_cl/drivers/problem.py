@@ -13,6 +13,23 @@ from ..tiles.edges import Border, Edges
 from ..tiles.tile import Want
 
 MODES = ("local", "global")
+#: What other tools call global comparisons with free ends, and the ``free_ends`` of each.
+_FREE_MODES = {
+    "semiglobal": "True, or with the ends that are free",
+    "overlap": "True",
+    "glocal": "(True, False) to fit the query into the target",
+}
+
+
+def check_mode(mode: object) -> None:
+    """Raise InputError unless this is a mode; the message for a semi-global one names its
+    ``free_ends``."""
+    if isinstance(mode, str) and mode in MODES:
+        return
+    key = mode.lower().replace("-", "").replace("_", "") if isinstance(mode, str) else ""
+    ends = _FREE_MODES.get(key)
+    hint = f"; use mode='global' with free_ends={ends}" if ends else ""
+    raise InputError(f"mode must be 'local' or 'global', not {mode!r}{hint}")
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def row_of(wishes: Wishes) -> Row:
     name = DEFAULT if given is None else given
     if not isinstance(name, str) or name not in ENGINES:
         names = " and ".join(ENGINES)
-        raise PlanError(f"plan: engine {name!r} does not exist, only {names}")
+        raise PlanError(f"plan: engine {name!r} does not exist; there are {names}")
     return ENGINES[name]
 
 

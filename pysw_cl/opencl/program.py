@@ -72,7 +72,8 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
                     )
                 except cl.Error as error:
                     raise DeviceError(
-                        f"{runtime.info.name} does not build {spec.name} with {options}: {error}"
+                        f"{runtime.info.name} cannot build the kernel {spec.name} with {options}: "
+                        f"{error}"
                     ) from None
             runtime.programs[key] = program
         return runtime.programs[key]
@@ -118,7 +119,7 @@ class BoundKernel:
                 runtime.kernels[spec.name, program] = cl.Kernel(program, spec.name), {}
             except cl.Error as error:
                 raise DeviceError(
-                    f"{runtime.info.name} makes no kernel of {spec.name}: {error}"
+                    f"{runtime.info.name} cannot create the kernel {spec.name}: {error}"
                 ) from None
         self._kernel, self._bound = runtime.kernels[spec.name, program]
         self._runtime, self._name = runtime, spec.name
@@ -161,6 +162,6 @@ class BoundKernel:
                 self._runtime.queue.flush()
         except cl.Error as error:  # some drivers find out here that memory or registers lack
             raise DeviceError(
-                f"{self._runtime.info.name} does not run {self._name}: {error}"
+                f"{self._runtime.info.name} cannot run the kernel {self._name}: {error}"
             ) from None
         return event

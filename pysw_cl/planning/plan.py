@@ -206,7 +206,7 @@ class Plan:
         version = facts.get("version", 1)
         if version > VERSION:
             raise PlanError(
-                f"a stored plan has version {version}; this one of pysw-cl reads up to {VERSION}"
+                f"a stored plan has version {version}; this pysw-cl reads versions up to {VERSION}"
             )
         values = {name: value for name, value in facts.items() if name != "version"}
         if version == 1 and "fixed" in values:

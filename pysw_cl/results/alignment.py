@@ -118,6 +118,7 @@ class Alignment:
     ``strand`` is "plus", or "minus" where the query's reverse complement is aligned: coordinates
     are those of both sequences as given, and ``runs`` follow the target.  So they go through the
     query from ``query_end`` down to ``query_start``, each letter complemented.
+    ``free_ends``: which terminal gaps of a global alignment cost nothing, in `align`'s order.
     ``tiles`` is a map of the highest scores and the pruned parts of the matrix.
 
     A gap of length k costs ``gap_open + k * gap_extend``.  ``print`` shows the pairwise text.
@@ -137,6 +138,7 @@ class Alignment:
     stats: Stats = field(default_factory=Stats)
     strand: str = "plus"
     tiles: TileMap | None = None
+    free_ends: tuple[bool, bool, bool, bool] = (False, False, False, False)
 
     @property
     def cigar(self) -> str | None:
@@ -160,6 +162,14 @@ class Alignment:
         if self.runs is None:
             return None
         return self.runs.count("=") / max(1, int(self.runs.lengths.sum()))
+
+    @property
+    def positives(self) -> int | None:
+        """How many columns hold two letters with a positive score (BLAST's positives, EMBOSS's
+        similarity), or None without a path."""
+        if self.runs is None:
+            return None
+        return sum(int((scores > 0).sum()) for scores in self._pair_scores())
 
     def region(self) -> tuple[Letters, Letters]:
         """The letters of the aligned region of both sequences; those of the query are reverse

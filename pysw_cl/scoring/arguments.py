@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import numbers
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ from numpy.typing import NDArray
 
 from ..errors import ScoringError
 from ..sequences.alphabet import AMBIGUITY, GAPS, MAX_LETTERS, NUCLEOTIDES
-from .matrices import load_matrix
+from .matrices import USUAL_GAPS, canonical_name, load_matrix
+from .protein import with_stand_ins
 
 _FORMS = (
     "sub_score takes (match, mismatch), a matrix name such as 'BLOSUM62', a scikit-bio "
@@ -20,33 +23,70 @@ _FORMS = (
 )
 
 
-def substitution_scores(sub_score: Any) -> tuple[NDArray[np.float64], str, str]:
-    """The scores of a user's ``sub_score``: a square array (rows for the query), its letters, and
-    those of them that never match.  Raises ScoringError; see `make_scoring`."""
+#: The gap cost without a matrix, and with one that has no usual cost.
+DEFAULT_GAPS = (3, 2)
+
+
+@dataclass(frozen=True)
+class Substitutions:
+    """The substitution scores that a user gives."""
+
+    #: A square array, rows for the query.
+    values: NDArray[np.float64]
+    #: Its letters.
+    letters: str
+    #: Those of them that never match.
+    never_match: str = ""
+    #: The name of a named matrix, as `matrix_names` spells it, or "".
+    name: str = ""
+    #: Those of J, U and O that the matrix lacks and that were added to it (`with_stand_ins`).
+    stand_ins: str = ""
+    #: The scores as results show them, such as "match 1, mismatch -3".
+    words: str = ""
+
+
+def substitution_scores(sub_score: Any) -> Substitutions:
+    """What a user's ``sub_score`` means.  Raises ScoringError; see `make_scoring`."""
     if isinstance(sub_score, str):
         named, letters = load_matrix(sub_score)
-        return named.astype(np.float64), letters, ""
+        return _protein(named.astype(np.float64), letters, canonical_name(sub_score))
     if hasattr(sub_score, "alphabet") and sub_score.alphabet is not None:
         scores = sub_score.scores if hasattr(sub_score, "scores") else sub_score
-        return _matrix(scores, sub_score.alphabet)
+        return _protein(*_matrix(scores, sub_score.alphabet))
     if not _is_pair(sub_score):
         raise ScoringError(f"{_FORMS}; not {shown(sub_score)}")
     first, second = sub_score
-    if isinstance(first, numbers.Real) and isinstance(second, numbers.Real):
+    if match_mismatch(sub_score) is not None:
         match, mismatch = (_number(v, "a substitution score") for v in (first, second))
         letters = NUCLEOTIDES + AMBIGUITY
         scores = np.full((len(letters),) * 2, mismatch)
         scores[range(4), range(4)] = match
-        return scores, letters, AMBIGUITY
+        words = f"match {match:g}, mismatch {mismatch:g}"
+        return Substitutions(scores, letters, AMBIGUITY, words=words)
     if isinstance(second, str) or (
         isinstance(second, Sequence) and all(isinstance(c, str) for c in second)
     ):
-        return _matrix(first, second)
+        return _protein(*_matrix(first, second))
     raise ScoringError(f"{_FORMS}; not {shown(sub_score)}")
 
 
-def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str, str]:
-    """A user's matrix and alphabet, checked; no letter of it never matches."""
+def match_mismatch(sub_score: Any) -> tuple[Any, Any] | None:
+    """(match, mismatch) if that is what ``sub_score`` is: two numbers; else None."""
+    if _is_pair(sub_score) and all(isinstance(v, numbers.Real) for v in sub_score):
+        return sub_score[0], sub_score[1]
+    return None
+
+
+def _protein(values: NDArray[np.float64], letters: str, name: str = "") -> Substitutions:
+    """A matrix; one of proteins with the letters that it lacks."""
+    digest = hashlib.sha256(values.tobytes()).hexdigest()[:8]
+    words = f"matrix {name}" if name else f"a matrix of {letters} (SHA-256 {digest}...)"
+    values, letters, added = with_stand_ins(values, letters)
+    return Substitutions(values, letters, "", name, added, words)
+
+
+def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str]:
+    """A user's matrix and alphabet, checked."""
     symbols = [c if isinstance(c, str) else str(c) for c in alphabet]
     for c in symbols:
         if len(c) != 1 or not 32 < ord(c) < 127:
@@ -54,9 +94,11 @@ def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str, str]:
         if c in GAPS:
             raise ScoringError(f"alphabet: {c!r} stands for a gap; leave it out of the matrix")
         if symbols.count(c) > 1:
-            raise ScoringError(f"alphabet: the letter {c!r} is there twice")
+            raise ScoringError(f"alphabet: the letter {c!r} stands there twice")
     if not 1 <= len(symbols) <= MAX_LETTERS:
-        raise ScoringError(f"alphabet: {len(symbols)} letters; from 1 to {MAX_LETTERS} can be used")
+        raise ScoringError(
+            f"alphabet: it has {len(symbols)} letters; it may have 1 to {MAX_LETTERS}"
+        )
     try:
         if np.iscomplexobj(scores):
             raise TypeError("complex numbers")
@@ -72,13 +114,18 @@ def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str, str]:
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
         row, column = (symbols[k] for k in bad[0])
-        raise ScoringError(f"the score of {row} against {column} is {values[tuple(bad[0])]}")
-    return values, "".join(symbols), ""
+        raise ScoringError(
+            f"the score of {row} against {column} is {values[tuple(bad[0])]}, no finite number"
+        )
+    return values, "".join(symbols)
 
 
-def gap_costs(gap_cost: Any) -> NDArray[np.float64]:
-    """(open, extend) from a user's ``gap_cost``.  Raises ScoringError; see `make_scoring`."""
-    if isinstance(gap_cost, numbers.Real):
+def gap_costs(gap_cost: Any, matrix: str = "") -> NDArray[np.float64]:
+    """(open, extend) from a user's ``gap_cost``; None means what is usual for the named
+    ``matrix``.  Raises ScoringError; see `make_scoring`."""
+    if gap_cost is None:
+        pair: tuple[float, float] = usual_gaps(matrix)
+    elif isinstance(gap_cost, numbers.Real):
         pair = (0.0, _number(gap_cost, "gap_cost"))
     elif _is_pair(gap_cost):
         pair = (_number(gap_cost[0], "gap_open"), _number(gap_cost[1], "gap_extend"))
@@ -92,6 +139,11 @@ def gap_costs(gap_cost: Any) -> NDArray[np.float64]:
             f"gap costs are given as positive numbers and are subtracted; got {shown(gap_cost)}"
         )
     return np.array(pair)
+
+
+def usual_gaps(matrix: str) -> tuple[int, int]:
+    """(open, extend) where the user gives none: what is usual for a named matrix, else (3, 2)."""
+    return USUAL_GAPS.get(canonical_name(matrix), DEFAULT_GAPS)
 
 
 def _is_pair(value: Any) -> bool:

@@ -17,6 +17,21 @@ from ..errors import ScoringError
 
 #: Other names of the same matrices (EMBOSS and parasail).
 ALIASES = {"DNAFULL": "NUC.4.4", "EDNAFULL": "NUC.4.4", "NUC44": "NUC.4.4"}
+#: The usual (open, extend) of a matrix, in its units.  Proteins: the costs that BLAST takes for it
+#: (NCBI's blast_stat.c; Pearson 2013, Curr Protoc Bioinformatics 43, 3.5.1, table 1).  BLAST's
+#: BLOSUM80 is in half bits and NCBI's file in thirds of a bit, so its (10, 1) is 3/2 of that here,
+#: the extension rounded up.  NUC.4.4: those of FASTA for its +5/-4.
+USUAL_GAPS = {
+    "BLOSUM45": (14, 2),
+    "BLOSUM50": (13, 2),
+    "BLOSUM62": (11, 1),
+    "BLOSUM80": (15, 2),
+    "BLOSUM90": (10, 1),
+    "PAM30": (9, 1),
+    "PAM70": (10, 1),
+    "PAM250": (14, 2),
+    "NUC.4.4": (12, 4),
+}
 
 
 @cache
@@ -31,6 +46,12 @@ def matrix_names() -> list[str]:
     return list(_lines())
 
 
+def canonical_name(name: str) -> str:
+    """A name as `matrix_names` spells it; one that is not there is only made upper case."""
+    key = name.strip().upper()
+    return ALIASES.get(key, key)
+
+
 @cache
 def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
     """A named matrix (int32, square, symmetric, read-only) and its letters in order.
@@ -38,8 +59,7 @@ def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
     Case does not matter, and DNAFULL, EDNAFULL and NUC44 are NUC.4.4.  Raises ScoringError for an
     unknown name and says which known names are like it.
     """
-    key = name.strip().upper()
-    key = ALIASES.get(key, key)
+    key = canonical_name(name)
     known = _lines()
     if key not in known:
         close = difflib.get_close_matches(key, [*known, *ALIASES], n=4, cutoff=0.5)

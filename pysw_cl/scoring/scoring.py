@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -14,19 +14,34 @@ from ..errors import ScoringError, SequenceError
 from ..sequences.alphabet import (
     MAX_LETTERS,
     NO_CODE,
+    PRINTABLE,
     Letters,
     Table,
     encoding_table,
     first_outside,
+    is_nucleotide,
+    looks_like_path,
     show_byte,
     translated,
 )
 from .arguments import gap_costs, shown, substitution_scores
+from .protein import AMINO_ACIDS, is_protein
 
 __all__ = ["NO_CODE", "SCORE_LIMIT", "Scoring", "make_scoring"]
 
 #: Every score and gap cost, after scaling, is smaller than this.
 SCORE_LIMIT = 1 << 20
+#: The ``unknown`` that makes letters outside the alphabet errors.
+ERROR = "error"
+#: Letters that are looked at to say what a sequence may be instead.
+NAME_LENGTH = 1000
+#: Letters of proteins that no nucleotide has, X left out, which masks either.
+_PROTEIN_ONLY = set(b"EFILPQ")
+_AMINO_BYTES = (AMINO_ACIDS + "BZXUOJ*").encode() + (AMINO_ACIDS + "BZXUOJ").lower().encode()
+
+
+#: The fields that say how a scoring was given, and do not decide a result.
+DESCRIPTIVE = ("name", "stand_ins", "substitutions")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,20 +68,34 @@ class Scoring:
     #: The letters that match nothing, not even themselves: ambiguity letters with (match,
     #: mismatch), and the wildcard.  Any other letter is '=' to itself, whatever it scores.
     never_match: str = ""
+    #: The name of the substitution matrix, or "".
+    name: str = ""
+    #: Those of J, U and O that a protein matrix lacks (`pysw_cl.scoring.protein.STAND_INS`).
+    stand_ins: str = ""
+    #: The letter of the alphabet whose scores all other letters take; "": they are errors.
+    unknown: str = ""
+    #: The substitution scores in words, as results show them.
+    substitutions: str = ""
 
     def facts(self) -> dict[str, Any]:
-        """All fields as JSON; an array as its type and its values."""
+        """The fields that decide a result as JSON; an array as its type and its values."""
 
         def plain(value: Any) -> Any:
             if isinstance(value, np.ndarray):
                 return {"dtype": value.dtype.str, "values": value.tolist()}
             return [int(v) for v in value] if isinstance(value, tuple) else value
 
-        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
+        left_out = DESCRIPTIVE if self.unknown else (*DESCRIPTIVE, "unknown")
+        names = [field.name for field in fields(self) if field.name not in left_out]
+        return {name: plain(getattr(self, name)) for name in names}
+
+    def description(self) -> dict[str, str]:
+        """The other fields, which say how the scoring was given."""
+        return {name: getattr(self, name) for name in DESCRIPTIVE}
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Scoring:
-        """The scoring from the result of :meth:`facts`."""
+        """The scoring from the result of :meth:`facts`, with or without a :meth:`description`."""
 
         def real(value: Any) -> Any:
             if isinstance(value, dict):
@@ -74,6 +103,13 @@ class Scoring:
             return tuple(value) if isinstance(value, list) else value
 
         return cls(**{name: real(value) for name, value in facts.items()})
+
+    @property
+    def in_words(self) -> str:
+        """The whole scoring as results show it: what has to be given to have it again."""
+        gap = [f"{cost / self.scale:g}" for cost in (self.gap_open, self.gap_extend)]
+        known = self.substitutions or f"a matrix of {self.letters}"
+        return f"{known}; a gap of length k costs {gap[0]} + k * {gap[1]}"
 
     @property
     def highest(self) -> int:
@@ -119,9 +155,29 @@ class Scoring:
         if position is not None:
             raise SequenceError(
                 f"letter {show_byte(int(letters[position]))} at position {first + position + 1} of "
-                f"the {what} is not in the alphabet {self.letters}; correct the {what} or choose a "
-                "substitution matrix that has this letter"
+                f"the {what} is not in the alphabet {self.letters}; "
+                f"{self._instead(letters, what)}"
             )
+
+    def _instead(self, letters: Letters, what: str) -> str:
+        """What to do about a sequence with a letter outside the alphabet."""
+        start = letters[:NAME_LENGTH].tobytes()
+        if looks_like_path(start.decode("latin-1")):
+            return "this looks like the name of a file, whose sequences read_fasta reads"
+        protein = not start.translate(None, _AMINO_BYTES) and _PROTEIN_ONLY & set(start.upper())
+        if is_nucleotide(self.letters) and protein:
+            return (
+                "this looks like a protein, which takes a matrix: sub_score='BLOSUM62' (in the "
+                "shell: --matrix BLOSUM62)"
+            )
+        instead = "N" if is_nucleotide(self.letters) else "X"
+        take = (
+            f"take such letters as {instead} with unknown='{instead}' (in the shell: "
+            f"--unknown-as {instead})"
+        )
+        return (
+            f"correct the {what}, or {take if instead in self.letters else 'choose another matrix'}"
+        )
 
     def match_tables(self) -> tuple[Table, Table]:
         """Two tables (uint8, 256 entries) for query and target letters: a pair of letters is a
@@ -136,7 +192,24 @@ class Scoring:
     def _match_tables(self) -> tuple[Table, Table]:
         ids = range(len(self.letters))
         target_ids = [MAX_LETTERS if self.letters[k] in self.never_match else k for k in ids]
-        return encoding_table(self.letters, ids), encoding_table(self.letters, target_ids)
+        return self.table(ids), self.table(target_ids)
+
+    def table(self, codes: Iterable[int]) -> Table:
+        """The table (uint8, 256 entries) that maps ``letters[k]`` to ``codes[k]``, and every letter
+        outside the alphabet to the code of ``unknown``, or to NO_CODE."""
+        return _table(self.letters, codes, self.unknown)
+
+    @cached_property
+    def protein(self) -> bool:
+        """Is the alphabet one of proteins?"""
+        return is_protein(self.letters)
+
+    @cached_property
+    def own_bytes(self) -> bytes:
+        """The bytes that are letters of the matrix itself, not scored as others."""
+        known = encoding_table(self.letters, range(len(self.letters))) != NO_CODE
+        stand_ins = self.stand_ins + self.stand_ins.lower()
+        return bytes(k for k in range(256) if known[k] and chr(k) not in stand_ins)
 
     def clamped(self) -> Scoring:
         """The same scoring with substitution scores of at least -(2 (gap_open + gap_extend) + 1).
@@ -159,16 +232,27 @@ def _plain(value: Any) -> Any:
     return (type(value), value) if type(value) in (int, float) else None
 
 
+def _table(letters: str, codes: Iterable[int], unknown: str) -> Table:
+    table = encoding_table(letters, codes)
+    if unknown:
+        others = [code for code in PRINTABLE if table[code] == NO_CODE]
+        table[others] = table[ord(unknown)]
+    return table
+
+
 _made: dict[Any, Scoring] = {}
 
 
-def cached_scoring(sub_score: Any, gap_cost: Any, wildcard: str | None = None) -> Scoring:
+def cached_scoring(
+    sub_score: Any, gap_cost: Any, wildcard: str | None = None, unknown: str = ERROR
+) -> Scoring:
     """As :func:`make_scoring`; the scoring of plain numbers and names is made once."""
-    key = (_plain(sub_score), _plain(gap_cost), wildcard or "")
-    if None in key or not isinstance(key[2], str):
-        return make_scoring(sub_score, gap_cost, wildcard)
+    gaps = "" if gap_cost is None else _plain(gap_cost)
+    key = (_plain(sub_score), gaps, wildcard or "", unknown)
+    if None in key or not isinstance(key[2], str) or not isinstance(unknown, str):
+        return make_scoring(sub_score, gap_cost, wildcard, unknown)
     if key not in _made:
-        scoring = make_scoring(sub_score, gap_cost, wildcard)
+        scoring = make_scoring(sub_score, gap_cost, wildcard, unknown)
         for array in (scoring.matrix, scoring.query_encoding, scoring.target_encoding):
             array.setflags(write=False)
         if len(_made) >= 64:
@@ -178,24 +262,31 @@ def cached_scoring(sub_score: Any, gap_cost: Any, wildcard: str | None = None) -
 
 
 def make_scoring(
-    sub_score: Any = (1, -3), gap_cost: Any = (3, 2), wildcard: str | None = None
+    sub_score: Any = (1, -3),
+    gap_cost: Any = None,
+    wildcard: str | None = None,
+    unknown: str = ERROR,
 ) -> Scoring:
     """The scoring for what a user gives.
 
     ``sub_score``: (match, mismatch), the name of a matrix (NCBI's and scikit-bio's names), a
     scikit-bio ``SubstitutionMatrix``, or (array, letters) with a square array of up to 32
     letters, rows for the query.  With (match, mismatch) the letters are A C G T, U = T, and the
-    IUPAC ambiguity letters, which never match, not even themselves.
+    IUPAC ambiguity letters, which never match, not even themselves.  A protein matrix without U, O
+    or J takes them, too (`with_stand_ins`).
     ``gap_cost``: (open, extend), or one number for a linear cost (open 0): a gap of length k
-    costs ``gap_open + k * gap_extend``, both given as positive numbers.
+    costs ``gap_open + k * gap_extend``, both given as positive numbers.  None: what is usual for a
+    named matrix (`USUAL_GAPS`), else (3, 2).
     ``wildcard``: one letter that scores 0 against everything and counts as a match with nothing.
+    ``unknown``: "error", or a letter of the alphabet as which every other letter is taken.
 
     All numbers may be integers or halves; with a half anywhere, all are doubled and ``scale`` is
     2.  Raises ScoringError for anything else, for numbers of 2**20 or more, and for an alphabet
     that cannot be used.
     """
-    values, letters, never = substitution_scores(sub_score)
-    gaps = gap_costs(gap_cost)
+    given = substitution_scores(sub_score)
+    values, letters, never = given.values, given.letters, given.never_match
+    gaps = gap_costs(gap_cost, given.name)
     largest = max(np.abs(values).max(), gaps.max())
     if largest < SCORE_LIMIT and not (_whole(values * 2) and _whole(gaps * 2)):
         raise ScoringError("substitution scores and gap costs must be whole numbers or halves")
@@ -207,56 +298,49 @@ def make_scoring(
         )
     matrix = np.rint(values * scale).astype(np.int32)
     if wildcard is not None:
-        index = _wildcard_index(wildcard, letters)
+        index = _letter_index(wildcard, letters, "wildcard")
         matrix[index, :] = 0
         matrix[:, index] = 0
         never = "".join(c for k, c in enumerate(letters) if c in never or k == index)
-    gap_open, gap_extend = (round(float(g) * scale) for g in gaps)
+    other = "" if unknown == ERROR else letters[_letter_index(unknown, letters, "unknown")]
+    words = [given.words]
+    words += [] if wildcard is None else [f"{wildcard} against anything 0"]
+    words += [f"letters outside the alphabet as {other}"] if other else []
     pair, unmatched = _match_mismatch(matrix, [c in never for c in letters])
     if pair is not None:
-        select = _select_scoring(pair, letters, unmatched, gap_open, gap_extend, scale)
-        return replace(select, never_match=never)
-    codes, firsts = _merge_equal(matrix)
-    table = encoding_table(letters, codes)
-    return Scoring(
-        matrix=np.ascontiguousarray(matrix[np.ix_(firsts, firsts)]),
-        match_mismatch=None,
-        gap_open=gap_open,
-        gap_extend=gap_extend,
-        letters=letters,
-        query_encoding=table,
-        target_encoding=table,
-        scale=scale,
-        never_match=never,
-    )
-
-
-def _select_scoring(
-    pair: tuple[int, int],
-    letters: str,
-    never: list[bool],
-    gap_open: int,
-    gap_extend: int,
-    scale: int,
-) -> Scoring:
-    """A scoring by compare-and-select.  All letters that never match share one code in the query
-    and another one in the target."""
-    count = never.count(False)
-    order = np.cumsum([not alone for alone in never]) - 1
-    query = [count if alone else int(k) for alone, k in zip(never, order, strict=True)]
-    target = [count + 1 if alone else int(k) for alone, k in zip(never, order, strict=True)]
-    size = count + 2 if any(never) else count
-    matrix = np.where(np.eye(size, dtype=bool), np.int32(pair[0]), np.int32(pair[1]))
+        query, target, matrix = _select_codes(pair, unmatched)
+    else:
+        query, firsts = _merge_equal(matrix)
+        target, matrix = query, np.ascontiguousarray(matrix[np.ix_(firsts, firsts)])
+    gap_open, gap_extend = (round(float(g) * scale) for g in gaps)
     return Scoring(
         matrix=matrix,
         match_mismatch=pair,
         gap_open=gap_open,
         gap_extend=gap_extend,
         letters=letters,
-        query_encoding=encoding_table(letters, query),
-        target_encoding=encoding_table(letters, target),
+        query_encoding=_table(letters, query, other),
+        target_encoding=_table(letters, target, other),
         scale=scale,
+        never_match=never,
+        name=given.name,
+        stand_ins=given.stand_ins,
+        unknown=other,
+        substitutions=", ".join(words),
     )
+
+
+def _select_codes(
+    pair: tuple[int, int], never: list[bool]
+) -> tuple[list[int], list[int], NDArray[np.int32]]:
+    """The codes of query and target letters for compare-and-select, and their matrix.  All letters
+    that never match share one code in the query and another one in the target."""
+    count = never.count(False)
+    order = np.cumsum([not alone for alone in never]) - 1
+    query = [count if alone else int(k) for alone, k in zip(never, order, strict=True)]
+    target = [count + 1 if alone else int(k) for alone, k in zip(never, order, strict=True)]
+    size = count + 2 if any(never) else count
+    return query, target, np.where(np.eye(size, dtype=bool), np.int32(pair[0]), np.int32(pair[1]))
 
 
 def _match_mismatch(
@@ -293,14 +377,15 @@ def _merge_equal(matrix: NDArray[np.int32]) -> tuple[list[int], list[int]]:
     return codes, firsts
 
 
-def _wildcard_index(wildcard: Any, letters: str) -> int:
-    """The index of the wildcard, in any accepted spelling, among ``letters``."""
-    if not isinstance(wildcard, str) or len(wildcard) != 1:
-        raise ScoringError(f"wildcard must be one letter, not {shown(wildcard)}")
+def _letter_index(letter: Any, letters: str, what: str) -> int:
+    """The index of a letter, in any accepted spelling, among ``letters``; ``what`` it is for."""
+    if not isinstance(letter, str) or len(letter) != 1:
+        more = f"'{ERROR}' or one letter" if what == "unknown" else "one letter"
+        raise ScoringError(f"{what} must be {more}, not {shown(letter)}")
     table = encoding_table(letters, range(len(letters)))
-    index = int(table[ord(wildcard)]) if ord(wildcard) < 128 else NO_CODE
+    index = int(table[ord(letter)]) if ord(letter) < 128 else NO_CODE
     if index == NO_CODE:
-        raise ScoringError(f"wildcard {wildcard!r} is not in the alphabet {letters}")
+        raise ScoringError(f"{what}: the letter {letter!r} is not in the alphabet {letters}")
     return index
 
 

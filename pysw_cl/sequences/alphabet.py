@@ -6,6 +6,7 @@ a nucleotide alphabet U and T are one letter unless it lists both.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -22,6 +23,8 @@ NUCLEOTIDES = "ACGT"
 AMBIGUITY = "RYSWKMBDHVN"
 #: Characters for a gap in aligned sequences; they are never letters.
 GAPS = "-."
+#: The codes of printable ASCII characters that are not gaps.
+PRINTABLE = [code for code in range(33, 127) if chr(code) not in GAPS]
 #: The most letters that a substitution matrix may have.
 MAX_LETTERS = 32
 #: Letters that are processed at once, so that temporary arrays are small and stay in the caches.
@@ -97,3 +100,8 @@ def first_outside(allowed: bytes, letters: Letters) -> int | None:
 def show_byte(byte: int) -> str:
     """A byte for a message: its letter if it can be printed, else its number."""
     return repr(chr(byte)) if 32 < byte < 127 else f"byte {byte}"
+
+
+def looks_like_path(text: str) -> bool:
+    """Whether a text that is no sequence looks like the name of a file."""
+    return bool(re.search(r"[/\\]|\.(fa|fasta|fna|faa|ffn|txt|seq)(\.gz)?$", text, re.IGNORECASE))

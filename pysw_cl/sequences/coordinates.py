@@ -77,6 +77,12 @@ class Frame:
         """How many query letters and target letters are compared."""
         return self.row_end - self.row, self.column_end - self.column
 
+    @property
+    def compared(self) -> tuple[Letters, Letters]:
+        """The letters of both ranges as given (uint8, ASCII)."""
+        query, target = self.letters
+        return query[self.row : self.row_end], target[self.column : self.column_end]
+
     def _views(self, query_table: Table | None, target_table: Table | None) -> tuple[View, View]:
         query, target = self.letters
         return (

@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..errors import FormatError, SequenceError
-from .alphabet import GAPS, PIECE, Letters, first_outside, show_byte
+from .alphabet import GAPS, PIECE, PRINTABLE, Letters, first_outside, looks_like_path, show_byte
 
 _UPPER = bytes(range(256)).upper()
 _BLANKS = b" \t\r\n\v\f"
-_GOOD = bytes(code for code in range(33, 127) if chr(code) not in GAPS)
+_GOOD = bytes(PRINTABLE)
 _BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
 _OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
@@ -105,7 +105,9 @@ def _raw_letters(x: Any, what: str) -> Letters:
             )
         return np.ascontiguousarray(x)
     if isinstance(x, os.PathLike):
-        raise SequenceError(f"the {what} is a path; read_fasta reads the sequences of a file")
+        raise SequenceError(
+            f"the {what} is the name of a file; read_fasta reads the sequences of a file"
+        )
     if hasattr(type(x), "__bytes__"):
         return np.frombuffer(bytes(x), np.uint8)
     raise SequenceError(
@@ -114,15 +116,20 @@ def _raw_letters(x: Any, what: str) -> Letters:
     )
 
 
-def check_letters(letters: Letters, what: str, first: int = 0) -> None:
+def check_letters(letters: Letters, what: str, first: int = 0, from_file: bool = False) -> None:
     """Raise SequenceError unless these are printable ASCII letters, one at least, no gaps;
-    ``first`` letters of the sequence come before them."""
+    ``first`` letters of the sequence come before them.  Unless they are ``from_file``, they may be
+    the name of one by mistake, and the message says so."""
     if len(letters) == 0:
         raise SequenceError(f"the {what} is empty; it needs at least one letter")
     k = first_outside(_GOOD, letters)
     if k is None:
         return
     byte, where = int(letters[k]), f"at position {first + k + 1}"
+    if not from_file and looks_like_path(letters[:PIECE].tobytes().decode("latin-1")):
+        raise SequenceError(
+            f"the {what} looks like the name of a file; read_fasta reads the sequences of a file"
+        )
     if chr(byte) in GAPS:
         raise SequenceError(
             f"the {what} has the gap character {chr(byte)!r} {where}; "
@@ -265,7 +272,7 @@ class _Letters:
         if not clean:
             return
         try:
-            check_letters(np.frombuffer(clean, np.uint8), self._what, len(self._all))
+            check_letters(np.frombuffer(clean, np.uint8), self._what, len(self._all), True)
         except SequenceError as error:
             if not self._late:
                 raise

@@ -77,7 +77,7 @@ def fails(error: type[PyswError], *words: str, a: Any = A, b: Any = B, **options
         (None, B, ["the query is a NoneType"]),
         (A, 5, ["the target is a int"]),
         (["A", "C"], B, ["the query is a list"]),
-        (Path("data"), B, ["the query is a path", "read_fasta"]),
+        (Path("data"), B, ["the query is the name of a file", "read_fasta"]),
     ],
 )
 def test_sequences(a: Any, b: Any, words: list[str]) -> None:
@@ -109,9 +109,9 @@ def test_sequences(a: Any, b: Any, words: list[str]) -> None:
         ({"sub_score": (np.full((2, 2), math.nan), "AC")}, ["A against A", "nan"]),
         ({"sub_score": (np.eye(3), "AC")}, ["3 rows for 2 letters"]),
         ({"sub_score": (np.ones((2, 3)), "AC")}, ["square"]),
-        ({"sub_score": (np.eye(2), "AA")}, ["'A' is there twice"]),
+        ({"sub_score": (np.eye(2), "AA")}, ["'A' stands there twice"]),
         ({"wildcard": "NN"}, ["wildcard", "one letter"]),
-        ({"wildcard": "J"}, ["wildcard 'J'", "alphabet"]),
+        ({"wildcard": "J"}, ["wildcard: the letter 'J'", "alphabet"]),
     ],
     ids=repr,
 )
@@ -124,10 +124,10 @@ def test_a_matrix_that_lacks_a_letter() -> None:
     fails(SequenceError, "'G' at position 3 of the query", "AC", sub_score=only_two)
     fails(
         SequenceError,
-        "'J' at position 2 of the target",
-        "substitution matrix that has this letter",
+        "'B' at position 2 of the target",
+        "choose another matrix",
         a="MKV",
-        b="MJV",
+        b="MBV",
         sub_score=(np.eye(20) * 5 - 1, "ARNDCQEGHILKMFPSTWYV"),
     )
 
@@ -316,7 +316,7 @@ def test_a_device_that_fails_during_the_run(
 def test_kernels_that_do_not_build(runtime: Runtime) -> None:
     own = Runtime(runtime.device, runtime.info)
     own.source_of = lambda name: "no OpenCL at all;"
-    with pytest.raises(DeviceError, match=f"{runtime.info.name} does not build wavefront"):
+    with pytest.raises(DeviceError, match=f"{runtime.info.name} cannot build the kernel wavefront"):
         pysw_cl.align(A, B, device=own)
 
 

@@ -41,7 +41,7 @@ KINDS: dict[str, tuple[type[Any], ...]] = {
 }
 #: The commands that have an option.
 ASKED = {
-    "sub_score gap_cost wildcard output": "align align_many align_top",
+    "sub_score gap_cost wildcard unknown allow_odd_scoring output": "align align_many align_top",
     "mode free_ends": "align align_many",
     "strand query_range target_range": "align",
     "k min_score": "align_top",
@@ -110,6 +110,7 @@ OUTPUT = "output must be 'score', 'ends' or 'path', not {!r}"
 MANY_OUTPUT = "output must be one of 'score', 'ends', 'matches', 'path', not {!r}"
 MODE = "mode must be 'local' or 'global', not {!r}"
 FREE = "free_ends takes one, two or four booleans, not {!r}"
+ODD = "allow_odd_scoring must be True or False, not {!r}"
 TIMES = "kernel_times must be True or False, not {!r}"
 PROGRESS = "progress must be a function or None, not {!r}"
 SIZE = "disk_size must be a whole number of bytes or None, not {!r}"
@@ -123,6 +124,7 @@ REFUSED: list[tuple[str, str, list[Any], str]] = [
     ("align align_top", "output", ["all", "matches", None, ["path"]], OUTPUT),
     ("align_many", "output", ["all", None, ["path"]], MANY_OUTPUT),
     ("align align_many", "mode", ["semi", None, 1], MODE),
+    ("align align_many align_top", "allow_odd_scoring", ["no", None, 2], ODD),
     ("align align_many", "free_ends", [2, (True,) * 3, (), "yes"], FREE),
     ("align align_many align_top resume", "progress", [5, "bar"], PROGRESS),
     ("align align_top resume", "kernel_times", ["no", None, 2], TIMES),
@@ -178,7 +180,14 @@ def test_refused_before_any_work(
 @pytest.mark.parametrize("command", ["align", "align_many", "align_top"])
 @pytest.mark.parametrize(
     ("scoring", "word"),
-    [({"sub_score": "BLOSUM63"}, "BLOSUM63"), ({"gap_cost": -1}, "-1"), ({"wildcard": "NN"}, "NN")],
+    [
+        ({"sub_score": "BLOSUM63"}, "BLOSUM63"),
+        ({"gap_cost": -1}, "-1"),
+        ({"wildcard": "NN"}, "NN"),
+        ({"unknown": "XX"}, "XX"),
+        ({"unknown": None}, "None"),
+        ({"sub_score": (0, -1)}, "positive"),
+    ],
 )
 def test_scorings_are_refused_as_early(
     command: str, scoring: dict[str, Any], word: str, tmp_path: Path
@@ -198,7 +207,7 @@ def test_options_that_do_not_go_together() -> None:
 def test_every_option_has_a_case() -> None:
     """But for those that the scoring and the engine check, and a folder."""
     checked = {(command, name) for command, name, _, _ in CASES}
-    elsewhere = {"sub_score", "gap_cost", "wildcard", "device", "plan", "checkpoint"}
+    elsewhere = {"sub_score", "gap_cost", "wildcard", "unknown", "device", "plan", "checkpoint"}
     for command, kinds in KINDS.items():
         for name in (
             {name for kind in kinds for name in given(kind)}

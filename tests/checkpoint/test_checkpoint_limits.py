@@ -27,6 +27,7 @@ from pysw_cl.checkpoint import container
 from pysw_cl.drivers.traceback import grid_places, most_pieces
 from pysw_cl.errors import CheckpointError, InputError, PlanError, Stopped
 from pysw_cl.planning.parameters import SavingTuning, TracebackTuning
+from pysw_cl.scoring.matrices import load_matrix
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -225,3 +226,20 @@ def test_a_grid_in_memory_is_bounded() -> None:
                 total += 8 * ((pieces[0] - 1) * sides[1] + (pieces[1] - 1) * sides[0])
                 sides = tuple(-(-side // k) for side, k in zip(sides, pieces, strict=True))  # type: ignore[assignment]
             assert total <= 100 * (m + n) + 500_000_000, (m, n, total)
+
+
+def test_a_scoring_is_the_same_however_it_was_given(tmp_path: Path) -> None:
+    """By an alias, by its numbers, with a default spelled out; a resumed run says how it was."""
+    a, b = pair(100)
+    matrix, letters = load_matrix("NUC.4.4")
+    folder = tmp_path / "job"
+    how = options(sub_score="NUC.4.4", wildcard="N")
+    own = options(sub_score=(matrix, letters), wildcard="N", gap_cost=(12, 4))
+    interrupted(folder, 3, a, b, **own)
+    interrupted(folder, 1, a, b, **how)
+    for same in ({"sub_score": "dnafull", "gap_cost": (12, 4)}, {"gap_cost": None}):
+        interrupted(folder, 1, a, b, **{**how, **same})
+    found = pysw_cl.resume(folder)
+    assert found.scoring.name == "NUC.4.4"
+    assert "matrix NUC.4.4, N against anything 0; a gap of length k costs 12 + k * 4" in str(found)
+    assert key(found) == key(pysw_cl.align(a, b, sub_score="NUC.4.4", wildcard="N"))

@@ -234,7 +234,7 @@ def test_other_jobs_are_refused(tmp_path: Path) -> None:
         for other in {*strands} - {strand}:
             how = options(strand=other, checkpoint=tmp_path / strand)
             said = message(lambda how=how: pysw_cl.align(a, b, **how), CheckpointError)
-            assert "another job: strand differ" in said
+            assert "another job: its strand differs" in said
     with pytest.raises(InputError, match="too little for one row"):
         pysw_cl.align(a, b, checkpoint=tmp_path / "x", **{**both(), "disk_size": 500})
 

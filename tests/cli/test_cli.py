@@ -141,6 +141,8 @@ def test_options_reach_align() -> None:
         "gap_cost": (0.5, 0),
         "output": "ends",
         "wildcard": "N",
+        "unknown": "error",
+        "allow_odd_scoring": False,
         "strand": "both",
         "query_range": None,  # of each pair
         "target_range": None,
@@ -156,7 +158,7 @@ def test_options_reach_align() -> None:
         "stop_after": 120,
         "kernel_times": False,
     }
-    options, _ = asked("--matrix", "BLOSUM62", "--free-ends", "1")
+    options, _ = asked("--matrix", "BLOSUM62", "--free-ends", "1", "--mode", "global")
     assert (options.sub_score, options.free_ends) == ("BLOSUM62", True)
 
 
@@ -173,6 +175,8 @@ def test_options_reach_align_top() -> None:
         "gap_cost": (4, 2),
         "output": "ends",
         "wildcard": "N",
+        "unknown": "error",
+        "allow_odd_scoring": False,
     }
     assert resources == Resources(device="cpu", plan={"B": 4})
     args = cli.make_parser().parse_args([*command.split(), "--min-score", "2.5"])
@@ -316,3 +320,44 @@ def test_progress_only_on_a_terminal() -> None:
         assert align_asked(args, bar)[1].progress is bar
     with progress_bar(io.StringIO()) as bar:
         assert bar is None
+
+
+# Scorings
+
+
+@pytest.mark.parametrize(
+    ("given", "gaps"),
+    [
+        ("", (3, 2)),
+        ("--gap-extend 5", (3, 5)),
+        ("--matrix blosum62", (11, 1)),
+        ("--matrix BLOSUM62 --gap-extend 2", (11, 2)),
+        ("--matrix BLOSUM62 --gap-open 3", (3, 1)),
+        ("--matrix GONNET", (3, 2)),
+    ],
+)
+def test_default_gap_costs(given: str, gaps: tuple[int, int]) -> None:
+    scoring = asked(*given.split())[0].scoring
+    assert (scoring.gap_open, scoring.gap_extend) == gaps
+
+
+def test_a_positive_mismatch_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    for mode in ("local", "global"):
+        argv = ["align", "a", "b", "--mismatch", "3", "--mode", mode, "--allow-odd-scoring"]
+        assert cli.main(argv) == 2
+        assert "minimap2 and bwa take positive penalties" in capsys.readouterr().err
+
+
+def test_letters_outside_the_alphabet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "x.fa"
+    path.write_text(">a\nMKWVTUFIS?L\n")
+    argv = ["align", str(path), str(path), "--matrix", "BLOSUM62"]
+    assert cli.main(argv) == 1
+    assert "'?' at position 10 of the query" in capsys.readouterr().err
+    assert cli.main([*argv, "--unknown-as", "X"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("a\t11\t0\t11\t+\ta\t11\t0\t11\t11\t11\t")
+    assert said.err.splitlines() == [
+        "pysw-cl: warning: letters outside the alphabet of BLOSUM62 were scored as others: "
+        "U as C (2), others as X (2)"
+    ]

@@ -123,3 +123,17 @@ def test_a_file_of_many_letters_is_read_again_and_its_bad_records_are_named_once
             assert names == ["good", None, None, "odd", None]
         assert side.count == 5
         assert len(told) == 3
+
+
+@pytest.mark.parametrize("options", ["", "--top 1", "--mode global --max-cost none"])
+def test_letters_that_are_scored_as_others_are_counted_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, options: str
+) -> None:
+    path = fasta(tmp_path / "p.fa", ("a", "MKUVLUAO"), ("b", "MKVLAU"), ("c", "MKVLA"))
+    command = ["align", "--matrix", "BLOSUM62", "--output", "score", *options.split()]
+    code, _, err = run(capsys, *command, path, path)
+    assert code == 0
+    assert err == (
+        "pysw-cl: warning: letters outside the alphabet of BLOSUM62 were scored as others: U as C "
+        "(6), O as X (2)\n"
+    )

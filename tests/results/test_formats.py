@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pysw_cl import align, align_many
+from pysw_cl.drivers.options import ManyOptions
 from pysw_cl.results.cigar import Runs
 from pysw_cl.results.formats import FORMATS, tsv, usual_format, writer_of
 from pysw_cl.results.formats.row import Row, row_of, rows_of
@@ -32,8 +33,9 @@ def rows(asked: dict[str, Any], output: str) -> tuple[list[Row], list[Row]]:
     """The rows of all pairs, from `align` and from `align_many`."""
     alone = [row_of(align(a, b, output=output, plan=PLAN, **asked)) for a, b in PAIRS]
     table = align_many(PAIRS, output=output, plan=PLAN, **asked)
-    scoring = make_scoring(asked.get("sub_score", (1, -3)), asked.get("gap_cost", (3, 2)))
-    return alone, list(rows_of(PAIRS, table, mode=asked.get("mode", "local"), scoring=scoring))
+    options = ManyOptions(**asked)
+    common = {"mode": options.mode, "free_ends": options.free.flags, "scoring": options.scoring}
+    return alone, list(rows_of(PAIRS, table, **common))
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=["local", "global", "halves"])

@@ -12,6 +12,7 @@ from helpers import read_moves
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pysw_cl
 from pysw_cl.errors import InputError, InternalError
 from pysw_cl.results.alignment import Alignment, Stats, unscale
 from pysw_cl.results.cigar import Runs
@@ -250,10 +251,12 @@ def test_pair_text() -> None:
         [
             "# query:       q, 10 letters",
             "# target:      t, 11 letters",
-            "# mode:        local; a gap of length k costs 3 + k * 1",
+            "# mode:        local",
+            "# scoring:     match 2, mismatch -1; a gap of length k costs 3 + k * 1",
             "# score:       0",
             "# coordinates: query [2, 10), target [1, 9)",
             "# identity:    6/9 (66.7%)",
+            "# similarity:  6/9 (66.7%)",
             "# gaps:        2/9 (22.2%)",
             "",
             "q  3 ACGT-TTAC 10",
@@ -264,7 +267,7 @@ def test_pair_text() -> None:
 
 
 def test_pair_text_in_blocks() -> None:
-    lines = pair.text(example(), "query 1", width=4).splitlines()[7:]
+    lines = pair.text(example(), "query 1", width=4).splitlines()[9:]
     assert lines == [
         "",
         "query 1  3 ACGT  6",
@@ -294,6 +297,33 @@ def test_pair_text_of_a_block_without_letters() -> None:
 def test_similar_letters_are_marked() -> None:
     r = alignment("GGWDI", "CWEW", "1=2X", 0, scoring=("BLOSUM62", (10, 1)))
     assert str(r).splitlines()[-2].endswith("|:.")
+    assert r.positives == 2
+    assert "# similarity:  2/3 (66.7%)" in str(r).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("scoring", "words"),
+    [
+        (((1, -3), (3, 2)), "match 1, mismatch -3; a gap of length k costs 3 + k * 2"),
+        (((2, -1.5), (9.5, 0.5), "n"),
+         "match 2, mismatch -1.5, n against anything 0; a gap of length k costs 9.5 + k * 0.5"),
+        (("blosum62",), "matrix BLOSUM62; a gap of length k costs 11 + k * 1"),
+        (("DNAFULL", 4), "matrix NUC.4.4; a gap of length k costs 0 + k * 4"),
+        (("PAM250", None, None, "x"),
+         "matrix PAM250, letters outside the alphabet as X; a gap of length k costs 14 + k * 2"),
+        ((([[1, -1], [-2, 1]], "AC"), 5),
+         "a matrix of AC (SHA-256 75bc9e9b...); a gap of length k costs 0 + k * 5"),
+    ],
+)  # fmt: skip
+def test_a_scoring_in_words(scoring: tuple[Any, ...], words: str) -> None:
+    """All that has to be given to make the alignment again."""
+    assert make_scoring(*scoring).in_words == words
+
+
+def test_the_header_names_free_ends() -> None:
+    r = pysw_cl.align("ACGT", "CG", mode="global", free_ends=(False, True))
+    assert "# mode:        global; free ends 0,0,1,1" in str(r).splitlines()
+    assert "# mode:        global" in str(pysw_cl.align("A", "A", mode="global")).splitlines()
 
 
 # Statistics

@@ -18,7 +18,7 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.lane_sets import LANE_SETS
 from ...scoring.scoring import Scoring
-from ...sequences.alphabet import MAX_LETTERS, NO_CODE, encoding_table
+from ...sequences.alphabet import MAX_LETTERS, NO_CODE
 from .bounds import local_floor
 
 Ints = NDArray[np.int32]
@@ -99,7 +99,7 @@ class Tables:
         bad = min(0, scoring.lowest)
         matrix = np.full((TARGET_PAD + 1, QUERY_PAD + 1), bad, np.int32)
         matrix[other[:, None], own] = scoring.matrix[np.ix_(query, target)].T
-        tables = encoding_table(scoring.letters, own), encoding_table(scoring.letters, other)
+        tables = scoring.table(own), scoring.table(other)
         return cls("matrix", np.concatenate(tables), matrix, bad)
 
 

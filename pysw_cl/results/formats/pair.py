@@ -1,7 +1,9 @@
 """Pairwise text: a header, then blocks of aligned letters with 1-based positions.
 
 Between the letters, ``|`` is a match, ``:`` another pair with a positive score, ``.`` any other
-pair, and a blank a gap, as in EMBOSS.
+pair, and a blank a gap, as in EMBOSS.  The header names the whole scoring, so that the alignment
+can be made again from it.  Identity counts matches, and similarity pairs with a positive score;
+both, and gaps, are shares of all columns, as in EMBOSS.
 """
 
 from __future__ import annotations
@@ -44,12 +46,11 @@ def text(
 
 
 def _header(alignment: Alignment, query: str, target: str) -> list[str]:
-    scoring = alignment.scoring
-    gap = [f"{cost / scoring.scale:g}" for cost in (scoring.gap_open, scoring.gap_extend)]
     lines = [
         f"# query:       {_title(query, alignment.query)}",
         f"# target:      {_title(target, alignment.target)}",
-        f"# mode:        {alignment.mode}; a gap of length k costs {gap[0]} + k * {gap[1]}",
+        f"# mode:        {_mode(alignment)}",
+        f"# scoring:     {alignment.scoring.in_words}",
         f"# score:       {alignment.score}",
     ]
     if alignment.strand == "minus":
@@ -67,9 +68,17 @@ def _header(alignment: Alignment, query: str, target: str) -> list[str]:
         total = int(alignment.runs.lengths.sum())
         share = f"/{total} ({{:.1%}})"
         same, gaps = alignment.runs.count("="), alignment.runs.count("ID")
+        alike = alignment.positives or 0
         lines.append(f"# identity:    {same}{share.format(same / max(1, total))}")
+        lines.append(f"# similarity:  {alike}{share.format(alike / max(1, total))}")
         lines.append(f"# gaps:        {gaps}{share.format(gaps / max(1, total))}")
     return lines
+
+
+def _mode(alignment: Alignment) -> str:
+    """The mode, and the free ends as the command line takes them."""
+    ends = ",".join(str(int(is_free)) for is_free in alignment.free_ends)
+    return alignment.mode + (f"; free ends {ends}" if any(alignment.free_ends) else "")
 
 
 def _title(name: str, sequence: Sequence) -> str:

@@ -1,0 +1,151 @@
+"""Warnings about input that can be used, but is probably not what was meant."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ..errors import LettersWarning, PhaseWarning
+from ..scoring.phase import is_linear
+from ..scoring.protein import STAND_INS
+from ..scoring.scoring import Scoring
+from ..sequences.alphabet import PIECE, Letters
+from ..sequences.sequence import as_letters
+
+#: The phase of a scoring is looked at when it has compared so many cells: the 50 ms that it takes
+#: are then no more than the comparisons took.
+PHASE_CELLS = 1 << 28
+#: Fewer letters may be a short peptide of A, C, G and T.
+FEWEST_NUCLEOTIDES = 12
+#: Sequences whose letters are counted at once.
+AT_ONCE = 4096
+#: The most scorings whose cells are counted.
+SCORINGS = 64
+_NUCLEOTIDES = b"ACGTUNacgtun"
+
+#: Cells that were compared locally with each scoring, until its phase has been looked at.
+_compared: dict[int, tuple[Scoring, int]] = {}
+
+
+@dataclass
+class Tally:
+    """Counts the letters that a scoring takes as others."""
+
+    scoring: Scoring
+    #: How often each stand-in was met, and under "" all other letters outside the alphabet.
+    counts: dict[str, int] = field(default_factory=dict)
+    #: All letters so far, and whether they are all those of nucleotides.
+    letters: int = 0
+    nucleotides: bool = True
+
+    @property
+    def needed(self) -> bool:
+        """Is there anything to count with this scoring?"""
+        return self.scoring.protein or bool(self.scoring.unknown)
+
+    def add(self, letters: Letters) -> None:
+        """Count the letters (uint8, ASCII) of a sequence."""
+        self.letters += len(letters)
+        for start in range(0, len(letters), PIECE):
+            piece = letters[start : start + PIECE].tobytes()
+            if self.scoring.protein and self.nucleotides:
+                self.nucleotides = not piece.translate(None, _NUCLEOTIDES)
+            rest = piece.translate(None, self.scoring.own_bytes).upper()
+            for letter in self.scoring.stand_ins if rest else "":
+                self._more(letter, rest.count(letter.encode()))
+            if self.scoring.unknown:
+                self._more("", len(rest.translate(None, self.scoring.stand_ins.encode())))
+
+    def _more(self, letter: str, count: int) -> None:
+        if count:
+            self.counts[letter] = self.counts.get(letter, 0) + count
+
+    def messages(self) -> Iterator[str]:
+        """What there is to say, if anything."""
+        if self.counts:
+            name = self.scoring.name
+            said = [
+                f"{STAND_INS[letter]} ({self.counts[letter]:,})"
+                for letter in self.scoring.stand_ins
+                if letter in self.counts
+            ]
+            if "" in self.counts:
+                said.append(f"others as {self.scoring.unknown} ({self.counts['']:,})")
+            where = f"the alphabet of {name}" if name else "the alphabet"
+            yield f"letters outside {where} were scored as others: {', '.join(said)}"
+        if self.scoring.protein and self.nucleotides and self.letters >= FEWEST_NUCLEOTIDES:
+            yield (
+                "the sequences look like nucleotides and are compared as proteins; give "
+                "sub_score=(match, mismatch) for DNA and RNA (in the shell: leave out --matrix)"
+            )
+
+
+def advise_pair(
+    query: Letters, target: Letters, scoring: Scoring, mode: str, cells: int, stacklevel: int = 4
+) -> None:
+    """Warn about a pair and its scoring.
+
+    The warnings are LettersWarning and PhaseWarning; ``stacklevel`` is that of the user's call, as
+    `warnings.warn` counts.
+    """
+    tally = Tally(scoring)
+    if tally.needed:
+        tally.add(query)
+        tally.add(target)
+        warn_of_letters(tally, stacklevel)
+    if mode == "local":
+        _advise_phase(scoring, cells, stacklevel)
+
+
+def advise_pairs(
+    halves: Iterable[Any], scoring: Scoring, mode: str, cells: int, stacklevel: int = 4
+) -> None:
+    """The same for many pairs: ``halves`` are their sequences, of any kind."""
+    tally = Tally(scoring)
+    if tally.needed:
+        halves = iter(halves)
+        while some := list(islice(halves, AT_ONCE)):
+            tally.add(_joined(some))
+        warn_of_letters(tally, stacklevel)
+    if mode == "local":
+        _advise_phase(scoring, cells, stacklevel)
+
+
+def _joined(halves: list[Any]) -> Letters:
+    """The letters of sequences of any kind, one after the other."""
+    kinds = set(map(type, halves))
+    if kinds == {str}:
+        return np.frombuffer("".join(halves).encode(), np.uint8)
+    return np.concatenate([as_letters(half) for half in halves])
+
+
+def warn_of_letters(tally: Tally, stacklevel: int = 2) -> None:
+    """Warn about the letters that were counted."""
+    for message in tally.messages():
+        warnings.warn(message, LettersWarning, stacklevel=stacklevel + 1)
+
+
+def warn_of_phase(scoring: Scoring, stacklevel: int = 2) -> None:
+    """Warn about a local scoring in the linear phase."""
+    if is_linear(scoring):
+        warnings.warn(
+            "with this scoring, local alignments of unrelated sequences run through all of them "
+            "(linear phase), so a score says little; gaps have to cost more, or mismatches",
+            PhaseWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def _advise_phase(scoring: Scoring, cells: int, stacklevel: int) -> None:
+    """Warn of the linear phase when enough cells were compared, once for each scoring."""
+    _, before = _compared.get(id(scoring), (scoring, 0))
+    if len(_compared) >= SCORINGS:
+        _compared.clear()
+    _compared[id(scoring)] = scoring, before + cells
+    if before < PHASE_CELLS <= before + cells:
+        warn_of_phase(scoring, stacklevel + 1)
