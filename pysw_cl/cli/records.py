@@ -40,6 +40,7 @@ class Records:
     """The records of one file.  ``check`` raises SequenceError for one that cannot be aligned.
 
     With ``left_out``, which is told of them, bad records are left out: None stands in their place.
+    ``keep``: bytes that are kept in memory (default: `KEEP`).
     """
 
     def __init__(
@@ -47,9 +48,10 @@ class Records:
         path: str,
         check: Callable[[Sequence], None],
         left_out: LeftOut | None = None,
-        keep: int = KEEP,
+        keep: int | None = None,
     ) -> None:
-        self.path, self._check, self._left_out, self._keep = path, check, left_out, keep
+        self.path, self._check, self._left_out = path, check, left_out
+        self._keep = KEEP if keep is None else keep
         #: May the file be read again?  Neither standard input nor a pipe may.
         self.again = Path(path).is_file()
         #: How many records there are, bad ones included; None if that is not known.
