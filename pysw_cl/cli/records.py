@@ -40,7 +40,8 @@ class Records:
     """The records of one file.  ``check`` raises SequenceError for one that cannot be aligned.
 
     With ``left_out``, which is told of them, bad records are left out: None stands in their place.
-    ``note`` is told of every other one, once.
+    ``note`` is told of every other one, once.  ``keep``: bytes that are kept in memory (default:
+    `KEEP`).
     """
 
     def __init__(
@@ -48,10 +49,11 @@ class Records:
         path: str,
         check: Callable[[Sequence], None],
         left_out: LeftOut | None = None,
-        keep: int = KEEP,
+        keep: int | None = None,
         note: Callable[[Sequence], None] | None = None,
     ) -> None:
-        self.path, self._check, self._left_out, self._keep = path, check, left_out, keep
+        self.path, self._check, self._left_out = path, check, left_out
+        self._keep = KEEP if keep is None else keep
         self._note = note
         #: May the file be read again?  Neither standard input nor a pipe may.
         self.again = Path(path).is_file()

@@ -34,7 +34,7 @@ def test_nothing_is_printed_before_a_bad_record(
     side: str,
     keep: int,
 ) -> None:
-    monkeypatch.setattr(Records.__init__, "__defaults__", (None, keep))
+    monkeypatch.setattr(records, "KEEP", keep)
     good, path = fasta(tmp_path / "a.fa", ("a", A)), fasta(tmp_path / "bad.fa", ("fine", A), bad)
     said = fails(capsys, "align", *([path, good] if side == "query" else [good, path]))
     assert words in said and bad[0] in said
