@@ -1,318 +1,168 @@
-"""``pysw-cl align`` and ``pysw-cl plot``."""
+"""``pysw-cl align``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+import warnings
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, RangeError, SequenceError
+from ..errors import LettersWarning
 from . import region
-from .arguments import add_plan
-from .checkpoint import add_limits, only, resumable
-from .output import add_outfmt, print_result
-from .pairs import every_pair
-from .progress import ProgressBar, progress_bar
+from .arguments import add_compared, add_plan, add_results, count, number
+from .asked import align_asked, check_together, plan_asked, top_asked, usage
+from .checkpoint import add_limits, resumable
+from .compute import Run, has_batches, in_batches, one_by_one
+from .output import Results, opened, say
+from .pairs import every_pair, how_many, matched_pairs, only
+from .progress import progress_bar
+from .records import LeftOut, Records, letter_check
+from .verbose import Report
 
 if TYPE_CHECKING:
-    from ..drivers.options import AlignOptions, AlignResources, Resources, TopOptions
-    from ..results.alignment import Alignment
+    from ..api.advice import Tally
+    from ..results.formats.row import Row
     from ..sequences.sequence import Sequence
+    from .pairs import Pair
 
 
 def add_to(commands: Any) -> None:
-    """Declare the two subcommands."""
+    """Declare the subcommand."""
     parser = commands.add_parser(
         "align",
         help="align every query against every target",
         description="Align every record of QUERY against every record of TARGET. Both are FASTA "
         "files, plain or gzip; - is standard input.",
     )
-    _add_arguments(parser)
-    parser.set_defaults(picture=None)
-    parser = commands.add_parser(
-        "plot",
-        help="align a query against a target and draw the path over the matrix",
-        description="Align the record of QUERY against the record of TARGET, write the result as "
-        "align does, and draw it into PICTURE, whose suffix says the format (.png, .pdf, .svg): "
-        "the path, the highest score of each tile, and what was pruned. Needs matplotlib.",
-    )
-    _add_arguments(parser)
-    parser.add_argument("picture", metavar="PICTURE")
-
-
-def _add_arguments(parser: Any) -> None:
-    parser.add_argument("query", metavar="QUERY")
-    parser.add_argument("target", metavar="TARGET")
-    add = parser.add_argument
-    add("--mode", choices=("local", "global"), default="local", help="default: local")
-    add(
-        "--free-ends",
-        metavar="ENDS",
-        type=_free_ends,
-        default=False,
-        help="which end gaps are free in global mode, 0 or 1 each: one value for all, two for gaps "
-        "in the query and in the target, or four for query start, query end, target start, target "
-        "end; 1,0 fits a short query into a long target (default: 0)",
-    )
-    _add_scoring(add)
-    region.add_options(add)
-    add(
-        "--max-cost",
-        metavar="N",
-        type=_max_cost,
-        default="auto",
-        help="in global mode, how far below the best conceivable score the first band of the "
-        "matrix reaches; auto: find out; none: compute all cells; never changes a result "
-        "(default: auto)",
-    )
-    add(
-        "--device",
-        default="auto",
-        help="auto, cpu, gpu, or platform:device as indices or parts of names (default: auto)",
-    )
-    add(
-        "--output",
-        choices=("score", "ends", "path"),
-        default="path",
-        help="how much to compute (default: path)",
-    )
-    add_outfmt(add)
-    _add_top(add)
-    add_plan(add)
-    add(
+    add_compared(parser)
+    _add_choice(parser.add_argument)
+    add_results(parser.add_argument)
+    add_plan(parser.add_argument)
+    parser.add_argument(
         "--checkpoint",
         metavar="DIR",
         help="for one query and one target: save rows there, and go on if a run was interrupted",
     )
-    add_limits(add)
+    add_limits(parser.add_argument)
     parser.set_defaults(run=run, usage_error=parser.error)
 
 
-def _add_scoring(add: Any) -> None:
-    add("--match", metavar="N", type=_number, help="score of two equal letters (default: 1)")
-    add("--mismatch", metavar="N", type=_number, help="score of two others (default: -3)")
-    add("--matrix", metavar="NAME", help="a named substitution matrix, for example BLOSUM62")
+def _add_choice(add: Any) -> None:
+    """Declare which pairs are aligned, and which results are printed."""
     add(
-        "--gap-open",
-        metavar="N",
-        type=_number,
-        help="paid once by every gap; a gap of k letters costs open + k * extend (default: what is "
-        "usual for the matrix, 11 for BLOSUM62; 3 without one)",
-    )
-    add(
-        "--gap-extend",
-        metavar="N",
-        type=_number,
-        help="per letter (default: what is usual for the matrix, 1 for BLOSUM62; 2 without one)",
-    )
-    add("--wildcard", metavar="LETTER", help="a letter that scores 0 against everything")
-    add(
-        "--unknown-as",
-        metavar="LETTER",
-        default="error",
-        help="take letters outside the alphabet as this one, such as X for proteins (default: they "
-        "are errors)",
-    )
-    add(
-        "--allow-odd-scoring",
+        "--pairs",
         action="store_true",
-        help="take scores that are errors otherwise: in local mode without a positive one, in "
-        "global mode a mismatch above the match",
+        help="align record i of QUERY with record i of TARGET only",
     )
-
-
-def _add_top(add: Any) -> None:
+    add(
+        "--skip-bad",
+        action="store_true",
+        help="leave out records that are empty or have letters that the scoring does not have; "
+        "each is named on standard error (default: they are an error)",
+    )
+    add("--min-score", metavar="N", type=number, help="leave out results that score less")
     add(
         "--top",
-        metavar="K",
-        type=_count,
-        help="up to K local alignments a pair that share no aligned letters, best first",
+        metavar="N",
+        type=count,
+        help="the N best targets of each query, the best first; the order of the file where scores "
+        "are equal",
     )
     add(
-        "--min-score",
-        metavar="N",
-        type=_number,
-        help="with --top: the least score of an alignment (default: 1)",
+        "--alignments",
+        metavar="K",
+        type=count,
+        help="up to K local alignments a pair that share no aligned pair of letters, best first, "
+        "which score at least 1 or --min-score",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Align every pair of records, and print or draw the results."""
-    _check(args)
-    pairs = every_pair(args.query, args.target)
-    if args.checkpoint is not None:
-        pairs = only(pairs)
-    if args.picture is not None:
-        from ..results.plot import require
+    """Align the pairs of records, and print the results."""
+    from ..api.advice import Tally, warn_of_letters
 
-        require()
-    with progress_bar(sys.stderr) as bar, resumable(args.checkpoint):
-        compute = _top_aligner(args, bar) if args.top is not None else _aligner(args, bar)
-        for count, (query, target) in enumerate(pairs, 1):
-            if args.picture is not None and count > 1:
-                raise InputError("plot takes one query and one target; it has drawn the first pair")
-            if bar is not None:
-                bar.begin(f"pair {count:,} " if count > 1 else "")
-            try:
-                results = compute(query, target)
-            except (SequenceError, RangeError) as error:
-                raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
-            for result in results:
-                if args.picture is not None:
-                    result.plot(args.picture)
-                print_result(args.outfmt, result, bar)
+    _check(args)
+    with usage(args):
+        scoring = (align_asked if args.alignments is None else top_asked)(args, None)[0].scoring
+    plan = plan_asked(args)
+    with (
+        opened(args.out) as stream,
+        progress_bar(sys.stderr) as bar,
+        resumable(args.checkpoint),
+    ):
+        tell = partial(say, bar=bar)
+        left_out = LeftOut(tell)
+        report = Report(tell if args.verbose else None)
+        report.begin(args.device, plan)
+        results = Results(stream, args.outfmt, args.output, bar)
+        tally = Tally(scoring)
+        sides = _sides(args, tally, left_out)
+        pairs = (matched_pairs if args.pairs else every_pair)(*sides)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LettersWarning)  # of each part; it is said once below
+            for rows in _rows(args, pairs, Run(bar, report, how_many(*sides, args.pairs))):
+                results.write(rows)
+        results.end()
+        warn_of_letters(tally)
+        report.end()
+        left_out.summary()
     return 0
+
+
+def _rows(args: argparse.Namespace, pairs: Iterator[Pair], run: Run) -> Iterator[Iterable[Row]]:
+    """The rows that are printed.  Several pairs go through the batch engine if it can do what is
+    asked."""
+    if args.checkpoint is not None:
+        pairs = only(pairs, "a checkpoint")
+    first = list(islice(pairs, 2))
+    if len(first) == 1 and args.top is not None:
+        say(
+            "note: --top keeps the best targets of each query; for several alignments of one pair, "
+            "which it once gave, there is --alignments",
+            run.bar,
+        )
+    batches = len(first) > 1 and has_batches(args)
+    return (in_batches if batches else one_by_one)(args, chain(first, pairs), run)
+
+
+def _sides(args: argparse.Namespace, tally: Tally, left_out: LeftOut) -> tuple[Records, Records]:
+    """The records of the two files, which are checked where they can be read again.  The letters
+    that are compared are counted by ``tally``."""
+
+    def note(side: str, record: Sequence) -> None:
+        start, end = region.place(args, side, record) or (0, len(record))
+        tally.add(record.letters[start:end])
+
+    queries, targets = (
+        Records(
+            getattr(args, side),
+            letter_check(tally.scoring, side, partial(region.place, args, side)),
+            left_out if args.skip_bad else None,
+            note=partial(note, side) if tally.needed else None,
+        )
+        for side in ("query", "target")
+    )
+    queries.survey()
+    targets.survey()
+    return queries, targets
 
 
 def _check(args: argparse.Namespace) -> None:
     """End with a usage error where arguments do not go together."""
-    top, saved = args.top is not None, args.checkpoint is not None
-    penalty = args.mismatch is not None and args.mismatch > 0
-    scores, limits = (args.match, args.mismatch), (args.disk_size, args.stop_after)
+    several, saved = args.alignments is not None, args.checkpoint is not None
     ranges = args.query_range, args.target_range
-    wrong = [
-        (args.matrix is not None and scores != (None, None),
-         "--matrix goes without --match and --mismatch"),
-        (penalty, "--mismatch is a score that is added, so it is negative, as in --mismatch -3; "
-         "minimap2 and bwa take positive penalties"),
-        (args.query == args.target == "-", "QUERY and TARGET cannot both be standard input"),
-        (top and args.mode != "local", "--top is for --mode local"),
-        (top and (args.strand != "plus" or ranges != (None, None)),
-         "--top goes without --strand, --query-range and --target-range"),
-        (top and args.picture is not None, "plot draws one alignment: --top is for align"),
-        (top and saved, "--top goes without --checkpoint"),
-        (not top and args.min_score is not None, "--min-score goes with --top"),
-        (not saved and limits != (None, None), "--disk-size and --stop-after go with --checkpoint"),
-    ]  # fmt: skip
-    for is_wrong, message in wrong:
-        if is_wrong:
-            args.usage_error(message)
-
-
-#: Aligns a query with a target.
-Aligner = Callable[["Sequence", "Sequence"], "list[Alignment]"]
-
-
-def _aligner(args: argparse.Namespace, bar: ProgressBar | None) -> Aligner:
-    """The best alignment of a pair."""
-    from ..api.align import align_with
-
-    options, resources = align_asked(args, bar)
-
-    def compute(query: Sequence, target: Sequence) -> list[Alignment]:
-        ranges = region.ranges(args, query, target)
-        this = options
-        if ranges != (None, None):
-            this = replace(options, query_range=ranges[0], target_range=ranges[1])
-        how = resources
-        if args.picture is not None:
-            how = replace(resources, plan=region.plan_of_picture(args.plan, query, target, ranges))
-        return [align_with(query, target, this, how)]
-
-    return compute
-
-
-def _top_aligner(args: argparse.Namespace, bar: ProgressBar | None) -> Aligner:
-    """The best alignments of a pair that share no aligned letters."""
-    from ..api.top import align_top_with
-
-    options, resources = top_asked(args, bar)
-    return lambda query, target: align_top_with(query, target, options, resources)
-
-
-def align_asked(
-    args: argparse.Namespace, bar: ProgressBar | None
-) -> tuple[AlignOptions, AlignResources]:
-    """What `align` is asked about every pair, but for its ranges, and what it computes with."""
-    from ..drivers.options import AlignOptions, AlignResources
-
-    options = AlignOptions(
-        mode=args.mode,
-        free_ends=args.free_ends,
-        sub_score=_sub_score(args),
-        gap_cost=_gap_cost(args),
-        output=args.output,
-        wildcard=args.wildcard,
-        unknown=args.unknown_as,
-        allow_odd_scoring=args.allow_odd_scoring,
-        strand=args.strand,
-    )
-    resources = AlignResources(
-        max_cost=args.max_cost,
-        device=args.device,
-        plan=args.plan,
-        progress=bar,
-        checkpoint=args.checkpoint,
-        disk_size=args.disk_size,
-        stop_after=args.stop_after,
-    )
-    return options, resources
-
-
-def top_asked(args: argparse.Namespace, bar: ProgressBar | None) -> tuple[TopOptions, Resources]:
-    """What `align_top` is asked about every pair, and what it computes with."""
-    from ..drivers.options import Resources, TopOptions
-
-    options = TopOptions(
-        sub_score=_sub_score(args),
-        gap_cost=_gap_cost(args),
-        output=args.output,
-        wildcard=args.wildcard,
-        unknown=args.unknown_as,
-        allow_odd_scoring=args.allow_odd_scoring,
-        k=args.top,
-        min_score=1 if args.min_score is None else args.min_score,
-    )
-    return options, Resources(device=args.device, plan=args.plan, progress=bar)
-
-
-def _sub_score(args: argparse.Namespace) -> str | tuple[int | float, int | float]:
-    if args.matrix is not None:
-        return str(args.matrix)
-    match = 1 if args.match is None else args.match
-    return match, -3 if args.mismatch is None else args.mismatch
-
-
-def _gap_cost(args: argparse.Namespace) -> tuple[int | float, int | float] | None:
-    """(open, extend); one that is not given is the usual one.  None: both are."""
-    given = args.gap_open, args.gap_extend
-    if given == (None, None):
-        return None
-    from ..scoring.arguments import usual_gaps
-
-    usual = usual_gaps(args.matrix or "")
-    return usual[0] if given[0] is None else given[0], usual[1] if given[1] is None else given[1]
-
-
-def _number(text: str) -> int | float:
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
-
-
-def _max_cost(text: str) -> str | int | float | None:
-    if text in ("auto", "none"):
-        return None if text == "none" else text
-    try:
-        return _number(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not auto, none or a number") from None
-
-
-def _free_ends(text: str) -> bool | tuple[bool, ...]:
-    truth = {"0": False, "false": False, "1": True, "true": True}
-    parts = [part.strip() for part in text.lower().split(",")]
-    if len(parts) not in (1, 2, 4) or not all(part in truth for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is not 1, 2 or 4 of 0 and 1, like 0,1")
-    ends = tuple(truth[part] for part in parts)
-    return ends[0] if len(ends) == 1 else ends
+    check_together(args,
+        (args.top is not None and args.pairs,
+         "--top goes without --pairs, where each query has one target"),
+        (args.top is not None and saved, "--top goes without --checkpoint"),
+        (several and args.top is not None, "--alignments goes without --top"),
+        (several and saved, "--alignments goes without --checkpoint"),
+        (several and args.mode != "local", "--alignments is for --mode local"),
+        (several and (args.free_ends is not False or args.max_cost != "auto"),
+         "--alignments goes without --free-ends and --max-cost, which are for --mode global"),
+        (several and (args.strand != "plus" or ranges != (None, None)),
+         "--alignments goes without --strand, --query-range and --target-range"),
+    )  # fmt: skip

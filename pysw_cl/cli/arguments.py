@@ -6,6 +6,104 @@ import argparse
 import re
 from typing import Any
 
+from ..results.formats import FORMATS
+from . import region
+
+
+def add_compared(parser: argparse.ArgumentParser) -> None:
+    """Declare what `align` and `plot` have in common: two files, and how they are compared."""
+    parser.add_argument("query", metavar="QUERY")
+    parser.add_argument("target", metavar="TARGET")
+    add = parser.add_argument
+    add("--mode", choices=("local", "global"), default="local", help="default: local")
+    add(
+        "--free-ends",
+        metavar="ENDS",
+        type=free_ends,
+        default=False,
+        help="which end gaps are free in global mode, 0 or 1 each: one value for all, two for gaps "
+        "in the query and in the target, or four for query start, query end, target start, target "
+        "end; 1,0 fits a short query into a long target (default: 0)",
+    )
+    _add_scoring(add)
+    region.add_options(add)
+    add(
+        "--max-cost",
+        metavar="N",
+        type=max_cost,
+        default="auto",
+        help="in global mode, how far below the best conceivable score the first band of the "
+        "matrix reaches; auto: find out; none: compute all cells; never changes a result "
+        "(default: auto)",
+    )
+    add(
+        "--device",
+        default="auto",
+        help="auto, cpu, gpu, or platform:device as indices or parts of names (default: auto)",
+    )
+    add(
+        "--output",
+        choices=("score", "ends", "path"),
+        default="path",
+        help="how much to compute (default: path)",
+    )
+
+
+def _add_scoring(add: Any) -> None:
+    add("--match", metavar="N", type=number, help="score of two equal letters (default: 1)")
+    add("--mismatch", metavar="N", type=number, help="score of two others (default: -3)")
+    add("--matrix", metavar="NAME", help="a named substitution matrix, for example BLOSUM62")
+    add(
+        "--gap-open",
+        metavar="N",
+        type=number,
+        help="paid once by every gap; a gap of k letters costs open + k * extend (default: what is "
+        "usual for the matrix, 11 for BLOSUM62; 3 without one)",
+    )
+    add(
+        "--gap-extend",
+        metavar="N",
+        type=number,
+        help="per letter (default: what is usual for the matrix, 1 for BLOSUM62; 2 without one)",
+    )
+    add("--wildcard", metavar="LETTER", help="a letter that scores 0 against everything")
+    add(
+        "--unknown-as",
+        metavar="LETTER",
+        default="error",
+        help="take letters outside the alphabet as this one, such as X for proteins (default: they "
+        "are errors)",
+    )
+    add(
+        "--allow-odd-scoring",
+        action="store_true",
+        help="take scores that are errors otherwise: in local mode without a positive one, in "
+        "global mode a mismatch above the match",
+    )
+
+
+def add_results(add: Any) -> None:
+    """Declare where results go and in which form, on a parser whose ``add_argument`` is given."""
+    add(
+        "--outfmt",
+        choices=tuple(FORMATS),
+        help="; ".join(f"{name}: {one.about}" for name, one in FORMATS.items())
+        + " (default: paf, which needs --output path; tsv for less)",
+    )
+    add(
+        "-o",
+        dest="out",
+        metavar="FILE",
+        help="write the results to FILE, which appears when all are there (default: standard "
+        "output)",
+    )
+    add(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="say on standard error which device and plan are used, and what the run cost",
+    )
+
 
 def add_plan(add: Any) -> None:
     """Declare ``--plan`` on a parser, whose ``add_argument`` is given."""
@@ -37,3 +135,42 @@ def _value(text: str) -> int | float | str:
     if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
         return float(text)
     return text
+
+
+def number(text: str) -> int | float:
+    """A number, whole if it is written so."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def count(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def max_cost(text: str) -> str | int | float | None:
+    """``auto``, ``none`` (None) or a number."""
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    try:
+        return number(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not auto, none or a number") from None
+
+
+def free_ends(text: str) -> bool | tuple[bool, ...]:
+    """One, two or four of 0 and 1, with commas between them."""
+    truth = {"0": False, "false": False, "1": True, "true": True}
+    parts = [part.strip() for part in text.lower().split(",")]
+    if len(parts) not in (1, 2, 4) or not all(part in truth for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is not 1, 2 or 4 of 0 and 1, like 0,1")
+    ends = tuple(truth[part] for part in parts)
+    return ends[0] if len(ends) == 1 else ends

@@ -7,12 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from ..errors import InputError
-
-if TYPE_CHECKING:
-    from ..sequences.sequence import Sequence
+from typing import Any
 
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _TIMES = {"": 1, "S": 1, "M": 60, "H": 3600, "D": 86400}
@@ -61,14 +56,3 @@ def resumable(folder: str | None) -> Iterator[None]:
             raise
         how = f"continue with: pysw-cl resume {folder}"
         raise KeyboardInterrupt(f"interrupted; {how}") from None
-
-
-def only(pairs: Iterator[tuple[Sequence, Sequence]]) -> Iterator[tuple[Sequence, Sequence]]:
-    """The only pair that there is.  Raises InputError if there are more."""
-    first = next(pairs)
-    if next(pairs, None) is not None:
-        raise InputError(
-            "a checkpoint is for one query and one target, and the files have more records; give "
-            "files with one record each, and each pair a folder of its own"
-        )
-    yield first

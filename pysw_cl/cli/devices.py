@@ -17,7 +17,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List the devices.  Raises DeviceError if none can be used."""
-    from .. import devices
+    from ..opencl.device import CPU_HINT, devices
 
     found = devices()
     rows = [("device", "kind", "units", "name", "platform", "usable")]
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
         _print_table(rows)
     if any(device.usable for device in found):
         return 0
-    raise DeviceError('no usable OpenCL device; pip install "pysw-cl[pocl]" adds one for the CPU')
+    raise DeviceError(f"no usable OpenCL device; {CPU_HINT}")
 
 
 def _print_table(rows: Collection[tuple[str, ...]]) -> None:

@@ -1,8 +1,8 @@
 """The command line: its parser, and what ends it.  Each subcommand is a file beside this one.
 
 Results go to standard output, messages and the progress bar to standard error.  The exit code is
-0, 1 for an error (one line says which), 2 for wrong usage, 3 for a run that was told to stop
-before it was finished and can be resumed, 130 after Ctrl-C.  NumPy and pyopencl
+0, 1 for an error (one line says which), 2 for wrong usage (one line, too), 3 for a run that was
+told to stop before it was finished and can be resumed, 130 after Ctrl-C.  NumPy and pyopencl
 are imported by the command that needs them, so that ``--help`` is there at once.
 """
 
@@ -15,14 +15,16 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from .._version import __version__
 from ..errors import InputWarning, InternalError, PyswError, RecomputedWarning, Stopped
-from . import align, demo, devices, resume
+from . import align, demo, devices, plot, resume
+from .parser import Parser
 
 #: The subcommands, in the order of the help: each declares its arguments and what it runs.
-COMMANDS = (align, resume, devices, demo)
+COMMANDS = (align, plot, resume, devices, demo)
 
 #: The exit code of a run that ended by --stop-after.
 STOPPED = 3
@@ -31,11 +33,12 @@ EXAMPLES = """\
 examples:
   pysw-cl align human.fa chimp.fa                      the best local alignment, as PAF
   pysw-cl align --outfmt pair human.fa chimp.fa        the same, to be read by people
-  pysw-cl align --output score reads.fa.gz genome.fa   scores only: no path, less memory
+  pysw-cl align --output score reads.fa.gz genome.fa   scores only, as a table: less memory
+  pysw-cl align --top 10 -o best.paf queries.fa db.fa  the ten best targets of each query
   pysw-cl align --matrix BLOSUM62 query.fa proteins.fa
   pysw-cl align --strand both --target-range 5001-9000 read.fa genome.fa
   pysw-cl plot human.fa chimp.fa picture.png           the path over the matrix
-  pysw-cl align --top 5 a.fa b.fa                      up to five that share no aligned pair
+  pysw-cl align --alignments 5 a.fa b.fa               up to five that share no aligned pair
   pysw-cl align --checkpoint job --stop-after 2h chr1.fa chr2.fa      a long run by parts
   pysw-cl resume job                                   the next part, or the result
   zcat proteins.fa.gz | pysw-cl align --matrix BLOSUM62 query.fa -
@@ -61,17 +64,24 @@ def main(argv: Iterable[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command line; what it parses says what is ``run``."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="pysw-cl",
         description="Exact pairwise sequence alignment on any OpenCL device.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"pysw-cl {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    parser.set_defaults(run=partial(_help, parser))
+    commands = parser.add_subparsers(metavar="COMMAND")
     for command in COMMANDS:
         command.add_to(commands)
     return parser
+
+
+def _help(parser: argparse.ArgumentParser, args: argparse.Namespace) -> int:
+    """What a command line without a subcommand runs."""
+    parser.print_help()
+    return 0
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

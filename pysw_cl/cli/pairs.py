@@ -1,45 +1,83 @@
-"""The pairs of records that the files of a command line make."""
+"""The pairs of records that the two files of a command line make."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from itertools import zip_longest
 from typing import TYPE_CHECKING
+
+from ..errors import InputError
+from .records import Records
 
 if TYPE_CHECKING:
     from ..sequences.sequence import Sequence
 
-#: Targets of up to this many letters are kept in memory between queries; more are read again.
-KEEP_LETTERS = 1 << 26
+    #: A query and a target.
+    Pair = tuple[Sequence, Sequence]
 
 
-def every_pair(
-    query_path: str, target_path: str, keep: int = KEEP_LETTERS
-) -> Iterator[tuple[Sequence, Sequence]]:
-    """Every query with every target, in the order of the files.
+class _End:
+    """What stands for a record past the end."""
 
-    Only one query is held at a time.  Targets are held while they have up to ``keep`` letters; a
-    file with more is read again for each query, and input that cannot be read twice is held as a
-    whole, unless there is only one query.
-    """
-    from ..sequences.sequence import read_fasta
 
-    again = Path(target_path).is_file()  # neither standard input nor a pipe
-    queries = iter(read_fasta(query_path))
-    held: list[Sequence] | None = None
-    query = next(queries, None)
+_END = _End()
+
+
+def every_pair(queries: Records, targets: Records) -> Iterator[Pair]:
+    """Every query with every target, in the order of the files, without those that are left out.
+
+    Targets of a pipe are held as a whole, unless there is only one query."""
+    ahead = not targets.again
+    source = (record for record in queries.read() if record is not None)
+    query = next(source, None)
     while query is not None:
-        following = None if again else next(queries, None)
-        if held is not None:
-            for target in held:
+        following = next(source, None) if ahead else None
+        for target in targets.read(once_more=following is not None):
+            if target is not None:
                 yield query, target
-        else:
-            held, letters = [], 0
-            for target in read_fasta(target_path):
-                letters += len(target.letters)
-                if held is not None and (letters <= keep if again else following):
-                    held.append(target)
-                else:
-                    held = None
-                yield query, target
-        query = next(queries, None) if again else following
+        query = following if ahead else next(source, None)
+
+
+def matched_pairs(queries: Records, targets: Records) -> Iterator[Pair]:
+    """Record i of one with record i of the other, without the pairs of which a record is left out.
+
+    Raises InputError for different numbers of records: before the first pair where both are known,
+    else where one ends."""
+    if None not in (queries.count, targets.count) and queries.count != targets.count:
+        raise _unmatched(queries, targets, (queries.count, targets.count))
+    sources = queries.read(), targets.read()
+    for done, (query, target) in enumerate(zip_longest(*sources, fillvalue=_END)):
+        if isinstance(query, _End) or isinstance(target, _End):
+            counts = tuple(
+                done + (0 if record is _END else 1 + sum(1 for _ in source))
+                for record, source in zip((query, target), sources, strict=True)
+            )
+            raise _unmatched(queries, targets, counts)
+        if query is not None and target is not None:
+            yield query, target
+
+
+def how_many(queries: Records, targets: Records, matched: bool) -> int | None:
+    """How many pairs there are, those that are left out included; None if that is not known."""
+    if queries.count is None or targets.count is None:
+        return None
+    return queries.count if matched else queries.count * targets.count
+
+
+def only(pairs: Iterator[Pair], what: str) -> Iterator[Pair]:
+    """The only pair that there is.  Raises InputError if there are more; ``what`` takes one."""
+    first = next(pairs, None)
+    if next(pairs, None) is not None:
+        raise InputError(
+            f"{what} is for one query and one target, and the files have more records; give files "
+            "with one record each"
+        )
+    if first is not None:
+        yield first
+
+
+def _unmatched(queries: Records, targets: Records, counts: tuple[int | None, ...]) -> InputError:
+    return InputError(
+        f"--pairs aligns record i of QUERY with record i of TARGET, but {queries.path} has "
+        f"{counts[0]:,} and {targets.path} has {counts[1]:,}"
+    )

@@ -53,34 +53,36 @@ def letter_range(text: str) -> tuple[int, int | None]:
 def ranges(args: argparse.Namespace, query: Sequence, target: Sequence) -> Ranges:
     """The parts of this query and this target that are compared, None for all of one.
 
-    Raises InputError, in the numbers of the command line, for a range that leaves its record.
+    Raises InputError as `place` does.
     """
-    return _place(args.query_range, query, "query"), _place(args.target_range, target, "target")
+    return place(args, "query", query), place(args, "target", target)
 
 
-def _place(
-    given: tuple[int, int | None] | None, sequence: Sequence, side: str
-) -> tuple[int, int] | None:
+def place(args: argparse.Namespace, side: str, record: Sequence) -> tuple[int, int] | None:
+    """The part that is compared of this record of a side ("query" or "target"), None for all of it.
+
+    Raises InputError, in the numbers of the command line, for a range that leaves the record.
+    """
+    given: tuple[int, int | None] | None = getattr(args, f"{side}_range")
     if given is None:
         return None
-    start, end = given[0], len(sequence) if given[1] is None else given[1]
-    if not start < end <= len(sequence):
+    start, end = given[0], len(record) if given[1] is None else given[1]
+    if not start < end <= len(record):
         shown = f"{start + 1}-{given[1] or ''}"
         raise InputError(
-            f"--{side}-range {shown} leaves {side} {sequence.name}, which has {len(sequence)} "
-            "letters"
+            f"--{side}-range {shown} leaves {side} {record.name}, which has {len(record)} letters"
         )
     return start, end
 
 
 def plan_of_picture(
-    plan: dict[str, Any] | None, query: Sequence, target: Sequence, of: Ranges
+    args: argparse.Namespace, query: Sequence, target: Sequence
 ) -> dict[str, Any] | None:
-    """The plan with tiles small enough for a picture of these parts of a query and a target."""
+    """The plan with tiles small enough for a picture of what is compared of these records."""
     from ..results.plot import picture_plan
 
     m, n = (
-        len(sequence) if part is None else part[1] - part[0]
-        for part, sequence in zip(of, (query, target), strict=True)
+        len(record) if part is None else part[1] - part[0]
+        for part, record in zip(ranges(args, query, target), (query, target), strict=True)
     )
-    return picture_plan(plan, m, n)
+    return picture_plan(args.plan, m, n)

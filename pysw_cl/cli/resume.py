@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from .arguments import add_plan
+from ..errors import PlanError
+from ..results.formats.row import row_of
+from .arguments import add_plan, add_results
+from .asked import check_output, usage
 from .checkpoint import add_limits, resumable
-from .output import add_outfmt, print_result
+from .output import Results, opened, say
 from .progress import progress_bar
+from .verbose import Report
+
+if TYPE_CHECKING:
+    from ..drivers.options import ResumeResources
+    from ..planning.plan import Plan
 
 
 def add_to(commands: Any) -> None:
@@ -24,10 +33,10 @@ def add_to(commands: Any) -> None:
     parser.add_argument("checkpoint", metavar="DIR")
     add = parser.add_argument
     add("--device", help="as for align (default: as the run began)")
-    add_outfmt(add)
+    add_results(add)
     add_plan(add)
     add_limits(add)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,14 +44,45 @@ def run(args: argparse.Namespace) -> int:
     from ..api.align import resume_with
     from ..drivers.options import ResumeResources
 
-    with progress_bar(sys.stderr) as bar, resumable(args.checkpoint):
-        given = ResumeResources(
-            checkpoint=args.checkpoint,
-            device=args.device,
-            plan=args.plan,
-            progress=bar,
-            disk_size=args.disk_size,
-            stop_after=args.stop_after,
-        )
-        print_result(args.outfmt, resume_with(given), bar)
+    with (
+        opened(args.out) as stream,
+        progress_bar(sys.stderr) as bar,
+        resumable(args.checkpoint),
+    ):
+        with usage(args):
+            given = ResumeResources(
+                checkpoint=args.checkpoint,
+                device=args.device,
+                plan=args.plan,
+                progress=bar,
+                disk_size=args.disk_size,
+                stop_after=args.stop_after,
+                kernel_times=args.verbose,
+            )
+        output, device, plan = _look(args, given)
+        report = Report(partial(say, bar=bar) if args.verbose else None)
+        report.begin(device, plan)
+        results = Results(stream, args.outfmt, output, bar)
+        found = resume_with(given)
+        report.add_all([found.stats])
+        results.write([row_of(found)])
+        results.end()
+        report.end()
     return 0
+
+
+def _look(args: argparse.Namespace, given: ResumeResources) -> tuple[str, Any, Plan]:
+    """The output, the device and the plan of the saved run, which are checked before it goes on."""
+    from ..checkpoint.store import Store
+    from ..engines.registry import engine_for
+
+    with Store.open(args.checkpoint) as store:
+        output, resources = store.job.output, store.wishes.resumed(given)
+    check_output(args, output)
+    try:
+        plan = engine_for(resources.device, resources.plan).plan
+    except PlanError as error:
+        if args.plan is None:
+            raise
+        args.usage_error(str(error))
+    return output, resources.device, plan

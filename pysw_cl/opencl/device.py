@@ -18,7 +18,7 @@ from .resources import kernel_source
 if TYPE_CHECKING:
     import pyopencl as cl
 
-CPU_HINT = 'for the CPU: pip install "pysw-cl[pocl]"'
+CPU_HINT = 'for the CPU (the extra "pocl"): pip install "pyopencl[pocl]"'
 INSTALL_HINT = f"no OpenCL device found; {CPU_HINT}"
 _VARIABLES = ("PYSW_CL_DEVICE", "PYOPENCL_CTX")  # name the device that "auto" means
 _KINDS = ((4, "gpu"), (8, "accelerator"), (2, "cpu"))  # in the order that "auto" prefers

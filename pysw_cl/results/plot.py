@@ -31,8 +31,8 @@ def require() -> Any:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise InputError(
-            f"a picture needs matplotlib, which cannot be imported ({error}); "
-            'pip install "pysw-cl[plot]" adds it'
+            f"a picture needs matplotlib, which cannot be imported ({error}); the extra "
+            '"plot" adds it, and so does: pip install matplotlib'
         ) from None
     return Figure
 

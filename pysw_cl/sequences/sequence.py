@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,19 +139,23 @@ def check_letters(letters: Letters, what: str, first: int = 0, from_file: bool =
     raise SequenceError(f"the {what} has {show_byte(byte)} {where}, which is not a letter{codes}")
 
 
-def read_fasta(path: str | os.PathLike[str]) -> Iterator[Sequence]:
+def read_fasta(
+    path: str | os.PathLike[str], on_bad: Callable[[SequenceError], object] | None = None
+) -> Iterator[Sequence]:
     """The records of a FASTA file one by one, plain or gzip (found by content); '-' is stdin.
 
     Letters are made upper case; Windows line ends, blanks and empty lines are dropped.  The name
     is the header up to the first blank, the description the rest.  Raises FormatError for a file
     that cannot be opened, has no record, starts with other text, or is a damaged gzip, and
-    SequenceError for a record without letters or with characters that are not letters.
+    SequenceError for a record without letters or with characters that are not letters.  With
+    ``on_bad`` such a record is left out: its error, which names it, is given to ``on_bad``, and
+    reading goes on with the next record.
     """
     path = os.fspath(path)
     where = "standard input" if path == "-" else path
     try:
         with _open(path, where) as file:
-            yield from _records(file, where)
+            yield from _records(file, where, on_bad)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(f"{where}: truncated or damaged gzip ({error})") from None
     except OSError as error:
@@ -182,7 +186,9 @@ def _open(path: str, where: str) -> Iterator[BinaryIO]:
             yield plain
 
 
-def _records(file: BinaryIO, where: str) -> Iterator[Sequence]:
+def _records(
+    file: BinaryIO, where: str, on_bad: Callable[[SequenceError], object] | None
+) -> Iterator[Sequence]:
     """Parse FASTA in pieces of the file.
 
     Line ends are removed and case is folded for a whole piece at once, not line by line.  A record
@@ -192,7 +198,7 @@ def _records(file: BinaryIO, where: str) -> Iterator[Sequence]:
     while header:
         words = header[1:].decode("utf-8", "replace").split(maxsplit=1)
         name, description = (*words, "", "")[:2]
-        record = _Letters(f"record {name!r} of {where}")
+        record = _Letters(f"record {name!r} of {where}", on_bad is not None)
         new_line, header = True, b""
         while True:
             if at == len(piece):
@@ -206,7 +212,14 @@ def _records(file: BinaryIO, where: str) -> Iterator[Sequence]:
             if at < len(piece):
                 header, piece, at = _header(file, piece, at)
                 break
-        yield Sequence(name, description.strip(), record.done())
+        try:
+            letters = record.done()
+        except SequenceError as error:
+            if on_bad is None:
+                raise
+            on_bad(error)
+        else:
+            yield Sequence(name, description.strip(), letters)
 
 
 def _read(file: BinaryIO) -> bytes:
@@ -245,21 +258,32 @@ class _Letters:
     """Collects the letters of one record, checked and in upper case.
 
     They are in one array that grows in place: the system moves large blocks of memory by remapping
-    their pages, and memory that is only reserved is not touched.
+    their pages, and memory that is only reserved is not touched.  What is wrong with them is raised
+    at once, or, with ``late``, by `done`.
     """
 
-    def __init__(self, what: str) -> None:
-        self._what, self._all = what, bytearray()
+    def __init__(self, what: str, late: bool) -> None:
+        self._what, self._late, self._all = what, late, bytearray()
+        self._wrong: SequenceError | None = None
 
     def add(self, piece: bytes) -> None:
         """Take the next bytes of the file."""
-        clean = piece.translate(_UPPER, _BLANKS)
-        if clean:
+        clean = b"" if self._wrong else piece.translate(_UPPER, _BLANKS)
+        if not clean:
+            return
+        try:
             check_letters(np.frombuffer(clean, np.uint8), self._what, len(self._all), True)
+        except SequenceError as error:
+            if not self._late:
+                raise
+            self._wrong, self._all = error, bytearray()
+        else:
             self._all += clean
 
     def done(self) -> Letters:
         """All letters, read-only."""
+        if self._wrong is not None:
+            raise self._wrong
         if not self._all:
             raise SequenceError(f"{self._what} has no sequence; it needs at least one letter")
         letters = np.frombuffer(self._all, np.uint8)

@@ -263,14 +263,14 @@ NO_PLATFORM = cl.LogicError("clGetPlatformIDs failed: PLATFORM_NOT_FOUND_KHR")
 def test_no_opencl_platform(error: Exception | None, machine: Machine) -> None:
     machine(error=error)
     for device in ("auto", "cpu", "0:0", "some name"):
-        fails(DeviceError, 'pip install "pysw-cl[pocl]"', device=device)
+        fails(DeviceError, 'pip install "pyopencl[pocl]"', device=device)
     assert pysw_cl.devices() == []
 
 
 def test_no_pyopencl(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "pyopencl", None)
-        fails(DeviceError, "pyopencl does not load", 'pip install "pysw-cl[pocl]"')
+        fails(DeviceError, "pyopencl does not load", 'pip install "pyopencl[pocl]"')
 
 
 # Memory and failures of the device

@@ -82,7 +82,7 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path, files: 
         ["--checkpoint", folder, "--stop-after", "soon"],
     ):
         code, out, err = run(capsys, "align", *files, *wrong)
-        assert (code, out) == (2, "") and err.startswith("usage")
+        assert (code, out) == (2, "") and err.startswith("pysw-cl align: ")
     several = tmp_path / "several.fa"
     several.write_text(">a\nACGT\n>b\nACGT\n")
     code, out, err = run(capsys, "align", files[0], str(several), "--checkpoint", folder)

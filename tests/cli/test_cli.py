@@ -18,8 +18,7 @@ from machines import GPU, Machine, fake, fake_platform
 import pysw_cl
 from pysw_cl.api import align as api
 from pysw_cl.cli import main as cli
-from pysw_cl.cli.align import align_asked, top_asked
-from pysw_cl.cli.pairs import every_pair
+from pysw_cl.cli.asked import align_asked, top_asked
 from pysw_cl.cli.progress import ProgressBar, progress_bar
 from pysw_cl.drivers.options import AlignOptions, AlignResources, Resources
 from pysw_cl.errors import InternalError
@@ -76,32 +75,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version") == (0, f"pysw-cl {pysw_cl.__version__}\n", "")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        [],
-        ["alien"],
-        ["align"],
-        ["align", "only_one"],
-        ["align", "a", "b", "--mode", "semi"],
-        ["align", "a", "b", "--output", "all"],
-        ["align", "a", "b", "--outfmt", "sam"],
-        ["align", "a", "b", "--match", "one"],
-        ["align", "a", "b", "--free-ends", "1,0,1"],
-        ["align", "a", "b", "--free-ends", "maybe"],
-        ["align", "a", "b", "--plan", "B"],
-        ["align", "a", "b", "--plan", "B=1,B=2"],
-        ["align", "a", "b", "--matrix", "BLOSUM62", "--match", "2"],
-        ["align", "a", "b", "--alien"],
-        ["align", "-", "-"],
-    ],
-)
-def test_wrong_usage(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
-    code, out, err = run(capsys, *options)
-    assert (code, out) == (2, "")
-    assert err.startswith("usage: pysw-cl")
-
-
 # Results
 
 
@@ -117,17 +90,6 @@ def test_paf(capsys: pytest.CaptureFixture[str], pair: tuple[str, str]) -> None:
     assert f"cg:Z:{result.cigar}" in fields
 
 
-@pytest.mark.parametrize("output", ["score", "ends", "path"])
-@pytest.mark.parametrize("outfmt", ["paf", "pair"])
-def test_every_output(
-    capsys: pytest.CaptureFixture[str], pair: tuple[str, str], output: str, outfmt: str
-) -> None:
-    code, out, err = run(capsys, "align", *pair, "--output", output, "--outfmt", outfmt)
-    assert (code, err) == (0, "")
-    assert str(pysw_cl.align(A, B, output="score").score) in out
-    assert ("\t" in out) == (outfmt == "paf")
-
-
 def test_same_result_from_gzip_windows_and_lower_case(
     capsys: pytest.CaptureFixture[str], pair: tuple[str, str], tmp_path: Path
 ) -> None:
@@ -138,23 +100,6 @@ def test_same_result_from_gzip_windows_and_lower_case(
     lower.write_text(f">a\n{A.lower()}\n")
     for path in (packed, windows, lower):
         assert run(capsys, "align", str(path), pair[1]) == expected
-
-
-@pytest.mark.parametrize("keep", [0, 1 << 20])
-def test_every_query_with_every_target(tmp_path: Path, keep: int) -> None:
-    queries = fasta(tmp_path / "q.fa", ("q1", A), ("q2", B), ("q3", A[2:]))
-    targets = fasta(tmp_path / "t.fa", ("t1", B), ("t2", A))
-    names = [(query.name, target.name) for query, target in every_pair(queries, targets, keep)]
-    assert names == [(q, t) for q in ("q1", "q2", "q3") for t in ("t1", "t2")]
-
-
-def test_a_line_for_every_pair(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    queries = fasta(tmp_path / "q.fa", ("q1", A), ("q2", B))
-    targets = fasta(tmp_path / "t.fa", ("t1", B), ("t2", A))
-    code, out, _ = run(capsys, "align", queries, targets, "--output", "score")
-    assert code == 0
-    names = [(line.split("\t")[0], line.split("\t")[5]) for line in out.splitlines()]
-    assert names == [(q, t) for q in ("q1", "q2") for t in ("t1", "t2")]
 
 
 def test_standard_input_on_either_side(pair: tuple[str, str], tmp_path: Path) -> None:
@@ -218,7 +163,9 @@ def test_options_reach_align() -> None:
 
 
 def test_options_reach_align_top() -> None:
-    command = "align a b --top 3 --match 2 --gap-open 4 --output ends --device cpu --plan B=4"
+    command = (
+        "align a b --alignments 3 --match 2 --gap-open 4 --output ends --device cpu --plan B=4"
+    )
     args = cli.make_parser().parse_args([*command.split(), "--wildcard", "N"])
     options, resources = top_asked(args, None)
     assert fields(options) == {
@@ -273,43 +220,6 @@ def test_damaged_file(
     path.write_bytes(content)
     fails(capsys, "align", str(path), pair[1])
     fails(capsys, "align", pair[0], str(path))
-
-
-def test_letter_outside_the_alphabet(
-    capsys: pytest.CaptureFixture[str], pair: tuple[str, str], tmp_path: Path
-) -> None:
-    bad = fasta(tmp_path / "bad.fa", ("fine", A), ("odd", "ACG!T"))
-    code, out, err = run(capsys, "align", pair[0], bad)
-    assert code == 1
-    assert out.startswith("a\t")  # what came before is not lost
-    assert out.count("\n") == err.count("\n") == 1
-    assert "odd" in err
-    assert "'!'" in err
-    assert "position 4" in err
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        (["--gap-open", "-1"], "-1"),
-        (["--gap-extend", "-2"], "-2"),
-        (["--gap-open", "nan"], "nan"),
-        (["--match", "inf"], "inf"),
-        (["--matrix", "BLOSUM63"], "BLOSUM63"),
-        (["--wildcard", "NN"], "NN"),
-        (["--device", "abacus"], "abacus"),
-        (["--device", "99:0"], "99"),
-        (["--plan", "B=0"], "B"),
-        (["--plan", "T=100000000"], "T"),
-        (["--plan", "alpha=-1"], "alpha"),
-        (["--plan", "engine=steam"], "steam"),
-        (["--plan", "colour=red"], "colour"),
-    ],
-)
-def test_bad_option_value(
-    capsys: pytest.CaptureFixture[str], pair: tuple[str, str], options: list[str], word: str
-) -> None:
-    assert word in fails(capsys, "align", *pair, *options)
 
 
 @pytest.mark.parametrize(
@@ -385,9 +295,9 @@ def test_devices_says_what_is_wrong(capsys: pytest.CaptureFixture[str], machine:
     code, out, err = run(capsys, "devices")
     assert code == 1
     assert "no: packed moves and edges are read back as little-endian words" in out
-    assert 'pip install "pysw-cl[pocl]"' in err
+    assert 'pip install "pyopencl[pocl]"' in err
     machine()
-    assert "pysw-cl[pocl]" in fails(capsys, "devices")
+    assert 'the extra "pocl"' in fails(capsys, "devices")
 
 
 def test_demo(capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,7 +52,7 @@ def test_wrong_ranges(capsys: pytest.CaptureFixture[str], pair: tuple[str, str],
 def test_wrong_strand(capsys: pytest.CaptureFixture[str], pair: tuple[str, str]) -> None:
     assert cli.main(["align", *pair, "--strand", "-"]) == 2
     assert "--strand" in capsys.readouterr().err
-    assert cli.main(["align", *pair, "--strand", "both", "--matrix", "BLOSUM62", *PLAN]) == 1
+    assert cli.main(["align", *pair, "--strand", "both", "--matrix", "BLOSUM62", *PLAN]) == 2
     assert "takes nucleotides" in capsys.readouterr().err
 
 

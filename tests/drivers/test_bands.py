@@ -440,5 +440,5 @@ def test_shell(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(lines) == 1
     assert cli.main(["align", "--max-cost", "x", *names]) == 2
     assert "is not auto, none or a number" in capsys.readouterr().err
-    assert cli.main(["align", "--max-cost", "5", *names]) == 1
+    assert cli.main(["align", "--max-cost", "5", *names]) == 2
     assert "is for mode 'global'" in capsys.readouterr().err

@@ -255,10 +255,10 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("without_matplotlib")
 def test_without_matplotlib(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     r = align("GATTACA", "GATTACA", plan=PLAN)
-    with pytest.raises(InputError, match=r'needs matplotlib.*pip install "pysw-cl\[plot\]"'):
+    with pytest.raises(InputError, match=r'needs matplotlib.*extra "plot".*pip install matplotlib'):
         r.plot(tmp_path / "x.png")
     assert cli.main(["plot", "no_such.fa", "no_such.fa", str(tmp_path / "x.png")]) == 1
-    assert "pysw-cl[plot]" in capsys.readouterr().err
+    assert "pip install matplotlib" in capsys.readouterr().err
 
 
 # The shell
@@ -274,10 +274,35 @@ def test_plot_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert cli.main(["plot", files[0], files[0], files[2], *options]) == 0
     assert capsys.readouterr().out.startswith("q\t150\t0\t150\t+\tq\t")
     assert Path(files[2]).read_bytes().startswith(MAGIC[".png"])
+    Path(files[2]).unlink()
     assert cli.main(["plot", *files, *options]) == 1
     out, err = capsys.readouterr()
-    assert out.startswith("q\t150\t20\t150\t-\tt\t")
-    assert "one query and one target" in err
+    assert out == ""  # it is said before anything is computed or drawn
+    assert not Path(files[2]).exists()
+    assert err == (
+        "pysw-cl: plot is for one query and one target, and the files have more records; give "
+        "files with one record each\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "option", ["--top", "--alignments", "--min-score", "--pairs", "--skip-bad"]
+)
+def test_plot_has_no_option_that_it_cannot_use(
+    capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    assert cli.main(["plot", "a", "b", "c.png", option]) == 2
+    assert capsys.readouterr().err == (
+        f"pysw-cl plot: unrecognized arguments: {option} (see pysw-cl plot --help)\n"
+    )
+
+
+def test_the_result_and_the_picture_are_two_files(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    same = str(tmp_path / "x.png")
+    assert cli.main(["plot", "a", "b", same, "-o", same]) == 2
+    assert "-o and PICTURE are the same file" in capsys.readouterr().err
 
 
 def test_tiles_of_a_picture() -> None:

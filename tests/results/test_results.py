@@ -1,8 +1,7 @@
-"""Alignments, runs, statistics and the two text formats."""
+"""Alignments, runs, statistics and the text formats."""
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import FrozenInstanceError
 from typing import Any
@@ -17,7 +16,8 @@ import pysw_cl
 from pysw_cl.errors import InputError, InternalError
 from pysw_cl.results.alignment import Alignment, Stats, unscale
 from pysw_cl.results.cigar import Runs
-from pysw_cl.results.formats import paf, pair
+from pysw_cl.results.formats import paf, pair, tsv
+from pysw_cl.results.formats.row import row_of
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.sequence import Sequence, as_letters
 
@@ -25,9 +25,7 @@ OPS = "=XID"
 
 
 def runs_of(cigar: str) -> Runs:
-    found = re.findall(r"(\d+)([=XID])", cigar)
-    ops = np.frombuffer("".join(op for _, op in found).encode(), np.uint8)
-    return Runs(ops, np.array([int(length) for length, _ in found], np.int64))
+    return Runs.of_cigar(cigar)
 
 
 def alignment(query: str, target: str, cigar: str, score: float, **options: Any) -> Alignment:
@@ -218,8 +216,11 @@ def test_without_a_path() -> None:
     assert repr(score) == "<Alignment local score=4 query of 10 target of 11>"
     assert "query [?, 10), target [?, 9)" in str(ends)
     assert "coordinates" not in str(score)
-    assert paf.line(ends) == "q\t10\t*\t10\t+\tt\t11\t*\t9\t*\t*\t255\tAS:i:4"
-    assert paf.line(score) == "q\t10\t*\t*\t+\tt\t11\t*\t*\t*\t*\t255\tAS:i:4"
+    assert tsv.entry(row_of(ends), "ends") == "q\t10\tt\t11\t+\t4\t\t10\t9\n"
+    assert tsv.entry(row_of(score), "score") == "q\t10\tt\t11\t+\t4\n"
+    for found in (ends, score):
+        with pytest.raises(InputError, match="PAF needs a path"):
+            paf.line(found)
 
 
 def test_empty_alignment() -> None:
@@ -227,7 +228,9 @@ def test_empty_alignment() -> None:
     empty = Alignment(0, "local", r.query, r.target, r.scoring, 0, 0, 0, 0, runs_of(""))
     assert (empty.cigar, empty.matches, empty.identity, empty.rescore()) == ("", 0, 0.0, 0)
     assert "0/0 (0.0%)" in str(empty)
-    assert paf.line(empty).endswith("255\tAS:i:0\tNM:i:0\tcg:Z:")
+    assert paf.line(empty) == paf.entry(row_of(empty), "path") == ""
+    table = tsv.entry(row_of(empty), "path")
+    assert table == "q\t10\tt\t11\t+\t0\t0\t0\t0\t0\t0\t0\t0.0000\t*\n"
 
 
 # Formats

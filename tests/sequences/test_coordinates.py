@@ -16,7 +16,8 @@ import pysw_cl
 from pysw_cl import align
 from pysw_cl.errors import InputError, SequenceError
 from pysw_cl.results.alignment import Alignment
-from pysw_cl.results.formats import paf, pair
+from pysw_cl.results.formats import paf, pair, tsv
+from pysw_cl.results.formats.row import row_of
 from pysw_cl.sequences.alphabet import COMPLEMENT
 from pysw_cl.sequences.sequence import Sequence, as_letters
 
@@ -215,12 +216,12 @@ def test_what_is_known_of_the_minus_strand() -> None:
     ends = align(query, target, strand="minus", output="ends", plan=REFERENCE)
     assert coordinates(ends) == (5, None, None, 8)
     assert "query [5, ?), target [?, 8)" in str(ends)
-    assert paf.line(ends) == "query\t14\t5\t*\t-\ttarget\t9\t*\t8\t*\t*\t255\tAS:i:7"
+    assert tsv.entry(row_of(ends), "ends") == "query\t14\ttarget\t9\t-\t7\t5\t\t8\n"
     with pytest.raises(InputError, match="output='path'"):
         ends.region()
     score = align(query, target, strand="minus", output="score", plan=REFERENCE)
     assert coordinates(score) == (None,) * 4
-    assert paf.line(score) == "query\t14\t*\t*\t-\ttarget\t9\t*\t*\t*\t*\t255\tAS:i:7"
+    assert tsv.entry(row_of(score), "score") == "query\t14\ttarget\t9\t-\t7\n"
 
 
 def test_positions_of_the_minus_strand_fall_from_block_to_block() -> None:

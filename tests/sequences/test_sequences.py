@@ -184,6 +184,30 @@ def test_damaged_fasta(tmp_path: Path, data: bytes, error: type[Exception], word
     assert "\n" not in str(caught.value)
 
 
+def test_bad_records_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "x.fa"
+    path.write_bytes(
+        b">empty\n>a\nAC\n>gap\nAC-GT\nACGT\n>odd\n" + b"A" * 5 + b"\xc3\xa9GT\n>b x\nGT\n>last\n"
+    )
+    errors: list[SequenceError] = []
+    found = [(one.name, one.letters.tobytes()) for one in read_fasta(path, errors.append)]
+    assert found == [("a", b"AC"), ("b", b"GT")]
+    assert [str(error) for error in errors] == [
+        f"record 'empty' of {path} has no sequence; it needs at least one letter",
+        f"the record 'gap' of {path} has the gap character '-' at position 3; take the gaps out "
+        "before aligning",
+        f"the record 'odd' of {path} has byte 195 at position 6, which is not a letter",
+        f"record 'last' of {path} has no sequence; it needs at least one letter",
+    ]
+
+
+def test_a_damaged_file_is_an_error_however_bad_records_are_treated(tmp_path: Path) -> None:
+    path = tmp_path / "x.fa"
+    path.write_bytes(b"ACGT\n>a\nACGT\n")
+    with pytest.raises(FormatError):
+        list(read_fasta(path, lambda error: None))
+
+
 def test_file_that_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"nothing\.fa: cannot be read: No such file"):
         records(tmp_path / "nothing.fa")

@@ -7,41 +7,54 @@ cg (CIGAR with '=' and 'X').  Coordinates are 0-based and half-open in the whole
 for every strand and range.  On strand - the reverse complement of the query is aligned, and the
 CIGAR follows the target, as in minimap2 and SAM.
 
-A value that was not computed is ``*``, because a number would pass for a result.  With output
-"ends" these are the starts (on strand - the end of the query instead), matches and columns; with
-"score" also both ends.  Both have neither NM nor cg.
+A pair without an alignment (no column) has no line, as in minimap2.  All columns are part of the
+format, so it needs a path; :mod:`.tsv` has formats for less.
 """
 
 from __future__ import annotations
 
-from ..alignment import Alignment
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...errors import InputError
+from .row import Row, row_of, shown_name
+
+if TYPE_CHECKING:
+    from ..alignment import Alignment
 
 
 def line(
     alignment: Alignment, query_name: str | None = None, target_name: str | None = None
 ) -> str:
-    """One PAF line, without its line end; names default to those of the sequences."""
-    score = alignment.score
-    columns = [
-        _name(alignment.query.name if query_name is None else query_name, "query"),
-        len(alignment.query),
-        alignment.query_start,
-        alignment.query_end,
-        "-" if alignment.strand == "minus" else "+",
-        _name(alignment.target.name if target_name is None else target_name, "target"),
-        len(alignment.target),
-        alignment.target_start,
-        alignment.target_end,
-        alignment.matches,
-        alignment.columns,
-        255,
-        f"AS:f:{score:.1f}" if isinstance(score, float) else f"AS:i:{score}",
-    ]
-    if alignment.runs is not None:
-        columns += [f"NM:i:{alignment.runs.count('XID')}", f"cg:Z:{alignment.cigar}"]
-    return "\t".join("*" if column is None else str(column) for column in columns)
+    """One PAF line, without its line end; empty for an alignment without columns.
+
+    Names default to those of the sequences.  Raises InputError without a path."""
+    row = row_of(alignment)
+    query, target = row.query, row.target
+    if query_name is not None:
+        query = replace(query, name=query_name)
+    if target_name is not None:
+        target = replace(target, name=target_name)
+    return entry(row._replace(query=query, target=target), "path").rstrip("\n")
 
 
-def _name(name: str, default: str) -> str:
-    """A name without blanks, which would break the line."""
-    return "_".join(name.split()) or default
+def header(output: str) -> str:
+    """PAF has none."""
+    return ""
+
+
+def entry(row: Row, output: str) -> str:
+    """The line of a result with a path."""
+    if row.columns is None or row.matches is None:
+        raise InputError("PAF needs a path; align with output='path', or write TSV")
+    if not row.columns:
+        return ""
+    score = row.score
+    shown = f"AS:f:{score:.1f}" if isinstance(score, float) else f"AS:i:{score}"
+    return (
+        f"{shown_name(row.query, 'query')}\t{len(row.query)}\t{row.query_start}\t{row.query_end}\t"
+        f"{'-' if row.strand == 'minus' else '+'}\t"
+        f"{shown_name(row.target, 'target')}\t{len(row.target)}\t"
+        f"{row.target_start}\t{row.target_end}\t{row.matches}\t{row.columns}\t255\t"
+        f"{shown}\tNM:i:{row.columns - row.matches}\tcg:Z:{row.cigar}\n"
+    )

@@ -12,6 +12,17 @@ import numpy as np
 
 from ...sequences.sequence import Sequence
 from ..alignment import Alignment
+from .row import Row
+
+
+def header(output: str) -> str:
+    """Nothing: each result has a header of its own."""
+    return ""
+
+
+def entry(row: Row, output: str) -> str:
+    """The text of a result and an empty line."""
+    return f"{text(row.alignment())}\n\n"
 
 
 def text(

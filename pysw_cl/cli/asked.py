@@ -1,0 +1,174 @@
+"""What a command line asks for, as options and resources; what is wrong with them is wrong usage.
+
+All of it is checked here, before a file is read: an error of an option ends with exit code 2,
+whoever finds it, and an error of a file or of its letters ends with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from ..results.formats import FORMATS, usual_format
+
+if TYPE_CHECKING:
+    from ..drivers.options import (
+        AlignOptions,
+        AlignResources,
+        ManyOptions,
+        Resources,
+        TopOptions,
+    )
+    from ..planning.plan import Plan
+    from ..tiles.sweep import Progress
+
+
+@contextmanager
+def usage(args: argparse.Namespace) -> Iterator[None]:
+    """What is wrong with an option in here is a usage error of the subcommand."""
+    try:
+        yield
+    except InputError as error:
+        args.usage_error(str(error))
+
+
+def align_asked(
+    args: argparse.Namespace, progress: Progress | None
+) -> tuple[AlignOptions, AlignResources]:
+    """What `align` is asked about every pair, but for its ranges, and what it computes with."""
+    from ..drivers.options import AlignOptions, AlignResources
+
+    options = AlignOptions(**_compared(args), output=args.output, strand=args.strand)
+    resources = AlignResources(
+        max_cost=args.max_cost,
+        **_resources(args, progress),
+        checkpoint=args.checkpoint,
+        disk_size=args.disk_size,
+        stop_after=args.stop_after,
+    )
+    resources.band_cost(args.mode)
+    return options, resources
+
+
+def many_asked(
+    args: argparse.Namespace, output: str, progress: Progress | None
+) -> tuple[ManyOptions, Resources]:
+    """What `align_many` is asked for this ``output``, and what it computes with."""
+    from ..drivers.options import ManyOptions, Resources
+
+    options = ManyOptions(**_compared(args), **_turned(args), output=output)
+    return options, Resources(**_resources(args, progress))
+
+
+def top_asked(args: argparse.Namespace, progress: Progress | None) -> tuple[TopOptions, Resources]:
+    """What `align_top` is asked about every pair, but for its ranges, and what it computes with."""
+    from ..drivers.options import Resources, TopOptions
+
+    options = TopOptions(
+        **_scoring(args),
+        **_turned(args),
+        output=args.output,
+        k=args.alignments,
+        min_score=1 if args.min_score is None else args.min_score,
+    )
+    return options, Resources(**_resources(args, progress))
+
+
+def _compared(args: argparse.Namespace) -> dict[str, Any]:
+    return {**_scoring(args), "mode": args.mode, "free_ends": args.free_ends}
+
+
+def _turned(args: argparse.Namespace) -> dict[str, Any]:
+    """The strand, where it is not the usual one."""
+    return {} if args.strand == "plus" else {"strand": args.strand}
+
+
+def _scoring(args: argparse.Namespace) -> dict[str, Any]:
+    match = 1 if args.match is None else args.match
+    mismatch = -3 if args.mismatch is None else args.mismatch
+    return {
+        "sub_score": (match, mismatch) if args.matrix is None else args.matrix,
+        "gap_cost": _gap_cost(args),
+        "wildcard": args.wildcard,
+        "unknown": args.unknown_as,
+        "allow_odd_scoring": args.allow_odd_scoring,
+    }
+
+
+def _gap_cost(args: argparse.Namespace) -> tuple[int | float, int | float] | None:
+    """(open, extend); one that is not given is the usual one.  None: both are."""
+    given = args.gap_open, args.gap_extend
+    if given == (None, None):
+        return None
+    from ..scoring.arguments import usual_gaps
+
+    usual = usual_gaps(args.matrix or "")
+    return usual[0] if given[0] is None else given[0], usual[1] if given[1] is None else given[1]
+
+
+def _resources(args: argparse.Namespace, progress: Progress | None) -> dict[str, Any]:
+    return {
+        "device": args.device,
+        "plan": args.plan,
+        "progress": progress,
+        "kernel_times": args.verbose,
+    }
+
+
+def plan_asked(args: argparse.Namespace) -> Plan:
+    """The plan on the device, both as the command line has them.
+
+    A plan that cannot be is a usage error.  A device that this machine does not have is none: it
+    raises DeviceError."""
+    from ..engines.registry import engine_for
+
+    with usage(args):
+        return engine_for(args.device, args.plan).plan
+
+
+def check_together(args: argparse.Namespace, *more: tuple[bool, str]) -> None:
+    """End with a usage error where arguments of `align` or `plot` do not go together.
+
+    ``more``: what else may be wrong, and what is said then."""
+    scores, limits = (args.match, args.mismatch), (args.disk_size, args.stop_after)
+    penalty = args.mismatch is not None and args.mismatch > 0
+    wrong = [
+        (args.matrix is not None and scores != (None, None),
+         "--matrix goes without --match and --mismatch"),
+        (penalty, "--mismatch is a score that is added, so it is negative, as in --mismatch -3; "
+         "minimap2 and bwa take positive penalties"),
+        (args.query == args.target == "-", "QUERY and TARGET cannot both be standard input"),
+        (args.checkpoint is None and limits != (None, None),
+         "--disk-size and --stop-after go with --checkpoint"),
+        *more,
+    ]  # fmt: skip
+    for is_wrong, message in wrong:
+        if is_wrong:
+            args.usage_error(message)
+    check_output(args, args.output)
+    _check_files(args, query=args.query, target=args.target)
+
+
+def check_output(args: argparse.Namespace, output: str) -> None:
+    """Choose ``args.outfmt`` for this ``output`` where it is not given; end with a usage error for
+    a format that cannot show it."""
+    usual = usual_format(output)
+    if args.outfmt is None:
+        args.outfmt = usual
+    if output not in FORMATS[args.outfmt].outputs:
+        args.usage_error(
+            f"--outfmt {args.outfmt} needs --output path; for --output {output} there is "
+            f"--outfmt {usual}"
+        )
+
+
+def _check_files(args: argparse.Namespace, **read: str) -> None:
+    """End with a usage error if -o is one of the files that are read (by what they are called)."""
+    out = None if args.out is None else Path(args.out)
+    for what, path in read.items():
+        if out is not None and out.exists() and Path(path).is_file() and out.samefile(path):
+            args.usage_error(f"-o {args.out} is {what.upper()}, which would be overwritten")

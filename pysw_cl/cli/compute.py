@@ -1,0 +1,136 @@
+"""The results of the pairs of a command, as rows in the order of the pairs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import RangeError, SequenceError
+from ..results.formats.row import Row, row_of, rows_of
+from . import region
+from .asked import align_asked, many_asked, top_asked
+from .batches import align_parts
+from .progress import ProgressBar
+from .selection import select
+from .verbose import Report
+
+if TYPE_CHECKING:
+    from ..results.alignment import Alignment
+    from ..sequences.sequence import Sequence
+    from .pairs import Pair
+
+
+@dataclass(frozen=True)
+class Run:
+    """Who is told how far the pairs of a command are."""
+
+    bar: ProgressBar | None
+    report: Report
+    #: How many pairs there are; None if that is not known.
+    pairs: int | None
+
+    def begin(self, first: int, last: int) -> None:
+        """The pairs from number ``first`` to ``last`` are next, counted from 1."""
+        if self.bar is not None and last > 1:
+            which = f"pair {first:,}" if first == last else f"pairs {first:,} to {last:,}"
+            of = "" if self.pairs is None else f" of {self.pairs:,}"
+            self.bar.begin(f"{which}{of} ")
+
+    def begin_chosen(self, first: int, last: int) -> None:
+        """Of the pairs that were chosen, those from number ``first`` to ``last`` are next."""
+        if self.bar is not None:
+            self.bar.begin(f"paths {first:,} to {last:,} ")
+
+
+def has_batches(args: argparse.Namespace) -> bool:
+    """Can the batch engine do what is asked about each pair?"""
+    whole = args.query_range is None and args.target_range is None
+    cells = args.max_cost == "auto" and args.checkpoint is None
+    return whole and cells and args.strand == "plus" and args.alignments is None
+
+
+def in_batches(
+    args: argparse.Namespace, pairs: Iterator[Pair], run: Run
+) -> Iterator[Iterable[Row]]:
+    """The results that are printed, by the batch engine, in chunks.
+
+    Where a choice is made among paths, scores are computed first, and then the paths of the chosen
+    pairs, because a path takes some ten times the time of a score."""
+
+    def rows(of: Iterator[Pair], output: str) -> Iterator[Iterable[Row]]:
+        options, resources = many_asked(args, output, run.bar)
+        begin = run.begin if of is pairs else run.begin_chosen
+        for part, table, stats in align_parts(of, options, resources, begin):
+            run.report.add(stats, len(part) if of is pairs else 0)
+            free, scoring = options.free.flags, options.scoring
+            yield rows_of(part, table, mode=args.mode, scoring=scoring, free_ends=free)
+
+    least, top = args.min_score, args.top
+    if args.output != "path" or (least is None and top is None):
+        yield from select(rows(pairs, args.output), least, top)
+        return
+    chosen = select(rows(pairs, "score"), least, top)
+    yield from rows(_pairs_of(chosen), "path")
+
+
+def _pairs_of(chunks: Iterable[Iterable[Row]]) -> Iterator[Pair]:
+    for chunk in chunks:
+        for row in chunk:
+            yield row.query, row.target
+
+
+def one_by_one(
+    args: argparse.Namespace, pairs: Iterator[Pair], run: Run
+) -> Iterator[Iterable[Row]]:
+    """The results that are printed, each pair with `align` or `align_top`."""
+    compute = (aligner if args.alignments is None else _top_aligner)(args, run.bar)
+
+    def rows() -> Iterator[Iterable[Row]]:
+        for count, (query, target) in enumerate(pairs, 1):
+            run.begin(count, count)
+            try:
+                found = compute(query, target)
+            except (SequenceError, RangeError) as error:
+                raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
+            run.report.add_all(result.stats for result in found)
+            yield list(map(row_of, found))
+
+    yield from select(rows(), args.min_score, args.top)
+
+
+#: Aligns a query with a target.
+Aligner = Callable[["Sequence", "Sequence"], "list[Alignment]"]
+
+
+def aligner(args: argparse.Namespace, bar: ProgressBar | None) -> Aligner:
+    """The best alignment of a pair."""
+    from ..api.align import align_with
+
+    options, resources = align_asked(args, bar)
+
+    def compute(query: Sequence, target: Sequence) -> list[Alignment]:
+        return [align_with(query, target, _placed(args, options, query, target), resources)]
+
+    return compute
+
+
+def _top_aligner(args: argparse.Namespace, bar: ProgressBar | None) -> Aligner:
+    """The best alignments of a pair that share no aligned pair of letters."""
+    from ..api.top import align_top_with
+
+    options, resources = top_asked(args, bar)
+
+    def compute(query: Sequence, target: Sequence) -> list[Alignment]:
+        return align_top_with(query, target, _placed(args, options, query, target), resources)
+
+    return compute
+
+
+def _placed(args: argparse.Namespace, options: Any, query: Sequence, target: Sequence) -> Any:
+    """The options with the ranges of these records."""
+    query_range, target_range = region.ranges(args, query, target)
+    if query_range is None and target_range is None:
+        return options
+    return replace(options, query_range=query_range, target_range=target_range)

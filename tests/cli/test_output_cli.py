@@ -1,0 +1,247 @@
+"""Where results go (``-o``), in which form by default, and what ``--verbose`` says."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from saving import tight
+from test_cli import A, B, fails, fasta, run
+
+from pysw_cl.cli import align as command
+from pysw_cl.cli import batches, compute
+from pysw_cl.cli.progress import ProgressBar
+from pysw_cl.results.formats import tsv
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    two = fasta(tmp_path / "a.fa", ("a", A), ("b", B))
+    return [two, fasta(tmp_path / "t.fa", ("t", B), ("u", A))]
+
+
+def inside(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+# -o
+
+
+@pytest.mark.parametrize("options", [[], ["--output", "score"], ["--outfmt", "pair"]])
+def test_a_file_instead_of_standard_output(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str], options: list[str]
+) -> None:
+    expected = run(capsys, "align", *files, *options)[1]
+    out = tmp_path / "out.txt"
+    for _ in range(2):  # the second time it is there already
+        assert run(capsys, "align", *files, *options, "-o", str(out)) == (0, "", "")
+        assert out.read_text() == expected
+        out.write_text("old")
+        out.chmod(0o640)
+    assert inside(tmp_path) == {"a.fa", "t.fa", "out.txt"}
+    run(capsys, "align", *files, *options, "-o", str(out))
+    assert out.stat().st_mode & 0o777 == 0o640
+    assert run(capsys, "align", *files, *options, "-o", "-") == (0, expected, "")
+
+
+def test_a_link_stays_a_link(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str]
+) -> None:
+    (tmp_path / "to").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "to" / "there")
+    assert run(capsys, "align", *files, "-o", str(link))[0] == 0
+    assert link.is_symlink()
+    assert (tmp_path / "to" / "there").read_text().startswith("a\t")
+    assert inside(tmp_path / "to") == {"there"}
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="needs /dev/null")
+def test_a_device_is_written_as_it_is(capsys: pytest.CaptureFixture[str], files: list[str]) -> None:
+    assert run(capsys, "align", *files, "-o", "/dev/null") == (0, "", "")
+    assert not Path("/dev/null").is_file()
+
+
+def test_nothing_is_left_after_an_error(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str]
+) -> None:
+    bad = fasta(tmp_path / "bad.fa", ("x", A), ("odd", "AC!T"))
+    out = tmp_path / "out.txt"
+    out.write_text("old")
+    before = inside(tmp_path)
+    fails(capsys, "align", files[0], bad, "-o", str(out))
+    assert (inside(tmp_path), out.read_text()) == (before, "old")
+    said = fails(capsys, "align", *files, "-o", str(tmp_path / "nowhere" / "out.txt"))
+    assert "nowhere/out.txt: cannot be written: No such file or directory" in said
+    assert "cannot be written" in fails(capsys, "align", *files, "-o", str(tmp_path))
+
+
+def test_nothing_is_left_of_a_run_that_stops(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    one, out, folder = fasta(tmp_path / "a.fa", ("a", A * 300)), tmp_path / "out", tmp_path / "job"
+    saved = ["--checkpoint", str(folder), "--disk-size", "30K"]
+    plan = ["--plan", "engine=reference,tile_cells=10000"]
+    with tight():
+        options = [*saved, *plan, "-o", str(out)]
+        assert run(capsys, "align", one, one, *options, "--stop-after", "0.000001")[:2] == (3, "")
+        assert inside(tmp_path) == {"a.fa", "job"}
+        stopped = ["resume", str(folder), "-o", str(out), "--stop-after", "0.000001"]
+        assert run(capsys, *stopped)[:2] == (3, "")
+        assert inside(tmp_path) == {"a.fa", "job"}
+        assert run(capsys, "resume", str(folder), "-o", str(out)) == (0, "", "")
+    assert out.read_text() == run(capsys, "align", one, one, *plan)[1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+def test_nothing_is_left_after_ctrl_c(tmp_path: Path) -> None:
+    one, out = fasta(tmp_path / "a.fa", ("a", A * 3000)), tmp_path / "out.txt"
+    slow = ["--plan", "engine=reference,tile_cells=100"]
+    command = [sys.executable, "-m", "pysw_cl", "align", one, one, *slow, "-o", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while len(inside(tmp_path)) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(inside(tmp_path)) == 2  # the file that is written aside
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)
+    assert (process.returncode, *said) == (130, b"", b"pysw-cl: interrupted\n")
+    assert inside(tmp_path) == {"a.fa"}
+
+
+@pytest.mark.parametrize("way", ["itself", "a link", "another path"])
+def test_an_input_is_never_overwritten(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str], way: str
+) -> None:
+    before = [Path(path).read_bytes() for path in files]
+    for what, path in zip(("QUERY", "TARGET"), files, strict=True):
+        out = path
+        if way == "a link":
+            out = f"{path}.link"
+            Path(out).symlink_to(path)
+        elif way == "another path":
+            out = str(tmp_path / ".." / tmp_path.name / Path(path).name)
+        code, printed, err = run(capsys, "align", *files, "-o", out)
+        assert (code, printed) == (2, "")
+        assert f"-o {out} is {what}, which would be overwritten" in err
+    assert [Path(path).read_bytes() for path in files] == before
+
+
+# Formats
+
+
+@pytest.mark.parametrize("output", ["score", "ends", "path"])
+def test_default_formats(capsys: pytest.CaptureFixture[str], files: list[str], output: str) -> None:
+    options = ["--output", output]
+    usual = "paf" if output == "path" else "tsv"
+    found = run(capsys, "align", *files, *options)
+    assert found == run(capsys, "align", *files, *options, "--outfmt", usual)
+    code, out, _ = run(capsys, "align", *files, *options, "--outfmt", "tsv")
+    assert code == 0
+    assert out.splitlines(keepends=True)[0] == tsv.header(output)
+    assert out.count("\n") == 5
+    one = ["--pairs", "--skip-bad"]
+    assert run(capsys, "align", files[0], files[0], *options, *one)[1].count("\n") == (
+        2 if output == "path" else 3
+    )
+
+
+def test_text_of_scores_and_ends(capsys: pytest.CaptureFixture[str], files: list[str]) -> None:
+    for output in ("score", "ends"):
+        code, out, _ = run(capsys, "align", *files, "--output", output, "--outfmt", "pair")
+        assert code == 0
+        assert out.count("# query:") == 4
+        assert ("# coordinates: query [?, " in out) == (output == "ends")
+
+
+# --verbose
+
+
+def test_verbose(capsys: pytest.CaptureFixture[str], files: list[str], tmp_path: Path) -> None:
+    one = fasta(tmp_path / "one.fa", ("x", A))
+    for argv, pairs in (
+        (["align", *files], "4 pairs"),
+        (["align", *files, "--top", "1"], "4 pairs"),
+        (["align", *files, "--strand", "both"], "4 pairs"),
+        (["align", one, one], "1 pair"),
+        (["align", one, one, "--alignments", "2"], "1 pair"),
+    ):
+        expected = run(capsys, *argv)
+        assert expected[::2] == (0, "")
+        code, out, err = run(capsys, *argv, "-v")
+        assert (code, out) == expected[:2]
+        device, plan, cost = err.splitlines()
+        assert re.match(r"pysw-cl: device: \d+:\d+ ", device)
+        assert plan.startswith("pysw-cl: plan: wavefront on ")
+        assert cost.startswith(f"pysw-cl: {pairs}: ")
+        assert re.search(r" s, .* GCUPS; [\d,]+ cells \(.*launches; .*kernels: .* s", cost)
+    err = run(capsys, "align", one, one, "--verbose", "--plan", "engine=reference")[2]
+    assert err.startswith("pysw-cl: plan: ")  # which has no device
+
+
+def test_verbose_resume(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    one, folder = fasta(tmp_path / "one.fa", ("x", A)), str(tmp_path / "job")
+    _, out, _ = run(capsys, "align", one, one, "--checkpoint", folder)
+    code, again, err = run(capsys, "resume", folder, "-v")
+    assert (code, again) == (0, out)
+    assert [line.split()[1] for line in err.splitlines()] == ["device:", "plan:", "1"]
+
+
+def test_what_paths_cost_counts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, files: list[str]
+) -> None:
+    """A choice among paths costs the scores of all pairs, and the paths of the chosen ones only."""
+    asked: list[tuple[str, int]] = []
+    usual = compute.align_parts
+
+    def counted(pairs, options, resources, begin):  # type: ignore[no-untyped-def]
+        for part in usual(pairs, options, resources, begin):
+            asked.append((options.output, len(part[0])))
+            yield part
+
+    monkeypatch.setattr(compute, "align_parts", counted)
+    assert run(capsys, "align", *files, "--top", "1")[1].count("\n") == 2
+    assert asked == [("score", 4), ("path", 2)]
+
+
+class Bar(ProgressBar):
+    """Notes what stands before the bar."""
+
+    def __init__(self) -> None:
+        super().__init__(io.StringIO(), delay=1e9)
+        self.labels: list[str] = []
+
+    def begin(self, label: str) -> None:
+        super().begin(label)
+        self.labels.append(label)
+
+
+@pytest.mark.parametrize(
+    ("options", "labels"),
+    [
+        ("", ["pairs 1 to 2 of 4 ", "pairs 3 to 4 of 4 "]),
+        ("--output score --pairs", ["pairs 1 to 2 of 2 "]),
+        ("--strand both", [f"pair {k} of 4 " for k in (2, 3, 4)]),
+        ("--top 1", ["pairs 1 to 2 of 4 ", "pairs 3 to 4 of 4 ", "paths 1 to 2 "]),
+    ],
+)
+def test_the_bar_says_which_pairs(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    files: list[str],
+    options: str,
+    labels: list[str],
+) -> None:
+    monkeypatch.setattr(batches, "FIRST_PAIRS", 2)
+    bar = Bar()
+    monkeypatch.setattr(command, "progress_bar", lambda stream: contextlib.nullcontext(bar))
+    assert run(capsys, "align", *files, *options.split())[0] == 0
+    assert bar.labels == labels
