@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LettersWarning
 from . import region
 from .arguments import add_compared, add_plan, add_results, count, number
-from .asked import align_asked, check_together, plan_asked, top_asked, usage
+from .asked import advise, align_asked, check_together, plan_asked, top_asked, usage
 from .checkpoint import add_limits, resumable
 from .compute import Run, has_batches, in_batches, one_by_one
 from .output import Results, opened, say
@@ -87,6 +87,7 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     with usage(args):
         scoring = (align_asked if args.alignments is None else top_asked)(args, None)[0].scoring
+    advise(args, scoring)
     plan = plan_asked(args)
     with (
         opened(args.out) as stream,
@@ -153,7 +154,6 @@ def _sides(args: argparse.Namespace, tally: Tally, left_out: LeftOut) -> tuple[R
 def _check(args: argparse.Namespace) -> None:
     """End with a usage error where arguments do not go together."""
     several, saved = args.alignments is not None, args.checkpoint is not None
-    ranges = args.query_range, args.target_range
     check_together(args,
         (args.top is not None and args.pairs,
          "--top goes without --pairs, where each query has one target"),
@@ -163,6 +163,4 @@ def _check(args: argparse.Namespace) -> None:
         (several and args.mode != "local", "--alignments is for --mode local"),
         (several and (args.free_ends is not False or args.max_cost != "auto"),
          "--alignments goes without --free-ends and --max-cost, which are for --mode global"),
-        (several and (args.strand != "plus" or ranges != (None, None)),
-         "--alignments goes without --strand, --query-range and --target-range"),
     )  # fmt: skip

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         TopOptions,
     )
     from ..planning.plan import Plan
+    from ..scoring.scoring import Scoring
     from ..tiles.sweep import Progress
 
 
@@ -172,3 +173,11 @@ def _check_files(args: argparse.Namespace, **read: str) -> None:
     for what, path in read.items():
         if out is not None and out.exists() and Path(path).is_file() and out.samefile(path):
             args.usage_error(f"-o {args.out} is {what.upper()}, which would be overwritten")
+
+
+def advise(args: argparse.Namespace, scoring: Scoring) -> None:
+    """Warn about a scoring that can be used, but hardly says anything."""
+    if args.mode == "local":
+        from ..api.advice import warn_of_phase
+
+        warn_of_phase(scoring)

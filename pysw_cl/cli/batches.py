@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, PyswError
+from ..errors import InputError, PyswError, RecomputedWarning
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,17 +40,21 @@ def align_parts(
     ``begin`` is called before a part is computed, with the numbers of its first and last pair,
     from 1.  An error about a pair begins with the names of its records.
     """
-    from ..api.many import align_many_with
+    from ..api.many import PairAligner
 
     done = 0
-    for part in parts(pairs):
-        begin(done + 1, done + len(part))
-        done += len(part)
-        try:
-            table, stats = align_many_with(_texts(part), options, resources)
-        except PyswError as error:
-            raise _named(error, part) from None
-        yield part, table, stats
+    with PairAligner(options, resources) as aligner:
+        for part in parts(pairs):
+            begin(done + 1, done + len(part))
+            try:
+                table, stats, wrong = aligner.align(_texts(part), resources.progress)
+            except PyswError as error:
+                raise _named(error, part) from None
+            if wrong is not None:
+                text = f"{wrong} (pairs are counted from pair {done} of all)"
+                warnings.warn(text, RecomputedWarning, stacklevel=2)
+            done += len(part)
+            yield part, table, stats
 
 
 def parts(

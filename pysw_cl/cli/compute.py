@@ -48,7 +48,7 @@ def has_batches(args: argparse.Namespace) -> bool:
     """Can the batch engine do what is asked about each pair?"""
     whole = args.query_range is None and args.target_range is None
     cells = args.max_cost == "auto" and args.checkpoint is None
-    return whole and cells and args.strand == "plus" and args.alignments is None
+    return whole and cells and args.alignments is None
 
 
 def in_batches(

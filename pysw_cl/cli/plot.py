@@ -11,7 +11,7 @@ from typing import Any
 from ..results.formats.row import row_of
 from . import region
 from .arguments import add_compared, add_plan, add_results
-from .asked import align_asked, check_together, plan_asked, usage
+from .asked import advise, align_asked, check_together, plan_asked, usage
 from .checkpoint import add_limits, resumable
 from .compute import aligner
 from .output import Results, opened, say
@@ -52,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
     require()
     with usage(args):
         scoring = align_asked(args, None)[0].scoring
+    advise(args, scoring)
     plan = plan_asked(args)
     with (
         opened(args.out) as stream,

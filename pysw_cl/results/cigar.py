@@ -28,7 +28,6 @@ DIAGONAL, TARGET, QUERY = 0, 1, 2
 #: Marks a diagonal move whose letters match.
 _MATCHING = 3
 
-_RUN = re.compile("([0-9]+)([=XID])")
 _INSERTION, _DELETION = b"ID"
 _MOVE_TO_OP = np.frombuffer(b"XDI=", np.uint8)
 OP_TO_MOVE = np.zeros(256, np.uint8)
@@ -73,13 +72,6 @@ class Runs:
     def cigar(self) -> str:
         """The runs as a CIGAR string."""
         return "".join(f"{length}{op}" for op, length in self)
-
-    @classmethod
-    def of_cigar(cls, cigar: str) -> Runs:
-        """The inverse of `cigar`."""
-        found = _RUN.findall(cigar)
-        lengths = np.array([int(length) for length, _ in found], np.int64)
-        return cls(np.frombuffer("".join(op for _, op in found).encode("ascii"), np.uint8), lengths)
 
     def count(self, ops: str) -> int:
         """How many columns of the alignment are one of ``ops``."""

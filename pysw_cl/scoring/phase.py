@@ -14,9 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..sequences.alphabet import NUCLEOTIDES, is_nucleotide
+from .arguments import DEFAULT_GAPS
+from .matrices import USUAL_GAPS
 from .protein import AMINO_ACIDS, FREQUENCIES, is_protein
 from .scoring import Scoring
 
+#: The default match and mismatch.
+DEFAULT_PAIR = (1, -3)
 #: Pairs of random sequences, and the letters of each: 50 ms, and an error of 0.01 a letter.
 PAIRS, LETTERS = 32, 400
 #: A mean is above 0 if it is by so many of its standard errors.
@@ -34,6 +38,8 @@ def is_linear(scoring: Scoring) -> bool:
     frequent in others.  The mean score a letter grows with the length, so a mean above 0 proves the
     linear phase; a scoring close to the transition may be missed.
     """
+    if _usual(scoring):
+        return False
     gaps = np.array([scoring.gap_open, scoring.gap_extend], np.int32)
     parts = (scoring.letters.encode(), scoring.matrix, gaps, scoring.query_encoding)
     key = b"".join(part if isinstance(part, bytes) else part.tobytes() for part in parts)
@@ -41,6 +47,14 @@ def is_linear(scoring: Scoring) -> bool:
         mean, error = mean_global_score(scoring)
         _found[key] = mean > SURE * error
     return _found[key]
+
+
+def _usual(scoring: Scoring) -> bool:
+    """Is it a default, which is known not to be in the linear phase?"""
+    gaps = scoring.gap_open, scoring.gap_extend
+    if scoring.name:
+        return USUAL_GAPS.get(scoring.name) == gaps and scoring.scale == 1
+    return scoring.match_mismatch == DEFAULT_PAIR and gaps == DEFAULT_GAPS
 
 
 def mean_global_score(

@@ -71,7 +71,7 @@ def pair_by_pair(
         "--output score",
         "--output ends --outfmt pair",
         "--mode global --free-ends 1,0 --output score",
-        "--match 2 --mismatch -1.5 --gap-open 0.5 --outfmt tsv",
+        "--match 2 --mismatch -3.5 --gap-open 2.5 --outfmt tsv",
         "--pairs",
         "--top 2",
         "--top 100 --output score",

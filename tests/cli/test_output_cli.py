@@ -229,7 +229,8 @@ class Bar(ProgressBar):
     [
         ("", ["pairs 1 to 2 of 4 ", "pairs 3 to 4 of 4 "]),
         ("--output score --pairs", ["pairs 1 to 2 of 2 "]),
-        ("--strand both", [f"pair {k} of 4 " for k in (2, 3, 4)]),
+        ("--strand both", ["pairs 1 to 2 of 4 ", "pairs 3 to 4 of 4 "]),
+        ("--max-cost none --mode global", [f"pair {k} of 4 " for k in (2, 3, 4)]),
         ("--top 1", ["pairs 1 to 2 of 4 ", "pairs 3 to 4 of 4 ", "paths 1 to 2 "]),
     ],
 )

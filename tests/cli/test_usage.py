@@ -121,8 +121,6 @@ def test_a_bad_record_is_no_wrong_usage(capsys: pytest.CaptureFixture[str], tmp_
         "--alignments 2 --free-ends 1",
         "--alignments 2 --max-cost none",
         "--alignments 2 --max-cost 3",
-        "--alignments 2 --strand both",
-        "--alignments 2 --query-range 1-2",
         "--alignments 2 --top 2",
         "--alignments 2 --checkpoint job",
     ],
@@ -153,3 +151,17 @@ def test_a_resumed_run_has_no_option_that_it_cannot_use(
 ) -> None:
     said = refused(capsys, "resume", str(tmp_path), option, "3", command="pysw-cl resume")
     assert f"unrecognized arguments: {option} 3" in said
+
+
+def test_a_scoring_in_the_linear_phase_gets_a_warning(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Always in the shell, where 50 ms do not count; not for defaults, nor in global mode."""
+    one = fasta(tmp_path / "a.fa", ("a", "ACGTACGT"))
+    for options, said in (
+        ("--match 2 --mismatch -1 --gap-open 1 --gap-extend 1", True),
+        ("--match 2 --mismatch -1 --gap-open 1 --gap-extend 1 --mode global", False),
+        ("", False),
+    ):
+        code, _, err = run(capsys, "align", one, one, *options.split())
+        assert code == 0 and ("linear phase" in err) == said

@@ -46,6 +46,11 @@ def test_defaults_are_in_the_logarithmic_phase(name: str) -> None:
     assert mean < -10 * error and not is_linear(scoring)
 
 
+def test_the_default_is_in_the_logarithmic_phase() -> None:
+    mean, error = mean_global_score(make_scoring())
+    assert mean < -10 * error and not is_linear(make_scoring())
+
+
 @pytest.mark.parametrize(
     ("sub_score", "gap_cost", "linear"),
     [
