@@ -14,9 +14,10 @@ from .arguments import add_plan
 from .checkpoint import add_limits, only, resumable
 from .output import add_outfmt, print_result
 from .pairs import every_pair
-from .progress import ProgressBar, progress_bar
+from .progress import progress_of
 
 if TYPE_CHECKING:
+    from ..api.bar import ProgressBar
     from ..drivers.options import AlignOptions, AlignResources, Resources, TopOptions
     from ..results.alignment import Alignment
     from ..sequences.sequence import Sequence
@@ -131,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
         from ..results.plot import require
 
         require()
-    with progress_bar(sys.stderr) as bar, resumable(args.checkpoint):
+    with progress_of(sys.stderr) as bar, resumable(args.checkpoint):
         compute = _top_aligner(args, bar) if args.top is not None else _aligner(args, bar)
         for count, (query, target) in enumerate(pairs, 1):
             if args.picture is not None and count > 1:

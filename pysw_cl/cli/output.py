@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
+from .progress import room_for_output
+
 if TYPE_CHECKING:
+    from ..api.bar import ProgressBar
     from ..results.alignment import Alignment
-    from .progress import ProgressBar
 
 
 def add_outfmt(add: Any) -> None:
@@ -24,6 +25,6 @@ def print_result(outfmt: str, result: Alignment, bar: ProgressBar | None) -> Non
     """Print a result in this format.  A progress bar on the same terminal makes room for it."""
     from ..results.formats import paf
 
-    if bar is not None and sys.stdout.isatty():
-        bar.clear()
-    print(paf.line(result) if outfmt == "paf" else f"{result}\n", flush=True)
+    text = paf.line(result) if outfmt == "paf" else f"{result}\n"
+    with room_for_output(bar):
+        print(text, flush=True)

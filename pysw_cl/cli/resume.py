@@ -9,7 +9,7 @@ from typing import Any
 from .arguments import add_plan
 from .checkpoint import add_limits, resumable
 from .output import add_outfmt, print_result
-from .progress import progress_bar
+from .progress import progress_of
 
 
 def add_to(commands: Any) -> None:
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     from ..api.align import resume_with
     from ..drivers.options import ResumeResources
 
-    with progress_bar(sys.stderr) as bar, resumable(args.checkpoint):
+    with progress_of(sys.stderr) as bar, resumable(args.checkpoint):
         given = ResumeResources(
             checkpoint=args.checkpoint,
             device=args.device,
