@@ -139,6 +139,11 @@ class ProgressBar:
                 if was and not seconds:
                     self._draw(now)
 
+    def clear(self) -> None:
+        """Wipe the line, until it is drawn again."""
+        with self.hidden(self._interval):
+            pass
+
     def close(self) -> None:
         """Wipe the line, or leave it, and draw no more."""
         with self._lock:

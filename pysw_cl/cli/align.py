@@ -14,7 +14,7 @@ from .arguments import add_plan
 from .checkpoint import add_limits, only, resumable
 from .output import add_outfmt, print_result
 from .pairs import every_pair
-from .progress import progress_of
+from .progress import add_quiet, progress_of
 
 if TYPE_CHECKING:
     from ..api.bar import ProgressBar
@@ -89,6 +89,7 @@ def _add_arguments(parser: Any) -> None:
         help="for one query and one target: save rows there, and go on if a run was interrupted",
     )
     add_limits(add)
+    add_quiet(add)
     parser.set_defaults(run=run, usage_error=parser.error)
 
 
@@ -132,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
         from ..results.plot import require
 
         require()
-    with progress_of(sys.stderr) as bar, resumable(args.checkpoint):
+    with progress_of(sys.stderr, args.quiet) as bar, resumable(args.checkpoint):
         compute = _top_aligner(args, bar) if args.top is not None else _aligner(args, bar)
         for count, (query, target) in enumerate(pairs, 1):
             if args.picture is not None and count > 1:

@@ -7,13 +7,18 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from ..api.bar import ProgressBar
 
 #: Seconds that whoever reads a pipe has to write to the terminal, before the bar is drawn again.
 PIPE_SECONDS = 0.1
+
+
+def add_quiet(add: Any) -> None:
+    """Declare ``--quiet`` on a parser, whose ``add_argument`` is given."""
+    add("-q", "--quiet", action="store_true", help="no progress bar, even on a terminal")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 from .arguments import add_plan
 from .checkpoint import add_limits, resumable
 from .output import add_outfmt, print_result
-from .progress import progress_of
+from .progress import add_quiet, progress_of
 
 
 def add_to(commands: Any) -> None:
@@ -27,6 +27,7 @@ def add_to(commands: Any) -> None:
     add_outfmt(add)
     add_plan(add)
     add_limits(add)
+    add_quiet(add)
     parser.set_defaults(run=run)
 
 
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     from ..api.align import resume_with
     from ..drivers.options import ResumeResources
 
-    with progress_of(sys.stderr) as bar, resumable(args.checkpoint):
+    with progress_of(sys.stderr, args.quiet) as bar, resumable(args.checkpoint):
         given = ResumeResources(
             checkpoint=args.checkpoint,
             device=args.device,

@@ -185,7 +185,7 @@ def find_end_banded(
             grid = BandGrid(edges, band, one.places[:-1], problem.scoring)
             edges = grid.saving()
         if progress is not None:
-            progress.begin(one.cells, one.work * m * n, one.sure)
+            progress.begin(one.cells, one.work * m * n, len(one.places) - 1, one.sure)
         end, swept = find_end(
             engine,
             problem,

@@ -164,7 +164,8 @@ class Resources:
         if self.kernel_times not in (True, False):
             raise InputError(f"kernel_times must be True or False, not {self.kernel_times!r}")
         _set(self, "kernel_times", bool(self.kernel_times))
-        if self.progress not in (None, True, False) and not callable(self.progress):
+        shown = self.progress is None or isinstance(self.progress, bool)
+        if not shown and not callable(self.progress):
             raise InputError(f"progress must be True, a function or None, not {self.progress!r}")
 
 

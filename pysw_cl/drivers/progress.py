@@ -26,9 +26,10 @@ from .traceback_state import Path
 Progress = Callable[..., None]
 #: Seconds between two forecasts of the work that is left.
 BETWEEN = 0.05
-#: A band takes so many times what the cost model says, beside what a path takes: scores of global
-#: comparisons need wider lanes, and the host works for each tile.  Of 2 CPU cores.
-BANDS_SLOWER = 2.5
+#: A band takes so many times what the cost model says, because scores of global comparisons need
+#: wider lanes, and each of its tiles takes the host as long as so many cells, at most so many times
+#: its own.  Of 2 CPU cores.
+BANDS_SLOWER, BAND_TILE, MOST_SLOWER_TILE = 1.3, 6e7, 4.0
 
 
 @dataclass(frozen=True)
@@ -295,10 +296,10 @@ class BandProgress:
         self._band, self._each, self._computed = 0.0, 1.0, 0.0
         self._more, self._path = 0.0, 0.0
 
-    def begin(self, cells: int, work: float, sure: bool) -> None:
-        """A band of ``cells`` cells is swept now, which by the cost model take as long as ``work``
-        cells of the whole matrix.  ``sure``: it is the last band."""
-        work *= BANDS_SLOWER
+    def begin(self, cells: int, work: float, tiles: int, sure: bool) -> None:
+        """A band of ``cells`` cells in so many tiles is swept now, which by the cost model take as
+        long as ``work`` cells of the whole matrix.  ``sure``: it is the last band."""
+        work = BANDS_SLOWER * work + min(BAND_TILE * tiles, MOST_SLOWER_TILE * cells)
         self._before += self._computed
         self._band, self._each, self._computed = work, work / max(1, cells), 0.0
         # a band that proves nothing is followed by one of twice its width
