@@ -77,7 +77,7 @@ class ProgressBar:
         self._share = 0.0
         self._left = TimeLeft()
         self._pairs_left = TimeLeft()
-        self._failed = False
+        self._ended = False
 
     def expect(self, pairs: int | None = None, cells: int | None = None) -> None:
         """The runs that follow are parts of one: so many pairs, and so many cells (None: nobody
@@ -147,10 +147,11 @@ class ProgressBar:
     def close(self) -> None:
         """Wipe the line, or leave it, and draw no more."""
         with self._lock:
+            if self._bar is not None and self._leave:
+                self._ended = True
+                self._draw(self._clock())
             self._closed.set()
             if self._bar is not None:
-                if self._leave and not self._shown:
-                    self._draw(self._clock())
                 self._bar.leave = self._leave
                 self._bar.close()
                 self._bar, self._shown = None, False
@@ -220,7 +221,9 @@ class ProgressBar:
         speed, left = self._left.speed(now), self._seconds(now)
         if speed:
             parts.append(f"{speed / 1e9:.2f} GCUPS")
-        if left is not None:
+        if self._ended:
+            parts.append(duration(now - self._started))
+        elif left is not None:
             parts.append(f"{duration(left)} left")
         return what, " " + ", ".join(parts) if parts else ""
 

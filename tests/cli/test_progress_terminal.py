@@ -151,6 +151,33 @@ def test_the_numbers_of_alignments(files: tuple[str, str, str]) -> None:
     assert "alignment 1 of 3" in session.text
 
 
+MANY = """
+import numpy as np, pysw_cl
+rng = np.random.default_rng(1)
+texts = ["".join(rng.choice(list("ACGT"), {letters})) for _ in range(200)]
+pairs = [(texts[k % 200], texts[k * 7 % 200]) for k in range({count})]
+if {warm}:
+    pysw_cl.align_many(pairs[:9000], {how})
+pysw_cl.align_many(pairs, progress=True, {how})
+"""
+
+
+def many(folder: Path, count: int, letters: int, how: str, warm: bool) -> str:
+    """A command that aligns many pairs, with a bar."""
+    path = folder / "many.py"
+    path.write_text(MANY.format(count=count, letters=letters, how=how, warm=warm))
+    return f"{shlex.quote(sys.executable)} {path}"
+
+
+def test_many_pairs_from_python(tmp_path: Path) -> None:
+    """A bar of the library itself, which stays when all is done."""
+    session = on_terminal(many(tmp_path, 400, 250, "plan={'engine': 'reference'}", False))
+    assert session.code == 0
+    assert session.shares == sorted(session.shares) and session.shares[-1] == 100
+    last = next(line for line in reversed(session.screen()) if line)
+    assert "100.0%" in last and "400 of 400 pairs, " in last and " pairs/s" in last
+
+
 def test_quiet(files: tuple[str, str, str]) -> None:
     command = f"{COMMAND} align {files[0]} {files[1]} {SLOW} --output score"
     results = expected(command)
@@ -190,8 +217,23 @@ LONG = {
     "further alignments": (150_000, "--top 20", ""),
     "saved": (500_000, "--checkpoint {job}", ""),
     "resumed": (600_000, "--checkpoint {job}", "--stop-after 6s"),
-    "global": (700_000, "--mode global", ""),
+    "global": (500_000, "--mode global", ""),
 }
+
+
+@pytest.mark.long
+def test_half_of_the_time_of_many_pairs(tmp_path: Path) -> None:
+    session = on_terminal(many(tmp_path, 120_000, 600, "output='path'", True))
+    begun = next(at for at, text in session.writes if "%" in text)
+    half, shown = (begun + session.seconds) / 2, None
+    for at, text in session.writes:
+        found = re.findall(r"(\d+):(\d\d) left", text)
+        if at <= half and found:
+            shown = at + 60 * int(found[-1][0]) + int(found[-1][1])
+    assert shown is not None
+    share = (shown - begun) / (session.seconds - begun)
+    print("many pairs", round(session.seconds - begun, 1), "s, estimate at half", share)
+    assert 0.75 < share < 1.25
 
 
 @pytest.mark.long
