@@ -15,12 +15,13 @@ from ..drivers.batch_layout import as_halves, lengths_of
 from ..drivers.batch_results import FIELDS, PairResults
 from ..drivers.batch_singles import OneByOne
 from ..drivers.options import ManyOptions, Resources
+from ..drivers.progress import PairsProgress, Progress, RunProgress
 from ..engines.registry import row_of
 from ..errors import InputError, RecomputedWarning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Stats
-from ..tiles.sweep import Progress
 from .align import align_with
+from .bar import told
 
 
 def align_many(
@@ -34,7 +35,7 @@ def align_many(
     wildcard: str | None = None,
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> NDArray[Any]:
     """Align every query with its target exactly: what `align` finds for each pair, for many pairs
     at once.
@@ -98,7 +99,7 @@ def align_many_stats(
     *,
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     kernel_times: bool = False,
     **asked: Any,
 ) -> tuple[NDArray[Any], Stats]:
@@ -118,9 +119,10 @@ def align_many_with(
         raise InputError(f"pairs must be an iterable of (query, target), not {kind}")
     listed: Sequence[Any] = pairs if isinstance(pairs, list | tuple) else list(pairs)
     one = OneByOne(listed, options, resources, align_with)
-    tell = _teller(resources.progress, listed)
     batches = row_of(resources.plan).batches
-    found = _in_batches(one, options, resources, tell) if batches else one.all(tell)
+    with told(resources.progress) as progress:
+        tell = _teller(progress, listed)
+        found = _in_batches(one, options, resources, tell) if batches else one.all(tell)
     stats = found.stats
     stats.add_cells(one.stats.cells)
     stats.launches += one.stats.launches
@@ -150,7 +152,7 @@ def _table(found: PairResults, count: int, options: ManyOptions) -> NDArray[Any]
 
 
 def _in_batches(
-    one: OneByOne, options: ManyOptions, resources: Resources, tell: Callable[[int], None]
+    one: OneByOne, options: ManyOptions, resources: Resources, tell: Callable[[int, int], None]
 ) -> PairResults:
     from ..engines.batch.engine import BatchEngine
     from ..opencl.device import get_runtime
@@ -173,18 +175,14 @@ def _in_batches(
         engine.close()
 
 
-def _teller(progress: Progress | None, pairs: Sequence[Any]) -> Callable[[int], None]:
-    """Called with cells done, tells ``progress`` how many are done of how many."""
+def _teller(progress: RunProgress | None, pairs: Sequence[Any]) -> Callable[[int, int], None]:
+    """Called with more cells and pairs that are done, tells ``progress``."""
     if progress is None:
-        return lambda cells: None
+        return lambda cells, count: None
     halves = as_halves(pairs)
-    total = done = 0
+    total = 0
     if all(hasattr(half, "__len__") for half in halves):  # others are errors, found later
         total = int(lengths_of(halves).prod(axis=1).sum())
-
-    def tell(cells: int) -> None:
-        nonlocal done
-        done += cells
-        progress(done, total)
-
+    tell = PairsProgress(progress, len(pairs), total)
+    tell(0, 0)
     return tell

@@ -10,7 +10,7 @@ from typing import Any
 from ..drivers.job import Job, alignment_of, path_of
 from ..drivers.options import Resources, TopOptions
 from ..drivers.problem import FreeEnds
-from ..drivers.progress import rising
+from ..drivers.progress import Progress, RunProgress, TopProgress
 from ..drivers.recompute import checked
 from ..drivers.waterman_eggert import find_top
 from ..errors import RecomputedWarning
@@ -20,8 +20,8 @@ from ..scoring.precision import check_range
 from ..sequences.coordinates import make_frames
 from ..sequences.sequence import as_sequence
 from ..tiles.contract import Engine
-from ..tiles.sweep import Progress
 from .align import make_engine
+from .bar import told
 
 
 def align_top(
@@ -35,7 +35,7 @@ def align_top(
     min_score: float = 1,
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     output: str = "path",
     kernel_times: bool = False,
 ) -> list[Alignment]:
@@ -56,9 +56,10 @@ def align_top(
         How many alignments at most, 1 or more.
     min_score : number above 0
         The least score of a result, in units of ``sub_score``.
-    progress : callable, optional
-        Called as ``progress(done, total)`` in cells of the first sweep, and with ``done == total``
-        while parts of the matrix are computed again; an exception raised there ends the run.
+    progress : callable or True, optional
+        As for ``align``.  Beside the cells of the first sweep, ``total`` has about what the
+        alignments take; if there are fewer than ``k``, the last call is a leap.  The stage is
+        "alignment", with the number of the one that is searched.
     output : "path", "ends" or "score"
         What a result has.  All paths but the last are computed in any case.
 
@@ -90,17 +91,34 @@ def align_top(
 def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) -> list[Alignment]:
     """`align_top`, with options that are checked."""
     started = time.perf_counter()
-    scoring, paths = options.scoring, options.output == "path"
+    scoring = options.scoring
     query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
     frame = make_frames(query, target, None, None, "plus", scoring)[0]
     check_range(scoring, *frame.shape, "local")
     job = Job(query, target, scoring, "local", FreeEnds().flags, options.output, frame)
     most, least = int(options.k), options.least
-    tell = resources.progress and rising(resources.progress)
+    with told(resources.progress) as progress:
+        return _find(job, resources, most, least, progress, started)
+
+
+def _find(
+    job: Job,
+    resources: Resources,
+    most: int,
+    least: int,
+    progress: RunProgress | None,
+    started: float,
+) -> list[Alignment]:
+    """Up to ``most`` alignments of at least ``least``; ``started``: when the call began."""
+    paths = job.output == "path"
+    rows, columns = job.frame.shape
 
     def compute(engine: Engine, plan: Plan) -> list[Alignment]:
         results, begun, before = [], started, Stats()
+        tell = TopProgress.of(progress, plan, job.problem, most)
         for one in find_top(engine, job.problem, plan, most, least, last_path=paths, progress=tell):
+            if tell is not None:
+                tell.found()
             path = path_of(job, one.end, one.path, plan) if paths and one.path is not None else None
             now = time.perf_counter()
             stats = Stats(one.cells, one.launches, now - begun, engine.peak_bytes)
@@ -108,13 +126,14 @@ def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) ->
             stats.kernel_seconds = measured.kernels_since(before)
             begun, before = now, measured
             results.append(alignment_of(job, one.end, path, plan, stats))
+        if tell is not None:
+            tell.finished()
         return results
 
-    rows, columns = frame.shape
     engine, plan = make_engine(resources)
     results, wrong = checked(compute, engine, plan, rows * columns)
     if wrong is not None:
         for result in results[:1]:
             result.stats.recomputed += 1
-        warnings.warn(wrong, RecomputedWarning, stacklevel=3)
+        warnings.warn(wrong, RecomputedWarning, stacklevel=4)
     return results

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
         Resources,
         TopOptions,
     )
+    from ..drivers.progress import Progress
     from ..planning.plan import Plan
-    from ..tiles.sweep import Progress
 
 
 @contextmanager

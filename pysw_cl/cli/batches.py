@@ -31,20 +31,18 @@ def align_parts(
     pairs: Iterator[Pair],
     options: ManyOptions,
     resources: Resources,
-    begin: Callable[[int, int], None],
+    begin: Callable[[], None],
 ) -> Iterator[tuple[list[Pair], NDArray[Any], Stats]]:
     """What `align_many` finds for ``pairs``, in parts and in order: the pairs of a part, their
     table, and what it cost.
 
-    ``begin`` is called before a part is computed, with the numbers of its first and last pair,
-    from 1.  An error about a pair begins with the names of its records.
+    ``begin`` is called before a part is computed.  An error about a pair begins with the names of
+    its records.
     """
     from ..api.many import align_many_with
 
-    done = 0
     for part in parts(pairs):
-        begin(done + 1, done + len(part))
-        done += len(part)
+        begin()
         try:
             table, stats = align_many_with(_texts(part), options, resources)
         except PyswError as error:

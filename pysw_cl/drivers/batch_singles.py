@@ -56,12 +56,12 @@ class OneByOne:
         self.stats.device_bytes = max(self.stats.device_bytes, result.stats.device_bytes)
         return len(result.query) * len(result.target)
 
-    def all(self, done: Callable[[int], None]) -> PairResults:
-        """Align all pairs; ``done(cells)`` is called after each."""
+    def all(self, done: Callable[[int, int], None]) -> PairResults:
+        """Align all pairs; ``done(cells, 1)`` is called after each."""
         as_halves(self.pairs)
         found = PairResults.empty(len(self.pairs), FIELDS[self.output])
         for k in range(len(self.pairs)):
-            done(self.align(k, found))
+            done(self.align(k, found), 1)
         return found
 
     def check(self, k: int) -> None:
