@@ -15,7 +15,8 @@ from ..checkpoint.wishes import Wishes
 from ..drivers.align_pair import search
 from ..drivers.job import Job, alignment_of
 from ..drivers.options import AlignOptions, AlignResources, Resources, ResumeResources
-from ..drivers.progress import PairProgress, Progress, RunProgress
+from ..drivers.pair_progress import PairProgress
+from ..drivers.progress import Progress, RunProgress
 from ..drivers.recompute import checked
 from ..engines.registry import engine_for
 from ..errors import RecomputedWarning

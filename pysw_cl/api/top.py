@@ -116,7 +116,10 @@ def _find(
     def compute(engine: Engine, plan: Plan) -> list[Alignment]:
         results, begun, before = [], started, Stats()
         tell = TopProgress.of(progress, plan, job.problem, most)
-        for one in find_top(engine, job.problem, plan, most, least, last_path=paths, progress=tell):
+        strand = tell.strand(0) if tell else None
+        for one in find_top(
+            engine, job.problem, plan, most, least, last_path=paths, progress=strand
+        ):
             if tell is not None:
                 tell.found()
             path = path_of(job, one.end, one.path, plan) if paths and one.path is not None else None

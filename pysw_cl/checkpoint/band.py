@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from .._version import __version__
 from ..drivers.band_doubling import Banded, assumed_score, find_end_banded
-from ..drivers.progress import StrandProgress, unwatched
+from ..drivers.pair_progress import StrandProgress, unwatched
 from ..drivers.traceback_state import Path
 from ..planning.plan import Plan
 from ..results.alignment import Stats

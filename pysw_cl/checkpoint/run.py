@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ..drivers.align_pair import search
 from ..drivers.job import Job, alignment_of, path_of
 from ..drivers.options import AlignResources
-from ..drivers.progress import PairProgress, RunProgress, Stage, StrandProgress
+from ..drivers.pair_progress import PairProgress, StrandProgress
+from ..drivers.progress import RunProgress, Stage
 from ..drivers.recompute import checked
 from ..drivers.traceback_state import Path
 from ..engines.registry import plan_of_facts

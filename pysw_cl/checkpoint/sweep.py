@@ -15,7 +15,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ..drivers.find_end import best_end
-from ..drivers.progress import StrandProgress
+from ..drivers.pair_progress import StrandProgress
 from ..drivers.traceback import grid_places
 from ..drivers.traceback_state import Path
 from ..errors import CheckpointError, InputError

@@ -15,8 +15,8 @@ from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
 from .band_doubling import assumed_score, find_end_banded
 from .find_end import find_end
+from .pair_progress import StrandProgress
 from .problem import Problem
-from .progress import StrandProgress
 from .traceback import grid_places, most_pieces, trace_back
 from .traceback_state import Path
 

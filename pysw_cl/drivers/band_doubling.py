@@ -35,7 +35,7 @@ from .problem import Problem
 from .traceback_state import path_bytes
 
 if TYPE_CHECKING:
-    from .progress import BandProgress
+    from .pair_progress import BandProgress
 
 
 def check_max_cost(value: Any, mode: str) -> None:

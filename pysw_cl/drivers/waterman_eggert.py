@@ -24,7 +24,7 @@ from ..tiles.special_lines import SweptGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit, Want
 from .problem import Problem
-from .progress import TopProgress
+from .progress import TopStrand
 from .traceback import grid_places, trace_back
 from .traceback_state import CONSUMES_QUERY, CONSUMES_TARGET, Path
 
@@ -52,7 +52,7 @@ def find_top(
     least: int,
     *,
     last_path: bool = True,
-    progress: TopProgress | None = None,
+    progress: TopStrand | None = None,
 ) -> Iterator[FoundAlignment]:
     """Up to ``count`` local alignments of at least ``least`` (1 or more), best first.
 
@@ -97,7 +97,7 @@ class _Tiles:
     plan: Plan
     #: The least score that is wanted.
     least: int
-    progress: TopProgress | None
+    progress: TopStrand | None
     #: The best cell of each tile that has one of at least ``least``.
     best: dict[Place, Hit] = field(default_factory=dict)
     #: Cells and launches since the last alignment.

@@ -221,6 +221,23 @@ def test_waiting_says_what_for() -> None:
 
 # What is foreseen
 
+
+@pytest.mark.parametrize("case", ["similar", "unlike", "both strands", "global"])
+def test_half_of_the_work_tells_all_of_it(case: str) -> None:
+    """Without a clock: after half of the work, all of it is foreseen within a quarter."""
+    how: dict[str, Any] = {"plan": {"tile_cells": 1 << 23}}
+    query = letters(1, 30_000)
+    target = letters(3, 30_000) if case == "unlike" else copy_of(query, 2, 0.02)
+    if case == "global":
+        how["mode"] = "global"
+    if case == "both strands":
+        how["strand"] = "both"
+    told = Told()
+    pysw_cl.align(query, target, progress=told, **how)
+    told.check()
+    assert 0.75 < told.at_half() < 1.25
+
+
 #: Sweeps of 1,000,000 x 1,000,000 letters in tiles of 91,136 x 91,136: for each row of tiles the
 #: best score after it, and what share of each tile was computed.  Two H. pylori genomes, and 1 Mb
 #: of E. coli with 1% of its letters changed.
