@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .api.align import resume as resume
     from .api.many import align_many as align_many
     from .api.top import align_top as align_top
+    from .drivers.progress import Stage as Stage
     from .errors import PyswError as PyswError
     from .opencl.device import DeviceInfo as DeviceInfo
     from .opencl.device import devices as devices
@@ -38,6 +39,7 @@ _HOME = {
     "read_fasta": "sequences.sequence",
     "PyswError": "errors",
     "resume": "api.align",
+    "Stage": "drivers.progress",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -21,8 +21,9 @@ from ..drivers.options import (
     Resources,
     ResumeResources,
 )
+from ..drivers.pair_progress import PairProgress
 from ..drivers.problem import FreeEnds
-from ..drivers.progress import part_of, rising
+from ..drivers.progress import Progress, RunProgress
 from ..drivers.recompute import checked
 from ..engines.registry import engine_for
 from ..errors import RecomputedWarning
@@ -34,10 +35,10 @@ from ..sequences.coordinates import make_frames
 from ..sequences.likely_strand import likely_minus
 from ..sequences.sequence import as_sequence
 from ..tiles.contract import Engine
-from ..tiles.sweep import Progress
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
 from .advice import advise_pair
+from .bar import told
 
 
 def align(
@@ -59,7 +60,7 @@ def align(
     max_cost: Any = "auto",
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     disk_size: int | None = None,
     stop_after: float | None = None,
@@ -115,10 +116,14 @@ def align(
         "auto", "cpu", "gpu", or "platform:device" as indices or parts of names.
     plan : Plan or mapping, optional
         Overrides of the plan's fields, such as ``{"B": 4, "T": 16, "alpha": 8}``.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total)`` in cells; an exception raised there ends the run.
         The first call comes before any work, with what an earlier run has done (0 without one).
-        A path adds to ``total`` about what it computes again; pruned cells count as done.
+        ``total`` is the same in all calls, and the last call has ``done == total``.  Pruned cells
+        count as done.  A path adds about what it takes, in cells that take as long to sweep.  If
+        the callable has a parameter called ``stage``, it also gets that argument, a `Stage`: which
+        stage it is ("score", "path", ...), and the work done and left that tells the time left.
+        True draws a bar with tqdm, on standard error or in a notebook.
     checkpoint : path, optional
         A folder, made if need be, in which the run saves rows of cells (or the tiles of a band, see
         ``max_cost``) as it goes, and its result in the end.  A folder in which a run of the same
@@ -187,16 +192,27 @@ def align_with(
         rows, columns = job.frame.shape
         advise_pair(*job.frame.compared, options.scoring, options.mode, rows * columns)
     engines = partial(make_engine, resources)
-    if resources.checkpoint is not None:
+    with told(resources.progress) as progress:
+        if resources.checkpoint is None:
+            return _align_here(job, resources, engines, progress, started)
         engines()  # what is wrong with them is said before a folder is made
         wishes = Wishes.of(resources, job.mode)
         with Store.begin(resources.checkpoint, job, wishes) as store:
-            return run_saved(store, resources, engines)
-    tell = resources.progress and rising(resources.progress)
+            return run_saved(store, resources, engines, progress)
+
+
+def _align_here(
+    job: Job,
+    resources: AlignResources,
+    engines: Callable[[], tuple[Engine, Plan]],
+    progress: RunProgress | None,
+    started: float,
+) -> Alignment:
+    """The result of a job without a checkpoint; ``started``: when the call began."""
 
     def compute(engine: Engine, plan: Plan) -> Alignment:
         stats = Stats()
-        found = _best_strand(engine, plan, job, resources, tell, stats)
+        found = _best_strand(engine, plan, job, resources, progress, stats)
         stats.seconds = time.perf_counter() - started
         stats.device_bytes, stats.kernel_seconds = engine.peak_bytes, engine.kernel_seconds
         return alignment_of(*found[:3], plan, stats, found[3])
@@ -205,7 +221,7 @@ def align_with(
     result, wrong = checked(compute, *engines(), rows * columns)
     if wrong is not None:
         result.stats.recomputed += 1
-        warnings.warn(wrong, RecomputedWarning, stacklevel=3)
+        warnings.warn(wrong, RecomputedWarning, stacklevel=4)
     return result
 
 
@@ -216,7 +232,7 @@ def resume(
     plan: Plan | Mapping[str, Any] | None = None,
     disk_size: int | None = None,
     stop_after: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     kernel_times: bool = False,
 ) -> Alignment:
     """Go on with a run that saved to the folder ``checkpoint``, from its last sound row.
@@ -246,7 +262,8 @@ def resume_with(given: ResumeResources) -> Alignment:
     with Store.open(given.checkpoint) as store:
         resources = store.wishes.resumed(given)
         engines = partial(make_engine, resources)
-        return run_saved(store, resources, engines)
+        with told(resources.progress) as progress:
+            return run_saved(store, resources, engines, progress)
 
 
 def make_engine(resources: Resources) -> tuple[Engine, Plan]:
@@ -270,7 +287,7 @@ def _best_strand(
     plan: Plan,
     job: Job,
     resources: AlignResources,
-    tell: Progress | None,
+    progress: RunProgress | None,
     stats: Stats,
 ) -> tuple[Job, Hit, FoundPath | None, TileMap]:
     """The strand with the best score, plus among equals, as a job; the best end in it, and the path
@@ -278,22 +295,24 @@ def _best_strand(
     better one, which prunes most of it.  What it costs is added to ``stats``."""
     found: tuple[Job, Hit, FoundPath | None, TileMap] | None = None
     jobs = job.strands(job.both and likely_minus(job.frame, plan.tuning.sweep.guessed_cells))
+    path = job.output == "path"
+    pair = PairProgress.of(progress, engine, plan, job.frame.shape, path, len(jobs))
     for k, one in enumerate(jobs):
         this = one.beating(found and found[1])
         reader = PathReader(this.frame, this.scoring, plan.tuning.traceback)
-        end, path, tiles = search(
+        end, traced, tiles = search(
             engine,
             plan,
             this.problem,
-            job.output == "path",
+            path,
             prune=resources.prune,
             max_cost=resources.band_cost(job.mode),
             beat=this.beat,
-            progress=part_of(tell, k, len(jobs)),
+            progress=pair.strand(k) if pair else None,
             stats=stats,
             read_meanwhile=reader.read_meanwhile,
         )
         if this.better(end):
-            found = this, end, None if path is None else reader.found(end, path), tiles
+            found = this, end, None if traced is None else reader.found(end, traced), tiles
     assert found is not None
     return found

@@ -17,14 +17,15 @@ from ..drivers.batch_layout import as_halves, lengths_of
 from ..drivers.batch_results import PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
 from ..drivers.options import ManyOptions, Resources
+from ..drivers.progress import PairsProgress, Progress, RunProgress
 from ..engines.registry import row_of
 from ..errors import InputError, PyswError, RecomputedWarning
 from ..planning.parameters import PairTuning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Stats
-from ..tiles.sweep import Progress
 from .advice import advise_pairs
 from .align import align_with
+from .bar import told
 
 if TYPE_CHECKING:
     from ..engines.batch.engine import BatchEngine
@@ -43,7 +44,7 @@ def align_many(
     allow_odd_scoring: bool = False,
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     strand: str = "plus",
 ) -> NDArray[Any]:
     """Align every query with its target exactly: what `align` finds for each pair, for many pairs
@@ -121,7 +122,7 @@ def align_many_stats(
     *,
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     kernel_times: bool = False,
     **asked: Any,
 ) -> tuple[NDArray[Any], Stats]:
@@ -168,20 +169,21 @@ class PairAligner:
             self._engine = None
 
     def align(
-        self, pairs: Sequence[Any], progress: Progress | None = None
+        self, pairs: Sequence[Any], progress: Progress | bool | None = None
     ) -> tuple[NDArray[Any], Stats, str | None]:
         """A row for each pair, what they cost, and the text of a `RecomputedWarning` or None."""
         started, options = time.perf_counter(), self.options
         one = OneByOne(pairs, options, self.resources, partial(align_with, quiet=True))
         if self._batches and options.strand == "both":
             one.sweeps = 2 if options.output in ("score", "ends") else 3
-        tell = _teller(progress, pairs, one.sweeps)
         found, stats = one.found, one.found.stats
-        if self._batches:
-            self._in_batches(one, tell)
-        else:
-            one.all(tell)
-            stats.kernel_seconds = one.stats.kernel_seconds
+        with told(progress) as run:
+            tell = _teller(run, pairs, one.sweeps)
+            if self._batches:
+                self._in_batches(one, tell)
+            else:
+                one.all(tell)
+                stats.kernel_seconds = one.stats.kernel_seconds
         # in batches those of pairs that were aligned alone are among the others
         stats.add_cells(one.stats.cells)
         stats.launches += one.stats.launches
@@ -207,7 +209,7 @@ class PairAligner:
                 wrong[k] = type(error)(text)
         return wrong
 
-    def _in_batches(self, one: OneByOne, tell: Callable[[int], None]) -> None:
+    def _in_batches(self, one: OneByOne, tell: Callable[[int, int], None]) -> None:
         from ..opencl.kernel_times import Stopwatch
 
         engine, tuning = self._made()
@@ -273,19 +275,17 @@ def _table(found: PairResults, options: ManyOptions) -> NDArray[Any]:
     return table
 
 
-def _teller(progress: Progress | None, pairs: Sequence[Any], sweeps: int) -> Callable[[int], None]:
-    """Called with cells done, tells ``progress`` how many are done of how many, if each pair is
-    computed ``sweeps`` times."""
+def _teller(
+    progress: RunProgress | None, pairs: Sequence[Any], sweeps: int
+) -> Callable[[int, int], None]:
+    """Called with more cells and pairs that are done, tells ``progress``, if each pair is computed
+    ``sweeps`` times."""
     if progress is None:
-        return lambda cells: None
+        return lambda cells, count: None
     halves = as_halves(pairs)
-    total = done = 0
+    total = 0
     if all(hasattr(half, "__len__") for half in halves):  # others are errors, found later
         total = sweeps * int(lengths_of(halves).prod(axis=1).sum())
-
-    def tell(cells: int) -> None:
-        nonlocal done
-        done += cells
-        progress(min(done, total), total)
-
+    tell = PairsProgress(progress, len(pairs), total, sweeps)
+    tell(0, 0)
     return tell

@@ -11,16 +11,16 @@ from typing import Any
 from ..drivers.job import Job, alignment_of, path_of
 from ..drivers.options import Resources, TopOptions
 from ..drivers.problem import FreeEnds
-from ..drivers.progress import part_of, rising
+from ..drivers.progress import Progress, RunProgress, TopProgress
 from ..drivers.recompute import checked
 from ..drivers.waterman_eggert import FoundAlignment, find_top
 from ..errors import RecomputedWarning
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
 from ..tiles.contract import Engine
-from ..tiles.sweep import Progress
 from .advice import advise_pair
 from .align import job_of, make_engine
+from .bar import told
 
 
 def align_top(
@@ -36,7 +36,7 @@ def align_top(
     min_score: float = 1,
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     output: str = "path",
     kernel_times: bool = False,
     strand: str = "plus",
@@ -62,9 +62,10 @@ def align_top(
         How many alignments at most, 1 or more.
     min_score : number above 0
         The least score of a result, in units of ``sub_score``.
-    progress : callable, optional
-        Called as ``progress(done, total)`` in cells of the first sweep, and with ``done == total``
-        while parts of the matrix are computed again; an exception raised there ends the run.
+    progress : callable or True, optional
+        As for ``align``.  Beside the cells of the first sweep, ``total`` has about what the
+        alignments take; if there are fewer than ``k``, the last call is a leap.  The stage is
+        "alignment", with the number of the one that is searched.
     strand : "plus", "minus" or "both"
         Align the query as it is, its reverse complement, or both.  Each strand has a matrix of its
         own, so a pair is two letters and the strand on which they stand opposite each other: an
@@ -109,11 +110,27 @@ def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) ->
     job = job_of(a, b, options, "local", FreeEnds())
     rows, columns = job.frame.shape
     advise_pair(*job.frame.compared, options.scoring, "local", rows * columns)
-    tell = resources.progress and rising(resources.progress)
+    with told(resources.progress) as progress:
+        return _find(job, options, resources, progress, started)
+
+
+def _find(
+    job: Job,
+    options: TopOptions,
+    resources: Resources,
+    progress: RunProgress | None,
+    started: float,
+) -> list[Alignment]:
+    """The alignments of a job; ``started``: when the call began."""
+    rows, columns = job.frame.shape
 
     def compute(engine: Engine, plan: Plan) -> list[Alignment]:
         results, begun, before = [], started, Stats()
+        strands = len(job.strands(False))
+        tell = TopProgress.of(progress, plan, job.problem, int(options.k), strands)
         for this, one, stats in _merged(engine, plan, job, options, tell):
+            if tell is not None:
+                tell.found()
             traced = one.path if options.output == "path" else None
             path = None if traced is None else path_of(this, one.end, traced, plan)
             now = time.perf_counter()
@@ -122,6 +139,8 @@ def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) ->
             stats.kernel_seconds = measured.kernels_since(before)
             begun, before = now, measured
             results.append(alignment_of(this, one.end, path, plan, stats))
+        if tell is not None:
+            tell.finished()
         return results
 
     engine, plan = make_engine(resources)
@@ -129,12 +148,12 @@ def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) ->
     if wrong is not None:
         for result in results[:1]:
             result.stats.recomputed += 1
-        warnings.warn(wrong, RecomputedWarning, stacklevel=3)
+        warnings.warn(wrong, RecomputedWarning, stacklevel=4)
     return results
 
 
 def _merged(
-    engine: Engine, plan: Plan, job: Job, options: TopOptions, tell: Progress | None
+    engine: Engine, plan: Plan, job: Job, options: TopOptions, tell: TopProgress | None
 ) -> Iterator[tuple[Job, FoundAlignment, Stats]]:
     """The best alignments of the job's strands, plus first among equals: the strand as a job, the
     alignment, and the cells and launches since the one before."""
@@ -149,7 +168,7 @@ def _merged(
                 most,
                 options.least,
                 last_path=options.output == "path",
-                progress=part_of(tell, k, len(jobs)),
+                progress=None if tell is None else tell.strand(k),
             )
             lists.append(stack.enter_context(closing(found)))
         stats = Stats()

@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 
 from .._version import __version__
 from ..drivers.band_doubling import Banded, assumed_score, find_end_banded
-from ..drivers.progress import rising
+from ..drivers.pair_progress import StrandProgress, unwatched
 from ..drivers.traceback_state import Path
 from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..tiles.codec import result_facts, result_of
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge
-from ..tiles.sweep import Progress
 from ..tiles.tile import Hit, TileJob, TileResult
 from ..tiles.tile_map import TileMap
 from . import interval
@@ -53,7 +52,7 @@ def search_band(
     plan: Plan,
     max_cost: Any,
     *,
-    progress: Progress | None,
+    progress: StrandProgress | None,
     disk_size: int | None,
     stop_at: float | None,
 ) -> FoundInBand | None:
@@ -65,29 +64,37 @@ def search_band(
     if store.has("whole") or store.has("rows-*"):
         return None
     clock = Clock(store, stop_at)
-    tell: Progress = progress or (lambda done, total: None)
     budget = interval.disk_budget(plan.tuning.saving, disk_size, store.used(), store.free())
-    banded = _find_end(engine, clock, plan, max_cost, budget, tell)
+    banded = _find_end(engine, clock, plan, max_cost, budget, progress)
+    if progress is not None:
+        progress.unmute()
     if banded is None or banded.end is None:
         store.save_arrays("whole", {}, {})
         store.drop("band")
         return None
-    return _found(engine, clock, plan, banded.end, banded, tell)
+    return _found(engine, clock, plan, banded.end, banded, progress)
 
 
 def _find_end(
-    engine: Engine, clock: Clock, plan: Plan, max_cost: Any, budget: int, tell: Progress
+    engine: Engine,
+    clock: Clock,
+    plan: Plan,
+    max_cost: Any,
+    budget: int,
+    progress: StrandProgress | None,
 ) -> Banded | None:
     """Find the end with tiles that are saved as they are computed; None where the folder cannot
     hold them.  ``budget``: bytes that it may still take."""
     store = clock.store
     problem, save = store.job.problem, store.job.output == "path"
-    cells = len(problem.query) * len(problem.target)
+    shape = len(problem.query), len(problem.target)
     assumed = assumed_score(problem, max_cost)
     try:
         with writing() as writer:
             files = _TileFiles(clock, _config(engine, plan, assumed, save), writer, budget)
-            saving = _SavingEngine(engine, files, cells, tell)
+            # the message of a run that stops needs it, too
+            strand = progress or unwatched(shape[0] * shape[1])
+            saving = _SavingEngine(engine, files, strand)
             banded = find_end_banded(
                 saving,
                 problem,
@@ -95,7 +102,7 @@ def _find_end(
                 plan.cost,
                 assumed=assumed,
                 save=save,
-                progress=rising(saving.progress),
+                progress=strand.bands(plan, shape),
             )
             files.seal()
         return banded
@@ -104,11 +111,16 @@ def _find_end(
 
 
 def _found(
-    engine: Engine, clock: Clock, plan: Plan, end: Hit, banded: Banded, tell: Progress
+    engine: Engine,
+    clock: Clock,
+    plan: Plan,
+    end: Hit,
+    banded: Banded,
+    progress: StrandProgress | None,
 ) -> FoundInBand:
     """The result for the ``end`` that was found in a band, with the path to it."""
     problem = clock.store.job.problem
-    m, n = len(problem.query), len(problem.target)
+    shape = len(problem.query), len(problem.target)
     last = banded.sweeps[-1]
     stats = Stats(pruned=last.pruned_cells)
     for swept in banded.sweeps:
@@ -116,13 +128,17 @@ def _found(
         stats.launches += swept.launches
     path = None
     if banded.grid is not None and clock.store.job.better(end):
-        trace = SavedTraceback(clock, end, 0, lambda done: tell(m * n, m * n))
+        between = None
+        if progress is not None:
+            between = progress.tracing(engine, engine.plan, problem, banded.grid, end)
+        trace = SavedTraceback(clock, end, between)
         path = trace.path(engine, problem, banded.grid, plan.traceback_tile_cells)
         stats.add_cells(path.cells)
         stats.launches += path.launches
-    tell(m * n, m * n)
+    if progress is not None:
+        progress.finished()
     stats.seconds, stats.device_bytes = clock.seconds(), engine.peak_bytes
-    return FoundInBand(end, path, stats, TileMap.of((m, n), last.tops, last.pruned, last.thinned))
+    return FoundInBand(end, path, stats, TileMap.of(shape, last.tops, last.pruned, last.thinned))
 
 
 def _config(engine: Engine, plan: Plan, assumed: int | None, save: bool) -> dict[str, Any]:
@@ -211,20 +227,17 @@ class _TileFiles:
 class _SavingEngine(Engine):
     """An engine that saves each tile in a checkpoint, and reads the tiles that are there.
 
-    ``cells``: those of the whole matrix.  ``tell``: the caller's progress callback.
+    ``progress`` is told nothing while saved tiles are read.
     """
 
-    def __init__(self, engine: Engine, files: _TileFiles, cells: int, tell: Progress) -> None:
+    def __init__(self, engine: Engine, files: _TileFiles, progress: StrandProgress) -> None:
         self.engine, self.files = engine, files
         self.name, self.plan, self.row_quantum = engine.name, engine.plan, engine.row_quantum
         self.captures_inside, self.peak_bytes = engine.captures_inside, engine.peak_bytes
-        self._tell = tell
-        #: The cells done and in all, as the search reported them last.
-        self._progress = 0, cells
+        self._progress = progress
+        progress.muted = True
         #: The number of the next tile.
         self._next = 0
-        #: Was a tile computed in this run?
-        self._computing = False
 
     @property
     def for_moves(self) -> Engine:
@@ -239,12 +252,6 @@ class _SavingEngine(Engine):
         """See `Engine`."""
         return self.engine.moves_bytes(rows, columns)
 
-    def progress(self, done: int, total: int) -> None:
-        """Report progress, but not while saved tiles are read."""
-        self._progress = done, total
-        if self._computing:
-            self._tell(done, total)
-
     def tile(self, job: TileJob) -> TileResult:
         """Read the tile from the checkpoint, or compute and save it."""
         number, self._next = self._next, self._next + 1
@@ -253,9 +260,8 @@ class _SavingEngine(Engine):
         result = files.read(number, identity)
         if result is not None:
             return result
-        if not self._computing:
-            self._computing = True
-            self._tell(*self._progress)
+        if self._progress.muted:
+            self._progress.unmute()
         result = self.engine.tile(job)
         self.peak_bytes = self.engine.peak_bytes
         files.save(number, identity, result)
@@ -264,6 +270,6 @@ class _SavingEngine(Engine):
             files.seal()
         if late:
             files.writer.flush()
-            done = f"{100 * self._progress[0] / self._progress[1]:.1f}% of the cells"
+            done = f"{100 * self._progress.band_share:.1f}% of the cells"
             raise clock.stopped(f"about {done}{files.store.what} are")
         return result

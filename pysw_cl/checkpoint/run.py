@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ..drivers.align_pair import search
 from ..drivers.job import Job, alignment_of, path_of
 from ..drivers.options import AlignResources
-from ..drivers.progress import part_of, rising
+from ..drivers.pair_progress import PairProgress, StrandProgress
+from ..drivers.progress import RunProgress, Stage
 from ..drivers.recompute import checked
 from ..drivers.traceback_state import Path
 from ..engines.registry import plan_of_facts
@@ -24,7 +25,6 @@ from ..results.alignment import Alignment, Stats
 from ..results.cigar import Runs
 from ..results.cigar_builder import FoundPath
 from ..tiles.contract import Engine
-from ..tiles.sweep import Progress
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
 from .band import search_band
@@ -46,6 +46,7 @@ def run_saved(
     store: Store,
     resources: AlignResources,
     make_engine: Callable[[], tuple[Engine, Plan]],
+    progress: RunProgress | None = None,
 ) -> Alignment:
     """Run the job of a checkpoint, or read its result if it is finished.
 
@@ -57,15 +58,19 @@ def run_saved(
     stop_at = None if after is None else time.monotonic() + after
     best: tuple[Job, StrandResult] | None = None
     stats: Stats | None = None
+    pair: PairProgress | None = None
     jobs = store.job.strands(store.minus_first)
     for k, one in enumerate(jobs):
         job = one.beating(best and best[1].end)
         part = store.part(job) if store.job.both else store
         found = saved_result(part)
         if found is None:
-            tell = part_of(resources.progress, k, len(jobs))
-            strand = OneStrand(part, resources, tell and rising(tell), stop_at)
-            found = strand.run(*make_engine())
+            engine, plan = make_engine()
+            if pair is None:
+                path = job.output == "path"
+                pair = PairProgress.of(progress, engine, plan, job.frame.shape, path, len(jobs))
+            strand = OneStrand(part, resources, progress, pair.strand(k) if pair else None, stop_at)
+            found = strand.run(engine, plan)
         if store.job.both:
             part.drop("rows", "walk", "band")
         stats = found.stats if stats is None else stats.plus(found.stats)
@@ -81,10 +86,12 @@ class OneStrand:
 
     #: The job, and where it is saved.
     store: Store
-    #: How it is computed; the progress callback in it is for both strands together.
+    #: How it is computed.
     resources: AlignResources
-    #: The progress callback of this strand.
-    tell: Progress | None
+    #: The progress of both strands together.
+    run_progress: RunProgress | None
+    #: The progress of this strand.
+    progress: StrandProgress | None
     #: When it has to end, by `time.monotonic`.
     stop_at: float | None
 
@@ -110,7 +117,7 @@ class OneStrand:
                 store,
                 plan,
                 cost,
-                progress=self.tell,
+                progress=self.progress,
                 disk_size=disk_size,
                 stop_at=self.stop_at,
             )
@@ -122,7 +129,7 @@ class OneStrand:
                 store,
                 plan,
                 prune=self.resources.prune,
-                progress=self.tell,
+                progress=self.progress,
                 disk_size=disk_size,
                 stop_at=self.stop_at,
             )
@@ -134,27 +141,29 @@ class OneStrand:
     def _whole(self, engine: Engine, plan: Plan) -> StrandResult:
         """The result, computed from the beginning without the checkpoint."""
         stats, job = Stats(), self.store.job
+        path, watched = job.output == "path", RunProgress(self._tell_again)
+        pair = PairProgress.of(watched, engine, plan, job.frame.shape, path, 1)
         end, moves, tiles = search(
             engine,
             plan,
             job.problem,
-            job.output == "path",
+            path,
             prune=self.resources.prune,
             max_cost=None,
             beat=job.beat,
-            progress=self._tell_again,
+            progress=pair.strand(0) if pair else None,
             stats=stats,
         )
         stats.kernel_seconds = engine.kernel_seconds
         return self._found(end, moves, plan, stats, tiles)
 
-    def _tell_again(self, done: int, total: int) -> None:
+    def _tell_again(self, done: int, total: int, stage: Stage) -> None:
         """Report the progress of a computation that is not saved; it can stop at any time."""
         if self.stop_at is not None and time.monotonic() >= self.stop_at:
             how = self.store.how
             raise Stopped(f"stopped as asked, while a path was computed again; {how}")
-        if self.tell is not None:
-            self.tell(done, total)
+        if self.run_progress is not None:
+            self.run_progress.tell(done, total, stage)
 
     def _found(
         self, end: Hit, moves: Path | None, plan: Plan, stats: Stats, tiles: TileMap | None

@@ -15,7 +15,8 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ..drivers.find_end import best_end
-from ..drivers.traceback import grid_places, traceback_cells
+from ..drivers.pair_progress import StrandProgress
+from ..drivers.traceback import grid_places
 from ..drivers.traceback_state import Path
 from ..errors import CheckpointError, InputError
 from ..planning.plan import Plan
@@ -24,7 +25,7 @@ from ..tiles.contract import Engine
 from ..tiles.edges import EdgeFrom, Edges, SinkAfter, Source
 from ..tiles.slabs import Slab
 from ..tiles.special_lines import RestartGrid
-from ..tiles.sweep import Progress, sweep
+from ..tiles.sweep import sweep
 from ..tiles.tile import Bound, Hit, Limits, Want
 from ..tiles.tile_map import TileMap
 from . import interval
@@ -81,8 +82,7 @@ class SavedRun:
     ``plan`` decides the tiles.  ``disk_size``: bytes that the folder may take (None: see
     :mod:`pysw_cl.checkpoint.interval`).  ``stop_at``: the run ends at the first special row after
     this time, by time.monotonic.  ``maps``: the tile map of each slab, by its first row.
-    ``trusted``: files that this run has checked or written.  ``extra``: the work of the traceback,
-    in cells, for the progress.
+    ``trusted``: files that this run has checked or written.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class SavedRun:
         plan: Plan,
         *,
         prune: bool = True,
-        progress: Progress | None = None,
+        progress: StrandProgress | None = None,
         disk_size: int | None = None,
         stop_at: float | None = None,
     ) -> None:
@@ -126,8 +126,7 @@ class SavedRun:
             stop_at=stop_at,
             tuning=tuning.saving,
         )
-        self.extra = 0
-        self.progress: Progress = progress or (lambda done, total: None)
+        self.progress = progress
 
     @property
     def m(self) -> int:
@@ -154,10 +153,11 @@ class SavedRun:
                 f"of {self.n:,} cells; give at least {self.heights.least_size():,}"
             )
         todo = sum(stop - start for start, stop in gaps)
-        if self.want_path:
-            pieces = len(self.slabs) + self.heights.slabs(todo), len(self.columns) + 1
-            self.extra = self.m * self.n * sum(pieces) // (2 * pieces[0] * pieces[1])
-        self._tell(self.m - todo, 0)
+        if self.progress is not None:
+            prunes = self.prune and self.problem.mode == "local"
+            beat = self.store.job.beat or 0
+            self.progress.sweeping(self.problem, prunes, beat, self.done.best)
+            self.progress.swept((self.m - todo) * self.n)
         with writing() as writer:
             for start, stop in gaps:
                 todo = self._fill_gap(writer, start, stop, todo)
@@ -167,7 +167,8 @@ class SavedRun:
         """The canonical path to ``end``, from the special rows and columns on disk; None where no
         path is asked for, or the other strand is better."""
         if not (self.want_path and self.store.job.better(end)):
-            self._tell(self.m, self.extra)
+            if self.progress is not None:
+                self.progress.finished()
             return None
         slabs = self._saved()
         if [slab.start for slab in slabs] + [self.m] != [0, *(slab.end for slab in slabs)]:
@@ -177,10 +178,13 @@ class SavedRun:
             {slab.end: slab.row() for slab in slabs if slab.end < self.m},
             {column: stored_column(slabs, column) for column in self.columns},
         )
-        self.extra = traceback_cells(self.m, self.n, grid)
-        trace = SavedTraceback(self.clock, end, self.extra, lambda done: self._tell(self.m, done))
+        between = None
+        if self.progress is not None:
+            between = self.progress.tracing(self.engine, self.plan, self.problem, grid, end)
+        trace = SavedTraceback(self.clock, end, between)
         path = trace.path(self.engine, self.problem, grid, self.plan.traceback_tile_cells)
-        self._tell(self.m, self.extra)
+        if self.progress is not None:
+            self.progress.finished()
         self.done.add(path.cells, path.launches)
         return path
 
@@ -227,6 +231,7 @@ class SavedRun:
             limits,
             slabs=slabs,
             progress=lambda cells, _: self._tell(before, cells),
+            watch=self.progress.watch_from(start) if self.progress else None,
         )
         return slabs.todo
 
@@ -260,7 +265,8 @@ class SavedRun:
         return next(slab.row() for slab in self.slabs if slab.end == row)
 
     def _tell(self, rows: int, cells: int) -> None:
-        self.progress(rows * self.n + cells, self.m * self.n + self.extra)
+        if self.progress is not None:
+            self.progress.swept(rows * self.n + cells)
 
 
 @dataclass

@@ -44,12 +44,14 @@ class Clock:
 class SavedTraceback:
     """The traceback from ``end``, saved in parts; it begins with the parts of earlier runs.
 
-    ``tell`` is called with the part of ``work``, in cells, that is done.
+    ``between`` is called with the path so far before each tile (None: nobody watches).
     """
 
-    def __init__(self, clock: Clock, end: Hit, work: int, tell: Callable[[int], None]) -> None:
+    def __init__(
+        self, clock: Clock, end: Hit, between: Callable[[Path], None] | None = None
+    ) -> None:
         self.clock, self.store, self.end = clock, clock.store, end
-        self.work, self.tell = work, tell
+        self._between = between or (lambda path: None)
         self._saved_at, self._least_seconds = time.monotonic(), 0.0
         self.begun: Path | None = None
         self.files = 0
@@ -81,10 +83,6 @@ class SavedTraceback:
             self.begun,
             self._after,
         )
-
-    def _between(self, path: Path) -> None:
-        """Report progress."""
-        self.tell(path.share(self.end, self.work))
 
     def _after(self, path: Path) -> None:
         """Save the new moves, if the last ones were saved some time ago or the run has to stop."""

@@ -18,7 +18,7 @@ from .checkpoint import add_limits, resumable
 from .compute import Run, has_batches, in_batches, one_by_one
 from .output import Results, opened, say
 from .pairs import every_pair, how_many, matched_pairs, only
-from .progress import progress_bar
+from .progress import add_quiet, progress_of
 from .records import LeftOut, Records, letter_check
 from .verbose import Report
 
@@ -47,6 +47,7 @@ def add_to(commands: Any) -> None:
         help="for one query and one target: save rows there, and go on if a run was interrupted",
     )
     add_limits(parser.add_argument)
+    add_quiet(parser.add_argument)
     parser.set_defaults(run=run, usage_error=parser.error)
 
 
@@ -91,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     plan = plan_asked(args)
     with (
         opened(args.out) as stream,
-        progress_bar(sys.stderr) as bar,
+        progress_of(sys.stderr, args.quiet) as bar,
         resumable(args.checkpoint),
     ):
         tell = partial(say, bar=bar)
@@ -104,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         pairs = (matched_pairs if args.pairs else every_pair)(*sides)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LettersWarning)  # of each part; it is said once below
-            for rows in _rows(args, pairs, Run(bar, report, how_many(*sides, args.pairs))):
+            for rows in _rows(args, pairs, Run(bar, report, *how_many(*sides, args.pairs))):
                 results.write(rows)
         results.end()
         warn_of_letters(tally)
@@ -126,6 +127,8 @@ def _rows(args: argparse.Namespace, pairs: Iterator[Pair], run: Run) -> Iterator
             run.bar,
         )
     batches = len(first) > 1 and has_batches(args)
+    if len(first) > 1:
+        run.expect(batches)
     return (in_batches if batches else one_by_one)(args, chain(first, pairs), run)
 
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
         Resources,
         TopOptions,
     )
+    from ..drivers.progress import Progress
     from ..planning.plan import Plan
     from ..scoring.scoring import Scoring
-    from ..tiles.sweep import Progress
 
 
 @contextmanager

@@ -32,20 +32,20 @@ def align_parts(
     pairs: Iterator[Pair],
     options: ManyOptions,
     resources: Resources,
-    begin: Callable[[int, int], None],
+    begin: Callable[[], None],
 ) -> Iterator[tuple[list[Pair], NDArray[Any], Stats]]:
     """What `align_many` finds for ``pairs``, in parts and in order: the pairs of a part, their
     table, and what it cost.
 
-    ``begin`` is called before a part is computed, with the numbers of its first and last pair,
-    from 1.  An error about a pair begins with the names of its records.
+    ``begin`` is called before a part is computed.  An error about a pair begins with the names of
+    its records.
     """
     from ..api.many import PairAligner
 
     done = 0
     with PairAligner(options, resources) as aligner:
         for part in parts(pairs):
-            begin(done + 1, done + len(part))
+            begin()
             try:
                 table, stats, wrong = aligner.align(_texts(part), resources.progress)
             except PyswError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RangeError, SequenceError
@@ -12,11 +13,11 @@ from ..results.formats.row import Row, row_of, rows_of
 from . import region
 from .asked import align_asked, many_asked, top_asked
 from .batches import align_parts
-from .progress import ProgressBar
 from .selection import select
 from .verbose import Report
 
 if TYPE_CHECKING:
+    from ..api.bar import ProgressBar
     from ..results.alignment import Alignment
     from ..sequences.sequence import Sequence
     from .pairs import Pair
@@ -30,18 +31,18 @@ class Run:
     report: Report
     #: How many pairs there are; None if that is not known.
     pairs: int | None
+    #: How many cells they have.
+    cells: int | None
 
-    def begin(self, first: int, last: int) -> None:
-        """The pairs from number ``first`` to ``last`` are next, counted from 1."""
-        if self.bar is not None and last > 1:
-            which = f"pair {first:,}" if first == last else f"pairs {first:,} to {last:,}"
-            of = "" if self.pairs is None else f" of {self.pairs:,}"
-            self.bar.begin(f"{which}{of} ")
-
-    def begin_chosen(self, first: int, last: int) -> None:
-        """Of the pairs that were chosen, those from number ``first`` to ``last`` are next."""
+    def expect(self, batches: bool) -> None:
+        """Several pairs are next, in batches or one after the other."""
         if self.bar is not None:
-            self.bar.begin(f"paths {first:,} to {last:,} ")
+            self.bar.expect(self.pairs, self.cells if batches else None)
+
+    def begin(self, label: str = "") -> None:
+        """The next part is begun."""
+        if self.bar is not None:
+            self.bar.begin(label)
 
 
 def has_batches(args: argparse.Namespace) -> bool:
@@ -61,7 +62,7 @@ def in_batches(
 
     def rows(of: Iterator[Pair], output: str) -> Iterator[Iterable[Row]]:
         options, resources = many_asked(args, output, run.bar)
-        begin = run.begin if of is pairs else run.begin_chosen
+        begin = partial(run.begin, "" if of is pairs else "chosen ")
         for part, table, stats in align_parts(of, options, resources, begin):
             run.report.add(stats, len(part) if of is pairs else 0)
             free, scoring = options.free.flags, options.scoring
@@ -88,8 +89,8 @@ def one_by_one(
     compute = (aligner if args.alignments is None else _top_aligner)(args, run.bar)
 
     def rows() -> Iterator[Iterable[Row]]:
-        for count, (query, target) in enumerate(pairs, 1):
-            run.begin(count, count)
+        for query, target in pairs:
+            run.begin()
             try:
                 found = compute(query, target)
             except (SequenceError, RangeError) as error:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from .progress import progress_bar
+from .progress import add_quiet, progress_of
 
 #: The files that are aligned, in the folder of examples.
 DEMO = ("NC_012920.1.fasta", "GU112745.1.fasta")
@@ -18,6 +18,7 @@ def add_to(commands: Any) -> None:
     """Declare the subcommand."""
     parser = commands.add_parser("demo", help="align the human and the chimpanzee mitochondrion")
     parser.add_argument("--device", default="auto", help="as for align")
+    add_quiet(parser.add_argument)
     parser.set_defaults(run=run)
 
 
@@ -28,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from ..sequences.sequence import read_fasta
 
     human, chimp = (next(read_fasta(shipped("examples", name))) for name in DEMO)
-    with progress_bar(sys.stderr) as bar:
+    with progress_of(sys.stderr, args.quiet) as bar:
         result = align(human, chimp, device=args.device, progress=bar)
     lines = str(result).splitlines()
     print("\n".join(lines[:DEMO_LINES]))

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, TextIO
 
 from ..errors import FormatError
 from ..results.formats import writer_of
+from .progress import room_for_output
 
 if TYPE_CHECKING:
+    from ..api.bar import ProgressBar
     from ..results.formats.row import Row
-    from .progress import ProgressBar
 
 
 class Results:
@@ -42,7 +43,7 @@ class Results:
     def _put(self, text: str, always: bool = False) -> None:
         if not text and not always:
             return
-        with room(self._bar):
+        with room_for_output(self._bar if self._stream is sys.stdout else None):
             self._stream.write(self._header + text)
             self._stream.flush()
         self._header = ""
@@ -82,13 +83,5 @@ def opened(path: str | None) -> Iterator[TextIO]:
 
 def say(message: str, bar: ProgressBar | None = None) -> None:
     """A line on standard error, for which a progress bar makes room."""
-    with room(bar):
+    with contextlib.nullcontext() if bar is None else bar.hidden():
         print("pysw-cl:", " ".join(message.split()), file=sys.stderr)
-
-
-@contextmanager
-def room(bar: ProgressBar | None) -> Iterator[None]:
-    """A context to write in where a progress bar may be drawn: it makes room."""
-    if bar is not None:
-        bar.clear()
-    yield

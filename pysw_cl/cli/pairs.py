@@ -57,11 +57,14 @@ def matched_pairs(queries: Records, targets: Records) -> Iterator[Pair]:
             yield query, target
 
 
-def how_many(queries: Records, targets: Records, matched: bool) -> int | None:
-    """How many pairs there are, those that are left out included; None if that is not known."""
+def how_many(queries: Records, targets: Records, matched: bool) -> tuple[int | None, int | None]:
+    """How many pairs there are, those that are left out included, and how many cells they have;
+    None for what is not known."""
     if queries.count is None or targets.count is None:
-        return None
-    return queries.count if matched else queries.count * targets.count
+        return None, None
+    if matched:
+        return queries.count, None
+    return queries.count * targets.count, queries.letters * targets.letters
 
 
 def only(pairs: Iterator[Pair], what: str) -> Iterator[Pair]:

@@ -16,7 +16,7 @@ from .checkpoint import add_limits, resumable
 from .compute import aligner
 from .output import Results, opened, say
 from .pairs import every_pair, only
-from .progress import progress_bar
+from .progress import add_quiet, progress_of
 from .records import Records, letter_check
 from .verbose import Report
 
@@ -40,6 +40,7 @@ def add_to(commands: Any) -> None:
         help="save rows there, and go on if a run was interrupted; draw a run that is finished",
     )
     add_limits(parser.add_argument)
+    add_quiet(parser.add_argument)
     parser.set_defaults(run=run, usage_error=parser.error)
 
 
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     plan = plan_asked(args)
     with (
         opened(args.out) as stream,
-        progress_bar(sys.stderr) as bar,
+        progress_of(sys.stderr, args.quiet) as bar,
         resumable(args.checkpoint),
     ):
         report = Report(partial(say, bar=bar) if args.verbose else None)

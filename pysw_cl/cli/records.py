@@ -59,6 +59,8 @@ class Records:
         self.again = Path(path).is_file()
         #: How many records there are, bad ones included; None if that is not known.
         self.count: int | None = None
+        #: How many letters the survey found.
+        self.letters = 0
         self._held: list[Sequence | None] | None = None
 
     def survey(self) -> None:
@@ -70,7 +72,9 @@ class Records:
         count = size = 0
         for record in self._read():
             count += 1
-            size += RECORD + (0 if record is None else len(record))
+            letters = 0 if record is None else len(record)
+            self.letters += letters
+            size += RECORD + letters
             if size > self._keep and count > 1:
                 held = None
             if held is not None:

@@ -13,7 +13,7 @@ from .arguments import add_plan, add_results
 from .asked import check_output, usage
 from .checkpoint import add_limits, resumable
 from .output import Results, opened, say
-from .progress import progress_bar
+from .progress import add_quiet, progress_of
 from .verbose import Report
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def add_to(commands: Any) -> None:
     add_results(add)
     add_plan(add)
     add_limits(add)
+    add_quiet(add)
     parser.set_defaults(run=run, usage_error=parser.error)
 
 
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
     with (
         opened(args.out) as stream,
-        progress_bar(sys.stderr) as bar,
+        progress_of(sys.stderr, args.quiet) as bar,
         resumable(args.checkpoint),
     ):
         with usage(args):

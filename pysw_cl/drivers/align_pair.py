@@ -12,14 +12,14 @@ from ..results.alignment import Stats
 from ..tiles.contract import EdgeCompression, Engine
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import RestartPoints, SweptGrid
-from ..tiles.sweep import Progress
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
 from .band_doubling import assumed_score, find_end_banded
 from .find_end import find_end
 from .held import held_matrix, held_path
+from .pair_progress import StrandProgress
 from .problem import Problem
-from .traceback import grid_places, most_pieces, trace_back, traceback_cells
+from .traceback import grid_places, most_pieces, trace_back
 from .traceback_state import Path
 
 
@@ -32,7 +32,7 @@ def search(
     prune: bool,
     max_cost: Any,
     beat: int | None,
-    progress: Progress | None,
+    progress: StrandProgress | None,
     stats: Stats,
     read_meanwhile: Callable[[Hit, Path, Callable[[], bool]], None] = lambda end, path, busy: None,
 ) -> tuple[Hit, Path | None, TileMap]:
@@ -42,9 +42,9 @@ def search(
     keeps no special rows.  ``max_cost``: as for `align`, for diagonal bands; None sweeps the whole
     matrix.  Cells and launches are added to ``stats``.
 
-    ``progress(done, total)`` may fall when the whole matrix follows a band; the caller prevents
-    that (`rising`).  ``read_meanwhile(end, path, busy)`` may be called with the path so far while
-    the device computes the next tiles of the traceback; ``busy()`` says whether it still does.
+    ``progress`` is told of each tile.  ``read_meanwhile(end, path, busy)`` may be called with the
+    path so far while the device computes the next tiles of the traceback; ``busy()`` says whether
+    it still does.
     """
     this = _Search(engine, plan, problem, want_path, prune, progress, stats)
     if max_cost in ("auto", None):  # a number asks for bands
@@ -61,7 +61,8 @@ def search(
     shape = len(problem.query), len(problem.target)
     tiles = TileMap.of(shape, result.tops, result.pruned, result.thinned)
     if swept.restarts is None or (beat is not None and end.score <= beat):
-        this.tell(this.total)
+        if progress is not None:
+            progress.finished()
         return end, None, tiles
     restarts = swept.restarts
     if swept.compression is not None and isinstance(restarts, SweptGrid):
@@ -89,30 +90,22 @@ class _Search:
     problem: Problem
     want_path: bool
     prune: bool
-    progress: Progress | None
+    progress: StrandProgress | None
     stats: Stats
-
-    def __post_init__(self) -> None:
-        self.cells = len(self.problem.query) * len(self.problem.target)
-        #: Cells of the sweep and of the traceback; progress is a share of them.
-        self.total = self.cells
-
-    def tell(self, done: int) -> None:
-        """Report that ``done`` cells of the total are computed."""
-        if self.progress is not None:
-            self.progress(done, self.total)
 
     def held(self, beat: int | None) -> tuple[Hit, Path | None, TileMap] | None:
         """The whole search of a small matrix, in one launch; None for other matrices."""
         matrix = held_matrix(self.engine, self.problem, int(self.want_path))
         if matrix is None:
             return None
-        self.tell(0)
+        if self.progress is not None:
+            self.progress.swept(0)
         with matrix:
             found = matrix.next(self.want_path)
         self.stats.add_cells(found.cells)
         self.stats.launches += found.launches
-        self.tell(self.total)
+        if self.progress is not None:
+            self.progress.finished()
         end, path = found.end, None
         if beat is None or end.score > beat:
             path = held_path(found, self.problem)
@@ -122,6 +115,7 @@ class _Search:
     def sweep_bands(self, max_cost: Any) -> tuple[_Swept | None, int | None]:
         """Sweep diagonal bands.  Returns the sweep that proves the best score (None: no band does)
         and the best score that was found (None: none)."""
+        shape = len(self.problem.query), len(self.problem.target)
         found = find_end_banded(
             self.engine,
             self.problem,
@@ -130,7 +124,7 @@ class _Search:
             assumed=assumed_score(self.problem, max_cost),
             save=self.want_path,
             prunes=self.prune,
-            progress=self.progress,
+            progress=self.progress.bands(self.plan, shape) if self.progress else None,
         )
         for result in found.sweeps:
             self._count(result)
@@ -147,8 +141,11 @@ class _Search:
         if self.want_path:
             grid, compression = self._grid(shape)
             edges = grid.saving()
-            self.total += traceback_cells(m, n, grid)
-        self.tell(0)
+        progress = self.progress
+        if progress is not None:
+            prunes = self.prune and (self.problem.mode == "local" or least is not None)
+            progress.sweeping(self.problem, prunes, beat or 0)
+            progress.swept(0)
         end, result = find_end(
             self.engine,
             self.problem,
@@ -157,7 +154,8 @@ class _Search:
             prune=self.prune,
             beat=beat,
             least=least,
-            progress=lambda done, _: self.tell(done),
+            progress=progress.swept if progress else None,
+            watch=progress.watch if progress else None,
         )
         self._count(result)
         return _Swept(end, result, grid, compression)
@@ -186,20 +184,20 @@ class _Search:
         read_meanwhile: Callable[[Hit, Path, Callable[[], bool]], None],
     ) -> Path:
         """The canonical path to ``end``."""
-
-        def between(path: Path) -> None:
-            self.tell(self.cells + path.share(end, self.total - self.cells))
-
+        progress, between = self.progress, None
+        if progress is not None:
+            between = progress.tracing(self.engine, self.plan, self.problem, restarts, end)
         path = trace_back(
             self.engine,
             self.problem,
             restarts,
             end,
             self.plan.traceback_tile_cells,
-            between,
+            between or (lambda path: None),
             meanwhile=lambda path, busy: read_meanwhile(end, path, busy),
         )
-        self.tell(self.total)
+        if progress is not None:
+            progress.finished()
         self.stats.add_cells(path.cells)
         self.stats.launches += path.launches
         return path

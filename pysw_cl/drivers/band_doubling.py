@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import isqrt
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,12 +28,14 @@ from ..tiles.contract import Engine
 from ..tiles.edges import Edge, Edges, Source
 from ..tiles.slabs import SweepResult, cuts
 from ..tiles.special_lines import RestartPoints
-from ..tiles.sweep import Progress
 from ..tiles.tile import Area, Hit
 from .band_bound import Band, BandScoreBound
 from .find_end import find_end
 from .problem import Problem
 from .traceback_state import path_bytes
+
+if TYPE_CHECKING:
+    from .pair_progress import BandProgress
 
 
 def check_max_cost(value: Any, mode: str) -> None:
@@ -157,7 +159,7 @@ def find_end_banded(
     assumed: int | None = None,
     save: bool = False,
     prunes: bool = False,
-    progress: Progress | None = None,
+    progress: BandProgress | None = None,
 ) -> Banded:
     """The best end of a global comparison, as :func:`find_end` gives it, from a diagonal band.
 
@@ -167,11 +169,11 @@ def find_end_banded(
     of the whole matrix's work, by the model ``cost``, is not swept.
 
     ``save``: keep the rows that the traceback restarts from.  ``prunes``: if no band is swept to a
-    proof, the caller prunes the whole matrix by ``Banded.least``.  ``progress(done, total)`` never
-    falls from band to band.
+    proof, the caller prunes the whole matrix by ``Banded.least``.  ``progress`` is told of each
+    band and its tiles.
     """
     m, n = len(problem.query), len(problem.target)
-    found, done = Banded(), 0
+    found = Banded()
     tiles = BandTiles(m, n, plan, engine.row_quantum, cost)
     choice = _BandChoice(problem, tiles, assumed, save, prunes)
     while (one := choice.next()) is not None:
@@ -182,26 +184,25 @@ def find_end_banded(
         if save:
             grid = BandGrid(edges, band, one.places[:-1], problem.scoring)
             edges = grid.saving()
-        tell = progress
-        if progress is not None and not one.sure:
-            tell = _part(progress, done, one.cells)
+        if progress is not None:
+            progress.begin(one.cells, one.work * m * n, len(one.places) - 1, one.sure)
         end, swept = find_end(
-            engine, problem, edges=edges, shape=one.shape, corridor=band, progress=tell
+            engine,
+            problem,
+            edges=edges,
+            shape=one.shape,
+            corridor=band,
+            progress=progress.swept if progress else None,
+            watch=progress.watch if progress else None,
         )
         found.sweeps.append(swept)
-        done += one.cells * band.ended // m
         if choice.proves(one, band, end.score):
             if progress is not None:
-                progress(m * n, m * n)
+                progress.proven()
             found.end, found.grid = end, grid
             break
     found.least = choice.best
     return found
-
-
-def _part(progress: Progress, spent: int, cells: int) -> Progress:
-    """The progress of a sweep of ``cells`` cells that follows sweeps of ``spent`` cells."""
-    return lambda done, total: progress(spent + done * cells // total, total)
 
 
 class _Try(NamedTuple):

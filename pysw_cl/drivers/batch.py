@@ -46,7 +46,7 @@ class BatchDriver:
     """Aligns pairs on a `BatchEngine`.
 
     ``scoring`` is clamped.  ``one`` aligns single pairs and names what is wrong with a pair.
-    ``done(cells)`` is called as results arrive.
+    ``done(cells, pairs)`` is called as results arrive.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class BatchDriver:
         engine: BatchEngine,
         scoring: Scoring,
         one: OneByOne,
-        done: Callable[[int], None],
+        done: Callable[[int, int], None],
         tuning: PairTuning | None = None,
     ):
         self.engine, self.scoring, self.one, self.done = engine, scoring, one, done
@@ -97,7 +97,7 @@ class BatchDriver:
                 part = part.take(~large)
             alone += self._begin(part, how)
             for k in sorted(alone):
-                self.done(self.one.align(k))
+                self.done(self.one.align(k), self.one.sweeps)
             while len(self.under_way) > tuning.in_flight:
                 self._finish()
         while self.under_way:
@@ -179,12 +179,12 @@ class BatchDriver:
                 self.found.values[name][part.index] = found[row]
         if traced:
             self._take_paths(part, batch, ~outgrown)
-        self.done(int(part.cells[~outgrown].sum()))
+        self.done(int(part.cells[~outgrown].sum()), int((~outgrown).sum()))
         if outgrown.any():
             if outgrown.mean() > self.tuning.most_outgrown and len(part) >= 64:
                 self.least_width = max(self.least_width, 2 * width)
             for k in self._start(part.take(outgrown), 2 * width, how):
-                self.done(self.one.align(k))
+                self.done(self.one.align(k), self.one.sweeps)
 
     def _take_paths(self, part: Part, batch: Batch, sure: NDArray[np.bool_]) -> None:
         """Take the results of the traceback.  A ``sure`` pair, which fits its lanes, is aligned

@@ -65,11 +65,11 @@ class OneByOne:
         self.stats.device_bytes = max(self.stats.device_bytes, result.stats.device_bytes)
         return self.sweeps * len(result.query) * len(result.target)
 
-    def all(self, done: Callable[[int], None]) -> None:
-        """Align all pairs; ``done(cells)`` is called after each."""
+    def all(self, done: Callable[[int, int], None]) -> None:
+        """Align all pairs; ``done(cells, sweeps)`` is called after each."""
         as_halves(self.pairs)
         for k in range(len(self.pairs)):
-            done(self.align(k))
+            done(self.align(k), self.sweeps)
 
     def check(self, k: int) -> None:
         """Raise the error of pair k, which the caller knows to have one."""

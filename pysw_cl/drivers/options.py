@@ -30,10 +30,10 @@ from ..planning.plan import Plan
 from ..scoring.scoring import Scoring, cached_scoring
 from ..scoring.sense import check_sense
 from ..sequences.coordinates import as_range, check_strand
-from ..tiles.sweep import Progress
 from .band_doubling import check_max_cost
 from .batch_results import FIELDS
 from .problem import FreeEnds, check_mode
+from .progress import Progress
 
 #: Sets a field of a frozen object while it is made.
 _set = object.__setattr__
@@ -198,8 +198,8 @@ class Resources:
     device: Any = "auto"
     #: Overrides of the plan's fields.
     plan: Plan | Mapping[str, Any] | None = None
-    #: Called as ``progress(done, total)`` in cells.
-    progress: Progress | None = None
+    #: A callback (`RunProgress`); True draws a bar; None or False: nobody is told.
+    progress: Progress | bool | None = None
     #: Are kernels measured (`Stats.kernel_seconds`)?
     kernel_times: bool = False
 
@@ -207,8 +207,9 @@ class Resources:
         if self.kernel_times not in (True, False):
             raise InputError(f"kernel_times must be True or False, not {self.kernel_times!r}")
         _set(self, "kernel_times", bool(self.kernel_times))
-        if self.progress is not None and not callable(self.progress):
-            raise InputError(f"progress must be a function or None, not {self.progress!r}")
+        shown = self.progress is None or isinstance(self.progress, bool)
+        if not shown and not callable(self.progress):
+            raise InputError(f"progress must be True, a function or None, not {self.progress!r}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from ..planning.parameters import TracebackTuning
 from ..tiles.contract import Engine
 from ..tiles.edges import Edges
 from ..tiles.slabs import cuts
-from ..tiles.special_lines import RestartGrid, RestartPoints, SweptGrid
+from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit, TileJob
 from .problem import Problem
@@ -59,13 +59,6 @@ def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | Non
         lines = min(lines, (most - 2 * 8 * n) / (8 * m + both * n))
         lines = min(lines, most / (both * m + compressed * n))
     return max(2, min(tuning.pieces, 1 + int(lines)))
-
-
-def traceback_cells(m: int, n: int, grid: RestartGrid) -> int:
-    """About how many cells the traceback from corner to corner computes again: half of each grid
-    cell that the path runs through."""
-    rows, columns = len(grid.rows) + 1, len(grid.columns) + 1
-    return m * n * (rows + columns) // (2 * rows * columns)
 
 
 def trace_back(

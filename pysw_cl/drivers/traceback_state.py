@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..planning.parameters import TracebackTuning
-from ..tiles.tile import Area, Hit
+from ..tiles.tile import Area
 
 CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
 #: Called with the path so far while a device computes; the second argument: does it still?
@@ -45,11 +45,6 @@ class Path:
     def inside(self, area: Area) -> bool:
         """Does the traceback go on in this area?"""
         return self.row > area.row and self.column > area.column and not self.ended
-
-    def share(self, end: Hit, cells: int) -> int:
-        """How many of ``cells``, the work of a traceback from ``end`` to the corner, are done."""
-        left = (self.row + self.column) / max(1, end.row + end.column)
-        return round(cells * (1 - left))
 
     def forward(self) -> NDArray[np.uint8]:
         """All moves, the first one first."""

@@ -9,7 +9,7 @@ to them only if the edge between them has changed.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
@@ -21,10 +21,11 @@ from ..sequences.view import Pairs
 from ..tiles.contract import Engine, HeldMatrix
 from ..tiles.edges import Edge, EdgeArray
 from ..tiles.special_lines import SweptGrid
-from ..tiles.sweep import Progress, sweep
+from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit, Want
 from .held import held_matrix, held_path
 from .problem import Problem
+from .progress import TopStrand
 from .traceback import grid_places, trace_back
 from .traceback_state import CONSUMES_QUERY, CONSUMES_TARGET, Path
 
@@ -52,14 +53,14 @@ def find_top(
     least: int,
     *,
     last_path: bool = True,
-    progress: Progress | None = None,
+    progress: TopStrand | None = None,
 ) -> Generator[FoundAlignment]:
     """Up to ``count`` local alignments of at least ``least`` (1 or more), best first.
 
     Each is the best alignment that contains no aligned pair of those before it.  Of equal ends it
     is the first in row-major order; its path is the canonical one.  ``last_path``: is the path of
-    the last one wanted?  ``progress(done, total)`` counts the cells of the first sweep.  Later it
-    is called with done = total after each tile; an exception that it raises ends the search.
+    the last one wanted?  ``progress`` is told of each tile of the first sweep, and of what is
+    computed later; an exception that it raises ends the search.
 
     Source: Waterman & Eggert (1987); see the module.
     """
@@ -79,6 +80,8 @@ def find_top(
         tiles.compute(touched)
         if not tiles.best:
             return
+        if progress is not None:
+            progress.expect(tiles.peaks())
         end = min(tiles.best.values())
         path = tiles.trace(end) if last_path or number < count else None
         yield FoundAlignment(end, path, tiles.cells, tiles.launches)
@@ -93,7 +96,7 @@ def _held(
     numbers: range,
     least: int,
     last_path: bool,
-    progress: Progress | None,
+    progress: TopStrand | None,
 ) -> Iterator[FoundAlignment]:
     """As `find_top`, for a matrix that is held whole: the alignments of these ``numbers``."""
     total = len(problem.query) * len(problem.target)
@@ -126,7 +129,7 @@ class _Tiles:
     plan: Plan
     #: The least score that is wanted.
     least: int
-    progress: Progress | None
+    progress: TopStrand | None
     #: The best cell of each tile that has one of at least ``least``.
     best: dict[Place, Hit] = field(default_factory=dict)
     #: Cells and launches since the last alignment.
@@ -172,11 +175,16 @@ class _Tiles:
             progress=self._report,
             forbidden=area.pairs(problem.forbidden),
         )
-        self.done = min(self.done + area.cells, self.total)
         self._add(result.cells, result.launches)
+        if self.done < self.total:
+            self.done = min(self.done + area.cells, self.total)
+        elif self.progress is not None:
+            self.progress.work(sum(result.cells.values()))
         self.best.pop(place, None)
         for hit in result.hits:
             self.best[place] = Hit(hit.score, area.row + hit.row, area.column + hit.column)
+            if self.progress is not None and self.done < self.total:  # it goes on as it began
+                self.progress.expect([hit.score * self.total // max(1, self.done)])
 
         changed = set()
         if below is not None and bottom is not None:
@@ -193,12 +201,21 @@ class _Tiles:
             beside.write(area.row, now)
         return changed
 
+    def peaks(self) -> list[int]:
+        """The best scores of the tiles that no tile beside them exceeds, best first: about those of
+        the alignments to come."""
+        scores = np.zeros((len(self.rows) + 1, len(self.columns) + 1), np.int64)
+        for (i, j), hit in self.best.items():
+            scores[i + 1, j + 1] = hit.score
+        inner = scores[1:-1, 1:-1]
+        shifts = product((slice(0, -2), slice(1, -1), slice(2, None)), repeat=2)
+        highest = np.max([scores[shift] for shift in shifts], axis=0)
+        return sorted(inner[(inner > 0) & (inner == highest)].tolist(), reverse=True)
+
     def trace(self, end: Hit) -> Path:
         """The canonical path to ``end``."""
         limit = self.plan.traceback_tile_cells
-        path = trace_back(
-            self.engine, self.problem, self.grid, end, limit, lambda _: self._between()
-        )
+        path = trace_back(self.engine, self.problem, self.grid, end, limit, self._between())
         self._add(path.cells, path.launches)
         return path
 
@@ -221,8 +238,17 @@ class _Tiles:
         if self.progress is not None:
             self.progress(min(self.done + done, self.total), self.total)
 
-    def _between(self) -> None:
-        self._report(0, 0)
+    def _between(self) -> Callable[[Path], None]:
+        """What reports a traceback: a row of a path takes as long as many cells of a sweep."""
+        row: int | None = None
+
+        def between(path: Path) -> None:
+            nonlocal row
+            if self.progress is not None:
+                rows, row = (row or path.row) - path.row, path.row
+                self.progress.work(rows * self.plan.traced_row)
+
+        return between
 
     def _add(self, cells: dict[str, int], launches: int) -> None:
         self.launches += launches

@@ -18,6 +18,7 @@ A gap of k letters costs ``gap_open + k * gap_extend``, both given as positive n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -200,6 +201,11 @@ class ReferencePlan(Plan):
     def cost(self) -> Cost:
         """Its time is proportional to the cells."""
         return CELL_COST
+
+    @property
+    def traced_row(self) -> int:
+        """A tile with moves takes as long as another."""
+        return isqrt(self.traceback_tile_cells)
 
     def check_on(self, runtime: Runtime | None) -> None:
         """Every plan is valid on every device."""

@@ -159,6 +159,9 @@ class LaneSet:
     column: Column = Column()
     #: The cost of tiles with moves; None: alpha is not chosen for them.
     moves: Moves | None = None
+    #: Cells that a sweep computes while the traceback takes one row of a path: tells how long a
+    #: path will take.  Of 2 CPU cores with PoCL, where tiles with moves have 32-bit lanes.
+    traced_row: int = 66_000
 
     #: Header of the narrow lanes; None: there are none, and no field below is used.
     narrow: str | None = None
@@ -228,6 +231,7 @@ LANE_SETS = {
         chunk_defined=True,
         # an H200: the latency of a step, or the turns of all warps of a scheduler
         column=Column(latency=6.5, turns=3, turn=0.68),
+        traced_row=600_000,  # an H200: 0.5 s for 5 million rows, beside 4.2 TCUPS
         narrow="narrow/packed.clh",
         widths=(16,),
         scores=NarrowScores(codes=6, gain=1 << 12, permute4=True),

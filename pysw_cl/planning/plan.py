@@ -133,6 +133,11 @@ class Plan:
         """The cost model of all choices."""
         return STRIP_COST
 
+    @property
+    def traced_row(self) -> int:
+        """Cells that a sweep computes while the traceback takes one row of a path."""
+        return self.lane_set.traced_row
+
     def without_narrow(self) -> Plan:
         """This plan with the lanes for what narrow lanes cannot do; unchanged if it has no narrow
         lanes."""

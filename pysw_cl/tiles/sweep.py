@@ -17,10 +17,10 @@ from .contract import Engine
 from .edges import Edge, EdgeArray, Edges, Source
 from .slabs import Slab, Slabs, SweepResult, WholeSlabs, cuts
 from .sweep_pipeline import SlabPipeline
-from .sweep_state import Progress, Rectangle, SweepState
+from .sweep_state import Progress, Rectangle, SweepState, Swept, Watch
 from .tile import Area, Limits, Want
 
-__all__ = ["Progress", "sweep"]
+__all__ = ["Progress", "Swept", "Watch", "sweep"]
 
 
 def sweep(
@@ -36,6 +36,7 @@ def sweep(
     shape: tuple[int, int] | None = None,
     slabs: Slabs | None = None,
     progress: Progress | None = None,
+    watch: Watch | None = None,
     forbidden: Pairs | None = None,
 ) -> SweepResult:
     """Compute the rectangle of ``query`` (m codes) x ``target`` (n codes).
@@ -50,7 +51,7 @@ def sweep(
     columns, if the engine cannot capture them inside a tile or there is a corridor.
     ``slabs``: how the rectangle is cut into slabs (default: `WholeSlabs`).
     ``progress(done, total)`` is called with cells after every tile; an exception that it raises
-    ends the sweep.
+    ends the sweep.  ``watch`` is called before it with what was computed (`Swept`).
     ``forbidden``: pairs of letters that are never aligned.
     """
     want, limits = want or Want(), limits or Limits()
@@ -63,6 +64,7 @@ def sweep(
         limits.corridor,
         slabs or WholeSlabs(rectangle.m, edges, shape or (rectangle.m, rectangle.n)),
         progress or (lambda done, total: None),
+        watch,
     )
     pipeline, tile_rows = SlabPipeline(state), _TileRows(state)
     slab: Slab | None = state.slabs.begin(0)
@@ -133,7 +135,7 @@ class _TileRows:
                 else:
                     below.write(column, bottom)
             corner = int(top.h[-1])
-            state.advance(area.cells)
+            state.advance(area)
         if corridor is not None and row_end < state.rectangle.m:
             self.goes_on = corridor.passed(row_end, first, below.read(first, last))
             if last_outside is not None:  # the next tile's corner, if it starts in this column

@@ -121,7 +121,7 @@ class SlabPipeline:
             below = EdgeArray(state.rectangle.n)
             below.take(result.bottom)
             state.above = below
-        state.advance(area.cells)
+        state.advance(area)
         state.finish(slab)
 
     def _area(self, slab: Slab) -> Area:

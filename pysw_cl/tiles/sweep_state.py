@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs, View
@@ -16,10 +17,25 @@ from .best_cells import BestCells
 from .contract import Engine
 from .edges import DeviceEdge, Edge, EdgeArray, Edges, Sink, Source
 from .slabs import Slab, Slabs, SweepResult
-from .tile import Area, Corridor, TileJob, TileResult
+from .tile import Area, Corridor, Hit, TileJob, TileResult
 
 #: Is called with the cells that are done and the cells in all.
 Progress = Callable[[int, int], None]
+
+
+class Swept(NamedTuple):
+    """How far a sweep is after a tile."""
+
+    #: The tile.
+    area: Area
+    #: Cells that were computed so far, in this sweep; skipped ones are none of them.
+    computed: int
+    #: The best cell so far; None: there is none yet.
+    best: Hit | None
+
+
+#: Is called after each tile.
+Watch = Callable[[Swept], None]
 
 
 @dataclass(frozen=True)
@@ -66,10 +82,14 @@ class SweepState:
     slabs: Slabs
     #: The caller's callback.
     progress: Progress
+    #: Called before it, with what the sweep has computed; None: nobody watches.
+    watch: Watch | None = None
     #: What the finished slabs found, and their cost.
     result: SweepResult = field(default_factory=SweepResult)
     #: Cells done, skipped ones included.
     done: int = 0
+    #: Cells computed.
+    computed: int = 0
 
     def __post_init__(self) -> None:
         #: The edge above the next tiles.
@@ -121,6 +141,7 @@ class SweepState:
         if result.pruned:
             found.thinned[area] = result.pruned
         found.add_cost(result.cells, result.launches)
+        self.computed += sum(result.cells.values())
         self._pass_on(slab, area, result)
 
     def take_skipped(self, slab: Slab, area: Area) -> TileResult:
@@ -166,9 +187,12 @@ class SweepState:
                 edges.bottom.write(area.column, bottom)
         self.best.add(area, result)
 
-    def advance(self, cells: int) -> None:
-        """Count cells that are done, and report them."""
-        self.done += cells
+    def advance(self, area: Area) -> None:
+        """Count a tile that is done, and report it."""
+        self.done += area.cells
+        if self.watch is not None:
+            hits = self.best.hits
+            self.watch(Swept(area, self.computed, hits[0] if hits else None))
         self.progress(self.done, self.rectangle.m * self.rectangle.n)
 
     def finish(self, slab: Slab) -> None:

@@ -17,9 +17,10 @@ from machines import GPU, Machine, fake, fake_platform
 
 import pysw_cl
 from pysw_cl.api import align as api
+from pysw_cl.api.bar import ProgressBar
 from pysw_cl.cli import main as cli
 from pysw_cl.cli.asked import align_asked, top_asked
-from pysw_cl.cli.progress import ProgressBar, progress_bar
+from pysw_cl.cli.progress import progress_of
 from pysw_cl.drivers.options import AlignOptions, AlignResources, Resources
 from pysw_cl.errors import InternalError
 
@@ -317,11 +318,13 @@ def test_progress_only_on_a_terminal() -> None:
         def isatty(self) -> bool:
             return True
 
-    with progress_bar(Terminal()) as bar:
+    with progress_of(Terminal(), quiet=True) as bar:
+        assert bar is None
+    with progress_of(Terminal()) as bar:
         assert isinstance(bar, ProgressBar)
         args = cli.make_parser().parse_args(["align", "a", "b"])
         assert align_asked(args, bar)[1].progress is bar
-    with progress_bar(io.StringIO()) as bar:
+    with progress_of(io.StringIO()) as bar:
         assert bar is None
 
 

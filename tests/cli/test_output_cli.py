@@ -11,14 +11,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from saving import tight
 from test_cli import A, B, fails, fasta, run
 
+from pysw_cl.api.bar import ProgressBar
 from pysw_cl.cli import align as command
 from pysw_cl.cli import batches, compute
-from pysw_cl.cli.progress import ProgressBar
 from pysw_cl.results.formats import tsv
 
 
@@ -213,36 +214,40 @@ def test_what_paths_cost_counts(
 
 
 class Bar(ProgressBar):
-    """Notes what stands before the bar."""
+    """Notes what it is told of the pairs."""
 
     def __init__(self) -> None:
         super().__init__(io.StringIO(), delay=1e9)
-        self.labels: list[str] = []
+        self.told: list[Any] = []
 
-    def begin(self, label: str) -> None:
+    def expect(self, pairs: int | None = None, cells: int | None = None) -> None:
+        super().expect(pairs, cells)
+        self.told.append((pairs, cells))
+
+    def begin(self, label: str = "") -> None:
         super().begin(label)
-        self.labels.append(label)
+        self.told.append(label)
 
 
 @pytest.mark.parametrize(
-    ("options", "labels"),
+    ("options", "told"),
     [
-        ("", ["pairs 1 to 2 of 4 ", "pairs 3 to 4 of 4 "]),
-        ("--output score --pairs", ["pairs 1 to 2 of 2 "]),
-        ("--strand both", ["pairs 1 to 2 of 4 ", "pairs 3 to 4 of 4 "]),
-        ("--max-cost none --mode global", [f"pair {k} of 4 " for k in (2, 3, 4)]),
-        ("--top 1", ["pairs 1 to 2 of 4 ", "pairs 3 to 4 of 4 ", "paths 1 to 2 "]),
+        ("", [(4, (len(A) + len(B)) ** 2), "", ""]),
+        ("--output score --pairs", [(2, None), ""]),
+        ("--strand both", [(4, (len(A) + len(B)) ** 2), "", ""]),
+        ("--max-cost none --mode global", [(4, None), "", "", "", ""]),
+        ("--top 1", [(4, (len(A) + len(B)) ** 2), "", "", "chosen "]),
     ],
 )
-def test_the_bar_says_which_pairs(
+def test_the_bar_knows_all_pairs(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     files: list[str],
     options: str,
-    labels: list[str],
+    told: list[Any],
 ) -> None:
     monkeypatch.setattr(batches, "FIRST_PAIRS", 2)
     bar = Bar()
-    monkeypatch.setattr(command, "progress_bar", lambda stream: contextlib.nullcontext(bar))
+    monkeypatch.setattr(command, "progress_of", lambda *_: contextlib.nullcontext(bar))
     assert run(capsys, "align", *files, *options.split())[0] == 0
-    assert bar.labels == labels
+    assert bar.told == told

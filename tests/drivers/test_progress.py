@@ -1,71 +1,309 @@
-"""The progress bar, on a clock of its own."""
+"""What progress callbacks are told: a share that never falls, of a total that stays, and how much
+work is left."""
 
 from __future__ import annotations
 
-import io
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
-from pysw_cl.cli.progress import Estimate, ProgressBar, duration
+import numpy as np
+import pytest
+from saving import Enough
 
+import pysw_cl
+from pysw_cl.drivers.forecast import SweepForecast
+from pysw_cl.drivers.options import AlignOptions
+from pysw_cl.drivers.problem import FreeEnds, Problem
+from pysw_cl.drivers.progress import RunProgress, Stage, takes_stage
+from pysw_cl.planning.parameters import tuned
+from pysw_cl.sequences.view import View
+from pysw_cl.tiles.sweep import Swept
+from pysw_cl.tiles.tile import Area, Hit
 
-def test_progress_bar() -> None:
-    now, stream = [0.0], io.StringIO()
-    bar = ProgressBar(stream, clock=lambda: now[0])
-    bar(0, 4 * 10**9)
-    now[0] = 0.4
-    bar(10**9, 4 * 10**9)
-    bar.clear()
-    assert stream.getvalue() == ""  # a short run shows nothing
-    now[0] = 1.0
-    bar(10**9, 4 * 10**9)
-    bar(2 * 10**9, 4 * 10**9)  # too soon after the last one
-    drawn = stream.getvalue()
-    assert drawn == "\r[#######.......................]  25.0%     1.00 GCUPS  0:03 left"
-    now[0] = 2.0
-    bar(4 * 10**9, 4 * 10**9)
-    assert stream.getvalue().endswith("100.0%     2.00 GCUPS  0:00 left")
-    bar.clear()
-    assert stream.getvalue().endswith("\r" + " " * (len(drawn) - 1) + "\r")
+ACGT = np.frombuffer(b"ACGT", np.uint8)
+SMALL = {"engine": "reference", "tile_cells": 900, "traceback_tile_cells": 400}
 
 
-def test_what_an_earlier_run_did_is_no_speed() -> None:
-    now, stream = [5.0], io.StringIO()
-    bar = ProgressBar(stream, clock=lambda: now[0], delay=0)
-    bar(6 * 10**9, 10 * 10**9)  # nothing to tell a speed by
-    assert stream.getvalue().endswith(" 60.0%")
-    now[0] = 7.0
-    bar(8 * 10**9, 10 * 10**9)
-    assert stream.getvalue().endswith("80.0%     1.00 GCUPS  0:02 left")
+def letters(seed: int, length: int) -> bytes:
+    return np.random.default_rng(seed).choice(ACGT, length).tobytes()
 
 
-def test_the_first_cells_tell_the_speed_only_while_there_are_no_others() -> None:
-    estimate = Estimate()
-    assert estimate.seconds_left(0, 100, 10.0) is None
-    assert estimate.seconds_left(4, 100, 26.0) == 24 * 16.0
-    assert estimate.seconds_left(4, 100, 28.0) == 24 * 18.0
-    assert estimate.seconds_left(8, 100, 39.0) == 23 * 13.0
-    assert estimate.seconds_left(12, 100, 52.0) == 22 * 13.0
+def copy_of(text: bytes, seed: int, share: float) -> bytes:
+    """A copy in which this share of the letters is drawn anew, and a tenth is moved to the end."""
+    rng, copy = np.random.default_rng(seed), np.frombuffer(text, np.uint8).copy()
+    at = rng.choice(len(copy), int(share * len(copy)), replace=False)
+    copy[at] = rng.choice(ACGT, len(at))
+    cut = len(copy) // 10
+    return np.concatenate([copy[:cut], copy[2 * cut :], copy[cut : 2 * cut]]).tobytes()
 
 
-def test_duration() -> None:
-    assert [duration(s) for s in (0, 59.6, 61, 3599, 3725)] == [
-        "0:00",
-        "1:00",
-        "1:01",
-        "59:59",
-        "1:02:05",
+TEXT = letters(1, 200)
+COPY = copy_of(TEXT, 2, 0.1)
+OTHER = letters(3, 190)
+
+
+class Told:
+    """A callback that remembers what it was told."""
+
+    def __init__(self, stop_at: float = 2.0) -> None:
+        self.calls: list[tuple[int, int]] = []
+        self.stages: list[Stage] = []
+        self.stop_at = stop_at
+
+    def __call__(self, done: int, total: int, stage: Stage) -> None:
+        self.calls.append((done, total))
+        self.stages.append(stage)
+        if done >= self.stop_at * total:
+            raise Enough
+
+    def check(self, first: int | None = 0, least: int = 4) -> None:
+        """The total stays, the share never falls, and comes to 1."""
+        done = [done for done, _ in self.calls]
+        assert len({total for _, total in self.calls}) == 1
+        assert done == sorted(done) and len(set(done)) >= least
+        assert done[-1] == self.calls[0][1]
+        assert first is None or done[0] == first
+        works = [stage.work_done for stage in self.stages]
+        assert all(a <= b for a, b in pairwise(works))  # type: ignore[operator]
+        assert all(stage.work_left is not None and stage.work_left >= 0 for stage in self.stages)
+        assert self.stages[-1].work_left == 0
+
+    def at_half(self) -> float:
+        """The whole work as foreseen after half of it, as a share of what it was."""
+        whole = self.stages[-1].work_done
+        assert whole
+        at = next(one for one in self.stages if (one.work_done or 0) >= whole / 2)
+        return ((at.work_done or 0) + (at.work_left or 0)) / whole
+
+
+PAIRS = {"similar": (TEXT, COPY), "equal": (TEXT, TEXT), "unlike": (TEXT, OTHER)}
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("mode", ["local", "global"])
+@pytest.mark.parametrize("output", ["score", "path"])
+@pytest.mark.parametrize("strand", ["plus", "both"])
+@pytest.mark.parametrize("saved", [False, True])
+def test_one_pair(
+    pair: str, mode: str, output: str, strand: str, saved: bool, tmp_path: Path
+) -> None:
+    how: dict[str, Any] = {"mode": mode, "output": output, "strand": strand, "plan": SMALL}
+    if saved:
+        how["checkpoint"] = tmp_path
+    told = Told()
+    with tuned({"traceback.least_side": 30, "saving.least_seconds": 0, "saving.least_times": 0}):
+        pysw_cl.align(*PAIRS[pair], progress=told, **how)
+    told.check()
+    a, b = PAIRS[pair]
+    strands = 1 + (strand == "both")
+    total = told.calls[0][1]
+    assert (total == strands * len(a) * len(b)) == (output == "score")
+    names = [str(stage) for stage in told.stages]
+    if strand == "plus":
+        expected = ["score"] if output == "score" else ["score 1 of 2", "path 2 of 2"]
+        assert list(dict.fromkeys(names)) == expected
+    else:
+        assert names[0].startswith("score 1 of ")
+
+
+@pytest.mark.parametrize("mode", ["local", "global"])
+@pytest.mark.parametrize("strand", ["plus", "both"])
+def test_a_resumed_run_goes_on_at_its_share(mode: str, strand: str, tmp_path: Path) -> None:
+    how: dict[str, Any] = {"mode": mode, "strand": strand, "plan": SMALL}
+    tuning = {"traceback.least_side": 30, "saving.least_seconds": 0, "saving.least_times": 0}
+    shares = []
+    with tuned(tuning):
+        for stop in (0.3, 0.6, 0.8, 0.95):
+            told = Told(stop)
+            with pytest.raises(Enough):
+                if stop == 0.3:
+                    pysw_cl.align(TEXT, COPY, checkpoint=tmp_path, progress=told, **how)
+                else:
+                    pysw_cl.resume(tmp_path, progress=told)
+            shares.append((told.calls[0][0] / told.calls[0][1], told.calls[-1]))
+        told = Told()
+        pysw_cl.resume(tmp_path, progress=told)
+    told.check(None, 2)
+    assert {told.calls[0][1]} == {total for _, (_, total) in shares}
+    firsts = [first for first, _ in shares]
+    assert firsts == sorted(firsts) and firsts[0] == 0 and firsts[-1] > 0.3
+
+
+@pytest.mark.parametrize("output", ["score", "path"])
+def test_the_best_alignments(output: str) -> None:
+    told = Told()
+    with tuned({"traceback.least_side": 30}):
+        found = pysw_cl.align_top(TEXT, COPY, k=4, plan=SMALL, progress=told, output=output)
+    assert len(found) == 4
+    told.check(None)
+    assert told.calls[0][0] < 0.1 * told.calls[0][1]
+    names = list(dict.fromkeys(str(stage) for stage in told.stages))
+    assert names == [f"alignment {k} of 4" for k in (1, 2, 3, 4)]
+    for k in (1, 2, 3, 4):  # each takes its part of the share
+        shares = {d for (d, _), s in zip(told.calls, told.stages, strict=True) if s.number == k}
+        assert len(shares) > 1
+
+
+@pytest.mark.parametrize("engine", ["reference", "wavefront"])
+def test_many_pairs(engine: str) -> None:
+    told = Told()
+    pairs = [(letters(k, 50 + k % 7), letters(-k + 500, 40 + k % 11)) for k in range(90)]
+    with tuned({"pairs.cpu_pairs": 16, "pairs.gpu_pairs": 16}):
+        pysw_cl.align_many(pairs, plan={"engine": engine}, progress=told)
+    told.check()
+    numbers = [stage.number for stage in told.stages]
+    assert numbers[0] == 0 and numbers[-1] == 90 and numbers == sorted(numbers)
+    assert str(told.stages[-1]) == "90 of 90 pairs"
+
+
+def test_callbacks_with_and_without_a_stage() -> None:
+    seen: list[Any] = []
+
+    class Method:
+        def report(self, done: int, total: int, stage: Stage) -> None:
+            seen.append((done, total, stage))
+
+    callbacks: list[tuple[Callable[..., None], bool]] = [
+        (lambda done, total: seen.append((done, total)), False),
+        (lambda *all_of_it: seen.append(all_of_it), False),
+        (lambda done, total, stage: seen.append((done, total, stage)), True),
+        (lambda done, total, *, stage=None: seen.append((done, total, stage)), True),
+        (Method().report, True),
+        (seen.append, False),
+    ]
+    for callback, staged in callbacks:
+        assert takes_stage(callback) == staged
+    for callback, staged in callbacks[:-1]:
+        seen.clear()
+        pysw_cl.align(TEXT, COPY, plan=SMALL, progress=callback)
+        assert len(seen) > 3
+        assert {len(call) for call in seen} == {3 if staged else 2}
+        assert not staged or isinstance(seen[0][2], Stage)
+
+
+def test_what_is_computed_again_begins_where_it_was() -> None:
+    told = Told()
+    run = RunProgress(told)
+    stage = Stage("score", 1, 1, 0, 0)
+    run.tell(0, 100, stage)
+    run.tell(60, 100, stage)
+    run.tell(50, 100, stage)  # a share that falls is not told
+    run.tell(30, 40, stage)
+    run.begin_anew()
+    for done in (0, 100, 200):
+        run.tell(done, 200, stage)
+    assert told.calls == [
+        (0, 100),
+        (60, 100),
+        (60, 100),
+        (30, 40),
+        (150, 200),
+        (175, 200),
+        (200, 200),
     ]
 
 
-def test_many_runs_share_a_line() -> None:
-    now = [0.0]
-    stream = io.StringIO()
-    bar = ProgressBar(stream, clock=lambda: now[0])
-    for count in range(1, 4):
-        bar.begin(f"pair {count} ")
-        bar(0, 1000)
-        now[0] += 0.3
-        bar(1000, 1000)
-    bar.clear()
-    assert "pair 1 " not in stream.getvalue()  # before the delay
-    assert "\rpair 2 [" in stream.getvalue()
-    assert "pair 3 [" in stream.getvalue()
+def test_waiting_says_what_for() -> None:
+    told = Told()
+    run = RunProgress(told)
+    run.tell(30, 100, Stage("score", 1, 2, 30, 70))
+    run.waiting("building kernels", 2, 3)
+    assert told.calls[-1] == (30, 100)
+    assert str(told.stages[-1]) == "building kernels 2 of 3"
+    assert told.stages[-1].work_done is None
+    seen: list[Any] = []
+    run = RunProgress(lambda done, total: seen.append((done, total)))
+    run.waiting("building kernels", 2, 3)
+    assert not seen
+
+
+# What is foreseen
+
+
+@pytest.mark.parametrize("case", ["similar", "unlike", "both strands", "global"])
+def test_half_of_the_work_tells_all_of_it(case: str) -> None:
+    """Without a clock: after half of the work, all of it is foreseen within a quarter."""
+    how: dict[str, Any] = {"plan": {"tile_cells": 1 << 23}}
+    query = letters(1, 30_000)
+    target = letters(3, 30_000) if case == "unlike" else copy_of(query, 2, 0.02)
+    if case == "global":
+        how["mode"] = "global"
+    if case == "both strands":
+        how["strand"] = "both"
+    told = Told()
+    pysw_cl.align(query, target, progress=told, **how)
+    told.check()
+    assert 0.75 < told.at_half() < 1.25
+
+
+#: Sweeps of 1,000,000 x 1,000,000 letters in tiles of 91,136 x 91,136: for each row of tiles the
+#: best score after it, and what share of each tile was computed.  Two H. pylori genomes, and 1 Mb
+#: of E. coli with 1% of its letters changed.
+PYLORI = """
+    49065 1 1 1 1 1 1 1 1 1 1 .46
+    110964 1 1 1 1 1 1 1 1 1 .78 0
+    143734 1 1 1 1 1 1 1 1 1 .42 0
+    188016 1 1 1 1 1 1 1 1 .93 0 0
+    238311 1 1 1 1 1 1 1 1 .38 0 0
+    290362 1 1 1 1 1 1 1 .81 0 0 0
+    343164 1 1 1 1 1 1 1 .92 .12 0 0
+    388099 .21 .21 .21 .21 .21 .22 .74 1 .72 .02 0
+    438283 0 0 0 0 0 0 0 .47 .95 .4 0
+    495757 0 0 0 0 0 0 0 0 .13 .74 .14
+    522753 0 0 0 0 0 0 0 0 0 .02 .29"""
+COLI = """
+    88496 1 1 1 1 1 1 1 1 1 1 .03
+    176752 1 1 1 1 1 1 1 1 1 .06 .01
+    265164 1 1 1 1 1 1 1 1 .09 .01 .01
+    353704 1 1 1 1 1 1 1 .11 .01 .01 .01
+    442108 1 1 1 1 1 1 .53 .01 .01 .01 .01
+    530604 1 1 1 1 1 1 .95 .25 .01 .01 .01
+    619060 0 0 0 0 .22 .94 1 .8 .08 .01 .01
+    707496 0 0 0 0 0 .06 .77 1 .53 .01 .01
+    795836 0 0 0 0 0 0 0 .49 .96 .25 .01
+    884316 0 0 0 0 0 0 0 0 .21 .75 .07
+    970208 0 0 0 0 0 0 0 0 0 .05 .3"""
+
+
+@pytest.mark.parametrize("table", [PYLORI, COLI], ids=["pylori", "coli"])
+@pytest.mark.parametrize("first_row", [0, 3 * 91_136])
+def test_pruning_is_foreseen(table: str, first_row: int) -> None:
+    """From a tenth of the work on, all of it is foreseen within 15%, from half of it within 10%."""
+    side, step = 1_000_000, 91_136
+    tiles, known, score, computed = [], None, 0, 0
+    for k, line in enumerate(table.split("\n")[1:]):
+        best, *shares = map(float, line.split())
+        for j, share in enumerate(shares):
+            area = Area(k * step, min(side, (k + 1) * step), j * step, min(side, (j + 1) * step))
+            if area.row >= first_row:  # a resumed run knows the best score before
+                tiles.append((area, int(share * area.cells), int(best) if j == k else 0))
+        if k * step < first_row:
+            known = Hit(int(best), (k + 1) * step, (k + 1) * step)
+    forecast = SweepForecast(problem_of(side, AlignOptions().scoring), True, 0, known)
+    whole, done, hit = sum(cells for _, cells, _ in tiles), first_row * side, None
+    for area, cells, best in tiles:
+        computed, done = computed + cells, done + area.cells
+        if best > score:
+            score = best
+            hit = Hit(score, area.row_end - first_row, area.row_end)
+        forecast.add(Swept(area.down(-first_row), computed, hit), first_row)
+        assert forecast.computed == computed
+        if computed >= whole / 10:
+            most = 0.15 if computed < whole / 2 else 0.1
+            assert abs(computed + forecast.left(done) - whole) < most * whole
+    assert forecast.left(side * side) == 0
+
+
+def problem_of(side: int, scoring: Any) -> Problem:
+    """A local comparison of two sequences that take a byte each."""
+    view = View(np.broadcast_to(np.uint8(0), (side,)))
+    return Problem(view, view, scoring, "local", FreeEnds())
+
+
+def test_without_pruning_all_cells_are_left() -> None:
+    forecast = SweepForecast(problem_of(1000, AlignOptions().scoring), False)
+    assert forecast.left(0) == 1_000_000
+    forecast.add(Swept(Area(0, 400, 0, 1000), 400_000, Hit(900, 400, 400)))
+    assert forecast.left(400_000) == 600_000
