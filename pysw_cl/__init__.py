@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .api.align import align as align
     from .api.align import resume as resume
     from .api.many import align_many as align_many
+    from .api.prepare import prepare as prepare
     from .api.top import align_top as align_top
     from .errors import PyswError as PyswError
     from .opencl.device import DeviceInfo as DeviceInfo
@@ -30,6 +31,7 @@ _HOME = {
     "align_many": "api.many",
     "align_top": "api.top",
     "devices": "opencl.device",
+    "prepare": "api.prepare",
     "DeviceInfo": "opencl.device",
     "Plan": "planning.plan",
     "Alignment": "results.alignment",

@@ -19,6 +19,7 @@ from ..drivers.progress import part_of, rising
 from ..drivers.recompute import checked
 from ..engines.registry import engine_for
 from ..errors import RecomputedWarning
+from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
 from ..results.cigar_builder import FoundPath, PathReader
@@ -30,6 +31,9 @@ from ..tiles.contract import Engine
 from ..tiles.sweep import Progress
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
+
+#: Programs that a path needs: for the score, for stored moves, and the traceback.
+PATH_PROGRAMS = 3
 
 
 def align(
@@ -169,7 +173,8 @@ def align_with(a: Any, b: Any, options: AlignOptions, resources: AlignResources)
 
     def compute(engine: Engine, plan: Plan) -> Alignment:
         stats = Stats()
-        found = _best_strand(engine, plan, job, resources, tell, stats)
+        with expecting(PATH_PROGRAMS if job.output == "path" else 1):
+            found = _best_strand(engine, plan, job, resources, tell, stats)
         stats.seconds = time.perf_counter() - started
         stats.device_bytes, stats.kernel_seconds = engine.peak_bytes, engine.kernel_seconds
         return alignment_of(*found[:3], plan, stats, found[3])
