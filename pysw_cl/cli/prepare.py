@@ -8,6 +8,10 @@ import time
 from typing import Any
 
 
+#: Letters of the line that shows how far it is.
+LINE = 60
+
+
 def add_to(commands: Any) -> None:
     """Declare the subcommand."""
     parser = commands.add_parser(
@@ -34,8 +38,9 @@ def run(args: argparse.Namespace) -> int:
 
     def progress(done: int, total: int) -> None:
         if shown:
+            line = f"preparing: {done} of {total} pairs".ljust(LINE)  # longer than a build's line
             end = "\n" if done == total else ""
-            print(f"\rpreparing: {done} of {total} pairs", end=end, file=sys.stderr, flush=True)
+            print(f"\r{line}", end=end, file=sys.stderr, flush=True)
 
     kinds = [kind.strip() for kind in args.kinds.split(",")]
     programs = prepare(args.device, kinds, progress)
