@@ -7,7 +7,6 @@ import sys
 import time
 from typing import Any
 
-
 #: Letters of the line that shows how far it is.
 LINE = 60
 
