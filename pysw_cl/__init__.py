@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .api.align import align as align
     from .api.align import resume as resume
     from .api.many import align_many as align_many
+    from .api.prepare import prepare as prepare
     from .api.top import align_top as align_top
     from .drivers.progress import Stage as Stage
     from .errors import PyswError as PyswError
@@ -31,6 +32,7 @@ _HOME = {
     "align_many": "api.many",
     "align_top": "api.top",
     "devices": "opencl.device",
+    "prepare": "api.prepare",
     "DeviceInfo": "opencl.device",
     "Plan": "planning.plan",
     "Alignment": "results.alignment",

@@ -126,6 +126,10 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   __global int *record, volatile __global int *shared_best, __global int *hits, int capacity, \
   __global const int *restrict lines, __global const int *restrict columns, int column_count, \
   __global int *restrict crossed
+#define TILE_NAMES \
+  query, target, letters, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, outlet_lane, outlet_row, \
+  right, query_pad, target_pad, gap_open, gap_extend, chunk, highest, depth, limit8, rows_after, columns_after, \
+  state, stages, argmax_scratch, profiles, record, shared_best, hits, capacity, lines, columns, column_count, crossed
 #define TILE_INIT \
   {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, outlet_lane, outlet_row, right, \
    target_pad, gap_open, gap_extend, capacity, hits, argmax_scratch, letters, chunk, highest, depth, limit8, \
@@ -134,9 +138,11 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
 #if FORBIDDEN_PAIRS
 #define FORBIDDEN_ARGS \
   , __global const int *restrict forbidden, __global const int *restrict forbidden_places, int forbidden_score
-#define FORBIDDEN_INIT , forbidden, forbidden_places, forbidden_score
+#define FORBIDDEN_NAMES , forbidden, forbidden_places, forbidden_score
+#define FORBIDDEN_INIT FORBIDDEN_NAMES
 #else
 #define FORBIDDEN_ARGS
+#define FORBIDDEN_NAMES
 #define FORBIDDEN_INIT
 #endif
 #if !defined(GROUP_SIZE) && GROUP == 1 && !AUTO_VECTORS
@@ -152,6 +158,7 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
 // pysw_cl.engines.wavefront.descriptors; places are those of ints from the start of `bus`.  `shared_best` has a score
 // for each tile: what cannot reach it near the tile's last corner is pruned.
 #define MULTI_TILE_ARGS , __global const long *restrict tiles, int tile_count
+#define MULTI_TILE_NAMES , tiles, tile_count
 INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *descriptor)
 {
   __global int *start = t.bus;
@@ -172,6 +179,7 @@ INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *descr
 }
 #else
 #define MULTI_TILE_ARGS
+#define MULTI_TILE_NAMES
 #endif
 
 #if WARPS > 1
@@ -215,9 +223,12 @@ INLINE int next_ticket(__local int *scratch, volatile __global int *ticket, vola
 // fill and drain.
 // progress_above[progress_above_at]: how many columns of the row above the tile are done;
 // another launch may be computing it.
-__kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ticket, volatile __global int *progress,
-                                            volatile __global int *progress_above, int progress_above_at,
-                                            __global int *moves, SCORE_ARGS FORBIDDEN_ARGS MULTI_TILE_ARGS)
+#define TICKETED_ARGS \
+  TILE_ARGS, volatile __global int *ticket, volatile __global int *progress, volatile __global int *progress_above, \
+  int progress_above_at, __global int *moves, SCORE_ARGS FORBIDDEN_ARGS MULTI_TILE_ARGS
+#define TICKETED_NAMES \
+  TILE_NAMES, ticket, progress, progress_above, progress_above_at, moves, SCORE_NAMES FORBIDDEN_NAMES MULTI_TILE_NAMES
+KERNEL(wavefront_ticketed, TICKETED)
 {
   LANES_LOCAL(scratch);
   SLOTS(slots);
@@ -252,6 +263,7 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
     if (strip >= tile.strips) continue;
 #endif
     sweep_t sw = sweep_of(&tile, strip, STRIP_GROUP_ID, stage, scratch);
+    KEEP_GROUPS(sw);
     sw.leave = strip;
     sw.leave_at = n;
 #if STORE_MOVES
@@ -321,8 +333,9 @@ __kernel GROUP_SIZE void wavefront_ticketed(TILE_ARGS, volatile __global int *ti
 // short phase (phase 0) does the first T columns of each block, where the block to its left has delegated cells.
 // The long phase does the other columns.  The cells that the last block of strip s delegates are done by the first
 // block of strip s + blocks, which takes over its lanes.
-__kernel GROUP_SIZE void wavefront_two_phase(TILE_ARGS, int diagonal, int first_block, int blocks, int phase,
-                                             SCORE_ARGS FORBIDDEN_ARGS)
+#define TWO_PHASE_ARGS TILE_ARGS, int diagonal, int first_block, int blocks, int phase, SCORE_ARGS FORBIDDEN_ARGS
+#define TWO_PHASE_NAMES TILE_NAMES, diagonal, first_block, blocks, phase, SCORE_NAMES FORBIDDEN_NAMES
+KERNEL(wavefront_two_phase, TWO_PHASE)
 {
   LANES_LOCAL(scratch);
   const int block = first_block + STRIP_GROUP_ID, strip = diagonal - block;

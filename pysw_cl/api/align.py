@@ -27,6 +27,7 @@ from ..drivers.progress import Progress, RunProgress
 from ..drivers.recompute import checked
 from ..engines.registry import engine_for
 from ..errors import RecomputedWarning
+from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
 from ..results.cigar_builder import FoundPath, PathReader
@@ -39,6 +40,9 @@ from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
 from .advice import advise_pair
 from .bar import told
+
+#: Programs that a path needs: for the score, for stored moves, and the traceback.
+PATH_PROGRAMS = 3
 
 
 def align(
@@ -212,7 +216,8 @@ def _align_here(
 
     def compute(engine: Engine, plan: Plan) -> Alignment:
         stats = Stats()
-        found = _best_strand(engine, plan, job, resources, progress, stats)
+        with expecting(PATH_PROGRAMS if job.output == "path" else 1):
+            found = _best_strand(engine, plan, job, resources, progress, stats)
         stats.seconds = time.perf_counter() - started
         stats.device_bytes, stats.kernel_seconds = engine.peak_bytes, engine.kernel_seconds
         return alignment_of(*found[:3], plan, stats, found[3])

@@ -20,11 +20,12 @@ from pathlib import Path
 
 from .._version import __version__
 from ..errors import InputWarning, InternalError, PyswError, RecomputedWarning, Stopped
-from . import align, demo, devices, plot, resume
+from . import align, demo, devices, plot, prepare, resume
+from .builds import builds_shown
 from .parser import Parser
 
 #: The subcommands, in the order of the help: each declares its arguments and what it runs.
-COMMANDS = (align, plot, resume, devices, demo)
+COMMANDS = (align, plot, resume, devices, prepare, demo)
 
 #: The exit code of a run that ended by --stop-after.
 STOPPED = 3
@@ -92,7 +93,8 @@ def _run(argv: Iterable[str] | None) -> int:
     """Run the command line, and turn whatever ends it into a message and an exit code."""
     try:
         args = make_parser().parse_args(None if argv is None else list(argv))
-        code: int = args.run(args)
+        with builds_shown(sys.stderr):
+            code: int = args.run(args)
         sys.stdout.flush()
         return code
     except SystemExit as stop:  # argparse: 0 after --help, 2 after a usage error

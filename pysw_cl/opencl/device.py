@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DeviceError
+from .builds import Build
 from .kernel_times import KernelTimes
 from .quirks import traits_of
 from .resources import kernel_source
@@ -179,6 +180,8 @@ class Runtime:
         #: where the text of a kernel file comes from, by the file's name
         self.source_of: Callable[[str], str] = kernel_source
         self.programs: dict[tuple[str, str], Any] = {}
+        #: The programs that were not launched yet and whose build somebody was told of.
+        self.begun: dict[Any, Build] = {}
         self.lock = threading.Lock()
         #: What launches take, where that is measured (`timed`).
         self.times: KernelTimes | None = None
@@ -243,6 +246,7 @@ class Runtime:
             arena.forget()
         self._local.__dict__.clear()
         self.programs.clear()
+        self.begun.clear()
 
     def arena(self, make: Callable[[Runtime], Any]) -> Any:
         """This thread's arena or pool of small buffers; ``make(self)`` makes it at first."""

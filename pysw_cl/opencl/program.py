@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeviceError, InternalError
+from . import builds
 from .buffers import LASTING
 from .device import Runtime
 from .resources import kernel_source
@@ -64,18 +65,22 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
     key = (source, options)
     with runtime.lock:
         if key not in runtime.programs:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", cl.CompilerWarning)
-                try:
+            begun = builds.begun(runtime.info.name, spec.name)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", cl.CompilerWarning)
                     program = cl.Program(runtime.context, source).build(
                         options=options, devices=[runtime.device]
                     )
-                except cl.Error as error:
-                    raise DeviceError(
-                        f"{runtime.info.name} cannot build the kernel {spec.name} with {options}: "
-                        f"{error}"
-                    ) from None
+            except cl.Error as error:
+                builds.ended(begun)
+                raise DeviceError(
+                    f"{runtime.info.name} cannot build the kernel {spec.name} with {options}: "
+                    f"{error}"
+                ) from None
             runtime.programs[key] = program
+            if begun is not None:
+                runtime.begun[program] = begun
         return runtime.programs[key]
 
 
@@ -122,6 +127,7 @@ class BoundKernel:
                     f"{runtime.info.name} cannot create the kernel {spec.name}: {error}"
                 ) from None
         self._kernel, self._bound = runtime.kernels[spec.name, program]
+        self._program = program
         self._runtime, self._name = runtime, spec.name
         self._place, self._integer = _places(spec.arguments)
         if self._kernel.num_args != len(spec.arguments):
@@ -158,6 +164,11 @@ class BoundKernel:
             )
             if self._runtime.times is not None:
                 self._runtime.times.add(self._name, event)
+            begun = self._runtime.begun.pop(self._program, None)
+            if begun is not None:  # its code may be generated now, before it runs
+                event.set_callback(
+                    cl.command_execution_status.COMPLETE, lambda _: builds.ended(begun)
+                )
             if at_once:
                 self._runtime.queue.flush()
         except cl.Error as error:  # some drivers find out here that memory or registers lack

@@ -219,6 +219,7 @@ LANE_SETS = {
         per_item=None,
         defaults=Defaults(alpha=16, groups=1, chunk=256, T=16),
         pairs=VECTORS32,
+        unroll=1,
     ),
     "packed": LaneSet(
         wide="lanes/warp32.clh",

@@ -134,9 +134,10 @@ COMMENT = re.compile(r"//.*")
 
 def names_of(text: str) -> dict[str, str]:
     """What a lanes header defines: each function with its signature, each type and macro."""
+    functions = re.findall(r"^(?:INLINE|APART) ([^(]*?)(\w+)\(([^)]*)\)", text, re.MULTILINE)
     found = {
         name: f"{result.strip()} ({', '.join(part.strip() for part in arguments.split(','))})"
-        for result, name, arguments in re.findall(r"INLINE ([^(]*?)(\w+)\(([^)]*)\)", text)
+        for result, name, arguments in functions
     }
     found |= dict.fromkeys(re.findall(r"#define (\w+)", text), "macro")
     for line in re.findall(r"typedef ([^;]*);", text):

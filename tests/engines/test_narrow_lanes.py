@@ -321,15 +321,18 @@ PLACES = """
 #define END(part) ((__global int *)(part) - state)
 __kernel void places(__global int *state, __global int *out)
 {
-  __global int *mine = state + get_group_id(0) * STATE_ROWS * T;
-  out += 7 * get_group_id(0);
+  const int strip_group = get_group_id(0), strip_groups = get_num_groups(0);
+  __global int *mine = state + strip_group * STATE_ROWS * T;
+  sweep_t sw;
+  KEEP_GROUPS(sw);
+  out += 7 * strip_group;
   out[0] = END(mine);
   out[1] = END(mine + SAVED_AT * T);
   out[2] = END(mine + STATE_ROWS * T);
-  out[3] = END(DEFERRED_LANES(mine));
-  out[4] = END(DEFERRED_BUS(mine));
-  out[5] = END(DEFERRED_WORDS(mine));
-  out[6] = END(DEFERRED_WORDS(mine) + 1);
+  out[3] = END(DEFERRED_LANES(&sw, mine));
+  out[4] = END(DEFERRED_BUS(&sw, mine));
+  out[5] = END(DEFERRED_WORDS(&sw, mine));
+  out[6] = END(DEFERRED_WORDS(&sw, mine) + 1);
 }
 """
 
