@@ -96,8 +96,7 @@ def environment(cache: Path) -> dict[str, str]:
     }
     for folder in folders.values():
         folder.mkdir(parents=True, exist_ok=True)
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return {**env, **{name: str(folder) for name, folder in folders.items()}}
+    return {**os.environ, **{name: str(folder) for name, folder in folders.items()}}
 
 
 def spawn(
