@@ -10,14 +10,17 @@ import numpy as np
 
 from ..errors import InputError
 from ..opencl.builds import expecting
-from ..opencl.device import get_runtime
+from ..opencl.device import Runtime, get_runtime
+from ..planning.plan import default_plan
 from .align import align
 from .many import align_many
 
-#: Lengths of the pairs that are aligned: the rows of a lane, and so the kernel, depend on them.
+#: Lengths of the pairs that are aligned: the rows of a lane, and so the kernel, depend on them.  On
+#: a device with at most so many values of alpha each is tried by itself, too.
 LENGTHS = (60, 170, 450, 1000, 2000, 4000, 8000, 16000)
 #: Of these, proteins have at most this.
 LONGEST_PROTEIN = 8000
+FEW_ALPHAS = 8
 #: Letters of each of many pairs.
 MANY_LENGTH = 150
 
@@ -45,26 +48,30 @@ def _align_many(pairs: list[tuple[bytes, bytes]], options: dict[str, Any], devic
     align_many(pairs, device=device, **options)
 
 
-def _paths(mode: str, letters: bytes, options: dict[str, Any]) -> Iterator[Job]:
+def _paths(runtime: Runtime, mode: str, letters: bytes, options: dict[str, Any]) -> Iterator[Job]:
+    alphas = default_plan(runtime).alphas
+    for alpha in alphas if len(alphas) <= FEW_ALPHAS else ():
+        given = {"mode": mode, "output": "score", "plan": {"alpha": alpha}, **options}
+        yield partial(_align, _pair(MANY_LENGTH, letters), given)
     for length in LENGTHS:
         if letters == DNA or length <= LONGEST_PROTEIN:
             yield partial(_align, _pair(length, letters), {"mode": mode, **options})
 
 
-def _dna() -> Iterator[Job]:
-    return _paths("local", DNA, {})
+def _dna(runtime: Runtime) -> Iterator[Job]:
+    return _paths(runtime, "local", DNA, {})
 
 
-def _protein() -> Iterator[Job]:
-    return _paths("local", PROTEIN, PROTEINS)
+def _protein(runtime: Runtime) -> Iterator[Job]:
+    return _paths(runtime, "local", PROTEIN, PROTEINS)
 
 
-def _global() -> Iterator[Job]:
-    yield from _paths("global", DNA, {})
-    yield from _paths("global", PROTEIN, PROTEINS)
+def _global(runtime: Runtime) -> Iterator[Job]:
+    yield from _paths(runtime, "global", DNA, {})
+    yield from _paths(runtime, "global", PROTEIN, PROTEINS)
 
 
-def _many() -> Iterator[Job]:
+def _many(runtime: Runtime) -> Iterator[Job]:
     for letters, options in ((DNA, {}), (PROTEIN, PROTEINS)):
         alike = [_pair(MANY_LENGTH, letters)] * 2
         apart = [(alike[0][0], alike[0][0][::-1])] * 2
@@ -74,7 +81,8 @@ def _many() -> Iterator[Job]:
                     yield partial(_align_many, pairs, {"mode": mode, "output": output, **options})
 
 
-KINDS: dict[str, Callable[[], Iterator[Job]]] = {
+#: What each kind aligns on a device.
+KINDS: dict[str, Callable[[Runtime], Iterator[Job]]] = {
     "dna": _dna,
     "protein": _protein,
     "global": _global,
@@ -121,7 +129,7 @@ def prepare(
         named = f"{unknown[0]!r} is not one" if unknown else "none is given"
         raise InputError(f"kinds: {named} of {', '.join(KINDS)}")
     runtime = get_runtime(device)
-    jobs = [job for kind in dict.fromkeys(given) for job in KINDS[kind]()]
+    jobs = [job for kind in dict.fromkeys(given) for job in KINDS[kind](runtime)]
     with expecting(len(jobs)):
         for done, job in enumerate(jobs):
             if progress is not None:

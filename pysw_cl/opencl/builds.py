@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 LOG = logging.getLogger("pysw_cl")
+#: Between two looks at a launch that a build waits for.
+LOOK_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,9 @@ Listener = Callable[[Build, bool], None]
 
 _listeners: list[Listener] = []
 _call = threading.local()
+#: Builds that have not ended.
+_open: list[Build] = []
+_lock = threading.Lock()
 
 
 @contextmanager
@@ -53,15 +59,17 @@ def listening(listener: Listener) -> Iterator[None]:
 @contextmanager
 def expecting(count: int) -> Iterator[None]:
     """A call of this thread that needs at most ``count`` programs.  A call inside another one
-    belongs to it."""
+    belongs to it.  When it returns, its builds have ended."""
     if getattr(_call, "expected", 0):
         yield
         return
-    _call.expected, _call.number = count, 0
+    _call.expected, _call.number, _call.builds = count, 0, []
     try:
         yield
     finally:
         _call.expected = 0
+        for build in _call.builds:
+            ended(build)
 
 
 def begun(device: str, kernel: str) -> Build | None:
@@ -74,13 +82,34 @@ def begun(device: str, kernel: str) -> Build | None:
     number = _call.number if inside else 1
     build = Build(device, kernel, number, max(number, _call.expected if inside else 1))
     LOG.info("%s", build)
+    _open.append(build)
+    if inside:
+        _call.builds.append(build)
     for listener in list(_listeners):
         listener(build, False)
     return build
 
 
+def ends_with(build: Build, running: Callable[[], bool]) -> None:
+    """A build ends as soon as something is not ``running`` any more: a kernel's first launch.
+
+    A thread looks now and then.  (A callback of the event, or a thread that waits for it, ends the
+    process with an error if that ends meanwhile: both are in foreign code then.)
+    """
+
+    def watch() -> None:
+        while running():
+            time.sleep(LOOK_SECONDS)
+        ended(build)
+
+    threading.Thread(target=watch, name="pysw_cl build", daemon=True).start()
+
+
 def ended(build: Build | None) -> None:
-    """A build has ended, or failed."""
-    if build is not None:
+    """A build has ended, or failed.  It ends once, whoever finds out first."""
+    with _lock:
+        still = [one for one in _open if one is build]
+        _open[:] = [one for one in _open if one is not build]
+    if build is not None and still:
         for listener in list(_listeners):
             listener(build, True)

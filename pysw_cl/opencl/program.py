@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,11 @@ def running(runtime: Runtime, event: Any) -> bool:
     return state != cl.command_execution_status.COMPLETE
 
 
+def _unfinished(event: Any) -> bool:
+    """Is an enqueued command neither complete nor failed?"""
+    return int(event.command_execution_status) > 0
+
+
 @cache
 def _places(arguments: tuple[str, ...]) -> tuple[dict[str, int], dict[str, Any]]:
     """The index of each argument, and the types of the integers."""
@@ -166,9 +171,7 @@ class BoundKernel:
                 self._runtime.times.add(self._name, event)
             begun = self._runtime.begun.pop(self._program, None)
             if begun is not None:  # its code may be generated now, before it runs
-                event.set_callback(
-                    cl.command_execution_status.COMPLETE, lambda _: builds.ended(begun)
-                )
+                builds.ends_with(begun, partial(_unfinished, event))
             if at_once:
                 self._runtime.queue.flush()
         except cl.Error as error:  # some drivers find out here that memory or registers lack

@@ -176,6 +176,9 @@ class LaneSet:
     #: (least B, values of alpha beside the plan's) for plans of at least this B.  Few values if a
     #: build takes seconds.
     alphas: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    #: The alpha of tiles so small that another one would save less than its build costs (parameter
+    #: engine.small_cells); None: they choose as others do.
+    small_alpha: int | None = None
     #: Columns of a block at most if each strip has a group: the next strip starts sooner.
     early_chunk: int | None = None
     #: The lanes for what they cannot do.
@@ -210,6 +213,7 @@ LANE_SETS = {
         scores=NarrowScores(profile_rows=16),
         backwards=True,
         alphas=((1, (4, 8, 16)), (8, (4, 8, 12, 14, 16))),
+        small_alpha=8,
         instead=Instead("vector32", 16, 16),
     ),
     "vector32": LaneSet(

@@ -94,6 +94,9 @@ class PipelineTuning:
 class EngineTuning:
     """What an engine does for one tile."""
 
+    small_cells: int = tunable(
+        1 << 18, 0, 1 << 62, "microseconds on a CPU: a tile of fewer is not worth another build"
+    )
     least_hits: int = tunable(
         1 << 14, 1, 1 << 26, "cells collected at least if several best ones are wanted"
     )

@@ -149,7 +149,7 @@ class Plan:
 
         Strips have to end at all these special ``rows``.  None if no alpha does that, or, if the
         lanes are not narrow, none of at least half the plan's.  CPUs try few values, because each
-        is another build of the kernel, which takes seconds there.
+        is another build of the kernel, and one for small tiles, padding included.
         """
         lanes, cost = self.lane_set, self.cost
         fit = list(range(1, self.alpha + 1))
@@ -161,6 +161,11 @@ class Plan:
         fit = [a for a in self.alphas if a in fit]
         if not fit:
             return None
+        small = lanes.small_alpha
+        if small in fit and small < self.alpha:
+            strips = -(-m // (self.T * small))
+            if strips * self.T * small * n < self.tuning.engine.small_cells:
+                return replace(self, alpha=small)
         alpha = cost.soonest(self, fit, m, n)
         at_once = self.B * self.T * alpha
         if lanes.early_chunk is not None and m <= at_once and n <= 2 * at_once:

@@ -17,7 +17,7 @@ from pysw_cl.opencl.device import get_runtime
 USE = """
 import pysw_cl
 letters = "ACGTTGCAACGATTACA"
-for length in (100, 700, 3000, 12000):
+for length in (100, 700, 1000, 3000, 12000):
     a = (letters * (length // len(letters) + 1))[:length]
     b = a[: length // 2] + "GGT" + a[length // 2 + 5 :]
     for output in ("score", "ends", "path"):
@@ -46,8 +46,8 @@ def test_a_fresh_process_builds_nothing(tmp_path: Path) -> None:
 def test_progress_and_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int]] = []
     jobs: list[object] = []
-    monkeypatch.setitem(KINDS, "dna", lambda: iter([jobs.append] * 3))
-    monkeypatch.setitem(KINDS, "many", lambda: iter([jobs.append]))
+    monkeypatch.setitem(KINDS, "dna", lambda runtime: iter([jobs.append] * 3))
+    monkeypatch.setitem(KINDS, "many", lambda runtime: iter([jobs.append]))
     pysw_cl.prepare(kinds=["dna", "many", "dna"], progress=lambda *now: told.append(now))
     assert told == [(k, 4) for k in range(5)]
     assert jobs == [get_runtime("auto")] * 4
@@ -64,4 +64,4 @@ def test_what_cannot_be_prepared(kinds: list[str], message: str) -> None:
 
 
 def test_every_kind_has_jobs() -> None:
-    assert all(list(jobs()) for jobs in KINDS.values())
+    assert all(list(jobs(get_runtime("auto"))) for jobs in KINDS.values())

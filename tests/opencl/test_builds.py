@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import logging
 import threading
-from typing import Any
 
 import pytest
 
 import pysw_cl
 from pysw_cl.errors import DeviceError
-from pysw_cl.opencl import builds, program
+from pysw_cl.opencl import builds
 from pysw_cl.opencl.builds import Build, expecting, listening
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.resources import kernel_source
@@ -77,7 +76,7 @@ def test_a_build_that_fails_ends() -> None:
     assert len(told.began) == len(told.over) == 1
 
 
-def test_calls_inside_another_one_belong_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_inside_another_one_belong_to_it() -> None:
     told = Told()
     with listening(told):
         with expecting(2), expecting(7):
@@ -87,14 +86,11 @@ def test_calls_inside_another_one_belong_to_it(monkeypatch: pytest.MonkeyPatch) 
     assert numbers == [(1, 2), (2, 2), (3, 3), (1, 1)]
 
 
-def test_a_kernel_is_told_of_at_its_first_launch_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    runtime, ends = fresh("launches"), []
-    monkeypatch.setattr(program.builds, "ended", ends.append)
-
-    def listener(build: Build, ended: bool) -> Any:
-        assert not ended
-
-    with listening(listener):
+def test_builds_have_ended_when_the_call_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builds, "ends_with", lambda build, running: None)  # nobody looks
+    runtime, told = fresh("returns"), Told()
+    with listening(told):
         for _ in range(3):
             pysw_cl.align(*PAIR, output="score", device=runtime)
-    assert len(ends) <= len(runtime.programs)
+            assert told.over == told.began  # and each only once
+    assert len(told.began) == len(runtime.programs)
