@@ -10,11 +10,14 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from ..drivers.progress import Progress, RunProgress, Stage
+from ..opencl.builds import Build, listening
 from .time_left import TimeLeft
 
 #: The line; without a share; and of what is neither score nor path.
 FORMAT = "{what}{percentage:5.1f}%|{bar}|{rest}"
 WITHOUT_SHARE = "{what}{rest}"
+#: The stage in which kernels are built.
+BUILDING = "building kernels"
 
 
 def duration(seconds: float) -> str:
@@ -26,14 +29,31 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def told(progress: Progress | bool | None) -> Iterator[RunProgress | None]:
-    """What tells of a run: the caller's callback; for True a bar, which ends with the run."""
+    """What tells of a run: the caller's callback; for True a bar, which ends with the run.  It
+    tells of builds in this thread, too."""
     if progress is None or progress is False:
         yield None
     elif progress is True:
-        with contextlib.closing(ProgressBar(leave=True)) as bar:
-            yield RunProgress(bar)
+        with contextlib.closing(ProgressBar(leave=True)) as bar, _with_builds(bar) as run:
+            yield run
     else:
-        yield RunProgress(progress)
+        with _with_builds(progress) as run:
+            yield run
+
+
+@contextmanager
+def _with_builds(callback: Progress) -> Iterator[RunProgress]:
+    run, thread = RunProgress(callback), threading.get_ident()
+
+    def listen(build: Build, ended: bool) -> None:
+        if not ended and threading.get_ident() == thread:
+            run.waiting(BUILDING, build.number, build.expected)
+
+    if not run.staged:
+        yield run
+        return
+    with listening(listen):
+        yield run
 
 
 class ProgressBar:
@@ -112,7 +132,9 @@ class ProgressBar:
     def __call__(self, done: int, total: int, stage: Stage) -> None:
         """``done`` of ``total`` cells of the run are done."""
         if stage.work_done is None or stage.work_left is None:
-            self.wait(str(stage))
+            once = stage.name == BUILDING
+            what = f"{BUILDING} for this device, once: {stage.number} of at most {stage.of}"
+            self.wait(what if once else str(stage))
             return
         with self._lock:
             now = self._clock()

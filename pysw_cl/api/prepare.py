@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..drivers.progress import Progress, Stage
 from ..errors import InputError
 from ..opencl.builds import expecting
 from ..opencl.device import Runtime, get_runtime
 from ..planning.plan import default_plan
 from .align import align
+from .bar import told
 from .many import align_many
 
 #: Lengths of the pairs that are aligned: the rows of a lane, and so the kernel, depend on them.  On
@@ -93,7 +95,7 @@ KINDS: dict[str, Callable[[Runtime], Iterator[Job]]] = {
 def prepare(
     device: Any = "auto",
     kinds: Iterable[str] = tuple(KINDS),
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | bool | None = None,
 ) -> int:
     """Build the kernels that these kinds of calls use, so that the first call is as fast as others.
 
@@ -108,8 +110,8 @@ def prepare(
     kinds : iterable of str
         "dna": one pair, local.  "protein": one pair of proteins, local.  "global": one pair of
         either, global.  "many": :func:`align_many`.
-    progress : callable, optional
-        Called with (pairs aligned, all of them).
+    progress : callable or True, optional
+        As for :func:`align`, in pairs aligned, of all of them.
 
     Returns
     -------
@@ -130,11 +132,12 @@ def prepare(
         raise InputError(f"kinds: {named} of {', '.join(KINDS)}")
     runtime = get_runtime(device)
     jobs = [job for kind in dict.fromkeys(given) for job in KINDS[kind](runtime)]
-    with expecting(len(jobs)):
+    count = len(jobs)
+    with told(progress) as run, expecting(count):
         for done, job in enumerate(jobs):
-            if progress is not None:
-                progress(done, len(jobs))
+            if run is not None:
+                run.tell(done, count, Stage("pairs", done, count, done, count - done))
             job(runtime)
-    if progress is not None:
-        progress(len(jobs), len(jobs))
+        if run is not None:
+            run.tell(count, count, Stage("pairs", count, count, count, 0))
     return len(runtime.programs)

@@ -21,7 +21,6 @@ from pathlib import Path
 from .._version import __version__
 from ..errors import InputWarning, InternalError, PyswError, RecomputedWarning, Stopped
 from . import align, demo, devices, plot, prepare, resume
-from .builds import builds_shown
 from .parser import Parser
 
 #: The subcommands, in the order of the help: each declares its arguments and what it runs.
@@ -86,15 +85,15 @@ def _help(parser: argparse.ArgumentParser, args: argparse.Namespace) -> int:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    print("pysw-cl: warning:", " ".join(str(message).split()), file=sys.stderr)
+    wipe = "\r\033[K" if sys.stderr.isatty() else ""  # a progress bar may stand there
+    print(f"{wipe}pysw-cl: warning:", " ".join(str(message).split()), file=sys.stderr)
 
 
 def _run(argv: Iterable[str] | None) -> int:
     """Run the command line, and turn whatever ends it into a message and an exit code."""
     try:
         args = make_parser().parse_args(None if argv is None else list(argv))
-        with builds_shown(sys.stderr):
-            code: int = args.run(args)
+        code: int = args.run(args)
         sys.stdout.flush()
         return code
     except SystemExit as stop:  # argparse: 0 after --help, 2 after a usage error

@@ -7,8 +7,8 @@ import sys
 import time
 from typing import Any
 
-#: Letters of the line that shows how far it is.
-LINE = 60
+from .asked import usage
+from .progress import add_quiet, progress_of
 
 
 def add_to(commands: Any) -> None:
@@ -24,7 +24,8 @@ def add_to(commands: Any) -> None:
         default="dna,protein,global,many",
         help="what to prepare for, with commas between (default: dna,protein,global,many)",
     )
-    parser.set_defaults(run=run)
+    add_quiet(parser.add_argument)
+    parser.set_defaults(run=run, usage_error=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,16 +34,9 @@ def run(args: argparse.Namespace) -> int:
     from ..opencl.device import get_runtime
 
     started = time.perf_counter()
-    shown = sys.stderr.isatty()
-
-    def progress(done: int, total: int) -> None:
-        if shown:
-            line = f"preparing: {done} of {total} pairs".ljust(LINE)  # longer than a build's line
-            end = "\n" if done == total else ""
-            print(f"\r{line}", end=end, file=sys.stderr, flush=True)
-
     kinds = [kind.strip() for kind in args.kinds.split(",")]
-    programs = prepare(args.device, kinds, progress)
+    with progress_of(sys.stderr, args.quiet) as bar, usage(args):
+        programs = prepare(args.device, kinds, bar)
     name = get_runtime(args.device).info.name
     print(f"{programs} programs are ready on {name} ({time.perf_counter() - started:.1f} s)")
     return 0
