@@ -15,7 +15,13 @@ def add_compared(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY")
     parser.add_argument("target", metavar="TARGET")
     add = parser.add_argument
-    add("--mode", choices=("local", "global"), default="local", help="default: local")
+    add(
+        "--mode",
+        metavar="{local,global}",
+        type=mode,
+        default="local",
+        help="default: local; --free-ends makes a global comparison a semi-global one",
+    )
     add(
         "--free-ends",
         metavar="ENDS",
@@ -147,6 +153,23 @@ def number(text: str) -> int | float:
         return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+#: What others call global comparisons with free ends, and the --free-ends of each.
+_FREE_MODES = {
+    "semiglobal": "1, or which ends are free",
+    "overlap": "1",
+    "glocal": "1,0, which fits the query into the target",
+}
+
+
+def mode(text: str) -> str:
+    """``local`` or ``global``; the error for another word names the --free-ends that it means."""
+    if text in ("local", "global"):
+        return text
+    ends = _FREE_MODES.get(text.lower().replace("-", "").replace("_", ""))
+    hint = f"; use --mode global --free-ends {ends}" if ends else ""
+    raise argparse.ArgumentTypeError(f"{text!r} is not local or global{hint}")
 
 
 def count(text: str) -> int:

@@ -138,14 +138,16 @@ def check_together(args: argparse.Namespace, *more: tuple[bool, str]) -> None:
     scores, limits = (args.match, args.mismatch), (args.disk_size, args.stop_after)
     penalty = args.mismatch is not None and args.mismatch > 0
     wrong = [
+        *more,
         (args.matrix is not None and scores != (None, None),
          "--matrix goes without --match and --mismatch"),
         (penalty, "--mismatch is a score that is added, so it is negative, as in --mismatch -3; "
          "minimap2 and bwa take positive penalties"),
+        (args.mode == "local" and args.free_ends not in (False, (False,) * 2, (False,) * 4),
+         "--free-ends goes with --mode global; --mode local leaves out what lowers the score"),
         (args.query == args.target == "-", "QUERY and TARGET cannot both be standard input"),
         (args.checkpoint is None and limits != (None, None),
          "--disk-size and --stop-after go with --checkpoint"),
-        *more,
     ]  # fmt: skip
     for is_wrong, message in wrong:
         if is_wrong:

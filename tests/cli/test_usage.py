@@ -25,7 +25,7 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str, command: str = "pysw
         ("only_one", "the following arguments are required: TARGET"),
         ("a b c", "unrecognized arguments: c"),
         ("a b --alien", "unrecognized arguments: --alien"),
-        ("a b --mode semi", "invalid choice: 'semi'"),
+        ("a b --mode semi", "'semi' is not local or global"),
         ("a b --output all", "invalid choice: 'all'"),
         ("a b --outfmt sam", "invalid choice: 'sam'"),
         ("a b --match one", "argument --match: 'one' is not a number"),
@@ -165,3 +165,18 @@ def test_a_scoring_in_the_linear_phase_gets_a_warning(
     ):
         code, _, err = run(capsys, "align", one, one, *options.split())
         assert code == 0 and ("linear phase" in err) == said
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--mode semiglobal", "use --mode global --free-ends 1"),
+        ("--mode semi-global", "use --mode global --free-ends 1"),
+        ("--mode Glocal", "use --mode global --free-ends 1,0"),
+        ("--mode banded", "'banded' is not local or global"),
+        ("--free-ends 1", "--free-ends goes with --mode global"),
+        ("--mode local --free-ends 0,1", "--free-ends goes with --mode global"),
+    ],
+)
+def test_modes_of_other_tools(capsys: pytest.CaptureFixture[str], options: str, words: str) -> None:
+    assert words in refused(capsys, "align", "a", "b", *options.split())
