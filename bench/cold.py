@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """First calls with an empty kernel cache, against another version of this package.
 
-    python bench/cold.py [--base FOLDER] [--short] [--device auto] [--runs N] [--json FILE]
+    python bench/cold.py [--base FOLDER] [--short] [--only TEXT] [--device auto] [--runs N]
+                          [--json FILE]
 
 Every process is new and has a kernel cache of its own, which is empty at first.  A kind of call is
 timed three ways: "first": alone in a process; "together": all kinds one after the other in one
@@ -148,7 +149,8 @@ def measured(trees: list[Tree], args: argparse.Namespace) -> tuple[list[dict[str
     with tempfile.TemporaryDirectory() as folder:
         pairs = Path(folder, "pairs.json")
         pairs.write_text(json.dumps(given))
-        for number, (name, processes) in enumerate(ways(list(given), args.short)):
+        asked = [way for way in ways(list(given), args.short) if args.only in way[0]]
+        for number, (name, processes) in enumerate(asked):
             spent: dict[str, list[list[Spent]]] = {tree.name: [] for tree in trees}
             for run in range(args.runs):
                 for tree in trees if run % 2 == 0 else trees[::-1]:
@@ -241,6 +243,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="first calls with an empty kernel cache")
     parser.add_argument("--base", type=Path, metavar="FOLDER", help=f"default: {BASE_COMMIT}")
     parser.add_argument("--short", action="store_true", help="the first result only")
+    parser.add_argument("--only", default="", metavar="TEXT", help="ways whose name contains it")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--runs", type=int, default=1, help="of each way; medians count")
     parser.add_argument("--json", type=Path, help="where to write the results")
