@@ -212,14 +212,10 @@ def _records(
             if at < len(piece):
                 header, piece, at = _header(file, piece, at)
                 break
-        try:
-            letters = record.done()
-        except SequenceError as error:
-            if on_bad is None:
-                raise
-            on_bad(error)
+        if on_bad is None or (wrong := record.wrong) is None:
+            yield Sequence(name, description.strip(), record.done())
         else:
-            yield Sequence(name, description.strip(), letters)
+            on_bad(wrong)
 
 
 def _read(file: BinaryIO) -> bytes:
@@ -280,12 +276,17 @@ class _Letters:
         else:
             self._all += clean
 
+    @property
+    def wrong(self) -> SequenceError | None:
+        """What is wrong with the record."""
+        if self._wrong is None and not self._all:
+            return SequenceError(f"{self._what} has no sequence; it needs at least one letter")
+        return self._wrong
+
     def done(self) -> Letters:
-        """All letters, read-only."""
-        if self._wrong is not None:
-            raise self._wrong
-        if not self._all:
-            raise SequenceError(f"{self._what} has no sequence; it needs at least one letter")
+        """All letters, read-only.  Raises what is wrong with them."""
+        if self.wrong is not None:
+            raise self.wrong
         letters = np.frombuffer(self._all, np.uint8)
         letters.setflags(write=False)
         return letters

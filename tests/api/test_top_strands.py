@@ -155,7 +155,8 @@ def test_stats_and_progress_of_both() -> None:
     assert all(one.stats.launches > 0 and one.stats.seconds > 0 for one in found)
     shares = [done / total for done, total in calls]
     assert shares == sorted(shares)
-    assert calls[-1] == (2 * cells, 2 * cells)
+    assert len({total for _, total in calls}) == 1 and calls[-1][1] > 2 * cells
+    assert calls[-1][0] == calls[-1][1]
 
 
 @pytest.mark.parametrize("output", ["score", "ends"])

@@ -65,16 +65,22 @@ class Told:
         assert done == sorted(done) and len(set(done)) >= least
         assert done[-1] == self.calls[0][1]
         assert first is None or done[0] == first
-        works = [stage.work_done for stage in self.stages]
+        stages = self.working
+        works = [stage.work_done for stage in stages]
         assert all(a <= b for a, b in pairwise(works))  # type: ignore[operator]
-        assert all(stage.work_left is not None and stage.work_left >= 0 for stage in self.stages)
+        assert all(stage.work_left is not None and stage.work_left >= 0 for stage in stages)
         assert self.stages[-1].work_left == 0
+
+    @property
+    def working(self) -> list[Stage]:
+        """The stages but those in which kernels were built."""
+        return [stage for stage in self.stages if stage.name != "building kernels"]
 
     def at_half(self) -> float:
         """The whole work as foreseen after half of it, as a share of what it was."""
         whole = self.stages[-1].work_done
         assert whole
-        at = next(one for one in self.stages if (one.work_done or 0) >= whole / 2)
+        at = next(one for one in self.working if (one.work_done or 0) >= whole / 2)
         return ((at.work_done or 0) + (at.work_left or 0)) / whole
 
 

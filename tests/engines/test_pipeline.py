@@ -307,7 +307,7 @@ def test_tiles_are_those_one_by_one(name: str, local: bool, seen: Seen) -> None:
         check(engine, replace(job, columns=columns), heights)
         assert seen.tiles == count and seen.nothing_held()
         seen.tiles = 0
-    assert len(seen.chains) == 10 and seen.begun > 3
+    assert len(seen.chains) == 10 and seen.begun  # how many depends on how busy the machine is
 
 
 def test_other_tiles_meanwhile(seen: Seen) -> None:
