@@ -65,6 +65,20 @@ def test_a_link_stays_a_link(
     assert inside(tmp_path / "to") == {"there"}
 
 
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd")
+def test_standard_output_and_pipes_by_name(
+    capsys: pytest.CaptureFixture[str], files: list[str]
+) -> None:
+    """``/dev/stdout`` is not replaced by a file, and a pipe is written as a shell names it."""
+    results = run(capsys, "align", *files)[1]
+    assert run(capsys, "align", *files, "-o", "/dev/stdout") == (0, results, "")
+    ours, theirs = os.pipe()
+    assert run(capsys, "align", *files, "-o", f"/dev/fd/{theirs}") == (0, "", "")
+    os.close(theirs)
+    with open(ours) as pipe:  # noqa: PTH123
+        assert pipe.read() == results
+
+
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="needs /dev/null")
 def test_a_device_is_written_as_it_is(capsys: pytest.CaptureFixture[str], files: list[str]) -> None:
     assert run(capsys, "align", *files, "-o", "/dev/null") == (0, "", "")
