@@ -150,6 +150,19 @@ def test_an_input_is_never_overwritten(
     assert [Path(path).read_bytes() for path in files] == before
 
 
+def test_a_picture_does_not_overwrite_an_input(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    files = [fasta(tmp_path / "a.png", ("a", A)), fasta(tmp_path / "b.png", ("b", B))]
+    for what, path in zip(("QUERY", "TARGET"), files, strict=True):
+        before = Path(path).read_bytes()
+        code, printed, err = run(capsys, "plot", *files, path)
+        assert (code, printed) == (2, "")
+        assert f"PICTURE {path} is {what}, which would be overwritten" in err
+        assert Path(path).read_bytes() == before
+
+
 # Formats
 
 
