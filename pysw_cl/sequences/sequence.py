@@ -158,13 +158,18 @@ def read_fasta(
     """
     path = os.fspath(path)
     where = "standard input" if path == "-" else path
+    if not path:
+        raise FormatError("the name of a file is empty")
     try:
         with _open(path, where) as file:
             yield from _records(file, where, on_bad)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(f"{where}: truncated or damaged gzip ({error})") from None
     except OSError as error:
-        raise FormatError(f"{where}: cannot be read: {error.strerror or error}") from None
+        name = os.fsencode(path)
+        letters = isinstance(error, FileNotFoundError) and name.isalpha() and name.isupper()
+        hint = "; this takes the name of a FASTA file, not letters" if letters else ""
+        raise FormatError(f"{where}: cannot be read: {error.strerror or error}{hint}") from None
 
 
 @contextmanager

@@ -212,6 +212,10 @@ def test_a_damaged_file_is_an_error_however_bad_records_are_treated(tmp_path: Pa
 
 
 def test_file_that_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"GATTACA: cannot be read: No such file .* letters"):
+        list(read_fasta("GATTACA"))
+    with pytest.raises(FormatError, match="the name of a file is empty"):
+        list(read_fasta(""))
     with pytest.raises(FormatError, match=r"nothing\.fa: cannot be read: No such file"):
         records(tmp_path / "nothing.fa")
     with pytest.raises(FormatError, match="cannot be read: Is a directory"):
