@@ -296,6 +296,18 @@ def _new_bar(stream: TextIO | None) -> Any:
         @property
         def format_dict(self) -> dict[str, Any]:
             """What the format may name."""
-            return {**super().format_dict, "what": self.what, "rest": self.rest}
+            facts = {**super().format_dict, "what": self.what, "rest": self.rest}
+            self.fit()
+            return {**facts, "ncols": self.ncols, "nrows": self.nrows}
 
-    return Bar(total=1.0, file=stream, dynamic_ncols=True, leave=False, mininterval=0, delay=1e-9)
+        def fit(self) -> None:
+            """Have no size where a terminal says that it has 0 rows or columns (``script`` and
+            ``docker exec -t`` make such ones), of which tqdm makes -1, and shows nothing."""
+            for name in ("ncols", "nrows"):
+                size = getattr(self, name)
+                if isinstance(size, int) and size < 1:
+                    setattr(self, name, None)
+
+    bar = Bar(total=1.0, file=stream, dynamic_ncols=True, leave=False, mininterval=0, delay=1e-9)
+    bar.fit()
+    return bar

@@ -345,6 +345,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 def _check_same(folder: Path, there: Mapping[str, Any], job: Job) -> None:
     here = json.loads(canonical(job.identity))
     different = [name.replace("_", " ") for name in here if there.get(name) != here[name]]
+    if "range" in different and {"query", "target"} & set(different):
+        different.remove("range")  # without a range it says how long they are
     if different:
         raise CheckpointError(
             f"{folder} is the checkpoint of another job: {_differ(different)}; give "

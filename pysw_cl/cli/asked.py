@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,11 +171,13 @@ def check_output(args: argparse.Namespace, output: str) -> None:
 
 
 def _check_files(args: argparse.Namespace, **read: str) -> None:
-    """End with a usage error if -o is one of the files that are read (by what they are called)."""
-    out = None if args.out is None else Path(args.out)
-    for what, path in read.items():
-        if out is not None and out.exists() and Path(path).is_file() and out.samefile(path):
-            args.usage_error(f"-o {args.out} is {what.upper()}, which would be overwritten")
+    """End with a usage error if -o, or the picture of ``plot``, is one of the files that are read
+    (by what they are called)."""
+    written = {"-o": args.out, "PICTURE": getattr(args, "picture", None)}
+    for (name, out), (what, path) in product(written.items(), read.items()):
+        there = out is not None and Path(out).exists() and Path(path).is_file()
+        if there and Path(out).samefile(path):
+            args.usage_error(f"{name} {out} is {what.upper()}, which would be overwritten")
 
 
 def advise(args: argparse.Namespace, scoring: Scoring) -> None:

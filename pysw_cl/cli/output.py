@@ -51,17 +51,17 @@ class Results:
 
 @contextmanager
 def opened(path: str | None) -> Iterator[TextIO]:
-    """Standard output (None or ``-``), or a file.
+    """Standard output (None, ``-`` or ``/dev/stdout``), or a file.
 
     The file is written beside ``path`` and renamed when all is there; after an error nothing is
     left of it.  Devices and pipes are written as they are.  Raises FormatError if it cannot be
     written."""
-    if path is None or path == "-":
+    if path is None or path in ("-", "/dev/stdout"):  # which may be a file with more in it
         yield sys.stdout
         return
-    place = Path(os.path.realpath(path))
-    aside = place
+    place = aside = Path(path)
     if place.is_file() or not place.exists():
+        place = Path(os.path.realpath(place))
         aside = place.with_name(f".{place.name[:200]}.{secrets.token_hex(4)}.part")
     try:
         file = aside.open("w", encoding="utf-8", newline="\n")

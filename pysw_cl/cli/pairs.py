@@ -80,7 +80,8 @@ def only(pairs: Iterator[Pair], what: str) -> Iterator[Pair]:
 
 
 def _unmatched(queries: Records, targets: Records, counts: tuple[int | None, ...]) -> InputError:
+    names = ["standard input" if side.path == "-" else side.path for side in (queries, targets)]
     return InputError(
-        f"--pairs aligns record i of QUERY with record i of TARGET, but {queries.path} has "
-        f"{counts[0]:,} and {targets.path} has {counts[1]:,}"
+        f"--pairs aligns record i of QUERY with record i of TARGET, but {names[0]} has "
+        f"{counts[0]:,} and {names[1]} has {counts[1]:,}"
     )

@@ -70,7 +70,8 @@ def place(args: argparse.Namespace, side: str, record: Sequence) -> tuple[int, i
     if not start < end <= len(record):
         shown = f"{start + 1}-{given[1] or ''}"
         raise InputError(
-            f"--{side}-range {shown} leaves {side} {record.name}, which has {len(record)} letters"
+            f"--{side}-range {shown} goes past the end of {side} {record.name}, "
+            f"which has {len(record)} letters"
         )
     return start, end
 

@@ -346,9 +346,10 @@ def get_runtime(device: Any = "auto") -> Runtime:
         elif isinstance(device, cl.Device):
             chosen = device
         else:
+            listed = "; of what devices() lists give .index" * isinstance(device, DeviceInfo)
             raise DeviceError(
                 f"device must be a string or a pyopencl Device, Context or CommandQueue, "
-                f"not {type(device).__name__}"
+                f"not {type(device).__name__}{listed}"
             )
         info = _info_of(chosen)
         if not info.usable:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 Letters = NDArray[np.uint8]
 Table = NDArray[np.uint8]
 
+#: What messages call the bytes that nobody sees.
+BLANKS = {9: "a tab", 10: "a line break", 13: "a line break", 32: "a blank"}
 #: The entry of an encoding table for a byte that is not a letter of the alphabet.
 NO_CODE = 255
 #: The four nucleotides; U is T.
@@ -98,7 +100,10 @@ def first_outside(allowed: bytes, letters: Letters) -> int | None:
 
 
 def show_byte(byte: int) -> str:
-    """A byte for a message: its letter if it can be printed, else its number."""
+    """A byte for a message: its letter if it can be printed, a blank by its name, else its
+    number."""
+    if byte in BLANKS:
+        return BLANKS[byte]
     return repr(chr(byte)) if 32 < byte < 127 else f"byte {byte}"
 
 

@@ -110,9 +110,10 @@ def _raw_letters(x: Any, what: str) -> Letters:
         )
     if hasattr(type(x), "__bytes__"):
         return np.frombuffer(bytes(x), np.uint8)
+    one = " (read_fasta gives the records of a file one by one: take one of them)"
     raise SequenceError(
         f"the {what} is a {type(x).__name__}; give str, bytes, a uint8 array of ASCII letters or "
-        "a scikit-bio sequence"
+        f"a scikit-bio sequence{one if isinstance(x, list | tuple | Iterator) else ''}"
     )
 
 
@@ -129,6 +130,10 @@ def check_letters(letters: Letters, what: str, first: int = 0, from_file: bool =
     if not from_file and looks_like_path(letters[:PIECE].tobytes().decode("latin-1")):
         raise SequenceError(
             f"the {what} looks like the name of a file; read_fasta reads the sequences of a file"
+        )
+    if not from_file and first == 0 and letters[0] == ord(">"):
+        raise SequenceError(
+            f"the {what} begins with '>', as a FASTA record does; give its letters only"
         )
     if chr(byte) in GAPS:
         raise SequenceError(
@@ -153,13 +158,18 @@ def read_fasta(
     """
     path = os.fspath(path)
     where = "standard input" if path == "-" else path
+    if not path:
+        raise FormatError("the name of a file is empty")
     try:
         with _open(path, where) as file:
             yield from _records(file, where, on_bad)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(f"{where}: truncated or damaged gzip ({error})") from None
     except OSError as error:
-        raise FormatError(f"{where}: cannot be read: {error.strerror or error}") from None
+        name = os.fsencode(path)
+        letters = isinstance(error, FileNotFoundError) and name.isalpha() and name.isupper()
+        hint = "; this takes the name of a FASTA file, not letters" if letters else ""
+        raise FormatError(f"{where}: cannot be read: {error.strerror or error}{hint}") from None
 
 
 @contextmanager
@@ -232,9 +242,9 @@ def _first_header(file: BinaryIO, where: str) -> bytes:
         return line if line.endswith(b"\n") else line + file.readline()
     if line:
         hint = " (this looks like FASTQ)" if line.startswith(b"@") else ""
-        text = line[:30].strip(_BLANKS).decode("ascii", "backslashreplace")
+        text = ascii(line[:30].strip(_BLANKS).decode("latin-1"))
         raise FormatError(
-            f"{where}: line {number} is {text!r} before the first record; a FASTA record "
+            f"{where}: line {number} is {text} before the first record; a FASTA record "
             f"starts with '>'{hint}"
         )
     raise FormatError(f"{where}: no FASTA record (a line that starts with '>')")

@@ -99,7 +99,7 @@ def test_positions_of_wrong_letters_across_pieces(tmp_path: Path) -> None:
         for bad, words in (
             (b"!", "letter '!' at"),
             (b".", "gap character '.'"),
-            (b"\n", "byte 10"),
+            (b"\n", "a line break"),
         ):
             text = letters.replace(b"-", bad)
             whole = Sequence("", "", np.frombuffer(text, np.uint8))

@@ -68,7 +68,7 @@ def fails(error: type[PyswError], *words: str, a: Any = A, b: Any = B, **options
         (np.zeros(0, np.uint8), B, ["the query is empty"]),
         ("ACGTJACGT", B, ["'J' at position 5", "query", "alphabet"]),
         (A, b"ACGTACGE", ["'E' at position 8", "target", "alphabet"]),
-        ("ACGT ACGT", B, ["byte 32 at position 5", "query"]),
+        ("ACGT ACGT", B, ["a blank at position 5", "query"]),
         ("AC-GT", B, ["gap character '-'", "position 3", "query"]),
         ("ACG\N{GREEK SMALL LETTER ALPHA}T", B, ["non-ASCII", "'\u03b1'", "position 4", "query"]),
         (A, b"ACG\xe9T", ["byte 233", "position 4", "target"]),
@@ -254,6 +254,10 @@ def test_an_environment_that_matches_nothing(
 )
 def test_no_device_at_all(device: Any) -> None:
     fails(DeviceError, "device must be a string or a pyopencl Device", device=device)
+
+
+def test_a_device_of_the_list() -> None:
+    fails(DeviceError, "not DeviceInfo", "give .index", device=pysw_cl.devices()[0])
 
 
 NO_PLATFORM = cl.LogicError("clGetPlatformIDs failed: PLATFORM_NOT_FOUND_KHR")

@@ -51,6 +51,10 @@ def test_a_folder_of_another_job_or_of_none(tmp_path: Path) -> None:
         assert "another job" in said and word in said and str(folder) in said
     said = message(lambda: pysw_cl.align(a, a, checkpoint=folder, **options()), CheckpointError)
     assert "target" in said and "query" not in said
+    said = message(
+        lambda: pysw_cl.align(a, b[:-1], checkpoint=folder, **options()), CheckpointError
+    )
+    assert "its target differs" in said  # and no word of a range, which nobody gave
     (tmp_path / "mine.txt").write_text("mine")
     said = message(lambda: pysw_cl.align(a, b, checkpoint=tmp_path, **options()), CheckpointError)
     assert "mine.txt" in said or "job" in said

@@ -84,4 +84,6 @@ def test_a_range_that_leaves_its_record(
     assert cli.main(["align", *pair, "--query-range", text, *PLAN]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == f"pysw-cl: --query-range {text} leaves query q, which has 21 letters\n"
+    assert (
+        err == f"pysw-cl: --query-range {text} goes past the end of query q, which has 21 letters\n"
+    )

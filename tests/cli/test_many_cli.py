@@ -225,7 +225,8 @@ def test_pairs_of_files_with_different_numbers_of_records(
     piped = ["-" if path == three else path for path in argv]
     done = process("align", "--pairs", *piped, input=Path(three).read_bytes())
     assert done.returncode == 1
-    assert wanted.format(*piped) in done.stderr.decode()
+    names = ["standard input" if path == "-" else path for path in piped]
+    assert wanted.format(*names) in done.stderr.decode()
 
 
 # Which results

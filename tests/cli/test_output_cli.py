@@ -65,6 +65,20 @@ def test_a_link_stays_a_link(
     assert inside(tmp_path / "to") == {"there"}
 
 
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd")
+def test_standard_output_and_pipes_by_name(
+    capsys: pytest.CaptureFixture[str], files: list[str]
+) -> None:
+    """``/dev/stdout`` is not replaced by a file, and a pipe is written as a shell names it."""
+    results = run(capsys, "align", *files)[1]
+    assert run(capsys, "align", *files, "-o", "/dev/stdout") == (0, results, "")
+    ours, theirs = os.pipe()
+    assert run(capsys, "align", *files, "-o", f"/dev/fd/{theirs}") == (0, "", "")
+    os.close(theirs)
+    with open(ours) as pipe:  # noqa: PTH123
+        assert pipe.read() == results
+
+
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="needs /dev/null")
 def test_a_device_is_written_as_it_is(capsys: pytest.CaptureFixture[str], files: list[str]) -> None:
     assert run(capsys, "align", *files, "-o", "/dev/null") == (0, "", "")
@@ -134,6 +148,19 @@ def test_an_input_is_never_overwritten(
         assert (code, printed) == (2, "")
         assert f"-o {out} is {what}, which would be overwritten" in err
     assert [Path(path).read_bytes() for path in files] == before
+
+
+def test_a_picture_does_not_overwrite_an_input(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    files = [fasta(tmp_path / "a.png", ("a", A)), fasta(tmp_path / "b.png", ("b", B))]
+    for what, path in zip(("QUERY", "TARGET"), files, strict=True):
+        before = Path(path).read_bytes()
+        code, printed, err = run(capsys, "plot", *files, path)
+        assert (code, printed) == (2, "")
+        assert f"PICTURE {path} is {what}, which would be overwritten" in err
+        assert Path(path).read_bytes() == before
 
 
 # Formats

@@ -76,10 +76,13 @@ class Session:
         return best
 
 
-def on_terminal(command: str, cwd: Path | None = None) -> Session:
-    """Run a shell command whose output and errors go to one terminal."""
+def on_terminal(
+    command: str, cwd: Path | None = None, size: tuple[int, int] = (40, WIDTH)
+) -> Session:
+    """Run a shell command whose output and errors go to one terminal of ``size``, rows and
+    columns."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, np.array([40, WIDTH, 0, 0], np.uint16).tobytes())
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, np.array([*size, 0, 0], np.uint16).tobytes())
     started, writes = time.monotonic(), []
     with Popen(command, shell=True, stdin=DEVNULL, stdout=theirs, stderr=theirs, cwd=cwd) as job:
         os.close(theirs)
@@ -140,6 +143,13 @@ def test_nothing_is_left_of_it(pipe: str, files: Files) -> None:
     assert session.code == 0
     assert [line for line in session.screen() if line] == results
     assert "left" in session.text  # it was there
+
+
+@pytest.mark.parametrize("size", [(0, 0), (0, WIDTH), (40, 0)])
+def test_a_terminal_that_does_not_know_its_size(size: tuple[int, int], files: Files) -> None:
+    """Such as those of ``script`` and of ``docker exec -t``."""
+    command = f"{COMMAND} align {files[0]} {files[1]} {SLOW}"
+    check(on_terminal(command, size=size), expected(command))
 
 
 def test_the_stages_of_a_pair(files: Files) -> None:

@@ -103,7 +103,7 @@ def test_only_letters_in_the_range_count(
     assert (code, out.count("\n")) == (0, 4)
     short = fasta(tmp_path / "b.fa", ("a", "ACGTA"), ("b", "ACG"))
     said = fails(capsys, "align", odd, short, "--query-range", "1-4", "--target-range", "1-4")
-    assert "--target-range 1-4 leaves target b" in said  # before the first result
+    assert "--target-range 1-4 goes past the end of target b" in said  # before the first result
 
 
 def test_a_file_of_many_letters_is_read_again_and_its_bad_records_are_named_once(

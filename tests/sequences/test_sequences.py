@@ -80,8 +80,11 @@ def test_scikit_bio_and_biopython_sequences() -> None:
         ("AC\u0391", "non-ASCII character '\u0391' at position 3"),
         (b"AC\xc3", "byte 195 at position 3"),
         (np.array([0, 1, 2, 3], np.uint8), "byte 0 at position 1.*not codes"),
-        ("AC GT", "byte 32 at position 3"),
-        ("AC\n", "byte 10 at position 3"),
+        ("AC GT", "a blank at position 3"),
+        ("AC\n", "a line break at position 3"),
+        (">x\nACGT", "begins with '>', as a FASTA record does"),
+        (iter("ACGT"), "take one of them"),
+        (["ACGT"], "take one of them"),
         ("AC-T", "gap character '-' at position 3"),
         ("AC.T", "gap character '.' at position 3"),
         (np.array([65, 67]), "array of int64 and shape"),
@@ -161,7 +164,7 @@ def test_pipe(tmp_path: Path) -> None:
         (b"ACGT\n", FormatError, "line 1 is 'ACGT' before the first record"),
         (b"\n\nhello\n>x\nA\n", FormatError, "line 3 is 'hello'"),
         (b"@r1\nACGT\n+\nIIII\n", FormatError, "FASTQ"),
-        (b"\x00\xff\x01\n", FormatError, "before the first record"),
+        (b"\x00\xff\x01\n", FormatError, r"line 1 is '\\x00\\xff\\x01' before the first record"),
         (b">x\n>y\nA\n", SequenceError, "record 'x' of .* has no sequence"),
         (b">y\nA\n>x", SequenceError, "record 'x' of .* has no sequence"),
         (b">x\nAC\xc3\xa9T\n", SequenceError, "record 'x' of .*byte 195 at position 3"),
@@ -209,6 +212,10 @@ def test_a_damaged_file_is_an_error_however_bad_records_are_treated(tmp_path: Pa
 
 
 def test_file_that_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"GATTACA: cannot be read: No such file .* letters"):
+        list(read_fasta("GATTACA"))
+    with pytest.raises(FormatError, match="the name of a file is empty"):
+        list(read_fasta(""))
     with pytest.raises(FormatError, match=r"nothing\.fa: cannot be read: No such file"):
         records(tmp_path / "nothing.fa")
     with pytest.raises(FormatError, match="cannot be read: Is a directory"):
