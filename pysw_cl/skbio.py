@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from .api.align import align_with
 from .api.many import align_many_with
-from .api.many import align_many_with
 from .drivers.options import AlignOptions, AlignResources, ManyOptions, Resources
 from .errors import DeviceError, InputError, PyswError, RangeError
 from .results.cigar import Runs
@@ -73,6 +72,10 @@ _RUN = re.compile(r"([0-9]+)([=XID])")
 _STATES = {"=": 0, "X": 0, "D": 1, "I": 2}
 
 Indices = NDArray[np.intp]
+
+
+#: The error of this package for each built-in one that scikit-bio raises.
+_KINDS: dict[type, type[Exception]] = {}
 
 
 class Codes(NamedTuple):
@@ -144,9 +147,7 @@ def pair_align_prot(seq1: Any, seq2: Any, /, **kwargs: Any) -> _theirs.PairAlign
 # What is computed
 
 
-def _encoded(
-    seqs: Sequence[Any], sub_score: Any, gap_cost: Any, atol: Any
-) -> tuple[Codes, float]:
+def _encoded(seqs: Sequence[Any], sub_score: Any, gap_cost: Any, atol: Any) -> tuple[Codes, float]:
     """The sequences in our letters, and the tolerance.  Raises NotOurs, and what scikit-bio's own
     encoding raises."""
     indices, submat, _ = encode_sequences(seqs, sub_score)
@@ -210,8 +211,9 @@ def _aligned(
     codes: Codes, local: bool, ends: Any, path: bool, atol: float, device: Any
 ) -> _theirs.PairAlignResult:
     options = _options(codes.scoring, local, tuple(bool(end) and not local for end in ends), path)
+    query, target = codes.letters
     try:
-        found = align_with(*codes.letters, options, _resources(device), quiet=True)
+        found = align_with(query, target, options, _resources(device), quiet=True)
     except RangeError:
         raise NotOurs("totals") from None
     score = float(found.score) / codes.unit
@@ -264,16 +266,12 @@ def _as_ours(error: Exception) -> Exception:
     """scikit-bio's error as one of this package that derives from the same built-in exceptions."""
     if isinstance(error, InputError | DeviceError):
         return error
-    return _kind(type(error))(*map(str, error.args[:1]))
-
-
-@lru_cache(maxsize=64)
-def _kind(kind: type[Exception]) -> type[Exception]:
-    if issubclass(InputError, kind):
-        return InputError
-    bases = [base for base in kind.__mro__ if base.__module__ == "builtins"]
-    own = type(f"Input{bases[0].__name__}", (InputError, bases[0]), {"__doc__": "As scikit-bio's."})
-    return own
+    kind = type(error)
+    built_in = next(base for base in kind.__mro__ if base.__module__ == "builtins")
+    if built_in not in _KINDS:
+        made = type(f"Input{built_in.__name__}", (InputError, built_in), {"__doc__": "As theirs."})
+        _KINDS[built_in] = InputError if issubclass(InputError, kind) else made
+    return _KINDS[built_in](*map(str, error.args[:1]))
 
 
 # Many sequences
@@ -332,21 +330,27 @@ def multi_align(
     """
     listed, given = list(sequences), {"sub_score": sub_score, "gap_cost": gap_cost}
     given |= {"free_ends": free_ends, "atol": atol, "ids": ids if ids is None else list(ids)}
+    if guide_tree is None and len(listed) > 1:
+        try:
+            distances = _distances(listed, sub_score, gap_cost, bool(free_ends), atol, device)
+            names = _get_seqids(listed, given["ids"])
+            guide = TreeNode.from_linkage_matrix(linkage(distances, method="average"), names)
+            found = _multi_align(listed, guide_tree=guide, **given)
+            distmat = DistanceMatrix(distances, names) if keep_distmat else None
+            return MultiAlignResult(found.path, guide if keep_tree else None, distmat)
+        except NotOurs as reason:
+            DELEGATED[str(reason)] += 1
+        except DeviceError:
+            raise
+        except Exception:
+            pass
     kept = {"keep_tree": keep_tree, "keep_distmat": keep_distmat}
+    return _multi_align(listed, guide_tree=guide_tree, **given, **kept)
+
+
+def _multi_align(listed: list[Any], **given: Any) -> MultiAlignResult:
     try:
-        if guide_tree is not None or len(listed) < 2:
-            return _skbio.multi_align(listed, guide_tree=guide_tree, **given, **kept)
-        distances = _distances(listed, sub_score, gap_cost, bool(free_ends), atol, device)
-        names = _get_seqids(listed, given["ids"])
-        tree = TreeNode.from_linkage_matrix(linkage(distances, method="average"), names)
-        found = _skbio.multi_align(listed, guide_tree=tree, **given)
-        distmat = DistanceMatrix(distances, names) if keep_distmat else None
-        return MultiAlignResult(found.path, tree if keep_tree else None, distmat)
-    except NotOurs as reason:
-        DELEGATED[str(reason)] += 1
-        return _skbio.multi_align(listed, **given, **kept)
-    except PyswError:
-        raise
+        return _skbio.multi_align(listed, **given)
     except Exception as error:
         raise _as_ours(error) from error
 
@@ -360,7 +364,7 @@ def _distances(
     count = len(letters)
     pairs = [(letters[i], letters[j]) for i in range(count) for j in range(i + 1, count)]
     ends = (free,) * 4 if free else False
-    how = {"mode": "global", "free_ends": ends, "sub_score": scoring}
+    how: dict[str, Any] = {"mode": "global", "free_ends": ends, "sub_score": scoring}
     resources = Resources(device=device)
 
     def run(some: list[Any], output: str) -> NDArray[Any]:
