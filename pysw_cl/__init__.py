@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .planning.plan import Plan as Plan
     from .results.alignment import Alignment as Alignment
     from .results.alignment import Stats as Stats
+    from .scoring import gaps as gaps
     from .sequences.sequence import Sequence as Sequence
     from .sequences.sequence import read_fasta as read_fasta
 
@@ -44,10 +45,15 @@ _HOME = {
     "Stage": "drivers.progress",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]
+#: Modules that are public under a short name.
+_MODULES = {"gaps": "scoring.gaps"}
+
+__all__ = ["__version__", *sorted([*_HOME, *_MODULES])]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{_MODULES[name]}", __name__)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_HOME[name]}", __name__), name)

@@ -48,7 +48,7 @@ class Options:
     #: The same in an error message.
     outputs_said: ClassVar[str] = "'score', 'ends' or 'path'"
 
-    #: Substitution scores, as `make_scoring` takes them.
+    #: Substitution scores, as `make_scoring` takes them, or a Scoring, which is taken as it is.
     sub_score: Any = (1, -3)
     #: The gap cost, as `make_scoring` takes it; None: what is usual for the matrix, or (3, 2).
     gap_cost: Any = None
@@ -70,6 +70,9 @@ class Options:
             raise InputError(
                 f"allow_odd_scoring must be True or False, not {self.allow_odd_scoring!r}"
             )
+        if isinstance(self.sub_score, Scoring):
+            _set(self, "scoring", self.sub_score)
+            return
         given = self.sub_score, self.gap_cost, self.wildcard, self.unknown
         _set(self, "scoring", cached_scoring(*given))
         if not self.allow_odd_scoring:

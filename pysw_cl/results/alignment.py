@@ -15,6 +15,7 @@ from ..scoring.scoring import Scoring
 from ..sequences.alphabet import COMPLEMENT, Letters
 from ..sequences.sequence import Sequence
 from ..sequences.view import View
+from . import convert
 from .cigar import OP_TO_MOVE, Moves, Runs, on_diagonal
 
 if TYPE_CHECKING:
@@ -208,6 +209,57 @@ class Alignment:
             total -= self.runs.gaps() * scoring.gap_open
             total -= self.runs.count("ID") * scoring.gap_extend
         return unscale(total, scoring)
+
+    @property
+    def aligned(self) -> tuple[str, str]:
+        """The aligned letters with gaps; see :func:`pysw_cl.results.convert.aligned`."""
+        return convert.aligned(self)
+
+    def aligned_pairs(self) -> NDArray[np.int64]:
+        """The positions in each column; see :func:`pysw_cl.results.convert.aligned_pairs`."""
+        return convert.aligned_pairs(self)
+
+    def coordinate_map(self, side: str = "query") -> NDArray[np.int64]:
+        """Positions across; see :func:`pysw_cl.results.convert.coordinate_map`."""
+        return convert.coordinate_map(self, side)
+
+    def identities(self) -> dict[str, float]:
+        """The identity by definition; see :func:`pysw_cl.results.convert.identities`."""
+        return convert.identities(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the result says; see :func:`pysw_cl.results.convert.to_dict`."""
+        return convert.to_dict(self)
+
+    def to_skbio(self) -> Any:
+        """scikit-bio's `PairAlignPath`; see :func:`pysw_cl.results.convert.to_skbio`."""
+        return convert.to_skbio(self)
+
+    def to_biopython(self) -> Any:
+        """Biopython's `Alignment`; see :func:`pysw_cl.results.convert.to_biopython`."""
+        return convert.to_biopython(self)
+
+    def to_paf(self) -> str:
+        """The line of a PAF file, without its line end."""
+        from .formats import paf
+
+        return paf.line(self)
+
+    def __eq__(self, other: object) -> bool:
+        """Results are equal if they say the same: sequences, scoring, coordinates and path.  What
+        they cost does not count."""
+        if not isinstance(other, Alignment):
+            return NotImplemented
+        letters = zip((self.query, self.target), (other.query, other.target), strict=True)
+        return (
+            self.to_dict() == other.to_dict()
+            and (self.mode, self.free_ends) == (other.mode, other.free_ends)
+            and self.scoring.facts() == other.scoring.facts()
+            and all(np.array_equal(a.letters, b.letters) for a, b in letters)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.score, self.query_end, self.target_end, len(self.query)))
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draw the path over the matrix into a file (.png, .pdf, .svg), with the highest score of

@@ -23,6 +23,7 @@ ORDER = (
     "drivers",
     "checkpoint",
     "api",
+    "skbio",
     "pysw_cl",
     "cli",
     "__main__",

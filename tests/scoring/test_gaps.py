@@ -1,0 +1,54 @@
+"""Gap costs of other programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import pysw_cl
+from pysw_cl.errors import ScoringError
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "costs"),
+    [
+        ("blast", (11, 1), (11, 1)),
+        ("parasail", (11, 1), (10, 1)),
+        ("emboss", (), (9.5, 0.5)),
+        ("cudalign", (), (3, 2)),
+        ("biopython", (-10, -0.5), (9.5, 0.5)),
+        ("bwa", (), (6, 1)),
+        ("fasta", (-12, -4), (12, 4)),
+        ("minimap2", (), (4, 2)),
+        ("minimap2", ("4", "2"), (4, 2)),
+    ],
+)
+def test_costs(name: str, given: tuple[Any, ...], costs: tuple[float, float]) -> None:
+    assert getattr(pysw_cl.gaps, f"from_{name}")(*given) == costs
+
+
+def test_parasail_agrees() -> None:
+    parasail = pytest.importorskip("parasail")
+    a, b = "MKWVTFISLLFLFSSAYSRGV", "MKWVTFLLFLSSAYSRG"
+    theirs = parasail.nw_scan(a, b, 7, 2, parasail.blosum62).score
+    ours = pysw_cl.align(
+        a, b, mode="global", sub_score="BLOSUM62", gap_cost=pysw_cl.gaps.from_parasail(7, 2)
+    )
+    assert ours.score == theirs
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("minimap2", ("4,24", "2,1"), "two-piece"),
+        ("minimap2", ((4, 24), (2, 1)), "two-piece"),
+        ("parasail", (1, 2), "open=1 is less than extend=2"),
+        ("blast", (-11, 1), "at least 0, not -11"),
+        ("biopython", (10, 0.5), "at least 0"),
+        ("bwa", (True, 1), "not True"),
+    ],
+)
+def test_refused(name: str, given: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(ScoringError, match=words):
+        getattr(pysw_cl.gaps, f"from_{name}")(*given)
