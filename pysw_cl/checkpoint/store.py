@@ -132,7 +132,8 @@ class Store:
         """
         path = Path(folder)
         if not (path / "job.json").is_file():
-            raise CheckpointError(f"{path} holds no checkpoint: there is no job.json in it")
+            why = "there is no job.json in it" if path.is_dir() else "there is no such folder"
+            raise CheckpointError(f"{path} holds no checkpoint: {why}")
         with _locked(path):
             try:
                 content = _read_manifest(path / "job.json")

@@ -15,12 +15,12 @@ _TIMES = {"": 1, "S": 1, "M": 60, "H": 3600, "D": 86400}
 
 def size(text: str) -> int:
     """Bytes from ``10G``, ``500MB``, ``1048576``: powers of 1024."""
-    return int(_amount(text, _SIZES, "B?", "a size like 500M or 10G"))
+    return int(_amount(text, _SIZES, "B?", "a size above 0, like 500M or 10G"))
 
 
 def seconds(text: str) -> float:
     """Seconds from ``2h``, ``90m``, ``30s``, ``1d``, ``3600``."""
-    return _amount(text, _TIMES, "", "a time like 90m or 2h")
+    return _amount(text, _TIMES, "", "a time above 0, like 90m or 2h")
 
 
 def _amount(text: str, units: dict[str, int], after: str, what: str) -> float:

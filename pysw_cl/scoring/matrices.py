@@ -63,7 +63,7 @@ def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
     known = _lines()
     if key not in known:
         close = difflib.get_close_matches(key, [*known, *ALIASES], n=4, cutoff=0.5)
-        hint = "did you mean " + ", ".join(close) if close else "known are " + _families()
+        hint = "did you mean " + ", ".join(close) + "?" if close else "known are " + _families()
         raise ScoringError(f"there is no substitution matrix named {name!r}; {hint}")
     letters, *numbers = known[key].split()
     size = len(letters)
