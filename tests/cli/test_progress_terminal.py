@@ -260,7 +260,9 @@ def test_half_of_the_time_tells_all_of_it(case: str, tmp_path: Path) -> None:
     query, target = (cut(name, letters, tmp_path) for name in PYLORI)
     warm = [cut(name, 60_000, tmp_path) for name in PYLORI]
     kinds = "--mode global" if "global" in options else ""
-    for more in (kinds, "--top 3") if "top" in options else (kinds,):  # kernels are built
+    for more in (
+        (kinds, "--alignments 3") if "alignments" in options else (kinds,)
+    ):  # kernels are built
         run(shlex.split(f"{COMMAND} align {warm[0]} {warm[1]} {more}"), check=True, stdout=DEVNULL)
     job = tmp_path / "job"
     command = f"{COMMAND} align {query} {target} {options.format(job=job)}"
