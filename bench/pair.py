@@ -276,7 +276,7 @@ def main() -> int:
     gpu = bench.info.kind == "gpu"
     if args.long and (args.short or not gpu):
         parser.error("--long is for a GPU, without --short")
-    cases = short_cases(bench) + small_cases(bench, 100)
+    cases = short_cases(bench) + small_cases(bench, 300)
     if not args.short:
         cases = (
             speed_cases(bench)

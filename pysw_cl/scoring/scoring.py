@@ -111,12 +111,12 @@ class Scoring:
         known = self.substitutions or f"a matrix of {self.letters}"
         return f"{known}; a gap of length k costs {gap[0]} + k * {gap[1]}"
 
-    @property
+    @cached_property
     def highest(self) -> int:
         """The highest substitution score."""
         return int(self.matrix.max())
 
-    @property
+    @cached_property
     def lowest(self) -> int:
         """The lowest substitution score."""
         return int(self.matrix.min())
