@@ -209,7 +209,7 @@ class TopForecast:
     #: Letters of each side for each match of the score.
     LETTERS = 1.5
     #: Columns of grid tiles that are computed again for a row of a path: what changes spreads.
-    TILES = 6
+    TILES = 10
     #: An alignment takes this much beside its cells, for launches and the host.  Of 2 CPU cores.
     EACH = 2e8
 

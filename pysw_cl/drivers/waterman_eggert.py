@@ -183,8 +183,9 @@ class _Tiles:
         self.best.pop(place, None)
         for hit in result.hits:
             self.best[place] = Hit(hit.score, area.row + hit.row, area.column + hit.column)
-            if self.progress is not None and self.done < self.total:  # it goes on as it began
-                self.progress.expect([hit.score * self.total // max(1, self.done)])
+        if self.progress is not None and self.best and self.done < self.total:
+            score = max(hit.score for hit in self.best.values())  # it goes on as it began
+            self.progress.expect([score * self.total // max(1, self.done)])
 
         changed = set()
         if below is not None and bottom is not None:
