@@ -16,8 +16,9 @@ from skbio import DNA, RNA, Protein, SubstitutionMatrix
 
 import pysw_cl.skbio as ours
 from pysw_cl.errors import InputError
+from pysw_cl.skbio.pairs import ORIGINAL
 
-THEIRS = ours._ORIGINAL["pair_align"]
+THEIRS = ORIGINAL["pair_align"]
 SCORES: list[Any] = [(1, -1), (2, -3), (0, -1), (1, 0), (1.5, -0.75), (1, 1), (3, -2.125)]
 GAPS: list[Any] = [2, 2.5, 1, 0, (5, 2), (3, 0), (0, 1), (0.5, 0.25)]
 ENDS: list[Any] = [True, False, (True, False), (False, True)]
@@ -156,8 +157,8 @@ def test_the_wrappers_have_their_defaults() -> None:
     for name in ("pair_align_nucl", "pair_align_prot"):
         kind = DNA if name.endswith("nucl") else Protein
         a, b = kind("GATCGTC"), kind("ATCGCTC")
-        assert same(ours._ORIGINAL[name](a, b), getattr(ours, name)(a, b))
-        assert same(ours._ORIGINAL[name](a, b, gap_cost=3), getattr(ours, name)(a, b, gap_cost=3))
+        assert same(ORIGINAL[name](a, b), getattr(ours, name)(a, b))
+        assert same(ORIGINAL[name](a, b, gap_cost=3), getattr(ours, name)(a, b, gap_cost=3))
 
 
 # Many sequences
@@ -252,7 +253,7 @@ def test_scikit_bios_own_tests_pass() -> None:
     tests = pytest.importorskip("skbio.alignment.tests.test_pair")
     ours.install()
     try:
-        for name in ours._ORIGINAL:
+        for name in ORIGINAL:
             setattr(tests, name, getattr(skbio.alignment, name))
         suite = unittest.defaultTestLoader.loadTestsFromModule(tests)
         result = unittest.TestResult()
