@@ -32,13 +32,13 @@ LEAST_SKIPPED = 0.005
 
 
 def path_work(engine: Engine, plan: Plan, m: int, n: int) -> int:
-    """The work of a traceback from corner to corner, before anything is known of it: half of each
-    grid cell on the way is swept again, and tiles with moves follow the path."""
+    """The work of a traceback from corner to corner, before anything is known of it: each grid cell
+    on the way is swept again one and a half times, and tiles with moves follow the path."""
     tuning, again = plan.tuning.traceback, 0
     if engine.tile_batches is None and m * n > plan.traceback_tile_cells:
         most = most_pieces(tuning, m, n)
         rows, columns = (len(grid_places(tuning, side, 1, most)) - 1 for side in (m, n))
-        again = m * n * (rows + columns) // (2 * rows * columns)
+        again = 3 * m * n * (rows + columns) // (2 * rows * columns)
     return min(m * n, again + int(_traced(plan, m, n)))
 
 
