@@ -42,7 +42,7 @@ from .advice import advise_pair
 from .bar import told
 
 #: Programs that a path needs: for the score, for stored moves, and the traceback.
-PATH_PROGRAMS = 3
+_PATH_PROGRAMS = 3
 
 
 def align(
@@ -196,13 +196,18 @@ def align_with(
         rows, columns = job.frame.shape
         advise_pair(*job.frame.compared, options.scoring, options.mode, rows * columns)
     engines = partial(make_engine, resources)
-    with told(resources.progress) as progress:
+    with told(resources.progress) as progress, expecting(programs(job.output)):
         if resources.checkpoint is None:
             return _align_here(job, resources, engines, progress, started)
         engines()  # what is wrong with them is said before a folder is made
         wishes = Wishes.of(resources, job.mode)
         with Store.begin(resources.checkpoint, job, wishes) as store:
             return run_saved(store, resources, engines, progress)
+
+
+def programs(output: str) -> int:
+    """The most programs that a pair is expected to need for an ``output``."""
+    return _PATH_PROGRAMS if output == "path" else 1
 
 
 def _align_here(
@@ -216,8 +221,7 @@ def _align_here(
 
     def compute(engine: Engine, plan: Plan) -> Alignment:
         stats = Stats()
-        with expecting(PATH_PROGRAMS if job.output == "path" else 1):
-            found = _best_strand(engine, plan, job, resources, progress, stats)
+        found = _best_strand(engine, plan, job, resources, progress, stats)
         stats.seconds = time.perf_counter() - started
         stats.device_bytes, stats.kernel_seconds = engine.peak_bytes, engine.kernel_seconds
         return alignment_of(*found[:3], plan, stats, found[3])
@@ -267,7 +271,7 @@ def resume_with(given: ResumeResources) -> Alignment:
     with Store.open(given.checkpoint) as store:
         resources = store.wishes.resumed(given)
         engines = partial(make_engine, resources)
-        with told(resources.progress) as progress:
+        with told(resources.progress) as progress, expecting(programs(store.job.output)):
             return run_saved(store, resources, engines, progress)
 
 

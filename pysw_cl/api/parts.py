@@ -10,16 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drivers.batch_results import UNKNOWN
 from ..drivers.options import ManyOptions, Resources
 from ..errors import PyswError, RecomputedWarning
 from ..results.alignment import Alignment, Stats
-from ..results.cigar import Runs
+from ..results.formats.row import rows_of
 from ..sequences.sequence import as_sequence
 from .many import PairAligner
-
-#: The coordinates of an alignment.
-PLACES = ("query_start", "query_end", "target_start", "target_end")
 
 
 @dataclass(frozen=True)
@@ -51,21 +47,11 @@ class DonePart(NamedTuple):
 def alignments_of(part: DonePart, options: ManyOptions) -> Iterator[Alignment]:
     """The rows of a part as `align` gives its results, for what prints these: the path with output
     "path" only.  What they cost is the part's; theirs is empty."""
-    for (a, b), row in zip(part.pairs, part.rows, strict=True):
-        known = {name: row[name] for name in part.rows.dtype.names or ()}
-        places: dict[str, Any] = {
-            name: int(known[name]) for name in PLACES if known.get(name, UNKNOWN) != UNKNOWN
-        }
-        yield Alignment(
-            score=known["score"].item(),
-            mode=options.mode,
-            query=as_sequence(a, "query", False),
-            target=as_sequence(b, "target", False),
-            scoring=options.scoring,
-            runs=Runs.of_cigar(known["cigar"]) if "cigar" in known else None,
-            strand=str(known.get("strand", "plus")),
-            **places,
-        )
+    pairs = [
+        (as_sequence(a, "query", False), as_sequence(b, "target", False)) for a, b in part.pairs
+    ]
+    common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free.flags}
+    return (row.alignment() for row in rows_of(pairs, part.rows, **common))
 
 
 #: Told the number of a pair that cannot be aligned, the pair, and what is wrong with it.

@@ -15,11 +15,12 @@ from ..drivers.progress import Progress, RunProgress, TopProgress
 from ..drivers.recompute import checked
 from ..drivers.waterman_eggert import FoundAlignment, find_top
 from ..errors import RecomputedWarning
+from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
 from ..tiles.contract import Engine
 from .advice import advise_pair
-from .align import job_of, make_engine
+from .align import job_of, make_engine, programs
 from .bar import told
 
 
@@ -104,13 +105,16 @@ def align_top(
     return align_top_with(a, b, options, resources)
 
 
-def align_top_with(a: Any, b: Any, options: TopOptions, resources: Resources) -> list[Alignment]:
-    """`align_top`, with options that are checked."""
+def align_top_with(
+    a: Any, b: Any, options: TopOptions, resources: Resources, quiet: bool = False
+) -> list[Alignment]:
+    """`align_top`, with options that are checked; ``quiet``: without a warning about the input."""
     started = time.perf_counter()
     job = job_of(a, b, options, "local", FreeEnds())
     rows, columns = job.frame.shape
-    advise_pair(*job.frame.compared, options.scoring, "local", rows * columns)
-    with told(resources.progress) as progress:
+    if not quiet:
+        advise_pair(*job.frame.compared, options.scoring, "local", rows * columns)
+    with told(resources.progress) as progress, expecting(programs("path")):
         return _find(job, options, resources, progress, started)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -113,9 +112,8 @@ def _texts(part: list[Pair]) -> list[tuple[bytes, bytes]]:
 
 def _named(error: PyswError, part: list[Pair]) -> PyswError:
     """The error with the names of the records in place of the pair's number."""
-    found = re.match(r"pair (\d+): ", str(error))
-    if found is None:
+    if error.pair is None:
         return error
-    query, target = part[int(found[1])]
-    what = str(error)[found.end() :]
+    query, target = part[error.pair]
+    what = str(error).removeprefix(f"pair {error.pair}: ")
     return type(error)(f"query {query.name}, target {target.name}: {what}")

@@ -39,7 +39,8 @@ class Row(NamedTuple):
 
 #: The fields of a Row that `align_many` may give.
 _FIELDS = Row._fields[2:-1]
-_COORDINATES = ("query_start", "query_end", "target_start", "target_end")
+#: The coordinates of a result.
+PLACES = ("query_start", "query_end", "target_start", "target_end")
 
 
 def row_of(found: Alignment) -> Row:
@@ -79,7 +80,7 @@ def _values(table: NDArray[Any], name: str) -> Iterable[Any]:
     if name not in (table.dtype.names or ()):
         return repeat("plus" if name == "strand" else None)
     values: list[Any] = table[name].tolist()
-    if name in _COORDINATES and (table[name] == -1).any():
+    if name in PLACES and (table[name] == -1).any():
         return [None if value == -1 else value for value in values]
     return values
 
