@@ -15,6 +15,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ..drivers.find_end import best_end
+from ..drivers.forecast import path_work
 from ..drivers.pair_progress import StrandProgress
 from ..drivers.traceback import grid_places
 from ..drivers.traceback_state import Path
@@ -111,6 +112,8 @@ class SavedRun:
             self.done.best = min(hits, default=None)
         self.clock.before = self.done.seconds
         self.maps: dict[int, TileMap] = {}
+        #: The heights of slabs that are saved or begun, by their first rows.
+        self._heights = {slab.start: slab.end - slab.start for slab in self.slabs}
         for slab in self.slabs if self.want_path else store.slabs_to(self.slabs):
             if "tiles" in slab.facts:  # not in format 1
                 self.maps[slab.start] = TileMap.of_facts(slab.facts["tiles"])
@@ -264,6 +267,18 @@ class SavedRun:
             return self.problem.edges.top
         return next(slab.row() for slab in self.slabs if slab.end == row)
 
+    def foresee_path(self, start: int, end: int) -> None:
+        """A slab of these rows is begun: foresee the path with slabs as high as they are so far,
+        and later ones as this one."""
+        if self.progress is None or not self.want_path:
+            return
+        self._heights[start] = end - start
+        heights = list(self._heights.values())
+        later = (self.m - sum(heights)) * (end - start)
+        between = (sum(height**2 for height in heights) + later) // self.m
+        work = path_work(self.engine, self.plan, self.m, self.n, max(1, between))
+        self.progress.path_work = float(work)
+
     def _tell(self, rows: int, cells: int) -> None:
         if self.progress is not None:
             self.progress.swept(rows * self.n + cells)
@@ -303,6 +318,7 @@ class _SavedSlabs:
         self._left -= end - start
         file = self._files[row] = run.store.slab(self.writer, start, end)
         run.heights.saving(file)
+        run.foresee_path(start, end)
         columns = {column: SinkAfter(file.column(column), row) for column in run.columns}
         return Slab(row, end - self.start, columns, None if end == run.m else file.row())
 

@@ -25,21 +25,35 @@ from .traceback import grid_places, most_pieces
 
 #: A cell with stored moves takes at most as long as so many cells of a sweep.
 MOST_SLOWER = 25
+#: A cell that is swept again for a path takes as long as so many cells of the first sweep: grid
+#: cells are small, and their scores mostly need 16 bits.  Of 2 CPU cores.
+AGAIN = 1.8
 #: Points a side at which a part of the matrix is looked at.
 POINTS = 48
 #: Pruned cells, as a share of the matrix, from which on the sweep tells how well pruning works.
 LEAST_SKIPPED = 0.005
 
 
-def path_work(engine: Engine, plan: Plan, m: int, n: int) -> int:
-    """The work of a traceback from corner to corner, before anything is known of it: each grid cell
-    on the way is swept again one and a half times, and tiles with moves follow the path."""
-    tuning, again = plan.tuning.traceback, 0
-    if engine.tile_batches is None and m * n > plan.traceback_tile_cells:
-        most = most_pieces(tuning, m, n)
-        rows, columns = (len(grid_places(tuning, side, 1, most)) - 1 for side in (m, n))
-        again = 3 * m * n * (rows + columns) // (2 * rows * columns)
-    return min(m * n, again + int(_traced(plan, m, n)))
+def path_work(engine: Engine, plan: Plan, m: int, n: int, between: int = 0) -> int:
+    """The work of a traceback from corner to corner, before anything is known of it.
+
+    Special rows with ``between`` rows between them (0: as many as a sweep keeps in memory) and
+    special columns cut the matrix into grid cells.  Those on the way are swept again, up to where
+    the path enters them, and tiles with moves follow the path."""
+    tuning = plan.tuning.traceback
+    most = most_pieces(tuning, m, n)
+    rows, columns = (grid_places(tuning, side, 1, most)[1] for side in (m, n))
+    rows = between or rows
+    cells = max(m, n) * (rows + columns) / 2
+    if _is_large(engine, plan, rows, columns):
+        return int(AGAIN * cells + _traced(plan, m, n))
+    # tiles with moves end where the path leaves them, which is a third less on average
+    return int(min(_traced(plan, m, n), MOST_SLOWER * cells * 2 / 3))
+
+
+def _is_large(engine: Engine, plan: Plan, rows: int, columns: int) -> bool:
+    """Is a grid cell swept again for a path, because its moves take too much memory?"""
+    return rows * columns > plan.traceback_tile_cells and engine.tile_batches is None
 
 
 def _traced(plan: Plan, rows: int, columns: int) -> float:
@@ -95,8 +109,8 @@ class SweepForecast:
         cells = self.m * self.n
         if not self._prunes or done >= cells:
             return float(cells - done)
-        if not self._local:  # pruned evenly along the diagonal
-            return (cells - done) * (self.computed / done if self.computed and done else 1.0)
+        if not self._local:
+            return min(cells - done, self._left_in_band(done / self.n))
         rise, at = self._rise, self._at
         parts = (
             Area(at.row, at.row_end, at.column_end, self.n),
@@ -108,6 +122,27 @@ class SweepForecast:
         if self._skippable > LEAST_SKIPPED * cells:
             works = min(1.0, self._skipped / self._skippable)
         return min(rest, rest - works * (rest - min(rest, live)))
+
+    def _left_in_band(self, row: float) -> float:
+        """The cells that a global comparison has left to compute from this row on.  What it prunes
+        leaves a band of even width along the diagonal, which is found from what is computed."""
+        if row < 1 or not self.computed:
+            return self.m * self.n - row * self.n
+        slope, narrow, wide = self.n / self.m, 0.0, float(self.n)
+
+        def cells(half: float, rows: float) -> float:
+            """The cells of the band in its first rows."""
+            middle = slope * (np.arange(POINTS) + 0.5) * rows / POINTS
+            widths = np.minimum(self.n, middle + half) - np.maximum(0, middle - half)
+            return float(widths.mean() * rows)
+
+        for _ in range(20):
+            half = (narrow + wide) / 2
+            if cells(half, row) < self.computed:
+                narrow = half
+            else:
+                wide = half
+        return cells(wide, self.m) - cells(wide, row)
 
     @property
     def final(self) -> float:
@@ -179,8 +214,8 @@ class PathForecast:
                 area, entry = cell.area, lines.entry(cell, row, column)
                 rows, columns = row - area.row, column - area.column
                 traced = _traced(plan, max(1, row - entry.row), max(1, column - entry.column))
-                large = rows * columns > plan.traceback_tile_cells and engine.tile_batches is None
-                works.append(traced + (rows * columns if large else 0))
+                large = _is_large(engine, plan, rows, columns)
+                works.append(traced + (AGAIN * rows * columns if large else 0))
                 row, column = entry.row, entry.column
                 self._letters.append(row + column)
                 if problem.floor is not None and entry.h <= 0:

@@ -54,6 +54,8 @@ class StrandProgress:
 
     def __init__(self, pair: PairProgress, index: int) -> None:
         self.cells, self.path_cells = pair.cells, pair.path_cells
+        #: The work of a path from corner to corner, as foreseen.
+        self.path_work = float(pair.path_cells)
         self._pair, self._index = pair, index
         self._stages = 2 if pair.path_cells else 1
         self._first = index * (pair.cells + pair.path_cells)
@@ -63,9 +65,9 @@ class StrandProgress:
         self._forecast: SweepForecast | None = None
         #: The share of the cells that bands took before the whole matrix is swept.
         self._bands = 0.0
-        #: Work of this strand that is done but for the forecast's, the work of its path, and when
-        #: the work left was foreseen last.
-        self._work, self._path_work = 0.0, float(pair.path_cells)
+        #: Work of this strand that is done but for the forecast's, and when the work left was
+        #: foreseen last.
+        self._work = 0.0
         self._told_at, self._left, self._left_at = -1.0, 0.0, 0.0
         #: Is nothing told now?
         self.muted = False
@@ -103,11 +105,10 @@ class StrandProgress:
             if forecast is None:
                 return 0.0
             self._later = forecast.again() * (self._pair.strands - self._index - 1)
-            return forecast.left(done) + self.path_cells * forecast.path_share
+            return forecast.left(done) + self.path_work * forecast.path_share
 
-        if self._bands:
-            done = round(self.cells * (self._bands + (1 - self._bands) * done / self.cells))
-        self._tell(done, left)
+        after_bands = round(self.cells * self._bands + (1 - self._bands) * done)
+        self._tell(after_bands, left)
 
     # sweeps of bands
 
