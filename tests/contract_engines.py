@@ -40,7 +40,14 @@ PLANS: dict[str, dict[str, Any]] = {
     "scalar-two-phase": {**_SCALAR, "form": "two-phase", "B": 2},
 }
 #: What makes each engine that the contract is checked for: a row each.
-ENGINES: dict[str, dict[str, Any]] = {"reference": {"engine": "reference"}, **PLANS}
+ENGINES: dict[str, dict[str, Any]] = {
+    "reference": {"engine": "reference"},
+    **PLANS,
+    "rowscan": {"engine": "rowscan"},
+    "rowscan-short": {"engine": "rowscan", "lanes": "vector32", "T": 4, "alpha": 3, "chunk": 2},
+    "rowscan-one": {"engine": "rowscan", "lanes": "vector32", "T": 1, "alpha": 2, "B": 3},
+    "rowscan-scalar": {"engine": "rowscan", "lanes": "scalar32", "T": 4, "alpha": 2, "B": 3},
+}
 #: What cells are counted under: a lane set without its width.
 FAMILIES = {
     name: {one.family, LANE_SETS[one.instead.lanes if one.instead else name].family}
@@ -65,8 +72,9 @@ def _engine(name: str, tuning: Tuning) -> Engine:
 
 def counted(name: str, cells: dict[str, int]) -> int:
     """How many cells an engine says it computed, all of them under its own lane set."""
-    lanes = PLANS.get(name, {}).get("lanes", get_runtime("auto").info.lanes)
-    families = tuple(f"wavefront/{family}/" for family in FAMILIES[lanes])
+    lanes = ENGINES[name].get("lanes", get_runtime("auto").info.lanes)
+    engine = ENGINES[name].get("engine", "wavefront")
+    families = tuple(f"{engine}/{family}/" for family in FAMILIES[lanes])
     if name == "reference":
         families = ("reference/numpy/",)
     assert all(kind.startswith(families) for kind in cells), cells

@@ -11,6 +11,7 @@ from ..planning.parameters import default_tuning
 from ..planning.plan import Plan, make_plan
 from ..tiles.contract import Engine
 from .reference import ReferenceEngine, ReferencePlan
+from .rowscan.plan import RowscanPlan, default_rowscan
 
 if TYPE_CHECKING:
     from ..opencl.device import Runtime
@@ -34,6 +35,18 @@ def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
         runtime = runtime.timed()
     plan = make_plan(runtime, wishes) if wishes else _default_plan(runtime)
     return WavefrontEngine(runtime, plan, _free(wishes))
+
+
+def _rowscan(device: Any, wishes: Wishes, timed: bool) -> Engine:
+    from ..opencl.device import get_runtime
+    from .rowscan.engine import RowscanEngine
+
+    runtime = get_runtime(device)
+    if timed:
+        runtime = runtime.timed()
+    plan = make_plan(runtime, wishes, default_rowscan(runtime))
+    assert isinstance(plan, RowscanPlan)
+    return RowscanEngine(runtime, plan)
 
 
 def _default_plan(runtime: Runtime) -> Plan:
@@ -67,6 +80,7 @@ class Row:
 
 ENGINES = {
     "wavefront": Row(_wavefront, Plan, True),
+    "rowscan": Row(_rowscan, RowscanPlan, True),
     "reference": Row(_reference, ReferencePlan, False),
 }
 DEFAULT = "wavefront"
@@ -77,7 +91,7 @@ def row_of(wishes: Wishes) -> Row:
     given = wishes.get("engine") if isinstance(wishes, Mapping) else getattr(wishes, "engine", None)
     name = DEFAULT if given is None else given
     if not isinstance(name, str) or name not in ENGINES:
-        names = " and ".join(ENGINES)
+        names = ", ".join(ENGINES)
         raise PlanError(f"plan: engine {name!r} does not exist; there are {names}")
     return ENGINES[name]
 

@@ -304,7 +304,7 @@ def make_plan(
         plan = _with_wishes(base, wishes or {}, runtime)
     else:
         raise PlanError(f"plan must be a Plan or a mapping of its fields, not {wishes!r}")
-    check_fields(plan, FIELDS)
+    check_fields(plan, FIELDS | parameters_of(type(plan)))
     if plan.engine != base.engine:
         raise PlanError(f"plan: engine {plan.engine!r} is not {base.engine}, whose plan this is")
     plan.check_on(runtime)

@@ -33,6 +33,33 @@ def by_parts(
     return parts.result()
 
 
+def collected(
+    run: Callable[[TileJob, int], tuple[TileResult, int]],
+    tile: Callable[[TileJob], TileResult],
+    job: TileJob,
+    least_hits: int,
+) -> TileResult:
+    """The result of ``job`` with its ``count`` best cells.
+
+    ``run(job, capacity)`` collects at most ``capacity`` cells of at least the job's threshold, and
+    says how many there were; ``tile`` computes any tile.  If the cells exceed the capacity, which
+    is ``least_hits`` or more, the threshold rises to the count-th best collected cell: ``count``
+    cells reach it.  If it cannot rise, because too many cells have equal scores, the tile is
+    halved; of equal cells those of the first half come first.
+    """
+    least, capacity = job.threshold, max(4 * job.count, least_hits)
+    while True:
+        done, found = run(replace(job, threshold=least), capacity)
+        hits = tuple(sorted(done.hits)[: job.count])
+        if found <= capacity:
+            return replace(done, hits=hits)
+        if len(hits) < job.count or (least is not None and hits[-1].score <= least):
+            m, n = job.size  # one row is halved by columns
+            halves = ((m // 2,), ()) if m > 1 else ((), (n // 2,))
+            return by_parts(tile, replace(job, threshold=least), *halves)
+        least = hits[-1].score
+
+
 class _Parts:
     """The parts of a tile: the edges between them, and what was found in them so far."""
 

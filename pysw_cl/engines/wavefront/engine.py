@@ -29,7 +29,7 @@ from ...tiles.contract import (
 )
 from ...tiles.edges import DeviceEdge
 from ...tiles.tile import TileJob, TileResult
-from ...tiles.tile_split import by_parts
+from ...tiles.tile_split import by_parts, collected
 from ..held.engine import Held
 from ..reference import ReferenceEngine
 from .compressed_edge import CELL_BYTES, CompressedEdge, holds
@@ -63,7 +63,7 @@ class WavefrontEngine(Engine):
             if planned(self.plan, job, self.runtime.traits.byte_permute)[0] is None:
                 return by_parts(self.tile, job, job.rows, ())
         if job.best and job.count > 1:
-            return self._collect(job)
+            return collected(self._run, self.tile, job, self.plan.tuning.engine.least_hits)
         return self._run(job)[0]
 
     # Capabilities are made on request: if the engine held them, the reference cycle would keep its
@@ -118,27 +118,6 @@ class WavefrontEngine(Engine):
     def edge_bytes(self) -> int:
         """Bytes of the edges on the device that are still referenced."""
         return self._room.edge_bytes + sum(edge.bytes for edge in self.compressed_edges)
-
-    def _collect(self, job: TileJob) -> TileResult:
-        """Compute a tile and its ``count`` best cells.
-
-        A launch collects all cells of at least a threshold.  If they exceed the capacity, the
-        threshold rises to the count-th best collected cell: ``count`` cells reach it.  If it cannot
-        rise, because too many cells have equal scores, the tile is halved; of equal cells those of
-        the first half come first.
-        """
-        least = job.threshold
-        capacity = max(4 * job.count, self.plan.tuning.engine.least_hits)
-        while True:
-            done, found = self._run(replace(job, threshold=least), capacity)
-            hits = tuple(sorted(done.hits)[: job.count])
-            if found <= capacity:
-                return replace(done, hits=hits)
-            if len(hits) < job.count or (least is not None and hits[-1].score <= least):
-                m, n = job.size  # one row is halved by columns
-                halves = ((m // 2,), ()) if m > 1 else ((), (n // 2,))
-                return by_parts(self.tile, replace(job, threshold=least), *halves)
-            least = hits[-1].score
 
     @property
     def kernel_seconds(self) -> dict[str, float]:

@@ -1,0 +1,211 @@
+// The row scan (Khajeh-Saeed, Poole & Perot, J. Comput. Phys. 229, 2010; GPU Computing Gems, ch. 13): parallel along the
+// target.  A row takes three steps: without gaps in the query, H~ = max(H_diagonal + score, F, floor); then E, which is
+// a maximum over all columns to the left, by a scan; then H = max(H~, E).
+//
+// Here the target is cut into segments, one for each group, which keeps its part of the row in its lanes from row to
+// row.  A lane has R neighbouring columns (COLUMNS).  It takes E from its own columns while it computes H~ (exact but for
+// gaps that begin to the left of the lane); a scan over lanes, and over segments through memory, gives the E that
+// enters each lane; and a second pass raises H where a gap enters.  That pass ends as soon as no lane gains by going on
+// (Farrar 2007, Bioinformatics 23, 156-161, has the same rule for his lanes): a gap that is not above H - gap_open is
+// not above the gap that is opened there.
+//
+// Segments are swept at once, each a few rows behind its left neighbour, as the strips of the wavefront are.
+// Needs: what rowscan_spec() of pysw_cl/engines/rowscan/engine.py lists before it.  Reads T, R, LOCAL, BEST.
+//
+// Arguments:
+//   query, target: codes.
+//   top_h, top_x: H and F^ of the row above (with `level`: one number each, for all columns).
+//   right_h, right_x: in: H and E^ of the column to the left; out: those of the last column.  Segments read and write
+//     them row by row, one after the other.
+//   bottom_h, bottom_x: H and F^ of the last row, if `bottom`.
+//   report: rows between two reports of a segment.  progress: the rows that each segment has done; ticket: the number
+//     of segments that are begun.
+//   record: per group the score, row and column of its best cell, and the highest score that it computed.
+//   least: the least score that is looked for.
+//   hits, capacity: with BEST 2, the cells of at least that score.
+
+#define COLUMNS R              // of a lane
+#define SEGMENT (T * COLUMNS)  // columns of a segment
+#define EACH_COLUMN(c) EACH_ROW(c)
+#define SCAN_WORDS 4           // of a record
+
+// What stays the same from segment to segment.
+typedef struct {
+  __global const uchar *query, *target;
+  int m, n, level;
+  __global const int *top_h, *top_x;
+  __global int *right_h, *right_x, *bottom_h, *bottom_x;
+  int corner, bottom, report;
+  gap_t gap;
+  int open, extend;
+  scores_t scores;
+  __local int *scratch;
+  volatile __global int *progress;
+  __global int *hits;
+  int capacity;
+} scan_t;
+
+// The best cell that a group found, and the highest score that it computed.
+typedef struct { int score, row, column, top; } found_t;
+
+// The first column of each lane.
+INLINE lv first_columns(int segment)
+{
+  lv at = lv_splat(0);
+  EACH_COLUMN(c) at = lv_add(at, lv_index());
+  return lv_add(at, lv_splat(segment * SEGMENT));
+}
+
+// Waits until the segment to the left has done `need` rows.
+INLINE void wait_for_rows(const scan_t *s, int segment, int need)
+{
+  int now = 0;
+  if (LEADER)
+    for (uint spins = 1; now < need; spins++) {
+      now = s->progress[segment - 1];
+      if (now < need) wait_a_little(spins);
+    }
+  lanes_broadcast(s->scratch, now);
+  DEVICE_FENCE();
+  lanes_sync();
+}
+
+// Looks at a row whose highest score is `top`: is the best cell in it, or are there cells to collect?
+INLINE void look_at(const scan_t *s, found_t *found, const lv *h, lv columns, int row, int top)
+{
+  const lv n = lv_splat(s->n);
+#if BEST == 1
+  if (top < found->score || (top == found->score && row >= found->row)) return;
+  lv first = n;
+  EACH_COLUMN(c) {
+    const lv column = lv_add(columns, lv_splat(c));
+    const lm here = lm_eq(h[c], lv_splat(top));
+    first = lv_select(here, lv_select(lm_less(column, first), column, first), first);
+  }
+  found->score = top;
+  found->row = row;
+  found->column = lanes_argmin(s->scratch, first, first).x;
+#elif BEST == 2
+  if (top < found->score) return;
+  EACH_COLUMN(c) {
+    const lv column = lv_add(columns, lv_splat(c));
+    const lm high = ~lm_less(h[c], lv_splat(found->score)) & lm_less(column, n);
+    lanes_collect(s->hits, s->capacity, high, h[c], lv_splat(row), column);
+  }
+#endif
+}
+
+// Sweeps a segment.  `padded`: the last one has columns that do not exist.  No diagonal step leads to them, and no
+// local path begins there, so that they hold gaps only, and what leaves the segment is what leaves the last column.
+INLINE void sweep_segment(const scan_t *s, found_t *found, int segment, const bool padded)
+{
+  lv h[COLUMNS], f[COLUMNS], t[COLUMNS];
+  const lv columns = first_columns(segment), last = lv_splat(s->n - 1);
+  EACH_COLUMN(c) {
+    lv at = lv_add(columns, lv_splat(c));
+    const lm there = lm_less(at, lv_splat(s->n));
+    at = lv_select(there, at, last);
+    t[c] = lanes_gather_letters(s->target, at);
+    h[c] = s->level ? lv_splat(s->top_h[0]) : lanes_gather(s->top_h, at);
+    f[c] = lv_sub(s->level ? lv_splat(s->top_x[0]) : lanes_gather(s->top_x, at), s->gap.extend);
+    if (padded) f[c] = lv_select(there, f[c], lv_splat(NEG));
+  }
+  const int before = segment * SEGMENT - 1;
+  int corner = segment == 0 ? s->corner : s->top_h[s->level ? 0 : before];
+  int turn = 0;
+  for (int i = 0; i < s->m; i++) {
+    if (segment > 0 && i % s->report == 0) wait_for_rows(s, segment, min(s->m, i + s->report));
+    const int left_h = bus_load(s->right_h + i), left_x = bus_load(s->right_x + i);
+    // without the gaps that begin to the left of a lane
+    lv diagonal = h[COLUMNS - 1], e = lv_splat(NEG), none = e, nothing = e, top = e;
+    lanes_shift_down(s->scratch, &turn, &diagonal, corner, &none, NEG, &nothing, NEG);
+    corner = left_h;
+    const lv q = lv_splat(s->query[i]);
+    EACH_COLUMN(c) {
+      lv floor = lv_splat(0), from = diagonal;
+      if (padded) {
+        const lm there = lm_less(lv_add(columns, lv_splat(c)), lv_splat(s->n));
+        floor = lv_select(there, floor, lv_splat(NEG));
+        from = lv_select(there, from, lv_splat(NEG));
+      }
+      const lv score = row_score(s->scores, 0, c, q, t[c]);
+      diagonal = h[c];
+      h[c] = compute_cell(from, score, s->gap, floor, &e, &f[c]);
+      top = lv_max(top, h[c]);
+    }
+    // the gap that enters each lane, and how far it matters
+    lv enters = lanes_scan(s->scratch, e, left_x - s->extend, COLUMNS * s->extend);
+    e = lv_max(e, lv_sub(enters, lv_splat(COLUMNS * s->extend)));
+    for (int c = 0; c < COLUMNS; c++) {
+      lm gains = lm_less(lv_sub(h[c], lv_splat(s->open)), enters);
+      if (padded) gains = gains & lm_less(lv_add(columns, lv_splat(c)), lv_splat(s->n));
+      if (!lanes_any(s->scratch, gains)) break;
+      h[c] = enter_gap(h[c], enters, s->gap, &f[c]);
+      top = lv_max(top, h[c]);
+      enters = lv_sub(enters, s->gap.extend);
+    }
+    const int highest = lanes_reduce_max(s->scratch, top);
+    found->top = max(found->top, highest);
+    look_at(s, found, h, columns, i, highest);
+    // the last column, for the segment to the right
+    lv last_h = h[COLUMNS - 1];
+    int lane = T - 1, gone = 1;
+    if (padded) {
+      const int inside = s->n - 1 - segment * SEGMENT;
+      lane = inside / COLUMNS;
+      gone = SEGMENT - inside;
+      EACH_COLUMN(c) last_h = c == inside % COLUMNS ? h[c] : last_h;
+    }
+    lanes_store_lane(s->right_h + i, lane, last_h);
+    lanes_store_last(s->right_x + i, lv_add(e, lv_splat(gone * s->extend)));
+    if ((i + 1) % s->report == 0 || i + 1 == s->m) {
+      lanes_sync();
+      DEVICE_FENCE();
+      if (LEADER) s->progress[segment] = i + 1;
+    }
+  }
+  if (s->bottom)
+    EACH_COLUMN(c) {
+      const lv at = lv_add(columns, lv_splat(c));
+      lanes_scatter(s->bottom_h, at, h[c], s->n);
+      lanes_scatter(s->bottom_x, at, lv_add(f[c], s->gap.extend), s->n);
+    }
+}
+
+#define ROWSCAN_ARGS \
+  __global const uchar *query, __global const uchar *target, int m, int n, int gap_open, int gap_extend, \
+  __global const int *top_h, __global const int *top_x, int level, __global int *right_h, __global int *right_x, \
+  int corner, __global int *bottom_h, __global int *bottom_x, int bottom, volatile __global int *progress, \
+  volatile __global int *ticket, int segments, int report, __global int *record, int least, \
+  __global int *hits, int capacity, SCORE_ARGS
+#define ROWSCAN_NAMES \
+  query, target, m, n, gap_open, gap_extend, top_h, top_x, level, right_h, right_x, corner, bottom_h, bottom_x, bottom, \
+  progress, ticket, segments, report, record, least, hits, capacity, SCORE_NAMES
+#ifndef GROUP_SIZE
+#define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+#endif
+
+KERNEL(rowscan, ROWSCAN)
+{
+  LANES_LOCAL(scratch);
+  const scoring_t scoring = SCORE_INIT;
+  const scan_t scan = {
+    query, target, m, n, level, top_h, top_x, right_h, right_x, bottom_h, bottom_x, corner, bottom, report,
+    gap_of(gap_open, gap_extend), gap_open, gap_extend, scores_of(scoring, 0), scratch, progress, hits, capacity};
+  found_t found = {least, m, n, NEG};
+  for (;;) {
+    const int segment = lanes_broadcast(scratch, LEADER ? atomic_inc(ticket) : 0);
+    if (segment >= segments) break;
+    if (segment == segments - 1 && n % SEGMENT != 0)
+      sweep_segment(&scan, &found, segment, true);
+    else
+      sweep_segment(&scan, &found, segment, false);
+  }
+  if (LEADER) {
+    __global int *own = record + SCAN_WORDS * STRIP_GROUP_ID;
+    own[0] = found.score;
+    own[1] = found.row;
+    own[2] = found.column;
+    own[3] = found.top;
+  }
+}

@@ -1,0 +1,1 @@
+"""The row scan: tiles computed row by row, parallel along the target."""

@@ -1,0 +1,195 @@
+"""The row scan engine: a tile is swept row by row, parallel along the target.
+
+Method: Khajeh-Saeed, Poole & Perot (2010, J Comput Phys 229, 4247-4258); Khajeh-Saeed & Perot
+(2011, GPU Computing Gems Emerald Edition, chapter 13).  The kernel (cl/rowscan/rowscan.cl) says how
+a row is computed.  Unlike in the papers, gaps may have any length, and a segment of the row stays
+on its group from row to row.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...opencl.buffers import Buffers
+from ...opencl.device import Runtime
+from ...opencl.kernel_times import Stopwatch
+from ...opencl.program import BoundKernel, KernelSpec
+from ...scoring.precision import UNREACHABLE_BELOW
+from ...scoring.scoring import Scoring
+from ...tiles.contract import Engine
+from ...tiles.edges import Edge, Ints
+from ...tiles.tile import Hit, TileJob, TileResult
+from ...tiles.tile_split import by_parts, collected
+from ..wavefront.engine import WavefrontEngine
+from .plan import RowscanPlan
+
+#: Words of a group's record: score, row, column, top.
+RECORD_WORDS = 4
+_ARGUMENTS = (
+    "query target m:int n:int gap_open:int gap_extend:int top_h top_x level:int right_h right_x "
+    "corner:int bottom_h bottom_x bottom:int progress ticket segments:int report:int record "
+    "least:int hits capacity:int"
+)
+_SCORES = {"match": "match:int mismatch:int lift:int", "matrix": "matrix wide:int"}
+
+
+def rowscan_spec(header: str, score: str) -> KernelSpec:
+    """The kernel for a header of 32-bit lanes and a score file of cl/score."""
+    files = (
+        "base.clh",
+        "names.clh",
+        "platform.clh",
+        "WIDTH=32",
+        header,
+        f"score/{score}.clh",
+        "recurrence.clh",
+        "rowscan/rowscan.cl",
+    )
+    return KernelSpec("rowscan", files, tuple(f"{_ARGUMENTS} {_SCORES[score]}".split()))
+
+
+class RowscanEngine(Engine):
+    """Computes tiles on one OpenCL device, row by row.
+
+    Tiles with stored moves or forbidden pairs are the wavefront's."""
+
+    name = "rowscan"
+    plan: RowscanPlan
+
+    def __init__(self, runtime: Runtime, plan: RowscanPlan) -> None:
+        self.runtime, self.plan = runtime, plan
+        self.peak_bytes = 0
+        self._watch = Stopwatch(runtime.times)
+
+    @property
+    def for_moves(self) -> Engine:
+        """See `Engine`."""
+        return self._wavefront
+
+    @cached_property
+    def _wavefront(self) -> WavefrontEngine:
+        from ...planning.plan import default_plan
+
+        return WavefrontEngine(self.runtime, default_plan(self.runtime))
+
+    @property
+    def kernel_seconds(self) -> dict[str, float]:
+        """See `Engine`."""
+        return self._watch.seconds
+
+    def tile(self, job: TileJob) -> TileResult:
+        """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`."""
+        if job.store_moves or job.forbidden is not None:
+            return self._wavefront.tile(job)
+        if job.rows or job.columns:
+            return by_parts(self.tile, job, job.rows, job.columns)
+        if job.best and job.count > 1:
+            least = self.plan.tuning.engine.least_hits
+            return collected(self._run, self.tile, job, least)
+        return self._run(job)[0]
+
+    def _run(self, job: TileJob, capacity: int = 0) -> tuple[TileResult, int]:
+        """Compute one tile and collect at most ``capacity`` cells; returns the result and how many
+        cells there were to collect."""
+        with Buffers(self.runtime, small=True) as buffers:
+            run = _Run(self.runtime, self.plan, job, buffers, capacity)
+            found = run.result()
+            self.peak_bytes = max(self.peak_bytes, buffers.bytes)
+        return found
+
+
+class _Run:
+    """One launch: a tile."""
+
+    def __init__(
+        self, runtime: Runtime, plan: RowscanPlan, job: TileJob, buffers: Buffers, capacity: int
+    ) -> None:
+        (m, n), scoring = job.size, job.scoring
+        self.job, self.buffers, self.capacity = job, buffers, capacity
+        self.plan = plan = plan.for_tile(scoring, n)
+        segments = -(-n // plan.segment)
+        self.groups = min(plan.B, segments)
+        lowest = UNREACHABLE_BELOW if job.floor is None else 1
+        self.least = lowest if job.threshold is None else max(lowest, min(job.threshold, 2**31 - 1))
+        level = job.above.h.strides == job.above.x.strides == (0,)
+        top = job.above.part(0, 1) if level else job.above
+        score, scores = _scores(scoring, buffers)
+        self._right = [buffers.of(part) for part in (job.left.h, job.left.x)]
+        self._bottom = [buffers.empty(4 * n if job.bottom else 4) for _ in range(2)]
+        self._record = buffers.empty(4 * RECORD_WORDS * self.groups)
+        self._hits = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
+        defines = {
+            "T": plan.T,
+            "R": plan.alpha,
+            "LOCAL": int(job.floor is not None),
+            "BEST": 2 if capacity else int(job.best),
+        }
+        lanes = plan.lane_set
+        kernel = BoundKernel(runtime, rowscan_spec(lanes.wide, score), defines)
+        kernel.bind(
+            query=buffers.of(job.query),
+            target=buffers.of(job.target),
+            m=m,
+            n=n,
+            gap_open=scoring.gap_open,
+            gap_extend=scoring.gap_extend,
+            top_h=buffers.of(top.h),
+            top_x=buffers.of(top.x),
+            level=int(level),
+            right_h=self._right[0],
+            right_x=self._right[1],
+            corner=job.corner,
+            bottom_h=self._bottom[0],
+            bottom_x=self._bottom[1],
+            bottom=int(job.bottom),
+            progress=buffers.of(np.zeros(segments, np.int32)),
+            ticket=buffers.of(np.zeros(1, np.int32)),
+            segments=segments,
+            report=plan.chunk,
+            record=self._record,
+            least=self.least,
+            hits=self._hits,
+            capacity=capacity,
+            **scores,
+        )
+        buffers.send()
+        kernel.launch(self.groups, lanes.group(plan.T))
+
+    def result(self) -> tuple[TileResult, int]:
+        """The tile's result, and how many cells reached the threshold."""
+        job, read, (m, n) = self.job, self.buffers.read, self.job.size
+        right = self._edge(self._right, m)
+        bottom = self._edge(self._bottom, n) if job.bottom else None
+        hits: tuple[Hit, ...] = ()
+        top, found = None, 0
+        if job.best:
+            records = read(self._record, RECORD_WORDS * self.groups).reshape(-1, RECORD_WORDS)
+            top = int(records[:, 3].max())
+            hits = tuple(sorted(_hits(records[records[:, 1] < m])))[:1]
+        if self.capacity:
+            found = int(read(self._hits, 1)[0])
+            cells = read(self._hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
+            hits = tuple(_hits(cells))
+        kind = f"rowscan/{self.plan.lane_set.family}/32"
+        return TileResult(bottom, right, hits, top, {kind: m * n}, 1), found
+
+    def _edge(self, parts: list[Any], length: int) -> Edge:
+        edge = Edge(*(self.buffers.read(part, length) for part in parts))
+        return edge.restored() if self.job.floor is None else edge
+
+
+def _hits(cells: Ints) -> list[Hit]:
+    """The kernel's (score, row, column), which count from 0, as hits."""
+    return [Hit(int(score), int(row) + 1, int(column) + 1) for score, row, column in cells[:, :3]]
+
+
+def _scores(scoring: Scoring, buffers: Buffers) -> tuple[str, dict[str, Any]]:
+    """The score file and its arguments."""
+    pair = scoring.match_mismatch
+    if pair is not None:
+        return "match", {"match": pair[0], "mismatch": pair[1], "lift": 0}
+    table = np.ascontiguousarray(scoring.matrix, np.int32)
+    return "matrix", {"matrix": buffers.of(table.ravel()), "wide": table.shape[1]}

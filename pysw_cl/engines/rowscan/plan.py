@@ -1,0 +1,91 @@
+"""The plan of the row scan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ...planning.cost import CellCost, Cost
+from ...planning.lane_sets import LANE_SETS
+from ...planning.parameters import tunable
+from ...planning.plan import Plan, default_plan
+from ...scoring.scoring import Scoring
+
+if TYPE_CHECKING:
+    from ...opencl.device import Runtime
+
+CELL_COST = CellCost()
+#: What a gap loses in a segment at most: numbers stay in 32 bits.
+MOST_DECAY = 1 << 28
+
+
+@dataclass(frozen=True)
+class RowscanPlan(Plan):
+    """The plan of the row scan, with the fields of `Plan` in other meanings.
+
+    ``B``: work-groups in flight, that is segments swept at once.  ``T``: lanes of a segment.
+    ``alpha``: columns of a lane.  ``chunk``: rows between two progress reports of a segment.
+    """
+
+    engine: str = "rowscan"
+    lanes: str = "vector32"
+    T: int = 16
+    alpha: int = tunable(
+        128,
+        1,
+        1024,
+        "a longer lane has fewer scans, but all lanes are in a CPU's cache, or a GPU's registers",
+    )
+    chunk: int = tunable(
+        32,
+        1,
+        1 << 24,
+        "a report costs little beside 32 rows, and the next segment waits for no more",
+    )
+
+    @property
+    def device_rows(self) -> int:
+        """A tile of one row is as fast as a higher one."""
+        return 1
+
+    @property
+    def pipeline_lag(self) -> int:
+        """There is no pipeline: tiles are computed one by one."""
+        return 0
+
+    @property
+    def cost(self) -> Cost:
+        """Its time is proportional to the cells."""
+        return CELL_COST
+
+    @property
+    def segment(self) -> int:
+        """Columns of a segment."""
+        return self.T * self.alpha
+
+    def for_tile(self, scoring: Scoring, columns: int) -> RowscanPlan:
+        """This plan with lanes so short that a gap through a segment stays in range, and, if the
+        target is short, that every group has a segment."""
+        alpha = self.alpha
+        while alpha > 1 and (
+            self.T * alpha * scoring.gap_extend > MOST_DECAY
+            or (not self.alpha_fixed and self.T * alpha * self.B > 2 * columns)
+        ):
+            alpha //= 2
+        return replace(self, alpha=alpha)
+
+
+def default_rowscan(runtime: Runtime) -> RowscanPlan:
+    """The plan of a device: its 32-bit lanes."""
+    usual = default_plan(runtime)
+    lanes = LANE_SETS[usual.lanes]
+    plan = RowscanPlan(
+        device=usual.device,
+        B=usual.B,
+        tile_cells=usual.tile_cells,
+        traceback_tile_cells=usual.traceback_tile_cells,
+    )
+    if lanes.per_item is None:
+        return plan
+    wide = usual.without_narrow()
+    return replace(plan, lanes=wide.lanes, T=wide.T, alpha=16, B=usual.B, chunk=8)
