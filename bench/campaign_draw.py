@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from campaign_run import REFERENCE_CELLS, Case
 
+from pysw_cl.engines.registry import plan_on
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.device import Runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
-from pysw_cl.planning.plan import Plan, make_plan
+from pysw_cl.planning.plan import Plan
 
 Letters = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -72,7 +73,7 @@ class Draw:
         entry = self.pick(["align"] * 11 + ["many"] * 3 + ["top"] * 2 + ["saved"] * 3)
         name = self.pick(list(self.plans))
         wishes = dict(self.pick(self.plans[name]))
-        plan = make_plan(self.runtime, wishes)
+        plan = plan_on(self.runtime, wishes)
         kind, options, letters = self.scoring()
         case = Case(entry, [], options, wishes, features=[f"entry {entry}", f"plan {name}", kind])
         case = self.modes(case)
@@ -387,6 +388,15 @@ def plans_of(runtime: Runtime) -> dict[str, list[dict[str, Any]]]:
         for T, alpha in ((4, 2), (16, 2), (32, 3))
         for form in ("ticketed", "two-phase")
     ]
+    wide = {"vector": ["vector32"], "packed": ["warp32"]}.get(lanes, [])
+    plans["rowscan"] = [{"engine": "rowscan"}, {"engine": "rowscan", "B": 3}]
+    plans["rowscan short"] = [
+        {"engine": "rowscan", "lanes": name, "alpha": alpha, "B": B, "chunk": chunk}
+        for name in (*wide, "scalar32")
+        for alpha in (1, 3)
+        for B in (2, 7, 40)
+        for chunk in (1, 5)
+    ]
     return {name: good for name, some in plans.items() if (good := _possible(runtime, some))}
 
 
@@ -395,7 +405,7 @@ def _possible(runtime: Runtime, plans: list[dict[str, Any]]) -> list[dict[str, A
 
     def runs(plan: dict[str, Any]) -> bool:
         try:
-            make_plan(runtime, plan)
+            plan_on(runtime, plan)
         except PlanError:
             return False
         return True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
 from ..planning.parameters import default_tuning
-from ..planning.plan import Plan, make_plan
+from ..planning.plan import Plan, default_plan, make_plan
 from ..tiles.contract import Engine
 from .reference import ReferenceEngine, ReferencePlan
 from .rowscan.plan import RowscanPlan, default_rowscan
@@ -74,14 +74,16 @@ class Row:
     make: Callable[[Any, Wishes, bool], Engine]
     #: The class of its plans.
     plan: type[Plan]
+    #: The plan of a device without wishes.
+    default: Callable[[Runtime], Plan]
     #: May its device also compute pair batches (:mod:`pysw_cl.engines.batch`)?
     batches: bool
 
 
 ENGINES = {
-    "wavefront": Row(_wavefront, Plan, True),
-    "rowscan": Row(_rowscan, RowscanPlan, True),
-    "reference": Row(_reference, ReferencePlan, False),
+    "wavefront": Row(_wavefront, Plan, default_plan, True),
+    "rowscan": Row(_rowscan, RowscanPlan, default_rowscan, True),
+    "reference": Row(_reference, ReferencePlan, lambda runtime: ReferencePlan(), False),
 }
 DEFAULT = "wavefront"
 
@@ -100,6 +102,11 @@ def engine_for(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
     """Make the engine that a plan names.  ``device`` is as `align` takes it; ``timed`` measures its
     kernels (`Engine.kernel_seconds`).  Raises PlanError or DeviceError."""
     return row_of(wishes).make(device, wishes, timed)
+
+
+def plan_on(runtime: Runtime, wishes: Wishes) -> Plan:
+    """The plan for a device.  Raises PlanError as `make_plan` does."""
+    return make_plan(runtime, wishes, row_of(wishes).default(runtime))
 
 
 def plan_of_facts(facts: Mapping[str, Any]) -> Plan:

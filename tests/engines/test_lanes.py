@@ -35,6 +35,12 @@ try_lanes(__global const int *in, __global int *out, __global int *list)
   lanes_store(out + 5 * T, lv_select(lm_less(a, b) & lm_less(b, c), a, b));
   lanes_store(out + 6 * T, lanes_gather(in, lv_index() * 2));
   lanes_collect(list, 3, lm_less(a, b), a, b, c);
+  const lv scanned = lanes_scan(scratch, a, -2, 1);
+  const int some = lanes_any(scratch, lm_less(a, lv_splat(-3)));
+  const int none = lanes_any(scratch, lm_less(a, lv_splat(-4)));
+  lanes_store(out + 12 * T, scanned);
+  lanes_scatter(out + 13 * T, lv_sub(lv_splat(T - 1), lv_index()), b, T - 1);
+  lanes_store(out + 14 * T, lanes_gather_letters((__global const uchar *)(in + 3 * T), lv_index()));
   const int top = lanes_reduce_max(scratch, b);
   const int2 first = lanes_argmin(scratch, a, c);
   const int shared = lanes_broadcast(scratch, LEADER ? 11 : 12);
@@ -55,6 +61,8 @@ try_lanes(__global const int *in, __global int *out, __global int *list)
     out[11 * T + 1] = shared;
     out[11 * T + 2] = range.x;
     out[11 * T + 3] = range.y;
+    out[15 * T] = some;
+    out[15 * T + 1] = none;
   }
 }
 """
@@ -73,14 +81,14 @@ def run(lanes: str, given: np.ndarray[Any, Any]) -> tuple[list[int], int, list[t
     source = joined_source(files) + KERNEL
     program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T}")
     with Buffers(runtime) as buffers:
-        out = buffers.of(np.zeros(12 * T, np.int32))
+        out = buffers.of(np.zeros(16 * T, np.int32))
         hits = buffers.of(np.zeros(1 + 3 * T, np.int32))
         group = LANE_SETS[lanes].group(T)
         kernel = cl.Kernel(program, "try_lanes")
         kernel(runtime.queue, (group,), (group,), buffers.of(given), out, hits)
         found = buffers.read(hits, 1 + 3 * T)
         rows = [tuple(map(int, row)) for row in found[1:].reshape(-1, 3)]
-        return buffers.read(out, 12 * T).tolist(), int(found[0]), rows
+        return buffers.read(out, 16 * T).tolist(), int(found[0]), rows
 
 
 def expected(given: np.ndarray[Any, Any], T: int) -> list[int]:
@@ -90,6 +98,9 @@ def expected(given: np.ndarray[Any, Any], T: int) -> list[int]:
     def passed(values: np.ndarray[Any, Any], entered: list[int]) -> list[int]:
         return [*reversed(entered), *values.tolist()][:T]
 
+    scan = [-2]
+    for value in a[:-1].tolist():
+        scan.append(max(scan[-1] - 1, value))
     a3, b3 = passed(a, [101, 201, 301]), passed(b, [102, 202, 302])
     rows = [
         [7] * T,
@@ -104,6 +115,10 @@ def expected(given: np.ndarray[Any, Any], T: int) -> list[int]:
         passed(c, [103, 203, 303]),
         [a3[2], b3[-1], int(b.max()), int(a[first])],
         [int(c[first]), 11, int(given[1 : 3 * T + 38].min()), 60],
+        scan,
+        b[:0:-1].tolist(),
+        given[3 * T :].view(np.uint8)[:T].tolist(),
+        [1, 0],
     ]
     return [int(value) for row in rows for value in [*row, *[0] * (T - len(row))]]
 

@@ -111,7 +111,8 @@ class _Run:
         self.job, self.buffers, self.capacity = job, buffers, capacity
         self.plan = plan = plan.for_tile(scoring, n)
         segments = -(-n // plan.segment)
-        self.groups = min(plan.B, segments)
+        # where groups may not wait for each other, one sweeps all segments
+        self.groups = min(plan.B, segments) if plan.form == "ticketed" else 1
         lowest = UNREACHABLE_BELOW if job.floor is None else 1
         self.least = lowest if job.threshold is None else max(lowest, min(job.threshold, 2**31 - 1))
         level = job.above.h.strides == job.above.x.strides == (0,)

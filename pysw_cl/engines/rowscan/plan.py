@@ -25,6 +25,7 @@ class RowscanPlan(Plan):
 
     ``B``: work-groups in flight, that is segments swept at once.  ``T``: lanes of a segment.
     ``alpha``: columns of a lane.  ``chunk``: rows between two progress reports of a segment.
+    ``form``: "ticketed", or "two-phase" for one group that waits for no other.
     """
 
     engine: str = "rowscan"
@@ -81,6 +82,7 @@ def default_rowscan(runtime: Runtime) -> RowscanPlan:
     lanes = LANE_SETS[usual.lanes]
     plan = RowscanPlan(
         device=usual.device,
+        form=usual.form,
         B=usual.B,
         tile_cells=usual.tile_cells,
         traceback_tile_cells=usual.traceback_tile_cells,
