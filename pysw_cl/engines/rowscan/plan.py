@@ -64,6 +64,13 @@ class RowscanPlan(Plan):
         """Columns of a segment."""
         return self.T * self.alpha
 
+    def tile_shape(self, m: int, n: int) -> tuple[int, int]:
+        """As wide as possible, since what follows a tile to the right waits for all of it."""
+        longest = self.tuning.sweep.longest_side
+        columns = min(n, longest)
+        rows = max(1, min(m, longest, self.tile_cells // columns))
+        return rows, max(columns, min(n, self.tile_cells // m)) if rows == m else columns
+
     def for_tile(self, scoring: Scoring, columns: int) -> RowscanPlan:
         """This plan with lanes so short that a gap through a segment stays in range, and, if the
         target is short, that every group has a segment."""
