@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .planning.plan import Plan as Plan
     from .results.alignment import Alignment as Alignment
     from .results.alignment import Stats as Stats
+    from .results.tables import to_dicts as to_dicts
+    from .results.tables import to_numpy as to_numpy
+    from .results.tables import to_pandas as to_pandas
     from .scoring import gaps as gaps
     from .sequences.sequence import Sequence as Sequence
     from .sequences.sequence import read_fasta as read_fasta
@@ -38,6 +41,9 @@ _HOME = {
     "Plan": "planning.plan",
     "Alignment": "results.alignment",
     "Stats": "results.alignment",
+    "to_dicts": "results.tables",
+    "to_numpy": "results.tables",
+    "to_pandas": "results.tables",
     "Sequence": "sequences.sequence",
     "read_fasta": "sequences.sequence",
     "PyswError": "errors",

@@ -255,14 +255,15 @@ def cached_scoring(
     key = (_plain(sub_score), gaps, wildcard or "", unknown)
     if None in key or not isinstance(key[2], str) or not isinstance(unknown, str):
         return make_scoring(sub_score, gap_cost, wildcard, unknown)
-    if key not in _made:
+    scoring = _made.get(key)  # another thread may clear the table at any time
+    if scoring is None:
         scoring = make_scoring(sub_score, gap_cost, wildcard, unknown)
         for array in (scoring.matrix, scoring.query_encoding, scoring.target_encoding):
             array.setflags(write=False)
         if len(_made) >= 64:
             _made.clear()
         _made[key] = scoring
-    return _made[key]
+    return scoring
 
 
 def make_scoring(
