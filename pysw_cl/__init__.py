@@ -14,6 +14,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .api.align import align as align
     from .api.align import resume as resume
+    from .api.aligner import Aligner as Aligner
     from .api.many import align_many as align_many
     from .api.prepare import prepare as prepare
     from .api.top import align_top as align_top
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .sequences.sequence import read_fasta as read_fasta
 
 _HOME = {
+    "Aligner": "api.aligner",
     "align": "api.align",
     "align_many": "api.many",
     "align_top": "api.top",

@@ -25,6 +25,7 @@ from ..sequences.alphabet import (
     translated,
 )
 from .arguments import gap_costs, shown, substitution_scores
+from .matrices import is_name
 from .protein import AMINO_ACIDS, is_protein
 
 __all__ = ["NO_CODE", "SCORE_LIMIT", "Scoring", "make_scoring"]
@@ -228,9 +229,10 @@ class Scoring:
 
 
 def _plain(value: Any) -> Any:
-    """A key for a value that is a string, a number or a tuple of numbers; else None."""
+    """A key for a value that is the name of a matrix, a number or a tuple of numbers; else None: a
+    file may change."""
     if isinstance(value, str):
-        return value
+        return value if is_name(value) else None
     if isinstance(value, tuple) and all(type(part) in (int, float) for part in value):
         return tuple((type(part), part) for part in value)
     return (type(value), value) if type(value) in (int, float) else None
@@ -274,11 +276,12 @@ def make_scoring(
 ) -> Scoring:
     """The scoring for what a user gives.
 
-    ``sub_score``: (match, mismatch), the name of a matrix (NCBI's and scikit-bio's names), a
-    scikit-bio ``SubstitutionMatrix``, or (array, letters) with a square array of up to 32
-    letters, rows for the query.  With (match, mismatch) the letters are A C G T, U = T, and the
-    IUPAC ambiguity letters, which never match, not even themselves.  A protein matrix without U, O
-    or J takes them, too (`with_stand_ins`).
+    ``sub_score``: (match, mismatch), the name of a matrix (NCBI's and scikit-bio's names), the path
+    of a file in NCBI's format, a scikit-bio ``SubstitutionMatrix``, one of Biopython's matrices, or
+    (array, letters) with a square array of up to 32 letters, rows for the query.
+    With (match, mismatch) the letters are A C G T, U = T, and the IUPAC ambiguity letters, which
+    never match, not even themselves.  A protein matrix without U, O or J takes them, too
+    (`with_stand_ins`).
     ``gap_cost``: (open, extend), or one number for a linear cost (open 0): a gap of length k
     costs ``gap_open + k * gap_extend``, both given as positive numbers.  None: what is usual for a
     named matrix (`USUAL_GAPS`), else (3, 2).
@@ -294,7 +297,11 @@ def make_scoring(
     gaps = gap_costs(gap_cost, given.name)
     largest = max(np.abs(values).max(), gaps.max())
     if largest < SCORE_LIMIT and not (_whole(values * 2) and _whole(gaps * 2)):
-        raise ScoringError("substitution scores and gap costs must be whole numbers or halves")
+        factor = next((k for k in (10, 100, 1000) if _whole(values * k) and _whole(gaps * k)), None)
+        more = "" if factor is None else f"; multiply all of them by {factor}"
+        raise ScoringError(
+            f"substitution scores and gap costs must be whole numbers or halves{more}"
+        )
     scale = 1 if _whole(values) and _whole(gaps) else 2
     if largest * scale >= SCORE_LIMIT:
         raise ScoringError(
