@@ -84,10 +84,10 @@ def _blocks(part: Alignment, whole: Alignment) -> Iterator[str]:
     for at in range(0, part.columns or 0, WIDTH):
         block = part[at : at + WIDTH]
         marks = _marks(block)
-        places = _places(block)
+        places = [(first, f"{last:>{digits}}") for first, last in _places(block)]
         rows = [
-            f"{escape(name.ljust(margin))} {first:>{digits}} {_coloured(text, marks)} {last}"
-            for name, text, (first, last) in zip(names, block.aligned, places, strict=True)
+            f"{escape(name.ljust(margin))} {first:>{digits}} {_coloured(text, marks)} {at_end}"
+            for name, text, (first, at_end) in zip(names, block.aligned, places, strict=True)
         ]
         middle = " " * (margin + digits + 2) + marks
         yield from ["", rows[0], middle.rstrip(), rows[1]]
