@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matrix_text import text_of
 
 import pysw_cl
 from pysw_cl.errors import FormatError, ScoringError
 from pysw_cl.scoring.arguments import USUAL_GAPS
-from pysw_cl.scoring.matrices import load_matrix, matrix_names
+from pysw_cl.scoring.matrices import matrix_names
 from pysw_cl.scoring.matrix_file import read_matrix
 from pysw_cl.scoring.scoring import make_scoring
 
@@ -23,15 +24,6 @@ C -4  5 -4 -4
 G -4 -4  5 -4
 T -4 -4 -4 5.5
 """
-
-
-def text_of(name: str) -> str:
-    """A named matrix as NCBI writes it."""
-    values, letters = load_matrix(name)
-    rows = [
-        f"{c} {' '.join(map(str, row))}" for c, row in zip(letters, values.tolist(), strict=True)
-    ]
-    return "\n".join([f"#  {name}", "   " + "  ".join(letters), *rows, ""])
 
 
 def test_a_file(tmp_path: Path) -> None:
