@@ -15,6 +15,7 @@ import pytest
 import pysw_cl
 from pysw_cl.api import aligner as module
 from pysw_cl.errors import DeviceError, InputError, LettersWarning, PlanError, ScoringError
+from pysw_cl.opencl import device
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.scoring import scoring
 
@@ -151,9 +152,19 @@ def test_it_is_sent_to_other_processes() -> None:
         assert pool.starmap(aligner.align, proteins) == wanted
 
 
+def test_what_is_kept_is_not_used_in_a_forked_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver's threads do not exist there, so that a call would never end."""
+    aligner = pysw_cl.Aligner()
+    aligner.align_many(PAIRS)
+    monkeypatch.setattr(device, "_used_in", -1)  # the process that used it is another one
+    with pytest.raises(DeviceError, match="forked"):
+        aligner.align_many(PAIRS)
+    with pytest.raises(DeviceError, match="forked"):
+        aligner.align(A, B)
+
+
 def test_objects_of_pyopencl_stay_in_their_process() -> None:
-    device = get_runtime("auto").device
-    aligner = pysw_cl.Aligner(device=device)
+    aligner = pysw_cl.Aligner(device=get_runtime("auto").device)
     assert aligner.align(A, B) == pysw_cl.align(A, B)
     with pytest.raises(InputError, match="name the device, as in device='gpu'"):
         pickle.dumps(aligner)
