@@ -17,7 +17,7 @@ from ..sequences.sequence import Sequence
 from ..sequences.view import View
 from . import convert
 from .cigar import OP_TO_MOVE, Moves, Runs, on_diagonal
-from .columns import part_of
+from .columns import sliced
 
 if TYPE_CHECKING:
     from ..tiles.tile_map import TileMap
@@ -269,7 +269,7 @@ class Alignment:
         ``stats`` are empty.  Raises InputError without a path and for anything but a slice with a
         step of 1.
         """
-        return part_of(self, columns)
+        return sliced(self, columns)
 
     #: Columns are not iterated over: :meth:`aligned_pairs` has the positions of all of them.
     __iter__: None = None

@@ -1,4 +1,4 @@
-"""A part of an alignment: some of its columns, with their coordinates and their score."""
+"""Some columns of an alignment, with their coordinates and their score."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .alignment import Alignment
 
 
-def part_of(found: Alignment, columns: Any) -> Alignment:
+def sliced(found: Alignment, columns: Any) -> Alignment:
     """The columns of a slice, as an Alignment of the same sequences; see
     :meth:`.alignment.Alignment.__getitem__`."""
     from .alignment import Stats
@@ -41,7 +41,7 @@ def part_of(found: Alignment, columns: Any) -> Alignment:
         query_start = found.query_start + skipped
         query_end = query_start + taken
     target_start = found.target_start + before.count("=XD")
-    part = replace(
+    made = replace(
         found,
         query_start=query_start,
         query_end=query_end,
@@ -51,7 +51,7 @@ def part_of(found: Alignment, columns: Any) -> Alignment:
         stats=Stats(),
         tiles=None,
     )
-    return replace(part, score=part.rescore())
+    return replace(made, score=made.rescore())
 
 
 def cut(runs: Runs, start: int, stop: int) -> Runs:

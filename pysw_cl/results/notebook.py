@@ -75,14 +75,14 @@ def _marked(text: str) -> str:
     return text
 
 
-def _blocks(part: Alignment, whole: Alignment) -> Iterator[str]:
-    """The lines of an alignment, which is a part of another."""
+def _blocks(some: Alignment, whole: Alignment) -> Iterator[str]:
+    """The lines of some columns of an alignment."""
     names = [_name(one.name, NAME) or what for one, what in _sides(whole)]
     margin = max(map(len, names))
     ends = (whole.query_end or 0, whole.target_end or 0)
     digits = len(str(max(ends)))
-    for at in range(0, part.columns or 0, WIDTH):
-        block = part[at : at + WIDTH]
+    for at in range(0, some.columns or 0, WIDTH):
+        block = some[at : at + WIDTH]
         marks = _marks(block)
         places = [(first, f"{last:>{digits}}") for first, last in _places(block)]
         rows = [
