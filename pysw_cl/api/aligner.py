@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -121,10 +120,10 @@ class Aligner:
         progress: Progress | bool | None = None,
     ) -> NDArray[Any]:
         """Align every query with its target; see :func:`pysw_cl.align_many`."""
-        options = ManyOptions(output=output, **self._all)
-        resources = self._for_many(progress)
-        lend = partial(self._lent, resources=resources)
-        return align_many_with(pairs, options, resources, min_score, lend)[0]
+        options = ManyOptions(output=output, min_score=min_score, **self._all)
+        kept = self._resources
+        resources = Resources(device=kept.device, plan=kept.plan, progress=progress)
+        return align_many_with(pairs, options, resources, self._lent(options, resources))[0]
 
     def align_top(
         self,
@@ -199,10 +198,6 @@ class Aligner:
             progress=progress,
         )
 
-    def _for_many(self, progress: Progress | bool | None) -> Resources:
-        kept = self._resources
-        return Resources(device=kept.device, plan=kept.plan, progress=progress)
-
     @contextmanager
     def _lent(self, options: ManyOptions, resources: Resources) -> Iterator[PairAligner]:
         """An aligner of pairs that no other thread uses.  It is kept if nothing goes wrong."""
@@ -211,6 +206,7 @@ class Aligner:
             one = idle.pop() if idle else None
         if one is None:
             one = PairAligner(options, resources)
+        one.options = options  # the least score is that of the call
         try:
             yield one
         except BaseException:

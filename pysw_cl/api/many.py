@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from ..drivers.batch import BatchDriver
 from ..drivers.batch_layout import as_halves
 from ..drivers.batch_results import PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
-from ..drivers.options import ManyOptions, Resources, check_min_score
+from ..drivers.options import ManyOptions, Resources
 from ..drivers.progress import Progress
 from ..engines.registry import row_of
 from ..errors import InputError, PyswError, RecomputedWarning
@@ -31,10 +31,6 @@ from .reaching import Tell, align_reaching, teller
 
 if TYPE_CHECKING:
     from ..engines.batch.engine import BatchEngine
-
-
-#: Makes or lends an aligner for options.
-Lend = Callable[[ManyOptions], AbstractContextManager["PairAligner"]]
 
 
 def align_many(
@@ -125,9 +121,10 @@ def align_many(
         unknown=unknown,
         allow_odd_scoring=allow_odd_scoring,
         strand=strand,
+        min_score=min_score,
     )
     resources = Resources(device=device, plan=plan, progress=progress)
-    return align_many_with(pairs, options, resources, min_score)[0]
+    return align_many_with(pairs, options, resources)[0]
 
 
 def align_many_stats(
@@ -149,27 +146,17 @@ def align_many_with(
     pairs: Iterable[Any],
     options: ManyOptions,
     resources: Resources,
-    min_score: float | None = None,
-    lend: Lend | None = None,
+    aligners: AbstractContextManager[PairAligner] | None = None,
 ) -> tuple[NDArray[Any], Stats]:
     """`align_many` with what the run cost, with options that are checked.
 
-    ``lend(options)``: a context with the aligner that is used; default: a new one."""
+    ``aligners``: gives the aligner that is used; default: a new one."""
     if isinstance(pairs, str | bytes | bytearray) or not isinstance(pairs, Iterable):
         kind = type(pairs).__name__
         raise InputError(f"pairs must be an iterable of (query, target), not {kind}")
-    check_min_score(min_score)
     listed: Sequence[Any] = pairs if isinstance(pairs, list | tuple) else list(pairs)
-    lend = lend or (lambda options: PairAligner(options, resources))
-    with ExitStack() as stack:
-        aligner, first = stack.enter_context(lend(options)), None
-        if min_score is None:
-            rows, stats, wrong = aligner.align(listed, resources.progress)
-        else:
-            if options.output != "score":
-                first = stack.enter_context(lend(options.for_scores()))
-            run = stack.enter_context(told(resources.progress))
-            rows, stats, wrong = align_reaching(aligner, first, listed, run, min_score)
+    with aligners or PairAligner(options, resources) as aligner:
+        rows, stats, wrong = aligner.align(listed, resources.progress)
     halves = chain.from_iterable(listed)
     advise_pairs(halves, options.scoring, options.mode, stats.total_cells)
     if wrong:
@@ -186,6 +173,8 @@ class PairAligner:
     def __init__(self, options: ManyOptions, resources: Resources) -> None:
         self.options, self.resources = options, resources
         self._engine: BatchEngine | None = None
+        #: Finds the scores of all pairs where only some have a row.
+        self._first: PairAligner | None = None
         self._batches = row_of(resources.plan).batches
 
     def __enter__(self) -> PairAligner:
@@ -195,13 +184,21 @@ class PairAligner:
         if self._engine is not None:
             self._engine.close()
             self._engine = None
+        if self._first is not None:
+            self._first.__exit__()
 
     def align(
         self, pairs: Sequence[Any], progress: Progress | bool | None = None
     ) -> tuple[NDArray[Any], Stats, str | None]:
-        """A row for each pair, what they cost, and the text of a `RecomputedWarning` or None."""
+        """A row for each pair, or for each that reaches the least score; what they cost, and the
+        text of a `RecomputedWarning` or None."""
+        least, first = self.options.min_score, self._first
         with told(progress) as run:
-            return self.align_telling(pairs, teller(run, pairs, self.sweeps))
+            if least is None:
+                return self.align_telling(pairs, teller(run, pairs, self.sweeps))
+            if first is None and self.options.output != "score":
+                first = self._first = PairAligner(self.options.for_scores(), self.resources)
+            return align_reaching(self, first, pairs, run, least)
 
     @property
     def sweeps(self) -> int:
@@ -213,7 +210,7 @@ class PairAligner:
     def align_telling(
         self, pairs: Sequence[Any], tell: Tell
     ) -> tuple[NDArray[Any], Stats, str | None]:
-        """`align`; ``tell`` is called as results arrive."""
+        """A row for each pair; ``tell`` is called as results arrive."""
         started, options = time.perf_counter(), self.options
         one = OneByOne(pairs, options, self.resources, partial(align_with, quiet=True))
         one.sweeps = self.sweeps

@@ -39,15 +39,9 @@ from .progress import Progress
 _set = object.__setattr__
 
 
-def is_number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     """Is it a finite real number?"""
     return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
-
-
-def check_min_score(value: Any) -> None:
-    """Raise InputError unless this is a least score of `align_many`, or None."""
-    if value is not None and not is_number(value):
-        raise InputError(f"min_score must be a number or None, not {value!r}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -163,9 +157,16 @@ class ManyOptions(StrandOptions, ModeOptions):
 
     #: The fields of a row (`FIELDS`).
     output: str = "score"
+    #: The least score of a row, in units of ``sub_score``; None: every pair has a row.
+    min_score: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.min_score is not None and not _is_number(self.min_score):
+            raise InputError(f"min_score must be a number or None, not {self.min_score!r}")
+        super().__post_init__()
 
     def for_scores(self) -> ManyOptions:
-        """The same for scores alone."""
+        """The same for the scores of all pairs alone."""
         return ManyOptions(
             sub_score=self.scoring,
             output="score",
@@ -201,7 +202,7 @@ class TopOptions(RangeOptions):
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not hasattr(self.k, "__index__") or self.k < 1:
             raise InputError(f"k must be a whole number of at least 1, not {self.k!r}")
-        if not (is_number(self.min_score) and self.min_score > 0):
+        if not (_is_number(self.min_score) and self.min_score > 0):
             raise InputError(f"min_score must be a number above 0, not {self.min_score!r}")
         super().__post_init__()
 

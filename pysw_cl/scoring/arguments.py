@@ -164,6 +164,20 @@ def gap_costs(gap_cost: Any, matrix: str = "") -> NDArray[np.float64]:
     return np.array(pair)
 
 
+def check_halves(values: NDArray[np.float64], gaps: NDArray[np.float64]) -> None:
+    """Raise ScoringError unless all scores and gap costs are whole numbers or halves."""
+    if whole(values * 2) and whole(gaps * 2):
+        return
+    factor = next((k for k in (10, 100, 1000) if whole(values * k) and whole(gaps * k)), None)
+    more = "" if factor is None else f"; multiply all of them by {factor}"
+    raise ScoringError(f"substitution scores and gap costs must be whole numbers or halves{more}")
+
+
+def whole(values: NDArray[np.float64]) -> bool:
+    """Are all of them whole numbers?"""
+    return bool((values == np.rint(values)).all())
+
+
 def usual_gaps(matrix: str) -> tuple[int, int]:
     """(open, extend) where the user gives none: what is usual for a named matrix, else (3, 2)."""
     return USUAL_GAPS.get(canonical_name(matrix), DEFAULT_GAPS)

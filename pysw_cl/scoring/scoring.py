@@ -24,7 +24,7 @@ from ..sequences.alphabet import (
     show_byte,
     translated,
 )
-from .arguments import gap_costs, shown, substitution_scores
+from .arguments import check_halves, gap_costs, shown, substitution_scores, whole
 from .matrices import is_name
 from .protein import AMINO_ACIDS, is_protein
 
@@ -296,13 +296,9 @@ def make_scoring(
     values, letters, never = given.values, given.letters, given.never_match
     gaps = gap_costs(gap_cost, given.name)
     largest = max(np.abs(values).max(), gaps.max())
-    if largest < SCORE_LIMIT and not (_whole(values * 2) and _whole(gaps * 2)):
-        factor = next((k for k in (10, 100, 1000) if _whole(values * k) and _whole(gaps * k)), None)
-        more = "" if factor is None else f"; multiply all of them by {factor}"
-        raise ScoringError(
-            f"substitution scores and gap costs must be whole numbers or halves{more}"
-        )
-    scale = 1 if _whole(values) and _whole(gaps) else 2
+    if largest < SCORE_LIMIT:
+        check_halves(values, gaps)
+    scale = 1 if whole(values) and whole(gaps) else 2
     if largest * scale >= SCORE_LIMIT:
         raise ScoringError(
             f"substitution scores and gap costs must be smaller than {SCORE_LIMIT // scale}; "
@@ -399,7 +395,3 @@ def _letter_index(letter: Any, letters: str, what: str) -> int:
     if index == NO_CODE:
         raise ScoringError(f"{what}: the letter {letter!r} is not in the alphabet {letters}")
     return index
-
-
-def _whole(values: NDArray[np.float64]) -> bool:
-    return bool((values == np.rint(values)).all())
