@@ -105,7 +105,7 @@ def longest_pause(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def test_other_threads_run_while_the_device_works() -> None:
-    """Kernels of a second or so: no pause is as long as a tenth of it."""
+    """Kernels of a second or so: no pause is half as long."""
     rng = np.random.default_rng(3)
     a, b = ("".join(rng.choice(list("ACGT"), 4000)) for _ in range(2))
     plan: dict[str, Any] = {"lanes": "scalar32"}
@@ -123,7 +123,9 @@ def test_other_threads_run_while_the_device_works() -> None:
     )
     if passed < 0.3:
         pytest.skip(f"the device took only {passed:.2f} s")
-    assert pause < max(0.1, passed / 4)
+    assert pause < passed / 2
+    pause, passed = longest_pause(lambda: 3**2_000_000)  # holds Python's lock
+    assert pause > passed / 2
 
 
 def test_a_built_program_is_there_while_another_one_is_built() -> None:
