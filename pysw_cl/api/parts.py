@@ -34,7 +34,8 @@ class PartLimits:
 class DonePart(NamedTuple):
     """The results of consecutive pairs."""
 
-    #: Their numbers, counted from 0 in the whole input; those of pairs that were left out lack.
+    #: Their numbers, counted from 0 in the whole input; those of pairs that were left out, or score
+    #: too little, lack.
     numbers: NDArray[np.int64]
     #: The pairs as they were given.
     pairs: list[Any]
@@ -91,6 +92,10 @@ def align_parts(
             if done is None:
                 continue
             rows, stats, wrong = done
+            if options.min_score is not None:
+                kept = rows["pair"]
+                numbers, part = numbers[kept], [part[k] for k in kept.tolist()]
+                rows["pair"] = numbers
             if wrong is not None:
                 text = f"{wrong} (pairs are counted from pair {first} of all)"
                 warnings.warn(text, RecomputedWarning, stacklevel=2)

@@ -58,7 +58,12 @@ def add_compared(parser: argparse.ArgumentParser) -> None:
 def _add_scoring(add: Any) -> None:
     add("--match", metavar="N", type=number, help="score of two equal letters (default: 1)")
     add("--mismatch", metavar="N", type=number, help="score of two others (default: -3)")
-    add("--matrix", metavar="NAME", help="a named substitution matrix, for example BLOSUM62")
+    add(
+        "--matrix",
+        metavar="NAME",
+        help="a named substitution matrix, for example BLOSUM62, or a file with one in NCBI's "
+        "format",
+    )
     add(
         "--gap-open",
         metavar="N",

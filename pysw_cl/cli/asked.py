@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
+from ..errors import FormatError, InputError
 from ..results.formats import FORMATS, usual_format
 
 if TYPE_CHECKING:
@@ -31,9 +31,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def usage(args: argparse.Namespace) -> Iterator[None]:
-    """What is wrong with an option in here is a usage error of the subcommand."""
+    """What is wrong with an option in here is a usage error of the subcommand.  What is wrong with
+    a file that it names is an error like that of any other file."""
     try:
         yield
+    except FormatError:
+        raise
     except InputError as error:
         args.usage_error(str(error))
 
@@ -106,9 +109,9 @@ def _gap_cost(args: argparse.Namespace) -> tuple[int | float, int | float] | Non
     given = args.gap_open, args.gap_extend
     if given == (None, None):
         return None
-    from ..scoring.arguments import usual_gaps
+    from ..scoring.arguments import substitution_scores, usual_gaps
 
-    usual = usual_gaps(args.matrix or "")
+    usual = usual_gaps("" if args.matrix is None else substitution_scores(args.matrix).name)
     return usual[0] if given[0] is None else given[0], usual[1] if given[1] is None else given[1]
 
 

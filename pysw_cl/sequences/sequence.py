@@ -65,16 +65,27 @@ def as_letters(x: Any, what: str = "sequence") -> Letters:
 
 def as_sequence(x: Any, what: str = "sequence", check: bool = True) -> Sequence:
     """``x`` as a `Sequence`; see `as_letters`.  The name is taken from a scikit-bio sequence's
-    metadata and is empty for plain letters.  Without ``check``, the caller has to call
-    `check_letters`."""
+    metadata or from a Biopython SeqRecord and is empty for plain letters.  Without ``check``, the
+    caller has to call `check_letters`."""
     if isinstance(x, Sequence):
         if check:
             check_letters(x.letters, what)
         return x
     metadata = getattr(x, "metadata", None)
-    found = metadata if isinstance(metadata, dict) else {}
+    found = metadata if isinstance(metadata, dict) else _header_of(x)
     name, description = (str(found.get(key) or "") for key in ("id", "description"))
     return Sequence(name, description, as_letters(x, what) if check else _raw_letters(x, what))
+
+
+def _header_of(x: Any) -> dict[str, str]:
+    """Name and description of a Biopython SeqRecord, whose description repeats the name; those of
+    anything else are not known."""
+    if not hasattr(x, "letter_annotations"):
+        return {}
+    name, description = (
+        "" if text.startswith("<unknown") else text for text in (x.id, x.description)
+    )
+    return {"id": name, "description": description.removeprefix(name).strip()}
 
 
 def _raw_letters(x: Any, what: str) -> Letters:

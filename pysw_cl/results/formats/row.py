@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 
 #: The fields of a Row that `align_many` may give.
-_FIELDS = Row._fields[2:-1]
+_FIELDS: tuple[str, ...] = Row._fields[2:-1]
 #: The coordinates of a result.
 PLACES = ("query_start", "query_end", "target_start", "target_end")
 
