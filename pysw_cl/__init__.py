@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from .results.alignment import Alignment as Alignment
     from .results.alignment import Stats as Stats
     from .scoring import gaps as gaps
+    from .sequences.reading import read_fasta as read_fasta
+    from .sequences.reading import read_sequences as read_sequences
     from .sequences.sequence import Sequence as Sequence
-    from .sequences.sequence import read_fasta as read_fasta
+    from .sequences.sequence import reverse_complement as reverse_complement
 
 _HOME = {
     "align": "api.align",
@@ -39,7 +41,9 @@ _HOME = {
     "Alignment": "results.alignment",
     "Stats": "results.alignment",
     "Sequence": "sequences.sequence",
-    "read_fasta": "sequences.sequence",
+    "read_fasta": "sequences.reading",
+    "read_sequences": "sequences.reading",
+    "reverse_complement": "sequences.sequence",
     "PyswError": "errors",
     "resume": "api.align",
     "Stage": "drivers.progress",

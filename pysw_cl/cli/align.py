@@ -34,8 +34,8 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "align",
         help="align every query against every target",
-        description="Align every record of QUERY against every record of TARGET. Both are FASTA "
-        "files, plain or gzip; - is standard input.",
+        description="Align every record of QUERY against every record of TARGET. Both are "
+        "files of FASTA or FASTQ, plain or compressed; - is standard input.",
     )
     add_compared(parser)
     _add_choice(parser.add_argument)

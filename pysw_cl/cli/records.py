@@ -74,7 +74,9 @@ class Records:
             count += 1
             letters = 0 if record is None else len(record)
             self.letters += letters
-            size += RECORD + letters
+            size += RECORD + letters * (
+                2 if record is not None and record.quality is not None else 1
+            )
             if size > self._keep and count > 1:
                 held = None
             if held is not None:
@@ -96,7 +98,7 @@ class Records:
             self._held = held
 
     def _read(self) -> Iterator[Sequence | None]:
-        from ..sequences.sequence import read_fasta
+        from ..sequences.reading import read_sequences
 
         told = self.count is not None  # by the survey
         bad = 0
@@ -107,7 +109,7 @@ class Records:
             if self._left_out is not None and not told:
                 self._left_out(error)
 
-        for record in read_fasta(self.path, None if self._left_out is None else leave_out):
+        for record in read_sequences(self.path, None if self._left_out is None else leave_out):
             try:
                 if self._left_out is not None or not told:
                     self._check(record)

@@ -77,7 +77,7 @@ def fails(error: type[PyswError], *words: str, a: Any = A, b: Any = B, **options
         (None, B, ["the query is a NoneType"]),
         (A, 5, ["the target is a int"]),
         (["A", "C"], B, ["the query is a list"]),
-        (Path("data"), B, ["the query is the name of a file", "read_fasta"]),
+        (Path("data"), B, ["the query is the name of a file", "read_sequences"]),
     ],
 )
 def test_sequences(a: Any, b: Any, words: list[str]) -> None:
