@@ -74,9 +74,7 @@ class Records:
             count += 1
             letters = 0 if record is None else len(record)
             self.letters += letters
-            size += RECORD + letters * (
-                2 if record is not None and record.quality is not None else 1
-            )
+            size += RECORD + letters * (1 if record is None or record.quality is None else 2)
             if size > self._keep and count > 1:
                 held = None
             if held is not None:
