@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-import warnings
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LettersWarning
-from . import region
 from .arguments import add_compared, add_plan, add_results, count, number
 from .asked import advise, align_asked, check_together, plan_asked, top_asked, usage
 from .checkpoint import add_limits, resumable
@@ -19,13 +16,11 @@ from .compute import Run, has_batches, in_batches, one_by_one
 from .output import Results, opened, say
 from .pairs import every_pair, how_many, matched_pairs, only
 from .progress import add_quiet, progress_of
-from .records import LeftOut, Records, letter_check
+from .records import LeftOut, sides_of
 from .verbose import Report
 
 if TYPE_CHECKING:
-    from ..api.advice import Tally
     from ..results.formats.row import Row
-    from ..sequences.sequence import Sequence
     from .pairs import Pair
 
 
@@ -101,12 +96,10 @@ def run(args: argparse.Namespace) -> int:
         report.begin(args.device, plan)
         results = Results(stream, args.outfmt, args.output, bar)
         tally = Tally(scoring)
-        sides = _sides(args, tally, left_out)
+        sides = sides_of(args, tally, left_out if args.skip_bad else None)
         pairs = (matched_pairs if args.pairs else every_pair)(*sides)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LettersWarning)  # of each part; it is said once below
-            for rows in _rows(args, pairs, Run(bar, report, *how_many(*sides, args.pairs))):
-                results.write(rows)
+        for rows in _rows(args, pairs, Run(bar, report, *how_many(*sides, args.pairs))):
+            results.write(rows)
         results.end()
         warn_of_letters(tally)
         report.end()
@@ -130,28 +123,6 @@ def _rows(args: argparse.Namespace, pairs: Iterator[Pair], run: Run) -> Iterator
     if len(first) > 1:
         run.expect(batches)
     return (in_batches if batches else one_by_one)(args, chain(first, pairs), run)
-
-
-def _sides(args: argparse.Namespace, tally: Tally, left_out: LeftOut) -> tuple[Records, Records]:
-    """The records of the two files, which are checked where they can be read again.  The letters
-    that are compared are counted by ``tally``."""
-
-    def note(side: str, record: Sequence) -> None:
-        start, end = region.place(args, side, record) or (0, len(record))
-        tally.add(record.letters[start:end])
-
-    queries, targets = (
-        Records(
-            getattr(args, side),
-            letter_check(tally.scoring, side, partial(region.place, args, side)),
-            left_out if args.skip_bad else None,
-            note=partial(note, side) if tally.needed else None,
-        )
-        for side in ("query", "target")
-    )
-    queries.survey()
-    targets.survey()
-    return queries, targets
 
 
 def _check(args: argparse.Namespace) -> None:

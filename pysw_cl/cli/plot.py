@@ -17,7 +17,7 @@ from .compute import aligner
 from .output import Results, opened, say
 from .pairs import every_pair, only
 from .progress import add_quiet, progress_of
-from .records import Records, letter_check
+from .records import sides_of
 from .verbose import Report
 
 
@@ -48,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
     """Align the pair of records, and print and draw the result."""
     same = args.out is not None and os.path.realpath(args.out) == os.path.realpath(args.picture)
     check_together(args, (same, "-o and PICTURE are the same file"))
+    from ..api.advice import Tally, warn_of_letters
     from ..results.plot import require
 
     require()
@@ -62,20 +63,16 @@ def run(args: argparse.Namespace) -> int:
     ):
         report = Report(partial(say, bar=bar) if args.verbose else None)
         report.begin(args.device, plan)
-        queries, targets = (
-            Records(
-                getattr(args, side),
-                letter_check(scoring, side, partial(region.place, args, side)),
-            )
-            for side in ("query", "target")
-        )
+        tally = Tally(scoring)
+        sides = sides_of(args, tally)
         results = Results(stream, args.outfmt, args.output, bar)
-        for query, target in only(every_pair(queries, targets), "plot"):
+        for query, target in only(every_pair(*sides), "plot"):
             args.plan = region.plan_of_picture(args, query, target)
             (found,) = aligner(args, bar)(query, target)
             report.add_all([found.stats])
             found.plot(args.picture)
             results.write([row_of(found)])
         results.end()
+        warn_of_letters(tally)
         report.end()
     return 0
