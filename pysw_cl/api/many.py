@@ -169,9 +169,14 @@ class PairAligner:
             self._engine = None
 
     def align(
-        self, pairs: Sequence[Any], progress: Progress | bool | None = None
+        self,
+        pairs: Sequence[Any],
+        progress: Progress | bool | None = None,
+        first: int | None = None,
     ) -> tuple[NDArray[Any], Stats, str | None]:
-        """A row for each pair, what they cost, and the text of a `RecomputedWarning` or None."""
+        """A row for each pair, what they cost, and the text of a `RecomputedWarning` or None.
+
+        ``first``: the number of the first pair in the whole input, if these are a part of it."""
         started, options = time.perf_counter(), self.options
         one = OneByOne(pairs, options, self.resources, partial(align_with, quiet=True))
         if self._batches and options.strand == "both":
@@ -195,6 +200,8 @@ class PairAligner:
             wrong = f"{found.wrong[0]}; please report this with both sequences and all arguments"
             more = f" ({len(found.wrong) - 1} more pairs)" if len(found.wrong) > 1 else ""
             wrong += f"{more} -- computed again alone, which passed the check"
+            if first is not None:
+                wrong += f" (pairs are counted from pair {first} of all)"
         return _table(found, options), stats, wrong
 
     def wrong_with(self, pairs: Sequence[Any]) -> dict[int, PyswError]:
