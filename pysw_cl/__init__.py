@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from .results.tables import to_numpy as to_numpy
     from .results.tables import to_pandas as to_pandas
     from .scoring import gaps as gaps
+    from .sequences.reading import read_fasta as read_fasta
+    from .sequences.reading import read_sequences as read_sequences
     from .sequences.sequence import Sequence as Sequence
-    from .sequences.sequence import read_fasta as read_fasta
+    from .sequences.sequence import reverse_complement as reverse_complement
 
 _HOME = {
     "Aligner": "api.aligner",
@@ -47,7 +49,9 @@ _HOME = {
     "to_numpy": "results.tables",
     "to_pandas": "results.tables",
     "Sequence": "sequences.sequence",
-    "read_fasta": "sequences.sequence",
+    "read_fasta": "sequences.reading",
+    "read_sequences": "sequences.reading",
+    "reverse_complement": "sequences.sequence",
     "PyswError": "errors",
     "resume": "api.align",
     "Stage": "drivers.progress",

@@ -188,17 +188,26 @@ class PairAligner:
             self._first.__exit__()
 
     def align(
-        self, pairs: Sequence[Any], progress: Progress | bool | None = None
+        self,
+        pairs: Sequence[Any],
+        progress: Progress | bool | None = None,
+        first: int | None = None,
     ) -> tuple[NDArray[Any], Stats, str | None]:
         """A row for each pair, or for each that reaches the least score; what they cost, and the
-        text of a `RecomputedWarning` or None."""
-        least, first = self.options.min_score, self._first
+        text of a `RecomputedWarning` or None.
+
+        ``first``: the number of the first pair in the whole input, if these are a part of it."""
+        least, scores = self.options.min_score, self._first
         with told(progress) as run:
             if least is None:
-                return self.align_telling(pairs, teller(run, pairs, self.sweeps))
-            if first is None and self.options.output != "score":
-                first = self._first = PairAligner(self.options.for_scores(), self.resources)
-            return align_reaching(self, first, pairs, run, least)
+                table, stats, wrong = self.align_telling(pairs, teller(run, pairs, self.sweeps))
+            else:
+                if scores is None and self.options.output != "score":
+                    scores = self._first = PairAligner(self.options.for_scores(), self.resources)
+                table, stats, wrong = align_reaching(self, scores, pairs, run, least)
+        if wrong is not None and first is not None:
+            wrong += f" (pairs are counted from pair {first} of all)"
+        return table, stats, wrong
 
     @property
     def sweeps(self) -> int:

@@ -82,7 +82,7 @@ def align_parts(
             done = None
             while done is None and part:
                 try:
-                    done = aligner.align(part, resources.progress)
+                    done = aligner.align(part, resources.progress, first)
                 except PyswError as error:
                     if error.pair is None:
                         raise
@@ -97,8 +97,7 @@ def align_parts(
                 numbers, part = numbers[kept], [part[k] for k in kept.tolist()]
                 rows["pair"] = numbers
             if wrong is not None:
-                text = f"{wrong} (pairs are counted from pair {first} of all)"
-                warnings.warn(text, RecomputedWarning, stacklevel=2)
+                warnings.warn(wrong, RecomputedWarning, stacklevel=2)
             yield DonePart(numbers, part, rows, stats)
 
 

@@ -160,20 +160,14 @@ def number(text: str) -> int | float:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
-#: What others call global comparisons with free ends, and the --free-ends of each.
-_FREE_MODES = {
-    "semiglobal": "1, or which ends are free",
-    "overlap": "1",
-    "glocal": "1,0, which fits the query into the target",
-}
-
-
 def mode(text: str) -> str:
     """``local`` or ``global``; the error for another word names the --free-ends that it means."""
     if text in ("local", "global"):
         return text
-    ends = _FREE_MODES.get(text.lower().replace("-", "").replace("_", ""))
-    hint = f"; use --mode global --free-ends {ends}" if ends else ""
+    from ..drivers.problem import free_ends_of
+
+    ends = free_ends_of(text)
+    hint = f"; use --mode global --free-ends {ends[1]}{ends[2]}" if ends else ""
     raise argparse.ArgumentTypeError(f"{text!r} is not local or global{hint}")
 
 

@@ -106,13 +106,14 @@ Aligner = Callable[["Sequence", "Sequence"], "list[Alignment]"]
 
 
 def aligner(args: argparse.Namespace, bar: ProgressBar | None) -> Aligner:
-    """The best alignment of a pair."""
+    """The best alignment of a pair.  What is odd about the input is said by the command, once."""
     from ..api.align import align_with
 
     options, resources = align_asked(args, bar)
 
     def compute(query: Sequence, target: Sequence) -> list[Alignment]:
-        return [align_with(query, target, _placed(args, options, query, target), resources)]
+        placed = _placed(args, options, query, target)
+        return [align_with(query, target, placed, resources, quiet=True)]
 
     return compute
 
@@ -124,7 +125,8 @@ def _top_aligner(args: argparse.Namespace, bar: ProgressBar | None) -> Aligner:
     options, resources = top_asked(args, bar)
 
     def compute(query: Sequence, target: Sequence) -> list[Alignment]:
-        return align_top_with(query, target, _placed(args, options, query, target), resources)
+        placed = _placed(args, options, query, target)
+        return align_top_with(query, target, placed, resources, quiet=True)
 
     return compute
 

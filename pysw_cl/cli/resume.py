@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
 from ..results.formats.row import row_of
-from .arguments import add_plan, add_results
 from .asked import check_output, usage
-from .checkpoint import add_limits, resumable
-from .output import Results, opened, say
-from .progress import add_quiet, progress_of
-from .verbose import Report
+from .output import Results
+from .running import add_run, running
 
 if TYPE_CHECKING:
     from ..drivers.options import ResumeResources
@@ -31,13 +26,8 @@ def add_to(commands: Any) -> None:
         "others are given; the result is the same with any.",
     )
     parser.add_argument("checkpoint", metavar="DIR")
-    add = parser.add_argument
-    add("--device", help="as for align (default: as the run began)")
-    add_results(add)
-    add_plan(add)
-    add_limits(add)
-    add_quiet(add)
-    parser.set_defaults(run=run, usage_error=parser.error)
+    parser.add_argument("--device", help="as for align (default: as the run began)")
+    add_run(parser, run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,30 +35,25 @@ def run(args: argparse.Namespace) -> int:
     from ..api.align import resume_with
     from ..drivers.options import ResumeResources
 
-    with (
-        opened(args.out) as stream,
-        progress_of(sys.stderr, args.quiet) as bar,
-        resumable(args.checkpoint),
-    ):
+    with running(args) as to:
         with usage(args):
             given = ResumeResources(
                 checkpoint=args.checkpoint,
                 device=args.device,
                 plan=args.plan,
-                progress=bar,
+                progress=to.bar,
                 disk_size=args.disk_size,
                 stop_after=args.stop_after,
                 kernel_times=args.verbose,
             )
         output, device, plan = _look(args, given)
-        report = Report(partial(say, bar=bar) if args.verbose else None)
-        report.begin(device, plan)
-        results = Results(stream, args.outfmt, output, bar)
+        to.report.begin(device, plan)
+        results = Results(to.stream, args.outfmt, output, to.bar)
         found = resume_with(given)
-        report.add_all([found.stats])
+        to.report.add_all([found.stats])
         results.write([row_of(found)])
         results.end()
-        report.end()
+        to.report.end()
     return 0
 
 

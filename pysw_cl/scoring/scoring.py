@@ -163,7 +163,7 @@ class Scoring:
         """What to do about a sequence with a letter outside the alphabet."""
         start = letters[:NAME_LENGTH].tobytes()
         if looks_like_path(start.decode("latin-1")):
-            return "this looks like the name of a file, whose sequences read_fasta reads"
+            return "this looks like the name of a file, whose sequences read_sequences reads"
         protein = not start.translate(None, _AMINO_BYTES) and _PROTEIN_ONLY & set(start.upper())
         if is_nucleotide(self.letters) and protein:
             return (

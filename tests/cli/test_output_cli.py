@@ -18,8 +18,7 @@ from saving import tight
 from test_cli import A, B, fails, fasta, run
 
 from pysw_cl.api.bar import ProgressBar
-from pysw_cl.cli import align as command
-from pysw_cl.cli import batches, compute
+from pysw_cl.cli import batches, compute, running
 from pysw_cl.results.formats import tsv
 
 
@@ -275,6 +274,6 @@ def test_the_bar_knows_all_pairs(
 ) -> None:
     monkeypatch.setattr(batches, "FIRST_PAIRS", 2)
     bar = Bar()
-    monkeypatch.setattr(command, "progress_of", lambda *_: contextlib.nullcontext(bar))
+    monkeypatch.setattr(running, "progress_of", lambda *_: contextlib.nullcontext(bar))
     assert run(capsys, "align", *files, *options.split())[0] == 0
     assert bar.told == told
