@@ -5,18 +5,30 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LettersWarning
+from ..results.formats import FORMATS, make_writer
+from ..results.formats.files import written
 from . import region
 from .arguments import add_compared, add_plan, add_results, count, number
-from .asked import advise, align_asked, check_together, plan_asked, top_asked, usage
+from .asked import (
+    advise,
+    align_asked,
+    check_together,
+    plan_asked,
+    setting_asked,
+    top_asked,
+    usage,
+)
 from .checkpoint import add_limits, resumable
 from .compute import Run, has_batches, in_batches, one_by_one
-from .output import Results, opened, say
+from .output import Results, say
 from .pairs import every_pair, how_many, matched_pairs, only
 from .progress import add_quiet, progress_of
 from .records import LeftOut, Records, letter_check
@@ -84,14 +96,18 @@ def _add_choice(add: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Align the pairs of records, and print the results."""
     from ..api.advice import Tally, warn_of_letters
+    from ..drivers.options import ModeOptions
 
     _check(args)
     with usage(args):
-        scoring = (align_asked if args.alignments is None else top_asked)(args, None)[0].scoring
+        options = (align_asked if args.alignments is None else top_asked)(args, None)[0]
+    scoring = options.scoring
+    ends = options.free.flags if isinstance(options, ModeOptions) else ()
+    setting = setting_asked(args, args.output, scoring, args.mode, ends)
     advise(args, scoring)
     plan = plan_asked(args)
     with (
-        opened(args.out) as stream,
+        written(args.out) as stream,
         progress_of(sys.stderr, args.quiet) as bar,
         resumable(args.checkpoint),
     ):
@@ -99,9 +115,11 @@ def run(args: argparse.Namespace) -> int:
         left_out = LeftOut(tell)
         report = Report(tell if args.verbose else None)
         report.begin(args.device, plan)
-        results = Results(stream, args.outfmt, args.output, bar)
         tally = Tally(scoring)
-        sides = _sides(args, tally, left_out)
+        sides, listed = _sides(args, tally, left_out)
+        results = Results(
+            stream, make_writer(args.outfmt.name, replace(setting, targets=listed)), bar
+        )
         pairs = (matched_pairs if args.pairs else every_pair)(*sides)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LettersWarning)  # of each part; it is said once below
@@ -132,26 +150,36 @@ def _rows(args: argparse.Namespace, pairs: Iterator[Pair], run: Run) -> Iterator
     return (in_batches if batches else one_by_one)(args, chain(first, pairs), run)
 
 
-def _sides(args: argparse.Namespace, tally: Tally, left_out: LeftOut) -> tuple[Records, Records]:
-    """The records of the two files, which are checked where they can be read again.  The letters
+def _sides(
+    args: argparse.Namespace, tally: Tally, left_out: LeftOut
+) -> tuple[tuple[Records, Records], list[tuple[str, int]]]:
+    """The records of the two files, which are checked where they can be read again, and name and
+    length of the targets, if the format lists them; those of a pipe are read for that.  The letters
     that are compared are counted by ``tally``."""
+    listed: list[tuple[str, int]] = []
+    lists = FORMATS[args.outfmt.name].lists_targets
 
     def note(side: str, record: Sequence) -> None:
-        start, end = region.place(args, side, record) or (0, len(record))
-        tally.add(record.letters[start:end])
+        if lists and side == "target":
+            listed.append((record.name, len(record)))
+        if tally.needed:
+            start, end = region.place(args, side, record) or (0, len(record))
+            tally.add(record.letters[start:end])
 
     queries, targets = (
         Records(
             getattr(args, side),
             letter_check(tally.scoring, side, partial(region.place, args, side)),
             left_out if args.skip_bad else None,
-            note=partial(note, side) if tally.needed else None,
+            note=partial(note, side) if tally.needed or lists else None,
         )
         for side in ("query", "target")
     )
     queries.survey()
     targets.survey()
-    return queries, targets
+    if lists and not targets.again:
+        deque(targets.read(once_more=True), 0)
+    return (queries, targets), listed
 
 
 def _check(args: argparse.Namespace) -> None:

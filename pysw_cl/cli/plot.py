@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ..results.formats import make_writer
+from ..results.formats.files import written
 from ..results.formats.row import row_of
 from . import region
 from .arguments import add_compared, add_plan, add_results
-from .asked import advise, align_asked, check_together, plan_asked, usage
+from .asked import advise, align_asked, check_together, plan_asked, setting_asked, usage
 from .checkpoint import add_limits, resumable
 from .compute import aligner
-from .output import Results, opened, say
+from .output import Results, say
 from .pairs import every_pair, only
 from .progress import add_quiet, progress_of
 from .records import Records, letter_check
@@ -52,11 +55,13 @@ def run(args: argparse.Namespace) -> int:
 
     require()
     with usage(args):
-        scoring = align_asked(args, None)[0].scoring
+        options = align_asked(args, None)[0]
+    scoring = options.scoring
+    setting = setting_asked(args, args.output, scoring, args.mode, options.free.flags)
     advise(args, scoring)
     plan = plan_asked(args)
     with (
-        opened(args.out) as stream,
+        written(args.out) as stream,
         progress_of(sys.stderr, args.quiet) as bar,
         resumable(args.checkpoint),
     ):
@@ -69,13 +74,14 @@ def run(args: argparse.Namespace) -> int:
             )
             for side in ("query", "target")
         )
-        results = Results(stream, args.outfmt, args.output, bar)
         for query, target in only(every_pair(queries, targets), "plot"):
+            listed = replace(setting, targets=[(target.name, len(target))])
+            results = Results(stream, make_writer(args.outfmt.name, listed), bar)
             args.plan = region.plan_of_picture(args, query, target)
             (found,) = aligner(args, bar)(query, target)
             report.add_all([found.stats])
             found.plot(args.picture)
             results.write([row_of(found)])
-        results.end()
+            results.end()
         report.end()
     return 0

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
+from ..results.formats import make_writer
+from ..results.formats.files import written
 from ..results.formats.row import row_of
 from .arguments import add_plan, add_results
-from .asked import check_output, usage
+from .asked import check_output, setting_asked, usage
 from .checkpoint import add_limits, resumable
-from .output import Results, opened, say
+from .output import Results, say
 from .progress import add_quiet, progress_of
 from .verbose import Report
 
 if TYPE_CHECKING:
     from ..drivers.options import ResumeResources
     from ..planning.plan import Plan
+    from ..results.formats.writer import Setting
 
 
 def add_to(commands: Any) -> None:
@@ -46,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from ..drivers.options import ResumeResources
 
     with (
-        opened(args.out) as stream,
+        written(args.out) as stream,
         progress_of(sys.stderr, args.quiet) as bar,
         resumable(args.checkpoint),
     ):
@@ -60,10 +64,10 @@ def run(args: argparse.Namespace) -> int:
                 stop_after=args.stop_after,
                 kernel_times=args.verbose,
             )
-        output, device, plan = _look(args, given)
+        setting, device, plan = _look(args, given)
         report = Report(partial(say, bar=bar) if args.verbose else None)
         report.begin(device, plan)
-        results = Results(stream, args.outfmt, output, bar)
+        results = Results(stream, make_writer(args.outfmt.name, setting), bar)
         found = resume_with(given)
         report.add_all([found.stats])
         results.write([row_of(found)])
@@ -72,18 +76,21 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _look(args: argparse.Namespace, given: ResumeResources) -> tuple[str, Any, Plan]:
-    """The output, the device and the plan of the saved run, which are checked before it goes on."""
+def _look(args: argparse.Namespace, given: ResumeResources) -> tuple[Setting, Any, Plan]:
+    """What its result is written with, the device and the plan of the saved run, which are checked
+    before it goes on."""
     from ..checkpoint.store import Store
     from ..engines.registry import engine_for
 
     with Store.open(args.checkpoint) as store:
-        output, resources = store.job.output, store.wishes.resumed(given)
-    check_output(args, output)
+        job, resources = store.job, store.wishes.resumed(given)
+    check_output(args, job.output)
+    setting = setting_asked(args, job.output, job.scoring, job.mode, job.free_ends)
+    setting = replace(setting, targets=[(job.target.name, len(job.target))])
     try:
         plan = engine_for(resources.device, resources.plan).plan
     except PlanError as error:
         if args.plan is None:
             raise
         args.usage_error(str(error))
-    return output, resources.device, plan
+    return setting, resources.device, plan

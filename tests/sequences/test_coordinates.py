@@ -195,7 +195,7 @@ def test_what_is_known_of_the_minus_strand() -> None:
     assert coordinates(r) == (5, 12, 1, 8)
     assert repr(r).startswith("<Alignment local score=7 query[5:12] of 14 minus target[1:8] of 9")
     assert paf.line(r) == (
-        "query\t14\t5\t12\t-\ttarget\t9\t1\t8\t7\t7\t255\tAS:i:7\tNM:i:0\tcg:Z:7="
+        "query\t14\t5\t12\t-\ttarget\t9\t1\t8\t7\t7\t255\tAS:i:7\tNM:i:0\tde:f:0.0000\tcg:Z:7="
     )
     assert str(r).splitlines() == [
         "# query:       query, 14 letters",
