@@ -265,7 +265,8 @@ def _record(lines: Lines, said: dict[str, Any]) -> Record:
         raise lines.wrong("a table without qstart, qend, sstart and send says no coordinates")
     if min(i0, i1, j0, j1) < 1:
         raise lines.wrong("positions count from 1")
-    minus = (i0 > i1) != (j0 > j1)
+    # the positions of a single letter say no strand
+    minus = (i0 > i1) != (j0 > j1) or (j0 == j1 and said.get("sstrand") == "minus")
     runs = _runs(lines, said, minus)
     columns, matches, share = number("length"), number("nident"), said.get("pident")
     if matches is None and columns is not None and share is not None:

@@ -20,10 +20,11 @@ from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING
 
+from ...sequences.sequence import Sequence
 from . import writer
 from .columns import Columns, columns_of, lines_of, shares, texts
 from .reading import Lines, Record, runs_in
-from .row import Plain, Row, row_of
+from .row import Row, row_of
 from .writer import Setting
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ def line(
     row = row_of(alignment)
     query, target = row.query, row.target
     if query_name is not None:
-        query = Plain(query.letters.tobytes(), query_name)
+        query = Sequence(query_name, "", query.letters)
     if target_name is not None:
-        target = Plain(target.letters.tobytes(), target_name)
+        target = Sequence(target_name, "", target.letters)
     return Writer(Setting()).text([row._replace(query=query, target=target)]).rstrip("\n")
 
 
