@@ -140,7 +140,7 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     assert path.read_text() == "old"
     pysw_cl.write(good, str(path))
     assert path.read_text() == written(good, "paf")
-    with pytest.raises(FormatError, match="nowhere.*cannot be written: No such file"):
+    with pytest.raises(FormatError, match=r"nowhere.*cannot be written: No such file"):
         pysw_cl.write(good, tmp_path / "nowhere" / "x.paf")
 
 
