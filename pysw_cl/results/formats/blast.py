@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...sequences.alphabet import COMPLEMENT, is_nucleotide
+from ...sequences.alphabet import is_nucleotide
 from ..cigar import Runs
 from . import writer
 from .columns import Columns, Texts, columns_of, lines_of, texts
 from .reading import Lines, Record
-from .row import Row, aligned_texts, runs_of, shown_name
+from .row import Row, aligned_texts, complement, runs_of, shown_name
 from .writer import PROGRAM, VERSION, Setting
 
 #: The columns of a table unless others are asked for; ``std`` stands for them.
@@ -97,9 +97,9 @@ class _Hits:
 def _along_query(row: Row) -> tuple[str, str]:
     query, target = aligned_texts(row)
     if row.strand == "minus":
-        table = COMPLEMENT.tobytes()
         query, target = (
-            text.encode("ascii").translate(table)[::-1].decode("ascii") for text in (query, target)
+            text.encode("ascii").translate(complement())[::-1].decode("ascii")
+            for text in (query, target)
         )
     return query, target
 

@@ -33,17 +33,15 @@ class Writer(writer.Writer):
         minus = row.strand == "minus"
         start = len(row.query) - row.query_end if minus else row.query_start
         target_size, query_size = row.target_end - row.target_start, row.query_end - row.query_start
-        lines = [
-            (shown_name(row.target, "target"), row.target_start, target_size, "+", row.target),
-            (shown_name(row.query, "query"), start, query_size, "-" if minus else "+", row.query),
-        ]
-        names, starts, sizes, lengths = (
-            max(len(str(value)) for value in values)
-            for values in zip(*((a, b, c, len(e)) for a, b, c, _, e in lines), strict=True)
+        upper, lower = shown_name(row.target, "target"), shown_name(row.query, "query")
+        names = max(len(upper), len(lower))
+        starts = len(str(max(row.target_start, start)))
+        sizes = len(str(max(target_size, query_size)))
+        lengths = len(str(max(len(row.target), len(row.query))))
+        return (
+            f"a score={row.score}\n"
+            f"s {upper:<{names}} {row.target_start:>{starts}} {target_size:>{sizes}} + "
+            f"{len(row.target):>{lengths}} {target}\n"
+            f"s {lower:<{names}} {start:>{starts}} {query_size:>{sizes}} {'-' if minus else '+'} "
+            f"{len(row.query):>{lengths}} {query}\n\n"
         )
-        shown = (
-            f"s {name:<{names}} {first:>{starts}} {size:>{sizes}} {strand} {len(of):>{lengths}} "
-            f"{text}\n"
-            for (name, first, size, strand, of), text in zip(lines, (target, query), strict=True)
-        )
-        return f"a score={row.score}\n{''.join(shown)}\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -216,25 +216,44 @@ def runs_of(cigar: str) -> list[tuple[int, str]]:
     return [(int(length), op) for length, op in _RUN.findall(cigar)]
 
 
+@cache
+def complement() -> bytes:
+    """The table of complements, for bytes."""
+    from ...sequences.alphabet import COMPLEMENT
+
+    return COMPLEMENT.tobytes()
+
+
+def bytes_of(of: Letters, start: int | None = None, end: int | None = None) -> bytes:
+    """Letters of a sequence, all of them by default."""
+    if isinstance(of, Plain):
+        part = of.given[start:end]
+        return part.encode("ascii") if isinstance(part, str) else part
+    return of.letters[start:end].tobytes()
+
+
 def aligned_texts(row: Row, gap: str = "-") -> tuple[str, str]:
     """The aligned letters of query and target with gaps, as in `convert.aligned`: the query is
     reverse complemented on the minus strand.  For a row with a path."""
-    from ...sequences.alphabet import COMPLEMENT
-
-    query = row.query.letters[row.query_start : row.query_end].tobytes()
+    letters = bytes_of(row.query, row.query_start, row.query_end)
     if row.strand == "minus":
-        query = query.translate(COMPLEMENT.tobytes())[::-1]
-    target = row.target.letters[row.target_start : row.target_end].tobytes()
-    texts = query.decode("ascii"), target.decode("ascii")
+        letters = letters.translate(complement())[::-1]
+    query = letters.decode("ascii")
+    target = bytes_of(row.target, row.target_start, row.target_end).decode("ascii")
     if row.cigar is None or not ("I" in row.cigar or "D" in row.cigar):
-        return texts
-    parts: tuple[list[str], list[str]] = ([], [])
-    at = [0, 0]
+        return query, target
+    ours: list[str] = []
+    theirs: list[str] = []
+    i = j = 0
     for length, op in runs_of(row.cigar):
-        for k, missing in enumerate("DI"):
-            if op == missing:
-                parts[k].append(gap * length)
-            else:
-                parts[k].append(texts[k][at[k] : at[k] + length])
-                at[k] += length
-    return "".join(parts[0]), "".join(parts[1])
+        if op == "D":
+            ours.append(gap * length)
+        else:
+            ours.append(query[i : i + length])
+            i += length
+        if op == "I":
+            theirs.append(gap * length)
+        else:
+            theirs.append(target[j : j + length])
+            j += length
+    return "".join(ours), "".join(theirs)

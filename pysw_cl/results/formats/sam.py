@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from ...errors import InputError
 from . import writer
 from .reading import Lines, Record, known_matches, runs_in
-from .row import Letters, Row, runs_of, shown_name
+from .row import Letters, Row, bytes_of, complement, runs_of, shown_name
 from .writer import PROGRAM, VERSION, Setting, path_of
 
 _QUERY_NAME = re.compile("[!-?A-~]{1,254}")
@@ -69,7 +69,7 @@ class Writer(writer.ByQuery):
         found = [row for row in rows if path_of(row, "SAM") and row.target_start != row.target_end]
         if not found:
             query = rows[0].query
-            letters = query.letters.tobytes().translate(self._plus).decode("ascii")
+            letters = bytes_of(query).translate(self._plus).decode("ascii")
             return f"{_query_name(query)}\t{_UNMAPPED}\t*\t0\t255\t*\t*\t0\t0\t{letters}\t*\n"
         best = max(found, key=lambda row: row.score) if len(found) > 1 else found[0]
         name = _query_name(best.query)
@@ -83,13 +83,13 @@ class Writer(writer.ByQuery):
         before, after = (length - i1, i0) if minus else (i0, length - i1)
         letters = "*"
         if primary:
-            text = query.letters.tobytes()
+            text = bytes_of(query)
             text = text.translate(self._minus)[::-1] if minus else text.translate(self._plus)
             letters = text.decode("ascii")
         if matches == columns:
             md = str(matches)
         else:
-            opposite = target.letters[j0:j1].tobytes().translate(self._plus).decode("ascii")
+            opposite = bytes_of(target, j0, j1).translate(self._plus).decode("ascii")
             md = _md(cigar, opposite)
         flag = (_MINUS if minus else 0) | (0 if primary else _SECONDARY)
         clips = f"{before}S" if before else "", f"{after}S" if after else ""
@@ -111,15 +111,13 @@ class Writer(writer.ByQuery):
 def _tables(setting: Setting) -> tuple[bytes, bytes]:
     """What bytes of a sequence are written as, on either strand: upper case, and letters outside
     the alphabet as the one that they are scored as."""
-    from ...sequences.alphabet import COMPLEMENT
-
     table = bytearray(bytes(range(256)).upper())
     scoring = setting.scoring
     if scoring is not None and scoring.unknown:
         own = set(scoring.own_bytes)
         for byte in set(range(256)) - own:
             table[byte] = ord(scoring.unknown.upper())
-    return bytes(table), bytes(table).translate(COMPLEMENT.tobytes())
+    return bytes(table), bytes(table).translate(complement())
 
 
 def _query_name(query: Letters) -> str:
