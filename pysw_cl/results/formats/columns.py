@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...sequences.sequence import Sequence
-from .row import AT_ONCE, Plain, Row, TableRows, shown_name
+from .row import AT_ONCE, Row, TableRows, shown_name, without_blanks
 
 Texts = list[str]
 #: Numbers below this are written by a table of their texts.
@@ -85,8 +85,7 @@ class Columns:
         if not isinstance(rows, TableRows):
             return [shown_name(row.target if side else row.query, default) for row in rows]
         if rows.names is not None:
-            named = (Plain("", pair[side]) for pair in rows.names)
-            return [shown_name(of, default) for of in named]
+            return [without_blanks(pair[side], default) for pair in rows.names]
         kinds = {type(pair[side]) for pair in rows.pairs}
         if kinds <= {str, bytes}:
             return [default] * len(rows)

@@ -205,7 +205,11 @@ def _alignment(common: dict[str, Any], row: Row) -> Alignment:
 
 def shown_name(of: Letters, default: str) -> str:
     """A sequence's name without blanks, which would break a line of columns."""
-    name = of.name
+    return without_blanks(of.name, default)
+
+
+def without_blanks(name: str, default: str) -> str:
+    """A name as a column can have it."""
     if name and name.isprintable() and " " not in name:
         return name
     return "_".join(name.split()) or default

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from ...errors import InputError
 from . import writer
 from .reading import Lines, Record, known_matches, runs_in
-from .row import Letters, Row, bytes_of, complement, runs_of, shown_name
+from .row import Letters, Row, bytes_of, complement, runs_of, shown_name, without_blanks
 from .writer import PROGRAM, VERSION, Setting, path_of
 
 _QUERY_NAME = re.compile("[!-?A-~]{1,254}")
@@ -133,7 +133,7 @@ def _query_name(query: Letters) -> str:
 
 
 def _target_name(name: str, length: int) -> str:
-    shown = "_".join(name.split()) or "target"
+    shown = without_blanks(name, "target")
     if not _TARGET_NAME.fullmatch(shown):
         raise InputError(
             f"SAM cannot hold the target name {shown[:60]!r}: names have printable ASCII "
