@@ -24,6 +24,10 @@ def test_what_it_takes() -> None:
         "query query_length target target_length strand score query_start query_end target_start "
         "target_end matches columns identity cigar\n".split(" ")
     )
+    other = pysw_cl.align("ACGT", "ACGT", output="ends", plan=PLAN)
+    for format, words in (("tsv", "has no matches: all"), ("paf", "PAF needs a"), ("maf", "MAF")):
+        with pytest.raises(InputError, match=words):
+            written([results[0], other], format)
     for wrong in ("text", 5, None):
         with pytest.raises(InputError, match=r"results are alignments or the array of align_many"):
             written(wrong, "paf")

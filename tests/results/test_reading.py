@@ -56,6 +56,7 @@ def test_a_line_of_minimap2() -> None:
     assert record.more == {"mapq": 60, "tp": "P", "AS": 9, "de": 0.1, "cs": ":4*ac:6-aa"}
     (record,) = back("\t".join(line.split("\t")[:12]) + "\r\n", "paf")
     assert record.runs is record.score is None and record.identity == 10 / 14
+    assert back("read\t20" + "\t0\t0\t*\t*" + "\t0" * 6 + "\trl:i:0\n", "paf") == []
 
 
 def test_a_line_of_bwa() -> None:
@@ -81,6 +82,7 @@ def test_a_line_of_bwa() -> None:
         ("paf", "q\t9\t0\t9\t+\tt\t9\t0\t9\t9\t9\t255\tcg:Z:9Q", "'9Q' is not a CIGAR"),
         ("paf", "q\t9\t0\t9\t+\tt\t9\t0\t9\t9\t9\t255\tcg", "'cg' is not a tag"),
         ("paf", "q\t9\t0\t9\t+\tt\t9\t0\t9\t9\t9\t255\tAS:i:x", "'x'"),
+        ("sam", "BAM\x01\x00\x00", "this is BAM; samtools view"),
         ("sam", "r\t0\tt\t1", "at least 11 columns, not 4"),
         ("sam", "r\tx\tt\t1\t0\t4M\t*\t0\t0\tACGT\t*", "'x'"),
         ("sam", "r\t0\tt\t1\t0\t5M\t*\t0\t0\tACGT\t*", "different numbers of letters"),

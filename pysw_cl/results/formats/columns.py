@@ -50,6 +50,15 @@ class Columns:
             return None
         return found if name == "cigar" else np.array(found)
 
+    def known(self, name: str) -> Any:
+        """A field that all rows have.  Raises InputError if one lacks it."""
+        found = self.values(name)
+        if found is None:
+            raise InputError(
+                f"a result has no {name}: all results of a file have to have the same output"
+            )
+        return found
+
     def minus(self) -> NDArray[np.bool_]:
         """Is each query on the minus strand?"""
         strands = self.values("strand")
@@ -104,7 +113,7 @@ class Columns:
 
     def numbers(self, name: str) -> Texts:
         """A field of `Row` that all rows have."""
-        return texts(self.values(name))
+        return texts(self.known(name))
 
     def places(self, name: str) -> Texts:
         """A coordinate; empty where it is not known."""

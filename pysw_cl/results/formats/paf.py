@@ -83,7 +83,8 @@ def _lines(given: Columns) -> str:
 
 def read(lines: Lines) -> Iterator[Record]:
     """The records of a PAF file.  ``score`` is the tag AS, ``runs`` the tag cg, whose 'M' stay; all
-    tags but cg are in ``more``, with ``mapq``.  Raises FormatError for a damaged line."""
+    tags but cg are in ``more``, with ``mapq``.  Lines of queries without an alignment (target *)
+    are left out.  Raises FormatError for a damaged line."""
     for line in lines:
         fields = line.split("\t")
         if len(fields) < 12:
@@ -91,6 +92,8 @@ def read(lines: Lines) -> Iterator[Record]:
         m, i0, i1, n, j0, j1, matches, columns, quality = (
             int(fields[k]) for k in (1, 2, 3, 6, 7, 8, 9, 10, 11)
         )
+        if fields[4] == fields[5] == "*":  # minimap2's line of a query without an alignment
+            continue
         if fields[4] not in ("+", "-"):
             raise lines.wrong(f"the strand is + or -, not {fields[4][:20]!r}")
         if not (0 <= i0 <= i1 <= m and 0 <= j0 <= j1 <= n and 0 <= matches <= columns):

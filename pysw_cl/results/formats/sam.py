@@ -175,6 +175,8 @@ def read(lines: Lines) -> Iterator[Record]:
             if line.startswith("@SQ\t"):
                 targets[tags["SN"]] = int(tags["LN"])
             continue
+        if line.startswith("BAM\x01"):
+            raise lines.wrong("this is BAM; samtools view -h makes SAM of it")
         columns = line.split("\t")
         if len(columns) < 11:
             raise lines.wrong(f"a line of SAM has at least 11 columns, not {len(columns)}")

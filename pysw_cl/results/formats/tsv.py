@@ -62,9 +62,9 @@ class Writer(writer.Writer):
             "matches": lambda: some.numbers("matches"),
             "columns": lambda: some.numbers("columns"),
             "identity": lambda: shares(
-                some.values("matches") / np.maximum(some.values("columns"), 1)
+                some.known("matches") / np.maximum(some.known("columns"), 1)
             ),
-            "cigar": lambda: [cigar or "*" for cigar in some.values("cigar")],
+            "cigar": lambda: [cigar or "*" for cigar in some.known("cigar")],
         }
         return lines_of(
             made[name]() if name in made else some.places(name)
