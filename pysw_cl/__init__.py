@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .api.align import align as align
     from .api.align import resume as resume
     from .api.aligner import Aligner as Aligner
+    from .api.files import read as read
+    from .api.files import write as write
     from .api.many import align_many as align_many
     from .api.prepare import prepare as prepare
     from .api.top import align_top as align_top
@@ -40,6 +42,8 @@ _HOME = {
     "align_many": "api.many",
     "align_top": "api.top",
     "devices": "opencl.device",
+    "read": "api.files",
+    "write": "api.files",
     "prepare": "api.prepare",
     "DeviceInfo": "opencl.device",
     "Plan": "planning.plan",

@@ -51,7 +51,11 @@ def alignments_of(part: DonePart, options: ManyOptions) -> Iterator[Alignment]:
     pairs = [
         (as_sequence(a, "query", False), as_sequence(b, "target", False)) for a, b in part.pairs
     ]
-    common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free.flags}
+    common: dict[str, Any] = {
+        "mode": options.mode,
+        "scoring": options.scoring,
+        "free_ends": options.free.flags,
+    }
     return (row.alignment() for row in rows_of(pairs, part.rows, **common))
 
 

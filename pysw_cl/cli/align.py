@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from ..results.formats import FORMATS, make_writer
 from .arguments import add_compared, count, number
-from .asked import advise, align_asked, check_together, plan_asked, top_asked, usage
+from .asked import (
+    advise,
+    align_asked,
+    check_together,
+    plan_asked,
+    setting_asked,
+    top_asked,
+    usage,
+)
 from .compute import Run, has_batches, in_batches, one_by_one
 from .output import Results, say
 from .pairs import every_pair, how_many, matched_pairs, only
@@ -70,18 +80,25 @@ def _add_choice(add: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Align the pairs of records, and print the results."""
     from ..api.advice import Tally, warn_of_letters
+    from ..drivers.options import ModeOptions
 
     _check(args)
     with usage(args):
-        scoring = (align_asked if args.alignments is None else top_asked)(args, None)[0].scoring
+        options = (align_asked if args.alignments is None else top_asked)(args, None)[0]
+    scoring = options.scoring
+    ends = options.free.flags if isinstance(options, ModeOptions) else ()
+    setting = setting_asked(args, args.output, scoring, args.mode, ends)
     advise(args, scoring)
     plan = plan_asked(args)
     with running(args) as to:
         left_out = LeftOut(to.tell)
         to.report.begin(args.device, plan)
-        results = Results(to.stream, args.outfmt, args.output, to.bar)
         tally = Tally(scoring)
-        sides = sides_of(args, tally, left_out if args.skip_bad else None)
+        lists = FORMATS[args.outfmt.name].lists_targets
+        listed: list[tuple[str, int]] | None = [] if lists else None
+        sides = sides_of(args, tally, left_out if args.skip_bad else None, listed)
+        writer = make_writer(args.outfmt.name, replace(setting, targets=listed or []))
+        results = Results(to.stream, writer, to.bar)
         pairs = (matched_pairs if args.pairs else every_pair)(*sides)
         for rows in _rows(args, pairs, Run(to.bar, to.report, *how_many(*sides, args.pairs))):
             results.write(rows)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..results.formats import FORMATS
+from ..errors import InputError
+from ..results.formats import ALIASES, FORMATS, format_named
 from . import region
 
 
@@ -97,9 +98,23 @@ def add_results(add: Any) -> None:
     """Declare where results go and in which form, on a parser whose ``add_argument`` is given."""
     add(
         "--outfmt",
-        choices=tuple(FORMATS),
+        metavar="{" + ",".join(FORMATS) + "}",
+        type=outfmt,
         help="; ".join(f"{name}: {one.about}" for name, one in FORMATS.items())
-        + " (default: paf, which needs --output path; tsv for less)",
+        + " (default: what the end of the name of -o says, else paf, which needs --output path, "
+        "and tsv for less)",
+    )
+    add(
+        "--width",
+        metavar="N",
+        type=count,
+        help="letters on a line of --outfmt pair and fasta (default: 60)",
+    )
+    add(
+        "--limit",
+        metavar="N",
+        type=count,
+        help="columns of an alignment that --outfmt pair shows (default: all)",
     )
     add(
         "-o",
@@ -114,6 +129,30 @@ def add_results(add: Any) -> None:
         action="store_true",
         help="say on standard error which device and plan are used, and what the run cost",
     )
+
+
+class Outfmt(NamedTuple):
+    """A format, and the columns that are chosen for it."""
+
+    name: str
+    fields: tuple[str, ...] = ()
+
+
+def outfmt(text: str) -> Outfmt:
+    """The name of a format; for BLAST's tables, with the names of columns after it."""
+    name, *fields = text.split() or [""]
+    try:
+        found = format_named(name)
+        if fields and "fields" not in FORMATS[found].takes:
+            able = " and ".join(ALIASES)
+            raise InputError(f"{found} has no choice of columns; {able} have")
+        if fields:
+            from ..results.formats.blast import fields_asked
+
+            fields_asked(fields)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return Outfmt(found, tuple(fields))
 
 
 def add_plan(add: Any) -> None:

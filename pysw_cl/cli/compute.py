@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import RangeError, SequenceError
 from ..results.formats.row import Row, row_of, rows_of
@@ -79,7 +79,7 @@ def in_batches(
 def _pairs_of(chunks: Iterable[Iterable[Row]]) -> Iterator[Pair]:
     for chunk in chunks:
         for row in chunk:
-            yield row.query, row.target
+            yield cast("Pair", (row.query, row.target))
 
 
 def one_by_one(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from typing import Any
 
+from ..results.formats import make_writer
 from ..results.formats.row import row_of
 from . import region
 from .arguments import add_compared
-from .asked import advise, align_asked, check_together, plan_asked, usage
+from .asked import advise, align_asked, check_together, plan_asked, setting_asked, usage
 from .compute import aligner
 from .output import Results
 from .pairs import every_pair, only
@@ -44,21 +46,24 @@ def run(args: argparse.Namespace) -> int:
 
     require()
     with usage(args):
-        scoring = align_asked(args, None)[0].scoring
+        options = align_asked(args, None)[0]
+    scoring = options.scoring
+    setting = setting_asked(args, args.output, scoring, args.mode, options.free.flags)
     advise(args, scoring)
     plan = plan_asked(args)
     with running(args) as to:
         to.report.begin(args.device, plan)
         tally = Tally(scoring)
         sides = sides_of(args, tally)
-        results = Results(to.stream, args.outfmt, args.output, to.bar)
         for query, target in only(every_pair(*sides), "plot"):
+            listed = replace(setting, targets=[(target.name, len(target))])
+            results = Results(to.stream, make_writer(args.outfmt.name, listed), to.bar)
             args.plan = region.plan_of_picture(args, query, target)
             (found,) = aligner(args, to.bar)(query, target)
             to.report.add_all([found.stats])
             found.plot(args.picture)
             results.write([row_of(found)])
-        results.end()
+            results.end()
         warn_of_letters(tally)
         to.report.end()
     return 0

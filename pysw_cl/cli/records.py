@@ -4,6 +4,7 @@ where they are few, and read again where they are many."""
 from __future__ import annotations
 
 import argparse
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -152,24 +153,36 @@ def letter_check(
 
 
 def sides_of(
-    args: argparse.Namespace, tally: Tally, left_out: LeftOut | None = None
+    args: argparse.Namespace,
+    tally: Tally,
+    left_out: LeftOut | None = None,
+    targets_of: list[tuple[str, int]] | None = None,
 ) -> tuple[Records, Records]:
     """The records of QUERY and of TARGET, which are checked where they can be read again.  The
-    letters that are compared are counted by ``tally``; ``left_out``: as for `Records`."""
+    letters that are compared are counted by ``tally``; ``left_out``: as for `Records`.
+
+    ``targets_of`` gets name and length of each target; those of a pipe are read for that, and held.
+    """
 
     def note(side: str, record: Sequence) -> None:
-        start, end = region.place(args, side, record) or (0, len(record))
-        tally.add(record.letters[start:end])
+        if targets_of is not None and side == "target":
+            targets_of.append((record.name, len(record)))
+        if tally.needed:
+            start, end = region.place(args, side, record) or (0, len(record))
+            tally.add(record.letters[start:end])
 
+    noted = tally.needed or targets_of is not None
     queries, targets = (
         Records(
             getattr(args, side),
             letter_check(tally.scoring, side, partial(region.place, args, side)),
             left_out,
-            note=partial(note, side) if tally.needed else None,
+            note=partial(note, side) if noted else None,
         )
         for side in ("query", "target")
     )
     queries.survey()
     targets.survey()
+    if targets_of is not None and not targets.again:
+        deque(targets.read(once_more=True), 0)
     return queries, targets

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
+from ..results.formats import make_writer
 from ..results.formats.row import row_of
-from .asked import check_output, usage
+from .asked import check_output, setting_asked, usage
 from .output import Results
 from .running import add_run, running
 
 if TYPE_CHECKING:
     from ..drivers.options import ResumeResources
     from ..planning.plan import Plan
+    from ..results.formats.writer import Setting
 
 
 def add_to(commands: Any) -> None:
@@ -46,9 +49,9 @@ def run(args: argparse.Namespace) -> int:
                 stop_after=args.stop_after,
                 kernel_times=args.verbose,
             )
-        output, device, plan = _look(args, given)
+        setting, device, plan = _look(args, given)
         to.report.begin(device, plan)
-        results = Results(to.stream, args.outfmt, output, to.bar)
+        results = Results(to.stream, make_writer(args.outfmt.name, setting), to.bar)
         found = resume_with(given)
         to.report.add_all([found.stats])
         results.write([row_of(found)])
@@ -57,18 +60,21 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _look(args: argparse.Namespace, given: ResumeResources) -> tuple[str, Any, Plan]:
-    """The output, the device and the plan of the saved run, which are checked before it goes on."""
+def _look(args: argparse.Namespace, given: ResumeResources) -> tuple[Setting, Any, Plan]:
+    """What its result is written with, the device and the plan of the saved run, which are checked
+    before it goes on."""
     from ..checkpoint.store import Store
     from ..engines.registry import engine_for
 
     with Store.open(args.checkpoint) as store:
-        output, resources = store.job.output, store.wishes.resumed(given)
-    check_output(args, output)
+        job, resources = store.job, store.wishes.resumed(given)
+    check_output(args, job.output)
+    setting = setting_asked(args, job.output, job.scoring, job.mode, job.free_ends)
+    setting = replace(setting, targets=[(job.target.name, len(job.target))])
     try:
         plan = engine_for(resources.device, resources.plan).plan
     except PlanError as error:
         if args.plan is None:
             raise
         args.usage_error(str(error))
-    return output, resources.device, plan
+    return setting, resources.device, plan

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
+from ..results.formats.files import written
 from .arguments import add_plan, add_results
 from .checkpoint import add_limits, resumable
-from .output import opened, say
+from .output import say
 from .progress import add_quiet, progress_of
 from .verbose import Report
 
@@ -57,7 +58,7 @@ def running(args: argparse.Namespace) -> Iterator[Running]:
     """Runs a subcommand: its file of results appears at the end, its bar is wiped, and Ctrl-C says
     how to go on."""
     with (
-        opened(args.out) as stream,
+        written(args.out) as stream,
         progress_of(sys.stderr, args.quiet) as bar,
         resumable(args.checkpoint),
     ):

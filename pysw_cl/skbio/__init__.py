@@ -23,6 +23,7 @@ except ImportError as error:
         f"'scikit-bio>=0.7.4,<0.8' ({error})"
     ) from None
 
+from . import formats  # noqa: F401 - registers them in skbio.io
 from .many import multi_align, pair_dists
 from .pairs import DELEGATED, pair_align, pair_align_nucl, pair_align_prot
 from .routing import install, uninstall, use

@@ -29,7 +29,7 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str, command: str = "pysw
         ("a b --alien", "unrecognized arguments: --alien"),
         ("a b --mode semi", "'semi' is not local or global"),
         ("a b --output all", "invalid choice: 'all'"),
-        ("a b --outfmt sam", "invalid choice: 'sam'"),
+        ("a b --outfmt bam", "'bam' is not a format; there are paf, tsv, pair, sam, "),
         ("a b --match one", "argument --match: 'one' is not a number"),
         ("a b --free-ends 1,0,1", "is not 1, 2 or 4 of 0 and 1"),
         ("a b --free-ends maybe", "is not 1, 2 or 4 of 0 and 1"),
