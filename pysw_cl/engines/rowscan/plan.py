@@ -97,4 +97,4 @@ def default_rowscan(runtime: Runtime) -> RowscanPlan:
     if lanes.per_item is None:
         return plan
     wide = usual.without_narrow()
-    return replace(plan, lanes=wide.lanes, T=wide.T, alpha=16, B=usual.B, chunk=8)
+    return replace(plan, lanes=wide.lanes, T=wide.T, alpha=16, B=usual.B, chunk=1)
