@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .api.align import align as align
     from .api.align import resume as resume
     from .api.aligner import Aligner as Aligner
+    from .api.ends import best_ends as best_ends
     from .api.files import read as read
     from .api.files import write as write
     from .api.many import align_many as align_many
@@ -41,6 +42,7 @@ _HOME = {
     "align": "api.align",
     "align_many": "api.many",
     "align_top": "api.top",
+    "best_ends": "api.ends",
     "devices": "opencl.device",
     "read": "api.files",
     "write": "api.files",

@@ -7,6 +7,7 @@ that it uses::
     align        AlignOptions    AlignResources
     align_many   ManyOptions     Resources
     align_top    TopOptions      Resources
+    best_ends    EndsOptions     Resources
     resume       (those saved)   ResumeResources
 
 ``prune`` and ``max_cost`` are resources: they say which cells need not be computed, and do not
@@ -210,6 +211,24 @@ class TopOptions(RangeOptions):
     def least(self) -> int:
         """The least score in the scoring's own integers."""
         return ceil(self.min_score * self.scoring.scale)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EndsOptions(TopOptions):
+    """The options of `best_ends`."""
+
+    #: How many ends at most.
+    k: int = 200
+    #: Of two ends, rows or columns are so far apart at least.
+    min_separation: int = 0
+
+    def __post_init__(self) -> None:
+        distance = self.min_separation
+        if isinstance(distance, bool) or not hasattr(distance, "__index__") or distance < 0:
+            raise InputError(
+                f"min_separation must be a whole number of at least 0, not {distance!r}"
+            )
+        super().__post_init__()
 
 
 @dataclass(frozen=True, kw_only=True)

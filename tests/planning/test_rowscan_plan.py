@@ -29,6 +29,6 @@ def test_lanes_are_short_where_gaps_cost_much() -> None:
     plan = RowscanPlan(B=2)
     assert plan.for_tile(match_scoring(1, -1, 3, 1), 1 << 20).alpha == plan.alpha
     costly = plan.for_tile(match_scoring(1, -1, 3, 1 << 20), 1 << 20)
-    assert costly.T * costly.alpha * (1 << 20) <= MOST_DECAY < 2 * costly.T * costly.alpha << 20
+    assert costly.T * costly.alpha << 20 <= MOST_DECAY
     short = plan.for_tile(match_scoring(1, -1, 3, 1), 256)
     assert short.T * short.alpha * short.B <= 512

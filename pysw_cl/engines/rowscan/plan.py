@@ -79,7 +79,7 @@ class RowscanPlan(Plan):
             self.T * alpha * scoring.gap_extend > MOST_DECAY
             or (not self.alpha_fixed and self.T * alpha * self.B > 2 * columns)
         ):
-            alpha //= 2
+            alpha = max(1, alpha // 8)  # few values, since each is another build of the kernel
         return replace(self, alpha=alpha)
 
 

@@ -1,0 +1,134 @@
+"""The best cells of a local comparison: where alignments end, exactly, in order.
+
+Method: kernel 1 of SSCA#1 (Bader et al. 2006), which asks for the k best end points of
+Smith-Waterman, with a least distance between two of them (Khajeh-Saeed & Perot 2011, GPU Computing
+Gems, chapter 13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..tiles.contract import Engine
+from ..tiles.slabs import SweepResult
+from ..tiles.sweep import sweep
+from ..tiles.tile import Hit, Limits, Want
+from .problem import Problem
+
+#: The least score is guessed from this share of the target, if that has so many cells.
+SHARE, LEAST_CELLS = 64, 1 << 22
+#: More cells than these are not collected.
+MOST = 1 << 24
+
+#: The best cells as rows of score, row and column, and the sweeps that found them.
+Cells = NDArray[np.int64]
+
+
+def best_ends(
+    engine: Engine,
+    problem: Problem,
+    count: int,
+    separation: int,
+    least: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Cells, list[SweepResult]]:
+    """The ``count`` best cells of a local comparison, by falling score and then row-major, of those
+    that score at least ``least``.
+
+    With a ``separation`` s above 0, a cell is left out if both its row and its column are less than
+    s from those of a cell before it that is kept.  ``progress(done, total)`` is told of sweeps of
+    the whole matrix.  Raises InputError if more cells have to be compared than fit in memory.
+    """
+    sweeps: list[SweepResult] = []
+    wanted = count if separation <= 1 else 4 * count
+    while True:
+        hits = _best(engine, problem, wanted, least, sweeps, progress)
+        cells = np.array([(hit.score, hit.row, hit.column) for hit in hits], np.int64)
+        kept = apart(cells.reshape(-1, 3), count, separation)
+        if len(kept) == count or len(hits) < wanted:
+            return kept, sweeps
+        if wanted > MOST:
+            raise InputError(
+                f"the {wanted:,} best cells hold only {len(kept):,} that are {separation:,} apart; "
+                "give a higher min_score, a smaller k or a smaller min_separation"
+            )
+        wanted *= 8
+
+
+def apart(cells: Cells, count: int, separation: int) -> Cells:
+    """The first ``count`` of sorted ``cells`` of which no two are nearer than ``separation``, where
+    the distance is the greater one of rows and columns."""
+    if separation <= 1:  # different cells are 1 apart
+        return cells[:count]
+    kept: list[int] = []
+    left = np.arange(len(cells))
+    while len(left) and len(kept) < count:
+        first = left[0]
+        kept.append(int(first))
+        distance = np.abs(cells[left, 1:] - cells[first, 1:]).max(axis=1)
+        left = left[distance >= separation]
+    return cells[kept]
+
+
+def _best(
+    engine: Engine,
+    problem: Problem,
+    wanted: int,
+    least: int,
+    sweeps: list[SweepResult],
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Hit]:
+    """The ``wanted`` best cells of at least ``least``, or all if there are fewer."""
+    guess = _guess(engine, problem, wanted, least, sweeps)
+    hits = _collected(engine, problem, wanted, guess, sweeps, progress)
+    if len(hits) < wanted and guess > least:
+        hits = _collected(engine, problem, wanted, least, sweeps, progress)
+    return hits[:wanted]
+
+
+def _guess(
+    engine: Engine, problem: Problem, wanted: int, least: int, sweeps: list[SweepResult]
+) -> int:
+    """A score that probably somewhat more than ``wanted`` cells reach: that of about the cell that
+    stands for twice as many in the first part of the target.  A sweep that collects all cells above
+    a good guess takes as long as one that finds the best alone."""
+    columns = len(problem.target) // SHARE
+    if len(problem.query) * columns < LEAST_CELLS:
+        return least
+    part = replace(problem, target=problem.target.slice(0, columns))
+    place = 2 + -(-2 * wanted // SHARE)
+    hits = _best(engine, part, place, least, sweeps)
+    return hits[-1].score if len(hits) == place else least
+
+
+def _collected(
+    engine: Engine,
+    problem: Problem,
+    wanted: int,
+    least: int,
+    sweeps: list[SweepResult],
+    progress: Callable[[int, int], None] | None,
+) -> list[Hit]:
+    """The best cells that score at least ``least``, the best first: ``wanted`` or more, if there
+    are so many."""
+    # engines collect four times as many before they begin again with a higher score
+    want = Want("all", 16 * wanted, least)
+    found = sweep(
+        engine,
+        problem.query,
+        problem.target,
+        problem.scoring,
+        problem.floor,
+        problem.edges,
+        want,
+        Limits(),
+        shape=engine.plan.tile_shape(len(problem.query), len(problem.target)),
+        progress=progress,
+    )
+    sweeps.append(found)
+    return sorted(found.hits)

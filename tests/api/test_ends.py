@@ -1,0 +1,126 @@
+"""``best_ends`` against all cells of the reference's matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pysw_cl
+from pysw_cl.drivers import best_ends as driver
+from pysw_cl.engines.reference import align_reference
+from pysw_cl.errors import InputError
+from pysw_cl.scoring.scoring import make_scoring
+
+ACGT = np.frombuffer(b"ACGT", np.uint8)
+ENGINES = ("reference", "wavefront", "rowscan")
+
+
+def letters(seed: int, length: int) -> bytes:
+    return np.random.default_rng(seed).choice(ACGT, length).tobytes()
+
+
+def by_definition(
+    a: bytes, b: bytes, k: int, separation: int, least: float, sub_score: Any, gap_cost: Any
+) -> list[tuple[float, int, int]]:
+    """All cells of the matrix, sorted, and the greedy rule as it is said."""
+    scoring = make_scoring(sub_score, gap_cost)
+    codes = (scoring.query_encoding[np.frombuffer(a, np.uint8)],
+             scoring.target_encoding[np.frombuffer(b, np.uint8)])  # fmt: skip
+    h = align_reference(*codes, scoring, "local").matrices.h
+    cells = [
+        (h[i, j] / scoring.scale, int(i), int(j))
+        for i, j in np.argwhere(h >= max(1, least * scoring.scale))
+    ]
+    cells.sort(key=lambda cell: (-cell[0], cell[1], cell[2]))
+    kept: list[tuple[float, int, int]] = []
+    for score, i, j in cells:
+        if len(kept) == k:
+            break
+        if separation == 0 or all(max(abs(i - p), abs(j - q)) >= separation for _, p, q in kept):
+            kept.append((score, i, j))
+    return kept
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("separation", [0, 1, 2, 7, 40])
+def test_the_best_cells_in_order(engine: str, separation: int) -> None:
+    """Of pairs with few and with many equal scores; more are asked for than there are, too."""
+    rng = np.random.default_rng(separation)
+    for case in range(6):
+        m, n = (int(v) for v in rng.integers(1, 90, 2))
+        a, b = letters(case, m), letters(case + 50, n)
+        if case % 3 == 0:
+            b = (a * 3)[: n + 1]
+        scores: Any = [((1, -3), (3, 2)), ((2, -1), (1, 1)), ((1.5, -1), (0.5, 0.5))][case % 3]
+        for k in (1, 5, 200, 10_000):
+            least = float(rng.integers(1, 4))
+            found = pysw_cl.best_ends(
+                a, b, k=k, min_separation=separation, sub_score=scores[0], gap_cost=scores[1],
+                min_score=least, engine=engine,
+            )  # fmt: skip
+            assert found.tolist() == by_definition(a, b, k, separation, least, *scores)
+
+
+@pytest.mark.parametrize("engine", ["wavefront", "rowscan"])
+def test_a_guessed_score(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the first part of the target, where it is good, too high, and too low."""
+    monkeypatch.setattr(driver, "LEAST_CELLS", 1)
+    a = letters(1, 60)
+    far = letters(2, 4000)
+    for b in (far, a + far, far + a, a * 70):
+        for k in (1, 20, 300):
+            found = pysw_cl.best_ends(a, b, k=k, engine=engine)
+            assert found.tolist() == by_definition(a, b, k, 0, 1, (1, -3), (3, 2))
+
+
+def test_ranges_and_align() -> None:
+    """Coordinates are those of the whole sequences; the first end is that of `align`."""
+    a, b = letters(1, 300), letters(1, 400)
+    ranges: dict[str, Any] = {"query_range": (20, 250), "target_range": (30, 380)}
+    best = pysw_cl.align(a, b, output="ends", **ranges)
+    found = pysw_cl.best_ends(a, b, k=3, **ranges)
+    assert found.dtype.names == ("score", "query_end", "target_end")
+    assert found[0].tolist() == (best.score, best.query_end, best.target_end)
+    assert found["score"].dtype == np.int64
+
+
+def test_no_positive_cell() -> None:
+    assert len(pysw_cl.best_ends("AAAA", "CCCC")) == 0
+    assert len(pysw_cl.best_ends("ACGT", "ACGT", min_score=5)) == 0
+
+
+def test_auto_is_the_row_scan_for_short_queries() -> None:
+    """And gives what the others give."""
+    a, b = letters(1, 40), letters(2, 50_000)
+    kinds = [
+        pysw_cl.best_ends(a, b, k=50, min_separation=10, engine=name).tolist()
+        for name in ("auto", "wavefront", "rowscan")
+    ]
+    assert kinds[0] == kinds[1] == kinds[2]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"k": 0}, "k must be"),
+        ({"min_separation": -1}, "min_separation must be"),
+        ({"min_separation": 1.5}, "min_separation must be"),
+        ({"min_score": 0}, "min_score must be"),
+        ({"engine": "columns"}, "does not exist"),
+        ({"engine": 5}, "engine must be"),
+        ({"engine": "rowscan", "plan": {"engine": "wavefront"}}, "not both"),
+    ],
+)
+def test_what_is_refused(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        pysw_cl.best_ends("ACGT", "ACGT", **given)
+
+
+def test_progress() -> None:
+    seen: list[tuple[int, int]] = []
+    pysw_cl.best_ends(
+        letters(1, 100), letters(2, 100), progress=lambda done, total: seen.append((done, total))
+    )
+    assert seen[-1] == (10_000, 10_000)
