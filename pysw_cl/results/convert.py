@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .cigar import DIAGONAL, OP_TO_MOVE, QUERY, TARGET, Runs
+from .cigar import OP_TO_MOVE, QUERY, TARGET, Runs
 
 if TYPE_CHECKING:
     from .alignment import Alignment
@@ -121,11 +121,9 @@ def to_skbio(found: Alignment) -> Any:
         from skbio.alignment import PairAlignPath
     except ImportError as error:
         raise InputError(f"this needs scikit-bio: pip install scikit-bio ({error})") from None
-    moves, lengths = _merged(runs)
-    states = np.zeros(len(moves), np.uint8)
-    states[moves == TARGET], states[moves == QUERY] = 1, 2
+    moves, lengths = merged(runs)  # its states have the same numbers
     ranges = [[found.query_start, found.query_end], [found.target_start, found.target_end]]
-    return PairAlignPath(lengths, states, ranges=np.array(ranges, np.intp))
+    return PairAlignPath(lengths, moves, ranges=np.array(ranges, np.intp))
 
 
 def to_biopython(found: Alignment) -> Any:
@@ -140,7 +138,7 @@ def to_biopython(found: Alignment) -> Any:
         from Bio.SeqRecord import SeqRecord
     except ImportError as error:
         raise InputError(f"this needs Biopython: pip install biopython ({error})") from None
-    moves, lengths = _merged(runs)
+    moves, lengths = merged(runs)
     steps = np.stack([np.where(moves == QUERY, 0, lengths), np.where(moves == TARGET, 0, lengths)])
     coordinates = np.concatenate([np.zeros((2, 1), np.int64), steps.cumsum(axis=1)], axis=1)
     coordinates[0] += found.target_start or 0
@@ -159,10 +157,9 @@ def to_biopython(found: Alignment) -> Any:
     return made
 
 
-def _merged(runs: Runs) -> tuple[NDArray[np.uint8], Positions]:
+def merged(runs: Runs) -> tuple[NDArray[np.uint8], Positions]:
     """The moves of the runs and their lengths; neighbours with the same move are one."""
     moves = OP_TO_MOVE[runs.ops]
-    moves = np.where(np.isin(runs.ops, list(b"=X")), DIAGONAL, moves).astype(np.uint8)
     if not len(moves):
         return moves, np.zeros(0, np.int64)
     starts = np.flatnonzero(np.concatenate([[True], moves[1:] != moves[:-1]]))

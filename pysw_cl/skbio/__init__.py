@@ -23,8 +23,9 @@ except ImportError as error:
         f"'scikit-bio>=0.7.4,<0.8' ({error})"
     ) from None
 
+from .encoding import DELEGATED
 from .many import multi_align, pair_dists
-from .pairs import DELEGATED, pair_align, pair_align_nucl, pair_align_prot
+from .pairs import pair_align, pair_align_nucl, pair_align_prot
 from .routing import install, uninstall, use
 
 __all__ = [
