@@ -196,10 +196,10 @@ class BatchDriver:
             if name in self.found.values:
                 self.found.values[name][part.index] = traced[row]
         if batch.cigars is not None and batch.cigar_at is not None:
-            text = batch.cigars.tobytes().decode("ascii", "replace")
+            text = batch.cigars.tobytes()  # with what was in the buffer before, between the CIGARs
             bounds = zip(traced[4].tolist(), batch.cigar_at[1:].tolist(), strict=True)
             cigars = np.empty(len(part), object)
-            cigars[:] = [text[start:stop] for start, stop in bounds]
+            cigars[:] = [text[start:stop].decode("ascii", "replace") for start, stop in bounds]
             self.found.cigars[part.index] = cigars
         for k in bad.tolist():
             self._again(int(part.index[k]), int(traced[5, k]), int(batch.found[0, k]))

@@ -23,6 +23,7 @@ except ImportError as error:
         f"'scikit-bio>=0.7.4,<0.8' ({error})"
     ) from None
 
+from .batch import PairAlignResults, pair_align_many
 from .encoding import DELEGATED
 from .many import multi_align, pair_dists
 from .pairs import pair_align, pair_align_nucl, pair_align_prot
@@ -32,10 +33,12 @@ __all__ = [
     "DELEGATED",
     "MultiAlignResult",
     "PairAlignPath",
+    "PairAlignResults",
     "align_score",
     "install",
     "multi_align",
     "pair_align",
+    "pair_align_many",
     "pair_align_nucl",
     "pair_align_prot",
     "pair_dists",

@@ -83,6 +83,8 @@ def coded(
     longest: Sequence[int] = (),
 ) -> Coded:
     """`encoded`, of indices into scikit-bio's matrix."""
+    if any(one.ndim != 1 for one in indices):
+        raise NotOurs("no sequence")
     there = np.zeros(len(submat), np.bool_)
     for one in indices:
         there[one] = True

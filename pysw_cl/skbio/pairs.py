@@ -65,8 +65,10 @@ def pair_align(
             raise
         except Exception as error:
             raise as_ours(error) from error
-        score, path = _aligned(coded, local, ends, bool(max_paths), device)
-        return result_of(score / coded.scores.unit, path, local, bool(max_paths), tolerance)
+        found, path = _aligned(coded, local, ends, bool(max_paths), device)
+        score = found / coded.scores.unit
+        none = local and abs(score) <= tolerance
+        return result_of(score, None if none else path, bool(max_paths))
     except NotOurs as reason:
         DELEGATED[str(reason)] += 1
     try:
@@ -85,14 +87,9 @@ def pair_align_prot(seq1: Any, seq2: Any, /, **kwargs: Any) -> _pair.PairAlignRe
     return pair_align(seq1, seq2, **{"sub_score": "BLOSUM62", "gap_cost": (11.0, 1.0), **kwargs})
 
 
-def result_of(
-    score: float, path: PairAlignPath | None, local: bool, wanted: bool, atol: float
-) -> _pair.PairAlignResult:
-    """scikit-bio's result; a local alignment without a score has no path."""
-    if not wanted:
-        return _pair.PairAlignResult(score)
-    none = path is None or (local and abs(score) <= atol)
-    return _pair.PairAlignResult(score, [] if none else [path])
+def result_of(score: float, path: PairAlignPath | None, wanted: bool) -> _pair.PairAlignResult:
+    """scikit-bio's result, whose paths are None if none is wanted, and empty if there is none."""
+    return _pair.PairAlignResult(score, ([] if path is None else [path]) if wanted else None)
 
 
 # What is computed
@@ -115,7 +112,7 @@ def _aligned(coded: Coded, local: bool, ends: Any, path: bool, device: Any) -> F
     if found.runs is None:
         return int(found.score), None
     span: Any = found.query_start, found.query_end, found.target_start, found.target_end
-    return int(found.score), pair_path(*merged(found.runs), span, sizes, ends)
+    return int(found.score), pair_path(*merged(found.runs)[:2], span, sizes, ends)
 
 
 @lru_cache(maxsize=64)
