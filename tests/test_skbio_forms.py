@@ -57,8 +57,8 @@ SCORES: list[Any] = [
 ]  # fmt: skip
 GAPS: list[Any] = [
     2, 2.0, (5, 2), [5, 2], np.array([3, 1]), np.array(2), np.float64(2.5), (0, np.int8(3)),
-    (0.5, 0.25), True, 0, (0, 0), -0.0, "2", ("5", "2"), "x", None, (2,), (1, 2, 3), -1, (-1, 2), (2, -1),
-    np.inf, (np.inf, 1), np.nan, 1e30, 0.1, 1e-40, 1 << 24,
+    (0.5, 0.25), True, 0, (0, 0), -0.0, "2", ("5", "2"), "x", None, (2,), (1, 2, 3), -1, (-1, 2),
+    (2, -1), np.inf, (np.inf, 1), np.nan, 1e30, 0.1, 1e-40, 1 << 24,
 ]  # fmt: skip
 ENDS: list[Any] = [
     True, False, None, 1, 0, 2, "ab", "", (True, False), [1, 0], (1,), (1, 0, 1), (2, 0), (None, 1),
