@@ -99,7 +99,7 @@ def alike(a: Any, b: Any, **given: Any) -> None:
         assert same(theirs, found) or (np.isnan(theirs.score) and np.isnan(found.score)), where
 
 
-@pytest.mark.parametrize("pair", SEQUENCES, ids=repr)
+@pytest.mark.parametrize("pair", SEQUENCES)
 def test_sequences_and_scores(pair: tuple[Any, Any]) -> None:
     for scores in SCORES:
         alike(*pair, sub_score=scores)

@@ -86,7 +86,7 @@ REFUSED: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("seqs", "given"), REFUSED, ids=repr)
+@pytest.mark.parametrize(("seqs", "given"), REFUSED)
 def test_many_sequences_are_refused_alike(seqs: Any, given: dict[str, Any]) -> None:
     with pytest.raises(Exception) as theirs:
         skbio.alignment.multi_align(seqs, **given)

@@ -14,6 +14,8 @@ from ..errors import InputError, PyswError
 from ..sequences.sequence import as_letters
 
 Lengths = NDArray[np.int64]
+#: So many sequences tell whether the same ones come again and again.
+SOME = 256
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,19 @@ def _joined(halves: list[Any], text: bool, first: int) -> NDArray[np.uint8]:
         )  # its error names the pair
 
 
+def _once(halves: list[Any], lengths: Lengths) -> tuple[list[Any], Lengths]:
+    """The sequences to join, and where each of ``halves`` begins among them then.
+
+    Where the same objects come again and again, as where all meet all, each is there once."""
+    few = halves[:SOME]
+    if 4 * len(set(map(id, few))) > 3 * len(few):
+        return halves, lengths.cumsum() - lengths
+    numbers = np.fromiter(map(id, halves), np.int64, len(halves))
+    _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
+    sizes = lengths[first]
+    return [halves[k] for k in first.tolist()], (sizes.cumsum() - sizes)[which]
+
+
 def lengths_of(halves: list[Any]) -> Lengths:
     """Lengths of queries and targets (n x 2)."""
     return np.fromiter(map(len, halves), np.int64, len(halves)).reshape(-1, 2)
@@ -130,8 +145,7 @@ def parts(
             halves = [half for half, keep in zip(halves, kept, strict=True) if keep]
         index = np.arange(first, first + count)
         taken = lengths[short]
-        starts = np.zeros(taken.size, np.int64)
-        np.cumsum(taken.ravel()[:-1], out=starts[1:])
+        halves, starts = _once(halves, taken.ravel())
         rows = np.empty((len(taken), 4), np.int32)
         rows[:, 0::2], rows[:, 1::2] = starts.reshape(-1, 2), taken
         text = _joined(halves, kinds == {str}, first)
