@@ -180,13 +180,13 @@ def test_distances_in_several_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 # Many pairs
 
 
-@pytest.mark.parametrize("kind", TEXTS, ids=repr)
-def test_many_pairs(kind: Any) -> None:
+def check_many_pairs(seed: int, count: int, most: int, kinds: Any) -> None:
     """The results of scikit-bio for each pair, in every mode; nothing goes to scikit-bio."""
-    rng, before = np.random.default_rng(11), dict(ours.DELEGATED)
-    for _ in range(8):
+    rng, before = np.random.default_rng(seed), dict(ours.DELEGATED)
+    for _ in range(count):
+        kind = kinds[rng.integers(len(kinds))]
         given = drawn(rng)[2] | {"sub_score": drawn_scores(rng, *kind)}
-        pairs = [drawn_texts(rng, *kind) for _ in range(int(rng.integers(1, 20)))]
+        pairs = [drawn_texts(rng, *kind) for _ in range(int(rng.integers(1, most)))]
         found = ours.pair_align_many(iter(pairs), **given)
         expected = [THEIRS(*pair, **given) for pair in pairs]
         assert len(found) == len(pairs)
@@ -194,6 +194,16 @@ def test_many_pairs(kind: Any) -> None:
         assert all(map(same, expected, found)), (pairs, given)
         assert same(expected[-1], found[-1]) and all(map(same, expected[:2], found[:2]))
     assert dict(ours.DELEGATED) == before
+
+
+@pytest.mark.parametrize("kind", TEXTS, ids=repr)
+def test_many_pairs(kind: Any) -> None:
+    check_many_pairs(11, 8, 20, [kind])
+
+
+@pytest.mark.long
+def test_very_many_pairs() -> None:
+    check_many_pairs(3, 250, 200, TEXTS)
 
 
 def test_pairs_of_different_kinds() -> None:
