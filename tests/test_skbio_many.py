@@ -225,8 +225,8 @@ def test_pairs_of_different_kinds() -> None:
     [
         ([("A", "C"), ("A", "")], {}, "pair 1: Sequence 2 has a length of zero."),
         ([("A", "C"), (DNA("A"), RNA("A"))], {}, "pair 1: Sequences are of different types."),
-        ([("A", "C"), ("A", "C", "G")], {}, "pair 1 must be two sequences, not 3"),
-        ([("A", "C"), None], {}, "pair 1 must be two sequences, not None"),
+        ([("A", "C"), ("A", "C", "G")], {}, "pair 1 must be .query, target., not"),
+        ([("A", "C"), None], {}, "pair 1 must be .query, target., not None"),
         ([("A", "C")], {"mode": "semi"}, "pair 0: Invalid mode: semi."),
         ([("A", "C")], {"max_paths": 2}, "max_paths must be 0 or 1"),
         ([("A", "C")], {"gap_cost": (1, 2, 3)}, "pair 0: too many values to unpack"),

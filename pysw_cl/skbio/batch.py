@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -13,6 +13,7 @@ from skbio.alignment import PairAlignPath, _pair
 from skbio.sequence import Sequence as TheirSequence
 
 from ..api.many import PairAligner
+from ..drivers.batch_layout import as_halves
 from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, RangeError
 from ..results.cigar import Runs
@@ -76,23 +77,19 @@ def pair_align_many(
     """
     if max_paths not in (0, 1):
         raise InputError(f"max_paths must be 0 or 1 for many pairs, not {max_paths!r}")
-    listed = list(pairs)
-    for k, pair in enumerate(listed):
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            count = len(pair) if isinstance(pair, tuple | list) else repr(pair)
-            raise InputError(f"pair {k} must be two sequences, not {count}")
+    seqs = as_halves(list(pairs))
     how = (mode, sub_score, gap_cost, free_ends, trim_ends, max_paths, atol)
     try:
         local = _pair._prep_mode(mode)
         ends = _pair._prep_free_ends(local, free_ends, trim_ends)
-        batch = _encoded(listed, sub_score, gap_cost, atol)
+        batch = _encoded(seqs, sub_score, gap_cost, atol)
     except Exception:  # of one pair, or of all together: pair by pair it shows
-        return _one_by_one(listed, how, device)
+        return _one_by_one(seqs, how, device)
     free = tuple(bool(end) and not local for end in ends)
     try:
         rows = _rows(batch, local, free, bool(max_paths), device)
     except RangeError:
-        return _one_by_one(listed, how, device)
+        return _one_by_one(seqs, how, device)
     scores = rows["score"] / batch.scores.unit
     paths = cache(partial(_Paths, rows, batch, ends))  # of all pairs, when the first is asked for
 
@@ -121,10 +118,10 @@ class _Paths:
         return pair_path(moves, lengths, self._spans[k], self._sizes[2 * k : 2 * k + 2], self._ends)
 
 
-def _one_by_one(listed: list[Any], how: tuple[Any, ...], device: Any) -> PairAlignResults:
+def _one_by_one(seqs: list[Any], how: tuple[Any, ...], device: Any) -> PairAlignResults:
     """The results of pairs that cannot be computed together."""
     found = []
-    for k, pair in enumerate(listed):
+    for k, pair in enumerate(zip(seqs[::2], seqs[1::2], strict=True)):
         try:
             found.append(pair_align(*pair, *how, device=device))
         except InputError as error:
@@ -142,9 +139,8 @@ class _Batch(NamedTuple):
     atol: float
 
 
-def _encoded(listed: list[Any], sub_score: Any, gap_cost: Any, atol: Any) -> _Batch:
+def _encoded(seqs: list[Any], sub_score: Any, gap_cost: Any, atol: Any) -> _Batch:
     """The pairs by scikit-bio's rules.  Raises as `encoded`, but not which pair is wrong."""
-    seqs = list(chain.from_iterable(listed))
     sizes = np.fromiter(map(len, seqs), np.int64, len(seqs))
     longest = int(sizes[::2].max()), int(sizes[1::2].max())
     together = _together(seqs) if sizes.min() else None
