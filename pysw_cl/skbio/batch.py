@@ -23,6 +23,9 @@ from .many import aligned_rows
 from .pairs import pair_align, result_of
 from .paths import pair_path
 
+#: Letters that are counted at once, so that they stay in a core's caches.
+PIECE = 1 << 16
+
 
 class PairAlignResults(Sequence[Any]):
     """The results of `pair_align_many`, in order.
@@ -148,7 +151,10 @@ def _encoded(seqs: list[Any], sub_score: Any, gap_cost: Any, atol: Any) -> _Batc
         coded, tolerance = encoded(seqs, sub_score, gap_cost, atol, longest)
         return _Batch([LETTERS[one].tobytes() for one in coded.ranks], coded.scores, tolerance)
     kind, text = together
-    distinct = np.bincount(np.frombuffer(text, np.uint8), minlength=256).nonzero()[0]
+    codes, there = np.frombuffer(text, np.uint8), np.zeros(256, np.bool_)
+    for start in range(0, len(codes), PIECE):
+        there |= np.bincount(codes[start : start + PIECE], minlength=256) > 0
+    distinct = there.nonzero()[0]
     symbols: Any = distinct.astype(np.uint8).tobytes()
     if kind is str:
         symbols = symbols.decode("ascii")
