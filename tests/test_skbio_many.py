@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import os
+import subprocess
+import sys
 import threading
 import unittest
 from typing import Any
@@ -12,11 +16,12 @@ import pytest
 pytest.importorskip("skbio", "0.7.4")
 
 import skbio.alignment
+from helpers import IMPORTS
 from skbio import DNA, RNA, Protein, SubstitutionMatrix, TabularMSA
 from skbio_cases import TEXTS, drawn, drawn_scores, drawn_texts, same
 
 import pysw_cl.skbio as ours
-from pysw_cl.errors import InputError
+from pysw_cl.errors import DeviceError, InputError
 from pysw_cl.skbio.pairs import ORIGINAL
 
 THEIRS = ORIGINAL["pair_align"]
@@ -266,6 +271,51 @@ def test_routing() -> None:
     finally:
         ours.uninstall()
     assert not routed()
+
+
+def test_the_device_of_a_block() -> None:
+    """The innermost block decides; an exception ends a block, too; `install` is for the rest."""
+    for name in ORIGINAL:
+        with pytest.raises(DeviceError), ours.use("no such device"):
+            with ours.use():
+                assert getattr(skbio.alignment, name)(DNA("ACGT"), DNA("ACGT")).score > 0
+            getattr(skbio.alignment, name)(DNA("ACGT"), DNA("ACGT"))
+    assert not routed()
+    ours.install("no such device")
+    try:
+        with ours.use("cpu"):
+            assert routed()
+        with pytest.raises(DeviceError):
+            skbio.alignment.pair_align("ACGT", "ACGT")
+    finally:
+        ours.uninstall()
+    assert skbio.alignment.pair_align("ACGT", "ACGT").score == 4
+    assert inspect.signature(skbio.alignment.pair_align) == inspect.signature(THEIRS)
+
+
+def test_threads_each_with_a_device() -> None:
+    found: dict[int, list[float]] = {}
+    pairs = [("GATTACA" * k, "GATACA" * k) for k in range(1, 20)]
+    expected = [THEIRS(*pair).score for pair in pairs]
+
+    def work(number: int) -> None:
+        with ours.use("cpu" if number % 2 else "auto"):
+            found[number] = [skbio.alignment.pair_align(*pair).score for pair in pairs]
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == dict.fromkeys(range(4), expected)
+
+
+def test_without_scikit_bio() -> None:
+    code = "import sys; sys.modules['skbio'] = None; import pysw_cl.skbio"
+    environment = {**os.environ, "PYTHONPATH": IMPORTS}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
+    assert run.returncode == 1
+    assert b"pysw_cl.skbio needs scikit-bio 0.7.4 or a later 0.7" in run.stderr
 
 
 def test_scikit_bios_own_tests_pass() -> None:

@@ -1,4 +1,4 @@
-"""scikit-bio's `pair_align` and `multi_align`, computed by this package.
+"""scikit-bio's `pair_align` and `multi_align`, computed by this package; many pairs; distances.
 
 The functions have the signatures and defaults of scikit-bio 0.7, take what they take, and return
 scikit-bio's own objects: the same score and the same path, to the last letter, for every form of
@@ -8,8 +8,9 @@ words or numbers.
 
 What this package does not compute goes to scikit-bio: more than 32 different symbols, ``max_paths``
 other than 0 and 1, ``keep_matrices``, infinite or negative costs, scores that no power of two makes
-whole, an ``atol`` that reaches half of their smallest step, and totals that may pass 2**24, where
-scikit-bio's 32-bit floats are no longer exact.  `DELEGATED` counts these calls by reason.
+whole, an ``atol`` that reaches half of their smallest step, totals that may pass 2**24, where
+scikit-bio's 32-bit floats are no longer exact, and what is no sequence, which it refuses.
+`DELEGATED` counts these calls by reason.
 """
 
 from __future__ import annotations
