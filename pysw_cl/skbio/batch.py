@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
-from itertools import pairwise
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -13,7 +12,7 @@ from skbio.alignment import PairAlignPath, _pair
 from skbio.sequence import Sequence as TheirSequence
 
 from ..api.many import PairAligner
-from ..drivers.batch_layout import as_halves
+from ..drivers.batch_layout import Joined, as_halves
 from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, RangeError
 from ..results.cigar import Runs
@@ -112,7 +111,7 @@ class _Paths:
         self._moves, self._lengths, self._bounds = moves, lengths, bounds.tolist()
         names = ("query_start", "query_end", "target_start", "target_end")
         self._spans = list(zip(*(rows[name].tolist() for name in names), strict=True))
-        self._sizes, self._ends = list(map(len, batch.seqs)), ends
+        self._sizes, self._ends = np.diff(batch.pairs.bounds).tolist(), ends
 
     def path(self, k: int) -> PairAlignPath:
         """The path of pair k."""
@@ -134,9 +133,9 @@ def _one_by_one(seqs: list[Any], how: tuple[Any, ...], device: Any) -> PairAlign
 
 
 class _Batch(NamedTuple):
-    """Sequences in `LETTERS`, the two of each pair in turn."""
+    """Pairs in `LETTERS`, and their scores."""
 
-    seqs: list[bytes]
+    pairs: Joined
     scores: Scores
     #: scikit-bio's tolerance.
     atol: float
@@ -146,10 +145,13 @@ def _encoded(seqs: list[Any], sub_score: Any, gap_cost: Any, atol: Any) -> _Batc
     """The pairs by scikit-bio's rules.  Raises as `encoded`, but not which pair is wrong."""
     sizes = np.fromiter(map(len, seqs), np.int64, len(seqs))
     longest = int(sizes[::2].max()), int(sizes[1::2].max())
+    bounds = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=bounds[1:])
     together = _together(seqs) if sizes.min() else None
     if together is None:
         coded, tolerance = encoded(seqs, sub_score, gap_cost, atol, longest)
-        return _Batch([LETTERS[one].tobytes() for one in coded.ranks], coded.scores, tolerance)
+        text = LETTERS[np.concatenate(coded.ranks)].tobytes()
+        return _Batch(Joined(text, bounds), coded.scores, tolerance)
     kind, text = together
     codes, there = np.frombuffer(text, np.uint8), np.zeros(256, np.bool_)
     for start in range(0, len(codes), PIECE):
@@ -161,8 +163,7 @@ def _encoded(seqs: list[Any], sub_score: Any, gap_cost: Any, atol: Any) -> _Batc
     coded, tolerance = encoded([kind(symbols)], sub_score, gap_cost, atol, longest)
     table = np.zeros(256, np.uint8)
     table[distinct] = LETTERS[coded.ranks[0]]
-    text, places = text.translate(table.tobytes()), [0, *sizes.cumsum().tolist()]
-    return _Batch([text[i:j] for i, j in pairwise(places)], coded.scores, tolerance)
+    return _Batch(Joined(text.translate(table.tobytes()), bounds), coded.scores, tolerance)
 
 
 def _together(seqs: list[Any]) -> tuple[type, bytes] | None:
@@ -190,6 +191,5 @@ def _rows(
         sub_score=batch.scores.scoring,
         output="path" if path else "score",
     )
-    pairs = list(zip(batch.seqs[::2], batch.seqs[1::2], strict=True))
     with PairAligner(options, Resources(device=device)) as aligner:
-        return aligned_rows(aligner, pairs)
+        return aligned_rows(aligner, batch.pairs)

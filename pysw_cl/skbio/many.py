@@ -163,7 +163,7 @@ def _aligned(
     return *map(np.concatenate, zip(*parts, strict=True)), itself
 
 
-def aligned_rows(aligner: PairAligner, pairs: list[Any]) -> NDArray[Any]:
+def aligned_rows(aligner: PairAligner, pairs: Sequence[Any]) -> NDArray[Any]:
     """The rows of the pairs."""
     rows, _, wrong = aligner.align(pairs)
     if wrong:

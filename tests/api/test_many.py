@@ -169,6 +169,22 @@ def test_the_same_sequences_again_and_again(output: str) -> None:
     assert set(kept) == set(texts) and len(kept) <= len(texts)
 
 
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("strand", ["plus", "both"])
+def test_letters_that_are_joined_already(output: str, strand: str) -> None:
+    rng = np.random.default_rng(9)
+    pairs, _ = mixed(rng)
+    halves = [half.encode() for pair in pairs for half in pair]
+    bounds = np.cumsum([0, *map(len, halves)])
+    joined = batch_layout.Joined(b"".join(halves), bounds)
+    assert len(joined) == len(pairs) and joined[-1:] == [tuple(halves[-2:])]
+    expected = pysw_cl.align_many(pairs, output=output, strand=strand)
+    assert (pysw_cl.align_many(joined, output=output, strand=strand) == expected).all()
+    small = {"pairs.cpu_pairs": 37, "pairs.gpu_pairs": 37, "pairs.most_letters": 1000}
+    with tuned(small | {"pairs.longest": 80}):
+        assert (pysw_cl.align_many(joined, output=output, strand=strand) == expected).all()
+
+
 def test_moves_of_every_compute_unit() -> None:
     """A batch of paths has a group for each compute unit, if memory allows."""
     pairs = [("ACGT" * 50, "ACGA" * 50)] * 640
