@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cases import Bench, Row, WrongResult, pysw_cl
-from small import beside_scikit_bio, repeat_top
+from small import beside_scikit_bio, repeat_top, with_aligner
 
 #: What a bar may be about -> (how many of the row's units make one, the unit, is more better?)
 FIGURES = {
@@ -40,6 +40,7 @@ FIGURES = {
     "pruned": (0.01, "% pruned", True),
     "computed": (0.01, "% computed", False),
     "of_scikit_bio": (1, " x scikit-bio's time", False),
+    "of_align": (1, " x align's time", False),
 }
 
 
@@ -119,6 +120,20 @@ def small_cases(bench: Bench, runs: int) -> list[Case]:
                     (("of_scikit_bio", most),) if cpu else (),
                 )
             )
+    for given, output, most in (
+        ("numbers", "score", 1.0),
+        ("numbers", "path", 1.0),
+        ("matrix", "score", 0.6),
+    ):
+        cases.append(
+            Case(
+                f"Aligner, {given}, 150 x 200, {output}",
+                lambda name, output=output, given=given: with_aligner(
+                    name, bench.device, output, given, runs
+                ),
+                (("of_align", most),) if cpu else (),
+            )
+        )
     top = Case(
         "repeat 1,200 x 1,200, 299 alignments",
         lambda name: repeat_top(name, bench.device, 8, 150, 3),
@@ -232,6 +247,8 @@ def line(row: Row) -> str:
         figures.append(
             f"{row['of_scikit_bio']:.2f} x scikit-bio's {1e3 * row['scikit_bio']:.3f} ms"
         )
+    if "of_align" in row:
+        figures.append(f"{row['of_align']:.2f} x align's {1e3 * row['align']:.3f} ms")
     if "parasail" in row:
         figures.append(f"{row['ratio']:.2f} x {row['parasail_gcups']:.1f} of {row['parasail']}")
     verdict = f"  bar {row['bar']}: {'met' if row['met'] else 'MISSED'}" if row["bar"] else ""

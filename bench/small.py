@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from cases import Row, check, protein_pair, pysw_cl, random_pair, timed
 
+from pysw_cl.scoring.matrices import load_matrix
+
 #: (unit, copies) of a repeat -> how many alignments of at least 5 it has with itself, and their
 #: best and last score: found once by tiles and once by the reference engine.
 EXPECTED_REPEAT = {(8, 150): (299, 1200, 8)}
@@ -70,6 +72,38 @@ def beside_scikit_bio(
         row |= {"seconds": mine, "scikit_bio": its, "of_scikit_bio": mine / its}
     row["gcups"] = m * n / row["seconds"] / 1e9
     return row
+
+
+def with_aligner(name: str, device: str, output: str, given: str, runs: int) -> Row:
+    """One pair by an `Aligner`, and by `align` in the same run.  ``given``: how the scoring is,
+    "numbers", or "matrix" for an array."""
+    letters = (protein_pair(200), random_pair(150, 200))[given == "numbers"]
+    query, target = related((letters[0][:150], letters[1]))
+    how: dict[str, Any] = {"device": device}
+    if given == "matrix":
+        values, alphabet = load_matrix("BLOSUM62")
+        how |= {"sub_score": (values, alphabet), "gap_cost": (11, 1)}
+    aligner = pysw_cl.Aligner(**how)
+
+    def ours() -> Any:
+        return aligner.align(query, target, output=output)
+
+    def theirs() -> Any:
+        return pysw_cl.align(query, target, output=output, **how)
+
+    check(f"{name}: the result of align", ours() == theirs(), True)
+    mine, its = side_by_side(runs, ours, theirs)
+    found = ours()
+    return {
+        "case": name,
+        "runs": runs,
+        "cells": found.stats.cells,
+        "verified": "the result of align",
+        "seconds": mine,
+        "align": its,
+        "of_align": mine / its,
+        "gcups": len(query) * len(target) / mine / 1e9,
+    }
 
 
 def repeat_top(name: str, device: str, unit: int, copies: int, runs: int) -> Row:

@@ -14,6 +14,9 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .api.align import align as align
     from .api.align import resume as resume
+    from .api.aligner import Aligner as Aligner
+    from .api.files import read as read
+    from .api.files import write as write
     from .api.many import align_many as align_many
     from .api.prepare import prepare as prepare
     from .api.top import align_top as align_top
@@ -24,22 +27,35 @@ if TYPE_CHECKING:
     from .planning.plan import Plan as Plan
     from .results.alignment import Alignment as Alignment
     from .results.alignment import Stats as Stats
+    from .results.tables import to_dicts as to_dicts
+    from .results.tables import to_numpy as to_numpy
+    from .results.tables import to_pandas as to_pandas
     from .scoring import gaps as gaps
+    from .sequences.reading import read_fasta as read_fasta
+    from .sequences.reading import read_sequences as read_sequences
     from .sequences.sequence import Sequence as Sequence
-    from .sequences.sequence import read_fasta as read_fasta
+    from .sequences.sequence import reverse_complement as reverse_complement
 
 _HOME = {
+    "Aligner": "api.aligner",
     "align": "api.align",
     "align_many": "api.many",
     "align_top": "api.top",
     "devices": "opencl.device",
+    "read": "api.files",
+    "write": "api.files",
     "prepare": "api.prepare",
     "DeviceInfo": "opencl.device",
     "Plan": "planning.plan",
     "Alignment": "results.alignment",
     "Stats": "results.alignment",
+    "to_dicts": "results.tables",
+    "to_numpy": "results.tables",
+    "to_pandas": "results.tables",
     "Sequence": "sequences.sequence",
-    "read_fasta": "sequences.sequence",
+    "read_fasta": "sequences.reading",
+    "read_sequences": "sequences.reading",
+    "reverse_complement": "sequences.sequence",
     "PyswError": "errors",
     "resume": "api.align",
     "Stage": "drivers.progress",

@@ -112,10 +112,18 @@ INLINE void sweep_segment(const scan_t *s, found_t *found, int segment, const bo
   }
   const int before = segment * SEGMENT - 1;
   int corner = segment == 0 ? s->corner : s->top_h[s->level ? 0 : before];
-  int turn = 0;
+  int turn = 0, next_h = 0, next_x = 0;  // of the column to the left, loaded a row ahead
   for (int i = 0; i < s->m; i++) {
-    if (segment > 0 && i % s->report == 0) wait_for_rows(s, segment, min(s->m, i + s->report));
-    const int left_h = bus_load(s->right_h + i), left_x = bus_load(s->right_x + i);
+    if (i % s->report == 0) {
+      if (segment > 0) wait_for_rows(s, segment, min(s->m, i + s->report));
+      next_h = bus_load(s->right_h + i);
+      next_x = bus_load(s->right_x + i);
+    }
+    const int left_h = next_h, left_x = next_x;
+    if (i + 1 < s->m && (i + 1) % s->report != 0) {
+      next_h = bus_load(s->right_h + i + 1);
+      next_x = bus_load(s->right_x + i + 1);
+    }
     // without the gaps that begin to the left of a lane
     lv diagonal = h[COLUMNS - 1], e = lv_splat(NEG), none = e, nothing = e, top = e;
     lanes_shift_down(s->scratch, &turn, &diagonal, corner, &none, NEG, &nothing, NEG);

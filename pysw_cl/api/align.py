@@ -82,7 +82,9 @@ def align(
         With "global": which terminal gaps cost nothing, as in scikit-bio's ``pair_align``: all;
         (of the query, of the target); or (leading, trailing of the query, leading, trailing of the
         target).  A gap of the query consumes target letters.
-    sub_score : (match, mismatch), matrix name, scikit-bio SubstitutionMatrix, or (array, letters)
+    sub_score : (match, mismatch), name of a matrix, path, matrix, or (array, letters)
+        A path is that of a file with a matrix in NCBI's format; a matrix is a scikit-bio
+        SubstitutionMatrix or one of Biopython's ``substitution_matrices``.
         With (match, mismatch) the letters are nucleotides; IUPAC ambiguity letters never match.
         A protein matrix without the letters U, O or J scores U as C, O as X, and J between I and L
         (BLOSUM62: as NCBI does), and a warning counts them.

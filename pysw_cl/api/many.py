@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.batch import BatchDriver
-from ..drivers.batch_layout import Joined, as_halves, lengths_of
+from ..drivers.batch_layout import Joined, as_halves
 from ..drivers.batch_results import PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
 from ..drivers.options import ManyOptions, Resources
-from ..drivers.progress import PairsProgress, Progress, RunProgress
+from ..drivers.progress import Progress
 from ..engines.registry import row_of
 from ..errors import InputError, PyswError, RecomputedWarning
 from ..planning.parameters import PairTuning
@@ -26,6 +27,7 @@ from ..results.alignment import Stats
 from .advice import advise_pairs
 from .align import align_with
 from .bar import told
+from .reaching import Tell, align_reaching, teller
 
 if TYPE_CHECKING:
     from ..engines.batch.engine import BatchEngine
@@ -46,6 +48,7 @@ def align_many(
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
     strand: str = "plus",
+    min_score: float | None = None,
 ) -> NDArray[Any]:
     """Align every query with its target exactly: what `align` finds for each pair, for many pairs
     at once.
@@ -66,6 +69,10 @@ def align_many(
     strand : "plus", "minus" or "both"
         As for `align`: each query is aligned as it is, as its reverse complement, or as whichever
         of them scores more, plus among equals; nucleotides only.  Rows have more fields then.
+    min_score : number, optional
+        Only rows of pairs that score at least this, in units of ``sub_score``, with the number of
+        the pair as the first field ``pair``.  All scores are computed first, and then what
+        ``output`` asks of these pairs only.
 
     Returns
     -------
@@ -90,6 +97,9 @@ def align_many(
         given, so on the minus strand a path ends at ``query_start``.  In rows of "ends" the
         other one of ``query_start`` and ``query_end`` is not known, and -1.
 
+        With ``min_score`` there is a row for each pair that reaches it, which begins with ``pair``
+        (int64): the pair's number, counted from 0.
+
     A gap of k letters costs ``open + k * extend``.
 
     Raises
@@ -111,10 +121,10 @@ def align_many(
         unknown=unknown,
         allow_odd_scoring=allow_odd_scoring,
         strand=strand,
+        min_score=min_score,
     )
-    return align_many_with(pairs, options, Resources(device=device, plan=plan, progress=progress))[
-        0
-    ]
+    resources = Resources(device=device, plan=plan, progress=progress)
+    return align_many_with(pairs, options, resources)[0]
 
 
 def align_many_stats(
@@ -133,14 +143,19 @@ def align_many_stats(
 
 
 def align_many_with(
-    pairs: Iterable[Any], options: ManyOptions, resources: Resources
+    pairs: Iterable[Any],
+    options: ManyOptions,
+    resources: Resources,
+    aligners: AbstractContextManager[PairAligner] | None = None,
 ) -> tuple[NDArray[Any], Stats]:
-    """`align_many` with what the run cost, with options that are checked."""
+    """`align_many` with what the run cost, with options that are checked.
+
+    ``aligners``: gives the aligner that is used; default: a new one."""
     if isinstance(pairs, str | bytes | bytearray) or not isinstance(pairs, Iterable):
         kind = type(pairs).__name__
         raise InputError(f"pairs must be an iterable of (query, target), not {kind}")
     listed: Sequence[Any] = pairs if isinstance(pairs, list | tuple | Joined) else list(pairs)
-    with PairAligner(options, resources) as aligner:
+    with aligners or PairAligner(options, resources) as aligner:
         rows, stats, wrong = aligner.align(listed, resources.progress)
     halves = chain.from_iterable(listed)
     advise_pairs(halves, options.scoring, options.mode, stats.total_cells)
@@ -158,6 +173,8 @@ class PairAligner:
     def __init__(self, options: ManyOptions, resources: Resources) -> None:
         self.options, self.resources = options, resources
         self._engine: BatchEngine | None = None
+        #: Finds the scores of all pairs where only some have a row.
+        self._first: PairAligner | None = None
         self._batches = row_of(resources.plan).batches
 
     def __enter__(self) -> PairAligner:
@@ -167,23 +184,51 @@ class PairAligner:
         if self._engine is not None:
             self._engine.close()
             self._engine = None
+        if self._first is not None:
+            self._first.__exit__()
 
     def align(
-        self, pairs: Sequence[Any], progress: Progress | bool | None = None
+        self,
+        pairs: Sequence[Any],
+        progress: Progress | bool | None = None,
+        first: int | None = None,
     ) -> tuple[NDArray[Any], Stats, str | None]:
-        """A row for each pair, what they cost, and the text of a `RecomputedWarning` or None."""
+        """A row for each pair, or for each that reaches the least score; what they cost, and the
+        text of a `RecomputedWarning` or None.
+
+        ``first``: the number of the first pair in the whole input, if these are a part of it."""
+        least, scores = self.options.min_score, self._first
+        with told(progress) as run:
+            if least is None:
+                table, stats, wrong = self.align_telling(pairs, teller(run, pairs, self.sweeps))
+            else:
+                if scores is None and self.options.output != "score":
+                    scores = self._first = PairAligner(self.options.for_scores(), self.resources)
+                table, stats, wrong = align_reaching(self, scores, pairs, run, least)
+        if wrong is not None and first is not None:
+            wrong += f" (pairs are counted from pair {first} of all)"
+        return table, stats, wrong
+
+    @property
+    def sweeps(self) -> int:
+        """How often the cells of a pair count as work."""
+        if not self._batches or self.options.strand != "both":
+            return 1
+        return 2 if self.options.output in ("score", "ends") else 3
+
+    def align_telling(
+        self, pairs: Sequence[Any], tell: Tell
+    ) -> tuple[NDArray[Any], Stats, str | None]:
+        """A row for each pair; ``tell`` is called as results arrive."""
         started, options = time.perf_counter(), self.options
         one = OneByOne(pairs, options, self.resources, partial(align_with, quiet=True))
-        if self._batches and options.strand == "both":
-            one.sweeps = 2 if options.output in ("score", "ends") else 3
+        one.sweeps = self.sweeps
         found, stats = one.found, one.found.stats
-        with told(progress) as run:
-            tell = _teller(run, pairs, one.sweeps)
-            if self._batches:
-                self._in_batches(one, tell)
-            else:
-                one.all(tell)
-                stats.kernel_seconds = one.stats.kernel_seconds
+        if self._batches:
+            self._in_batches(one, tell)
+        else:
+            one.all(tell)
+            stats.kernel_seconds = one.stats.kernel_seconds
         # in batches those of pairs that were aligned alone are among the others
         stats.add_cells(one.stats.cells)
         stats.launches += one.stats.launches
@@ -209,7 +254,7 @@ class PairAligner:
                 wrong[k] = type(error)(text)
         return wrong
 
-    def _in_batches(self, one: OneByOne, tell: Callable[[int, int], None]) -> None:
+    def _in_batches(self, one: OneByOne, tell: Tell) -> None:
         from ..opencl.kernel_times import Stopwatch
 
         engine, tuning = self._made()
@@ -224,8 +269,8 @@ class PairAligner:
         from ..opencl.device import get_runtime
 
         options, resources = self.options, self.resources
+        runtime = get_runtime(resources.device)  # refused in a process that was forked since
         if self._engine is None:
-            runtime = get_runtime(resources.device)
             if resources.kernel_times:
                 runtime = runtime.timed()
             chosen = make_plan(runtime, resources.plan)
@@ -273,19 +318,3 @@ def _table(found: PairResults, options: ManyOptions) -> NDArray[Any]:
     if scale != 1:
         table["score"] /= scale
     return table
-
-
-def _teller(
-    progress: RunProgress | None, pairs: Sequence[Any], sweeps: int
-) -> Callable[[int, int], None]:
-    """Called with more cells and pairs that are done, tells ``progress``, if each pair is computed
-    ``sweeps`` times."""
-    if progress is None:
-        return lambda cells, count: None
-    halves = as_halves(pairs)
-    total = 0
-    if all(hasattr(half, "__len__") for half in halves):  # others are errors, found later
-        total = sweeps * int(lengths_of(halves).prod(axis=1).sum())
-    tell = PairsProgress(progress, len(pairs), total, sweeps)
-    tell(0, 0)
-    return tell

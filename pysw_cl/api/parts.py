@@ -34,7 +34,8 @@ class PartLimits:
 class DonePart(NamedTuple):
     """The results of consecutive pairs."""
 
-    #: Their numbers, counted from 0 in the whole input; those of pairs that were left out lack.
+    #: Their numbers, counted from 0 in the whole input; those of pairs that were left out, or score
+    #: too little, lack.
     numbers: NDArray[np.int64]
     #: The pairs as they were given.
     pairs: list[Any]
@@ -50,7 +51,11 @@ def alignments_of(part: DonePart, options: ManyOptions) -> Iterator[Alignment]:
     pairs = [
         (as_sequence(a, "query", False), as_sequence(b, "target", False)) for a, b in part.pairs
     ]
-    common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free.flags}
+    common: dict[str, Any] = {
+        "mode": options.mode,
+        "scoring": options.scoring,
+        "free_ends": options.free.flags,
+    }
     return (row.alignment() for row in rows_of(pairs, part.rows, **common))
 
 
@@ -81,7 +86,7 @@ def align_parts(
             done = None
             while done is None and part:
                 try:
-                    done = aligner.align(part, resources.progress)
+                    done = aligner.align(part, resources.progress, first)
                 except PyswError as error:
                     if error.pair is None:
                         raise
@@ -91,9 +96,12 @@ def align_parts(
             if done is None:
                 continue
             rows, stats, wrong = done
+            if options.min_score is not None:
+                kept = rows["pair"]
+                numbers, part = numbers[kept], [part[k] for k in kept.tolist()]
+                rows["pair"] = numbers
             if wrong is not None:
-                text = f"{wrong} (pairs are counted from pair {first} of all)"
-                warnings.warn(text, RecomputedWarning, stacklevel=2)
+                warnings.warn(wrong, RecomputedWarning, stacklevel=2)
             yield DonePart(numbers, part, rows, stats)
 
 

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import warnings
 from collections.abc import Iterable, Iterator
-from functools import partial
+from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LettersWarning
-from . import region
-from .arguments import add_compared, add_plan, add_results, count, number
-from .asked import advise, align_asked, check_together, plan_asked, top_asked, usage
-from .checkpoint import add_limits, resumable
+from ..results.formats import FORMATS, make_writer
+from .arguments import add_compared, count, number
+from .asked import (
+    advise,
+    align_asked,
+    check_together,
+    plan_asked,
+    setting_asked,
+    top_asked,
+    usage,
+)
 from .compute import Run, has_batches, in_batches, one_by_one
-from .output import Results, opened, say
+from .output import Results, say
 from .pairs import every_pair, how_many, matched_pairs, only
-from .progress import add_quiet, progress_of
-from .records import LeftOut, Records, letter_check
-from .verbose import Report
+from .records import LeftOut, sides_of
+from .running import add_run, running
 
 if TYPE_CHECKING:
-    from ..api.advice import Tally
     from ..results.formats.row import Row
-    from ..sequences.sequence import Sequence
     from .pairs import Pair
 
 
@@ -34,21 +35,16 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "align",
         help="align every query against every target",
-        description="Align every record of QUERY against every record of TARGET. Both are FASTA "
-        "files, plain or gzip; - is standard input.",
+        description="Align every record of QUERY against every record of TARGET. Both are "
+        "files of FASTA or FASTQ, plain or compressed; - is standard input.",
     )
     add_compared(parser)
     _add_choice(parser.add_argument)
-    add_results(parser.add_argument)
-    add_plan(parser.add_argument)
-    parser.add_argument(
-        "--checkpoint",
-        metavar="DIR",
-        help="for one query and one target: save rows there, and go on if a run was interrupted",
+    add_run(
+        parser,
+        run,
+        "for one query and one target: save rows there, and go on if a run was interrupted",
     )
-    add_limits(parser.add_argument)
-    add_quiet(parser.add_argument)
-    parser.set_defaults(run=run, usage_error=parser.error)
 
 
 def _add_choice(add: Any) -> None:
@@ -84,32 +80,31 @@ def _add_choice(add: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Align the pairs of records, and print the results."""
     from ..api.advice import Tally, warn_of_letters
+    from ..drivers.options import ModeOptions
 
     _check(args)
     with usage(args):
-        scoring = (align_asked if args.alignments is None else top_asked)(args, None)[0].scoring
+        options = (align_asked if args.alignments is None else top_asked)(args, None)[0]
+    scoring = options.scoring
+    ends = options.free.flags if isinstance(options, ModeOptions) else ()
+    setting = setting_asked(args, args.output, scoring, args.mode, ends)
     advise(args, scoring)
     plan = plan_asked(args)
-    with (
-        opened(args.out) as stream,
-        progress_of(sys.stderr, args.quiet) as bar,
-        resumable(args.checkpoint),
-    ):
-        tell = partial(say, bar=bar)
-        left_out = LeftOut(tell)
-        report = Report(tell if args.verbose else None)
-        report.begin(args.device, plan)
-        results = Results(stream, args.outfmt, args.output, bar)
+    with running(args) as to:
+        left_out = LeftOut(to.tell)
+        to.report.begin(args.device, plan)
         tally = Tally(scoring)
-        sides = _sides(args, tally, left_out)
+        lists = FORMATS[args.outfmt.name].lists_targets
+        listed: list[tuple[str, int]] | None = [] if lists else None
+        sides = sides_of(args, tally, left_out if args.skip_bad else None, listed)
+        writer = make_writer(args.outfmt.name, replace(setting, targets=listed or []))
+        results = Results(to.stream, writer, to.bar)
         pairs = (matched_pairs if args.pairs else every_pair)(*sides)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LettersWarning)  # of each part; it is said once below
-            for rows in _rows(args, pairs, Run(bar, report, *how_many(*sides, args.pairs))):
-                results.write(rows)
+        for rows in _rows(args, pairs, Run(to.bar, to.report, *how_many(*sides, args.pairs))):
+            results.write(rows)
         results.end()
         warn_of_letters(tally)
-        report.end()
+        to.report.end()
         left_out.summary()
     return 0
 
@@ -130,28 +125,6 @@ def _rows(args: argparse.Namespace, pairs: Iterator[Pair], run: Run) -> Iterator
     if len(first) > 1:
         run.expect(batches)
     return (in_batches if batches else one_by_one)(args, chain(first, pairs), run)
-
-
-def _sides(args: argparse.Namespace, tally: Tally, left_out: LeftOut) -> tuple[Records, Records]:
-    """The records of the two files, which are checked where they can be read again.  The letters
-    that are compared are counted by ``tally``."""
-
-    def note(side: str, record: Sequence) -> None:
-        start, end = region.place(args, side, record) or (0, len(record))
-        tally.add(record.letters[start:end])
-
-    queries, targets = (
-        Records(
-            getattr(args, side),
-            letter_check(tally.scoring, side, partial(region.place, args, side)),
-            left_out if args.skip_bad else None,
-            note=partial(note, side) if tally.needed else None,
-        )
-        for side in ("query", "target")
-    )
-    queries.survey()
-    targets.survey()
-    return queries, targets
 
 
 def _check(args: argparse.Namespace) -> None:

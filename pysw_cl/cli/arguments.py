@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..results.formats import FORMATS
+from ..errors import InputError
+from ..results.formats import ALIASES, FORMATS, format_named
 from . import region
 
 
@@ -58,7 +59,12 @@ def add_compared(parser: argparse.ArgumentParser) -> None:
 def _add_scoring(add: Any) -> None:
     add("--match", metavar="N", type=number, help="score of two equal letters (default: 1)")
     add("--mismatch", metavar="N", type=number, help="score of two others (default: -3)")
-    add("--matrix", metavar="NAME", help="a named substitution matrix, for example BLOSUM62")
+    add(
+        "--matrix",
+        metavar="NAME",
+        help="a named substitution matrix, for example BLOSUM62, or a file with one in NCBI's "
+        "format",
+    )
     add(
         "--gap-open",
         metavar="N",
@@ -92,9 +98,23 @@ def add_results(add: Any) -> None:
     """Declare where results go and in which form, on a parser whose ``add_argument`` is given."""
     add(
         "--outfmt",
-        choices=tuple(FORMATS),
+        metavar="{" + ",".join(FORMATS) + "}",
+        type=outfmt,
         help="; ".join(f"{name}: {one.about}" for name, one in FORMATS.items())
-        + " (default: paf, which needs --output path; tsv for less)",
+        + " (default: what the end of the name of -o says, else paf, which needs --output path, "
+        "and tsv for less)",
+    )
+    add(
+        "--width",
+        metavar="N",
+        type=count,
+        help="letters on a line of --outfmt pair and fasta (default: 60)",
+    )
+    add(
+        "--limit",
+        metavar="N",
+        type=count,
+        help="columns of an alignment that --outfmt pair shows (default: all)",
     )
     add(
         "-o",
@@ -109,6 +129,30 @@ def add_results(add: Any) -> None:
         action="store_true",
         help="say on standard error which device and plan are used, and what the run cost",
     )
+
+
+class Outfmt(NamedTuple):
+    """A format, and the columns that are chosen for it."""
+
+    name: str
+    fields: tuple[str, ...] = ()
+
+
+def outfmt(text: str) -> Outfmt:
+    """The name of a format; for BLAST's tables, with the names of columns after it."""
+    name, *fields = text.split() or [""]
+    try:
+        found = format_named(name)
+        if fields and "fields" not in FORMATS[found].takes:
+            able = " and ".join(ALIASES)
+            raise InputError(f"{found} has no choice of columns; {able} have")
+        if fields:
+            from ..results.formats.blast import fields_asked
+
+            fields_asked(fields)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return Outfmt(found, tuple(fields))
 
 
 def add_plan(add: Any) -> None:
@@ -155,20 +199,14 @@ def number(text: str) -> int | float:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
-#: What others call global comparisons with free ends, and the --free-ends of each.
-_FREE_MODES = {
-    "semiglobal": "1, or which ends are free",
-    "overlap": "1",
-    "glocal": "1,0, which fits the query into the target",
-}
-
-
 def mode(text: str) -> str:
     """``local`` or ``global``; the error for another word names the --free-ends that it means."""
     if text in ("local", "global"):
         return text
-    ends = _FREE_MODES.get(text.lower().replace("-", "").replace("_", ""))
-    hint = f"; use --mode global --free-ends {ends}" if ends else ""
+    from ..drivers.problem import free_ends_of
+
+    ends = free_ends_of(text)
+    hint = f"; use --mode global --free-ends {ends[1]}{ends[2]}" if ends else ""
     raise argparse.ArgumentTypeError(f"{text!r} is not local or global{hint}")
 
 

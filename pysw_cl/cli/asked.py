@@ -7,14 +7,15 @@ whoever finds it, and an error of a file or of its letters ends with 1.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
-from ..results.formats import FORMATS, usual_format
+from ..errors import FormatError, InputError
+from ..results.formats import FORMATS, check, format_of_file, usual_format
+from .arguments import Outfmt
 
 if TYPE_CHECKING:
     from ..drivers.options import (
@@ -26,14 +27,18 @@ if TYPE_CHECKING:
     )
     from ..drivers.progress import Progress
     from ..planning.plan import Plan
+    from ..results.formats.writer import Setting
     from ..scoring.scoring import Scoring
 
 
 @contextmanager
 def usage(args: argparse.Namespace) -> Iterator[None]:
-    """What is wrong with an option in here is a usage error of the subcommand."""
+    """What is wrong with an option in here is a usage error of the subcommand.  What is wrong with
+    a file that it names is an error like that of any other file."""
     try:
         yield
+    except FormatError:
+        raise
     except InputError as error:
         args.usage_error(str(error))
 
@@ -106,9 +111,9 @@ def _gap_cost(args: argparse.Namespace) -> tuple[int | float, int | float] | Non
     given = args.gap_open, args.gap_extend
     if given == (None, None):
         return None
-    from ..scoring.arguments import usual_gaps
+    from ..scoring.arguments import substitution_scores, usual_gaps
 
-    usual = usual_gaps(args.matrix or "")
+    usual = usual_gaps("" if args.matrix is None else substitution_scores(args.matrix).name)
     return usual[0] if given[0] is None else given[0], usual[1] if given[1] is None else given[1]
 
 
@@ -160,14 +165,37 @@ def check_together(args: argparse.Namespace, *more: tuple[bool, str]) -> None:
 def check_output(args: argparse.Namespace, output: str) -> None:
     """Choose ``args.outfmt`` for this ``output`` where it is not given; end with a usage error for
     a format that cannot show it."""
-    usual = usual_format(output)
+    usual, by_name = usual_format(output), None
     if args.outfmt is None:
-        args.outfmt = usual
-    if output not in FORMATS[args.outfmt].outputs:
+        by_name = None if args.out is None else format_of_file(args.out)
+        args.outfmt = Outfmt(by_name or usual)
+    name = args.outfmt.name
+    if output not in FORMATS[name].outputs:
         args.usage_error(
-            f"--outfmt {args.outfmt} needs --output path; for --output {output} there is "
+            f"{f'-o {args.out} is' if by_name else '--outfmt'} {name}{',' if by_name else ''} "
+            f"{'which ' if by_name else ''}needs --output path; for --output {output} there is "
             f"--outfmt {usual}"
         )
+
+
+def setting_asked(
+    args: argparse.Namespace, output: str, scoring: Scoring, mode: str, free_ends: Iterable[bool]
+) -> Setting:
+    """What is the same for all results.  What the format cannot hold is a usage error."""
+    from ..results.formats.writer import Setting, mode_in_words
+
+    setting = Setting(
+        output,
+        scoring,
+        mode_in_words(mode, free_ends),
+        args.outfmt.fields,
+        command=args.command,
+        width=args.width,
+        limit=args.limit,
+    )
+    with usage(args):
+        check(args.outfmt.name, setting)
+    return setting
 
 
 def _check_files(args: argparse.Namespace, **read: str) -> None:

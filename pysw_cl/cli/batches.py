@@ -46,12 +46,11 @@ def align_parts(
         for part in parts(pairs):
             begin()
             try:
-                table, stats, wrong = aligner.align(_texts(part), resources.progress)
+                table, stats, wrong = aligner.align(_texts(part), resources.progress, done)
             except PyswError as error:
                 raise _named(error, part) from None
             if wrong is not None:
-                text = f"{wrong} (pairs are counted from pair {done} of all)"
-                warnings.warn(text, RecomputedWarning, stacklevel=2)
+                warnings.warn(wrong, RecomputedWarning, stacklevel=2)
             done += len(part)
             yield part, table, stats
 

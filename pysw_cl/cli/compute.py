@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import RangeError, SequenceError
 from ..results.formats.row import Row, row_of, rows_of
@@ -79,7 +79,7 @@ def in_batches(
 def _pairs_of(chunks: Iterable[Iterable[Row]]) -> Iterator[Pair]:
     for chunk in chunks:
         for row in chunk:
-            yield row.query, row.target
+            yield cast("Pair", (row.query, row.target))
 
 
 def one_by_one(
@@ -106,13 +106,14 @@ Aligner = Callable[["Sequence", "Sequence"], "list[Alignment]"]
 
 
 def aligner(args: argparse.Namespace, bar: ProgressBar | None) -> Aligner:
-    """The best alignment of a pair."""
+    """The best alignment of a pair.  What is odd about the input is said by the command, once."""
     from ..api.align import align_with
 
     options, resources = align_asked(args, bar)
 
     def compute(query: Sequence, target: Sequence) -> list[Alignment]:
-        return [align_with(query, target, _placed(args, options, query, target), resources)]
+        placed = _placed(args, options, query, target)
+        return [align_with(query, target, placed, resources, quiet=True)]
 
     return compute
 
@@ -124,7 +125,8 @@ def _top_aligner(args: argparse.Namespace, bar: ProgressBar | None) -> Aligner:
     options, resources = top_asked(args, bar)
 
     def compute(query: Sequence, target: Sequence) -> list[Alignment]:
-        return align_top_with(query, target, _placed(args, options, query, target), resources)
+        placed = _placed(args, options, query, target)
+        return align_top_with(query, target, placed, resources, quiet=True)
 
     return compute
 

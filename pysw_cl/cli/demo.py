@@ -26,9 +26,9 @@ def run(args: argparse.Namespace) -> int:
     """Align the two, and show the beginning of the result."""
     from .. import align
     from ..opencl.resources import shipped
-    from ..sequences.sequence import read_fasta
+    from ..sequences.reading import read_sequences
 
-    human, chimp = (next(read_fasta(shipped("examples", name))) for name in DEMO)
+    human, chimp = (next(read_sequences(shipped("examples", name))) for name in DEMO)
     with progress_of(sys.stderr, args.quiet) as bar:
         result = align(human, chimp, device=args.device, progress=bar)
     lines = str(result).splitlines()

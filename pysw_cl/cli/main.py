@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import sys
 import traceback
 import warnings
@@ -92,7 +93,9 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 def _run(argv: Iterable[str] | None) -> int:
     """Run the command line, and turn whatever ends it into a message and an exit code."""
     try:
-        args = make_parser().parse_args(None if argv is None else list(argv))
+        words = sys.argv[1:] if argv is None else list(argv)
+        args = make_parser().parse_args(words)
+        args.command = shlex.join(["pysw-cl", *words])  # for files that name it
         code: int = args.run(args)
         sys.stdout.flush()
         return code

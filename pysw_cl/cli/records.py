@@ -3,13 +3,18 @@ where they are few, and read again where they are many."""
 
 from __future__ import annotations
 
+import argparse
+from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import SequenceError
+from . import region
 
 if TYPE_CHECKING:
+    from ..api.advice import Tally
     from ..scoring.scoring import Scoring
     from ..sequences.sequence import Sequence
 
@@ -74,7 +79,7 @@ class Records:
             count += 1
             letters = 0 if record is None else len(record)
             self.letters += letters
-            size += RECORD + letters
+            size += RECORD + letters * (1 if record is None or record.quality is None else 2)
             if size > self._keep and count > 1:
                 held = None
             if held is not None:
@@ -96,7 +101,7 @@ class Records:
             self._held = held
 
     def _read(self) -> Iterator[Sequence | None]:
-        from ..sequences.sequence import read_fasta
+        from ..sequences.reading import read_sequences
 
         told = self.count is not None  # by the survey
         bad = 0
@@ -107,7 +112,7 @@ class Records:
             if self._left_out is not None and not told:
                 self._left_out(error)
 
-        for record in read_fasta(self.path, None if self._left_out is None else leave_out):
+        for record in read_sequences(self.path, None if self._left_out is None else leave_out):
             try:
                 if self._left_out is not None or not told:
                     self._check(record)
@@ -145,3 +150,39 @@ def letter_check(
             raise SequenceError(f"{side} {record.name}: {error}") from None
 
     return check
+
+
+def sides_of(
+    args: argparse.Namespace,
+    tally: Tally,
+    left_out: LeftOut | None = None,
+    targets_of: list[tuple[str, int]] | None = None,
+) -> tuple[Records, Records]:
+    """The records of QUERY and of TARGET, which are checked where they can be read again.  The
+    letters that are compared are counted by ``tally``; ``left_out``: as for `Records`.
+
+    ``targets_of`` gets name and length of each target; those of a pipe are read for that, and held.
+    """
+
+    def note(side: str, record: Sequence) -> None:
+        if targets_of is not None and side == "target":
+            targets_of.append((record.name, len(record)))
+        if tally.needed:
+            start, end = region.place(args, side, record) or (0, len(record))
+            tally.add(record.letters[start:end])
+
+    noted = tally.needed or targets_of is not None
+    queries, targets = (
+        Records(
+            getattr(args, side),
+            letter_check(tally.scoring, side, partial(region.place, args, side)),
+            left_out,
+            note=partial(note, side) if noted else None,
+        )
+        for side in ("query", "target")
+    )
+    queries.survey()
+    targets.survey()
+    if targets_of is not None and not targets.again:
+        deque(targets.read(once_more=True), 0)
+    return queries, targets

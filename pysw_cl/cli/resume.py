@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
+from ..results.formats import make_writer
 from ..results.formats.row import row_of
-from .arguments import add_plan, add_results
-from .asked import check_output, usage
-from .checkpoint import add_limits, resumable
-from .output import Results, opened, say
-from .progress import add_quiet, progress_of
-from .verbose import Report
+from .asked import check_output, setting_asked, usage
+from .output import Results
+from .running import add_run, running
 
 if TYPE_CHECKING:
     from ..drivers.options import ResumeResources
     from ..planning.plan import Plan
+    from ..results.formats.writer import Setting
 
 
 def add_to(commands: Any) -> None:
@@ -31,13 +29,8 @@ def add_to(commands: Any) -> None:
         "others are given; the result is the same with any.",
     )
     parser.add_argument("checkpoint", metavar="DIR")
-    add = parser.add_argument
-    add("--device", help="as for align (default: as the run began)")
-    add_results(add)
-    add_plan(add)
-    add_limits(add)
-    add_quiet(add)
-    parser.set_defaults(run=run, usage_error=parser.error)
+    parser.add_argument("--device", help="as for align (default: as the run began)")
+    add_run(parser, run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,45 +38,43 @@ def run(args: argparse.Namespace) -> int:
     from ..api.align import resume_with
     from ..drivers.options import ResumeResources
 
-    with (
-        opened(args.out) as stream,
-        progress_of(sys.stderr, args.quiet) as bar,
-        resumable(args.checkpoint),
-    ):
+    with running(args) as to:
         with usage(args):
             given = ResumeResources(
                 checkpoint=args.checkpoint,
                 device=args.device,
                 plan=args.plan,
-                progress=bar,
+                progress=to.bar,
                 disk_size=args.disk_size,
                 stop_after=args.stop_after,
                 kernel_times=args.verbose,
             )
-        output, device, plan = _look(args, given)
-        report = Report(partial(say, bar=bar) if args.verbose else None)
-        report.begin(device, plan)
-        results = Results(stream, args.outfmt, output, bar)
+        setting, device, plan = _look(args, given)
+        to.report.begin(device, plan)
+        results = Results(to.stream, make_writer(args.outfmt.name, setting), to.bar)
         found = resume_with(given)
-        report.add_all([found.stats])
+        to.report.add_all([found.stats])
         results.write([row_of(found)])
         results.end()
-        report.end()
+        to.report.end()
     return 0
 
 
-def _look(args: argparse.Namespace, given: ResumeResources) -> tuple[str, Any, Plan]:
-    """The output, the device and the plan of the saved run, which are checked before it goes on."""
+def _look(args: argparse.Namespace, given: ResumeResources) -> tuple[Setting, Any, Plan]:
+    """What its result is written with, the device and the plan of the saved run, which are checked
+    before it goes on."""
     from ..checkpoint.store import Store
     from ..engines.registry import engine_for
 
     with Store.open(args.checkpoint) as store:
-        output, resources = store.job.output, store.wishes.resumed(given)
-    check_output(args, output)
+        job, resources = store.job, store.wishes.resumed(given)
+    check_output(args, job.output)
+    setting = setting_asked(args, job.output, job.scoring, job.mode, job.free_ends)
+    setting = replace(setting, targets=[(job.target.name, len(job.target))])
     try:
         plan = engine_for(resources.device, resources.plan).plan
     except PlanError as error:
         if args.plan is None:
             raise
         args.usage_error(str(error))
-    return output, resources.device, plan
+    return setting, resources.device, plan

@@ -39,6 +39,11 @@ from .progress import Progress
 _set = object.__setattr__
 
 
+def _is_number(value: Any) -> bool:
+    """Is it a finite real number?"""
+    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Options:
     """The options of every command.  Raises InputError for a value that is not allowed."""
@@ -152,6 +157,23 @@ class ManyOptions(StrandOptions, ModeOptions):
 
     #: The fields of a row (`FIELDS`).
     output: str = "score"
+    #: The least score of a row, in units of ``sub_score``; None: every pair has a row.
+    min_score: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.min_score is not None and not _is_number(self.min_score):
+            raise InputError(f"min_score must be a number or None, not {self.min_score!r}")
+        super().__post_init__()
+
+    def for_scores(self) -> ManyOptions:
+        """The same for the scores of all pairs alone."""
+        return ManyOptions(
+            sub_score=self.scoring,
+            output="score",
+            mode=self.mode,
+            free_ends=self.free_ends,
+            strand=self.strand,
+        )
 
     def for_one(self) -> AlignOptions:
         """The options of `align` for one of the pairs."""
@@ -180,10 +202,8 @@ class TopOptions(RangeOptions):
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not hasattr(self.k, "__index__") or self.k < 1:
             raise InputError(f"k must be a whole number of at least 1, not {self.k!r}")
-        least = self.min_score
-        number = isinstance(least, Real) and not isinstance(least, bool)
-        if not (number and isfinite(least) and least > 0):
-            raise InputError(f"min_score must be a number above 0, not {least!r}")
+        if not (_is_number(self.min_score) and self.min_score > 0):
+            raise InputError(f"min_score must be a number above 0, not {self.min_score!r}")
         super().__post_init__()
 
     @property

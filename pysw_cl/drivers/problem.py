@@ -13,11 +13,12 @@ from ..tiles.edges import Border, Edges
 from ..tiles.tile import Want
 
 MODES = ("local", "global")
-#: What other tools call global comparisons with free ends, and the ``free_ends`` of each.
+#: What other tools call global comparisons with free ends: the ``free_ends`` of each, as they are
+#: given in Python and in the shell, and what more there is to say.
 _FREE_MODES = {
-    "semiglobal": "True, or with the ends that are free",
-    "overlap": "True",
-    "glocal": "(True, False) to fit the query into the target",
+    "semiglobal": ("True", "1", ", or with the ends that are free"),
+    "overlap": ("True", "1", ""),
+    "glocal": ("(True, False)", "1,0", ", which fits the query into the target"),
 }
 
 
@@ -26,10 +27,16 @@ def check_mode(mode: object) -> None:
     ``free_ends``."""
     if isinstance(mode, str) and mode in MODES:
         return
-    key = mode.lower().replace("-", "").replace("_", "") if isinstance(mode, str) else ""
-    ends = _FREE_MODES.get(key)
-    hint = f"; use mode='global' with free_ends={ends}" if ends else ""
+    ends = free_ends_of(mode)
+    hint = f"; use mode='global' with free_ends={ends[0]}{ends[2]}" if ends else ""
     raise InputError(f"mode must be 'local' or 'global', not {mode!r}{hint}")
+
+
+def free_ends_of(mode: object) -> tuple[str, str, str] | None:
+    """The free ends that other tools mean by a mode, in Python and in the shell, and what more
+    there is to say; None for what is no such mode."""
+    key = mode.lower().replace("-", "").replace("_", "") if isinstance(mode, str) else ""
+    return _FREE_MODES.get(key)
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class Row:
 
 ENGINES = {
     "wavefront": Row(_wavefront, Plan, default_plan, True),
-    "rowscan": Row(_rowscan, RowscanPlan, default_rowscan, True),
+    "rowscan": Row(_rowscan, RowscanPlan, default_rowscan, False),
     "reference": Row(_reference, ReferencePlan, lambda runtime: ReferencePlan(), False),
 }
 DEFAULT = "wavefront"

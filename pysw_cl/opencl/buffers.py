@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,18 @@ MOST_POOLED = 256
 
 #: Buffers of arenas and pools, by their id.  Kernels may stay bound to them from job to job.
 LASTING: dict[int, Any] = {}
+
+
+def _drop(buffers: dict[tuple[int, int], Any]) -> None:
+    """Forget the buffers of an arena or a pool."""
+    for buffer in buffers.values():
+        LASTING.pop(id(buffer), None)
+    buffers.clear()
+
+
+def _dropped_with(owner: Any, buffers: dict[tuple[int, int], Any]) -> None:
+    """The buffers are forgotten when their arena or pool is: when its thread has ended."""
+    finalize(owner, _drop, buffers).atexit = False
 
 
 def part_align(runtime: Runtime) -> int:
@@ -45,6 +57,7 @@ class Arena:
         self._host = np.zeros(ARENA_BYTES, np.uint8)
         self._align = part_align(runtime)
         self._parts: dict[tuple[int, int], Any] = {}
+        _dropped_with(self, self._parts)
         self._low, self._high = 0, ARENA_BYTES  # the free bytes
         #: Does a job use it now?
         self.lent = False
@@ -58,9 +71,7 @@ class Arena:
 
     def forget(self) -> None:
         """Drop the parts."""
-        for part in self._parts.values():
-            LASTING.pop(id(part), None)
-        self._parts.clear()
+        _drop(self._parts)
 
     def part(self, size: int, array: NDArray[Any] | None) -> Any:
         """A part of ``size`` bytes, with a copy of ``array``; None if it does not fit."""
@@ -100,6 +111,7 @@ class Pool:
     def __init__(self, runtime: Runtime, most: int = POOLED_BYTES) -> None:
         self._runtime, self._most = runtime, most
         self._kept: dict[tuple[int, int], Any] = {}
+        _dropped_with(self, self._kept)
         self._sent: list[Any] = []
         self._asked = 0  # requests of the job so far
         #: Does a job use it now?

@@ -82,7 +82,8 @@ def begun(device: str, kernel: str) -> Build | None:
     number = _call.number if inside else 1
     build = Build(device, kernel, number, max(number, _call.expected if inside else 1))
     LOG.info("%s", build)
-    _open.append(build)
+    with _lock:
+        _open.append(build)
     if inside:
         _call.builds.append(build)
     for listener in list(_listeners):

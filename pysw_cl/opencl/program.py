@@ -63,6 +63,9 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
     source = _joined(spec.files, runtime.source_of)
     options = f"{_options(defines)} {runtime.traits.build_options}".rstrip()
     key = (source, options)
+    built = runtime.programs.get(key)
+    if built is not None:  # without the lock: another thread may hold it for seconds to build
+        return built
     with runtime.lock:
         if key not in runtime.programs:
             begun = builds.begun(runtime.info.name, spec.name)

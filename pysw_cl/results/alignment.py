@@ -17,6 +17,7 @@ from ..sequences.sequence import Sequence
 from ..sequences.view import View
 from . import convert
 from .cigar import OP_TO_MOVE, Moves, Runs, on_diagonal
+from .columns import sliced
 
 if TYPE_CHECKING:
     from ..tiles.tile_map import TileMap
@@ -231,6 +232,20 @@ class Alignment:
         """What the result says; see :func:`pysw_cl.results.convert.to_dict`."""
         return convert.to_dict(self)
 
+    def to_numpy(self) -> NDArray[Any]:
+        """What the result says as a structured array of one row; see
+        :func:`pysw_cl.results.tables.to_numpy`."""
+        from . import tables
+
+        return tables.to_numpy(self)
+
+    def to_pandas(self) -> Any:
+        """What the result says as a DataFrame of one row; see
+        :func:`pysw_cl.results.tables.to_pandas`."""
+        from . import tables
+
+        return tables.to_pandas(self)
+
     def to_skbio(self) -> Any:
         """scikit-bio's `PairAlignPath`; see :func:`pysw_cl.results.convert.to_skbio`."""
         return convert.to_skbio(self)
@@ -244,6 +259,20 @@ class Alignment:
         from .formats import paf
 
         return paf.line(self)
+
+    def __getitem__(self, columns: slice) -> Alignment:
+        """Some columns of the path as an Alignment of the same sequences: ``alignment[10:50]``.
+
+        Columns count from 0 in the path's order, gaps included, and from the end if negative.
+        Coordinates are those of these columns in the whole sequences, on either strand.  ``score``
+        is what they score by themselves: a gap that is cut pays for its opening in both parts.
+        ``stats`` are empty.  Raises InputError without a path and for anything but a slice with a
+        step of 1.
+        """
+        return sliced(self, columns)
+
+    #: Columns are not iterated over: :meth:`aligned_pairs` has the positions of all of them.
+    __iter__: None = None
 
     def __eq__(self, other: object) -> bool:
         """Results are equal if they say the same: sequences, scoring, coordinates and path.  What
@@ -282,6 +311,12 @@ class Alignment:
         from .formats import pair
 
         return pair.text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: at most 1,200 columns, coloured."""
+        from . import notebook
+
+        return notebook.html(self)
 
 
 def region_of(found: Alignment) -> tuple[View, View]:

@@ -129,7 +129,8 @@ def to_skbio(found: Alignment) -> Any:
 def to_biopython(found: Alignment) -> Any:
     """The result as Biopython's `Alignment`, target first as in its own, with its ``score``.
 
-    Raises InputError without a path and without Biopython.
+    On the minus strand the query's coordinates fall, as in its own.  Sequences without a name are
+    called "target" and "query".  Raises InputError without a path and without Biopython.
     """
     runs = path_of(found)
     try:
@@ -149,8 +150,8 @@ def to_biopython(found: Alignment) -> Any:
         else coordinates[1] + (found.query_start or 0)
     )
     records = [
-        SeqRecord(Seq(one.letters.tobytes()), id=one.name, description=one.description)
-        for one in (found.target, found.query)
+        SeqRecord(Seq(one.letters.tobytes()), id=one.name or what, description=one.description)
+        for one, what in ((found.target, "target"), (found.query, "query"))
     ]
     made: Any = getattr(Align, "Alignment")(records, coordinates)  # noqa: B009 - untyped there
     made.score = found.score

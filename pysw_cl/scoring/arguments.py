@@ -5,21 +5,24 @@ from __future__ import annotations
 import hashlib
 import math
 import numbers
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ScoringError
-from ..sequences.alphabet import AMBIGUITY, GAPS, MAX_LETTERS, NUCLEOTIDES
-from .matrices import USUAL_GAPS, canonical_name, load_matrix
+from ..sequences.alphabet import AMBIGUITY, GAPS, MAX_LETTERS, NUCLEOTIDES, looks_like_path
+from .matrices import USUAL_GAPS, canonical_name, is_name, load_matrix
+from .matrix_file import read_matrix
 from .protein import with_stand_ins
 
 _FORMS = (
-    "sub_score takes (match, mismatch), a matrix name such as 'BLOSUM62', a scikit-bio "
-    "SubstitutionMatrix, or (array, letters)"
+    "sub_score takes (match, mismatch), a matrix name such as 'BLOSUM62', a file in NCBI's format, "
+    "a scikit-bio SubstitutionMatrix, one of Biopython's matrices, or (array, letters)"
 )
 
 
@@ -47,12 +50,14 @@ class Substitutions:
 
 def substitution_scores(sub_score: Any) -> Substitutions:
     """What a user's ``sub_score`` means.  Raises ScoringError; see `make_scoring`."""
+    if isinstance(sub_score, os.PathLike) or _is_file(sub_score):
+        return _matrix_of(*read_matrix(sub_score))
     if isinstance(sub_score, str):
         named, letters = load_matrix(sub_score)
         return _protein(named.astype(np.float64), letters, canonical_name(sub_score))
     if hasattr(sub_score, "alphabet") and sub_score.alphabet is not None:
         scores = sub_score.scores if hasattr(sub_score, "scores") else sub_score
-        return _protein(*_matrix(scores, sub_score.alphabet))
+        return _matrix_of(scores, sub_score.alphabet)
     if not _is_pair(sub_score):
         raise ScoringError(f"{_FORMS}; not {shown(sub_score)}")
     first, second = sub_score
@@ -66,7 +71,7 @@ def substitution_scores(sub_score: Any) -> Substitutions:
     if isinstance(second, str) or (
         isinstance(second, Sequence) and all(isinstance(c, str) for c in second)
     ):
-        return _protein(*_matrix(first, second))
+        return _matrix_of(first, second)
     raise ScoringError(f"{_FORMS}; not {shown(sub_score)}")
 
 
@@ -75,6 +80,24 @@ def match_mismatch(sub_score: Any) -> tuple[Any, Any] | None:
     if _is_pair(sub_score) and all(isinstance(v, numbers.Real) for v in sub_score):
         return sub_score[0], sub_score[1]
     return None
+
+
+def _is_file(sub_score: Any) -> bool:
+    """Is it the path of a matrix file?  What is the name of a matrix is that matrix."""
+    if not isinstance(sub_score, str) or is_name(sub_score):
+        return False
+    return looks_like_path(sub_score) or (bool(sub_score) and Path(sub_score).is_file())
+
+
+def _matrix_of(scores: Any, alphabet: Any) -> Substitutions:
+    """A matrix with its letters; one that is equal to a named matrix has its name, so that the
+    usual gap cost is the same however it is given."""
+    values, letters = _matrix(scores, alphabet)
+    for name in USUAL_GAPS:
+        known, order = load_matrix(name)
+        if letters == order and np.array_equal(values, known):
+            return _protein(values, letters, name)
+    return _protein(values, letters)
 
 
 def _protein(values: NDArray[np.float64], letters: str, name: str = "") -> Substitutions:
@@ -139,6 +162,20 @@ def gap_costs(gap_cost: Any, matrix: str = "") -> NDArray[np.float64]:
             f"gap costs are given as positive numbers and are subtracted; got {shown(gap_cost)}"
         )
     return np.array(pair)
+
+
+def check_halves(values: NDArray[np.float64], gaps: NDArray[np.float64]) -> None:
+    """Raise ScoringError unless all scores and gap costs are whole numbers or halves."""
+    if whole(values * 2) and whole(gaps * 2):
+        return
+    factor = next((k for k in (10, 100, 1000) if whole(values * k) and whole(gaps * k)), None)
+    more = "" if factor is None else f"; multiply all of them by {factor}"
+    raise ScoringError(f"substitution scores and gap costs must be whole numbers or halves{more}")
+
+
+def whole(values: NDArray[np.float64]) -> bool:
+    """Are all of them whole numbers?"""
+    return bool((values == np.rint(values)).all())
 
 
 def usual_gaps(matrix: str) -> tuple[int, int]:

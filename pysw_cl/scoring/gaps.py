@@ -15,17 +15,28 @@ Number = int | float
 
 
 def from_blast(existence: Number, extension: Number) -> tuple[Number, Number]:
-    """BLAST's costs: "existence 11, extension 1" is (11, 1), as here."""
-    return _checked(existence, extension)
+    """BLAST's costs: "existence 11, extension 1" (-gapopen 11 -gapextend 1) is (11, 1), as here.
+
+    Raises ScoringError for 0 and 0, megablast's default, which is no cost of 0: a letter of a gap
+    then costs ``match / 2 - mismatch`` (BLAST+ user manual, appendix, -gapextend).
+    """
+    found = _checked(existence, extension)
+    if found == (0, 0):
+        raise ScoringError(
+            "gap costs of 0 and 0 make megablast take match / 2 - mismatch a letter: give that as "
+            "one number, such as gap_cost=2.5 for its scores (1, -2)"
+        )
+    return found
 
 
 def from_parasail(open: Number, extend: Number) -> tuple[Number, Number]:
-    """parasail's costs: a gap of k letters costs ``open + (k - 1) * extend``."""
+    """parasail's costs: a gap of k letters costs ``open + (k - 1) * extend`` (Daily 2016, BMC
+    Bioinformatics 17, 81)."""
     return _first_and_next(open, extend, "open", "extend")
 
 
 def from_emboss(gapopen: Number = 10, gapextend: Number = 0.5) -> tuple[Number, Number]:
-    """EMBOSS's costs (water, needle): ``gapopen + (k - 1) * gapextend``."""
+    """EMBOSS's costs (water, needle): ``gapopen + (k - 1) * gapextend``, by default 10 and 0.5."""
     return _first_and_next(gapopen, gapextend, "gapopen", "gapextend")
 
 
@@ -41,9 +52,19 @@ def from_biopython(open_gap_score: Number, extend_gap_score: Number) -> tuple[Nu
     return _first_and_next(-open_gap_score, -extend_gap_score, "open_gap_score", "extend_gap_score")
 
 
-def from_bwa(gap_open: Number = 6, gap_extend: Number = 1) -> tuple[Number, Number]:
-    """bwa mem's -O and -E: ``O + k * E``, as here."""
-    return _checked(gap_open, gap_extend)
+def from_bwa(gap_open: Any = 6, gap_extend: Any = 1) -> tuple[Number, Number]:
+    """bwa mem's -O and -E: a gap of k letters costs ``O + k * E``, as here (its manual, -E).
+
+    Raises ScoringError for costs of deletions that are not those of insertions (``-O 6,8``): gaps
+    in query and target cost the same here.
+    """
+    opens, extends = _pieces(gap_open), _pieces(gap_extend)
+    if len({*opens}) > 1 or len({*extends}) > 1:
+        raise ScoringError(
+            "bwa's -O and -E with two numbers each give deletions and insertions costs of their "
+            "own; here both cost the same: give one O and one E"
+        )
+    return _checked(opens[0], extends[0])
 
 
 def from_fasta(f: Number, g: Number) -> tuple[Number, Number]:
@@ -51,24 +72,36 @@ def from_fasta(f: Number, g: Number) -> tuple[Number, Number]:
     return _checked(abs(f), abs(g))
 
 
-def from_minimap2(gap_open: Any = 4, gap_extend: Any = 2) -> tuple[Number, Number]:
-    """minimap2's -O and -E with one number each: ``O + k * E``, as here.
+def from_minimap2(gap_open: Any, gap_extend: Any) -> tuple[Number, Number]:
+    """minimap2's -O and -E with one number each: ``O + k * E``, as here (its manual, -E).
 
     Raises ScoringError for its two-piece costs (``-O4,24 -E2,1``, its default), where long gaps are
-    cheaper: one affine cost cannot say that.
+    cheaper: one affine cost cannot say that.  Two pieces of which the first is never dearer are the
+    first.
     """
-    pairs = [
-        value.split(",") if isinstance(value, str) else value for value in (gap_open, gap_extend)
-    ]
-    if any(isinstance(value, list | tuple) and len(value) > 1 for value in pairs):
-        raise ScoringError(
-            "minimap2's two-piece gap cost is the cheaper one of two, O1 + k * E1 or O2 + k * E2; "
-            "this package has one, open + k * extend: give one O and one E, such as the first of "
-            "each, which is the cost of short gaps"
-        )
-    first = [value[0] if isinstance(value, list | tuple) else value for value in pairs]
-    costs = [float(x) if isinstance(x, str) else x for x in first]
-    return _checked(costs[0], costs[1])
+    opens, extends = _pieces(gap_open), _pieces(gap_extend)
+    if opens[-1] >= opens[0] and extends[-1] >= extends[0]:
+        return _checked(opens[0], extends[0])
+    raise ScoringError(
+        "minimap2's two-piece gap cost is the cheaper one of two, O1 + k * E1 or O2 + k * E2; "
+        "this package has one, open + k * extend: give one O and one E, such as the first of "
+        "each, which is the cost of short gaps"
+    )
+
+
+def _pieces(value: Any) -> list[Any]:
+    """The one or two numbers of an option such as ``4,24``."""
+    parts = value.split(",") if isinstance(value, str) else value
+    found = list(parts) if isinstance(parts, list | tuple) else [parts]
+    try:
+        found = [float(x) if isinstance(x, str) else x for x in found]
+    except ValueError:
+        found = []
+    if not 1 <= len(found) <= 2:
+        raise ScoringError(f"this option has one number or two, as in 4 or 4,24; not {value!r}")
+    for number in found:
+        _checked(number, number)
+    return found
 
 
 def _first_and_next(first: Number, further: Number, *names: str) -> tuple[Number, Number]:

@@ -52,6 +52,11 @@ def canonical_name(name: str) -> str:
     return ALIASES.get(key, key)
 
 
+def is_name(name: str) -> bool:
+    """Does `load_matrix` know this name?"""
+    return canonical_name(name) in _lines()
+
+
 @cache
 def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
     """A named matrix (int32, square, symmetric, read-only) and its letters in order.

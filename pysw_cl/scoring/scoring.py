@@ -24,7 +24,8 @@ from ..sequences.alphabet import (
     show_byte,
     translated,
 )
-from .arguments import gap_costs, shown, substitution_scores
+from .arguments import check_halves, gap_costs, shown, substitution_scores, whole
+from .matrices import is_name
 from .protein import AMINO_ACIDS, is_protein
 
 __all__ = ["NO_CODE", "SCORE_LIMIT", "Scoring", "make_scoring"]
@@ -162,7 +163,7 @@ class Scoring:
         """What to do about a sequence with a letter outside the alphabet."""
         start = letters[:NAME_LENGTH].tobytes()
         if looks_like_path(start.decode("latin-1")):
-            return "this looks like the name of a file, whose sequences read_fasta reads"
+            return "this looks like the name of a file, whose sequences read_sequences reads"
         protein = not start.translate(None, _AMINO_BYTES) and _PROTEIN_ONLY & set(start.upper())
         if is_nucleotide(self.letters) and protein:
             return (
@@ -228,9 +229,10 @@ class Scoring:
 
 
 def _plain(value: Any) -> Any:
-    """A key for a value that is a string, a number or a tuple of numbers; else None."""
+    """A key for a value that is the name of a matrix, a number or a tuple of numbers; else None: a
+    file may change."""
     if isinstance(value, str):
-        return value
+        return value if is_name(value) else None
     if isinstance(value, tuple) and all(type(part) in (int, float) for part in value):
         return tuple((type(part), part) for part in value)
     return (type(value), value) if type(value) in (int, float) else None
@@ -255,14 +257,15 @@ def cached_scoring(
     key = (_plain(sub_score), gaps, wildcard or "", unknown)
     if None in key or not isinstance(key[2], str) or not isinstance(unknown, str):
         return make_scoring(sub_score, gap_cost, wildcard, unknown)
-    if key not in _made:
+    scoring = _made.get(key)  # another thread may clear the table at any time
+    if scoring is None:
         scoring = make_scoring(sub_score, gap_cost, wildcard, unknown)
         for array in (scoring.matrix, scoring.query_encoding, scoring.target_encoding):
             array.setflags(write=False)
         if len(_made) >= 64:
             _made.clear()
         _made[key] = scoring
-    return _made[key]
+    return scoring
 
 
 def make_scoring(
@@ -273,11 +276,12 @@ def make_scoring(
 ) -> Scoring:
     """The scoring for what a user gives.
 
-    ``sub_score``: (match, mismatch), the name of a matrix (NCBI's and scikit-bio's names), a
-    scikit-bio ``SubstitutionMatrix``, or (array, letters) with a square array of up to 32
-    letters, rows for the query.  With (match, mismatch) the letters are A C G T, U = T, and the
-    IUPAC ambiguity letters, which never match, not even themselves.  A protein matrix without U, O
-    or J takes them, too (`with_stand_ins`).
+    ``sub_score``: (match, mismatch), the name of a matrix (NCBI's and scikit-bio's names), the path
+    of a file in NCBI's format, a scikit-bio ``SubstitutionMatrix``, one of Biopython's matrices, or
+    (array, letters) with a square array of up to 32 letters, rows for the query.
+    With (match, mismatch) the letters are A C G T, U = T, and the IUPAC ambiguity letters, which
+    never match, not even themselves.  A protein matrix without U, O or J takes them, too
+    (`with_stand_ins`).
     ``gap_cost``: (open, extend), or one number for a linear cost (open 0): a gap of length k
     costs ``gap_open + k * gap_extend``, both given as positive numbers.  None: what is usual for a
     named matrix (`USUAL_GAPS`), else (3, 2).
@@ -292,9 +296,9 @@ def make_scoring(
     values, letters, never = given.values, given.letters, given.never_match
     gaps = gap_costs(gap_cost, given.name)
     largest = max(np.abs(values).max(), gaps.max())
-    if largest < SCORE_LIMIT and not (_whole(values * 2) and _whole(gaps * 2)):
-        raise ScoringError("substitution scores and gap costs must be whole numbers or halves")
-    scale = 1 if _whole(values) and _whole(gaps) else 2
+    if largest < SCORE_LIMIT:
+        check_halves(values, gaps)
+    scale = 1 if whole(values) and whole(gaps) else 2
     if largest * scale >= SCORE_LIMIT:
         raise ScoringError(
             f"substitution scores and gap costs must be smaller than {SCORE_LIMIT // scale}; "
@@ -391,7 +395,3 @@ def _letter_index(letter: Any, letters: str, what: str) -> int:
     if index == NO_CODE:
         raise ScoringError(f"{what}: the letter {letter!r} is not in the alphabet {letters}")
     return index
-
-
-def _whole(values: NDArray[np.float64]) -> bool:
-    return bool((values == np.rint(values)).all())

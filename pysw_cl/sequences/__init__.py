@@ -1,4 +1,6 @@
-"""Letters: alphabets, FASTA, ranges and strands."""
+"""Letters: alphabets, files of sequences, ranges and strands."""
 
+from .reading import read_fasta as read_fasta
+from .reading import read_sequences as read_sequences
 from .sequence import Sequence as Sequence
-from .sequence import read_fasta as read_fasta
+from .sequence import reverse_complement as reverse_complement

@@ -109,4 +109,5 @@ def show_byte(byte: int) -> str:
 
 def looks_like_path(text: str) -> bool:
     """Whether a text that is no sequence looks like the name of a file."""
-    return bool(re.search(r"[/\\]|\.(fa|fasta|fna|faa|ffn|txt|seq)(\.gz)?$", text, re.IGNORECASE))
+    kinds = r"\.(fa|fasta|fna|faa|ffn|fq|fastq|txt|seq)(\.(gz|bz2|xz|zst))?$"
+    return bool(re.search(rf"[/\\]|{kinds}", text, re.IGNORECASE))

@@ -24,6 +24,7 @@ except ImportError as error:
         f"'scikit-bio>=0.7.4,<0.8' ({error})"
     ) from None
 
+from . import formats  # noqa: F401 - registers them in skbio.io
 from .batch import PairAlignResults, pair_align_many
 from .encoding import DELEGATED
 from .many import multi_align, pair_dists

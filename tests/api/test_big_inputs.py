@@ -18,9 +18,10 @@ from pysw_cl.errors import SequenceError
 from pysw_cl.results import cigar
 from pysw_cl.results.alignment import Alignment
 from pysw_cl.scoring.scoring import make_scoring
-from pysw_cl.sequences import alphabet, sequence
+from pysw_cl.sequences import alphabet, fasta, opening, reading, sequence
 from pysw_cl.sequences.coordinates import make_frames
-from pysw_cl.sequences.sequence import Sequence, as_letters, read_fasta
+from pysw_cl.sequences.reading import read_fasta, read_sequences
+from pysw_cl.sequences.sequence import Sequence, as_letters
 from pysw_cl.sequences.view import View
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +45,7 @@ print(len(record), peak() - before)
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     tune(monkeypatch, {"traceback.read_moves": request.param})
-    for module in (alphabet, sequence, cigar):
+    for module in (alphabet, fasta, opening, reading, sequence, cigar):
         monkeypatch.setattr(module, "PIECE", request.param)
 
 
@@ -83,6 +84,28 @@ def test_any_file_by_pieces(tmp_path: Path) -> None:
         path.write_bytes(gzip.compress(data) if rng.random() < 0.3 else data)
         found = [(s.name, s.description, s.letters.tobytes().decode()) for s in read_fasta(path)]
         assert found == by_lines(data)
+
+
+@pytest.mark.parametrize("small_pieces", [8, 64, 1000], indirect=True)
+@pytest.mark.usefixtures("small_pieces")
+def test_any_fastq_by_pieces(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    path = tmp_path / "x.fq"
+    for _ in range(100):
+        end = rng.choice(["\n", "\r\n"])
+        expected, data = [], "".join(end * int(rng.integers(0, 3)))
+        for k in range(int(rng.integers(1, 6))):
+            letters = "".join(rng.choice(list("acgTN"), rng.integers(1, 40)))
+            quality = "".join(chr(code) for code in rng.integers(33, 127, len(letters)))
+            again = rng.choice(["", f"r{k}", f"r{k} about it"])
+            data += f"@r{k} about it{end}{letters}{end}+{again}{end}{quality}{end}"
+            data += rng.choice(["", end, " " + end])
+            expected.append((f"r{k}", letters.upper(), quality))
+        data = data.rstrip() if rng.random() < 0.3 else data
+        path.write_bytes(gzip.compress(data.encode()) if rng.random() < 0.3 else data.encode())
+        found = [(s.name, str(s), np.asarray(s.quality).tobytes().decode())
+                 for s in read_sequences(path)]  # fmt: skip
+        assert found == expected
 
 
 @pytest.mark.parametrize("small_pieces", [8, 16], indirect=True)

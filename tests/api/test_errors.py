@@ -77,7 +77,7 @@ def fails(error: type[PyswError], *words: str, a: Any = A, b: Any = B, **options
         (None, B, ["the query is a NoneType"]),
         (A, 5, ["the target is a int"]),
         (["A", "C"], B, ["the query is a list"]),
-        (Path("data"), B, ["the query is the name of a file", "read_fasta"]),
+        (Path("data"), B, ["the query is the name of a file", "read_sequences"]),
     ],
 )
 def test_sequences(a: Any, b: Any, words: list[str]) -> None:
@@ -201,7 +201,7 @@ def test_free_ends_in_every_form() -> None:
         ),
         ({"lanes": ["vector32"]}, ["lanes", "do not exist"]),
         ({"form": "three-phase"}, ["form 'three-phase' does not exist", "two-phase"]),
-        ({"engine": "rowscan"}, ["engine 'rowscan' does not exist", "wavefront"]),
+        ({"engine": "columns"}, ["engine 'columns' does not exist", "wavefront", "rowscan"]),
         ({"beta": 1}, ["'beta' is not one of", "alpha"]),
         ({"chunk": 0}, ["chunk", "not 0"]),
         ({"chunk": 1 << 40}, ["chunk is at most"]),

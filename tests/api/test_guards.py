@@ -134,7 +134,7 @@ def test_nucleotides_compared_as_proteins(command: str) -> None:
 def test_a_path_in_place_of_letters(given: Any) -> None:
     with pytest.raises(SequenceError, match="looks like the name of a file"):
         pysw_cl.align(given, A)
-    with pytest.raises(SequenceError, match="is the name of a file; read_fasta"):
+    with pytest.raises(SequenceError, match="is the name of a file; read_sequences"):
         pysw_cl.align(Path("a.fa"), A)
 
 

@@ -45,7 +45,8 @@ ASKED = {
     "mode free_ends": "align align_many",
     "strand": "align align_many align_top",
     "query_range target_range": "align align_top",
-    "k min_score": "align_top",
+    "k": "align_top",
+    "min_score": "align_many align_top",
 }
 #: The commands that have a resource.
 COMPUTED_WITH = {
@@ -117,6 +118,7 @@ PROGRESS = "progress must be True, a function or None, not {!r}"
 SIZE = "disk_size must be a whole number of bytes or None, not {!r}"
 STOP = "stop_after must be a number of seconds or None, not {!r}"
 COUNT = "k must be a whole number of at least 1, not {!r}"
+ROWS = "min_score must be a number or None, not {!r}"
 LEAST = "min_score must be a number above 0, not {!r}"
 STRAND = "strand must be 'plus', 'minus' or 'both', not {!r}"
 QUERY_RANGE = "query_range takes (start, end), two whole numbers, not {!r}"
@@ -141,6 +143,7 @@ REFUSED: list[tuple[str, str, list[Any], str]] = [
     ("align align_top", "query_range", [5, (1,), (1, 2.5)], QUERY_RANGE),
     ("align align_top", "target_range", [5, "ab"], TARGET_RANGE),
     ("align_top", "k", [0, -1, 1.5, True, "3", None], COUNT),
+    ("align_many", "min_score", [math.nan, math.inf, True, "1", [1], 1j], ROWS),
     ("align_top", "min_score", [0, -1, math.nan, math.inf, True, "1", None, 1j], LEAST),
 ]
 CASES = [

@@ -57,6 +57,19 @@ def test_rows_are_those_of_align_many(limits: PartLimits, output: str, strand: s
         assert part.stats.total_cells >= sum(len(a) * len(b) for a, b in part.pairs)
 
 
+@pytest.mark.parametrize("output", ["score", "path"])
+def test_parts_with_a_least_score(output: str) -> None:
+    """Numbers, pairs and rows are those of the pairs that reach it."""
+    pairs = some_pairs(90)
+    parts = list(parts_of(iter(pairs), PartLimits(pairs=17), output=output, min_score=7))
+    rows = np.concatenate([part.rows for part in parts])
+    wanted = pysw_cl.align_many(pairs, output=output, min_score=7)
+    assert rows.tolist() == wanted.tolist() and 0 < len(rows) < len(pairs)
+    for part in parts:
+        assert part.numbers.tolist() == part.rows["pair"].tolist()
+        assert part.pairs == [pairs[k] for k in part.numbers.tolist()]
+
+
 def test_one_part_is_read_at_a_time() -> None:
     """The input may be endless: no pair of the next part is read before a part is given."""
     read = 0

@@ -8,8 +8,9 @@ import pytest
 from test_cli import fasta, run
 
 import pysw_cl
-from pysw_cl.results.formats import paf, tsv
+from pysw_cl.results.formats import make_writer, paf
 from pysw_cl.results.formats.row import row_of
+from pysw_cl.results.formats.writer import Setting
 
 A, B = "ACGTACGTTTGGGG", "ACGTACGCCGGGG"
 OPTIONS = ("--alignments", "3", "--match", "2", "--gap-open", "4", "--plan", "engine=reference")
@@ -52,7 +53,8 @@ def test_less_output(
     names = [
         row._replace(query=named("a", row.query), target=named("b", row.target)) for row in rows
     ]
-    assert out == tsv.header(output) + "".join(tsv.entry(row, output) for row in names)
+    writer = make_writer("tsv", Setting(output))
+    assert out == writer.header() + writer.text(names)
 
 
 def named(name: str, of: pysw_cl.Sequence) -> pysw_cl.Sequence:

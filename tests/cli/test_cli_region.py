@@ -71,7 +71,7 @@ def test_options_reach_the_result(
     assert [int(fields[k]) for k in (2, 3, 7, 8)] == spans
     assert [int(fields[k]) for k in (1, 6)] == [len(QUERY), len(TARGET)]
     assert fields[4] == ("+" if r.strand == "plus" else "-")
-    assert fields[14] == f"cg:Z:{r.cigar}"
+    assert fields[15] == f"cg:Z:{r.cigar}"
     assert (r.query_start or 0) >= 2
     assert cli.main(["align", *pair, "--outfmt", "pair", *options]) == 0
     assert capsys.readouterr().out == pair_text(r, "q", "t") + "\n\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -68,12 +69,37 @@ def test_skip_bad(tmp_path: Path, side: str, piped: bool) -> None:
     where = "standard input" if piped else mixed
     first, second, third, last = done.stderr.decode().splitlines()
     assert first == (
-        f"pysw-cl: left out: record 'empty' of {where} has no sequence; it needs at least one "
-        "letter"
+        f"pysw-cl: left out: record 'empty' of {where} (line 3) has no sequence; it needs at least "
+        "one letter"
     )
     assert second.startswith(f"pysw-cl: left out: {side} odd: letter '!' at position 4 of the")
-    assert third.startswith(f"pysw-cl: left out: the record 'gap' of {where} has the gap character")
+    assert third.startswith(f"pysw-cl: left out: the record 'gap' of {where} (line 9) has the gap")
     assert last == "pysw-cl: 3 records were left out"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_fastq_is_read_wherever_fasta_is(tmp_path: Path, packed: bool) -> None:
+    """And its bad records are named with their line, or left out."""
+    good = fasta(tmp_path / "a.fa", ("a", A), ("b", B))
+    reads = tmp_path / "reads"
+    text = f"@a\n{A}\n+\n{'I' * len(A)}\n@bad\nACGT\n+\nIII\n@b\n{B}\n+\n{'I' * len(B)}\n@end\nAC"
+    reads.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    expected = process("align", good, good).stdout
+    assert expected.count(b"\n") == 4
+    for argv in ((str(reads), good), (good, str(reads)), ("-", good)):
+        done = process("align", "--skip-bad", *argv, input=reads.read_bytes())
+        where = "standard input" if "-" in argv else reads
+        assert (done.returncode, done.stdout) == (0, expected)
+        assert done.stderr.decode().splitlines() == [
+            f"pysw-cl: left out: record 'bad' of {where} (line 5) has 4 letters and 3 qualities "
+            "(line 8); it needs one quality a letter, in one line",
+            f"pysw-cl: left out: record 'end' of {where} (line 13) is cut off: the file ends after "
+            "2 of its 4 lines",
+            "pysw-cl: 2 records were left out",
+        ]
+    done = process("align", good, str(reads))
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"(line 5) has 4 letters and 3 qualities" in done.stderr
 
 
 def test_skip_bad_keeps_pairs_together(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

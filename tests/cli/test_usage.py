@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from test_cli import fails, fasta, run
 
+from pysw_cl.api import advice
+
 
 def refused(capsys: pytest.CaptureFixture[str], *argv: str, command: str = "pysw-cl align") -> str:
     """Run, expect wrong usage of this subcommand, and return what is said about it."""
@@ -27,7 +29,7 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str, command: str = "pysw
         ("a b --alien", "unrecognized arguments: --alien"),
         ("a b --mode semi", "'semi' is not local or global"),
         ("a b --output all", "invalid choice: 'all'"),
-        ("a b --outfmt sam", "invalid choice: 'sam'"),
+        ("a b --outfmt bam", "'bam' is not a format; there are paf, tsv, pair, sam, "),
         ("a b --match one", "argument --match: 'one' is not a number"),
         ("a b --free-ends 1,0,1", "is not 1, 2 or 4 of 0 and 1"),
         ("a b --free-ends maybe", "is not 1, 2 or 4 of 0 and 1"),
@@ -165,6 +167,29 @@ def test_a_scoring_in_the_linear_phase_gets_a_warning(
     ):
         code, _, err = run(capsys, "align", one, one, *options.split())
         assert code == 0 and ("linear phase" in err) == said
+
+
+@pytest.mark.parametrize("command", ["align", "align --alignments 2", "plot"])
+def test_odd_input_is_said_once(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    command: str,
+) -> None:
+    """Though what it calls would say it, too, when so many cells are compared."""
+    monkeypatch.setattr(advice, "PHASE_CELLS", 1)
+    one = fasta(tmp_path / "a.fa", ("a", "MKWVTUFISL"))
+    name, *more = command.split()
+    files = [one, one]
+    if name == "plot":
+        pytest.importorskip("matplotlib")
+        files.append(str(tmp_path / "x.png"))
+    options = ["--matrix", "BLOSUM62", "--gap-open", "1", "--gap-extend", "1"]
+    code, _, err = run(capsys, name, *files, *more, *options, "--query-range", "2-10")
+    assert code == 0
+    first, second = err.splitlines()
+    assert "linear phase" in first
+    assert second.endswith("of BLOSUM62 were scored as others: U as C (2)")
 
 
 @pytest.mark.parametrize(

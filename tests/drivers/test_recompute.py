@@ -17,9 +17,12 @@ from helpers import tune, use_engine
 
 import pysw_cl
 from pysw_cl.api.many import align_many_stats
+from pysw_cl.api.parts import PartLimits, align_parts
 from pysw_cl.checkpoint import run
+from pysw_cl.cli import batches
 from pysw_cl.cli import main as cli
 from pysw_cl.drivers import batch
+from pysw_cl.drivers.options import ManyOptions, Resources
 from pysw_cl.drivers.recompute import checked
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
@@ -236,11 +239,9 @@ def test_a_resumed_run(faults: Faults, tmp_path: Path) -> None:
     assert found.stats.recomputed == 1
 
 
-def test_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pair of a batch is aligned alone, the others stay."""
-    pairs = [(QUERY[:k], TARGET[: 80 - k]) for k in range(20, 50)]
-    right, stats = align_many_stats(pairs, output="path", device="auto")
-    assert stats.recomputed == 0
+@pytest.fixture
+def wrong_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path of one pair of each batch scores something else."""
     take = batch.BatchDriver._take_paths
 
     def wrong(driver: Any, part: Any, found: Any, sure: Any) -> None:
@@ -248,6 +249,17 @@ def test_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
         take(driver, part, found, sure)
 
     monkeypatch.setattr(batch.BatchDriver, "_take_paths", wrong)
+
+
+PAIRS = [(QUERY[:k], TARGET[: 80 - k]) for k in range(20, 50)]
+
+
+def test_many_pairs(request: pytest.FixtureRequest) -> None:
+    """A pair of a batch is aligned alone, the others stay."""
+    pairs = PAIRS
+    right, stats = align_many_stats(pairs, output="path", device="auto")
+    assert stats.recomputed == 0
+    request.getfixturevalue("wrong_paths")
     with pytest.warns(RecomputedWarning, match=r"the path of pair \d+ scores"):
         found, stats = align_many_stats(pairs, output="path", device="auto")
     assert stats.recomputed == 1
@@ -255,6 +267,25 @@ def test_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
         pysw_cl.align_many(pairs, output="path", device="auto")
     assert warned[0].filename == __file__
     assert found.tolist() == right.tolist()
+
+
+@pytest.mark.usefixtures("wrong_paths")
+def test_pairs_of_parts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The warning says from which pair on they are counted: in Python and in the shell."""
+    options, limits = ManyOptions(output="path"), PartLimits(pairs=len(PAIRS))
+    with pytest.warns(RecomputedWarning) as warned:
+        list(align_parts(PAIRS + PAIRS, options, Resources(), limits))
+    ends = [str(one.message).partition(" (pairs ")[2] for one in warned]
+    assert ends == ["are counted from pair 0 of all)", "are counted from pair 30 of all)"]
+    for name, side in (("q", 0), ("t", 1)):
+        records = (f">{name}\n{pair[side]}\n" for pair in PAIRS + PAIRS)
+        (tmp_path / name).write_text("".join(records))
+    monkeypatch.setattr(batches, "FIRST_PAIRS", 30)
+    assert cli.main(["align", "--pairs", str(tmp_path / "q"), str(tmp_path / "t")]) == 0
+    said = re.findall(r"counted from pair (\d+) of all", capsys.readouterr().err)
+    assert said == ["0", "30"]
 
 
 def test_the_shell_says_it_in_one_line(

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers import IMPORTS
 
 import pysw_cl
 from pysw_cl.errors import InputError
@@ -81,15 +87,69 @@ def test_to_skbio() -> None:
         pysw_cl.align("AAAC", "GTTT", strand="minus").to_skbio()
 
 
+def test_scikit_bio_reads_the_same_path() -> None:
+    """Its CIGAR, with I and D swapped and M for = and X; what it makes of that CIGAR; its rows."""
+    skbio = pytest.importorskip("skbio")
+    from skbio.alignment import PairAlignPath, TabularMSA
+
+    for r in random_results(strand="plus"):
+        path = r.to_skbio()
+        ours = "".join(op * length for op, length in r.runs)
+        swapped = ours.translate(str.maketrans("ID=X", "DIMM"))
+        theirs = re.findall("([0-9]*)([MID])", path.to_cigar())
+        assert "".join(op * int(length or 1) for length, op in theirs) == swapped
+        if not r.columns:
+            continue
+        again = PairAlignPath.from_cigar(path.to_cigar())
+        assert again.lengths.tolist() == path.lengths.tolist()
+        assert again.states.tolist() == path.states.tolist()
+        letters = [skbio.DNA(one.letters.tobytes()) for one in (r.query, r.target)]
+        rows = TabularMSA.from_path_seqs(path, letters)
+        assert tuple(map(str, rows)) == r.aligned
+
+
 def test_to_biopython() -> None:
+    """Its letters, counts and coordinates are those of the path, on either strand."""
     pytest.importorskip("Bio")
     for r in random_results():
         theirs = r.to_biopython()
         assert theirs.score == r.score
-        if r.columns:
-            assert (str(theirs[1]), str(theirs[0])) == r.aligned
-            counts = theirs.counts()
-            assert counts.identities == r.matches
+        assert (theirs.target.id, theirs.query.id) == ("target", "query")
+        if not r.columns:
+            continue
+        assert (str(theirs[1]), str(theirs[0])) == r.aligned
+        counts = theirs.counts()
+        assert (counts.identities, counts.mismatches) == (r.matches, r.runs.count("X"))
+        assert (counts.gaps, counts.aligned) == (r.runs.count("ID"), r.runs.count("=X"))
+        pairs = r.aligned_pairs()
+        both = pairs[(pairs >= 0).all(axis=1)]
+        blocks = [
+            (t, q)
+            for (t, t_end), (q, q_end) in zip(*theirs.aligned.tolist(), strict=True)
+            for t, q in zip(
+                range(t, t_end),
+                range(q, q_end) if q_end > q else range(q - 1, q_end - 1, -1),
+                strict=True,
+            )
+        ]
+        assert blocks == [(t, q) for q, t in both.tolist()]
+
+
+def test_biopython_finds_and_writes_the_same() -> None:
+    """Its own best alignment of a pair of proteins is equal; its SAM has our CIGAR."""
+    align = pytest.importorskip("Bio.Align")
+    theirs = align.PairwiseAligner(mode="local", open_gap_score=-12, extend_gap_score=-1)
+    theirs.substitution_matrix = align.substitution_matrices.load("BLOSUM62")
+    query, target = "MKWVTFISCPQLDGHNSAYSRGVERRDAHKSEVAHRF", "AWVTFISNSAYSRGVRRDAHKSEVAHKW"
+    r = pysw_cl.align(query, target, sub_score=theirs.substitution_matrix)
+    best = theirs.align(target, query)
+    assert r.scoring.gap_open == 11 and len(best) == 1
+    assert r.to_biopython() == best[0] and r.score == best[0].score
+    assert r.to_biopython().coordinates.tolist() == best[0].coordinates.tolist()
+    minus = pysw_cl.align("TTTGTAATCTTTTAA", "CCGATTACACC", strand="minus").to_biopython()
+    line = format(minus, "sam").split("\t")
+    assert line[:4] == ["query", "16", "target", "3"] and line[5] == "6S7M2S"
+    assert line[9] == "TTAAAAGATTACAAA"
 
 
 def test_to_dict_and_paf() -> None:
@@ -106,6 +166,11 @@ def test_without_a_path() -> None:
     for name in ("aligned_pairs", "coordinate_map", "identities", "to_skbio", "to_biopython"):
         with pytest.raises(InputError, match="output='path'"):
             getattr(r, name)()
+    with pytest.raises(InputError, match="output='path'"):
+        r.aligned  # noqa: B018
+    with pytest.raises(InputError, match="needs a path"):
+        r.to_paf()
+    assert "score" in str(r) and repr(r).startswith("<Alignment local")
 
 
 def test_results_are_equal_that_say_the_same() -> None:
@@ -115,5 +180,37 @@ def test_results_are_equal_that_say_the_same() -> None:
     assert r != pysw_cl.align(A, B + "A")
     for given in ({"gap_cost": 4}, {"mode": "global"}, {"output": "ends"}):
         assert r != pysw_cl.align(A, B, **given)
+
+
+@pytest.mark.parametrize("how", [{}, {"output": "ends"}, {"strand": "both"}, {"gap_cost": 0.5}])
+def test_copies_and_pickles_have_everything(how: dict[str, Any]) -> None:
+    r = pysw_cl.align(A, B, kernel_times=True, **how)
+    r.matches, r.scoring.highest  # noqa: B018 - what is kept once it is known
     for made in (copy.copy(r), copy.deepcopy(r), pickle.loads(pickle.dumps(r))):
-        assert made == r and made.rescore() == r.score and str(made) == str(r)
+        assert made == r and str(made) == str(r) and repr(made) == repr(r)
+        assert made.stats == r.stats and made.stats.kernel_seconds == r.stats.kernel_seconds
+        assert made.plan == r.plan
+        for name in ("rows", "columns", "scores", "pruned"):
+            assert np.array_equal(getattr(made.tiles, name), getattr(r.tiles, name))
+        if r.runs is not None:
+            assert made.rescore() == r.score
+    assert copy.deepcopy(r).query.letters is not r.query.letters
+
+
+def test_a_pickle_is_read_by_another_process(tmp_path: Path) -> None:
+    """Also one of letters in a file."""
+    letters = tmp_path / "letters"
+    letters.write_bytes(B.encode())
+    r = pysw_cl.align(A, np.memmap(letters, np.uint8, "r"))
+    (tmp_path / "result").write_bytes(pickle.dumps([r, r[2:9], *pysw_cl.align_top(A, B, k=2)]))
+    letters.unlink()
+    code = "import pickle, sys; print(*pickle.load(open(sys.argv[1], 'rb')), sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "result")],
+        env={**os.environ, "PYTHONPATH": IMPORTS},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown = [r, r[2:9], *pysw_cl.align_top(A, B, k=2)]
+    assert done.stdout == "".join(f"{one}\n" for one in shown)

@@ -12,8 +12,10 @@ import pytest
 from pysw_cl import align, align_many
 from pysw_cl.drivers.options import ManyOptions
 from pysw_cl.results.cigar import Runs
-from pysw_cl.results.formats import FORMATS, tsv, usual_format, writer_of
+from pysw_cl.results.formats import FORMATS, make_writer, usual_format
 from pysw_cl.results.formats.row import Row, row_of, rows_of
+from pysw_cl.results.formats.tsv import COLUMNS
+from pysw_cl.results.formats.writer import Setting
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.sequence import Sequence, as_letters
 
@@ -21,6 +23,7 @@ PLAN = {"engine": "reference"}
 TEXTS = ["ACGTTACGATTGCA", "ACGTACGATAGCA", "TTTTTT", "GGGG"]
 RECORDS = [Sequence(f"s {k}" if k else "", "", as_letters(text)) for k, text in enumerate(TEXTS)]
 PAIRS = [(a, b) for a in RECORDS for b in RECORDS]
+TARGETS = [(one.name, len(one)) for one in RECORDS]
 #: Arguments of both functions, one set with scores in halves.
 ASKED: list[dict[str, Any]] = [
     {},
@@ -43,11 +46,17 @@ def rows(asked: dict[str, Any], output: str) -> tuple[list[Row], list[Row]]:
 def test_rows_of_both_are_equal(asked: dict[str, Any], output: str) -> None:
     alone, together = rows(asked, output)
     assert [row[:-1] for row in alone] == [row[:-1] for row in together]
+    setting = Setting(output, ManyOptions(**asked).scoring, targets=TARGETS)
     for name, one in FORMATS.items():
         if output in one.outputs:
-            entry = writer_of(name).entry
-            texts = [entry(row, output) for row in alone]
-            assert texts == [entry(row, output) for row in together]
+            ours, theirs = make_writer(name, setting), make_writer(name, setting)
+            texts = [ours.text([row]) for row in alone] + [ours.end()]
+            assert "".join(texts) == theirs.text(together) + theirs.end()
+
+
+def table(rows: Any, output: str) -> str:
+    """The lines of a table."""
+    return make_writer("tsv", Setting(output)).text(rows)
 
 
 def test_no_pairs() -> None:
@@ -57,22 +66,23 @@ def test_no_pairs() -> None:
 
 def test_rows_of_strands() -> None:
     kinds = [("score", int), ("query_start", int), ("query_end", int), ("target_end", int)]
-    table = np.array([(-1, 5, -1, 8, "minus"), (3, -1, 4, 0, "plus")], [*kinds, ("strand", "U5")])
-    found = list(rows_of(PAIRS[:2], table, mode="local", scoring=make_scoring()))
+    rows = np.array([(-1, 5, -1, 8, "minus"), (3, -1, 4, 0, "plus")], [*kinds, ("strand", "U5")])
+    found = list(rows_of(PAIRS[:2], rows, mode="local", scoring=make_scoring()))
     assert [row[2:7] for row in found] == [
         (-1, "minus", 5, None, None),
         (3, "plus", None, 4, None),
     ]
     assert [row.target_end for row in found] == [8, 0]
-    assert tsv.entry(found[0], "ends").endswith("\t-\t-1\t5\t\t8\n")
+    assert table(found[:1], "ends").endswith("\t-\t-1\t5\t\t8\n")
+    assert table(rows_of(PAIRS[:2], rows), "ends") == table(found, "ends")
 
 
 @pytest.mark.parametrize("output", ["score", "ends", "path"])
 def test_every_line_of_a_table_has_the_columns_of_its_header(output: str) -> None:
-    names = tsv.header(output).rstrip("\n").split("\t")
-    assert names == list(tsv.COLUMNS[output])
+    names = make_writer("tsv", Setting(output)).header().rstrip("\n").split("\t")
+    assert names == list(COLUMNS[output])
     for row in rows({}, output)[0]:
-        entry = tsv.entry(row, output)
+        entry = table([row], output)
         assert entry.endswith("\n")
         assert len(entry.rstrip("\n").split("\t")) == len(names)
 
@@ -80,7 +90,7 @@ def test_every_line_of_a_table_has_the_columns_of_its_header(output: str) -> Non
 def test_table() -> None:
     r = align(RECORDS[1], RECORDS[0], plan=PLAN, gap_cost=1)
     assert (r.matches, r.columns) == (12, 15)
-    assert tsv.entry(row_of(r), "path") == (
+    assert table([row_of(r)], "path") == (
         f"s_1\t13\ttarget\t14\t+\t{r.score}\t0\t13\t0\t14\t12\t15\t0.8000\t{r.cigar}\n"
     )
 
@@ -93,7 +103,8 @@ def test_registry() -> None:
     }
     for name, one in FORMATS.items():
         assert one.about and set(one.usual) <= set(one.outputs)
-        assert all(isinstance(writer_of(name).header(output), str) for output in one.outputs)
+        for output in one.outputs:
+            assert isinstance(make_writer(name, Setting(output)).header(), str)
 
 
 def test_the_registry_needs_no_numpy() -> None:

@@ -16,8 +16,9 @@ import pysw_cl
 from pysw_cl.errors import InputError, InternalError
 from pysw_cl.results.alignment import Alignment, Stats, unscale
 from pysw_cl.results.cigar import Runs
-from pysw_cl.results.formats import paf, pair, tsv
+from pysw_cl.results.formats import make_writer, paf, pair
 from pysw_cl.results.formats.row import row_of
+from pysw_cl.results.formats.writer import Setting
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.sequence import Sequence, as_letters
 
@@ -192,7 +193,7 @@ def test_halves() -> None:
     assert isinstance(r.rescore(), float)
     r = alignment("GGWWA", "CWWWAA", "2=2D1=", 15.5, scoring=("BLOSUM62", (9.5, 0.5)))
     assert r.rescore() == r.score == 15.5
-    assert "AS:f:15.5\tNM:i:2\tcg:Z:2=2D1=" in paf.line(r)
+    assert "AS:f:15.5\tNM:i:2\tde:f:0.2500\tcg:Z:2=2D1=" in paf.line(r)
     assert "a gap of length k costs 9.5 + k * 0.5" in str(r)
     assert unscale(31, r.scoring) == 15.5
 
@@ -202,6 +203,11 @@ def test_rescore_sees_a_wrong_region() -> None:
     wrong = Alignment(0, "local", r.query, r.target, r.scoring, 2, 9, 1, 9, r.runs)
     with pytest.raises(InternalError, match="consumes 8 x 8 letters of a region of 7 x 8"):
         wrong.rescore()
+
+
+def table(found: Alignment, output: str) -> str:
+    """The line of a table."""
+    return make_writer("tsv", Setting(output)).text([row_of(found)])
 
 
 def test_without_a_path() -> None:
@@ -216,8 +222,8 @@ def test_without_a_path() -> None:
     assert repr(score) == "<Alignment local score=4 query of 10 target of 11>"
     assert "query [?, 10), target [?, 9)" in str(ends)
     assert "coordinates" not in str(score)
-    assert tsv.entry(row_of(ends), "ends") == "q\t10\tt\t11\t+\t4\t\t10\t9\n"
-    assert tsv.entry(row_of(score), "score") == "q\t10\tt\t11\t+\t4\n"
+    assert table(ends, "ends") == "q\t10\tt\t11\t+\t4\t\t10\t9\n"
+    assert table(score, "score") == "q\t10\tt\t11\t+\t4\n"
     for found in (ends, score):
         with pytest.raises(InputError, match="PAF needs a path"):
             paf.line(found)
@@ -228,9 +234,8 @@ def test_empty_alignment() -> None:
     empty = Alignment(0, "local", r.query, r.target, r.scoring, 0, 0, 0, 0, runs_of(""))
     assert (empty.cigar, empty.matches, empty.identity, empty.rescore()) == ("", 0, 0.0, 0)
     assert "0/0 (0.0%)" in str(empty)
-    assert paf.line(empty) == paf.entry(row_of(empty), "path") == ""
-    table = tsv.entry(row_of(empty), "path")
-    assert table == "q\t10\tt\t11\t+\t0\t0\t0\t0\t0\t0\t0\t0.0000\t*\n"
+    assert paf.line(empty) == make_writer("paf", Setting()).text([row_of(empty)]) == ""
+    assert table(empty, "path") == "q\t10\tt\t11\t+\t0\t0\t0\t0\t0\t0\t0\t0.0000\t*\n"
 
 
 # Formats
@@ -238,12 +243,12 @@ def test_empty_alignment() -> None:
 
 def test_paf() -> None:
     assert paf.line(example()) == (
-        "q\t10\t2\t10\t+\tt\t11\t1\t9\t6\t9\t255\tAS:i:0\tNM:i:3\tcg:Z:3=1X1D1=1I2="
+        "q\t10\t2\t10\t+\tt\t11\t1\t9\t6\t9\t255\tAS:i:0\tNM:i:3\tde:f:0.3333\tcg:Z:3=1X1D1=1I2="
     )
     renamed = paf.line(example(), "a\tname", "")
     assert renamed.startswith("a_name\t10\t")
     assert renamed.split("\t")[5] == "target"
-    assert len(renamed.split("\t")) == 15
+    assert len(renamed.split("\t")) == 16
 
 
 def test_pair_text() -> None:

@@ -16,8 +16,9 @@ import pysw_cl
 from pysw_cl import align
 from pysw_cl.errors import InputError, SequenceError
 from pysw_cl.results.alignment import Alignment
-from pysw_cl.results.formats import paf, pair, tsv
+from pysw_cl.results.formats import make_writer, paf, pair
 from pysw_cl.results.formats.row import row_of
+from pysw_cl.results.formats.writer import Setting
 from pysw_cl.sequences.alphabet import COMPLEMENT
 from pysw_cl.sequences.sequence import Sequence, as_letters
 
@@ -195,7 +196,7 @@ def test_what_is_known_of_the_minus_strand() -> None:
     assert coordinates(r) == (5, 12, 1, 8)
     assert repr(r).startswith("<Alignment local score=7 query[5:12] of 14 minus target[1:8] of 9")
     assert paf.line(r) == (
-        "query\t14\t5\t12\t-\ttarget\t9\t1\t8\t7\t7\t255\tAS:i:7\tNM:i:0\tcg:Z:7="
+        "query\t14\t5\t12\t-\ttarget\t9\t1\t8\t7\t7\t255\tAS:i:7\tNM:i:0\tde:f:0.0000\tcg:Z:7="
     )
     assert str(r).splitlines() == [
         "# query:       query, 14 letters",
@@ -216,12 +217,17 @@ def test_what_is_known_of_the_minus_strand() -> None:
     ends = align(query, target, strand="minus", output="ends", plan=REFERENCE)
     assert coordinates(ends) == (5, None, None, 8)
     assert "query [5, ?), target [?, 8)" in str(ends)
-    assert tsv.entry(row_of(ends), "ends") == "query\t14\ttarget\t9\t-\t7\t5\t\t8\n"
+    assert (
+        make_writer("tsv", Setting("ends")).text([row_of(ends)])
+        == "query\t14\ttarget\t9\t-\t7\t5\t\t8\n"
+    )
     with pytest.raises(InputError, match="output='path'"):
         ends.region()
     score = align(query, target, strand="minus", output="score", plan=REFERENCE)
     assert coordinates(score) == (None,) * 4
-    assert tsv.entry(row_of(score), "score") == "query\t14\ttarget\t9\t-\t7\n"
+    assert (
+        make_writer("tsv", Setting("score")).text([row_of(score)]) == "query\t14\ttarget\t9\t-\t7\n"
+    )
 
 
 def test_positions_of_the_minus_strand_fall_from_block_to_block() -> None:

@@ -1,37 +1,15 @@
-"""Sequences from Python objects and from FASTA files, and every input that is refused."""
+"""Sequences from Python objects, what can be done with them, and every one that is refused."""
 
 from __future__ import annotations
 
-import gzip
-import io
-import os
-import threading
-import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pysw_cl.errors import FormatError, InputError, SequenceError
-from pysw_cl.sequences.sequence import Sequence, as_letters, as_sequence, read_fasta
-
-
-def records(path: str | Path) -> list[tuple[str, str, str]]:
-    found = list(read_fasta(path))
-    return [(s.name, s.description, s.letters.tobytes().decode()) for s in found]
-
-
-def fasta(folder: Path, data: bytes) -> Path:
-    path = folder / "a file.fa"
-    path.write_bytes(data)
-    return path
-
-
-class Stdin:
-    def __init__(self, data: bytes) -> None:
-        self.buffer = io.BytesIO(data)
-
+import pysw_cl
+from pysw_cl.errors import InputError, SequenceError
+from pysw_cl.sequences.sequence import Sequence, as_letters, as_sequence, reverse_complement
 
 # Python objects
 
@@ -104,141 +82,109 @@ def test_refused(x: Any, words: str) -> None:
     assert isinstance(caught.value, InputError | ValueError)
 
 
-# FASTA
+# As sequences
 
 
-def packed(text: bytes) -> bytes:
-    """As gzip packs it at no time, so that tests have the same names in every run."""
-    return gzip.compress(text, mtime=0)
+def named(letters: bytes, name: str = "s", quality: bytes | None = None) -> Sequence:
+    scores = None if quality is None else np.frombuffer(quality, np.uint8)
+    return Sequence(name, "about it", np.frombuffer(letters, np.uint8), scores)
 
 
-PLAIN = b">one the first\nACGT\nacgt\n>two\n\nTT\n"
-PARSED = [("one", "the first", "ACGTACGT"), ("two", "", "TT")]
+def test_slices_are_sequences_of_the_same_name() -> None:
+    one = named(b"GATTACA", quality=b"ABCDEFG")
+    for place in (slice(2, 5), slice(None, None, -1), slice(-3, None), slice(1, 99, 2)):
+        part = one[place]
+        assert (part.name, part.description) == ("s", "about it")
+        assert str(part) == "GATTACA"[place]
+        assert part.quality is not None
+        assert part.quality.tobytes() == b"ABCDEFG"[place]
+        assert part.letters.flags.c_contiguous
+    assert np.shares_memory(one[2:5].letters, one.letters)
+    assert (one[0], one[-1], one[np.int64(2)]) == ("G", "A", "T")
+    assert named(b"AC")[:1].quality is None
+    assert len(one[3:3]) == 0
+    with pytest.raises(IndexError):
+        one[7]
+    with pytest.raises(TypeError):
+        one["G"]  # type: ignore[call-overload]
+
+
+def test_letters_one_by_one_and_all_together() -> None:
+    one = named(b"GATtACA")
+    assert list(one) == list("GATtACA")
+    assert str(one) == f"{one}" == "GATtACA"
+    assert repr(one) == "Sequence('s', 7 letters)"
+    assert "ATt" in one and one[2:4] in one and "" in one
+    assert "att" not in one and 65 not in one and "\u0391" not in one
+
+
+def test_equal_letters_are_equal_sequences() -> None:
+    one = named(b"GATTACA")
+    assert one == named(b"GATTACA", "another", b"ABCDEFG") == "GATTACA"
+    assert one != named(b"GATTAC") and one != named(b"gATTACA") and one != "GATTAC"
+    assert one != b"GATTACA" and one != 5 and one is not None
+    assert {one: 1}[named(b"GATTACA", "another")] == {one: 1}["GATTACA"] == 1
+    assert "GATTACA" in [one]
+
+
+def test_qualities_fit_the_letters() -> None:
+    with pytest.raises(SequenceError, match="3 letters and 2 qualities"):
+        named(b"ACG", quality=b"II")
+    with pytest.raises(SequenceError, match="the qualities of a Sequence are"):
+        Sequence("", "", np.frombuffer(b"ACG", np.uint8), np.zeros(3))  # type: ignore[arg-type]
+    with pytest.raises(SequenceError, match="the letters of a Sequence are"):
+        Sequence("", "", np.zeros(3))  # type: ignore[arg-type]
+
+
+# The other strand
 
 
 @pytest.mark.parametrize(
-    "data",
-    [
-        PLAIN,
-        PLAIN.rstrip(b"\n"),
-        PLAIN.replace(b"\n", b"\r\n"),
-        b"\n\r\n  \n" + PLAIN,
-        b"\xef\xbb\xbf" + PLAIN,
-        PLAIN.replace(b"one the", b"one\t the"),
-        PLAIN.replace(b"ACGT\n", b"AC GT \t\n"),
-        packed(PLAIN),
-        packed(PLAIN[:20]) + packed(PLAIN[20:]),
-    ],
+    "x",
+    ["ACgtuRYN", b"ACgtuRYN", bytearray(b"ACgtuRYN"), np.frombuffer(b"ACgtuRYN", np.uint8)],
+    ids=lambda x: type(x).__name__,
 )
-def test_fasta(tmp_path: Path, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = fasta(tmp_path, data)
-    assert records(path) == records(str(path)) == PARSED
-    stdin = Stdin(data)
-    monkeypatch.setattr("sys.stdin", stdin)
-    assert records("-") == PARSED
-    assert not stdin.buffer.closed
+def test_reverse_complement_is_of_the_same_kind(x: Any) -> None:
+    other = pysw_cl.reverse_complement(x)
+    assert type(other) is type(x)
+    assert as_letters(other).tobytes() == b"NRYaacGT"
+    assert as_letters(x).tobytes() == b"ACgtuRYN"
 
 
-def test_fasta_is_streamed(tmp_path: Path) -> None:
-    stream = read_fasta(fasta(tmp_path, PLAIN + b">three\nAC-T\n"))
-    assert [next(stream).name, next(stream).name] == ["one", "two"]
-    with pytest.raises(SequenceError, match=r"record 'three' of .*gap character '-' at position 3"):
-        next(stream)
+def test_reverse_complement_of_named_sequences() -> None:
+    other = named(b"GATTACA", quality=b"ABCDEFG").reverse_complement()
+    assert (other.name, other.description, str(other)) == ("s", "about it", "TGTAATC")
+    assert other.quality is not None and other.quality.tobytes() == b"GFEDCBA"
+    assert reverse_complement(named(b"GATTACA")) == other
+    assert reverse_complement(memoryview(b"AAC")) == b"GTT"
+    every = "ACGTRYSWKMBDHVNacgtryswkmbdhvn"
+    assert reverse_complement(reverse_complement(every)) == every
+    skbio = pytest.importorskip("skbio")
+    dna = skbio.DNA("ACGTRYSWKMBDHVN", metadata={"id": "d1"})
+    turned = reverse_complement(dna)
+    assert (turned.name, str(turned)) == ("d1", str(dna.reverse_complement()))
+    seq = pytest.importorskip("Bio.Seq")
+    assert reverse_complement(seq.Seq("ACGU")) == "ACGT"
 
 
-def test_pipe(tmp_path: Path) -> None:
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    writer = threading.Thread(target=path.write_bytes, args=(packed(PLAIN),))
-    writer.start()
-    assert records(path) == PARSED
-    writer.join()
+def test_the_other_strand_is_the_minus_strand() -> None:
+    query, target = "CCCCAUGTAANCAA", "AGATTACAG"
+    plan: Any = {"engine": "reference"}
+    plus = pysw_cl.align(reverse_complement(query), target, plan=plan)
+    minus = pysw_cl.align(query, target, strand="minus", plan=plan)
+    assert (plus.score, plus.cigar) == (minus.score, minus.cigar)
 
 
 @pytest.mark.parametrize(
-    ("data", "error", "words"),
+    ("x", "words"),
     [
-        (b"", FormatError, "no FASTA record"),
-        (b"\n\n", FormatError, "no FASTA record"),
-        (packed(b""), FormatError, "no FASTA record"),
-        (b"ACGT\n", FormatError, "line 1 is 'ACGT' before the first record"),
-        (b"\n\nhello\n>x\nA\n", FormatError, "line 3 is 'hello'"),
-        (b"@r1\nACGT\n+\nIIII\n", FormatError, "FASTQ"),
-        (b"\x00\xff\x01\n", FormatError, r"line 1 is '\\x00\\xff\\x01' before the first record"),
-        (b">x\n>y\nA\n", SequenceError, "record 'x' of .* has no sequence"),
-        (b">y\nA\n>x", SequenceError, "record 'x' of .* has no sequence"),
-        (b">x\nAC\xc3\xa9T\n", SequenceError, "record 'x' of .*byte 195 at position 3"),
-        (b">x\nA\nC-T\n", SequenceError, "gap character '-' at position 3"),
-        (packed(PLAIN)[:-12], FormatError, "truncated or damaged gzip"),
-        (packed(PLAIN)[:6], FormatError, "truncated or damaged gzip"),
-        (packed(PLAIN)[:-8] + b"\0" * 8, FormatError, "truncated or damaged gzip"),
-        (packed(PLAIN) + b"trailing", FormatError, "truncated or damaged gzip"),
-        (b"\x1f\x8bnonsense", FormatError, "truncated or damaged gzip"),
-        (packed(PLAIN)[:10] + b"\xff" * 40, FormatError, "truncated or damaged gzip"),
-        (b"BZh91AY&SY", FormatError, "compressed with bzip2"),
-        (b"\xfd7zXZ\x00\x00", FormatError, "compressed with xz"),
-        (b"\x28\xb5\x2f\xfd\x00\x00", FormatError, "compressed with zstd"),
+        ("ACGE", "the sequence has 'E' at position 4, which is no nucleotide"),
+        ("AC-T", "gap character '-' at position 3"),
+        ("", "is empty"),
+        (named(b"AXC", "p"), "the sequence p has 'X' at position 2"),
+        (5, "is a int"),
     ],
 )
-def test_damaged_fasta(tmp_path: Path, data: bytes, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words) as caught:
-        records(fasta(tmp_path, data))
-    assert "a file.fa" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_bad_records_are_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "x.fa"
-    path.write_bytes(
-        b">empty\n>a\nAC\n>gap\nAC-GT\nACGT\n>odd\n" + b"A" * 5 + b"\xc3\xa9GT\n>b x\nGT\n>last\n"
-    )
-    errors: list[SequenceError] = []
-    found = [(one.name, one.letters.tobytes()) for one in read_fasta(path, errors.append)]
-    assert found == [("a", b"AC"), ("b", b"GT")]
-    assert [str(error) for error in errors] == [
-        f"record 'empty' of {path} has no sequence; it needs at least one letter",
-        f"the record 'gap' of {path} has the gap character '-' at position 3; take the gaps out "
-        "before aligning",
-        f"the record 'odd' of {path} has byte 195 at position 6, which is not a letter",
-        f"record 'last' of {path} has no sequence; it needs at least one letter",
-    ]
-
-
-def test_a_damaged_file_is_an_error_however_bad_records_are_treated(tmp_path: Path) -> None:
-    path = tmp_path / "x.fa"
-    path.write_bytes(b"ACGT\n>a\nACGT\n")
-    with pytest.raises(FormatError):
-        list(read_fasta(path, lambda error: None))
-
-
-def test_file_that_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"GATTACA: cannot be read: No such file .* letters"):
-        list(read_fasta("GATTACA"))
-    with pytest.raises(FormatError, match="the name of a file is empty"):
-        list(read_fasta(""))
-    with pytest.raises(FormatError, match=r"nothing\.fa: cannot be read: No such file"):
-        records(tmp_path / "nothing.fa")
-    with pytest.raises(FormatError, match="cannot be read: Is a directory"):
-        records(tmp_path)
-    with pytest.raises(FormatError, match="cannot be read: Not a directory"):
-        records(fasta(tmp_path, PLAIN) / "below")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_file_without_permission(tmp_path: Path) -> None:
-    path = fasta(tmp_path, PLAIN)
-    path.chmod(0)
-    with pytest.raises(FormatError, match="cannot be read: Permission denied"):
-        records(path)
-
-
-def test_large_record_is_read_fast(tmp_path: Path) -> None:
-    line = b"acgtn" * 12 + b"\n"
-    path = fasta(tmp_path, b">big\n" + line * 83_334)
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        (record,) = read_fasta(path)
-        times.append(time.perf_counter() - start)
-    assert len(record) == 83_334 * 60
-    assert min(times) < 0.5  # about 0.03 s on an idle machine
+def test_what_has_no_other_strand(x: Any, words: str) -> None:
+    with pytest.raises(SequenceError, match=words):
+        reverse_complement(x)

@@ -64,6 +64,13 @@ class RowscanPlan(Plan):
         """Columns of a segment."""
         return self.T * self.alpha
 
+    def tile_shape(self, m: int, n: int) -> tuple[int, int]:
+        """As wide as possible, since what follows a tile to the right waits for all of it."""
+        longest = self.tuning.sweep.longest_side
+        columns = min(n, longest)
+        rows = max(1, min(m, longest, self.tile_cells // columns))
+        return rows, max(columns, min(n, self.tile_cells // m)) if rows == m else columns
+
     def for_tile(self, scoring: Scoring, columns: int) -> RowscanPlan:
         """This plan with lanes so short that a gap through a segment stays in range, and, if the
         target is short, that every group has a segment."""
@@ -90,4 +97,4 @@ def default_rowscan(runtime: Runtime) -> RowscanPlan:
     if lanes.per_item is None:
         return plan
     wide = usual.without_narrow()
-    return replace(plan, lanes=wide.lanes, T=wide.T, alpha=16, B=usual.B, chunk=8)
+    return replace(plan, lanes=wide.lanes, T=wide.T, alpha=16, B=usual.B, chunk=1)

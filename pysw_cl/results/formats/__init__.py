@@ -1,35 +1,114 @@
-"""The text formats of results: a registry with a row for each, and a file for each beside this one.
+"""The file formats of results: a registry with a row for each, and a file for each beside this one.
 
-The file of a format has two functions.  ``header(output)`` is what stands before all results of one
-command, and ``entry(row, output)`` is the text of one result, a :class:`.row.Row`; both end with a
-line end unless they are empty.  Files are imported when their format is used, because a command
-line names the formats before it needs NumPy.
+A writer is made for one file by `make_writer`, from what is the same for all of its results (a
+`Setting`); see `.writer.Writer`.  A reader is a function that turns the lines of a file into
+`.reading.Record` objects.  Files are imported when their format is used, because a command line
+names the formats before it needs NumPy.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .reading import Lines, Record
+    from .writer import Setting, Writer
+
+#: All values of ``output``.
+OUTPUTS = ("score", "ends", "matches", "path")
 
 
 @dataclass(frozen=True)
 class Format:
-    """A row of the registry."""
+    """A row of the registry.  All formats hold results of both strands."""
 
     #: What it is, in half a line.
     about: str
+    #: Its class of writers, as "module:class".
+    writer: str
+    #: Its reader, as "module:function"; "" if there is none.
+    reader: str = ""
+    #: The ends of the names of its files, in lower case; the first is the usual one.
+    extensions: tuple[str, ...] = ()
     #: The values of ``output`` that it can show; of these it is the default for ``usual``.
-    outputs: tuple[str, ...] = ("score", "ends", "path")
+    outputs: tuple[str, ...] = ("path",)
     #: The values of ``output`` for which it is the default.
     usual: tuple[str, ...] = ()
+    #: Does it hold nucleotides only?
+    nucleotides: bool = False
+    #: The fields of `Setting` that a user may choose for it, of "fields", "width" and "limit".
+    takes: tuple[str, ...] = ()
+    #: Does its header list all targets?
+    lists_targets: bool = False
 
 
 FORMATS = {
-    "paf": Format("a line for each alignment, as minimap2 writes it", ("path",), ("path",)),
-    "tsv": Format("a table whose first line names the columns", usual=("score", "ends")),
-    "pair": Format("aligned text, to be read by people"),
+    "paf": Format(
+        "a line for each alignment, as minimap2 writes it",
+        "paf:Writer",
+        "paf:read",
+        (".paf",),
+        usual=("path",),
+    ),
+    "tsv": Format(
+        "a table whose first line names the columns",
+        "tsv:Writer",
+        extensions=(".tsv",),
+        outputs=OUTPUTS,
+        usual=("score", "ends", "matches"),
+    ),
+    "pair": Format(
+        "aligned text, to be read by people",
+        "pair:Writer",
+        extensions=(".pair",),
+        outputs=OUTPUTS,
+        takes=("width", "limit"),
+    ),
+    "sam": Format(
+        "what samtools reads; nucleotides only",
+        "sam:Writer",
+        "sam:read",
+        (".sam",),
+        nucleotides=True,
+        lists_targets=True,
+    ),
+    "blast6": Format(
+        "BLAST's table, also called 6; '6 qseqid sseqid pident' chooses its columns",
+        "blast:Table",
+        "blast:read",
+        (".blast6", ".b6", ".m8"),
+        takes=("fields",),
+    ),
+    "blast7": Format(
+        "the same with comments, also called 7",
+        "blast:CommentedTable",
+        "blast:read",
+        (".blast7", ".b7"),
+        takes=("fields",),
+    ),
+    "maf": Format("UCSC's blocks of aligned letters", "maf:Writer", extensions=(".maf",)),
+    "fasta": Format(
+        "two records with gaps for each alignment",
+        "fasta:Writer",
+        extensions=(".afa", ".fasta", ".fa"),
+        takes=("width",),
+    ),
+    "jsonl": Format(
+        "a JSON object on each line",
+        "jsonl:Writer",
+        extensions=(".jsonl", ".ndjson"),
+        outputs=OUTPUTS,
+    ),
 }
+#: Other names of formats: BLAST's numbers.
+ALIASES = {"6": "blast6", "7": "blast7"}
 
 
 def usual_format(output: str) -> str:
@@ -37,6 +116,64 @@ def usual_format(output: str) -> str:
     return next(name for name, one in FORMATS.items() if output in one.usual)
 
 
-def writer_of(name: str) -> Any:
-    """The module of a format, with ``header`` and ``entry``."""
-    return import_module(f".{name}", __name__)
+def format_named(name: str) -> str:
+    """The name of a format as the registry has it.  Raises InputError for an unknown one."""
+    found = ALIASES.get(name, name)
+    if found not in FORMATS:
+        raise InputError(f"{name!r} is not a format; there are {', '.join(FORMATS)}")
+    return found
+
+
+def format_of_file(path: str) -> str | None:
+    """The name of the format that the end of a file's name says, or None."""
+    end = PurePath(path.lower().removesuffix(".gz")).suffix
+    return next((name for name, one in FORMATS.items() if end in one.extensions), None)
+
+
+def check(name: str, setting: Setting) -> None:
+    """Raise InputError if a format cannot hold what the results are, and say what."""
+    row, output, scoring = FORMATS[name], setting.output, setting.scoring
+    if output not in row.outputs:
+        raise InputError(
+            f"{name} needs a path: align with output='path'; for output {output!r} there is "
+            f"{usual_format(output)}"
+        )
+    given = {key for key in ("fields", "width", "limit") if getattr(setting, key)}
+    for key in sorted(given - set(row.takes)):
+        able = ", ".join(other for other, one in FORMATS.items() if key in one.takes)
+        raise InputError(f"{name} has no choice of {key}; it is for {able}")
+    for key in sorted(given & {"width", "limit"}):
+        if getattr(setting, key) < 1:
+            raise InputError(f"{key} must be 1 or more, not {getattr(setting, key)}")
+    if row.nucleotides and scoring is not None:
+        from ...sequences.alphabet import is_nucleotide
+
+        if not is_nucleotide(scoring.letters):
+            raise InputError(
+                f"{name} holds nucleotides only (the letters of BAM are A, C, G, T and IUPAC's "
+                f"ambiguity letters), and this scoring is for {scoring.letters}; write paf or "
+                "blast6"
+            )
+
+
+def make_writer(name: str, setting: Setting) -> Writer:
+    """A writer of one file.  Raises InputError if the format cannot hold the results, or has no
+    such field."""
+    check(name, setting)
+    writer: Writer = _there(FORMATS[name].writer)(setting)
+    return writer
+
+
+def reader_of(name: str) -> Callable[..., Iterator[Record]]:
+    """The reader of a format: it takes `.reading.Lines` and, for some, what else is known of the
+    file.  Raises InputError for a format without one."""
+    if not FORMATS[name].reader:
+        able = ", ".join(other for other, one in FORMATS.items() if one.reader)
+        raise InputError(f"{name} is written only; there are readers for {able}")
+    reader: Callable[[Lines], Iterator[Record]] = _there(FORMATS[name].reader)
+    return reader
+
+
+def _there(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f".{module}", __name__), name)

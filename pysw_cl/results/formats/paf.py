@@ -2,22 +2,30 @@
 
 Columns: query name, length, start, end, strand (+ or -), target name, length, start, end,
 matches, alignment columns with gaps, mapping quality (always 255, which means unknown); then
-the tags AS (score; AS:i, or AS:f where scores have halves), NM (mismatches and gap letters) and
-cg (CIGAR with '=' and 'X').  Coordinates are 0-based and half-open in the whole sequences as given,
-for every strand and range.  On strand - the reverse complement of the query is aligned, and the
-CIGAR follows the target, as in minimap2 and SAM.
+the tags AS (score; AS:i, or AS:f where scores have halves), NM (mismatches and gap letters), de
+(gap-compressed divergence: mismatches and gaps, divided by the columns in which a gap of any length
+counts as one) and cg (CIGAR with '=' and 'X').  Coordinates are 0-based and half-open in the whole
+sequences as given, for every strand and range.  On strand - the reverse complement of the query is
+aligned, and the CIGAR follows the target, as in minimap2 and SAM.
 
 A pair without an alignment (no column) has no line, as in minimap2.  All columns are part of the
 format, so it needs a path; :mod:`.tsv` has formats for less.
+
+The format and its tags: the manual page of minimap2 (Li 2018, Bioinformatics 34, 3094-3100).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING
 
-from ...errors import InputError
-from .row import Row, row_of, shown_name
+from ...sequences.sequence import Sequence
+from . import writer
+from .columns import Columns, columns_of, lines_of, shares, texts
+from .reading import Lines, Record, runs_in
+from .row import Row, row_of
+from .writer import Setting
 
 if TYPE_CHECKING:
     from ..alignment import Alignment
@@ -32,29 +40,71 @@ def line(
     row = row_of(alignment)
     query, target = row.query, row.target
     if query_name is not None:
-        query = replace(query, name=query_name)
+        query = Sequence(query_name, "", query.letters)
     if target_name is not None:
-        target = replace(target, name=target_name)
-    return entry(row._replace(query=query, target=target), "path").rstrip("\n")
+        target = Sequence(target_name, "", target.letters)
+    return Writer(Setting()).text([row._replace(query=query, target=target)]).rstrip("\n")
 
 
-def header(output: str) -> str:
-    """PAF has none."""
-    return ""
+class Writer(writer.Writer):
+    """Writes PAF."""
+
+    def text(self, rows: Iterable[Row]) -> str:
+        """The lines of results with a path."""
+        return "".join(map(_lines, columns_of(rows)))
 
 
-def entry(row: Row, output: str) -> str:
-    """The line of a result with a path."""
-    if row.columns is None or row.matches is None:
-        raise InputError("PAF needs a path; align with output='path', or write TSV")
-    if not row.columns:
+def _lines(given: Columns) -> str:
+    some = given.aligned("PAF")
+    if not len(some):
         return ""
-    score = row.score
-    shown = f"AS:f:{score:.1f}" if isinstance(score, float) else f"AS:i:{score}"
-    return (
-        f"{shown_name(row.query, 'query')}\t{len(row.query)}\t{row.query_start}\t{row.query_end}\t"
-        f"{'-' if row.strand == 'minus' else '+'}\t"
-        f"{shown_name(row.target, 'target')}\t{len(row.target)}\t"
-        f"{row.target_start}\t{row.target_end}\t{row.matches}\t{row.columns}\t255\t"
-        f"{shown}\tNM:i:{row.columns - row.matches}\tcg:Z:{row.cigar}\n"
-    )
+    matches, columns, scores = (some.values(name) for name in ("matches", "columns", "score"))
+    gaps, letters = some.gaps()
+    whole = scores.dtype.kind == "i"
+    return lines_of([
+        some.names(0),
+        some.lengths(0),
+        some.numbers("query_start"),
+        some.numbers("query_end"),
+        some.strands(),
+        some.names(1),
+        some.lengths(1),
+        some.numbers("target_start"),
+        some.numbers("target_end"),
+        texts(matches),
+        texts(columns),
+        repeat("255", len(some)),
+        [f"AS:i:{n}" for n in texts(scores)] if whole else [f"AS:f:{x:.1f}" for x in scores],
+        [f"NM:i:{n}" for n in texts(columns - matches)],
+        [f"de:f:{x}" for x in shares(1 - matches / (columns - letters + gaps))],
+        [f"cg:Z:{cigar}" for cigar in some.values("cigar")],
+    ])  # fmt: skip
+
+
+def read(lines: Lines) -> Iterator[Record]:
+    """The records of a PAF file.  ``score`` is the tag AS, ``runs`` the tag cg, whose 'M' stay; all
+    tags but cg are in ``more``, with ``mapq``.  Lines of queries without an alignment (target *)
+    are left out.  Raises FormatError for a damaged line."""
+    for line in lines:
+        fields = line.split("\t")
+        if len(fields) < 12:
+            raise lines.wrong(f"a line of PAF has at least 12 columns, not {len(fields)}")
+        m, i0, i1, n, j0, j1, matches, columns, quality = (
+            int(fields[k]) for k in (1, 2, 3, 6, 7, 8, 9, 10, 11)
+        )
+        if fields[4] == fields[5] == "*":  # minimap2's line of a query without an alignment
+            continue
+        if fields[4] not in ("+", "-"):
+            raise lines.wrong(f"the strand is + or -, not {fields[4][:20]!r}")
+        if not (0 <= i0 <= i1 <= m and 0 <= j0 <= j1 <= n and 0 <= matches <= columns):
+            raise lines.wrong("coordinates leave their sequence, or matches are more than columns")
+        more = {"mapq": quality, **lines.tags(fields[12:])}
+        runs, cigar = None, more.pop("cg", None)
+        if cigar is not None:
+            runs, *clips = runs_in(lines, cigar)
+            if any(clips) or (runs.count("=XMI"), runs.count("=XMD")) != (i1 - i0, j1 - j0):
+                raise lines.wrong("the tag cg and the coordinates have different lengths")
+        yield Record(
+            fields[0], m, i0, i1, "minus" if fields[4] == "-" else "plus",
+            fields[5], n, j0, j1, more.get("AS"), matches, columns, runs, more,
+        )  # fmt: skip

@@ -8,48 +8,80 @@ both, and gaps, are shares of all columns, as in EMBOSS.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from ...sequences.sequence import Sequence
 from ..alignment import Alignment
+from ..cigar import Runs
+from . import writer
 from .row import Row
+from .writer import mode_in_words
+
+#: Columns in a block, unless another number is asked for.
+WIDTH = 60
 
 
-def header(output: str) -> str:
-    """Nothing: each result has a header of its own."""
-    return ""
+class Writer(writer.Writer):
+    """Writes pairwise text."""
 
-
-def entry(row: Row, output: str) -> str:
-    """The text of a result and an empty line."""
-    return f"{text(row.alignment())}\n\n"
+    def entry(self, row: Row) -> str:
+        """The text of a result and an empty line."""
+        shown = text(row.alignment(), width=self.setting.width or WIDTH, limit=self.setting.limit)
+        return f"{shown}\n\n"
 
 
 def text(
     alignment: Alignment,
     query_name: str | None = None,
     target_name: str | None = None,
-    width: int = 60,
+    width: int = WIDTH,
+    limit: int | None = None,
 ) -> str:
     """The alignment as text in blocks of ``width`` columns, without a final line end.
 
     Without a path there is only the header.  Names default to those of the sequences.
     Positions are 1-based and inclusive, as in BLAST and EMBOSS.  On the minus strand those of the
-    query fall from left to right.  The line ``coordinates`` is 0-based and half-open.
+    query fall from left to right.  The line ``coordinates`` is 0-based and half-open.  Of an
+    alignment with more than ``limit`` columns (None: any number) the first ones are shown, and a
+    last line says how many there are.
     """
     query = (alignment.query.name if query_name is None else query_name) or "query"
     target = (alignment.target.name if target_name is None else target_name) or "target"
     lines = _header(alignment, query, target)
     if alignment.runs is not None and len(alignment.runs):
-        lines += _blocks(alignment, query, target, width)
+        columns = int(alignment.runs.lengths.sum())
+        if limit is None or columns <= limit:
+            lines += _blocks(alignment, query, target, width)
+        else:
+            lines += _blocks(_beginning(alignment, limit), query, target, width)
+            lines += ["", f"# the first {limit:,} of {columns:,} columns"]
     return "\n".join(lines)
+
+
+def _beginning(alignment: Alignment, columns: int) -> Alignment:
+    """The alignment of the first columns."""
+    runs, i, j = alignment.runs, alignment.query_start, alignment.target_start
+    assert runs is not None and i is not None and j is not None
+    assert alignment.query_end is not None
+    last = int(np.searchsorted(runs.lengths.cumsum(), columns))
+    lengths = runs.lengths[: last + 1].copy()
+    lengths[-1] -= lengths.sum() - columns
+    shown = Runs(runs.ops[: last + 1], lengths)
+    rows = shown.count("=XI")
+    places: dict[str, Any] = {"query_end": i + rows}
+    if alignment.strand == "minus":
+        places = {"query_start": alignment.query_end - rows}
+    return replace(alignment, runs=shown, target_end=j + shown.count("=XD"), **places)
 
 
 def _header(alignment: Alignment, query: str, target: str) -> list[str]:
     lines = [
         f"# query:       {_title(query, alignment.query)}",
         f"# target:      {_title(target, alignment.target)}",
-        f"# mode:        {_mode(alignment)}",
+        f"# mode:        {mode_in_words(alignment.mode, alignment.free_ends)}",
         f"# scoring:     {alignment.scoring.in_words}",
         f"# score:       {alignment.score}",
     ]
@@ -73,12 +105,6 @@ def _header(alignment: Alignment, query: str, target: str) -> list[str]:
         lines.append(f"# similarity:  {alike}{share.format(alike / max(1, total))}")
         lines.append(f"# gaps:        {gaps}{share.format(gaps / max(1, total))}")
     return lines
-
-
-def _mode(alignment: Alignment) -> str:
-    """The mode, and the free ends as the command line takes them."""
-    ends = ",".join(str(int(is_free)) for is_free in alignment.free_ends)
-    return alignment.mode + (f"; free ends {ends}" if any(alignment.free_ends) else "")
 
 
 def _title(name: str, sequence: Sequence) -> str:

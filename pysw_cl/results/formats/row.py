@@ -2,23 +2,65 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-    from ...sequences import sequence
     from ..alignment import Alignment
+
+
+class Letters(Protocol):
+    """What formats ask of a sequence; a `Sequence` is one."""
+
+    @property
+    def name(self) -> str:
+        """Its name, or ""."""
+
+    @property
+    def description(self) -> str:
+        """The rest of its header, or ""."""
+
+    @property
+    def letters(self) -> NDArray[np.uint8]:
+        """Its letters in ASCII."""
+
+    def __len__(self) -> int: ...
+
+
+class Plain:
+    """A sequence that was given as a str or bytes, which becomes an array when it is needed."""
+
+    __slots__ = ("_letters", "given", "name")
+    description = ""
+
+    def __init__(self, given: str | bytes, name: str = "") -> None:
+        self.given, self.name = given, name
+        self._letters: NDArray[np.uint8] | None = None
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    @property
+    def letters(self) -> NDArray[np.uint8]:
+        """Its letters in ASCII."""
+        if self._letters is None:
+            from ...sequences.sequence import as_sequence
+
+            self._letters = as_sequence(self.given, check=False).letters
+        return self._letters
 
 
 class Row(NamedTuple):
     """A result.  What was not computed is None; else as in `Alignment`."""
 
-    query: sequence.Sequence
-    target: sequence.Sequence
+    query: Letters
+    target: Letters
     score: int | float
     #: "plus" or "minus".
     strand: str
@@ -38,9 +80,13 @@ class Row(NamedTuple):
 
 
 #: The fields of a Row that `align_many` may give.
-_FIELDS = Row._fields[2:-1]
+_FIELDS: tuple[str, ...] = Row._fields[2:-1]
 #: The coordinates of a result.
 PLACES = ("query_start", "query_end", "target_start", "target_end")
+#: Rows that are Python objects at once.
+AT_ONCE = 1 << 14
+_RUN = re.compile("([0-9]+)([=XID])")
+_row = partial(tuple.__new__, Row)
 
 
 def row_of(found: Alignment) -> Row:
@@ -61,17 +107,69 @@ def row_of(found: Alignment) -> Row:
     )
 
 
-def rows_of(
-    pairs: Sequence[tuple[sequence.Sequence, sequence.Sequence]],
-    table: NDArray[Any],
-    **common: Any,
-) -> Iterator[Row]:
-    """The rows of ``pairs``, from the table of `align_many` with the same order.
+class TableRows:
+    """The rows of ``pairs``, from the table of `align_many` with the same order; an iterable.
 
-    ``common``: fields of `Alignment` that all of them have, with ``mode`` and ``scoring``."""
-    values = [_values(table, name) for name in _FIELDS]
-    halves = zip(*pairs, strict=True) if len(pairs) else ((), ())
-    return map(Row._make, zip(*halves, *values, repeat(partial(_alignment, common))))
+    ``pairs`` are as `align_many` takes them; ``names``: (name of the query, name of the target) of
+    each, for those that have none or others.  ``common``: fields of `Alignment` that all of them
+    have, with ``mode`` and ``scoring``."""
+
+    def __init__(
+        self,
+        pairs: Sequence[tuple[Any, Any]],
+        table: NDArray[Any],
+        common: dict[str, Any],
+        names: Sequence[tuple[str, str]] | None = None,
+    ) -> None:
+        self.pairs, self.table, self.common, self.names = pairs, table, common, names
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __iter__(self) -> Iterator[Row]:
+        make = repeat(partial(_alignment, self.common))
+        for part in self.parts():
+            values = [_values(part.table, name) for name in _FIELDS]
+            yield from map(_row, zip(*part.letters(), *values, make, strict=False))
+
+    def parts(self) -> Iterator[TableRows]:
+        """The rows, not too many at once."""
+        for start in range(0, len(self.pairs), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            names = None if self.names is None else self.names[some]
+            yield TableRows(self.pairs[some], self.table[some], self.common, names)
+
+    def letters(self) -> tuple[list[Letters], list[Letters]]:
+        """Queries and targets.  The same object in rows that follow each other is one here, too."""
+        from ...sequences.sequence import Sequence, as_sequence
+
+        def made(given: Any, name: str) -> Letters:
+            if type(given) in (str, bytes):
+                return Plain(given, name)
+            of = given if type(given) is Sequence else as_sequence(given, check=False)
+            return Sequence(name, of.description, of.letters) if name else of
+
+        names: Iterable[tuple[str, str]] = repeat(("", "")) if self.names is None else self.names
+        found: tuple[list[Letters], list[Letters]] = ([], [])
+        given: list[Any] = [None, None]
+        for pair, named in zip(self.pairs, names, strict=False):
+            for k in range(2):
+                if pair[k] is given[k] and not (named[k] and found[k][-1].name != named[k]):
+                    found[k].append(found[k][-1])
+                    continue
+                given[k] = pair[k]
+                found[k].append(made(pair[k], named[k]))
+        return found
+
+
+def rows_of(
+    pairs: Sequence[tuple[Any, Any]],
+    table: NDArray[Any],
+    names: Sequence[tuple[str, str]] | None = None,
+    **common: Any,
+) -> TableRows:
+    """The rows of ``pairs``; see `TableRows`."""
+    return TableRows(pairs, table, common, names)
 
 
 def _values(table: NDArray[Any], name: str) -> Iterable[Any]:
@@ -86,13 +184,15 @@ def _values(table: NDArray[Any], name: str) -> Iterable[Any]:
 
 
 def _alignment(common: dict[str, Any], row: Row) -> Alignment:
+    from ...sequences.sequence import Sequence
     from ..alignment import Alignment
     from ..cigar import Runs
 
+    query, target = (Sequence(x.name, x.description, x.letters) for x in (row.query, row.target))
     return Alignment(
         score=row.score,
-        query=row.query,
-        target=row.target,
+        query=query,
+        target=target,
         query_start=row.query_start,
         query_end=row.query_end,
         target_start=row.target_start,
@@ -103,6 +203,61 @@ def _alignment(common: dict[str, Any], row: Row) -> Alignment:
     )
 
 
-def shown_name(of: sequence.Sequence, default: str) -> str:
+def shown_name(of: Letters, default: str) -> str:
     """A sequence's name without blanks, which would break a line of columns."""
-    return "_".join(of.name.split()) or default
+    return without_blanks(of.name, default)
+
+
+def without_blanks(name: str, default: str) -> str:
+    """A name as a column can have it."""
+    if name and name.isprintable() and " " not in name:
+        return name
+    return "_".join(name.split()) or default
+
+
+def runs_of(cigar: str) -> list[tuple[int, str]]:
+    """The runs of an extended CIGAR: length and operation of each."""
+    return [(int(length), op) for length, op in _RUN.findall(cigar)]
+
+
+@cache
+def complement() -> bytes:
+    """The table of complements, for bytes."""
+    from ...sequences.alphabet import COMPLEMENT
+
+    return COMPLEMENT.tobytes()
+
+
+def bytes_of(of: Letters, start: int | None = None, end: int | None = None) -> bytes:
+    """Letters of a sequence, all of them by default."""
+    if isinstance(of, Plain):
+        part = of.given[start:end]
+        return part.encode("ascii") if isinstance(part, str) else part
+    return of.letters[start:end].tobytes()
+
+
+def aligned_texts(row: Row, gap: str = "-") -> tuple[str, str]:
+    """The aligned letters of query and target with gaps, as in `convert.aligned`: the query is
+    reverse complemented on the minus strand.  For a row with a path."""
+    letters = bytes_of(row.query, row.query_start, row.query_end)
+    if row.strand == "minus":
+        letters = letters.translate(complement())[::-1]
+    query = letters.decode("ascii")
+    target = bytes_of(row.target, row.target_start, row.target_end).decode("ascii")
+    if row.cigar is None or not ("I" in row.cigar or "D" in row.cigar):
+        return query, target
+    ours: list[str] = []
+    theirs: list[str] = []
+    i = j = 0
+    for length, op in runs_of(row.cigar):
+        if op == "D":
+            ours.append(gap * length)
+        else:
+            ours.append(query[i : i + length])
+            i += length
+        if op == "I":
+            theirs.append(gap * length)
+        else:
+            theirs.append(target[j : j + length])
+            j += length
+    return "".join(ours), "".join(theirs)

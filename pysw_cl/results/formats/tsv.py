@@ -3,54 +3,70 @@
 Columns for every output: ``query``, ``query_length``, ``target``, ``target_length``, ``strand`` (+
 or -) and ``score``.  Output "ends" adds ``query_start``, ``query_end`` and ``target_end``: the path
 ends at the query's end on strand + and at its start on strand -, so the other one of the two is
-empty.  Output "path" adds ``query_start``, ``query_end``, ``target_start``, ``target_end``,
-``matches``, ``columns`` (gaps included), ``identity`` (matches divided by columns) and ``cigar``
-(with '=' and 'X'; ``*``, as in SAM, for an alignment without columns).  Coordinates are 0-based and
-half-open in the whole sequences as given.  Every pair has a line, also one whose score is 0.
+empty.  Output "matches" has these and ``matches``, ``columns`` (gaps included) and ``identity``
+(matches divided by columns).  Output "path" adds ``query_start``, ``query_end``, ``target_start``,
+``target_end``, ``matches``, ``columns``, ``identity`` and ``cigar`` (with '=' and 'X'; ``*``, as in
+SAM, for an alignment without columns).  Coordinates are 0-based and half-open in the whole
+sequences as given.  Every pair has a line, also one whose score is 0.
 """
 
 from __future__ import annotations
 
-from .row import Row, shown_name
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from . import writer
+from .columns import Columns, columns_of, lines_of, shares
+from .row import Row
 
 _ALWAYS = ("query", "query_length", "target", "target_length", "strand", "score")
+_ENDS = ("query_start", "query_end", "target_end")
+_COUNTS = ("matches", "columns", "identity")
 #: The names of the columns for each output.
 COLUMNS = {
     "score": _ALWAYS,
-    "ends": (*_ALWAYS, "query_start", "query_end", "target_end"),
+    "ends": (*_ALWAYS, *_ENDS),
+    "matches": (*_ALWAYS, *_ENDS, *_COUNTS),
     "path": (
         *_ALWAYS,
         "query_start",
         "query_end",
         "target_start",
         "target_end",
-        "matches",
-        "columns",
-        "identity",
+        *_COUNTS,
         "cigar",
     ),
 }
 
 
-def header(output: str) -> str:
-    """The line with the names of the columns."""
-    return "\t".join(COLUMNS[output]) + "\n"
+class Writer(writer.Writer):
+    """Writes a table."""
 
+    def header(self) -> str:
+        """The line with the names of the columns."""
+        return "\t".join(COLUMNS[self.setting.output]) + "\n"
 
-def entry(row: Row, output: str) -> str:
-    """The line of a result."""
-    text = (
-        f"{shown_name(row.query, 'query')}\t{len(row.query)}\t"
-        f"{shown_name(row.target, 'target')}\t{len(row.target)}\t"
-        f"{'-' if row.strand == 'minus' else '+'}\t{row.score}"
-    )
-    if output == "ends":
-        known = (row.query_start, row.query_end, row.target_end)
-        text += "".join("\t" if value is None else f"\t{value}" for value in known)
-    elif output == "path":
-        identity = (row.matches or 0) / max(1, row.columns or 0)
-        text += (
-            f"\t{row.query_start}\t{row.query_end}\t{row.target_start}\t{row.target_end}"
-            f"\t{row.matches}\t{row.columns}\t{identity:.4f}\t{row.cigar or '*'}"
+    def text(self, rows: Iterable[Row]) -> str:
+        """The lines of results."""
+        return "".join(self._lines(some) for some in columns_of(rows))
+
+    def _lines(self, some: Columns) -> str:
+        made: dict[str, Callable[[], Iterable[str]]] = {
+            "query": lambda: some.names(0),
+            "query_length": lambda: some.lengths(0),
+            "target": lambda: some.names(1),
+            "target_length": lambda: some.lengths(1),
+            "strand": some.strands,
+            "score": lambda: some.numbers("score"),
+            "matches": lambda: some.numbers("matches"),
+            "columns": lambda: some.numbers("columns"),
+            "identity": lambda: shares(
+                some.known("matches") / np.maximum(some.known("columns"), 1)
+            ),
+            "cigar": lambda: [cigar or "*" for cigar in some.known("cigar")],
+        }
+        return lines_of(
+            made[name]() if name in made else some.places(name)
+            for name in COLUMNS[self.setting.output]
         )
-    return text + "\n"

@@ -1,0 +1,216 @@
+"""Aligners: a scoring, options and a device that are checked once and used many times."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ..drivers.options import AlignOptions, AlignResources, ManyOptions, Resources, TopOptions
+from ..drivers.progress import Progress
+from ..errors import InputError
+from ..planning.plan import Plan
+from ..results.alignment import Alignment
+from ..scoring.scoring import Scoring
+from .align import align_with
+from .many import PairAligner, align_many_with
+from .top import align_top_with
+
+Range = tuple[int, int] | None
+
+
+class Aligner:
+    """Aligns with one scoring, the same options and on the same device, from any thread.
+
+    The arguments are those of :func:`pysw_cl.align`, whose defaults they have; a gap of k letters
+    costs ``open + k * extend``.  They are checked here, and the scoring is made once, so that small
+    pairs take less time than with :func:`pysw_cl.align`, above all with a matrix that is given as
+    an array or a file.  The device is looked for at the first call.
+
+    All methods may be called from several threads at once: each has a queue and kernels of its own.
+    Python's lock is free while the device works.  Results do not depend on the thread.
+
+    :meth:`align_many` keeps tables and memory on the device for the next call; `close`, or
+    the end of a ``with`` block, frees them.  A closed aligner can go on.
+
+    An aligner can be pickled, and so be sent to other processes, if ``device`` is a string; objects
+    of PyOpenCL belong to their process.
+    """
+
+    def __init__(
+        self,
+        sub_score: Any = (1, -3),
+        gap_cost: Any = None,
+        *,
+        mode: str = "local",
+        free_ends: bool | tuple[bool, ...] = False,
+        wildcard: str | None = None,
+        unknown: str = "error",
+        allow_odd_scoring: bool = False,
+        strand: str = "plus",
+        prune: bool = True,
+        max_cost: Any = "auto",
+        device: Any = "auto",
+        plan: Plan | Mapping[str, Any] | None = None,
+        kernel_times: bool = False,
+    ) -> None:
+        checked = AlignOptions(
+            sub_score=sub_score,
+            gap_cost=gap_cost,
+            mode=mode,
+            free_ends=free_ends,
+            wildcard=wildcard,
+            unknown=unknown,
+            allow_odd_scoring=allow_odd_scoring,
+            strand=strand,
+        )
+        resources = AlignResources(
+            prune=prune,
+            max_cost=max_cost,
+            device=device,
+            plan=dict(plan) if isinstance(plan, Mapping) else plan,
+            kernel_times=kernel_times,
+        )
+        resources.band_cost(mode)
+        asked = {"mode": mode, "free_ends": free_ends, "strand": strand}
+        self._begin(checked.scoring, asked, resources)
+
+    def _begin(self, scoring: Scoring, asked: dict[str, Any], resources: AlignResources) -> None:
+        """Keep what was checked; ``asked``: the options beside the scoring."""
+        self._scoring, self._asked, self._resources = scoring, asked, resources
+        self._all = {"sub_score": scoring, **asked}
+        self._for_output: dict[str, AlignOptions] = {}
+        self._lock = threading.Lock()
+        self._idle: dict[str, list[PairAligner]] = {}
+
+    @property
+    def scoring(self) -> Scoring:
+        """The scoring."""
+        return self._scoring
+
+    def align(
+        self,
+        a: Any,
+        b: Any,
+        *,
+        output: str = "path",
+        query_range: Range = None,
+        target_range: Range = None,
+        progress: Progress | bool | None = None,
+    ) -> Alignment:
+        """Align query ``a`` with target ``b``; see :func:`pysw_cl.align`."""
+        options = self._for_output.get(output) if isinstance(output, str) else None
+        if options is None or query_range is not None or target_range is not None:
+            options = AlignOptions(
+                output=output, query_range=query_range, target_range=target_range, **self._all
+            )
+            if query_range is target_range is None:
+                self._for_output[output] = options
+        return align_with(a, b, options, self._telling(progress))
+
+    def align_many(
+        self,
+        pairs: Iterable[Any],
+        *,
+        output: str = "score",
+        min_score: float | None = None,
+        progress: Progress | bool | None = None,
+    ) -> NDArray[Any]:
+        """Align every query with its target; see :func:`pysw_cl.align_many`."""
+        options = ManyOptions(output=output, min_score=min_score, **self._all)
+        kept = self._resources
+        resources = Resources(device=kept.device, plan=kept.plan, progress=progress)
+        return align_many_with(pairs, options, resources, self._lent(options, resources))[0]
+
+    def align_top(
+        self,
+        a: Any,
+        b: Any,
+        *,
+        k: int = 10,
+        min_score: float = 1,
+        output: str = "path",
+        query_range: Range = None,
+        target_range: Range = None,
+        progress: Progress | bool | None = None,
+    ) -> list[Alignment]:
+        """The best local alignments that share no aligned pair; see :func:`pysw_cl.align_top`.
+
+        Raises InputError if the aligner's mode is global."""
+        if self._asked["mode"] != "local":
+            raise InputError("align_top finds local alignments, and this Aligner's mode is global")
+        options = TopOptions(
+            k=k,
+            min_score=min_score,
+            output=output,
+            query_range=query_range,
+            target_range=target_range,
+            sub_score=self._scoring,
+            strand=self._asked["strand"],
+        )
+        return align_top_with(a, b, options, self._telling(progress))
+
+    def close(self) -> None:
+        """Free the device's memory that `align_many` keeps from call to call."""
+        with self._lock:
+            idle, self._idle = self._idle, {}
+        for some in idle.values():
+            for one in some:
+                one.__exit__()
+
+    def __enter__(self) -> Aligner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        mode, strand, device = self._asked["mode"], self._asked["strand"], self._resources.device
+        return f"<Aligner {mode}, strand {strand}, device {device!r}: {self.scoring.in_words}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        resources = self._resources
+        if not isinstance(resources.device, str):
+            raise InputError(
+                f"an Aligner with a {type(resources.device).__name__} as its device cannot be "
+                "pickled, because that object belongs to this process; name the device, as in "
+                "device='gpu' or device='0:0'"
+            )
+        return {"scoring": self._scoring, "asked": self._asked, "resources": resources}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._begin(**state)
+
+    def _telling(self, progress: Progress | bool | None) -> AlignResources:
+        """The resources of `align`, with a progress callback."""
+        kept = self._resources
+        if progress is None:
+            return kept
+        return AlignResources(
+            prune=kept.prune,
+            max_cost=kept.max_cost,
+            device=kept.device,
+            plan=kept.plan,
+            kernel_times=kept.kernel_times,
+            progress=progress,
+        )
+
+    @contextmanager
+    def _lent(self, options: ManyOptions, resources: Resources) -> Iterator[PairAligner]:
+        """An aligner of pairs that no other thread uses.  It is kept if nothing goes wrong."""
+        with self._lock:
+            idle = self._idle.get(options.output)
+            one = idle.pop() if idle else None
+        if one is None:
+            one = PairAligner(options, resources)
+        one.options = options  # the least score is that of the call
+        try:
+            yield one
+        except BaseException:
+            one.__exit__()
+            raise
+        with self._lock:
+            self._idle.setdefault(options.output, []).append(one)

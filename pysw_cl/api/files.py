@@ -1,0 +1,257 @@
+"""What users call for files of results: ``write`` and ``read``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import chain, islice
+from typing import Any, TextIO
+
+import numpy as np
+
+from ..drivers.options import ManyOptions
+from ..errors import InputError
+from ..results.alignment import Alignment
+from ..results.formats import FORMATS, format_named, format_of_file, make_writer, reader_of
+from ..results.formats.files import opened, written
+from ..results.formats.reading import Lines, Record
+from ..results.formats.row import AT_ONCE, Letters, Row, TableRows, row_of, shown_name
+from ..results.formats.writer import Setting, mode_in_words
+
+#: Where results are written and read: the name of a file, ``-``, or a text stream.
+Place = str | os.PathLike[str] | TextIO
+#: Arguments of `align_many` that do not decide what its rows mean.
+_ELSE = ("device", "plan", "progress", "output", "strand")
+
+
+def write(
+    results: Any,
+    path: Place,
+    format: str | None = None,
+    *,
+    pairs: Sequence[tuple[Any, Any]] | None = None,
+    names: Sequence[tuple[str, str]] | None = None,
+    targets: Iterable[Any] | None = None,
+    fields: Sequence[str] = (),
+    width: int | None = None,
+    limit: int | None = None,
+    **asked: Any,
+) -> None:
+    """Write results into a file that other programs read.
+
+    Parameters
+    ----------
+    results : Alignment, iterable of them, or array
+        What `align`, `align_top` and `resume` give, lists of these, an iterator, which is written
+        while it goes on; or the array of `align_many`, with ``pairs``.
+    path : str, path or text stream
+        Where to: the name of a file, "-" for standard output, or a stream.  A file appears, or is
+        replaced, when all is written; one that ends with .gz is compressed.
+    format : str, optional
+        "paf", "tsv", "pair", "sam", "blast6" (or "6"), "blast7" ("7"), "maf", "fasta" or "jsonl";
+        by default what the end of the file's name says.
+    pairs : sequence of (query, target)
+        For an array: the pairs that it was computed from.
+    names : sequence of (query name, target name), optional
+        With ``pairs``: what they are called, where they are plain letters.
+    targets : iterable of sequences or of (name, length), optional
+        For "sam", whose header has all targets, in this order.  By default those of the results,
+        which an iterator has to be read to its end for.
+    fields : sequence of str, optional
+        For "blast6" and "blast7": the columns, by BLAST's names.
+    width, limit : int, optional
+        For "pair" and "fasta" the letters on a line; for "pair" the columns of an alignment that
+        are shown.
+    **asked
+        With ``pairs``: the arguments that `align_many` was given.
+
+    Raises
+    ------
+    InputError
+        For results that the format cannot hold, such as proteins in SAM, and for results without a
+        path where it needs one.
+    FormatError
+        If the file cannot be written.
+    """
+    name = _format(path, format)
+    rows, setting = _rows(results, pairs, names, asked)
+    setting = replace(setting, fields=tuple(fields), width=width, limit=limit)
+    if FORMATS[name].lists_targets:
+        if targets is None:
+            rows = rows if isinstance(rows, TableRows) else list(rows)
+            targets = _targets_of(rows)
+        setting = replace(setting, targets=[_named(one) for one in targets])
+    writer = make_writer(name, setting)
+    with written(path) if isinstance(path, str | os.PathLike) else nullcontext(path) as stream:
+        stream.write(writer.header())
+        for part in _parts(rows):
+            stream.write(writer.text(part))
+        stream.write(writer.end())
+
+
+def read(path: Place, format: str | None = None, *, fields: Sequence[str] = ()) -> Iterator[Record]:
+    """The alignments of a PAF, SAM or BLAST table file one by one, plain or gzip.
+
+    Parameters
+    ----------
+    path : str, path or text stream
+        The name of a file, "-" for standard input, or a stream.
+    format : "paf", "sam", "blast6" or "blast7", optional
+        By default what the end of the file's name says.
+    fields : sequence of str, optional
+        The columns of a BLAST table that has others than the standard ones and no comments.
+
+    Yields
+    ------
+    Record
+        Named tuples with the names, lengths, coordinates (0-based, half-open, of the sequences as
+        given), ``strand``, ``score``, ``matches``, ``columns``, ``runs`` (the path, along the
+        target) and ``more``; None for what the file does not say.
+
+    Raises
+    ------
+    InputError
+        For a format that is not known or has no reader.
+    FormatError
+        For a file that cannot be read, and for a damaged line, with its number.
+    """
+    name = _format(path, format)
+    reader = reader_of(name)
+    given = {"fields": tuple(fields)} if "fields" in FORMATS[name].takes else {}
+    if fields and not given:
+        raise InputError(f"{name} has no choice of fields")
+    return _records(path, reader, given)
+
+
+def _records(path: Place, reader: Any, given: dict[str, Any]) -> Iterator[Record]:
+    with opened(path) as (stream, where):
+        lines = Lines(stream, where)
+        yield from lines.records(reader(lines, **given))
+
+
+def _format(path: Place, format: str | None) -> str:
+    """The name of the format, which the name of the file says if it is not given."""
+    if format is not None:
+        return format_named(format)
+    place = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
+    found = format_of_file(place)
+    if found is None:
+        ends = ", ".join(one.extensions[0] for one in FORMATS.values())
+        raise InputError(
+            f"the name {place!r} says no format ({ends}); give format="
+            if place and place != "-"
+            else "a stream has no name that says the format; give format="
+        )
+    return found
+
+
+def _rows(
+    results: Any,
+    pairs: Sequence[tuple[Any, Any]] | None,
+    names: Sequence[tuple[str, str]] | None,
+    asked: dict[str, Any],
+) -> tuple[Iterable[Row], Setting]:
+    """Results as rows, and what is the same for all of them."""
+    if isinstance(results, np.ndarray):
+        return _table_rows(results, pairs, names, asked)
+    if pairs is not None or names is not None or asked:
+        given = next(iter(asked), "pairs" if pairs is not None else "names")
+        raise InputError(f"{given} goes with the array of align_many; other results know it")
+    source = _alignments(results)
+    first = next(source, None)
+    if first is None:
+        return [], Setting()
+    mode = mode_in_words(first.mode, first.free_ends)
+    ends = "score" if first.target_end is None else "ends"
+    setting = Setting("path" if first.runs is not None else ends, first.scoring, mode)
+    rows = map(row_of, chain([first], source))
+    return list(rows) if isinstance(results, list | tuple) else rows, setting
+
+
+def _table_rows(
+    table: Any,
+    pairs: Sequence[tuple[Any, Any]] | None,
+    names: Sequence[tuple[str, str]] | None,
+    asked: dict[str, Any],
+) -> tuple[TableRows, Setting]:
+    fields = table.dtype.names or ()
+    if "score" not in fields:
+        raise InputError("an array of results is one of align_many, with a field 'score'")
+    for what, given in (("pairs", pairs), ("names", names)):
+        if given is None and what == "names":
+            continue
+        count = None if given is None else len(given)
+        if count != len(table):
+            said = "none" if count is None else f"{count:,}"
+            raise InputError(
+                f"the array of align_many has {len(table):,} rows, and there are {said} {what}; "
+                f"give those of its rows as {what}="
+            )
+    assert pairs is not None
+    options = ManyOptions(**{name: value for name, value in asked.items() if name not in _ELSE})
+    common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free.flags}
+    shown = (("path", "cigar"), ("matches", "matches"), ("ends", "target_end"))
+    output = next((output for output, field in shown if field in fields), "score")
+    mode = mode_in_words(options.mode, options.free.flags)
+    return TableRows(pairs, table, common, names), Setting(output, options.scoring, mode)
+
+
+def _alignments(results: Any) -> Iterator[Alignment]:
+    """The alignments in an object, in lists of them, or in lists of lists."""
+    if isinstance(results, Alignment):
+        yield results
+    elif isinstance(results, str | bytes) or not isinstance(results, Iterable):
+        kind = type(results).__name__
+        raise InputError(f"results are alignments or the array of align_many, not {kind}")
+    else:
+        for one in results:
+            yield from _alignments(one)
+
+
+def _parts(rows: Iterable[Row]) -> Iterator[Iterable[Row]]:
+    """Rows that are written at once; those of an iterator one by one, as they come."""
+    if isinstance(rows, TableRows):
+        yield from rows.parts()
+        return
+    source, count = iter(rows), AT_ONCE if isinstance(rows, list) else 1
+    while some := list(islice(source, count)):
+        yield some
+
+
+def _targets_of(rows: Iterable[Row]) -> list[tuple[str, int]]:
+    """Names and lengths of the targets of results, in their order."""
+    found: dict[str, Letters] = {}
+    last: Letters | None = None
+    for target in _each_target(rows):
+        if target is last:
+            continue
+        last = target
+        name = shown_name(target, "target")
+        known = found.setdefault(name, target)
+        if known is not target and not np.array_equal(known.letters, target.letters):
+            raise InputError(
+                f"two targets have the name {name!r}, and the header of SAM lists targets by name; "
+                "give them names: Sequence objects, or names= with pairs="
+            )
+    return [(name, len(target)) for name, target in found.items()]
+
+
+def _each_target(rows: Iterable[Row]) -> Iterator[Letters]:
+    if isinstance(rows, TableRows):
+        for part in rows.parts():
+            yield from part.letters()[1]
+    else:
+        yield from (row.target for row in rows)
+
+
+def _named(target: Any) -> tuple[str, int]:
+    """Name and length of a target."""
+    if isinstance(target, tuple):
+        name, length = target
+        return str(name), int(length)
+    from ..sequences.sequence import as_sequence
+
+    found = target if hasattr(target, "name") else as_sequence(target, "target")
+    return found.name, len(found)

@@ -1,0 +1,319 @@
+"""BLAST's tables: the columns of ``-outfmt 6``, and ``-outfmt 7``, which has comments.
+
+Positions are 1-based and inclusive.  On the minus strand BLAST shows the query as it is and the
+subject (our target) turned: ``sstart`` is larger than ``send``, and ``qseq``, ``sseq`` and ``btop``
+go along the query.  Expect values and bit scores are not known here.  Their columns, which belong
+to the standard twelve, are -1 and 0, as VSEARCH writes them: no expect value is negative, and every
+reader takes them as numbers; ``score`` is the exact score.  A pair without an alignment has no
+line.
+
+The columns: BLAST Command Line Applications User Manual, appendix C, https://www.ncbi.nlm.nih.gov/
+books/NBK279684/.  -1 and 0: the manual of VSEARCH, ``--blast6out``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...sequences.alphabet import is_nucleotide
+from ..cigar import Runs
+from . import writer
+from .columns import Columns, Texts, columns_of, lines_of, texts
+from .reading import Lines, Record
+from .row import Row, aligned_texts, complement, runs_of, shown_name
+from .writer import PROGRAM, VERSION, Setting
+
+#: The columns of a table unless others are asked for; ``std`` stands for them.
+STANDARD = (
+    "qseqid", "sseqid", "pident", "length", "mismatch", "gapopen",
+    "qstart", "qend", "sstart", "send", "evalue", "bitscore",
+)  # fmt: skip
+#: What is written for an expect value and for a bit score, which are not known.
+NO_EVALUE, NO_BITSCORE = "-1", "0"
+
+
+class _Hits:
+    """Results with at least one column, and what several columns of a table are made from."""
+
+    def __init__(self, some: Columns, protein: bool) -> None:
+        self.some, self.protein = some, protein
+        self.minus = some.minus()
+        self.matches, self.columns = some.values("matches"), some.values("columns")
+        self.opened, self.gaps = some.gaps()
+
+    def subject(self, side: int) -> Texts:
+        """The first (0) or last (1) position of each subject, along the query."""
+        first, last = self.some.values("target_start") + 1, self.some.values("target_end")
+        return texts(np.where(self.minus == bool(side), first, last))
+
+    @cached_property
+    def letters(self) -> list[tuple[str, str]]:
+        """Query and subject with gaps, along the query."""
+        return [_along_query(row) for row in self.some.rows()]
+
+    @cached_property
+    def positives(self) -> NDArray[np.int64]:
+        """Pairs of letters with a positive score."""
+        found = [row.alignment().positives or 0 for row in self.some.rows()]
+        return np.array(found, np.int64)
+
+    def frames(self) -> tuple[Texts, Texts]:
+        """The frames of queries and subjects: BLAST's words for strands."""
+        if self.protein:
+            return ["0"] * len(self.some), ["0"] * len(self.some)
+        return ["1"] * len(self.some), ["-1" if minus else "1" for minus in self.minus]
+
+    def strands(self) -> Texts:
+        """The strands of the subjects."""
+        if self.protein:
+            return ["N/A"] * len(self.some)
+        return ["minus" if minus else "plus" for minus in self.minus]
+
+    def btop(self) -> Texts:
+        """BLAST's traceback operations: how many letters match, and the pairs that do not."""
+        rows = self.some.rows()
+        return [_btop(row, *both) for row, both in zip(rows, self.letters, strict=True)]
+
+    def covered(self) -> Texts:
+        """The share of each query that is aligned, in percent."""
+        spans = self.some.values("query_end") - self.some.values("query_start")
+        sizes = np.array([len(row.query) for row in self.some.rows()])
+        return texts(np.rint(100 * spans / sizes).astype(np.int64))
+
+    def titles(self) -> Texts:
+        """Name and description of each subject."""
+        found = (row.target for row in self.some.rows())
+        return [" ".join(f"{of.name} {of.description}".split()) or "target" for of in found]
+
+
+def _along_query(row: Row) -> tuple[str, str]:
+    query, target = aligned_texts(row)
+    if row.strand == "minus":
+        query, target = (
+            text.encode("ascii").translate(complement())[::-1].decode("ascii")
+            for text in (query, target)
+        )
+    return query, target
+
+
+def _btop(row: Row, query: str, subject: str) -> str:
+    parts, at = [], 0
+    runs = runs_of(row.cigar or "")
+    for length, op in runs[::-1] if row.strand == "minus" else runs:
+        if op == "=":
+            parts.append(str(length))
+        else:
+            parts += (text[k] for k in range(at, at + length) for text in (query, subject))
+        at += length
+    return "".join(parts)
+
+
+def _percent(values: NDArray[Any], digits: int) -> Texts:
+    return [f"{100 * value:.{digits}f}" for value in values.tolist()]
+
+
+_Column = tuple[str, Callable[[_Hits], Iterable[str]]]
+#: The columns that can be written: what comments call them, and their values.
+FIELDS: dict[str, _Column] = {
+    "qseqid": ("query id", lambda hits: hits.some.names(0)),
+    "qacc": ("query acc.", lambda hits: hits.some.names(0)),
+    "qaccver": ("query acc.ver", lambda hits: hits.some.names(0)),
+    "qlen": ("query length", lambda hits: hits.some.lengths(0)),
+    "sseqid": ("subject id", lambda hits: hits.some.names(1)),
+    "sallseqid": ("subject ids", lambda hits: hits.some.names(1)),
+    "sacc": ("subject acc.", lambda hits: hits.some.names(1)),
+    "saccver": ("subject acc.ver", lambda hits: hits.some.names(1)),
+    "slen": ("subject length", lambda hits: hits.some.lengths(1)),
+    "qstart": ("q. start", lambda hits: texts(hits.some.values("query_start") + 1)),
+    "qend": ("q. end", lambda hits: hits.some.numbers("query_end")),
+    "sstart": ("s. start", lambda hits: hits.subject(0)),
+    "send": ("s. end", lambda hits: hits.subject(1)),
+    "qseq": ("query seq", lambda hits: [query for query, _ in hits.letters]),
+    "sseq": ("subject seq", lambda hits: [subject for _, subject in hits.letters]),
+    "evalue": ("evalue", lambda hits: [NO_EVALUE] * len(hits.some)),
+    "bitscore": ("bit score", lambda hits: [NO_BITSCORE] * len(hits.some)),
+    "score": ("score", lambda hits: hits.some.numbers("score")),
+    "length": ("alignment length", lambda hits: texts(hits.columns)),
+    "pident": ("% identity", lambda hits: _percent(hits.matches / hits.columns, 3)),
+    "nident": ("identical", lambda hits: texts(hits.matches)),
+    "mismatch": ("mismatches", lambda hits: texts(hits.columns - hits.gaps - hits.matches)),
+    "positive": ("positives", lambda hits: texts(hits.positives)),
+    "gapopen": ("gap opens", lambda hits: texts(hits.opened)),
+    "gaps": ("gaps", lambda hits: texts(hits.gaps)),
+    "ppos": ("% positives", lambda hits: _percent(hits.positives / hits.columns, 2)),
+    "frames": ("query/sbjct frames", lambda hits: map("/".join, zip(*hits.frames(), strict=True))),
+    "qframe": ("query frame", lambda hits: hits.frames()[0]),
+    "sframe": ("sbjct frame", lambda hits: hits.frames()[1]),
+    "btop": ("BTOP", lambda hits: hits.btop()),
+    "stitle": ("subject title", lambda hits: hits.titles()),
+    "salltitles": ("subject titles", lambda hits: hits.titles()),
+    "sstrand": ("subject strand", lambda hits: hits.strands()),
+    "qcovhsp": ("% hsp coverage", lambda hits: hits.covered()),
+}
+_NAMES = {title: name for name, (title, _) in FIELDS.items()}
+_BTOP = re.compile(r"[0-9]+|[^0-9]{2}")
+
+
+def fields_asked(names: Sequence[str]) -> tuple[str, ...]:
+    """The columns that these names stand for.  Raises InputError for an unknown one."""
+    found: list[str] = []
+    for name in names:
+        if name != "std" and name not in FIELDS:
+            raise InputError(f"{name!r} is not a column that is known here: {', '.join(FIELDS)}")
+        found += STANDARD if name == "std" else [name]
+    return tuple(found) or STANDARD
+
+
+class Table(writer.Writer):
+    """Writes a table without comments."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.fields = fields_asked(setting.fields)
+        scoring = setting.scoring
+        self.protein = scoring is not None and not is_nucleotide(scoring.letters)
+
+    def text(self, rows: Iterable[Row]) -> str:
+        """The lines of results with a path."""
+        return "".join(self._lines(some.aligned("a BLAST table")) for some in columns_of(rows))
+
+    def _lines(self, some: Columns) -> str:
+        if not len(some):
+            return ""
+        hits = _Hits(some, self.protein)
+        return lines_of(FIELDS[name][1](hits) for name in self.fields)
+
+
+class CommentedTable(writer.ByQuery):
+    """Writes a table with comments before the lines of each query.
+
+    Their first line begins with the name of a program of BLAST's, by which readers know the format,
+    and goes on with that of this one."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._table, self._queries = Table(setting), 0
+
+    def queries(self, groups: list[list[Row]]) -> str:
+        """The comments and the lines of queries."""
+        self._queries += len(groups)
+        lines = iter(self._table.text(chain.from_iterable(groups)).split("\n"))
+        fields = f"# Fields: {', '.join(FIELDS[name][0] for name in self._table.fields)}\n"
+        parts: list[str] = []
+        for rows in groups:
+            query, hits = rows[0].query, sum(bool(row.columns) for row in rows)
+            title = " ".join(f"{shown_name(query, 'query')} {query.description}".split())
+            parts.append(
+                f"# {'BLASTP' if self._table.protein else 'BLASTN'} {PROGRAM} {VERSION}\n"
+                f"# Query: {title}\n# Database: {_database(rows)}\n"
+                f"{fields if hits else ''}# {hits} hits found\n"
+            )
+            parts += (f"{line}\n" for line in islice(lines, hits))
+        return "".join(parts)
+
+    def end(self) -> str:
+        """The last query, and how many there were."""
+        return f"{super().end()}# BLAST processed {self._queries} queries\n"
+
+
+def _database(rows: list[Row]) -> str:
+    names = {shown_name(row.target, "target"): None for row in rows}
+    return next(iter(names)) if len(names) == 1 else f"{len(names)} targets"
+
+
+# Reading
+
+
+def read(lines: Lines, fields: Sequence[str] = ()) -> Iterator[Record]:
+    """The records of a table.  Its columns are ``fields``, those that a comment says, or the
+    standard ones; there must be qstart, qend, sstart and send.
+
+    The path comes from btop, or from qseq and sseq.  ``more``: the columns that are not said
+    otherwise, evalue and bitscore as numbers.  Raises FormatError for a damaged line."""
+    names = fields_asked(fields)
+    for line in lines:
+        if line.startswith("#"):
+            if line.startswith("# Fields: ") and not fields:
+                titles = line.removeprefix("# Fields: ").split(", ")
+                names = tuple(_NAMES.get(title, title) for title in titles)
+            continue
+        values = line.split("\t")
+        if len(values) != len(names):
+            raise lines.wrong(f"the table has {len(names)} columns, and the line {len(values)}")
+        yield _record(lines, dict(zip(names, values, strict=True)))
+
+
+def _record(lines: Lines, said: dict[str, Any]) -> Record:
+    def number(name: str, kind: type = int) -> Any:
+        value = said.pop(name, None)
+        return None if value in (None, "N/A", "") else kind(value)
+
+    def first(*names: str) -> str:
+        found = [said.pop(name) for name in names if name in said]
+        return found[0] if found else ""
+
+    i0, i1, j0, j1 = (number(name) for name in ("qstart", "qend", "sstart", "send"))
+    if None in (i0, i1, j0, j1):
+        raise lines.wrong("a table without qstart, qend, sstart and send says no coordinates")
+    if min(i0, i1, j0, j1) < 1:
+        raise lines.wrong("positions count from 1")
+    # the positions of a single letter say no strand
+    minus = (i0 > i1) != (j0 > j1) or (j0 == j1 and said.get("sstrand") == "minus")
+    runs = _runs(lines, said, minus)
+    columns, matches, share = number("length"), number("nident"), said.get("pident")
+    if matches is None and columns is not None and share is not None:
+        matches = round(float(share) * columns / 100)
+    score = number("score", float)
+    for name in ("evalue", "bitscore", "pident", "ppos"):
+        if name in said:
+            said[name] = number(name, float)
+    query, target = first("qseqid", "qaccver", "qacc"), first("sseqid", "saccver", "sacc")
+    (i0, i1), (j0, j1) = sorted((i0, i1)), sorted((j0, j1))
+    if runs is not None and (runs.count("=XI"), runs.count("=XD")) != (i1 - i0 + 1, j1 - j0 + 1):
+        raise lines.wrong("the path and the positions have different lengths")
+    return Record(
+        query, number("qlen"), i0 - 1, i1, "minus" if minus else "plus",
+        target, number("slen"), j0 - 1, j1,
+        int(score) if score is not None and score == int(score) else score,
+        matches, columns, runs, said,
+    )  # fmt: skip
+
+
+def _runs(lines: Lines, said: dict[str, Any], minus: bool) -> Runs | None:
+    """The path along the target, if the line has one."""
+    ops: list[tuple[int, str]]
+    if "btop" in said:
+        parts = _BTOP.findall(said["btop"])
+        if "".join(parts) != said.pop("btop"):
+            raise lines.wrong("btop has numbers and pairs of letters")
+        ops = [(int(part), "=") if part.isdecimal() else (1, _op(*part)) for part in parts]
+    elif "qseq" in said and "sseq" in said:
+        if len(said["qseq"]) != len(said["sseq"]):
+            raise lines.wrong("qseq and sseq have different lengths")
+        ops = [(1, _op(a, b)) for a, b in zip(said["qseq"], said["sseq"], strict=True)]
+    else:
+        return None
+    merged: list[list[Any]] = []
+    for length, op in ops[::-1] if minus else ops:
+        if merged and merged[-1][1] == op:
+            merged[-1][0] += length
+        else:
+            merged.append([length, op])
+    return Runs.of_cigar("".join(f"{length}{op}" for length, op in merged))
+
+
+def _op(query: str, subject: str) -> str:
+    """What a column is, by its letters."""
+    if query == "-":
+        return "D"
+    if subject == "-":
+        return "I"
+    return "=" if query == subject else "X"

@@ -1,0 +1,36 @@
+"""Aligned FASTA: for each alignment two records with gaps, the query and then the target.
+
+The header has the name and where the aligned letters are: ``start`` and ``end``, 0-based and
+half-open in the whole sequence as given, the query's ``strand`` and the ``score``.  On strand - the
+letters of the query are those of its reverse complement.  A pair without an alignment has none.
+"""
+
+from __future__ import annotations
+
+from . import writer
+from .row import Row, aligned_texts, shown_name
+from .writer import path_of
+
+#: Letters on a line, unless another number is asked for.
+WIDTH = 60
+
+
+class Writer(writer.Writer):
+    """Writes aligned FASTA."""
+
+    def entry(self, row: Row) -> str:
+        """The two records of a result."""
+        if not path_of(row, "aligned FASTA"):
+            return ""
+        query, target = aligned_texts(row)
+        strand = "-" if row.strand == "minus" else "+"
+        return (
+            f">{shown_name(row.query, 'query')} start={row.query_start} end={row.query_end} "
+            f"strand={strand} score={row.score}\n{self._folded(query)}"
+            f">{shown_name(row.target, 'target')} start={row.target_start} end={row.target_end} "
+            f"strand=+ score={row.score}\n{self._folded(target)}"
+        )
+
+    def _folded(self, text: str) -> str:
+        width = self.setting.width or WIDTH
+        return "".join(f"{text[k : k + width]}\n" for k in range(0, len(text), width))

@@ -1,0 +1,40 @@
+"""JSON lines: the object of `Alignment.to_dict` on each line, in UTF-8.
+
+Names are as they were given, coordinates 0-based and half-open, ``strand`` "plus" or "minus",
+``identity`` is matches divided by columns; what was not computed is null.  Every pair has a line.
+"""
+
+from __future__ import annotations
+
+import json
+
+from . import writer
+from .row import Row
+
+_dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+class Writer(writer.Writer):
+    """Writes JSON lines."""
+
+    def entry(self, row: Row) -> str:
+        """The line of a result."""
+        query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, _ = row
+        known = matches is not None and columns is not None
+        said = {
+            "query_name": query.name,
+            "query_length": len(query),
+            "query_start": i0,
+            "query_end": i1,
+            "strand": strand,
+            "target_name": target.name,
+            "target_length": len(target),
+            "target_start": j0,
+            "target_end": j1,
+            "score": score,
+            "matches": matches,
+            "columns": columns,
+            "identity": (matches or 0) / max(1, columns or 0) if known else None,
+            "cigar": cigar,
+        }
+        return f"{_dump(said)}\n"

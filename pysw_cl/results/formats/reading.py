@@ -1,0 +1,139 @@
+"""What readers have in common: the lines of a file, the records that they become, and errors with
+the number of the line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...errors import FormatError
+
+if TYPE_CHECKING:
+    from ..cigar import Runs
+
+_CIGAR = re.compile(r"(?:[0-9]+[MIDNSHP=X])+")
+_RUN = re.compile(r"([0-9]+)([MIDNSHP=X])")
+_TAG = re.compile(r"([A-Za-z][A-Za-z0-9]):([AifZHB]):(.*)", re.DOTALL)
+
+
+class Record(NamedTuple):
+    """An alignment that was read from a file; None for what the file does not say.
+
+    Coordinates are 0-based and half-open in the whole sequences as given, on either strand, and
+    ``runs`` follow the target, as in `Alignment`."""
+
+    query_name: str
+    query_length: int | None
+    query_start: int
+    query_end: int
+    #: "plus" or "minus".
+    strand: str
+    target_name: str
+    target_length: int | None
+    target_start: int
+    target_end: int
+    score: int | float | None
+    matches: int | None
+    columns: int | None
+    #: The path; a file may have 'M' for '=' and 'X'.
+    runs: Runs | None
+    #: What else the file says, by its own names.
+    more: dict[str, Any]
+
+    @property
+    def cigar(self) -> str | None:
+        """The path as a CIGAR, or None."""
+        return None if self.runs is None else self.runs.cigar
+
+    @property
+    def identity(self) -> float | None:
+        """Matches divided by columns, or None."""
+        if self.matches is None or self.columns is None:
+            return None
+        return self.matches / max(1, self.columns)
+
+
+class Lines:
+    """The lines of a file without their ends, counted, so that an error can name one.  Empty lines
+    are left out."""
+
+    def __init__(self, stream: Iterable[str], where: str) -> None:
+        self._stream, self.where, self.number = stream, where, 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._stream:
+            self.number += 1
+            text = line.rstrip("\r\n")
+            if text:
+                yield text
+
+    def wrong(self, what: str) -> FormatError:
+        """The error of the line that was read last."""
+        return FormatError(f"{self.where}: line {self.number}: {what}")
+
+    def records(self, found: Iterator[Record]) -> Iterator[Record]:
+        """What a reader finds; an error of its own is one of the line."""
+        try:
+            yield from found
+        except (ValueError, KeyError) as error:
+            if isinstance(error, FormatError):
+                raise
+            what = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise self.wrong(what) from None
+
+    def tags(self, columns: Iterable[str]) -> dict[str, Any]:
+        """Typed tags, as SAM and PAF have them: numbers as numbers, others as text."""
+        found: dict[str, Any] = {}
+        for column in columns:
+            tag = _TAG.fullmatch(column)
+            if tag is None:
+                raise self.wrong(f"{column[:40]!r} is not a tag, like AS:i:42")
+            kind = {"i": int, "f": float}.get(tag[2], str)
+            found[tag[1]] = kind(tag[3])
+        return found
+
+
+class Clipped(NamedTuple):
+    """The CIGAR of a file: its runs, and the letters that are clipped before and after them."""
+
+    runs: Runs
+    before: int
+    after: int
+    #: How many of the clipped letters the file does not have.
+    hard: int
+
+
+def runs_in(lines: Lines, cigar: str) -> Clipped:
+    """The runs of a CIGAR of a file: 'N' becomes 'D', and 'P' is left out.  Raises FormatError for
+    what is no CIGAR."""
+    import numpy as np
+
+    from ..cigar import Runs
+
+    if not _CIGAR.fullmatch(cigar):
+        raise lines.wrong(f"{cigar[:40]!r} is not a CIGAR")
+    runs = [(int(length), op) for length, op in _RUN.findall(cigar)]
+    clips, hard = [0, 0], 0
+    for k in range(2):  # from the front, then from the back
+        runs.reverse()
+        while runs and runs[-1][1] in "SH":
+            length, op = runs.pop()
+            clips[k] += length
+            hard += length if op == "H" else 0
+    inner = [(length, "D" if op == "N" else op) for length, op in runs if op != "P"]
+    if any(op in "SH" for _, op in inner):
+        raise lines.wrong(f"the CIGAR {cigar[:40]!r} has clips inside")
+    ops = "".join(op for _, op in inner).encode("ascii")
+    lengths = np.array([length for length, _ in inner], np.int64)
+    return Clipped(Runs(np.frombuffer(ops, np.uint8), lengths), clips[0], clips[1], hard)
+
+
+def known_matches(runs: Runs, differences: Any) -> int | None:
+    """The matches of a path: those that it names or, of one with 'M', what its length and its
+    ``differences`` (the tag NM) leave."""
+    if not (runs.ops == ord("M")).any():
+        return runs.count("=")
+    if not isinstance(differences, int):
+        return None
+    return int(runs.lengths.sum()) - differences

@@ -1,0 +1,201 @@
+"""SAM, the format of samtools, for nucleotides; proteins do not fit BAM's letters.
+
+Each query has one primary line: its best alignment, the first among equals.  Its other alignments,
+with other targets or further ones with the same, are secondary (FLAG 256) and have no letters (SEQ
+``*``), as the specification advises.  A query without any has one line with FLAG 4.  FLAG 16 says
+strand minus: SEQ is then the reverse complement.  Letters that are not aligned are soft clips.
+POS is 1-based, MAPQ 255 (not known), QUAL ``*``.  The CIGAR has '=' and 'X'; tags are AS (the
+score; AS:f where scores have halves), NM (mismatches and gap letters) and MD, by the letters that
+match in the CIGAR: an ambiguity letter, which matches nothing, is a mismatch there, and samtools
+calmd thinks so of N only.  The header has all targets, the command line and the scoring.
+
+The format: https://samtools.github.io/hts-specs/SAMv1.pdf, and SAMtags.pdf beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...errors import InputError
+from . import writer
+from .reading import Lines, Record, known_matches, runs_in
+from .row import Letters, Row, bytes_of, complement, runs_of, shown_name, without_blanks
+from .writer import PROGRAM, VERSION, Setting, path_of
+
+_QUERY_NAME = re.compile("[!-?A-~]{1,254}")
+_TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
+#: The longest run of a CIGAR and the longest target that BAM can hold.
+_LONGEST_RUN, _LONGEST_TARGET = (1 << 28) - 1, (1 << 31) - 1
+_MINUS, _UNMAPPED, _SECONDARY = 16, 4, 256
+
+
+class Writer(writer.ByQuery):
+    """Writes SAM."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._plus, self._minus = _tables(setting)
+        self._targets = {_target_name(name, length) for name, length in setting.targets}
+        if len(self._targets) < len(setting.targets):
+            seen: set[str] = set()
+            for name, length in setting.targets:
+                known = _target_name(name, length)
+                if known in seen:
+                    raise InputError(f"SAM cannot hold two targets with the name {known!r}")
+                seen.add(known)
+        self._query = self._target = ("", "")  # names as they were, and as they are written
+
+    def header(self) -> str:
+        """The version, the targets, the program."""
+        setting = self.setting
+        lines = ["@HD\tVN:1.6\tSO:unsorted\tGO:query\n"]
+        lines += (
+            f"@SQ\tSN:{_target_name(name, length)}\tLN:{length}\n"
+            for name, length in setting.targets
+        )
+        program = f"@PG\tID:{PROGRAM}\tPN:{PROGRAM}\tVN:{VERSION}"
+        if setting.command:
+            program += f"\tCL:{' '.join(setting.command.split())}"
+        if setting.scoring is not None:
+            program += f"\tDS:{setting.mode}; {setting.scoring.in_words}"
+        return "".join([*lines, program, "\n"])
+
+    def queries(self, groups: list[list[Row]]) -> str:
+        """The lines of queries."""
+        return "".join(map(self._query_lines, groups))
+
+    def _query_lines(self, rows: list[Row]) -> str:
+        found = [row for row in rows if path_of(row, "SAM") and row.target_start != row.target_end]
+        if not found:
+            query = rows[0].query
+            letters = bytes_of(query).translate(self._plus).decode("ascii")
+            return f"{_query_name(query)}\t{_UNMAPPED}\t*\t0\t255\t*\t*\t0\t0\t{letters}\t*\n"
+        best = max(found, key=lambda row: row.score) if len(found) > 1 else found[0]
+        name = _query_name(best.query)
+        return "".join(self._line(row, name, row is best) for row in found)
+
+    def _line(self, row: Row, name: str, primary: bool) -> str:
+        query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, _ = row
+        assert i0 is not None and i1 is not None and j0 is not None and cigar is not None
+        assert matches is not None and columns is not None
+        minus, length = strand == "minus", len(query)
+        before, after = (length - i1, i0) if minus else (i0, length - i1)
+        letters = "*"
+        if primary:
+            text = bytes_of(query)
+            text = text.translate(self._minus)[::-1] if minus else text.translate(self._plus)
+            letters = text.decode("ascii")
+        if matches == columns:
+            md = str(matches)
+        else:
+            opposite = bytes_of(target, j0, j1).translate(self._plus).decode("ascii")
+            md = _md(cigar, opposite)
+        flag = (_MINUS if minus else 0) | (0 if primary else _SECONDARY)
+        clips = f"{before}S" if before else "", f"{after}S" if after else ""
+        said = f"f:{score:.1f}" if isinstance(score, float) else f"i:{score}"
+        return (
+            f"{name}\t{flag}\t{self._target_name(target)}\t{j0 + 1}\t255\t{clips[0]}{cigar}"
+            f"{clips[1]}\t*\t0\t0\t{letters}\t*\tAS:{said}\tNM:i:{columns - matches}\tMD:Z:{md}\n"
+        )
+
+    def _target_name(self, target: Letters) -> str:
+        if self._target[0] != target.name or not self._target[1]:
+            name = shown_name(target, "target")
+            if name not in self._targets:
+                raise InputError(f"the target {name!r} is not among the targets of the SAM header")
+            self._target = target.name, name
+        return self._target[1]
+
+
+def _tables(setting: Setting) -> tuple[bytes, bytes]:
+    """What bytes of a sequence are written as, on either strand: upper case, and letters outside
+    the alphabet as the one that they are scored as."""
+    table = bytearray(bytes(range(256)).upper())
+    scoring = setting.scoring
+    if scoring is not None and scoring.unknown:
+        own = set(scoring.own_bytes)
+        for byte in set(range(256)) - own:
+            table[byte] = ord(scoring.unknown.upper())
+    return bytes(table), bytes(table).translate(complement())
+
+
+def _query_name(query: Letters) -> str:
+    name = shown_name(query, "query")
+    if not _QUERY_NAME.fullmatch(name):
+        raise InputError(
+            f"SAM cannot hold the query name {name[:60]!r}: names have up to 254 printable ASCII "
+            "characters without '@'"
+        )
+    if len(query) > _LONGEST_RUN:
+        raise InputError(f"SAM cannot hold the query {name!r}: it has more than 2^28 - 1 letters")
+    return name
+
+
+def _target_name(name: str, length: int) -> str:
+    shown = without_blanks(name, "target")
+    if not _TARGET_NAME.fullmatch(shown):
+        raise InputError(
+            f"SAM cannot hold the target name {shown[:60]!r}: names have printable ASCII "
+            "characters without \\ , \" ' ` ( ) [ ] { } < > and do not begin with '*' or '='"
+        )
+    if length > _LONGEST_TARGET:
+        raise InputError(f"SAM cannot hold the target {shown!r}: more than 2^31 - 1 letters")
+    return shown
+
+
+def _md(cigar: str, target: str) -> str:
+    """The tag MD: runs of matches, mismatched and deleted letters of the target."""
+    parts, same, at = [], 0, 0
+    for length, op in runs_of(cigar):
+        if op == "=":
+            same += length
+        elif op == "X":
+            for letter in target[at : at + length]:
+                parts.append(f"{same}{letter}")
+                same = 0
+        elif op == "D":
+            parts.append(f"{same}^{target[at : at + length]}")
+            same = 0
+        if op != "I":
+            at += length
+    return f"{''.join(parts)}{same}"
+
+
+def read(lines: Lines) -> Iterator[Record]:
+    """The alignments of a SAM file; lines of queries without one (FLAG 4) are left out.
+
+    Query lengths count clipped letters.  ``runs`` has the operations of the file, so 'M' where it
+    has no '=' and 'X', with N as D and without clips and P; ``matches`` then needs NM.  ``more``:
+    FLAG, MAPQ and the tags.  Raises FormatError for a damaged line."""
+    targets: dict[str, int] = {}
+    for line in lines:
+        if line.startswith("@"):
+            tags = dict(part.split(":", 1) for part in line.split("\t")[1:] if ":" in part)
+            if line.startswith("@SQ\t"):
+                targets[tags["SN"]] = int(tags["LN"])
+            continue
+        if line.startswith("BAM\x01"):
+            raise lines.wrong("this is BAM; samtools view -h makes SAM of it")
+        columns = line.split("\t")
+        if len(columns) < 11:
+            raise lines.wrong(f"a line of SAM has at least 11 columns, not {len(columns)}")
+        name, flag, target, place, quality, cigar = columns[0], int(columns[1]), *columns[2:6]
+        if flag & _UNMAPPED or cigar == "*":
+            continue
+        runs, left, right, hard = runs_in(lines, cigar)
+        more = {"flag": flag, "mapq": int(quality), **lines.tags(columns[11:])}
+        i, j = runs.count("=XMI"), runs.count("=XMD")
+        minus, start = bool(flag & _MINUS), int(place) - 1
+        before = right if minus else left
+        length = left + i + right
+        if columns[9] != "*" and len(columns[9]) + hard != length:
+            raise lines.wrong("the CIGAR and SEQ have different numbers of letters")
+        if start < 0 or start + j > targets.get(target, start + j):
+            raise lines.wrong(f"the alignment leaves the target {target!r}")
+        count = int(runs.lengths.sum())
+        yield Record(
+            name, length, before, before + i, "minus" if minus else "plus",
+            target, targets.get(target), start, start + j,
+            more.get("AS"), known_matches(runs, more.get("NM")), count, runs, more,
+        )  # fmt: skip

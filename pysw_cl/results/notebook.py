@@ -1,0 +1,137 @@
+"""An alignment as notebooks show it: HTML of bounded size.
+
+Letters, and the marks between them, are those of the pairwise text, so that matches, mismatches and
+gaps can be told apart without colours.  The colours are those of Okabe & Ito (2008, Color Universal
+Design), which people with any kind of colour vision can tell apart; they are translucent, for light
+and dark pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..sequences.sequence import Sequence
+    from .alignment import Alignment
+
+#: Columns of a line; a longer alignment shows so many columns of its start and of its end.
+WIDTH, SHOWN = 60, 600
+#: Characters of a name in front of a line, and in the first line.
+NAME, TITLE = 20, 80
+#: The background of each mark.  A match has none.
+COLOURS = {
+    ":": "rgba(240,228,66,.45)",
+    ".": "rgba(230,159,0,.5)",
+    " ": "rgba(86,180,233,.45)",
+}
+LEGEND = "| match, : mismatch with a positive score, . any other mismatch, - gap"
+
+
+def html(found: Alignment) -> str:
+    """What a result says, and the columns of its path; of a long one the first and the last."""
+    lines = [_facts(found)]
+    columns = found.columns or 0
+    if columns:
+        lines.append(_marked(LEGEND))
+        if columns <= 2 * SHOWN:
+            lines += _blocks(found, found)
+        else:
+            lines += _blocks(found[:SHOWN], found)
+            lines += ["", f"... {columns - 2 * SHOWN:,} columns are not shown ..."]
+            lines += _blocks(found[-SHOWN:], found)
+    style = "line-height:1.25;overflow-x:auto"
+    return f'<pre style="{style}">' + "\n".join(lines) + "</pre>"
+
+
+def _facts(found: Alignment) -> str:
+    """The sequences, where they are aligned, and how well."""
+    said = [f"<b>{found.mode} alignment, score {found.score}</b>"]
+    if found.columns is not None:
+        said[0] += f", {found.matches:,} of {found.columns:,} columns match"
+    for what in ("query", "target"):
+        sequence = getattr(found, what)
+        places = [getattr(found, f"{what}_{end}") for end in ("start", "end")]
+        shown = ["?" if place is None else f"{place:,}" for place in places]
+        span = "" if places == [None, None] else f" [{shown[0]}, {shown[1]})"
+        minus = ", reverse complement" if what == "query" and found.strand == "minus" else ""
+        name = escape(_name(sequence.name, TITLE))
+        said.append(f"{what:<6}{span} of {len(sequence):,} letters{minus} {name}".rstrip())
+    return "\n".join(said)
+
+
+def _name(name: str, most: int) -> str:
+    """A name on one line, cut if it is long."""
+    text = " ".join(name.split())
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _marked(text: str) -> str:
+    """A legend whose marks have their colours."""
+    for mark, shown in ((" ", "-"), (":", ":"), (".", ".")):
+        text = text.replace(f" {shown} ", f" {_span(shown, mark)} ", 1)
+    return text
+
+
+def _blocks(some: Alignment, whole: Alignment) -> Iterator[str]:
+    """The lines of some columns of an alignment."""
+    names = [_name(one.name, NAME) or what for one, what in _sides(whole)]
+    margin = max(map(len, names))
+    ends = (whole.query_end or 0, whole.target_end or 0)
+    digits = len(str(max(ends)))
+    for at in range(0, some.columns or 0, WIDTH):
+        block = some[at : at + WIDTH]
+        marks = _marks(block)
+        places = [(first, f"{last:>{digits}}") for first, last in _places(block)]
+        rows = [
+            f"{escape(name.ljust(margin))} {first:>{digits}} {_coloured(text, marks)} {at_end}"
+            for name, text, (first, at_end) in zip(names, block.aligned, places, strict=True)
+        ]
+        middle = " " * (margin + digits + 2) + marks
+        yield from ["", rows[0], middle.rstrip(), rows[1]]
+
+
+def _sides(found: Alignment) -> tuple[tuple[Sequence, str], ...]:
+    return (found.query, "query"), (found.target, "target")
+
+
+def _places(block: Alignment) -> list[tuple[int, int]]:
+    """The positions of the first and the last letter of both sequences, from 1; where there is no
+    letter, twice that of the letter before."""
+    minus = block.strand == "minus"
+    sides = [(block.query_start or 0, block.query_end or 0, minus)]
+    sides.append((block.target_start or 0, block.target_end or 0, False))
+    found = []
+    for start, end, falls in sides:
+        first, last = (end, start + 1) if falls else (start + 1, end)
+        found.append((first, last) if end > start else (last, last))
+    return found
+
+
+def _marks(block: Alignment) -> str:
+    """The line between the letters, as in the pairwise text."""
+    assert block.runs is not None
+    positive = iter((block.pair_scores() > 0).tolist())
+    marks = []
+    for op in block.runs.columns().tobytes().decode("ascii"):
+        alike = next(positive) if op in "=X" else False
+        marks.append({"=": "|", "X": ":" if alike else "."}.get(op, " "))
+    return "".join(marks)
+
+
+def _coloured(text: str, marks: str) -> str:
+    """Letters with the colours of their marks."""
+    parts, at = [], 0
+    for mark, run in groupby(marks):
+        stop = at + len(list(run))
+        parts.append(_span(text[at:stop], mark))
+        at = stop
+    return "".join(parts)
+
+
+def _span(text: str, mark: str) -> str:
+    colour = COLOURS.get(mark)
+    shown = escape(text)
+    return shown if colour is None else f'<span style="background:{colour}">{shown}</span>'

@@ -1,0 +1,167 @@
+"""Results as tables: dictionaries, a structured NumPy array, a pandas DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..sequences.sequence import as_sequence
+from .alignment import Alignment
+from .convert import FIELDS
+
+#: What an integer is that is not known, in arrays; it is None in dictionaries, NA in pandas.
+UNKNOWN = -1
+#: The fields whose integers may be unknown.
+COUNTS = ("query_start", "query_end", "target_start", "target_end", "matches", "columns")
+#: Fields of text.
+TEXTS = ("query_name", "target_name", "strand", "cigar")
+#: The fields of the sequences.
+SEQUENCES = ("query_name", "query_length", "target_name", "target_length")
+
+Columns = dict[str, NDArray[Any]]
+
+
+def to_dicts(results: Any, pairs: Iterable[Any] | None = None) -> list[dict[str, Any]]:
+    """A dictionary for each result, with what is not known as None; else as `to_pandas`."""
+    columns = columns_of(results, pairs)
+    values = [_plain(name, column) for name, column in columns.items()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def to_numpy(results: Any, pairs: Iterable[Any] | None = None) -> NDArray[Any]:
+    """A structured array with a row for each result; else as `to_pandas`.
+
+    Names and CIGARs are objects (str), ``strand`` is text of 5 characters, ``identity`` is float64,
+    ``score`` int64 or, where one has halves, float64; all others are int64.  What is not known is
+    -1, NaN or, of CIGARs, None.
+    """
+    columns = columns_of(results, pairs)
+    count = len(next(iter(columns.values())))
+    table = np.empty(count, [(name, column.dtype) for name, column in columns.items()])
+    for name, column in columns.items():
+        table[name] = column
+    return table
+
+
+def to_pandas(results: Any, pairs: Iterable[Any] | None = None) -> Any:
+    """A pandas DataFrame with a row for each result.
+
+    ``results`` is an `Alignment`, an iterable of them (what `align_top` gives, a list of what
+    `align` gave), or the array of `align_many`.  Alignments have the columns of `to_dict`.  Those
+    of an array are its fields, and ``identity`` where it has ``matches`` and ``columns``;
+    ``pairs``, which were aligned, adds names and lengths.  Names are "" for plain letters.
+
+    Integers are int64, or pandas' Int64 in columns in which some are unknown.  Raises InputError
+    without pandas, for anything else as ``results``, for ``pairs`` that are not as many as the
+    rows, and for ``pairs`` with alignments, which have their sequences.
+    """
+    columns = columns_of(results, pairs)
+    try:
+        import pandas
+    except ImportError as error:
+        raise InputError(f"this needs pandas: pip install pandas ({error})") from None
+    made: dict[str, Any] = {}
+    for name, column in columns.items():
+        unknown = column == UNKNOWN if name in COUNTS else np.zeros(0, np.bool_)
+        made[name] = pandas.array(column, "Int64") if unknown.any() else column
+        if unknown.any():
+            made[name][unknown] = pandas.NA
+        if name in TEXTS:
+            made[name] = column.astype(object)
+    return pandas.DataFrame(made)
+
+
+def columns_of(results: Any, pairs: Iterable[Any] | None) -> Columns:
+    """The columns of the table of these results, as `to_numpy` has them."""
+    if isinstance(results, np.ndarray) and "score" in (results.dtype.names or ()):
+        return _of_rows(results.reshape(-1), pairs)
+    if pairs is not None:
+        raise InputError("pairs goes with the array of align_many; alignments have their sequences")
+    found = [results] if isinstance(results, Alignment) else results
+    if not isinstance(found, Iterable) or isinstance(found, str | bytes):
+        found = [found]
+    said = []
+    for k, one in enumerate(found):
+        if not isinstance(one, Alignment):
+            raise InputError(
+                "results are an Alignment, an iterable of them, or the array of align_many; "
+                f"number {k} is a {type(one).__name__}"
+            )
+        said.append(one.to_dict())
+    return {name: _column(name, [one[name] for one in said]) for name in FIELDS}
+
+
+def _column(name: str, values: list[Any]) -> NDArray[Any]:
+    """A column from what `to_dict` gives."""
+    if name == "strand":
+        return np.array(values, "U5")
+    if name in TEXTS:
+        return _objects(values)
+    if name == "identity":
+        return np.array(values, np.float64)  # None becomes NaN
+    if name == "score":
+        return np.array(values, np.float64 if float in map(type, values) else np.int64)
+    return np.array([UNKNOWN if value is None else value for value in values], np.int64)
+
+
+def _of_rows(table: NDArray[Any], pairs: Iterable[Any] | None) -> Columns:
+    """The columns of `align_many`'s array."""
+    names = table.dtype.names or ()
+    columns: Columns = {name: table[name] for name in names}
+    if "matches" in columns and "columns" in columns:
+        share = columns["matches"] / np.maximum(columns["columns"], 1)
+        columns["identity"] = np.where(columns["columns"] == UNKNOWN, np.nan, share)
+    if pairs is not None:
+        columns |= _of_pairs(table, pairs)
+    first = [name for name in names if name not in FIELDS]  # such as the number of the pair
+    return {name: columns[name] for name in (*first, *FIELDS) if name in columns}
+
+
+def _of_pairs(table: NDArray[Any], pairs: Iterable[Any]) -> Columns:
+    """Names and lengths of the sequences of rows."""
+    listed: Sequence[Any] = pairs if isinstance(pairs, list | tuple) else list(pairs)
+    count = len(listed)
+    if "pair" in (table.dtype.names or ()):
+        numbers = table["pair"].tolist()
+        if numbers and max(numbers) >= count:
+            raise InputError(f"a result is of pair {max(numbers)}, and there are {count} pairs")
+        listed = [listed[k] for k in numbers]
+    elif count != len(table):
+        raise InputError(f"there are {len(table)} results and {count} pairs")
+    halves = [_half([pair[k] for pair in listed]) for k in range(2)]
+    return dict(zip(SEQUENCES, (*halves[0], *halves[1]), strict=True))
+
+
+def _half(sequences: list[Any]) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+    """Names and lengths.  Plain letters have no name."""
+    lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
+    if {type(one) for one in sequences} <= {str, bytes}:
+        return np.full(len(sequences), "", object), lengths
+    known: dict[int, str] = {}
+    for one in sequences:
+        if id(one) not in known:
+            known[id(one)] = as_sequence(one, "sequence", False).name
+    return _objects([known[id(one)] for one in sequences]), lengths
+
+
+def _objects(values: list[Any]) -> NDArray[np.object_]:
+    made = np.empty(len(values), object)
+    made[:] = values
+    return made
+
+
+def _plain(name: str, column: NDArray[Any]) -> list[Any]:
+    """A column as Python objects; what is not known is None."""
+    values: list[Any] = column.tolist()
+    unknown = np.zeros(0, np.bool_)
+    if name == "identity":
+        unknown = np.isnan(column)
+    elif name in COUNTS:
+        unknown = column == UNKNOWN
+    for k in np.flatnonzero(unknown).tolist():
+        values[k] = None
+    return values

@@ -1,0 +1,133 @@
+"""PAF in scikit-bio's registry of formats, and writers of BLAST tables, which it only reads.
+
+After ``import pysw_cl.skbio``, `skbio.io.sniff` knows PAF, `skbio.io.read` makes a generator of
+:class:`pysw_cl.results.formats.reading.Record` of it or a `pandas.DataFrame`, and `skbio.io.write`
+writes "paf" and "blast+6" from a generator of results of `pysw_cl.align` or from such a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TextIO
+
+import pandas as pd
+from skbio.io import create_format
+from skbio.io.format import blast6 as theirs
+
+from ..errors import FormatError, InputError
+from ..results.alignment import Alignment
+from ..results.formats import make_writer
+from ..results.formats.blast import STANDARD, fields_asked
+from ..results.formats.paf import read
+from ..results.formats.reading import Lines, Record
+from ..results.formats.row import row_of
+from ..results.formats.writer import Setting
+
+paf = create_format("paf")
+
+#: Lines that the sniffer looks at.
+_SNIFFED = 5
+#: The columns of a PAF file, as a table has them.
+COLUMNS = (
+    "query_name", "query_length", "query_start", "query_end", "strand",
+    "target_name", "target_length", "target_start", "target_end", "matches", "columns", "mapq",
+)  # fmt: skip
+#: Columns of BLAST tables that are whole numbers; scikit-bio reads them as floats.
+_WHOLE = frozenset(
+    "qlen slen qstart qend sstart send length nident mismatch positive gapopen gaps qframe sframe "
+    "qgi sgi sallgi qcovs qcovhsp".split()
+)
+_SIGNS = {"plus": "+", "minus": "-"}
+
+
+@paf.sniffer()  # type: ignore[untyped-decorator]
+def _sniffer(fh: TextIO) -> tuple[bool, dict[str, Any]]:
+    lines = Lines(islice(fh, _SNIFFED), "the file")
+    try:
+        return len(list(lines.records(read(lines)))) > 0, {}
+    except FormatError:
+        return False, {}
+
+
+@paf.reader(None)  # type: ignore[untyped-decorator]
+def _generator(fh: TextIO, cls: Any = None) -> Iterator[Record]:
+    yield from _records(fh)
+
+
+@paf.reader(pd.DataFrame)  # type: ignore[untyped-decorator]
+def _frame(fh: TextIO, cls: Any = None) -> pd.DataFrame:
+    """A row for each line: `COLUMNS`, ``score`` (AS) and ``cigar`` (cg), and the other tags."""
+    rows = [_row(record) for record in _records(fh)]
+    return pd.DataFrame(rows, columns=None if rows else [*COLUMNS, "score", "cigar"])
+
+
+def _records(fh: TextIO) -> Iterator[Record]:
+    lines = Lines(fh, str(getattr(fh, "name", "the file")))
+    return lines.records(read(lines))
+
+
+def _row(record: Record) -> dict[str, Any]:
+    more = {name: value for name, value in record.more.items() if name not in ("AS", "mapq")}
+    said = {name: getattr(record, name) for name in COLUMNS if name != "mapq"}
+    last = {"mapq": record.more["mapq"], "score": record.score, "cigar": record.cigar}
+    return {**said, **last, **more}
+
+
+@paf.writer(None)  # type: ignore[untyped-decorator]
+def _write_results(obj: Iterable[Any], fh: TextIO) -> None:
+    _write(obj, fh, "paf", Setting())
+
+
+@paf.writer(pd.DataFrame)  # type: ignore[untyped-decorator]
+def _write_frame(obj: pd.DataFrame, fh: TextIO) -> None:
+    """The columns that reading gives; `COLUMNS` have to be there, ``mapq`` may be missing."""
+    missing = [name for name in COLUMNS[:-1] if name not in obj.columns]
+    if missing:
+        raise InputError(f"a table that becomes PAF has the columns {', '.join(missing)}, too")
+    tags = [name for name in obj.columns if name not in COLUMNS and name != "cigar"]
+    for row in obj.to_dict("records"):
+        said = [row.get(name, 255) for name in COLUMNS]
+        said[4] = _SIGNS.get(said[4], said[4])
+        more = [(("AS" if name == "score" else name), row[name]) for name in tags]
+        more.append(("cg", row.get("cigar")))
+        fh.write("\t".join([*map(str, said), *map(_tag, (m for m in more if _known(m[1])))]) + "\n")
+
+
+def _known(value: Any) -> bool:
+    return not pd.isna(value)
+
+
+def _tag(said: tuple[str, Any]) -> str:
+    name, value = said
+    if isinstance(value, str):
+        return f"{name}:Z:{value}"
+    return f"{name}:i:{int(value)}" if value == int(value) else f"{name}:f:{value}"
+
+
+@theirs.blast6.writer(None)  # type: ignore[untyped-decorator]
+def _write_blast(obj: Iterable[Any], fh: TextIO, columns: Sequence[str] = STANDARD) -> None:
+    """The standard columns, or those that are asked for by BLAST's names."""
+    _write(obj, fh, "blast6", Setting(fields=tuple(columns)))
+
+
+@theirs.blast6.writer(pd.DataFrame)  # type: ignore[untyped-decorator]
+def _write_blast_frame(obj: pd.DataFrame, fh: TextIO) -> None:
+    """The columns of the table, as reading gives them; N/A for what is missing."""
+    fields_asked([name for name in obj.columns if name not in theirs._possible_columns])
+    shown = obj.copy()
+    for name in shown.columns:
+        if name in _WHOLE:
+            shown[name] = shown[name].astype("Int64")
+    shown.to_csv(fh, sep="\t", header=False, index=False, na_rep="N/A")
+
+
+def _write(results: Iterable[Any], fh: TextIO, format: str, setting: Setting) -> None:
+    writer = None
+    for one in results:
+        if not isinstance(one, Alignment):
+            raise InputError(f"results are alignments, not {type(one).__name__}")
+        if writer is None:
+            setting = Setting("path", one.scoring, fields=setting.fields)
+            writer = make_writer(format, setting)
+        fh.write(writer.text([row_of(one)]))

@@ -1,0 +1,148 @@
+"""Readers: what was written comes back, files of others, and damaged lines."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from writing import PLAN, named, random_results, written
+
+import pysw_cl
+from pysw_cl.errors import FormatError, InputError
+from pysw_cl.results.convert import FIELDS
+
+
+def back(text: str, format: str, **how: Any) -> list[Any]:
+    return list(pysw_cl.read(io.StringIO(text), format, **how))
+
+
+@pytest.mark.parametrize("format", ["paf", "sam", "blast6", "blast7"])
+def test_what_was_written_comes_back(format: str) -> None:
+    results = [
+        r for r in random_results(120, sub_score=(2, -1.5)) if r.target_start != r.target_end
+    ]
+    results = [r for r in results if r.query_start != r.query_end]
+    columns = ["std", "qlen", "slen", "score", "nident", "btop", "sstrand"]
+    how: dict[str, Any] = {"fields": columns} if format.startswith("blast") else {}
+    text = written(results, format, **how)
+    given = {"fields": columns} if format == "blast6" else {}
+    found = back(text, format, **given)
+    assert len(found) == len(results) > 80
+    for record, r in zip(found, results, strict=True):
+        assert {name: getattr(record, name) for name in FIELDS} == r.to_dict()
+        assert record.runs == r.runs
+
+
+def test_letters_of_a_table_say_the_path() -> None:
+    results = [r for r in random_results(60) if r.columns]
+    fields = ["qaccver", "saccver", "qstart", "qend", "sstart", "send", "qseq", "sseq", "sstrand"]
+    found = back(written(results, "7", fields=fields), "7")
+    assert [record.runs for record in found] == [r.runs for r in results]
+    assert [record.query_name for record in found] == [r.query.name for r in results]
+    assert found[0].score is found[0].query_length is found[0].matches is None
+
+
+def test_a_line_of_minimap2() -> None:
+    """M in the CIGAR, tags of all types, and no tags at all."""
+    line = (
+        "read\t20\t2\t14\t-\tchr\t90\t40\t53\t10\t14\t60\ttp:A:P\tAS:i:9\tde:f:0.1\tcs:Z::4*ac:6-aa"
+    )
+    (record,) = back(f"{line}\tcg:Z:6M2D5M1I\n", "paf")
+    assert record[:9] == ("read", 20, 2, 14, "minus", "chr", 90, 40, 53)
+    assert (record.score, record.matches, record.cigar) == (9, 10, "6M2D5M1I")
+    assert record.more == {"mapq": 60, "tp": "P", "AS": 9, "de": 0.1, "cs": ":4*ac:6-aa"}
+    (record,) = back("\t".join(line.split("\t")[:12]) + "\r\n", "paf")
+    assert record.runs is record.score is None and record.identity == 10 / 14
+    assert back("read\t20" + "\t0\t0\t*\t*" + "\t0" * 6 + "\trl:i:0\n", "paf") == []
+
+
+def test_a_line_of_bwa() -> None:
+    """Clips of both kinds, M, skipped letters, lines without an alignment."""
+    header = "@HD\tVN:1.6\n@SQ\tSN:chr1\tLN:100\n@CO\tfree text\n"
+    cigar, letters = "3H5S4M1I3M2D2M10N1M2S", "AAAAAGATTACAGATTCA"
+    line = f"r\t16\tchr1\t11\t60\t{cigar}\t*\t0\t0\t{letters}\t*\tNM:i:4\tAS:i:30"
+    nothing = "x\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\t*\n"
+    (record,) = back(f"{header}{nothing}{line}\n", "sam")
+    assert record[:9] == ("r", 21, 2, 13, "minus", "chr1", 100, 10, 32)
+    assert record.cigar == "4M1I3M2D2M10D1M"
+    assert (record.score, record.matches) == (30, 19) and record.more["flag"] == 16
+
+
+@pytest.mark.parametrize(
+    ("format", "line", "words"),
+    [
+        ("paf", "a\t1\t0\t1", "a line of PAF has at least 12 columns, not 4"),
+        ("paf", "q\t9\t0\t9\t+\tt\t9\t0\tnine\t9\t9\t255", "'nine'"),
+        ("paf", "q\t9\t0\t9\t*\tt\t9\t0\t9\t9\t9\t255", r"the strand is \+ or -, not '\*'"),
+        ("paf", "q\t9\t0\t10\t+\tt\t9\t0\t9\t9\t9\t255", "coordinates leave their sequence"),
+        ("paf", "q\t9\t0\t9\t+\tt\t9\t0\t9\t9\t9\t255\tcg:Z:8=", "different lengths"),
+        ("paf", "q\t9\t0\t9\t+\tt\t9\t0\t9\t9\t9\t255\tcg:Z:9Q", "'9Q' is not a CIGAR"),
+        ("paf", "q\t9\t0\t9\t+\tt\t9\t0\t9\t9\t9\t255\tcg", "'cg' is not a tag"),
+        ("paf", "q\t9\t0\t9\t+\tt\t9\t0\t9\t9\t9\t255\tAS:i:x", "'x'"),
+        ("sam", "BAM\x01\x00\x00", "this is BAM; samtools view"),
+        ("sam", "r\t0\tt\t1", "at least 11 columns, not 4"),
+        ("sam", "r\tx\tt\t1\t0\t4M\t*\t0\t0\tACGT\t*", "'x'"),
+        ("sam", "r\t0\tt\t1\t0\t5M\t*\t0\t0\tACGT\t*", "different numbers of letters"),
+        ("sam", "r\t0\tt\t1\t0\t2M1S2M\t*\t0\t0\tACGTA\t*", "has clips inside"),
+        ("sam", "r\t0\tt\t0\t0\t4M\t*\t0\t0\tACGT\t*", "leaves the target 't'"),
+        ("sam", "r\t0\tt\t8\t0\t4M\t*\t0\t0\tACGT\t*", "leaves the target 't'"),
+        ("blast6", "q\ts\t100", "the table has 12 columns, and the line 3"),
+        ("blast6", "q\ts\t100\t4\t0\t0\t1\tfour\t1\t4\t0\t9", "'four'"),
+        ("blast6", "q\ts\t100\t4\t0\t0\t0\t4\t1\t4\t0\t9", "positions count from 1"),
+        ("blast7", "# Fields: query id, % identity\nq\t100", "says no coordinates"),
+        ("blast7", "# Fields: q. start, q. end, s. start, s. end, BTOP\n1\t4\t1\t4\t3",
+         "the path and the positions have different lengths"),
+        ("blast7", "# Fields: q. start, q. end, s. start, s. end, BTOP\n1\t4\t1\t4\t3A",
+         "btop has numbers and pairs"),
+    ],
+)  # fmt: skip
+def test_damaged_lines(tmp_path: Path, format: str, line: str, words: str) -> None:
+    """The error names the file and the line; the records before it are there."""
+    start = {"sam": "@SQ\tSN:t\tLN:9\n", "paf": "", "blast6": "", "blast7": "# BLASTN 2\n"}[format]
+    path = tmp_path / "damaged.txt"
+    path.write_text(f"{start}\n{line}\n")
+    number = (start + "\n" + line).count("\n") + 1
+    with pytest.raises(FormatError, match=words) as error:
+        list(pysw_cl.read(path, format))
+    assert str(error.value).startswith(f"{path}: line {number}: ")
+
+
+def test_files(tmp_path: Path) -> None:
+    """The name says the format; gzip is known by content; standard input and streams."""
+    results = random_results(9)
+    text = written(results, "paf")
+    count = text.count("\n")
+    (tmp_path / "a.PAF").write_text(text)
+    (tmp_path / "b.paf").write_bytes(gzip.compress(text.encode()))
+    pysw_cl.write(results, tmp_path / "c.paf.gz")
+    assert (tmp_path / "c.paf.gz").read_bytes()[:2] == b"\x1f\x8b"
+    for name in ("a.PAF", "b.paf", "c.paf.gz"):
+        assert len(list(pysw_cl.read(tmp_path / name))) == count > 5
+    (tmp_path / "d.paf").write_bytes(gzip.compress(text.encode())[:-20])
+    with pytest.raises(FormatError, match=r"d\.paf: truncated or damaged gzip"):
+        list(pysw_cl.read(tmp_path / "d.paf"))
+    with pytest.raises(FormatError, match=r"none\.paf: cannot be read: No such file"):
+        list(pysw_cl.read(tmp_path / "none.paf"))
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    r = pysw_cl.align(named("q", "ACGT"), named("t", "ACGT"), plan=PLAN)
+    monkeypatch.setattr("sys.stdin", io.StringIO(written(r, "paf") + "x\n"))
+    records = pysw_cl.read("-", "paf")
+    assert next(records).query_name == "q"
+    with pytest.raises(FormatError, match="standard input: line 2: a line of PAF"):
+        next(records)
+
+
+def test_formats_that_are_not_read() -> None:
+    with pytest.raises(InputError, match="maf is written only; there are readers for paf, sam, "):
+        pysw_cl.read("x.maf")
+    with pytest.raises(InputError, match=r"the name 'x\.bam' says no format \(\.paf, "):
+        pysw_cl.read("x.bam")
+    with pytest.raises(InputError, match="a stream has no name"):
+        pysw_cl.read(io.StringIO())
+    with pytest.raises(InputError, match="paf has no choice of fields"):
+        pysw_cl.read("x.paf", fields=["qseqid"])

@@ -1,0 +1,98 @@
+"""PAF and BLAST tables in scikit-bio's registry of formats."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("skbio", "0.7.4")
+
+import pandas as pd
+import skbio.io
+from writing import PLAN, random_results, written
+
+import pysw_cl
+import pysw_cl.skbio
+from pysw_cl.errors import FormatError, InputError
+from pysw_cl.results.formats.reading import Record
+
+
+def given(results: list[Any]) -> Iterator[Any]:
+    """scikit-bio writes generators."""
+    yield from results
+
+
+def test_paf_is_sniffed(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text(written(random_results(20), "paf"))
+    assert skbio.io.sniff(str(path))[0] == "paf"
+    for text in ("a\tb\tc\n", "\t".join("x1234+x123456") + "\n", ">a\nACGT\n", "\n"):
+        path.write_text(text)
+        with contextlib.suppress(skbio.io.UnrecognizedFormatError):
+            assert skbio.io.sniff(str(path))[0] != "paf"
+
+
+def test_records_and_tables() -> None:
+    results = [r for r in random_results(30) if r.columns]
+    text = written(results, "paf")
+    records = list(skbio.io.read(io.StringIO(text), format="paf"))
+    assert all(isinstance(record, Record) for record in records)
+    assert [record.runs for record in records] == [r.runs for r in results]
+    table = skbio.io.read(io.StringIO(text), into=pd.DataFrame)
+    assert table["score"].tolist() == [r.score for r in results]
+    assert table["cigar"].tolist() == [r.cigar for r in results]
+    assert table["strand"].tolist() == [r.strand for r in results]
+    out = io.StringIO()
+    skbio.io.write(table, format="paf", into=out)
+    again = list(pysw_cl.read(io.StringIO(out.getvalue()), "paf"))
+    assert [r._replace(runs=None) for r in again] == [r._replace(runs=None) for r in records]
+    assert [r.runs for r in again] == [r.runs for r in records]
+    empty = skbio.io.read(io.StringIO(), format="paf", into=pd.DataFrame, verify=False)
+    assert len(empty) == 0 and "cigar" in empty.columns
+    with pytest.raises(InputError, match="the columns target_end, too"):
+        skbio.io.write(table.drop(columns="target_end"), format="paf", into=io.StringIO())
+    with pytest.raises(FormatError, match="line 2: "):
+        list(skbio.io.read(io.StringIO(text.split("\n")[0] + "\nx\n"), format="paf", verify=False))
+
+
+def test_results_are_written() -> None:
+    results = random_results(10)
+    for format, ours in (("paf", "paf"), ("blast+6", "blast6")):
+        out = io.StringIO()
+        skbio.io.write(given(results), format=format, into=out)
+        assert out.getvalue() == written(results, ours)
+    with pytest.raises(InputError, match="results are alignments, not int"):
+        skbio.io.write(given([5]), format="paf", into=io.StringIO())
+    scores = [pysw_cl.align("ACGT", "ACGT", output="score", plan=PLAN)]
+    with pytest.raises(InputError, match="PAF needs a path"):
+        skbio.io.write(given(scores), format="paf", into=io.StringIO())
+
+
+def test_blast_tables() -> None:
+    """Their reader reads ours; a table that it reads is written as it was."""
+    results = [r for r in random_results(30) if r.columns]
+    columns = ["qseqid", "sseqid", "pident", "length", "qstart", "qend", "sstart", "send",
+               "evalue", "bitscore", "score", "qseq", "sstrand"]  # fmt: skip
+    out = io.StringIO()
+    skbio.io.write(given(results), format="blast+6", into=out, columns=columns)
+    text = out.getvalue()
+    assert text == written(results, "6", fields=columns)
+    table = skbio.io.read(io.StringIO(text), format="blast+6", into=pd.DataFrame, columns=columns)
+    assert table["score"].tolist() == [r.score for r in results]
+    assert set(table["evalue"]) == {-1} and set(table["bitscore"]) == {0}
+    out = io.StringIO()
+    skbio.io.write(table, format="blast+6", into=out)
+    again = skbio.io.read(
+        io.StringIO(out.getvalue()), format="blast+6", into=pd.DataFrame, columns=columns
+    )
+    pd.testing.assert_frame_equal(again, table)
+    assert out.getvalue().split("\t")[3] == str(results[0].columns)
+    table = skbio.io.read(io.StringIO(written(results, "7")), into=pd.DataFrame)
+    assert table["length"].tolist() == [r.columns for r in results]
+    with pytest.raises(InputError, match="'other' is not a column"):
+        skbio.io.write(table.assign(other=1), format="blast+6", into=io.StringIO())
