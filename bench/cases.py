@@ -7,6 +7,7 @@ they were found once by two of: parasail, the 32-bit lanes, the lanes of another
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+sys.path.sort(key=str(ROOT / "bench").__eq__)  # last: the bench of scikit-bio has its name
 
 import pysw_cl  # noqa: E402
 from pysw_cl.opencl.resources import shipped  # noqa: E402
@@ -57,17 +59,10 @@ PEER_SIMILAR = 125_000
 UNREACHABLE_BELOW = 300
 WARM = 20_000
 CHILD = """
-import resource, sys
+import sys
 sys.path.insert(0, {root!r}); sys.path.insert(0, {bench!r})
-from cases import random_pair
+from cases import peak, random_pair
 import pysw_cl
-
-def peak():  # ru_maxrss starts at the size of the process that started this one
-    try:
-        with open("/proc/self/status") as lines:
-            return next(1024 * int(x.split()[1]) for x in lines if x.startswith("VmHWM"))
-    except (OSError, StopIteration):
-        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 before = peak()
 r = pysw_cl.align(*random_pair({m}, {n}), output={output!r}, device={device!r})
@@ -77,6 +72,15 @@ print(r.score, r.query_end, r.target_end, before, peak())
 
 class WrongResult(Exception):
     """A timed run gave another result than the expected one, or other lanes did the work."""
+
+
+def peak() -> int:
+    """The most resident memory of this process so far, in bytes."""
+    try:  # ru_maxrss starts at the size of the process that started this one
+        with Path("/proc/self/status").open() as lines:
+            return next(1024 * int(x.split()[1]) for x in lines if x.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def check(what: str, got: Any, expected: Any) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-import unittest
+import inspect
 from typing import Any
 
 import numpy as np
@@ -13,47 +12,14 @@ pytest.importorskip("skbio", "0.7.4")
 
 import skbio.alignment
 from skbio import DNA, RNA, Protein, SubstitutionMatrix
+from skbio_cases import drawn, same
 
 import pysw_cl.skbio as ours
-from pysw_cl.errors import InputError
+from pysw_cl.errors import DeviceError, InputError
+from pysw_cl.skbio import pairs
 from pysw_cl.skbio.pairs import ORIGINAL
 
 THEIRS = ORIGINAL["pair_align"]
-SCORES: list[Any] = [(1, -1), (2, -3), (0, -1), (1, 0), (1.5, -0.75), (1, 1), (3, -2.125)]
-GAPS: list[Any] = [2, 2.5, 1, 0, (5, 2), (3, 0), (0, 1), (0.5, 0.25)]
-ENDS: list[Any] = [True, False, (True, False), (False, True)]
-
-
-def same(given: Any, found: Any) -> bool:
-    """Are two results equal in all that they say?"""
-    if given.score != found.score or (given.paths is None) != (found.paths is None):
-        return False
-    pairs = zip(given.paths or [], found.paths or [], strict=True)
-    return len(given.paths or []) == len(found.paths or []) and all(
-        np.array_equal(getattr(a, name), getattr(b, name))
-        for a, b in pairs
-        for name in ("lengths", "states", "ranges")
-    )
-
-
-def drawn(rng: np.random.Generator) -> tuple[Any, Any, dict[str, Any]]:
-    """A small pair with many ties, and arguments."""
-    letters = list(["ACGT", "AC", "ACGTN", "ab", "Aa#"][rng.integers(5)])
-    m, n = (int(k) for k in rng.integers(1, rng.choice([4, 12, 40]), 2))
-    a, b = ("".join(rng.choice(letters, k)) for k in (m, n))
-    if rng.random() < 0.4:
-        b = a[: int(rng.integers(1, m + 1))] + b
-    if set(letters) <= set("ACGTN") and rng.random() < 0.3:
-        a, b = DNA(a), DNA(b)
-    four = tuple(bool(k) for k in rng.random(4) < 0.5)
-    return a, b, {
-        "mode": ["global", "local"][rng.integers(2)],
-        "sub_score": SCORES[rng.integers(len(SCORES))],
-        "gap_cost": GAPS[rng.integers(len(GAPS))],
-        "free_ends": [*ENDS, four][rng.integers(5)],
-        "trim_ends": bool(rng.random() < 0.4),
-        "max_paths": int(rng.random() < 0.9),
-    }  # fmt: skip
 
 
 def check_random(seed: int, count: int) -> None:
@@ -161,104 +127,42 @@ def test_the_wrappers_have_their_defaults() -> None:
         assert same(ORIGINAL[name](a, b, gap_cost=3), getattr(ours, name)(a, b, gap_cost=3))
 
 
-# Many sequences
+def test_signatures() -> None:
+    """scikit-bio's arguments, kinds and defaults, and ``device``."""
+    for name in (*ORIGINAL, "multi_align"):
+        theirs = ORIGINAL.get(name) or getattr(skbio.alignment, name)
+        wanted = [
+            (p.name, p.kind, p.default) for p in inspect.signature(theirs).parameters.values()
+        ]
+        found = inspect.signature(getattr(ours, name)).parameters
+        if name in ("pair_align", "multi_align"):
+            assert found["device"].kind is inspect.Parameter.KEYWORD_ONLY
+            assert found["device"].default == "auto"
+        assert [(p.name, p.kind, p.default) for p in found.values() if p.name != "device"] == wanted
+    assert ours.align_score is skbio.alignment.align_score
 
 
-def family(rng: np.random.Generator) -> list[str]:
-    letters = list(["ACGT", "AC", "A"][rng.integers(3)])
-    base, found = rng.choice(letters, int(rng.integers(1, 40))), []
-    for _ in range(int(rng.integers(2, 9))):
-        one = np.where(rng.random(len(base)) < 0.2, rng.choice(letters, len(base)), base)
-        found.append("".join(one[rng.random(len(one)) > 0.1]) or "A")
-    return found
+def test_devices() -> None:
+    for function in (ours.pair_align, ours.pair_align_nucl):
+        assert function("ACGT", "ACGT", device="cpu").score > 0
+        with pytest.raises(DeviceError):
+            function("ACGT", "ACGT", device="no such device")
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_multi_align(seed: int) -> None:
-    """The same distances to the last bit, the same tree, the same alignment."""
-    rng = np.random.default_rng(seed)
-    for _ in range(6):
-        seqs = family(rng)
-        given = {
-            "sub_score": [(1, -1), (2, -3)][rng.integers(2)],
-            "gap_cost": [2, 2.5, 1, (5, 2), 0][rng.integers(5)],
-            "free_ends": bool(rng.random() < 0.6),
-            "keep_tree": True,
-            "keep_distmat": True,
-        }
-        expected = skbio.alignment.multi_align(seqs, **given)
-        found = ours.multi_align(seqs, **given)
-        assert np.array_equal(found.distmat.data, expected.distmat.data), (seqs, given)
-        assert str(found.tree) == str(expected.tree)
-        assert found.path.to_aligned(seqs) == expected.path.to_aligned(seqs)
-        again = ours.multi_align(seqs, guide_tree=expected.tree)
-        assert again.tree is None and again.distmat is None
+def test_a_path_that_fails_its_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is computed again in the general way, which has its own check."""
+    given = {"mode": "local", "gap_cost": (5, 2), "sub_score": (2, -3)}
+    expected = THEIRS("GATTACA", "GATACA", **given)
+    broken: list[int] = []
+    held_path = pairs.held_path
 
+    def wrong(found: Any, problem: Any) -> Any:
+        path = held_path(found, problem)
+        if path is not None:
+            broken.append(1)
+            path.moves = [moves[::-1][: len(moves) // 2] for moves in path.moves]
+        return path
 
-def test_names_of_distances() -> None:
-    seqs = [
-        DNA(text, metadata={"id": name})
-        for name, text in zip("xyz", ("ACGT", "ACG", "CGT"), strict=True)
-    ]
-    assert ours.pair_dists(seqs).ids == ("x", "y", "z")
-    assert ours.pair_dists(seqs, ids="abc").ids == ("a", "b", "c")
-    with pytest.raises(InputError, match="metric must be 'score'"):
-        ours.pair_dists(seqs, metric="other")
-    with pytest.raises(InputError, match="unique"):
-        ours.pair_dists(seqs, ids="aab")
-
-
-@pytest.mark.parametrize("seqs", [["ACGT"], [], ["AC-GT", "ACGT"], [b"ACG", b"ACG"], ["A", 5]])
-def test_multi_align_refuses_alike(seqs: Any) -> None:
-    with pytest.raises(Exception) as theirs:
-        skbio.alignment.multi_align(seqs)
-    with pytest.raises(InputError) as found:
-        ours.multi_align(seqs)
-    assert str(found.value) == str(theirs.value)
-
-
-# Routing
-
-
-def routed() -> bool:
-    """Does scikit-bio's name compute here?  Symbols that are not ours tell."""
-    before = ours.DELEGATED["max_paths"]
-    skbio.alignment.pair_align("ACGT", "ACGT", max_paths=3)
-    return ours.DELEGATED["max_paths"] > before
-
-
-def test_routing() -> None:
-    assert not routed()
-    with ours.use():
-        assert routed()
-        with ours.use("cpu"):
-            assert routed()
-        assert routed()
-        other: list[bool] = []
-        thread = threading.Thread(target=lambda: other.append(routed()))
-        thread.start()
-        thread.join()
-        assert other == [False]
-    assert not routed()
-    ours.install()
-    try:
-        assert routed()
-    finally:
-        ours.uninstall()
-    assert not routed()
-
-
-def test_scikit_bios_own_tests_pass() -> None:
-    """From the installed package, with its names routed."""
-    tests = pytest.importorskip("skbio.alignment.tests.test_pair")
-    ours.install()
-    try:
-        for name in ORIGINAL:
-            setattr(tests, name, getattr(skbio.alignment, name))
-        suite = unittest.defaultTestLoader.loadTestsFromModule(tests)
-        result = unittest.TestResult()
-        suite.run(result)
-    finally:
-        ours.uninstall()
-    assert result.testsRun > 30
-    assert not result.failures and not result.errors, (result.failures, result.errors)
+    monkeypatch.setattr(pairs, "held_path", wrong)
+    assert same(expected, ours.pair_align("GATTACA", "GATACA", **given))
+    assert broken or pairs.engine_for("auto", None).held_matrices is None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.batch import BatchDriver
-from ..drivers.batch_layout import as_halves
+from ..drivers.batch_layout import Joined, as_halves
 from ..drivers.batch_results import PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
 from ..drivers.options import ManyOptions, Resources
@@ -154,7 +154,7 @@ def align_many_with(
     if isinstance(pairs, str | bytes | bytearray) or not isinstance(pairs, Iterable):
         kind = type(pairs).__name__
         raise InputError(f"pairs must be an iterable of (query, target), not {kind}")
-    listed: Sequence[Any] = pairs if isinstance(pairs, list | tuple) else list(pairs)
+    listed: Sequence[Any] = pairs if isinstance(pairs, list | tuple | Joined) else list(pairs)
     with aligners or PairAligner(options, resources) as aligner:
         rows, stats, wrong = aligner.align(listed, resources.progress)
     halves = chain.from_iterable(listed)

@@ -147,9 +147,7 @@ class BatchDriver:
         part, computed = part.take(~alone) if bad.any() else part, computed[~bad]
         cuts = [0, len(part)] if len(part) else []
         if moves and len(part):
-            most = tuning.cpu_moves if self.vector else tuning.gpu_moves
-            most = min(most, self.engine.most_bytes)
-            cuts = _cuts(computed, lanes, 2 * most)
+            cuts = _cuts(computed, lanes, 2 * self._most_moves(int(computed.max()) // 2))
             cuts.append(len(part))
         for start, stop in pairwise(cuts):
             some = part if stop - start == len(part) else part.take(np.arange(start, stop))
@@ -159,6 +157,14 @@ class BatchDriver:
             kind = f"batch/{self.engine.lanes}/{width}"
             self.found.stats.add_cells({kind: int(some.cells.sum())})
         return list(numbers)
+
+    def _most_moves(self, group: int) -> int:
+        """Bytes of the moves of a batch whose largest group has ``group`` of them."""
+        tuning, engine = self.tuning, self.engine
+        share, most = int(tuning.moves_share * engine.memory_bytes), tuning.gpu_moves
+        if self.vector:
+            share, most = min(share, engine.workers * group), tuning.cpu_moves
+        return min(max(share, most), engine.most_bytes)
 
     def _finish(self) -> None:
         """Wait for the oldest batch and take its results.  Pairs that outgrew their lanes start
@@ -196,10 +202,10 @@ class BatchDriver:
             if name in self.found.values:
                 self.found.values[name][part.index] = traced[row]
         if batch.cigars is not None and batch.cigar_at is not None:
-            text = batch.cigars.tobytes().decode("ascii", "replace")
+            text = batch.cigars.data  # between the CIGARs is what was there before
             bounds = zip(traced[4].tolist(), batch.cigar_at[1:].tolist(), strict=True)
             cigars = np.empty(len(part), object)
-            cigars[:] = [text[start:stop] for start, stop in bounds]
+            cigars[:] = [str(text[start:stop], "ascii", "replace") for start, stop in bounds]
             self.found.cigars[part.index] = cigars
         for k in bad.tolist():
             self._again(int(part.index[k]), int(traced[5, k]), int(batch.found[0, k]))

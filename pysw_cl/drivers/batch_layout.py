@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from ..errors import InputError, PyswError
 from ..sequences.sequence import as_letters
 
 Lengths = NDArray[np.int64]
+#: So many sequences tell whether the same ones come again and again.
+SOME = 256
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,81 @@ def _joined(halves: list[Any], text: bool, first: int) -> NDArray[np.uint8]:
         )  # its error names the pair
 
 
+def _once(halves: list[Any], lengths: Lengths) -> tuple[list[Any], Lengths]:
+    """The sequences to join, and where each of ``halves`` begins among them then.
+
+    Where the same objects come again and again, as where all meet all, each is there once."""
+    few = halves[:SOME]
+    if 4 * len(set(map(id, few))) > 3 * len(few):
+        return halves, lengths.cumsum() - lengths
+    numbers = np.fromiter(map(id, halves), np.int64, len(halves))
+    _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
+    sizes = lengths[first]
+    return [halves[k] for k in first.tolist()], (sizes.cumsum() - sizes)[which]
+
+
 def lengths_of(halves: list[Any]) -> Lengths:
     """Lengths of queries and targets (n x 2)."""
     return np.fromiter(map(len, halves), np.int64, len(halves)).reshape(-1, 2)
+
+
+class _Listed:
+    """Some pairs of sequences, from number ``first`` on."""
+
+    def __init__(self, pairs: Sequence[Any], first: int) -> None:
+        halves, self._first = as_halves(pairs, first), first
+        self._text = set(map(type, halves)) == {str}
+        if not self._text and set(map(type, halves)) != {bytes}:
+            halves = _letters(halves, first)
+        self._halves, self.lengths = halves, lengths_of(halves)
+
+    def laid_out(self, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
+        """The letters of the first pairs, those that are ``short``, and where each of their
+        sequences begins."""
+        halves = self._halves[: 2 * len(short)]
+        if not short.all():
+            kept = np.repeat(short, 2).tolist()
+            halves = [half for half, keep in zip(halves, kept, strict=True) if keep]
+        halves, starts = _once(halves, self.lengths[: len(short)][short].ravel())
+        return _joined(halves, self._text, self._first), starts
+
+
+class _Slice:
+    """The same of `Joined` pairs."""
+
+    def __init__(self, pairs: Joined, first: int, most: int) -> None:
+        self._letters = np.frombuffer(pairs.text, np.uint8)
+        self._bounds = pairs.bounds[2 * first : 2 * (first + most) + 1]
+        self.lengths = np.diff(self._bounds).reshape(-1, 2)
+
+    def laid_out(self, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
+        """The letters of the first pairs; those that are not ``short`` are among them."""
+        begin, end = self._bounds[0], self._bounds[2 * len(short)]
+        starts = self._bounds[: 2 * len(short)].reshape(-1, 2)[short] - begin
+        return self._letters[begin:end], starts.ravel()
+
+
+@dataclass(frozen=True)
+class Joined(Sequence[tuple[bytes, bytes]]):
+    """Pairs whose letters (ASCII) are joined already, so that none is taken apart again.
+
+    ``bounds``: where each query and each target begins in ``text``, in turn, and the last ends."""
+
+    text: bytes
+    bounds: Lengths
+
+    def __len__(self) -> int:
+        return len(self.bounds) // 2
+
+    @overload
+    def __getitem__(self, key: int) -> tuple[bytes, bytes]: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[tuple[bytes, bytes]]: ...
+    def __getitem__(self, key: int | slice) -> Any:
+        if isinstance(key, slice):
+            return [self[k] for k in range(len(self))[key]]
+        start, middle, stop = self.bounds[2 * key : 2 * key + 3].tolist()
+        return self.text[start:middle], self.text[middle:stop]
 
 
 def parts(
@@ -115,26 +189,20 @@ def parts(
     """
     first = 0
     while first < len(pairs):
-        halves = as_halves(pairs[first : first + most_pairs], first)
-        kinds = set(map(type, halves))
-        if kinds not in ({str}, {bytes}):
-            halves, kinds = _letters(halves, first), {bytes}
-        lengths = lengths_of(halves)
+        some: _Listed | _Slice
+        if isinstance(pairs, Joined):
+            some = _Slice(pairs, first, most_pairs)
+        else:
+            some = _Listed(pairs[first : first + most_pairs], first)
+        lengths = some.lengths
         short = np.asarray(lengths.max(axis=1) <= longest)
         ends = np.where(short, lengths.sum(axis=1), 0).cumsum()
         count = max(1, int(np.searchsorted(ends, most_letters, "right")))
         lengths, short = lengths[:count], short[:count]
-        halves = halves[: 2 * count]
-        if not short.all():
-            kept = np.repeat(short, 2).tolist()
-            halves = [half for half, keep in zip(halves, kept, strict=True) if keep]
-        index = np.arange(first, first + count)
-        taken = lengths[short]
-        starts = np.zeros(taken.size, np.int64)
-        np.cumsum(taken.ravel()[:-1], out=starts[1:])
+        text, starts = some.laid_out(short)
+        index, taken = np.arange(first, first + count), lengths[short]
         rows = np.empty((len(taken), 4), np.int32)
         rows[:, 0::2], rows[:, 1::2] = starts.reshape(-1, 2), taken
-        text = _joined(halves, kinds == {str}, first)
         yield Part(index[short], text, rows), lengths, index[~short]
         first += count
 

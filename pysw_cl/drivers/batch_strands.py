@@ -21,17 +21,17 @@ Minus = NDArray[np.bool_]
 
 def turned(part: Part, minus: Minus) -> Part:
     """The part with the reverse complements of the queries that are on the ``minus`` strand (a
-    value for each pair of the part)."""
+    value for each pair of the part).  They follow the other letters, which pairs may share."""
     if not minus.any():
         return part
     starts, lengths = (part.pairs[minus, k].astype(np.int64) for k in (0, 1))
     firsts = np.cumsum(lengths) - lengths  # of each query among the letters that are turned
     inside = np.arange(lengths.sum()) - np.repeat(firsts, lengths)
-    forward = np.repeat(starts, lengths) + inside
     backward = np.repeat(starts + lengths - 1, lengths) - inside
-    text = part.text.copy()
-    text[forward] = COMPLEMENT[part.text[backward]]
-    return replace(part, text=text)
+    pairs = part.pairs.copy()
+    pairs[minus, 0] = len(part.text) + firsts
+    text = np.concatenate([part.text, COMPLEMENT[part.text[backward]]])
+    return replace(part, text=text, pairs=pairs)
 
 
 def turn_back(found: PairResults, chosen: Minus) -> None:

@@ -263,8 +263,15 @@ class PairTuning:
     most_letters: int = tunable(1 << 26, 1, 1 << 30, "letters that go to the device at once")
     cpu_pairs: int = tunable(1 << 13, 1, 1 << 24, "of a part: their letters stay in a CPU's caches")
     gpu_pairs: int = tunable(1 << 16, 1, 1 << 24, "of a part: the host works while the device does")
-    cpu_moves: int = tunable(32 << 20, 1, 1 << 40, "bytes of the moves of a batch, on a CPU")
-    gpu_moves: int = tunable(1 << 30, 1, 1 << 40, "bytes of the moves of a batch, on a GPU")
+    cpu_moves: int = tunable(
+        32 << 20, 1, 1 << 40, "bytes of a batch's moves on a CPU, or a group for each compute unit"
+    )
+    gpu_moves: int = tunable(
+        1 << 30, 1, 1 << 40, "bytes of a batch's moves on a GPU at least: few pairs leave it idle"
+    )
+    moves_share: float = tunable(
+        1 / 8, 0, 1, "of the device's memory, for moves above those numbers"
+    )
     group_moves: int = tunable(1 << 28, 1, 1 << 40, "bytes of the moves of one group of lanes")
     counted_cells: int = tunable(
         1 << 21, 0, 1 << 40, "a larger pair has its matches counted forward, which needs no moves"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,7 +16,6 @@ from ..sequences.parallel import in_threads
 from ..sequences.view import View
 
 Moves = NDArray[np.uint8]
-_RUN = re.compile("([0-9]+)([=XID])")
 Given = TypeVar("Given")
 Found = TypeVar("Found")
 #: Columns of a path that are processed at once, so that temporary arrays stay in a core's caches.
@@ -50,10 +48,20 @@ class Runs:
     @classmethod
     def of_cigar(cls, cigar: str) -> Runs:
         """The runs of an extended CIGAR, as `cigar` gives it."""
-        found = _RUN.findall(cigar)
-        ops = "".join(op for _, op in found).encode("ascii")
-        lengths = np.array([int(length) for length, _ in found], np.int64)
-        return cls(np.frombuffer(ops, np.uint8), lengths)
+        return cls.of_cigars([cigar])[0]
+
+    @classmethod
+    def of_cigars(cls, cigars: Sequence[str]) -> tuple[Runs, NDArray[np.int64]]:
+        """The runs of many CIGARs in turn, and the first run of each, then the number of all."""
+        text = np.frombuffer("".join(cigars).encode("ascii"), np.uint8)
+        places = np.flatnonzero(text > ord("9"))
+        digits = np.diff(places, prepend=-1) - 1
+        lengths = np.zeros(len(places), np.int64)
+        for k in range(int(digits.max(initial=0)), 0, -1):  # all lengths of k digits or more
+            there = digits >= k
+            lengths[there] = 10 * lengths[there] + (text[places[there] - k] - ord("0"))
+        ends = np.cumsum([0, *map(len, cigars)])
+        return cls(text[places], lengths), np.searchsorted(places, ends)
 
     def __len__(self) -> int:
         return len(self.ops)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .cigar import DIAGONAL, OP_TO_MOVE, QUERY, TARGET, Runs
+from .cigar import OP_TO_MOVE, QUERY, TARGET, Runs
 
 if TYPE_CHECKING:
     from .alignment import Alignment
@@ -121,11 +121,9 @@ def to_skbio(found: Alignment) -> Any:
         from skbio.alignment import PairAlignPath
     except ImportError as error:
         raise InputError(f"this needs scikit-bio: pip install scikit-bio ({error})") from None
-    moves, lengths = _merged(runs)
-    states = np.zeros(len(moves), np.uint8)
-    states[moves == TARGET], states[moves == QUERY] = 1, 2
+    moves, lengths, _ = merged(runs)  # its states have the same numbers
     ranges = [[found.query_start, found.query_end], [found.target_start, found.target_end]]
-    return PairAlignPath(lengths, states, ranges=np.array(ranges, np.intp))
+    return PairAlignPath(lengths, moves, ranges=np.array(ranges, np.intp))
 
 
 def to_biopython(found: Alignment) -> Any:
@@ -141,7 +139,7 @@ def to_biopython(found: Alignment) -> Any:
         from Bio.SeqRecord import SeqRecord
     except ImportError as error:
         raise InputError(f"this needs Biopython: pip install biopython ({error})") from None
-    moves, lengths = _merged(runs)
+    moves, lengths, _ = merged(runs)
     steps = np.stack([np.where(moves == QUERY, 0, lengths), np.where(moves == TARGET, 0, lengths)])
     coordinates = np.concatenate([np.zeros((2, 1), np.int64), steps.cumsum(axis=1)], axis=1)
     coordinates[0] += found.target_start or 0
@@ -160,11 +158,20 @@ def to_biopython(found: Alignment) -> Any:
     return made
 
 
-def _merged(runs: Runs) -> tuple[NDArray[np.uint8], Positions]:
-    """The moves of the runs and their lengths; neighbours with the same move are one."""
+def merged(
+    runs: Runs, bounds: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.uint8], Positions, Positions]:
+    """The moves of the runs and their lengths; neighbours with the same move are one.
+
+    ``bounds``: the first run of each of several paths, then the number of all runs (default: one
+    path).  Also returns the same of the merged runs.
+    """
     moves = OP_TO_MOVE[runs.ops]
-    moves = np.where(np.isin(runs.ops, list(b"=X")), DIAGONAL, moves).astype(np.uint8)
+    bounds = np.array([0, len(moves)]) if bounds is None else bounds
     if not len(moves):
-        return moves, np.zeros(0, np.int64)
-    starts = np.flatnonzero(np.concatenate([[True], moves[1:] != moves[:-1]]))
-    return moves[starts], np.add.reduceat(runs.lengths, starts)
+        return moves, runs.lengths, bounds
+    first = np.empty(len(moves), np.bool_)
+    first[0], first[1:] = True, moves[1:] != moves[:-1]
+    first[bounds[bounds < len(moves)]] = True
+    starts = np.flatnonzero(first)
+    return moves[starts], np.add.reduceat(runs.lengths, starts), np.searchsorted(starts, bounds)

@@ -1,4 +1,4 @@
-"""scikit-bio's `pair_align` and `multi_align`, computed by this package.
+"""scikit-bio's `pair_align` and `multi_align`, computed by this package; many pairs; distances.
 
 The functions have the signatures and defaults of scikit-bio 0.7, take what they take, and return
 scikit-bio's own objects: the same score and the same path, to the last letter, for every form of
@@ -8,8 +8,9 @@ words or numbers.
 
 What this package does not compute goes to scikit-bio: more than 32 different symbols, ``max_paths``
 other than 0 and 1, ``keep_matrices``, infinite or negative costs, scores that no power of two makes
-whole, an ``atol`` that reaches half of their smallest step, and totals that may pass 2**24, where
-scikit-bio's 32-bit floats are no longer exact.  `DELEGATED` counts these calls by reason.
+whole, an ``atol`` that reaches half of their smallest step, totals that may pass 2**24, where
+scikit-bio's 32-bit floats are no longer exact, and what is no sequence, which it refuses.
+`DELEGATED` counts these calls by reason.
 """
 
 from __future__ import annotations
@@ -24,18 +25,22 @@ except ImportError as error:
     ) from None
 
 from . import formats  # noqa: F401 - registers them in skbio.io
+from .batch import PairAlignResults, pair_align_many
+from .encoding import DELEGATED
 from .many import multi_align, pair_dists
-from .pairs import DELEGATED, pair_align, pair_align_nucl, pair_align_prot
+from .pairs import pair_align, pair_align_nucl, pair_align_prot
 from .routing import install, uninstall, use
 
 __all__ = [
     "DELEGATED",
     "MultiAlignResult",
     "PairAlignPath",
+    "PairAlignResults",
     "align_score",
     "install",
     "multi_align",
     "pair_align",
+    "pair_align_many",
     "pair_align_nucl",
     "pair_align_prot",
     "pair_dists",

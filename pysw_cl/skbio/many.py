@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import linkage
 from skbio import alignment
+from skbio.alignment import _multi
 from skbio.alignment._multi import MultiAlignResult
 from skbio.alignment._utils import _get_seqids
 from skbio.stats.distance import DistanceMatrix
-from skbio.tree import TreeNode
 
-from ..api.many import align_many_with
+from ..api.many import PairAligner
 from ..drivers.options import ManyOptions, Resources
-from ..errors import DeviceError, InputError, PyswError
-from ..scoring.scoring import Scoring
-from .pairs import DELEGATED, LETTERS, NotOurs, as_ours, encoded
+from ..errors import InputError, RecomputedWarning
+from .encoding import DELEGATED, Coded, NotOurs, as_ours, coded
 
-_RUN = re.compile(r"([0-9]+)([=XID])")
+#: Pairs that are aligned together: so many CIGARs are held at once.
+AT_ONCE = 1 << 16
+
+Distances = NDArray[np.float64]
+
+
+class _Found(Exception):
+    """Ends scikit-bio's `multi_align` when the distances are there."""
 
 
 def pair_dists(
@@ -39,21 +47,21 @@ def pair_dists(
 
     ``metric``: "score", the distance of Feng & Doolittle (1996, Methods Enzymol 266, 368-382) from
     the global alignment of two sequences, as scikit-bio's `multi_align` computes it, to the last
-    bit.  The other arguments are those of `multi_align`; ``ids`` are the names of the sequences,
-    by default their own.  All pairs are aligned in one batch.
+    bit.  The other arguments are those of `multi_align`, which also says what is refused; ``ids``
+    are the names of the sequences, by default their own.  All pairs are aligned in one batch.
     """
     if metric != "score":
         raise InputError(f"metric must be 'score', not {metric!r}")
-    try:
-        listed = list(seqs)
-        names = _get_seqids(listed, ids)
-        return DistanceMatrix(
-            _distances(listed, sub_score, gap_cost, bool(free_ends), atol, device), names
-        )
-    except (PyswError, NotOurs):
-        raise
-    except Exception as error:
-        raise as_ours(error) from error
+    listed, found = list(seqs), []
+    names = None if ids is None else list(ids)
+
+    def stop(*given: Any) -> Distances:
+        found.append(_distances(device, *given))
+        raise _Found
+
+    with suppress(_Found):
+        _run(_with_distances(stop), listed, sub_score, gap_cost, free_ends, ids=names, atol=atol)
+    return DistanceMatrix(found[0], _get_seqids(listed, names))
 
 
 def multi_align(
@@ -72,95 +80,108 @@ def multi_align(
 ) -> MultiAlignResult:
     """scikit-bio's `multi_align`: the same arguments and the same alignment.
 
-    The distances of all pairs (`pair_dists`), which take nearly all of its time, are computed here;
-    the guide tree is made of them by average linkage, and scikit-bio merges along it.
+    It is scikit-bio's own function, with the distances of all pairs, which take nearly all of its
+    time, computed here.
     """
-    listed, given = list(sequences), {"sub_score": sub_score, "gap_cost": gap_cost}
-    given |= {"free_ends": free_ends, "atol": atol, "ids": ids if ids is None else list(ids)}
-    if guide_tree is None and len(listed) > 1:
-        try:
-            distances = _distances(listed, sub_score, gap_cost, bool(free_ends), atol, device)
-            names = _get_seqids(listed, given["ids"])
-            guide = TreeNode.from_linkage_matrix(linkage(distances, method="average"), names)
-            found = _multi_align(listed, guide_tree=guide, **given)
-            distmat = DistanceMatrix(distances, names) if keep_distmat else None
-            return MultiAlignResult(found.path, guide if keep_tree else None, distmat)
-        except NotOurs as reason:
-            DELEGATED[str(reason)] += 1
-        except DeviceError:
-            raise
-        except Exception:
-            pass
-    kept = {"keep_tree": keep_tree, "keep_distmat": keep_distmat}
-    return _multi_align(listed, guide_tree=guide_tree, **given, **kept)
+    how = (sub_score, gap_cost, free_ends, guide_tree, ids, atol, keep_tree, keep_distmat)
+    computed = _with_distances(partial(_distances, device))
+    found: MultiAlignResult = _run(computed, sequences, *how)
+    return found
 
 
-def _multi_align(listed: list[Any], **given: Any) -> MultiAlignResult:
+def _with_distances(distances: Callable[..., Distances]) -> Callable[..., Any]:
+    """scikit-bio's `multi_align` with another function in the place of its `_score_dists`."""
+    theirs: Any = alignment.multi_align
+    own = {**theirs.__globals__, "_score_dists": distances}
+    made = FunctionType(theirs.__code__, own, theirs.__name__, theirs.__defaults__)
+    made.__kwdefaults__ = theirs.__kwdefaults__
+    return made
+
+
+def _run(function: Callable[..., Any], *args: Any, **given: Any) -> Any:
     try:
-        return alignment.multi_align(listed, **given)
+        return function(*args, **given)
+    except _Found:
+        raise
     except Exception as error:
         raise as_ours(error) from error
 
 
 def _distances(
-    seqs: list[Any], sub_score: Any, gap_cost: Any, free: bool, atol: Any, device: Any
-) -> NDArray[np.float64]:
-    """scikit-bio's distances of all pairs, the upper triangle row by row (its `_score_dists`)."""
-    codes, _ = encoded(seqs, sub_score, gap_cost, atol)
-    letters, scoring, unit = codes
-    count = len(letters)
-    pairs = [(letters[i], letters[j]) for i in range(count) for j in range(i + 1, count)]
-    ends = (free,) * 4 if free else False
-    how: dict[str, Any] = {"mode": "global", "free_ends": ends, "sub_score": scoring}
-    resources = Resources(device=device)
-
-    def run(some: list[Any], output: str) -> NDArray[Any]:
-        return align_many_with(some, ManyOptions(output=output, **how), resources)[0]
-
-    rows = run(pairs, "path")
-    itself = run([(one, one) for one in letters], "score")["score"] / unit
-    sizes = np.array([len(one) for one in letters], np.int64)
-    first, second = np.triu_indices(count, 1)
-    lengths, gaps, inner = _gaps(rows, sizes[first], sizes[second], free)
-    # the mean score of two letters of the pair, over the columns, and what its gaps cost
-    table = np.zeros(256, np.intp)
-    table[LETTERS] = np.arange(len(LETTERS))
+    device: Any,
+    indices: Sequence[NDArray[np.intp]],
+    submat: NDArray[Any],
+    gap_open: Any,
+    gap_extend: Any,
+    free: bool,
+    works: Any,
+    atol: Any,
+) -> Distances:
+    """`_score_dists` of scikit-bio: the distances of all pairs, the upper triangle row by row."""
+    try:
+        given = coded(indices, submat, float(gap_open), float(gap_extend), float(atol))
+    except NotOurs as reason:
+        DELEGATED[str(reason)] += 1
+        theirs = _multi._score_dists(indices, submat, gap_open, gap_extend, free, works, atol)
+        return np.asarray(theirs, np.float64)
+    scoring, unit = given.scores.scoring, given.scores.unit
+    first, second = np.triu_indices(len(indices), 1)
+    score, lengths, gaps, inner, itself = _aligned(given, first, second, free, device)
+    # what the letters of the pair score in the mean, over the columns, and what its gaps cost
     size = len(scoring.letters)
-    counts = np.array([np.bincount(table[one], minlength=size) for one in letters], np.float64)
-    weight = counts @ _float_matrix(scoring, unit)
-    subs = np.einsum("ij,ij->i", weight[first], counts[second]) / lengths
+    counts = np.array([np.bincount(one, minlength=size) for one in given.ranks], np.float64)
+    subs = (counts @ given.scores.matrix @ counts.T)[first, second] / lengths
     random = subs - (scoring.gap_open / unit * gaps + scoring.gap_extend / unit * inner)
-    above = rows["score"] / unit - random
-    most = (itself[first] + itself[second]) / 2 - random
+    above = score / unit - random
+    most = (itself[first] + itself[second]) / unit / 2 - random
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip(above / most, 1e-6, 1.0)
-        return np.where(most == 0, 0.0, -np.log(share))
+    found: Distances = np.where(most == 0, 0.0, -np.log(share))
+    return found
 
 
-def _float_matrix(scoring: Scoring, unit: int) -> NDArray[np.float64]:
-    """The scores of the letters in turn."""
-    codes = np.frombuffer(scoring.letters.encode(), np.uint8)
-    query, target = scoring.query_encoding[codes], scoring.target_encoding[codes]
-    return scoring.matrix[np.ix_(query, target)] / unit
+def _aligned(
+    given: Coded, first: NDArray[np.intp], second: NDArray[np.intp], free: bool, device: Any
+) -> tuple[NDArray[np.int64], ...]:
+    """Of the pairs of sequences: the score; the columns, end gaps included; how many gaps there
+    are and their letters, both without free end gaps.  And each sequence's score with itself.
+
+    The score of a pair does not say how long its alignment is, so that takes the paths."""
+    texts = [given.letters(k).tobytes() for k in range(len(given.ranks))]
+    sizes = np.array([len(one) for one in texts], np.int64)
+    parts = []
+    how: dict[str, Any] = {"mode": "global", "free_ends": (free,) * 4 if free else False}
+    how["sub_score"] = given.scores.scoring
+    with PairAligner(ManyOptions(output="path", **how), Resources(device=device)) as aligner:
+        for start in range(0, len(first), AT_ONCE):
+            i, j = first[start : start + AT_ONCE], second[start : start + AT_ONCE]
+            pairs = [(texts[a], texts[b]) for a, b in zip(i.tolist(), j.tolist(), strict=True)]
+            rows = aligned_rows(aligner, pairs)
+            parts.append((rows["score"], *_gaps(rows, sizes[i], sizes[j])))
+    with PairAligner(ManyOptions(output="score", **how), Resources(device=device)) as aligner:
+        itself = aligned_rows(aligner, [(one, one) for one in texts])["score"]
+    return *map(np.concatenate, zip(*parts, strict=True)), itself
+
+
+def aligned_rows(aligner: PairAligner, pairs: Sequence[Any]) -> NDArray[Any]:
+    """The rows of the pairs."""
+    rows, _, wrong = aligner.align(pairs)
+    if wrong:
+        warnings.warn(wrong, RecomputedWarning, stacklevel=3)
+    return rows
 
 
 def _gaps(
-    rows: NDArray[Any], m: NDArray[np.int64], n: NDArray[np.int64], free: bool
+    rows: NDArray[Any], m: NDArray[np.int64], n: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Of each path, free end gaps included: its columns; without a gap at either end if ends are
-    free: how many gaps it has, and their letters."""
-    spans = rows["query_end"] - rows["query_start"], rows["target_end"] - rows["target_start"]
+    """Of each path: its columns, free end gaps included; how many other gaps it has, and their
+    letters.
+
+    scikit-bio leaves out the first and the last run of a path with free ends if they are gaps.
+    These are always the free gaps: a path stops at the border, where a gap would cost something,
+    and of equal ends the first is taken.
+    """
+    spans = rows["query_end"] - rows["query_start"] + rows["target_end"] - rows["target_start"]
+    gaps = [cigar.count("I") + cigar.count("D") for cigar in rows["cigar"]]
     columns = rows["columns"]
-    lengths = columns + m + n - spans[0] - spans[1]
-    gaps = np.array([cigar.count("I") + cigar.count("D") for cigar in rows["cigar"]], np.int64)
-    inner = 2 * columns - spans[0] - spans[1]
-    if free:
-        starts = (rows["query_start"] > 0) | (rows["target_start"] > 0)
-        stops = (rows["query_end"] < m) | (rows["target_end"] < n)
-        for at, whole in ((0, ~starts), (-1, ~stops)):
-            for k in np.flatnonzero(whole).tolist():
-                runs = _RUN.findall(rows["cigar"][k])
-                if runs and runs[at][1] in "ID" and not (at and len(runs) == 1 and not starts[k]):
-                    gaps[k] -= 1
-                    inner[k] -= int(runs[at][0])
-    return lengths, gaps, inner
+    return columns + m + n - spans, np.array(gaps, np.int64), 2 * columns - spans

@@ -16,6 +16,7 @@ from pysw_cl.api.many import align_many_stats
 from pysw_cl.drivers import batch_layout
 from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.errors import InputError, RangeError, ScoringError, SequenceError
+from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.resources import kernel_source
 from pysw_cl.planning.parameters import tuned
 from pysw_cl.sequences.sequence import Sequence
@@ -143,11 +144,57 @@ def test_cuts_do_not_matter(output: str) -> None:
     expected = pysw_cl.align_many(pairs, **given)
     small = {"pairs.cpu_pairs": 37, "pairs.gpu_pairs": 37, "pairs.most_letters": 1000}
     small |= {"pairs.cpu_moves": 1 << 14, "pairs.gpu_moves": 1 << 14, "pairs.counted_cells": 3000}
+    small |= {"pairs.moves_share": 0.0}
     with tuned(small):
         assert (pysw_cl.align_many(pairs, **given) == expected).all()
     order = rng.permutation(len(pairs))
     again = pysw_cl.align_many([pairs[k] for k in order], **given)
     assert (again == expected[order]).all()
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_the_same_sequences_again_and_again(output: str) -> None:
+    """All against all: letters are laid out once, and results are those of other objects."""
+    rng = np.random.default_rng(8)
+    texts = ["".join(rng.choice(list("ACGT"), int(k))) for k in rng.integers(1, 90, 25)]
+    texts[3] *= 9
+    pairs = [(a, b) for a in texts for b in texts]
+    one_by_one = [(f"{a} "[:-1], f"{b} "[:-1]) for a, b in pairs]
+    expected = pysw_cl.align_many(one_by_one, output=output)
+    assert (pysw_cl.align_many(pairs, output=output) == expected).all()
+    with tuned({"pairs.cpu_pairs": 300, "pairs.gpu_pairs": 300, "pairs.longest": 80}):
+        assert (pysw_cl.align_many(pairs, output=output) == expected).all()
+    halves = [half for pair in pairs for half in pair]
+    kept, _ = batch_layout._once(halves, batch_layout.lengths_of(halves).ravel())
+    assert set(kept) == set(texts) and len(kept) <= len(texts)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("strand", ["plus", "both"])
+def test_letters_that_are_joined_already(output: str, strand: str) -> None:
+    rng = np.random.default_rng(9)
+    pairs, _ = mixed(rng)
+    halves = [half.encode() for pair in pairs for half in pair]
+    bounds = np.cumsum([0, *map(len, halves)])
+    joined = batch_layout.Joined(b"".join(halves), bounds)
+    assert len(joined) == len(pairs) and joined[-1:] == [tuple(halves[-2:])]
+    expected = pysw_cl.align_many(pairs, output=output, strand=strand)
+    assert (pysw_cl.align_many(joined, output=output, strand=strand) == expected).all()
+    small = {"pairs.cpu_pairs": 37, "pairs.gpu_pairs": 37, "pairs.most_letters": 1000}
+    with tuned(small | {"pairs.longest": 80}):
+        assert (pysw_cl.align_many(joined, output=output, strand=strand) == expected).all()
+
+
+def test_moves_of_every_compute_unit() -> None:
+    """A batch of paths has a group for each compute unit, if memory allows."""
+    pairs = [("ACGT" * 50, "ACGA" * 50)] * 640
+    given = {"output": "path", "mode": "global"}
+    with tuned({"pairs.cpu_moves": 1, "pairs.gpu_moves": 1}):
+        _, many = align_many_stats(pairs, **given)
+        with tuned({"pairs.cpu_moves": 1, "pairs.gpu_moves": 1, "pairs.moves_share": 0.0}):
+            _, one = align_many_stats(pairs, **given)
+    units = get_runtime("auto").info.compute_units
+    assert units == 1 or many.launches < one.launches
 
 
 @pytest.mark.parametrize("output", OUTPUTS)

@@ -255,8 +255,9 @@ class BatchEngine:
         #: Arguments of the traceback and matrices on the device, once they are needed.
         self._tracing: dict[str, Any] = {}
         self._matrices: dict[str, Any] = {}
-        #: The largest buffer in bytes.
+        #: The largest buffer in bytes, and all of the device's memory.
         self.most_bytes = int(runtime.device.max_mem_alloc_size)
+        self.memory_bytes = int(runtime.device.global_mem_size)
         self.workers = self._lanes.groups * runtime.info.compute_units
         self.peak_bytes = 0
 

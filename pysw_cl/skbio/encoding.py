@@ -1,0 +1,146 @@
+"""Sequences and scores as scikit-bio encodes them, in this package's integers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from skbio.alignment._utils import _prep_atol, encode_sequences, prep_gapcost
+
+from ..errors import InputError, PyswError
+from ..scoring.scoring import SCORE_LIMIT, Scoring, make_scoring
+
+Ranks = NDArray[np.uint8]
+
+#: How many calls went to scikit-bio, by reason.
+DELEGATED: Counter[str] = Counter()
+
+#: The letters that stand for symbols: no gaps, and no alphabet of proteins.
+LETTERS = np.frombuffer(b"0123456789abcdefghijklmnopqrstuv", np.uint8)
+#: Integers of 32-bit floats are exact up to here.
+_EXACT = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}
+
+#: The error of this package for each built-in one that scikit-bio raises.
+_KINDS: dict[type, type[Exception]] = {}
+
+
+class NotOurs(Exception):
+    """What scikit-bio has to compute itself, by reason."""
+
+
+class Scores(NamedTuple):
+    """The scoring of some symbols, which `LETTERS` stand for in turn."""
+
+    scoring: Scoring
+    #: scikit-bio's scores are those of ``scoring``, divided by this power of two.
+    unit: int
+    #: The scoring's codes of the letters, in a query and in a target.
+    query_codes: NDArray[np.uint8]
+    target_codes: NDArray[np.uint8]
+
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """scikit-bio's scores of the symbols."""
+        return self.scoring.matrix[np.ix_(self.query_codes, self.target_codes)] / self.unit
+
+
+class Coded(NamedTuple):
+    """Sequences in the ranks of their symbols, among those that occur, and their scores."""
+
+    ranks: list[Ranks]
+    scores: Scores
+
+    def letters(self, k: int) -> NDArray[np.uint8]:
+        """Sequence k in `LETTERS`."""
+        return LETTERS[self.ranks[k]]
+
+
+def encoded(
+    seqs: Sequence[Any], sub_score: Any, gap_cost: Any, atol: Any, longest: Sequence[int] = ()
+) -> tuple[Coded, float]:
+    """The sequences by scikit-bio's rules, and the tolerance.
+
+    ``longest``: the lengths of the longest ones that are compared, if they are not those of
+    ``seqs``.  Raises NotOurs, and what scikit-bio's own encoding raises.
+    """
+    indices, submat, _ = encode_sequences(seqs, sub_score)
+    dtype = submat.dtype.type
+    atol_ = float(_prep_atol(atol, dtype=dtype))
+    gap_open, gap_extend = prep_gapcost(gap_cost, dtype=dtype)
+    return coded(indices, submat, float(gap_open), float(gap_extend), atol_, longest), atol_
+
+
+def coded(
+    indices: Sequence[NDArray[np.intp]],
+    submat: NDArray[Any],
+    gap_open: float,
+    gap_extend: float,
+    atol: float,
+    longest: Sequence[int] = (),
+) -> Coded:
+    """`encoded`, of indices into scikit-bio's matrix."""
+    if any(one.ndim != 1 for one in indices):
+        raise NotOurs("no sequence")
+    there = np.zeros(len(submat), np.bool_)
+    for one in indices:
+        there[one] = True
+    symbols = there.nonzero()[0]
+    if len(symbols) > len(LETTERS):
+        raise NotOurs("symbols")
+    values = submat[symbols[:, None], symbols]
+    made = _scores(values.tobytes(), values.dtype.str, gap_open, gap_extend)
+    if isinstance(made, str):
+        raise NotOurs(made)
+    if 2 * made.unit * atol >= 1:
+        raise NotOurs("atol")
+    m, n = sorted(longest or map(len, indices))[-2:]
+    if _largest(made.scoring, m, n) >= _EXACT[submat.dtype]:
+        raise NotOurs("totals")
+    table = np.empty(len(submat), np.uint8)
+    table[symbols] = np.arange(len(symbols), dtype=np.uint8)
+    return Coded([table[one] for one in indices], made)
+
+
+@lru_cache(maxsize=256)
+def _scores(values: bytes, kind: str, gap_open: float, gap_extend: float) -> Scores | str:
+    """The scoring of these float scores, made whole by a power of two; or why there is none."""
+    numbers = np.frombuffer(values, kind).astype(np.float64)
+    gaps = np.array([gap_open, gap_extend])
+    if not (np.isfinite(numbers).all() and np.isfinite(gaps).all()):
+        return "infinite"
+    if gaps.min() < 0:
+        return "negative gap cost"
+    every, unit = np.concatenate([numbers, gaps]), 1
+    while not (every * unit == np.rint(every * unit)).all():
+        unit *= 2
+        if unit >= SCORE_LIMIT:
+            return "not whole"
+    if np.abs(every).max() * unit >= SCORE_LIMIT:
+        return "large scores"
+    size = round(len(numbers) ** 0.5)
+    matrix, letters = (numbers * unit).reshape(size, size), LETTERS[:size]
+    costs = tuple(int(cost * unit) for cost in (gap_open, gap_extend))
+    scoring = make_scoring((matrix, letters.tobytes().decode()), costs)
+    return Scores(scoring, unit, scoring.query_encoding[letters], scoring.target_encoding[letters])
+
+
+def _largest(scoring: Scoring, m: int, n: int) -> int:
+    """A bound on every number in scikit-bio's matrices, in the scoring's integers."""
+    steps = min(m, n) * max(abs(scoring.highest), abs(scoring.lowest))
+    return steps + 3 * scoring.gap_open + (m + n + 2) * scoring.gap_extend
+
+
+def as_ours(error: Exception) -> Exception:
+    """scikit-bio's error as one of this package that derives from the same built-in exception."""
+    if isinstance(error, PyswError):
+        return error
+    kind = type(error)
+    built_in = next(base for base in kind.__mro__ if base.__module__ == "builtins")
+    if built_in not in _KINDS:
+        made = type(f"Input{built_in.__name__}", (InputError, built_in), {"__doc__": "As theirs."})
+        _KINDS[built_in] = InputError if issubclass(InputError, built_in) else made
+    return _KINDS[built_in](*map(str, error.args[:1]))
