@@ -70,7 +70,7 @@ class Draw:
 
     def case(self) -> Case:
         """The next case."""
-        entry = self.pick(["align"] * 11 + ["many"] * 3 + ["top"] * 2 + ["saved"] * 3)
+        entry = self.pick(["align"] * 11 + ["many"] * 3 + ["top"] * 2 + ["saved"] * 3 + ["ends"])
         name = self.pick(list(self.plans))
         wishes = dict(self.pick(self.plans[name]))
         plan = plan_on(self.runtime, wishes)
@@ -79,7 +79,7 @@ class Draw:
         case = self.modes(case)
         if entry == "many":
             return self.many(case, plan, letters)
-        m, n, shape = self.shape(plan, 60_000 if entry == "top" else 3_000_000)
+        m, n, shape = self.shape(plan, {"top": 60_000}.get(entry, 3_000_000))
         content, a, b = self.letters(m, n, letters)
         case = self.cuts(replace(case, pairs=[[a, b]]), m, n)
         for more in (f"shape {shape}", f"letters {content}", *self.named_sizes(m, n, plan)):
@@ -87,6 +87,8 @@ class Draw:
         if entry == "top":
             self.best_ones(case)
         self.ranges(case, m, n)
+        if entry == "ends":
+            return self.best_cells(case)
         self.strands(case)
         return self.stopped(case) if entry == "saved" else case
 
@@ -259,7 +261,7 @@ class Draw:
 
     def modes(self, case: Case) -> Case:
         """Mode, free ends, output, what may be skipped."""
-        if case.entry == "top":
+        if case.entry in ("top", "ends"):
             return case
         options, features = dict(case.options), list(case.features)
         options["mode"] = mode = self.pick(["local", "global", "global"])
@@ -339,6 +341,15 @@ class Draw:
             case.options["min_score"] = int(self.rng.integers(1, 20))
         if self.often(0.2):
             case.options["output"] = self.pick(["ends", "score"])
+
+    def best_cells(self, case: Case) -> Case:
+        """How many cells, and how far apart."""
+        case.options["k"] = self.pick([1, 3, 20, 200, 2000])
+        if self.often(0.5):
+            case.options["min_separation"] = self.pick([1, 2, 10, 100])
+        if self.often(0.3):
+            case.options["min_score"] = int(self.rng.integers(1, 20))
+        return case
 
     def stopped(self, case: Case) -> Case:
         """Saved runs: limits that make many rows, and where each is ended."""

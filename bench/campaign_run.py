@@ -37,12 +37,14 @@ Row = dict[str, Any]
 REFERENCE_CELLS, REFERENCE_SIDES = 400_000, 4_000
 PLACES = ("query_start", "query_end", "target_start", "target_end")
 NAMES = ("score", *PLACES, "strand", "cigar", "matches", "columns")
+#: What `best_ends` says of a cell.
+ENDS = ("score", "query_end", "target_end")
 COMPLEMENT = str.maketrans("ACGTURYSWKMBDHVN", "TGCAAYRSWMKVHDBN")
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is computed: ``entry`` ("align", "many", "top" or "saved") with ``options`` on
+    """What is computed: ``entry`` ("align", "many", "top", "ends" or "saved") with ``options`` on
     ``pairs`` of letters, by ``plan``.
 
     ``tuning``: parameters of the package that are lowered, so that small pairs meet what only large
@@ -150,6 +152,8 @@ def check(case: Case, device: str, against: str) -> Outcome:
 def known(case: Case) -> tuple[str, ...]:
     """What a result must say."""
     many = case.entry == "many"
+    if case.entry == "ends":
+        return ENDS
     output = case.options.get("output", "score" if many else "path")
     strand = case.options.get("strand", "plus")
     if many and (output != "ends" or strand == "plus"):
@@ -183,6 +187,9 @@ def run(case: Case, device: str) -> tuple[list[Row], Stats]:
             for one in found:
                 total = total.plus(one.stats)
             return [_row(one) for one in found], total
+        if case.entry == "ends":
+            table = pysw_cl.best_ends(a, b, **options)
+            return [dict(zip(ENDS, row, strict=True)) for row in table.tolist()], Stats()
         if case.entry == "saved":
             one = _saved(case, device, options)
         else:
@@ -251,10 +258,10 @@ def by_another(case: Case, device: str) -> list[Row]:
         plan={"lanes": instead.lanes if instead else lanes},
         tuning={},
         traits={},
-        options={**case.options, "output": "path"},
+        options={**case.options} if case.entry == "ends" else {**case.options, "output": "path"},
     )
     plain.options.pop("disk_size", None)
-    if case.entry == "top":
+    if case.entry in ("top", "ends"):
         return run(plain, device)[0]
     plain = replace(plain, entry="align", options={**plain.options, "prune": False})
     if case.options.get("mode") == "global":
@@ -269,6 +276,8 @@ def by_reference(case: Case) -> list[Row] | None:
             return None
     if case.entry == "top":
         return _reference_top(case)
+    if case.entry == "ends":
+        return _reference_ends(case)
     return [_reference_pair(case, a, b) for a, b in case.pairs]
 
 
@@ -349,6 +358,28 @@ def _reference_top(case: Case) -> list[Row]:
             rows.append(found)
     rows.sort(key=lambda found: -found["score"])  # stable: plus first among equals
     return rows[: options.get("k", 10)]
+
+
+def _reference_ends(case: Case) -> list[Row]:
+    """All cells of the matrix in order, and the greedy choice of those that are apart."""
+    (a, b), options = case.pairs[0], case.options
+    row, row_end = options.get("query_range", (0, len(a)))
+    column, column_end = options.get("target_range", (0, len(b)))
+    pair = _Pair(case.scoring, a[row:row_end], b[column:column_end])
+    h = align_reference(*pair.codes, pair.scoring, "local").matrices.h
+    i, j = np.nonzero(h >= options.get("min_score", 1) * pair.scoring.scale)
+    order = np.lexsort((j, i, -h[i, j]))
+    apart, kept = options.get("min_separation", 0), np.zeros((0, 2), np.int64)
+    for cell in np.stack([i, j], axis=1)[order]:
+        if len(kept) == options["k"]:
+            break
+        if apart == 0 or (np.abs(kept - cell).max(axis=1, initial=0) >= apart).all():
+            kept = np.append(kept, [cell], axis=0)
+    scores = [pair.score(int(h[tuple(cell)])) for cell in kept.tolist()]
+    return [
+        {"score": score, "query_end": row + p, "target_end": column + q}
+        for score, (p, q) in zip(scores, kept.tolist(), strict=True)
+    ]
 
 
 def _reference_list(case: Case, query: str, target: str) -> list[Row]:

@@ -12,6 +12,7 @@ from ..drivers.best_ends import best_ends as find_ends
 from ..drivers.options import EndsOptions, Resources
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import Progress, Stage
+from ..engines.registry import row_of
 from ..errors import InputError
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
@@ -94,31 +95,32 @@ def best_ends(
         query_range=query_range,
         target_range=target_range,
     )
-    resources = Resources(device=device, plan=_planned(engine, plan), progress=progress)
-    return best_ends_with(a, b, options, resources, engine == "auto")
+    resources = Resources(device=device, plan=with_engine(engine, plan), progress=progress)
+    return best_ends_with(a, b, options, resources)
 
 
-def _planned(engine: Any, plan: Any) -> Any:
+def with_engine(engine: Any, plan: Any) -> Any:
     """The wishes for a plan with those for an engine."""
     if not isinstance(engine, str):
         raise InputError(f"engine must be the name of an engine or 'auto', not {engine!r}")
     if engine == "auto":
         return plan
+    row_of({"engine": engine})  # raises for an unknown name
     if isinstance(plan, Plan) or (plan is not None and plan.get("engine", engine) != engine):
         raise InputError("give the engine or a plan that names one, not both")
     return {**(plan or {}), "engine": engine}
 
 
 def best_ends_with(
-    a: Any, b: Any, options: EndsOptions, resources: Resources, choose: bool = False
+    a: Any, b: Any, options: EndsOptions, resources: Resources, quiet: bool = False
 ) -> NDArray[Any]:
-    """`best_ends`, with options that are checked.  ``choose``: where no plan is given, the engine
-    is chosen by the shape of the pair."""
+    """`best_ends`, with options that are checked; ``quiet``: without a warning about the input."""
     job = job_of(a, b, options, "local", FreeEnds())
     rows, columns = job.frame.shape
-    advise_pair(*job.frame.compared, options.scoring, "local", rows * columns)
+    if not quiet:
+        advise_pair(*job.frame.compared, options.scoring, "local", rows * columns)
     engine, plan = make_engine(resources)
-    if choose and resources.plan is None and 2 * rows < plan.device_rows and rows < columns:
+    if resources.plan is None and 2 * rows < plan.device_rows and rows < columns:
         engine, plan = make_engine(Resources(device=resources.device, plan={"engine": "rowscan"}))
     with told(resources.progress) as run, expecting(1):
 

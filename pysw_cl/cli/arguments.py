@@ -32,8 +32,9 @@ def add_compared(parser: argparse.ArgumentParser) -> None:
         "in the query and in the target, or four for query start, query end, target start, target "
         "end; 1,0 fits a short query into a long target (default: 0)",
     )
-    _add_scoring(add)
-    region.add_options(add)
+    add_scoring(add)
+    region.add_strand(add)
+    region.add_ranges(add)
     add(
         "--max-cost",
         metavar="N",
@@ -43,11 +44,7 @@ def add_compared(parser: argparse.ArgumentParser) -> None:
         "matrix reaches; auto: find out; none: compute all cells; never changes a result "
         "(default: auto)",
     )
-    add(
-        "--device",
-        default="auto",
-        help="auto, cpu, gpu, or platform:device as indices or parts of names (default: auto)",
-    )
+    add_device(add)
     add(
         "--output",
         choices=("score", "ends", "path"),
@@ -56,7 +53,17 @@ def add_compared(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_scoring(add: Any) -> None:
+def add_device(add: Any) -> None:
+    """Declare ``--device`` on a parser, whose ``add_argument`` is given."""
+    add(
+        "--device",
+        default="auto",
+        help="auto, cpu, gpu, or platform:device as indices or parts of names (default: auto)",
+    )
+
+
+def add_scoring(add: Any) -> None:
+    """Declare the scoring on a parser, whose ``add_argument`` is given."""
     add("--match", metavar="N", type=number, help="score of two equal letters (default: 1)")
     add("--mismatch", metavar="N", type=number, help="score of two others (default: -3)")
     add(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..drivers.options import (
         AlignOptions,
         AlignResources,
+        EndsOptions,
         ManyOptions,
         Resources,
         TopOptions,
@@ -83,6 +84,24 @@ def top_asked(args: argparse.Namespace, progress: Progress | None) -> tuple[TopO
         min_score=1 if args.min_score is None else args.min_score,
     )
     return options, Resources(**_resources(args, progress))
+
+
+def ends_asked(
+    args: argparse.Namespace, progress: Progress | None
+) -> tuple[EndsOptions, Resources]:
+    """What `best_ends` is asked about every pair, but for its ranges, and what it computes with."""
+    from ..api.ends import with_engine
+    from ..drivers.options import EndsOptions, Resources
+
+    options = EndsOptions(
+        **_scoring(args),
+        k=args.k,
+        min_separation=args.min_separation,
+        min_score=args.min_score,
+        output="ends",
+    )
+    plan = with_engine(args.engine, args.plan)
+    return options, Resources(device=args.device, plan=plan, progress=progress)
 
 
 def _compared(args: argparse.Namespace) -> dict[str, Any]:

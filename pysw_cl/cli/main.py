@@ -21,11 +21,11 @@ from pathlib import Path
 
 from .._version import __version__
 from ..errors import InputWarning, InternalError, PyswError, RecomputedWarning, Stopped
-from . import align, demo, devices, plot, prepare, resume
+from . import align, demo, devices, ends, plot, prepare, resume
 from .parser import Parser
 
 #: The subcommands, in the order of the help: each declares its arguments and what it runs.
-COMMANDS = (align, plot, resume, devices, prepare, demo)
+COMMANDS = (align, plot, ends, resume, devices, prepare, demo)
 
 #: The exit code of a run that ended by --stop-after.
 STOPPED = 3

@@ -18,8 +18,8 @@ Ranges = tuple[tuple[int, int] | None, tuple[int, int] | None]
 _RANGE = re.compile(r"([0-9][0-9,]*)-([0-9][0-9,]*)?")
 
 
-def add_options(add: Callable[..., Any]) -> None:
-    """Declare the options on a parser, whose ``add_argument`` is given."""
+def add_strand(add: Callable[..., Any]) -> None:
+    """Declare ``--strand`` on a parser, whose ``add_argument`` is given."""
     add(
         "--strand",
         choices=("plus", "minus", "both"),
@@ -27,6 +27,10 @@ def add_options(add: Callable[..., Any]) -> None:
         help="align each query as it is, its reverse complement, or whichever of them scores more; "
         "nucleotides only (default: plus)",
     )
+
+
+def add_ranges(add: Callable[..., Any]) -> None:
+    """Declare the ranges on a parser, whose ``add_argument`` is given."""
     for side in ("query", "target"):
         add(
             f"--{side}-range",

@@ -63,7 +63,7 @@ def test_everything_is_drawn(bench: Any) -> None:
     seen = Counter(feature for case in cases for feature in case.features)
     groups = Counter(feature.partition(" ")[0] for feature in seen)
     assert {"entry", "plan", "scoring", "mode", "output", "shape", "letters", "size"} <= set(groups)
-    for name in "align many top saved".split():
+    for name in "align many top ends saved".split():
         assert seen[f"entry {name}"] > 50
     for name in "grid band pace batch ahead chain".split():
         if name not in ("ahead", "chain") or get_runtime("auto").info.lanes != "scalar32":
