@@ -88,7 +88,7 @@ def _best(
     hits = _collected(engine, problem, wanted, guess, sweeps, progress)
     if len(hits) < wanted and guess > least:
         hits = _collected(engine, problem, wanted, least, sweeps, progress)
-    return hits[:wanted]
+    return hits
 
 
 def _guess(
@@ -114,10 +114,7 @@ def _collected(
     sweeps: list[SweepResult],
     progress: Callable[[int, int], None] | None,
 ) -> list[Hit]:
-    """The best cells that score at least ``least``, the best first: ``wanted`` or more, if there
-    are so many."""
-    # engines collect four times as many before they begin again with a higher score
-    want = Want("all", 16 * wanted, least)
+    """The ``wanted`` best cells that score at least ``least``, the best first."""
     found = sweep(
         engine,
         problem.query,
@@ -125,7 +122,7 @@ def _collected(
         problem.scoring,
         problem.floor,
         problem.edges,
-        want,
+        Want("all", wanted, least),
         Limits(),
         shape=engine.plan.tile_shape(len(problem.query), len(problem.target)),
         progress=progress,

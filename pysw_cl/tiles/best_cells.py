@@ -7,8 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from ..scoring.precision import UNREACHABLE_BELOW
-from .edges import Edge
+from .edges import Edge, Ints
 from .tile import Area, Bound, Hit, TileResult, Want
+
+
+def first_hits(cells: Ints, count: int) -> list[Hit]:
+    """The first ``count`` hits, in their order, of rows of score, row and column."""
+    order = np.lexsort((cells[:, 2], cells[:, 1], -cells[:, 0].astype(np.int64)))[:count]
+    return [Hit(*cell) for cell in cells[order, :3].tolist()]
 
 
 class BestCells:

@@ -19,6 +19,7 @@ from ...opencl.kernel_times import Stopwatch
 from ...opencl.program import BoundKernel, KernelSpec
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...scoring.scoring import Scoring
+from ...tiles.best_cells import first_hits
 from ...tiles.contract import Engine
 from ...tiles.edges import Edge, Ints
 from ...tiles.tile import Hit, TileJob, TileResult
@@ -169,11 +170,11 @@ class _Run:
         if job.best:
             records = read(self._record, RECORD_WORDS * self.groups).reshape(-1, RECORD_WORDS)
             top = int(records[:, 3].max())
-            hits = tuple(sorted(_hits(records[records[:, 1] < m])))[:1]
+            hits = _hits(records[records[:, 1] < m], 1)
         if self.capacity:
             found = int(read(self._hits, 1)[0])
             cells = read(self._hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
-            hits = tuple(_hits(cells))
+            hits = _hits(cells, job.count)
         kind = f"rowscan/{self.plan.lane_set.family}/32"
         return TileResult(bottom, right, hits, top, {kind: m * n}, 1), found
 
@@ -182,9 +183,9 @@ class _Run:
         return edge.restored() if self.job.floor is None else edge
 
 
-def _hits(cells: Ints) -> list[Hit]:
-    """The kernel's (score, row, column), which count from 0, as hits."""
-    return [Hit(int(score), int(row) + 1, int(column) + 1) for score, row, column in cells[:, :3]]
+def _hits(cells: Ints, count: int) -> tuple[Hit, ...]:
+    """The first of the kernel's (score, row, column), which count from 0, as hits."""
+    return tuple(first_hits(cells[:, :3] + np.array([0, 1, 1], np.int32), count))
 
 
 def _scores(scoring: Scoring, buffers: Buffers) -> tuple[str, dict[str, Any]]:

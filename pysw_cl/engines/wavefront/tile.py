@@ -16,6 +16,7 @@ from ...opencl.program import BoundKernel
 from ...planning.geometry import Grid, fit
 from ...planning.plan import Plan
 from ...scoring.precision import UNREACHABLE_BELOW, worst
+from ...tiles.best_cells import first_hits
 from ...tiles.edges import DeviceEdge, Edge
 from ...tiles.tile import Hit, TileJob, TileResult
 from .arguments import (
@@ -225,12 +226,12 @@ class TileRun:
         top, found = None, 0
         records = read(memory.record, RECORD_WORDS * self.strip_groups).reshape(-1, RECORD_WORDS)
         if job.best:
-            best = tuple(sorted(self._hits(records))[:1])
+            best = tuple(self._hits(records, 1))
             top = int(records[:, RecordWord.TOP].max())
         if self.capacity:
             found = int(read(memory.hits, 1)[0])
             collected = read(memory.hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
-            best = tuple(self._hits(collected))
+            best = tuple(self._hits(collected, job.count))
         cells = self._cells(records)
         pruned = cells.pop("pruned", 0)
         stride, height = memory.stride, grid.padded_rows
@@ -261,11 +262,11 @@ class TileRun:
         edge = Edge(self.buffers.read(h, length, h_at), self.buffers.read(x, length, x_at))
         return edge.restored() if self.job.floor is None else edge
 
-    def _hits(self, cells: NDArray[np.int32]) -> list[Hit]:
-        """The (score, row, column) that are inside the tile and reach the threshold.  A group that
-        found no cell has recorded an unreachable score."""
+    def _hits(self, cells: NDArray[np.int32], count: int) -> list[Hit]:
+        """The first (score, row, column) that are inside the tile and reach the threshold.  A group
+        that found no cell has recorded an unreachable score."""
         real = (cells[:, 0] >= self.threshold) & (cells[:, 1] <= self.grid.m)
-        return [Hit(*map(int, cell[:3])) for cell in cells[real]]
+        return first_hits(cells[real], count)
 
     def _cells(self, records: NDArray[np.int32]) -> dict[str, int]:
         """The tile's cells by lane set and width, and pruned ones as "pruned", in proportion to the
