@@ -53,7 +53,8 @@ def write(
         "paf", "tsv", "pair", "sam", "blast6" (or "6"), "blast7" ("7"), "maf", "fasta" or "jsonl";
         by default what the end of the file's name says.
     pairs : sequence of (query, target)
-        For an array: the pairs that it was computed from.
+        For an array: the pairs that it was computed from, all of them, also those without a row
+        because of ``min_score``.
     names : sequence of (query name, target name), optional
         With ``pairs``: what they are called, where they are plain letters.
     targets : iterable of sequences or of (name, length), optional
@@ -179,8 +180,16 @@ def _table_rows(
     fields = table.dtype.names or ()
     if "score" not in fields:
         raise InputError("an array of results is one of align_many, with a field 'score'")
+    numbers = table["pair"].tolist() if "pair" in fields else None
     for what, given in (("pairs", pairs), ("names", names)):
         if given is None and what == "names":
+            continue
+        if given is not None and numbers is not None:
+            if max(numbers, default=-1) >= len(given):
+                raise InputError(
+                    f"a row is of pair {max(numbers)}, and there are {len(given):,} {what}; give "
+                    f"all that align_many was given as {what}="
+                )
             continue
         count = None if given is None else len(given)
         if count != len(table):
@@ -190,6 +199,9 @@ def _table_rows(
                 f"give those of its rows as {what}="
             )
     assert pairs is not None
+    if numbers is not None:
+        pairs = [pairs[k] for k in numbers]
+        names = None if names is None else [names[k] for k in numbers]
     options = ManyOptions(**{name: value for name, value in asked.items() if name not in _ELSE})
     common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free.flags}
     shown = (("path", "cigar"), ("matches", "matches"), ("ends", "target_end"))
