@@ -1,4 +1,4 @@
-"""README and every page of docs/ run as doctests; blocks of the shell (``console``) run after them."""
+"""README and every page of docs/ run as doctests, and then the page's shell (``console``)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import doctest
 import os
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -28,18 +30,43 @@ def test_page(
     failed, _ = doctest.testfile(os.fspath(page), module_relative=False, optionflags=FLAGS)
     said = capsys.readouterr().out
     assert failed == 0, said
-    for block in CONSOLE.findall(page.read_text()):  # where the examples have left the process
-        for command, wanted in console(block):
+    for command, wanted in console(page):  # where the examples have left the process
+        if command.startswith("pysw-cl "):
             assert cli.main(shlex.split(command)[1:]) == 0, command
-            got = capsys.readouterr().out
-            assert doctest.OutputChecker().check_output(wanted, got, FLAGS), f"{command}\n{got}"
+            same(wanted, capsys.readouterr().out, command)
 
 
-def console(block: str) -> list[tuple[str, str]]:
-    """The commands of a block of a shell, and what they print."""
-    parts = re.split(r"^\$ (pysw-cl .*)\n", block, flags=re.MULTILINE)
-    assert parts[0] == "" and len(parts) > 1, block
-    return list(zip(parts[1::2], parts[2::2], strict=True))
+def console(page: Path) -> list[tuple[str, str]]:
+    """The commands of the shell of a page that are shown with what they print."""
+    found = []
+    for block in CONSOLE.findall(page.read_text()):
+        nothing, *parts = re.split(r"^\$ ((?:.*\\\n>)*.*)\n", block, flags=re.MULTILINE)
+        assert nothing == "" and parts, block
+        commands = (command.replace("\\\n>", " ") for command in parts[::2])
+        found += zip(commands, parts[1::2], strict=True)
+    return found
+
+
+def same(wanted: str, got: str, command: str) -> None:
+    assert doctest.OutputChecker().check_output(wanted, got, FLAGS), f"{command}\n{got}"
+
+
+@pytest.mark.parametrize("program", ["water", "needle", "blastp", "blastn", "minimap2"])
+def test_other_programs_print_what_is_shown(
+    program: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"needs {program}")
+    page = ROOT / "docs" / "coming-from.md"
+    commands = [one for one in console(page) if one[0].startswith(f"{program} ")]
+    assert commands
+    monkeypatch.chdir(ROOT)
+    files = page.read_text().split("\n## ")[0]  # its first examples make the files
+    examples = doctest.DocTestParser().get_doctest(files, {}, page.name, None, 0)
+    assert doctest.DocTestRunner(optionflags=FLAGS).run(examples).failed == 0
+    for command, wanted in commands:
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+        same(wanted, done.stdout, f"{command}\n{done.stderr}")
 
 
 def test_commands_of_the_shell_are_right() -> None:
