@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, TextIO
@@ -193,7 +194,7 @@ def _table_rows(
             continue
         count = None if given is None else len(given)
         if count != len(table):
-            said = "none" if count is None else f"{count:,}"
+            said = "no" if count is None else f"{count:,}"
             raise InputError(
                 f"the array of align_many has {len(table):,} rows, and there are {said} {what}; "
                 f"give those of its rows as {what}="
@@ -202,6 +203,9 @@ def _table_rows(
     if numbers is not None:
         pairs = [pairs[k] for k in numbers]
         names = None if names is None else [names[k] for k in numbers]
+    known = {one.name for one in dataclass_fields(ManyOptions) if one.init}.union(_ELSE)
+    if other := next((name for name in asked if name not in known), None):
+        raise InputError(f"align_many has no argument {other!r}, so write has none")
     options = ManyOptions(**{name: value for name, value in asked.items() if name not in _ELSE})
     common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free.flags}
     shown = (("path", "cigar"), ("matches", "matches"), ("ends", "target_end"))

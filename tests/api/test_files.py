@@ -91,8 +91,10 @@ def test_plain_letters_and_names() -> None:
 def test_pairs_of_other_tables() -> None:
     pairs = random_pairs(3)
     rows = pysw_cl.align_many(pairs, output="path", plan=PLAN)
-    with pytest.raises(InputError, match="has 3 rows, and there are none pairs; give those"):
+    with pytest.raises(InputError, match="has 3 rows, and there are no pairs; give those"):
         written(rows, "paf")
+    with pytest.raises(InputError, match="align_many has no argument 'gap'"):
+        written(rows, "paf", pairs=pairs, gap=3)
     with pytest.raises(InputError, match="has 3 rows, and there are 2 pairs"):
         written(rows, "paf", pairs=pairs[:2])
     with pytest.raises(InputError, match="has 3 rows, and there are 1 names"):

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,13 @@ CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_page(
-    page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     monkeypatch.chdir(ROOT)  # pages name files from the top of the source tree
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     failed, _ = doctest.testfile(os.fspath(page), module_relative=False, optionflags=FLAGS)
     said = capsys.readouterr().out
     assert failed == 0, said
@@ -53,7 +58,7 @@ def same(wanted: str, got: str, command: str) -> None:
 
 @pytest.mark.parametrize("program", ["water", "needle", "blastp", "blastn", "minimap2"])
 def test_other_programs_print_what_is_shown(
-    program: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    program: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     if shutil.which(program) is None:
         pytest.skip(f"needs {program}")
@@ -61,6 +66,7 @@ def test_other_programs_print_what_is_shown(
     commands = [one for one in console(page) if one[0].startswith(f"{program} ")]
     assert commands
     monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     files = page.read_text().split("\n## ")[0]  # its first examples make the files
     examples = doctest.DocTestParser().get_doctest(files, {}, page.name, None, 0)
     assert doctest.DocTestRunner(optionflags=FLAGS).run(examples).failed == 0
@@ -84,6 +90,22 @@ def test_local_links_lead_somewhere() -> None:
     for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md"]:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page are called in links."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_links_to_headings_lead_somewhere() -> None:
+    count = 0
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        for name, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
+            assert anchor in anchors(page.parent / name if name else page), f"{page.name}: {anchor}"
+            count += 1
+    assert count > 20
 
 
 def test_the_map_names_files_that_are_there() -> None:
