@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, TextIO
@@ -53,7 +54,8 @@ def write(
         "paf", "tsv", "pair", "sam", "blast6" (or "6"), "blast7" ("7"), "maf", "fasta" or "jsonl";
         by default what the end of the file's name says.
     pairs : sequence of (query, target)
-        For an array: the pairs that it was computed from.
+        For an array: the pairs that it was computed from, all of them, also those without a row
+        because of ``min_score``.
     names : sequence of (query name, target name), optional
         With ``pairs``: what they are called, where they are plain letters.
     targets : iterable of sequences or of (name, length), optional
@@ -179,17 +181,31 @@ def _table_rows(
     fields = table.dtype.names or ()
     if "score" not in fields:
         raise InputError("an array of results is one of align_many, with a field 'score'")
+    numbers = table["pair"].tolist() if "pair" in fields else None
     for what, given in (("pairs", pairs), ("names", names)):
         if given is None and what == "names":
             continue
+        if given is not None and numbers is not None:
+            if max(numbers, default=-1) >= len(given):
+                raise InputError(
+                    f"a row is of pair {max(numbers)}, and there are {len(given):,} {what}; give "
+                    f"all that align_many was given as {what}="
+                )
+            continue
         count = None if given is None else len(given)
         if count != len(table):
-            said = "none" if count is None else f"{count:,}"
+            said = "no" if count is None else f"{count:,}"
             raise InputError(
                 f"the array of align_many has {len(table):,} rows, and there are {said} {what}; "
                 f"give those of its rows as {what}="
             )
     assert pairs is not None
+    if numbers is not None:
+        pairs = [pairs[k] for k in numbers]
+        names = None if names is None else [names[k] for k in numbers]
+    known = {one.name for one in dataclass_fields(ManyOptions) if one.init}.union(_ELSE)
+    if other := next((name for name in asked if name not in known), None):
+        raise InputError(f"align_many has no argument {other!r}, so write has none")
     options = ManyOptions(**{name: value for name, value in asked.items() if name not in _ELSE})
     common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free.flags}
     shown = (("path", "cigar"), ("matches", "matches"), ("ends", "target_end"))

@@ -48,6 +48,11 @@ def from_cudalign(first: Number = 5, extension: Number = 2) -> tuple[Number, Num
 def from_biopython(open_gap_score: Number, extend_gap_score: Number) -> tuple[Number, Number]:
     """The scores of Biopython's PairwiseAligner, which are negative and are added: that of the
     first letter of a gap and of each further one."""
+    for score in (open_gap_score, extend_gap_score):
+        if isinstance(score, numbers.Real) and score > 0:
+            raise ScoringError(
+                f"Biopython's gap scores are 0 or negative, such as -10; not {score}"
+            )
     _checked(-open_gap_score, -extend_gap_score)
     return _first_and_next(-open_gap_score, -extend_gap_score, "open_gap_score", "extend_gap_score")
 

@@ -69,7 +69,9 @@ def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
     if key not in known:
         close = difflib.get_close_matches(key, [*known, *ALIASES], n=4, cutoff=0.5)
         hint = "did you mean " + ", ".join(close) + "?" if close else "known are " + _families()
-        raise ScoringError(f"there is no substitution matrix named {name!r}; {hint}")
+        raise ScoringError(
+            f"there is no substitution matrix named {name!r}, and no file of that name; {hint}"
+        )
     letters, *numbers = known[key].split()
     size = len(letters)
     matrix = np.zeros((size, size), np.int32)

@@ -91,14 +91,35 @@ def test_plain_letters_and_names() -> None:
 def test_pairs_of_other_tables() -> None:
     pairs = random_pairs(3)
     rows = pysw_cl.align_many(pairs, output="path", plan=PLAN)
-    with pytest.raises(InputError, match="has 3 rows, and there are none pairs; give those"):
+    with pytest.raises(InputError, match="has 3 rows, and there are no pairs; give those"):
         written(rows, "paf")
+    with pytest.raises(InputError, match="align_many has no argument 'gap'"):
+        written(rows, "paf", pairs=pairs, gap=3)
     with pytest.raises(InputError, match="has 3 rows, and there are 2 pairs"):
         written(rows, "paf", pairs=pairs[:2])
     with pytest.raises(InputError, match="has 3 rows, and there are 1 names"):
         written(rows, "paf", pairs=pairs, names=[("a", "b")])
     with pytest.raises(InputError, match="with a field 'score'"):
         written(rows[["matches"]], "tsv", pairs=pairs)
+
+
+def test_rows_that_reach_a_score_are_of_their_pairs() -> None:
+    """``pairs`` and ``names`` are all that were aligned, as for `to_pandas`."""
+    pairs = random_pairs(20)
+    names = [(f"a{k}", f"b{k}") for k in range(20)]
+    rows = pysw_cl.align_many(pairs, output="path", min_score=12, plan=PLAN)
+    assert 3 < len(rows) < 20
+    for given in ({}, {"names": names}):
+        text = written(rows, "paf", pairs=pairs, min_score=12, **given)
+        which = {"names": [names[k] for k in rows["pair"]]} if given else {}
+        alone = [pairs[k] for k in rows["pair"]]
+        plain = pysw_cl.align_many(alone, output="path", plan=PLAN)
+        assert text == written(plain, "paf", pairs=alone, **which)
+    assert written(rows[:0], "paf", pairs=pairs) == ""
+    last = rows["pair"][-1]
+    for what, given in (("pairs", {"pairs": pairs[:3]}), ("names", {"names": names[:3]})):
+        with pytest.raises(InputError, match=f"a row is of pair {last}, and there are 3 {what}"):
+            written(rows, "paf", **{"pairs": pairs, **given})
 
 
 def test_more_rows_than_are_text_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

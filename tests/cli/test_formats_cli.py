@@ -75,6 +75,22 @@ def test_the_name_of_the_file_says_the_format(
     assert out.read_text().startswith("##maf")
 
 
+@pytest.mark.parametrize("options", [[], ["--top", "1"], ["--target-range", "1-"]])
+def test_qualities_of_fastq(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str], options: list[str]
+) -> None:
+    """They are in SAM, turned on the minus strand, whichever engine the pairs go through."""
+    other, quality = pysw_cl.reverse_complement(A), "ABCDEFGHIJKLMN"
+    reads = tmp_path / "reads.fq"
+    reads.write_text(f"@x\n{A}\n+\n{quality}\n@y\n{other}\n+\n{quality}\n")
+    argv = ["align", str(reads), files[1], "--strand", "both", "--outfmt", "sam", *options]
+    code, out, err = run(capsys, *argv)
+    assert (code, err) == (0, "")
+    lines = [line.split("\t") for line in out.splitlines() if line[0] != "@"]
+    shown = [(line[0], *line[9:11]) for line in lines if line[9] != "*"]
+    assert shown == [("x", A, quality), ("y", A, quality[::-1])]
+
+
 def test_compressed(capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str]) -> None:
     out = tmp_path / "x.sam.gz"
     assert run(capsys, "align", *files, "-o", str(out))[0] == 0

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import configparser
+import re
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from Bio.Seq import Seq
 
 import pysw_cl
 from pysw_cl.errors import InternalError
@@ -38,6 +40,24 @@ def test_every_kernel_source_is_found() -> None:
 def test_examples_are_found() -> None:
     for name in ("NC_012920.1.fasta", "GU112745.1.fasta"):
         assert shipped("examples", name).read_text().startswith(f">{name[:-6]} ")
+
+
+def test_example_proteins_are_those_of_the_genomes() -> None:
+    """Each is what its header says: a piece of a genome, translated by the mitochondrial code."""
+    names = ("NC_012920.1", "GU112745.1")
+    genomes = {
+        name: next(pysw_cl.read_sequences(shipped("examples", f"{name}.fasta"))) for name in names
+    }
+    proteins = list(pysw_cl.read_sequences(shipped("examples", "mitochondrial_proteins.fasta")))
+    assert len(proteins) == 26
+    for protein in proteins:
+        found = re.fullmatch(r"(\S+):(\d+)-(\d+)( complement)?", protein.description)
+        assert found, protein.description
+        gene = genomes[found[1]][int(found[2]) - 1 : int(found[3])]
+        gene = gene.reverse_complement() if found[4] else gene
+        assert protein.name.endswith("_human" if found[1] == names[0] else "_chimp")
+        whole = str(gene) + "A" * (-len(gene) % 3)  # a stop codon that is completed by A's
+        assert "M" + str(Seq(whole).translate(table=2))[1:] == f"{protein}*"
 
 
 def test_missing_file_is_named() -> None:

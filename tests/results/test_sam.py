@@ -16,6 +16,7 @@ from writing import PLAN, PROTEIN, named, random_pairs, random_results, written
 
 import pysw_cl
 from pysw_cl.errors import InputError
+from pysw_cl.results.formats.row import rows_of
 
 needs_samtools = pytest.mark.skipif(shutil.which("samtools") is None, reason="needs samtools")
 
@@ -52,6 +53,41 @@ def test_the_minus_strand() -> None:
     (line,) = lines_of(written(r, "sam"))
     assert line[1:6] == ["16", "t", "1", "255", "3S8=2S"]
     assert line[9] == "GGGGGATTACATT"
+
+
+@pytest.mark.parametrize("way", ["align", "align_many", "align_many with names"])
+def test_qualities(way: str) -> None:
+    """Those of FASTQ go with the letters: turned on the minus strand, not in secondary lines."""
+
+    def read(name: str, letters: str, quality: str) -> pysw_cl.Sequence:
+        arrays = (np.frombuffer(text.encode(), np.uint8) for text in (letters, quality))
+        return pysw_cl.Sequence(name, "", *arrays)
+
+    reads = [
+        read("plus", "CCGATTACA", "ABCDEFGHI"),
+        read("minus", "TGTAATCGG", "ABCDEFGHI"),
+        read("none", "NNN", "JKL"),
+    ]
+    targets = [named("t", "GATTACA"), named("u", "GATTAC")]
+    pairs = [(a, b) for a in reads for b in targets]
+    if way == "align":
+        results = [pysw_cl.align(*pair, strand="both", plan=PLAN) for pair in pairs]
+        text = written(results, "sam")
+    else:
+        rows = pysw_cl.align_many(pairs, output="path", strand="both", plan=PLAN)
+        names = [(a.name, b.name) for a, b in pairs] if "names" in way else None
+        text = written(rows, "sam", pairs=pairs, names=names)
+        again = rows_of(pairs, rows, mode="local", scoring=pysw_cl.align("A", "A").scoring)
+        assert [str(row.alignment().query.quality) for row in again] == [
+            str(a.quality) for a, _ in pairs
+        ]
+    assert [(line[0], line[1], *line[9:11]) for line in lines_of(text)] == [
+        ("plus", "0", "CCGATTACA", "ABCDEFGHI"),
+        ("plus", "256", "*", "*"),
+        ("minus", "16", "CCGATTACA", "IHGFEDCBA"),
+        ("minus", "272", "*", "*"),
+        ("none", "4", "NNN", "JKL"),
+    ]
 
 
 def test_gaps_in_md() -> None:

@@ -85,7 +85,7 @@ def test_a_file_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for given in (tmp_path / "none", str(tmp_path / "none"), "none.txt", tmp_path):
         with pytest.raises(FormatError, match="cannot be read"):
             make_scoring(given)
-    with pytest.raises(ScoringError, match="no substitution matrix named 'BLOSUM63'"):
+    with pytest.raises(ScoringError, match="no substitution matrix named 'BLOSUM63', and no file"):
         make_scoring("BLOSUM63")
     # the name of a matrix is that matrix; any other name of a file is that file
     monkeypatch.chdir(tmp_path)

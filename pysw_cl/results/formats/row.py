@@ -30,6 +30,10 @@ class Letters(Protocol):
     def letters(self) -> NDArray[np.uint8]:
         """Its letters in ASCII."""
 
+    @property
+    def quality(self) -> NDArray[np.uint8] | None:
+        """Its qualities as FASTQ writes them, or None."""
+
     def __len__(self) -> int: ...
 
 
@@ -38,6 +42,7 @@ class Plain:
 
     __slots__ = ("_letters", "given", "name")
     description = ""
+    quality = None
 
     def __init__(self, given: str | bytes, name: str = "") -> None:
         self.given, self.name = given, name
@@ -147,7 +152,7 @@ class TableRows:
             if type(given) in (str, bytes):
                 return Plain(given, name)
             of = given if type(given) is Sequence else as_sequence(given, check=False)
-            return Sequence(name, of.description, of.letters) if name else of
+            return Sequence(name, of.description, of.letters, of.quality) if name else of
 
         names: Iterable[tuple[str, str]] = repeat(("", "")) if self.names is None else self.names
         found: tuple[list[Letters], list[Letters]] = ([], [])
@@ -188,7 +193,9 @@ def _alignment(common: dict[str, Any], row: Row) -> Alignment:
     from ..alignment import Alignment
     from ..cigar import Runs
 
-    query, target = (Sequence(x.name, x.description, x.letters) for x in (row.query, row.target))
+    query, target = (
+        Sequence(x.name, x.description, x.letters, x.quality) for x in (row.query, row.target)
+    )
     return Alignment(
         score=row.score,
         query=query,

@@ -3,11 +3,12 @@
 Each query has one primary line: its best alignment, the first among equals.  Its other alignments,
 with other targets or further ones with the same, are secondary (FLAG 256) and have no letters (SEQ
 ``*``), as the specification advises.  A query without any has one line with FLAG 4.  FLAG 16 says
-strand minus: SEQ is then the reverse complement.  Letters that are not aligned are soft clips.
-POS is 1-based, MAPQ 255 (not known), QUAL ``*``.  The CIGAR has '=' and 'X'; tags are AS (the
-score; AS:f where scores have halves), NM (mismatches and gap letters) and MD, by the letters that
-match in the CIGAR: an ambiguity letter, which matches nothing, is a mismatch there, and samtools
-calmd thinks so of N only.  The header has all targets, the command line and the scoring.
+strand minus: SEQ is then the reverse complement.  Letters that are not aligned are soft clips.  POS
+is 1-based, MAPQ 255 (not known), QUAL what a FASTQ file has, else ``*``.  The CIGAR has '=' and
+'X'; tags are AS (the score; AS:f where scores have halves), NM (mismatches and gap letters) and MD,
+by the letters that match in the CIGAR: an ambiguity letter, which matches nothing, is a mismatch
+there, and samtools calmd thinks so of N only.  The header has all targets, the command line and the
+scoring.
 
 The format: https://samtools.github.io/hts-specs/SAMv1.pdf, and SAMtags.pdf beside it.
 """
@@ -70,7 +71,8 @@ class Writer(writer.ByQuery):
         if not found:
             query = rows[0].query
             letters = bytes_of(query).translate(self._plus).decode("ascii")
-            return f"{_query_name(query)}\t{_UNMAPPED}\t*\t0\t255\t*\t*\t0\t0\t{letters}\t*\n"
+            shown = f"{letters}\t{_quality(query, False)}"
+            return f"{_query_name(query)}\t{_UNMAPPED}\t*\t0\t255\t*\t*\t0\t0\t{shown}\n"
         best = max(found, key=lambda row: row.score) if len(found) > 1 else found[0]
         name = _query_name(best.query)
         return "".join(self._line(row, name, row is best) for row in found)
@@ -81,11 +83,11 @@ class Writer(writer.ByQuery):
         assert matches is not None and columns is not None
         minus, length = strand == "minus", len(query)
         before, after = (length - i1, i0) if minus else (i0, length - i1)
-        letters = "*"
+        letters = quality = "*"
         if primary:
             text = bytes_of(query)
             text = text.translate(self._minus)[::-1] if minus else text.translate(self._plus)
-            letters = text.decode("ascii")
+            letters, quality = text.decode("ascii"), _quality(query, minus)
         if matches == columns:
             md = str(matches)
         else:
@@ -96,7 +98,8 @@ class Writer(writer.ByQuery):
         said = f"f:{score:.1f}" if isinstance(score, float) else f"i:{score}"
         return (
             f"{name}\t{flag}\t{self._target_name(target)}\t{j0 + 1}\t255\t{clips[0]}{cigar}"
-            f"{clips[1]}\t*\t0\t0\t{letters}\t*\tAS:{said}\tNM:i:{columns - matches}\tMD:Z:{md}\n"
+            f"{clips[1]}\t*\t0\t0\t{letters}\t{quality}\t"
+            f"AS:{said}\tNM:i:{columns - matches}\tMD:Z:{md}\n"
         )
 
     def _target_name(self, target: Letters) -> str:
@@ -118,6 +121,13 @@ def _tables(setting: Setting) -> tuple[bytes, bytes]:
         for byte in set(range(256)) - own:
             table[byte] = ord(scoring.unknown.upper())
     return bytes(table), bytes(table).translate(complement())
+
+
+def _quality(query: Letters, minus: bool) -> str:
+    """QUAL of a line that has letters."""
+    if query.quality is None:
+        return "*"
+    return query.quality[:: -1 if minus else 1].tobytes().decode("ascii")
 
 
 def _query_name(query: Letters) -> str:
