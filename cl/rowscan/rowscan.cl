@@ -15,8 +15,8 @@
 // Arguments:
 //   query, target: codes.
 //   top_h, top_x: H and F^ of the row above (with `level`: one number each, for all columns).
-//   right_h, right_x: in: H and E^ of the column to the left; out: those of the last column.  Segments read and write
-//     them row by row, one after the other.
+//   columns: two lines of m H, then m E^.  Segment s reads the column to its left from line s % 2, and writes its last
+//     column to the other line, row by row.  Before the launch line 0 has the tile's left edge.
 //   bottom_h, bottom_x: H and F^ of the last row, if `bottom`.
 //   report: rows between two reports of a segment.  progress: the rows that each segment has done; ticket: the number
 //     of segments that are begun.
@@ -34,7 +34,7 @@ typedef struct {
   __global const uchar *query, *target;
   int m, n, level;
   __global const int *top_h, *top_x;
-  __global int *right_h, *right_x, *bottom_h, *bottom_x;
+  __global int *columns, *bottom_h, *bottom_x;
   int corner, bottom, report;
   gap_t gap;
   int open, extend;
@@ -112,17 +112,21 @@ INLINE void sweep_segment(const scan_t *s, found_t *found, int segment, const bo
   }
   const int before = segment * SEGMENT - 1;
   int corner = segment == 0 ? s->corner : s->top_h[s->level ? 0 : before];
-  int turn = 0, next_h = 0, next_x = 0;  // of the column to the left, loaded a row ahead
+  __global const int *left = s->columns + (size_t)(segment & 1) * 2 * s->m;
+  __global int *right = s->columns + (size_t)(~segment & 1) * 2 * s->m;
+  int turn = 0, next_h = 0, next_x = 0;  // of the column to the left, loaded a row ahead; only lane 0 uses them
   for (int i = 0; i < s->m; i++) {
     if (i % s->report == 0) {
       if (segment > 0) wait_for_rows(s, segment, min(s->m, i + s->report));
-      next_h = bus_load(s->right_h + i);
-      next_x = bus_load(s->right_x + i);
+      if (LEADER) {
+        next_h = bus_load(left + i);
+        next_x = bus_load(left + s->m + i);
+      }
     }
     const int left_h = next_h, left_x = next_x;
-    if (i + 1 < s->m && (i + 1) % s->report != 0) {
-      next_h = bus_load(s->right_h + i + 1);
-      next_x = bus_load(s->right_x + i + 1);
+    if (LEADER && i + 1 < s->m && (i + 1) % s->report != 0) {
+      next_h = bus_load(left + i + 1);
+      next_x = bus_load(left + s->m + i + 1);
     }
     // without the gaps that begin to the left of a lane
     lv diagonal = h[COLUMNS - 1], e = lv_splat(NEG), none = e, nothing = e, top = e;
@@ -164,8 +168,8 @@ INLINE void sweep_segment(const scan_t *s, found_t *found, int segment, const bo
       gone = SEGMENT - inside;
       EACH_COLUMN(c) last_h = c == inside % COLUMNS ? h[c] : last_h;
     }
-    lanes_store_lane(s->right_h + i, lane, last_h);
-    lanes_store_last(s->right_x + i, lv_add(e, lv_splat(gone * s->extend)));
+    lanes_store_lane(right + i, lane, last_h);
+    lanes_store_last(right + s->m + i, lv_add(e, lv_splat(gone * s->extend)));
     if ((i + 1) % s->report == 0 || i + 1 == s->m) {
       lanes_sync();
       DEVICE_FENCE();
@@ -182,12 +186,12 @@ INLINE void sweep_segment(const scan_t *s, found_t *found, int segment, const bo
 
 #define ROWSCAN_ARGS \
   __global const uchar *query, __global const uchar *target, int m, int n, int gap_open, int gap_extend, \
-  __global const int *top_h, __global const int *top_x, int level, __global int *right_h, __global int *right_x, \
+  __global const int *top_h, __global const int *top_x, int level, __global int *columns, \
   int corner, __global int *bottom_h, __global int *bottom_x, int bottom, volatile __global int *progress, \
   volatile __global int *ticket, int segments, int report, __global int *record, int least, \
   __global int *hits, int capacity, SCORE_ARGS
 #define ROWSCAN_NAMES \
-  query, target, m, n, gap_open, gap_extend, top_h, top_x, level, right_h, right_x, corner, bottom_h, bottom_x, bottom, \
+  query, target, m, n, gap_open, gap_extend, top_h, top_x, level, columns, corner, bottom_h, bottom_x, bottom, \
   progress, ticket, segments, report, record, least, hits, capacity, SCORE_NAMES
 #ifndef GROUP_SIZE
 #define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
@@ -198,7 +202,7 @@ KERNEL(rowscan, ROWSCAN)
   LANES_LOCAL(scratch);
   const scoring_t scoring = SCORE_INIT;
   const scan_t scan = {
-    query, target, m, n, level, top_h, top_x, right_h, right_x, bottom_h, bottom_x, corner, bottom, report,
+    query, target, m, n, level, top_h, top_x, columns, bottom_h, bottom_x, corner, bottom, report,
     gap_of(gap_open, gap_extend), gap_open, gap_extend, scores_of(scoring, 0), scratch, progress, hits, capacity};
   found_t found = {least, m, n, NEG};
   for (;;) {

@@ -30,7 +30,7 @@ from .plan import RowscanPlan
 #: Words of a group's record: score, row, column, top.
 RECORD_WORDS = 4
 _ARGUMENTS = (
-    "query target m:int n:int gap_open:int gap_extend:int top_h top_x level:int right_h right_x "
+    "query target m:int n:int gap_open:int gap_extend:int top_h top_x level:int columns "
     "corner:int bottom_h bottom_x bottom:int progress ticket segments:int report:int record "
     "least:int hits capacity:int"
 )
@@ -119,7 +119,9 @@ class _Run:
         level = job.above.h.strides == job.above.x.strides == (0,)
         top = job.above.part(0, 1) if level else job.above
         score, scores = _scores(scoring, buffers)
-        self._right = [buffers.of(part) for part in (job.left.h, job.left.x)]
+        lines = np.zeros((4, m), np.int32)
+        lines[:2] = job.left.h, job.left.x
+        self._columns, self._line = buffers.of(lines), segments & 1
         self._bottom = [buffers.empty(4 * n if job.bottom else 4) for _ in range(2)]
         self._record = buffers.empty(4 * RECORD_WORDS * self.groups)
         self._hits = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
@@ -141,8 +143,7 @@ class _Run:
             top_h=buffers.of(top.h),
             top_x=buffers.of(top.x),
             level=int(level),
-            right_h=self._right[0],
-            right_x=self._right[1],
+            columns=self._columns,
             corner=job.corner,
             bottom_h=self._bottom[0],
             bottom_x=self._bottom[1],
@@ -163,8 +164,9 @@ class _Run:
     def result(self) -> tuple[TileResult, int]:
         """The tile's result, and how many cells reached the threshold."""
         job, read, (m, n) = self.job, self.buffers.read, self.job.size
-        right = self._edge(self._right, m)
-        bottom = self._edge(self._bottom, n) if job.bottom else None
+        line = 2 * self._line
+        right = self._edge([(self._columns, (line + k) * m) for k in range(2)], m)
+        bottom = self._edge([(part, 0) for part in self._bottom], n) if job.bottom else None
         hits: tuple[Hit, ...] = ()
         top, found = None, 0
         if job.best:
@@ -178,8 +180,9 @@ class _Run:
         kind = f"rowscan/{self.plan.lane_set.family}/32"
         return TileResult(bottom, right, hits, top, {kind: m * n}, 1), found
 
-    def _edge(self, parts: list[Any], length: int) -> Edge:
-        edge = Edge(*(self.buffers.read(part, length) for part in parts))
+    def _edge(self, parts: list[tuple[Any, int]], length: int) -> Edge:
+        """The edge whose H and X are in these buffers, from these places on."""
+        edge = Edge(*(self.buffers.read(part, length, place) for part, place in parts))
         return edge.restored() if self.job.floor is None else edge
 
 
