@@ -21,6 +21,8 @@ _PACKED = {
     b"\x28\xb5\x2f\xfd": ("zstd", "zst"),
 }
 _ZIP = b"PK\x03\x04"
+#: Bytes that say how a file is compressed.
+_MOST = 6
 
 
 @contextmanager
@@ -39,9 +41,14 @@ def opened(path: str, where: str) -> Iterator[BinaryIO]:
             raise FormatError("standard input is closed, and '-' reads it")
         if path != "-":
             raw = stack.enter_context(Path(path).open("rb", buffering=0))
-        plain = io.BufferedReader(raw, PIECE)
+        if raw.seekable():
+            plain = io.BufferedReader(raw, PIECE)
+            start = plain.peek(_MOST)[:_MOST]
+        else:  # a pipe, whose first bytes may come one by one
+            pipe = raw if path == "-" else io.BufferedReader(raw, PIECE)
+            start = pipe.read(_MOST)
+            plain = io.BufferedReader(_AsItComes(pipe, start), PIECE)
         stack.callback(plain.detach)
-        start = plain.peek(6)[:6]
         if start.startswith(_ZIP):
             raise FormatError(
                 f"{where}: compressed with zip; plain, gzip, bzip2, xz and zstd files can be read"
@@ -55,16 +62,22 @@ def opened(path: str, where: str) -> Iterator[BinaryIO]:
 
 
 class _AsItComes(io.RawIOBase):
-    """Reads no more than what is there, where a buffered file would wait for all that is asked."""
+    """Reads no more than what is there, where a buffered file would wait for all that is asked.
 
-    def __init__(self, file: io.BufferedReader) -> None:
-        self._file = file
+    ``start``: bytes of the file that were read before."""
+
+    def __init__(self, file: io.BufferedReader, start: bytes = b"") -> None:
+        self._file, self._start = file, start
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        return self._file.readinto1(buffer)
+        # readinto1 reads once more, and waits, if some bytes are buffered and many are asked for
+        data = self._start[: len(buffer)] or self._file.read1(len(buffer))
+        self._start = self._start[len(data) :]
+        buffer[: len(data)] = data
+        return len(data)
 
 
 class _Unpacked(io.RawIOBase):

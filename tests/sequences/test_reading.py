@@ -205,7 +205,10 @@ def zstd() -> Any:
     [(b">a\nAC\n>b\nGT\n", 1), (b"@a\nAC\n+\nII\n@b\nGT\n+\nII\n@c", 2)],
 )
 @pytest.mark.parametrize("kind", ["plain", "gzip", "zstd"])
-def test_a_pipe_is_read_as_it_comes(text: bytes, there: int, kind: str) -> None:
+@pytest.mark.parametrize("stdin", [False, True])
+def test_a_pipe_is_read_as_it_comes(
+    text: bytes, there: int, kind: str, stdin: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Records that are there are given at once, though the writer has not closed the pipe."""
     out, into = os.pipe()
     more = threading.Timer(20, os.close, [into])
@@ -213,7 +216,8 @@ def test_a_pipe_is_read_as_it_comes(text: bytes, there: int, kind: str) -> None:
     try:
         os.write(into, begun(kind, text))
         start = time.perf_counter()
-        stream = read_sequences(f"/dev/fd/{out}")
+        monkeypatch.setattr("sys.stdin", os.fdopen(out, closefd=False))
+        stream = read_sequences("-" if stdin else f"/dev/fd/{out}")
         assert [next(stream).name for _ in range(there)] == ["a", "b"][:there]
         assert time.perf_counter() - start < 15
     finally:
@@ -224,6 +228,28 @@ def test_a_pipe_is_read_as_it_comes(text: bytes, there: int, kind: str) -> None:
 
 
 # Compression
+
+
+@pytest.mark.parametrize("stdin", [False, True])
+def test_the_first_bytes_of_a_pipe_come_one_by_one(
+    stdin: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a file is compressed with is known when its first bytes are there."""
+    out, into = os.pipe()
+
+    def write() -> None:
+        for k, byte in enumerate(packed(PLAIN)):
+            time.sleep(0.02 if k < 6 else 0)
+            os.write(into, bytes([byte]))
+        os.close(into)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    monkeypatch.setattr("sys.stdin", os.fdopen(out, closefd=False))
+    assert records("-" if stdin else f"/dev/fd/{out}") == PARSED
+    writer.join()
+    os.close(out)
+
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "gzip": packed,
