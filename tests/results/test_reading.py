@@ -146,3 +146,37 @@ def test_formats_that_are_not_read() -> None:
         pysw_cl.read(io.StringIO())
     with pytest.raises(InputError, match="paf has no choice of fields"):
         pysw_cl.read("x.paf", fields=["qseqid"])
+
+
+def test_a_gap_alone_has_no_line_where_positions_are_inclusive() -> None:
+    """A global path without a letter of one side: BLAST's tables and MAF have no place for it, SAM
+    says that the query has no alignment, and PAF and FASTA hold it."""
+    how: dict[str, Any] = {"mode": "global", "sub_score": (1, -9), "gap_cost": 1, "plan": PLAN}
+    alone = pysw_cl.align(named("q", "AAG"), named("t", "CC"), free_ends=(True, False), **how)
+    other = pysw_cl.align(named("q", "AAG"), named("u", "AAG"), **how)
+    assert (alone.cigar, alone.query_end, alone.target_start) == ("3I", 3, alone.target_end)
+    lines = written(alone, "7").splitlines()
+    assert lines[3:] == ["# 0 hits found", "# BLAST processed 1 queries"]
+    assert written(alone, "6") == "" and "\na " not in written(alone, "maf")
+    assert "\nq\t4\t*\t0\t255\t*\t*\t0\t0\tAAG\t*\n" in written(alone, "sam")
+    assert back(written(alone, "paf"), "paf")[0].cigar == "3I"
+    assert written(alone, "fasta").count(">") == 2
+    for format in ("6", "7", "sam"):
+        assert [one.target_name for one in back(written([alone, other], format), format)] == ["u"]
+    assert written([alone, other], "maf").count("\na ") == 1
+
+
+def test_equal_letters_that_are_no_match_come_back() -> None:
+    """N opposite N is a pair of btop, and X in the path."""
+    r = pysw_cl.align(named("q", "ACNGTNA"), named("t", "ACNGTNA"), mode="global", plan=PLAN)
+    assert r.cigar == "2=1X2=1X1="
+    text = written(r, "7", fields=["std", "nident", "btop"])
+    assert "\t2NN2NN1\n" in text
+    assert [(one.cigar, one.matches) for one in back(text, "7")] == [(r.cigar, r.matches)]
+
+
+@pytest.mark.parametrize("format", ["6", "7"])
+def test_a_name_that_begins_as_a_comment(format: str) -> None:
+    r = pysw_cl.align(named("#q", "GATTACA"), named("t", "GATTACA"), plan=PLAN)
+    assert [one.query_name for one in back(written(r, format), format)] == ["#q"]
+    assert back("#qseqid\tsseqid" + "\tx" * 10 + "\n" + written(r, "6"), "6")[0].query_end == 7

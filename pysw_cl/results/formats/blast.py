@@ -4,8 +4,8 @@ Positions are 1-based and inclusive.  On the minus strand BLAST shows the query 
 subject (our target) turned: ``sstart`` is larger than ``send``, and ``qseq``, ``sseq`` and ``btop``
 go along the query.  Expect values and bit scores are not known here.  Their columns, which belong
 to the standard twelve, are -1 and 0, as VSEARCH writes them: no expect value is negative, and every
-reader takes them as numbers; ``score`` is the exact score.  A pair without an alignment has no
-line.
+reader takes them as numbers; ``score`` is the exact score.  A pair without an alignment, or whose
+alignment is a gap in one sequence alone, has no line.
 
 The columns: BLAST Command Line Applications User Manual, appendix C, https://www.ncbi.nlm.nih.gov/
 books/NBK279684/.  -1 and 0: the manual of VSEARCH, ``--blast6out``.
@@ -183,7 +183,8 @@ class Table(writer.Writer):
 
     def text(self, rows: Iterable[Row]) -> str:
         """The lines of results with a path."""
-        return "".join(self._lines(some.aligned("a BLAST table")) for some in columns_of(rows))
+        parts = (some.aligned("a BLAST table", both=True) for some in columns_of(rows))
+        return "".join(map(self._lines, parts))
 
     def _lines(self, some: Columns) -> str:
         if not len(some):
@@ -209,7 +210,7 @@ class CommentedTable(writer.ByQuery):
         fields = f"# Fields: {', '.join(FIELDS[name][0] for name in self._table.fields)}\n"
         parts: list[str] = []
         for rows in groups:
-            query, hits = rows[0].query, sum(bool(row.columns) for row in rows)
+            query, hits = rows[0].query, sum(row.has_both for row in rows)
             title = " ".join(f"{shown_name(query, 'query')} {query.description}".split())
             parts.append(
                 f"# {'BLASTP' if self._table.protein else 'BLASTN'} {PROGRAM} {VERSION}\n"
@@ -240,15 +241,21 @@ def read(lines: Lines, fields: Sequence[str] = ()) -> Iterator[Record]:
     otherwise, evalue and bitscore as numbers.  Raises FormatError for a damaged line."""
     names = fields_asked(fields)
     for line in lines:
-        if line.startswith("#"):
+        values = line.split("\t")
+        if line.startswith("#") and not _is_row(names, values):
             if line.startswith("# Fields: ") and not fields:
                 titles = line.removeprefix("# Fields: ").split(", ")
                 names = tuple(_NAMES.get(title, title) for title in titles)
             continue
-        values = line.split("\t")
         if len(values) != len(names):
             raise lines.wrong(f"the table has {len(names)} columns, and the line {len(values)}")
         yield _record(lines, dict(zip(names, values, strict=True)))
+
+
+def _is_row(names: Sequence[str], values: list[str]) -> bool:
+    """Whether these are the values of an alignment.  The name of a query may begin as a comment."""
+    said = dict(zip(names, values, strict=False))
+    return len(values) == len(names) and said.get("qstart", "").isdecimal()
 
 
 def _record(lines: Lines, said: dict[str, Any]) -> Record:
@@ -294,7 +301,11 @@ def _runs(lines: Lines, said: dict[str, Any], minus: bool) -> Runs | None:
         parts = _BTOP.findall(said["btop"])
         if "".join(parts) != said.pop("btop"):
             raise lines.wrong("btop has numbers and pairs of letters")
-        ops = [(int(part), "=") if part.isdecimal() else (1, _op(*part)) for part in parts]
+        # the letters of a pair in btop are no match, also where they are equal, as N and N
+        ops = [
+            (int(part), "=") if part.isdecimal() else (1, _op(*part).replace("=", "X"))
+            for part in parts
+        ]
     elif "qseq" in said and "sseq" in said:
         if len(said["qseq"]) != len(said["sseq"]):
             raise lines.wrong("qseq and sseq have different lengths")

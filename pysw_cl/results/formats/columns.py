@@ -66,15 +66,20 @@ class Columns:
             return np.zeros(len(self), np.bool_)
         return np.asarray(strands == "minus")
 
-    def aligned(self, what: str) -> Columns:
-        """Those with at least one column.  Raises InputError, with the name of a format, if there
-        is no path."""
+    def aligned(self, what: str, both: bool = False) -> Columns:
+        """Those with at least one column; with ``both`` those with `Row.has_both`.  Raises
+        InputError, with the name of a format, if there is no path."""
         columns = self.values("columns")
         if len(self) and (columns is None or self.values("cigar") is None):
             raise InputError(f"{what} needs a path; align with output='path', or write TSV")
-        if not len(self) or columns.all():
+        if not len(self):
             return self
-        kept = np.flatnonzero(columns)
+        chosen = columns != 0
+        for side in ("query", "target") if both else ():
+            chosen &= self.values(f"{side}_start") != self.values(f"{side}_end")
+        if chosen.all():
+            return self
+        kept = np.flatnonzero(chosen)
         rows = self._rows
         if not isinstance(rows, TableRows):
             return Columns([rows[k] for k in kept.tolist()])

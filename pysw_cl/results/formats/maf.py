@@ -2,7 +2,8 @@
 
 On the minus strand the start of the query is that of its reverse complement, as the format says:
 ``start`` counts from the end of the query as given.  ``start`` is 0-based, ``size`` counts letters
-without gaps.  A pair without an alignment has no block.
+without gaps.  A pair without an alignment, or whose alignment is a gap in one sequence alone, has
+no block.
 
 The format: https://genome.ucsc.edu/FAQ/FAQformat.html#format5
 """
@@ -25,7 +26,7 @@ class Writer(writer.Writer):
 
     def entry(self, row: Row) -> str:
         """The block of a result and an empty line."""
-        if not path_of(row, "MAF"):
+        if not path_of(row, "MAF") or not row.has_both:
             return ""
         assert row.query_start is not None and row.query_end is not None
         assert row.target_start is not None and row.target_end is not None

@@ -79,6 +79,12 @@ class Row(NamedTuple):
     #: Makes the whole Alignment from this row.
     make: Callable[[Row], Alignment]
 
+    @property
+    def has_both(self) -> bool:
+        """Has the path a letter of the query and one of the target?  A global path may be a gap in
+        one of them alone, which has no place in formats whose positions are inclusive."""
+        return self.query_start != self.query_end and self.target_start != self.target_end
+
     def alignment(self) -> Alignment:
         """The result as an Alignment."""
         return self.make(self)
