@@ -26,7 +26,10 @@ def sliced(found: Alignment, columns: Any) -> Alignment:
             "positions of each column"
         )
     runs = path_of(found)
-    start, stop, step = columns.indices(int(runs.lengths.sum()))
+    try:
+        start, stop, step = columns.indices(int(runs.lengths.sum()))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"columns are sliced with whole numbers: {error}") from None
     if step != 1:
         raise InputError(f"columns are sliced with a step of 1, not {step}")
     stop = max(start, stop)
@@ -55,10 +58,12 @@ def sliced(found: Alignment, columns: Any) -> Alignment:
 
 
 def cut(runs: Runs, start: int, stop: int) -> Runs:
-    """The runs of the columns from ``start`` up to ``stop``."""
+    """The runs of the columns from ``start`` up to ``stop``; no run if there are none."""
+    if start == stop:
+        return Runs(runs.ops[:0], runs.lengths[:0])
     ends = runs.lengths.cumsum()
     starts = ends - runs.lengths
     first, last = np.searchsorted(ends, start, "right"), np.searchsorted(starts, stop, "left")
-    chosen = slice(int(first), max(int(first), int(last)))
+    chosen = slice(int(first), int(last))
     lengths = np.minimum(ends[chosen], stop) - np.maximum(starts[chosen], start)
     return Runs(runs.ops[chosen], lengths)

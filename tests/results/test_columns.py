@@ -40,6 +40,10 @@ def test_all_columns_are_the_alignment() -> None:
     assert r[:] == r and r[:].cigar == r.cigar and r[:].stats == pysw_cl.Stats()
     assert r.stats.seconds > 0
     assert (r[2:2].columns, r[2:2].query_start, r[2:2].score) == (0, r.query_start + 2, 0)
+    empty = r[2:2]
+    assert (empty.cigar, len(empty.runs or ()), empty == r[2:1]) == ("", 0, True)
+    assert "# identity:    0/0" in str(empty) and "<pre" in empty._repr_html_()
+    assert empty.aligned == ("", "") and empty.to_paf() == ""
     assert str(r[:5]) and repr(r[:5]) and r[:5].to_dict()["columns"] == 5
 
 
@@ -61,7 +65,13 @@ def test_megabases_are_cut_by_runs() -> None:
 
 @pytest.mark.parametrize(
     ("columns", "words"),
-    [(3, "sliced by columns"), ("a", "sliced by columns"), (slice(0, 9, 2), "a step of 1, not 2")],
+    [
+        (3, "sliced by columns"),
+        ("a", "sliced by columns"),
+        (slice(0, 9, 2), "a step of 1, not 2"),
+        (slice(0.5, 3), "whole numbers"),
+        (slice(0, 3, 0), "whole numbers"),
+    ],
 )
 def test_what_is_no_slice(columns: object, words: str) -> None:
     r = pysw_cl.align("GATTACAGATTACA", "GATTACAGATTACA")
