@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
 import shlex
 import sys
@@ -54,6 +55,8 @@ def main(argv: Iterable[str] | None = None) -> int:
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: PTH123, SIM115
     if nowhere:
         return _fail("standard output is closed, and results go there")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # as in files, whatever the locale says
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")  # compiler chatter is no message to the user

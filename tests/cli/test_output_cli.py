@@ -84,6 +84,16 @@ def test_a_device_is_written_as_it_is(capsys: pytest.CaptureFixture[str], files:
     assert not Path("/dev/null").is_file()
 
 
+def test_standard_output_is_utf_8(tmp_path: Path) -> None:
+    """As files are, whatever the locale says."""
+    path = fasta(tmp_path / "x.fa", ("n\xe4me", A))
+    command = [sys.executable, "-m", "pysw_cl", "align", path, path]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, env=env, timeout=120)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith("n\xe4me\t".encode())
+
+
 def test_nothing_is_left_after_an_error(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str]
 ) -> None:
