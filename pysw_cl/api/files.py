@@ -94,7 +94,8 @@ def write(
 
 
 def read(path: Place, format: str | None = None, *, fields: Sequence[str] = ()) -> Iterator[Record]:
-    """The alignments of a PAF, SAM or BLAST table file one by one, plain or gzip.
+    """The alignments of a PAF, SAM or BLAST table file one by one, plain or compressed with gzip,
+    bzip2, xz or zstd.
 
     Parameters
     ----------

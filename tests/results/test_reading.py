@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def test_a_line_of_bwa() -> None:
         ("paf", "q\t9\t0\t9\t+\tt\t9\t0\t9\t9\t9\t255\tcg:Z:9Q", "'9Q' is not a CIGAR"),
         ("paf", "q\t9\t0\t9\t+\tt\t9\t0\t9\t9\t9\t255\tcg", "'cg' is not a tag"),
         ("paf", "q\t9\t0\t9\t+\tt\t9\t0\t9\t9\t9\t255\tAS:i:x", "'x'"),
+        ("paf", f"q\t9\t0\t9\t+\tt\t9\t0\t9\t9\t9\t255\tcg:Z:{9**30}=", "too large"),
         ("sam", "BAM\x01\x00\x00", "this is BAM; samtools view"),
         ("sam", "r\t0\tt\t1", "at least 11 columns, not 4"),
         ("sam", "r\tx\tt\t1\t0\t4M\t*\t0\t0\tACGT\t*", "'x'"),
@@ -121,6 +123,8 @@ def test_files(tmp_path: Path) -> None:
     assert (tmp_path / "c.paf.gz").read_bytes()[:2] == b"\x1f\x8b"
     for name in ("a.PAF", "b.paf", "c.paf.gz"):
         assert len(list(pysw_cl.read(tmp_path / name))) == count > 5
+    (tmp_path / "e.paf").write_bytes(lzma.compress(text.encode()))
+    assert len(list(pysw_cl.read(tmp_path / "e.paf"))) == count
     (tmp_path / "d.paf").write_bytes(gzip.compress(text.encode())[:-20])
     with pytest.raises(FormatError, match=r"d\.paf: truncated or damaged gzip"):
         list(pysw_cl.read(tmp_path / "d.paf"))
@@ -130,11 +134,15 @@ def test_files(tmp_path: Path) -> None:
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     r = pysw_cl.align(named("q", "ACGT"), named("t", "ACGT"), plan=PLAN)
-    monkeypatch.setattr("sys.stdin", io.StringIO(written(r, "paf") + "x\n"))
-    records = pysw_cl.read("-", "paf")
-    assert next(records).query_name == "q"
-    with pytest.raises(FormatError, match="standard input: line 2: a line of PAF"):
-        next(records)
+    data = (written(r, "paf") + "x\n").encode()
+    for given in (data, gzip.compress(data)):
+        stdin = io.TextIOWrapper(io.BytesIO(given))
+        monkeypatch.setattr("sys.stdin", stdin)
+        records = pysw_cl.read("-", "paf")
+        assert next(records).query_name == "q"
+        with pytest.raises(FormatError, match="standard input: line 2: a line of PAF"):
+            next(records)
+        assert not stdin.buffer.closed
 
 
 def test_formats_that_are_not_read() -> None:

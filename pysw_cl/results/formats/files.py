@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import os
 import secrets
 import sys
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +16,6 @@ from typing import Any, TextIO
 
 from ...errors import FormatError
 
-_GZIP = b"\x1f\x8b"
 #: How hard gzip tries: about a third faster than its default, and few percent larger.
 _LEVEL = 4
 
@@ -36,10 +35,11 @@ def written(path: str | os.PathLike[str] | None) -> Iterator[TextIO]:
     zipped = place.suffix == ".gz"
     if place.is_file() or not place.exists():
         place = Path(os.path.realpath(place))
-        aside = place.with_name(f".{place.name[:200]}.{secrets.token_hex(4)}.part")
+        name = os.fsdecode(os.fsencode(place.name)[:200])  # names have at most 255 bytes
+        aside = place.with_name(f".{name}.{secrets.token_hex(4)}.part")
     try:
         into = partial(gzip.open, compresslevel=_LEVEL) if zipped else open
-        file: Any = into(aside, "wt", encoding="utf-8", newline="\n")
+        file: Any = into(aside, "wt", encoding="utf-8", errors="surrogateescape", newline="\n")
     except OSError as error:
         raise FormatError(f"{path}: cannot be written: {error.strerror or error}") from None
     try:
@@ -58,24 +58,20 @@ def written(path: str | os.PathLike[str] | None) -> Iterator[TextIO]:
 
 @contextmanager
 def opened(path: str | os.PathLike[str] | TextIO) -> Iterator[tuple[Iterable[str], str]]:
-    """The lines of a file, plain or gzip, of standard input (``-``) or of a text stream, and what
-    to call it.  Raises FormatError if it cannot be read."""
+    """The lines of a file or of standard input (``-``), plain or compressed, or of a text stream,
+    and what to call it.  Raises FormatError if it cannot be read."""
     if not isinstance(path, str | os.PathLike):
         yield path, str(getattr(path, "name", "the stream"))
         return
     where = "standard input" if path == "-" else os.fspath(path)
-    if path == "-":
-        yield sys.stdin, where
-        return
+    from ...sequences.opening import opened as unpacked
+
     try:
-        zipped = False
-        if Path(path).is_file():  # a pipe is read once
-            with Path(path).open("rb") as raw:
-                zipped = raw.read(2) == _GZIP
-        plain = gzip.open if zipped else open
-        with plain(path, "rt", encoding="utf-8", errors="surrogateescape") as file:
-            yield file, where
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(f"{where}: truncated or damaged gzip ({error})") from None
+        with unpacked(os.fspath(path), where) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape")
+            try:
+                yield text, where
+            finally:
+                text.detach()
     except OSError as error:
         raise FormatError(f"{where}: cannot be read: {error.strerror or error}") from None

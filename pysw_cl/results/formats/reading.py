@@ -76,7 +76,7 @@ class Lines:
         """What a reader finds; an error of its own is one of the line."""
         try:
             yield from found
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, OverflowError) as error:
             if isinstance(error, FormatError):
                 raise
             what = f"no {error}" if isinstance(error, KeyError) else str(error)
