@@ -20,6 +20,7 @@ from ..results.formats.files import opened, written
 from ..results.formats.reading import Lines, Record
 from ..results.formats.row import AT_ONCE, Letters, Row, TableRows, row_of, shown_name
 from ..results.formats.writer import Setting, mode_in_words
+from ..sequences.alphabet import is_nucleotide
 
 #: Where results are written and read: the name of a file, ``-``, or a text stream.
 Place = str | os.PathLike[str] | TextIO
@@ -72,8 +73,8 @@ def write(
     Raises
     ------
     InputError
-        For results that the format cannot hold, such as proteins in SAM, and for results without a
-        path where it needs one.
+        For results that the format cannot hold, such as proteins in SAM, for results without a
+        path where it needs one, and for nucleotides and proteins together.
     FormatError
         If the file cannot be written.
     """
@@ -169,7 +170,7 @@ def _rows(
     mode = mode_in_words(first.mode, first.free_ends)
     ends = "score" if first.target_end is None else "ends"
     setting = Setting("path" if first.runs is not None else ends, first.scoring, mode)
-    rows = map(row_of, chain([first], source))
+    rows = map(row_of, chain([first], _alike(first, source)))
     return list(rows) if isinstance(results, list | tuple) else rows, setting
 
 
@@ -213,6 +214,19 @@ def _table_rows(
     output = next((output for output, field in shown if field in fields), "score")
     mode = mode_in_words(options.mode, options.free.flags)
     return TableRows(pairs, table, common, names), Setting(output, options.scoring, mode)
+
+
+def _alike(first: Alignment, others: Iterator[Alignment]) -> Iterator[Alignment]:
+    """Results that are of nucleotides or of proteins, as the first is.  Raises InputError for
+    another one: a file says of all its results what it says of the first."""
+    letters = first.scoring.letters
+    for one in others:
+        other = one.scoring.letters
+        if other != letters and is_nucleotide(other) != is_nucleotide(letters):
+            raise InputError(
+                "results of nucleotides and of proteins do not go into one file; write two"
+            )
+        yield one
 
 
 def _alignments(results: Any) -> Iterator[Alignment]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from math import isfinite
 from typing import Any, NamedTuple
 
 from ..errors import InputError
@@ -195,15 +196,18 @@ def _value(text: str) -> int | float | str:
 
 
 def number(text: str) -> int | float:
-    """A number, whole if it is written so."""
+    """A finite number, whole if it is written so."""
     try:
         return int(text)
     except ValueError:
         pass
     try:
-        return float(text)
+        found = float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not isfinite(found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number")
+    return found
 
 
 def mode(text: str) -> str:

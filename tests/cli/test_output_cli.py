@@ -84,6 +84,12 @@ def test_a_device_is_written_as_it_is(capsys: pytest.CaptureFixture[str], files:
     assert not Path("/dev/null").is_file()
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk(capsys: pytest.CaptureFixture[str], files: list[str]) -> None:
+    message = "/dev/full: cannot be written: No space left on device"
+    assert message in fails(capsys, "align", *files, "-o", "/dev/full")
+
+
 def test_standard_output_is_utf_8(tmp_path: Path) -> None:
     """As files are, whatever the locale says."""
     path = fasta(tmp_path / "x.fa", ("n\xe4me", A))

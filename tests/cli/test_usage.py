@@ -60,6 +60,7 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], options: str, words: st
         ("--gap-open -5", "-5"),
         ("--gap-extend -2", "-2"),
         ("--gap-open nan", "nan"),
+        ("--min-score nan", "'nan' is not a finite number"),
         ("--match inf", "inf"),
         ("--match 0.25", "whole numbers or halves"),
         ("--matrix BLOSUM63", "BLOSUM63"),

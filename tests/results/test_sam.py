@@ -259,3 +259,11 @@ def corners(coordinates: Any) -> list[list[int]]:
     steps = [tuple(np.sign(np.subtract(b, a))) for a, b in itertools.pairwise(points)]
     turns = [k + 1 for k, (a, b) in enumerate(itertools.pairwise(steps)) if a != b]
     return [points[k] for k in (0, *turns, -1)]
+
+
+@pytest.mark.parametrize("format", ["sam", "6"])
+def test_nucleotides_and_proteins_do_not_mix(format: str) -> None:
+    found = [pysw_cl.align(named("q", "ACG"), named("t", "ACG"), plan=PLAN)]
+    found.append(pysw_cl.align(named("p", "MKW"), named("u", "MKW"), plan=PLAN, **PROTEIN))
+    with pytest.raises(InputError, match="nucleotides and of proteins"):
+        written(found, format)

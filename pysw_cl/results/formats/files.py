@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import io
 import os
@@ -18,6 +19,8 @@ from ...errors import FormatError
 
 #: How hard gzip tries: about a third faster than its default, and few percent larger.
 _LEVEL = 4
+#: What the system says if a file cannot take more.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 @contextmanager
@@ -49,10 +52,12 @@ def written(path: str | os.PathLike[str] | None) -> Iterator[TextIO]:
             if place.exists():
                 aside.chmod(place.stat().st_mode & 0o7777)
             aside.replace(place)
-    except BaseException:
+    except BaseException as error:
         if aside != place:
             with contextlib.suppress(OSError):
                 aside.unlink()
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise FormatError(f"{path}: cannot be written: {error.strerror}") from None
         raise
 
 
