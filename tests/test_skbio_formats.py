@@ -96,3 +96,15 @@ def test_blast_tables() -> None:
     assert table["length"].tolist() == [r.columns for r in results]
     with pytest.raises(InputError, match="'other' is not a column"):
         skbio.io.write(table.assign(other=1), format="blast+6", into=io.StringIO())
+
+
+def test_tags_keep_their_types_and_names_have_no_blanks() -> None:
+    line = "q\t4\t0\t4\t+\tt\t9\t1\t5\t4\t4\t60\tAS:i:4\ttp:A:P\tde:f:0.0\ts1:i:7\tcg:Z:4M\n"
+    table = skbio.io.read(io.StringIO(line), format="paf", into=pd.DataFrame)
+    out = io.StringIO()
+    skbio.io.write(table, format="paf", into=out)
+    assert out.getvalue() == line
+    table["query_name"] = "a\tb"
+    out = io.StringIO()
+    skbio.io.write(table, format="paf", into=out)
+    assert out.getvalue() == "a_b" + line[1:]

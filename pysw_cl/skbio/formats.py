@@ -21,7 +21,7 @@ from ..results.formats import make_writer
 from ..results.formats.blast import STANDARD, fields_asked
 from ..results.formats.paf import read
 from ..results.formats.reading import Lines, Record
-from ..results.formats.row import row_of
+from ..results.formats.row import row_of, without_blanks
 from ..results.formats.writer import Setting
 
 paf = create_format("paf")
@@ -39,6 +39,8 @@ _WHOLE = frozenset(
     "qgi sgi sallgi qcovs qcovhsp".split()
 )
 _SIGNS = {"plus": "+", "minus": "-"}
+#: The types of tags of minimap2 that their values do not say.
+_TYPES = {"tp": "A", "ts": "A", "de": "f", "dv": "f"}
 
 
 @paf.sniffer()  # type: ignore[untyped-decorator]
@@ -88,6 +90,8 @@ def _write_frame(obj: pd.DataFrame, fh: TextIO) -> None:
     tags = [name for name in obj.columns if name not in COLUMNS and name != "cigar"]
     for row in obj.to_dict("records"):
         said = [row.get(name, 255) for name in COLUMNS]
+        for k, side in ((0, "query"), (5, "target")):
+            said[k] = without_blanks(str(said[k]), side)
         said[4] = _SIGNS.get(said[4], said[4])
         more = [(("AS" if name == "score" else name), row[name]) for name in tags]
         more.append(("cg", row.get("cigar")))
@@ -100,9 +104,10 @@ def _known(value: Any) -> bool:
 
 def _tag(said: tuple[str, Any]) -> str:
     name, value = said
-    if isinstance(value, str):
-        return f"{name}:Z:{value}"
-    return f"{name}:i:{int(value)}" if value == int(value) else f"{name}:f:{value}"
+    kind = _TYPES.get(name)
+    if kind is None:
+        kind = "Z" if isinstance(value, str) else "i" if float(value).is_integer() else "f"
+    return f"{name}:{kind}:{int(value) if kind == 'i' else value}"
 
 
 @theirs.blast6.writer(None)  # type: ignore[untyped-decorator]

@@ -87,8 +87,9 @@ def test_pairwise_text_with_a_limit() -> None:
             assert ours == theirs
     r = pysw_cl.align("ACGT" * 5, "ACGT" * 5, plan=PLAN)
     assert "target 1 ACG 3" in written(r, "pair", limit=3)
-    with pytest.raises(InputError, match="limit must be 1 or more"):
-        written(r, "pair", limit=-1)
+    for wrong in (-1, 0, 1.5, "9"):
+        with pytest.raises(InputError, match="limit must be a whole number of at least 1, not "):
+            written(r, "pair", limit=wrong)
     with pytest.raises(InputError, match="paf has no choice of width; it is for pair, fasta"):
         written(r, "paf", width=9)
 

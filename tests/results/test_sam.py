@@ -199,6 +199,8 @@ def test_what_it_cannot_hold() -> None:
         written(two[0], "sam", targets=[("x", 1), ("x", 2)])
     with pytest.raises(InputError, match="'target' is not among the targets"):
         written(two[0], "sam", targets=[("x", 1)])
+    with pytest.raises(InputError, match="'target' has 4 letters, and 5 in the SAM header"):
+        written(pysw_cl.align("ACGT", "ACGT", plan=PLAN), "sam", targets=[("target", 5)])
 
 
 def test_targets_that_are_given() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from numbers import Integral
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -138,13 +139,14 @@ def check(name: str, setting: Setting) -> None:
             f"{name} needs a path: align with output='path'; for output {output!r} there is "
             f"{usual_format(output)}"
         )
-    given = {key for key in ("fields", "width", "limit") if getattr(setting, key)}
+    given = {key for key in ("fields", "width", "limit") if getattr(setting, key) not in (None, ())}
     for key in sorted(given - set(row.takes)):
         able = ", ".join(other for other, one in FORMATS.items() if key in one.takes)
         raise InputError(f"{name} has no choice of {key}; it is for {able}")
     for key in sorted(given & {"width", "limit"}):
-        if getattr(setting, key) < 1:
-            raise InputError(f"{key} must be 1 or more, not {getattr(setting, key)}")
+        value = getattr(setting, key)
+        if not isinstance(value, Integral) or value < 1:
+            raise InputError(f"{key} must be a whole number of at least 1, not {value!r}")
     if row.nucleotides and scoring is not None:
         from ...sequences.alphabet import is_nucleotide
 

@@ -37,24 +37,19 @@ class Writer(writer.ByQuery):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._plus, self._minus = _tables(setting)
-        self._targets = {_target_name(name, length) for name, length in setting.targets}
-        if len(self._targets) < len(setting.targets):
-            seen: set[str] = set()
-            for name, length in setting.targets:
-                known = _target_name(name, length)
-                if known in seen:
-                    raise InputError(f"SAM cannot hold two targets with the name {known!r}")
-                seen.add(known)
-        self._query = self._target = ("", "")  # names as they were, and as they are written
+        self._lengths: dict[str, int] = {}
+        for name, length in setting.targets:
+            shown = _target_name(name, length)
+            if shown in self._lengths:
+                raise InputError(f"SAM cannot hold two targets with the name {shown!r}")
+            self._lengths[shown] = length
+        self._target: tuple[Letters | None, str] = (None, "")  # the last one, and its name
 
     def header(self) -> str:
         """The version, the targets, the program."""
         setting = self.setting
         lines = ["@HD\tVN:1.6\tSO:unsorted\tGO:query\n"]
-        lines += (
-            f"@SQ\tSN:{_target_name(name, length)}\tLN:{length}\n"
-            for name, length in setting.targets
-        )
+        lines += (f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in self._lengths.items())
         program = f"@PG\tID:{PROGRAM}\tPN:{PROGRAM}\tVN:{VERSION}"
         if setting.command:
             program += f"\tCL:{' '.join(setting.command.split())}"
@@ -103,11 +98,17 @@ class Writer(writer.ByQuery):
         )
 
     def _target_name(self, target: Letters) -> str:
-        if self._target[0] != target.name or not self._target[1]:
+        if self._target[0] is not target:
             name = shown_name(target, "target")
-            if name not in self._targets:
+            length = self._lengths.get(name)
+            if length is None:
                 raise InputError(f"the target {name!r} is not among the targets of the SAM header")
-            self._target = target.name, name
+            if length != len(target):
+                raise InputError(
+                    f"the target {name!r} has {len(target):,} letters, and {length:,} in the SAM "
+                    "header"
+                )
+            self._target = target, name
         return self._target[1]
 
 
