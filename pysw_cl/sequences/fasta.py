@@ -30,17 +30,30 @@ def fasta_records(
     piece, at = b"", 0  # the bytes read last; those before ``at`` are parsed
     while header:
         name, description = split_header(header)
+        whole = header.find(b"\r", 0, -2) < 0
         line, new_line, header = number, True, b""
         number += 1
         # a record that lies in this piece, as most do, and is sound
         end = piece.find(b"\n>", at) + 1
         letters = piece[at:end].translate(UPPER, BLANKS)
-        if letters and not piece.startswith(b">", at) and not letters.translate(None, GOOD):
+        if (
+            whole
+            and letters
+            and not piece.startswith(b">", at)
+            and not letters.translate(None, GOOD)
+        ):
             number += piece.count(b"\n", at, end)
             header, piece, at = _header(file, piece, end)
             yield Sequence(name, description, np.frombuffer(letters, np.uint8))
             continue
         record = _Letters((name, line, where), on_bad is not None)
+        if not whole:
+            record.refuse(
+                SequenceError(
+                    f"{what(name, line, where)} has a carriage return within its header, so that "
+                    "letters may stand there; end all lines with a line feed"
+                )
+            )
         while True:
             if at == len(piece):
                 piece, at = read_piece(file), 0
@@ -127,11 +140,15 @@ class _Letters:
                 letters = np.frombuffer(clean, np.uint8)
                 check_letters(letters, what(*self._place), len(self._all), True)
             except SequenceError as error:
-                if not self._late:
-                    raise
-                self._wrong, self._all = error, bytearray()
+                self.refuse(error)
         else:
             self._all += clean
+
+    def refuse(self, error: SequenceError) -> None:
+        """Raise what is wrong with the record, or keep it until the record has been read."""
+        if not self._late:
+            raise error
+        self._wrong, self._all = error, bytearray()
 
     @property
     def wrong(self) -> SequenceError | None:

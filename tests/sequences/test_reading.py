@@ -422,3 +422,17 @@ def test_reading_loads_what_it_needs(tmp_path: Path) -> None:
         f"list(pysw_cl.read_sequences({str(path)!r})); assert 'xopen' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("start", [b"", b">ok\nAC\n"])
+def test_a_line_end_of_old_macintoshes_in_a_header(tmp_path: Path, start: bytes) -> None:
+    """Letters behind it would be taken for the description."""
+    path = tmp_path / "x.fa"
+    path.write_bytes(start + b">one\rACGT\r\nGG\r\n>two\r\nGT\n")
+    with pytest.raises(SequenceError, match=r"'one' .*line \d.* carriage return within its header"):
+        list(read_sequences(path))
+    bad: list[SequenceError] = []
+    assert [one.name for one in read_sequences(path, bad.append)][-1] == "two"
+    assert len(bad) == 1
+    path.write_bytes(b">one x\r\nACGT\r\n>two\r\nGT\r\n")
+    assert [str(one) for one in read_sequences(path)] == ["ACGT", "GT"]
