@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,3 +74,9 @@ def test_order() -> None:
         if ORDER.index(name.partition(".")[0]) > ORDER.index(home(file))
     }
     assert found == set(EXCEPTIONS)
+
+
+def test_names_of_test_files_are_unique() -> None:
+    """pytest imports them by their names alone, and ends at a second one of a name."""
+    counts = Counter(path.name for path in Path(__file__).parents[1].rglob("test_*.py"))
+    assert [name for name, count in counts.items() if count > 1] == []

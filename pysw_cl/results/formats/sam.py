@@ -4,11 +4,11 @@ Each query has one primary line: its best alignment, the first among equals.  It
 with other targets or further ones with the same, are secondary (FLAG 256) and have no letters (SEQ
 ``*``), as the specification advises.  A query without any, or whose alignments are a gap in one
 sequence alone, has one line with FLAG 4.  FLAG 16 says strand minus: SEQ is then the reverse
-complement.  Letters that are not aligned are soft clips.  POS is 1-based, MAPQ 255 (not known), QUAL what a FASTQ file has, else ``*``.  The CIGAR has '=' and
-'X'; tags are AS (the score; AS:f where scores have halves), NM (mismatches and gap letters) and MD,
-by the letters that match in the CIGAR: an ambiguity letter, which matches nothing, is a mismatch
-there, and samtools calmd thinks so of N only.  The header has all targets, the command line and the
-scoring.
+complement.  Letters that are not aligned are soft clips.  POS is 1-based, MAPQ 255 (not known),
+QUAL what a FASTQ file has, else ``*``.  The CIGAR has '=' and 'X'; tags are AS (the score; AS:f
+where scores have halves), NM (mismatches and gap letters) and MD, by the letters that match in the
+CIGAR: an ambiguity letter, which matches nothing, is a mismatch there, and samtools calmd thinks so
+of N only.  The header has all targets, the command line and the scoring.
 
 The format: https://samtools.github.io/hts-specs/SAMv1.pdf, and SAMtags.pdf beside it.
 """
