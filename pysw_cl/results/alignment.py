@@ -17,7 +17,7 @@ from ..sequences.sequence import Sequence
 from ..sequences.view import View
 from . import convert
 from .cigar import OP_TO_MOVE, Moves, Runs, on_diagonal
-from .columns import sliced
+from .slices import sliced
 
 if TYPE_CHECKING:
     from ..tiles.tile_map import TileMap

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from . import writer
 from .row import Row, aligned_texts, shown_name
-from .writer import path_of
+from .writer import cigar_of
 
 #: Letters on a line, unless another number is asked for.
 WIDTH = 60
@@ -20,7 +20,7 @@ class Writer(writer.Writer):
 
     def entry(self, row: Row) -> str:
         """The two records of a result."""
-        if not path_of(row, "aligned FASTA"):
+        if not cigar_of(row, "aligned FASTA"):
             return ""
         query, target = aligned_texts(row)
         strand = "-" if row.strand == "minus" else "+"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from . import writer
 from .row import Row, aligned_texts, shown_name
-from .writer import PROGRAM, path_of
+from .writer import PROGRAM, cigar_of
 
 
 class Writer(writer.Writer):
@@ -26,7 +26,7 @@ class Writer(writer.Writer):
 
     def entry(self, row: Row) -> str:
         """The block of a result and an empty line."""
-        if not path_of(row, "MAF") or not row.has_both:
+        if not cigar_of(row, "MAF") or not row.has_both:
             return ""
         assert row.query_start is not None and row.query_end is not None
         assert row.target_start is not None and row.target_end is not None

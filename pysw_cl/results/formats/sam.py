@@ -22,7 +22,7 @@ from ...errors import InputError
 from . import writer
 from .reading import Lines, Record, known_matches, runs_in
 from .row import Letters, Row, bytes_of, complement, runs_of, shown_name, without_blanks
-from .writer import PROGRAM, VERSION, Setting, path_of
+from .writer import PROGRAM, VERSION, Setting, cigar_of
 
 _QUERY_NAME = re.compile("[!-?A-~]{1,254}")
 _TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
@@ -62,7 +62,7 @@ class Writer(writer.ByQuery):
         return "".join(map(self._query_lines, groups))
 
     def _query_lines(self, rows: list[Row]) -> str:
-        found = [row for row in rows if path_of(row, "SAM") and row.has_both]
+        found = [row for row in rows if cigar_of(row, "SAM") and row.has_both]
         if not found:
             query = rows[0].query
             letters = bytes_of(query).translate(self._plus).decode("ascii")

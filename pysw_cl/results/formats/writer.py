@@ -110,7 +110,7 @@ def mode_in_words(mode: str, free_ends: Iterable[bool] = ()) -> str:
     return f"{mode}; free ends {','.join(ends)}" if "1" in ends else mode
 
 
-def path_of(row: Row, what: str) -> str:
+def cigar_of(row: Row, what: str) -> str:
     """The CIGAR of a result.  Raises InputError if it has none."""
     if row.cigar is None:
         raise InputError(f"{what} needs a path; align with output='path', or write TSV")
