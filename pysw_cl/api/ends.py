@@ -12,7 +12,7 @@ from ..drivers.best_ends import best_ends as find_ends
 from ..drivers.options import EndsOptions, Resources
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import Progress, Stage
-from ..engines.registry import row_of
+from ..engines.registry import FOR_FEW_ROWS, row_of
 from ..errors import InputError
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
@@ -20,6 +20,9 @@ from ..results.alignment import unscale
 from .advice import advise_pair
 from .align import job_of, make_engine
 from .bar import told
+
+#: The ``engine`` that leaves the choice to the package.
+AUTO = "auto"
 
 
 def best_ends(
@@ -36,7 +39,7 @@ def best_ends(
     min_score: float = 1,
     query_range: tuple[int, int] | None = None,
     target_range: tuple[int, int] | None = None,
-    engine: str = "auto",
+    engine: str = AUTO,
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
@@ -103,7 +106,7 @@ def with_engine(engine: Any, plan: Any) -> Any:
     """The wishes for a plan with those for an engine."""
     if not isinstance(engine, str):
         raise InputError(f"engine must be the name of an engine or 'auto', not {engine!r}")
-    if engine == "auto":
+    if engine == AUTO:
         return plan
     row_of({"engine": engine})  # raises for an unknown name
     if isinstance(plan, Plan) or (plan is not None and plan.get("engine", engine) != engine):
@@ -121,7 +124,9 @@ def best_ends_with(
         advise_pair(*job.frame.compared, options.scoring, "local", rows * columns)
     engine, plan = make_engine(resources)
     if resources.plan is None and 2 * rows < plan.device_rows and rows < columns:
-        engine, plan = make_engine(Resources(device=resources.device, plan={"engine": "rowscan"}))
+        engine, plan = make_engine(
+            Resources(device=resources.device, plan={"engine": FOR_FEW_ROWS})
+        )
     with told(resources.progress) as run, expecting(1):
 
         def tell(done: int, total: int) -> None:
