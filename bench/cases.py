@@ -6,7 +6,9 @@ they were found once by two of: parasail, the 32-bit lanes, the lanes of another
 
 from __future__ import annotations
 
+import json
 import os
+import platform
 import resource
 import subprocess
 import sys
@@ -120,6 +122,26 @@ def similar_pair(n: int) -> Letters:
     target[second] = inserted[times == 2]
     table = np.frombuffer(b"ACGT", np.uint8)
     return table[query[:n]].tobytes(), table[target[:n]].tobytes()
+
+
+def write_report(path: Path | None, info: Any, results: list[Any], **more: Any) -> None:
+    """Write what a bench found as JSON, with the day and the machine; None: nowhere.
+
+    ``info``: the device (`DeviceInfo`); ``more``: what else is to be said, before the results."""
+    if path is None:
+        return
+    report = {
+        "date": time.strftime("%Y-%m-%d"),
+        "version": pysw_cl.__version__,
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "device": str(info),
+        "driver": info.driver,
+        **more,
+        "results": results,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=1) + "\n")
 
 
 def timed(runs: int, call: Callable[[], Any], warm: Callable[[], Any] | None = None) -> Any:

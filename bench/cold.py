@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -31,7 +30,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from cases import EXPECTED_MITO, ROOT, WrongResult, check, protein_pair, pysw_cl, similar_pair
+from cases import (
+    EXPECTED_MITO,
+    ROOT,
+    WrongResult,
+    check,
+    protein_pair,
+    pysw_cl,
+    similar_pair,
+    write_report,
+)
 
 BASE_COMMIT = "a3d75c7"
 CHILD = Path(__file__).resolve().parent / "cold_child.py"
@@ -264,19 +272,8 @@ def main() -> int:
     for what, share, most in bars:
         verdict = "met" if share <= most else "MISSED"
         print(f"{what:<24} {share:.3f} of the base's time, bar {most:.3f}: {verdict}")
-    report = {
-        "date": time.strftime("%Y-%m-%d"),
-        "version": pysw_cl.__version__,
-        "python": platform.python_version(),
-        "cores": os.cpu_count(),
-        "device": str(info),
-        "driver": info.driver,
-        "results": rows,
-        "bars": [{"what": what, "share": share, "most": most} for what, share, most in bars],
-    }
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(report, indent=1) + "\n")
+    said = [{"what": what, "share": share, "most": most} for what, share, most in bars]
+    write_report(args.json, info, rows, bars=said)
     return 0 if all(share <= most for _, share, most in bars) else 1
 
 

@@ -15,9 +15,6 @@ code 1.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import sys
 import tempfile
 import time
@@ -27,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cases import write_report
 from many import DNA, WrongResult, random_pairs
 
 import pysw_cl
@@ -166,18 +164,7 @@ def main() -> int:
         print(f"{row['case']:<28}{figures}")
     from pysw_cl.opencl.device import get_runtime
 
-    report = {
-        "date": time.strftime("%Y-%m-%d"),
-        "version": pysw_cl.__version__,
-        "python": platform.python_version(),
-        "cores": os.cpu_count(),
-        "device": str(get_runtime(args.device).info),
-        "driver": get_runtime(args.device).info.driver,
-        "results": results,
-    }
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(report, indent=1) + "\n")
+    write_report(args.json, get_runtime(args.device).info, results)
     return 0 if good else 1
 
 

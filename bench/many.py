@@ -14,9 +14,6 @@ ones.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import sys
 import time
 from dataclasses import dataclass
@@ -25,12 +22,9 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from cases import WrongResult, pysw_cl, write_report
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-import pysw_cl  # noqa: E402
-from pysw_cl.api.many import align_many_stats  # noqa: E402
+from pysw_cl.api.many import align_many_stats
 
 M, N = 150, 200
 SAMPLE = 40
@@ -67,10 +61,6 @@ COLUMNS = (
     "query_start",
     "target_start",
 )
-
-
-class WrongResult(Exception):
-    """A timed run gave another result than the expected one."""
 
 
 def random_pairs(kind: Kind, count: int) -> list[tuple[str, str]]:
@@ -179,18 +169,7 @@ def main() -> int:
             results.append(row | {"bar": bar, "met": met})
     from pysw_cl.opencl.device import get_runtime
 
-    report = {
-        "date": time.strftime("%Y-%m-%d"),
-        "version": pysw_cl.__version__,
-        "python": platform.python_version(),
-        "cores": os.cpu_count(),
-        "device": str(get_runtime(args.device).info),
-        "driver": get_runtime(args.device).info.driver,
-        "results": results,
-    }
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(report, indent=1) + "\n")
+    write_report(args.json, get_runtime(args.device).info, results)
     return 0 if good else 1
 
 

@@ -13,16 +13,12 @@ short form has wide ones.  --long adds lengths up to 30 Mb on a GPU, which take 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import sys
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cases import Bench, Row, WrongResult, pysw_cl
+from cases import Bench, Row, WrongResult, write_report
 from small import beside_scikit_bio, repeat_top, with_aligner
 
 #: What a bar may be about -> (how many of the row's units make one, the unit, is more better?)
@@ -265,18 +261,7 @@ def run_cases(cases: Iterable[Case], bench: Bench, path: Path | None) -> int:
             print(f"WRONG RESULT: {error}", file=sys.stderr)
             return 1
         print(line(rows[-1]), flush=True)
-    report = {
-        "date": time.strftime("%Y-%m-%d"),
-        "version": pysw_cl.__version__,
-        "python": platform.python_version(),
-        "cores": os.cpu_count(),
-        "device": str(bench.info),
-        "driver": bench.info.driver,
-        "results": rows,
-    }
-    if path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(report, indent=1) + "\n")
+    write_report(path, bench.info, rows)
     return 0 if all(row["met"] for row in rows) else 1
 
 

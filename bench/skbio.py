@@ -16,9 +16,6 @@ the bars (docs/ideas.md has figures); the short form has wide ones.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import subprocess
 import sys
 import time
@@ -27,7 +24,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import Letters, Row, WrongResult, check, pysw_cl, random_pair, similar_pair, timed
+from cases import (
+    Letters,
+    Row,
+    WrongResult,
+    check,
+    pysw_cl,
+    random_pair,
+    similar_pair,
+    timed,
+    write_report,
+)
 from small import related, side_by_side
 
 #: What a bar may be about -> (words, is more better?)
@@ -251,8 +258,12 @@ def main() -> int:
         verdict = f"  bar {', '.join(words)}: {'met' if met else 'MISSED'}" if words else ""
         print(line(row) + verdict, flush=True)
         results.append(row | {"bar": ", ".join(words), "met": met})
-    if args.json:
-        write(args.json, args.device, results)
+    import skbio
+
+    from pysw_cl.opencl.device import get_runtime
+
+    info = get_runtime(args.device).info
+    write_report(args.json, info, results, scikit_bio=skbio.__version__)
     return 0 if good else 1
 
 
@@ -261,27 +272,6 @@ def line(row: Row) -> str:
     figures = [f"{row[name] * 1e3:12,.4f} ms" for name in ("seconds", "scikit_bio")]
     more = f"  {row['more_mb']:.1f} MB ({row['its_more_mb']:.0f})" if "more_mb" in row else ""
     return f"{row['case']:<48} {figures[0]}  scikit-bio {figures[1]}  {row['times']:7.2f} x{more}"
-
-
-def write(path: Path, device: str, results: list[Row]) -> None:
-    """The results as JSON."""
-    import skbio
-
-    from pysw_cl.opencl.device import get_runtime
-
-    info = get_runtime(device).info
-    report = {
-        "date": time.strftime("%Y-%m-%d"),
-        "version": pysw_cl.__version__,
-        "scikit_bio": skbio.__version__,
-        "python": platform.python_version(),
-        "cores": os.cpu_count(),
-        "device": str(info),
-        "driver": info.driver,
-        "results": results,
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":
