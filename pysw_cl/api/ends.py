@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from ..drivers.best_ends import best_ends as find_ends
 from ..drivers.options import EndsOptions, Resources
+from ..drivers.pair_progress import PairProgress
 from ..drivers.problem import FreeEnds
-from ..drivers.progress import Progress, Stage
+from ..drivers.progress import Progress
 from ..engines.registry import FOR_FEW_ROWS, row_of
 from ..errors import InputError
 from ..opencl.builds import expecting
@@ -127,16 +128,15 @@ def best_ends_with(
         engine, plan = make_engine(
             Resources(device=resources.device, plan={"engine": FOR_FEW_ROWS})
         )
+    k, separation = int(options.k), int(options.min_separation)
     with told(resources.progress) as run, expecting(1):
-
-        def tell(done: int, total: int) -> None:
-            if run is not None:
-                stage = Stage("score", work_done=float(done), work_left=float(total - done))
-                run.tell(done, total, stage)
-
-        cells, _ = find_ends(
-            engine, job.problem, int(options.k), int(options.min_separation), options.least, tell
-        )
+        pair = PairProgress.of(run, engine, plan, job.frame.shape, False, 1)
+        tell = None
+        if pair is not None:
+            strand = pair.strand(0)
+            strand.sweeping(job.problem, False)
+            tell = strand.swept
+        cells, _ = find_ends(engine, job.problem, k, separation, options.least, tell)
     scoring, frame = options.scoring, job.frame
     kind = np.int64 if scoring.scale == 1 else np.float64
     found = np.zeros(

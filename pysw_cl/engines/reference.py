@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..planning.cost import CellCost, Cost
-from ..planning.plan import Plan
+from ..planning.plan import Plan, StriplessPlan
 from ..scoring.precision import UNREACHABLE_BELOW
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs
@@ -176,31 +175,13 @@ def _edge(h: Matrix, x: Matrix) -> Edge:
     return Edge(h.astype(np.int32), x.astype(np.int32))
 
 
-CELL_COST = CellCost()
-
-
 @dataclass(frozen=True)
-class ReferencePlan(Plan):
+class ReferencePlan(StriplessPlan):
     """The plan of the reference engine.  It has no strips, and full matrices of 32 bytes a cell."""
 
     engine: str = "reference"
     tile_cells: int = 1 << 22
     traceback_tile_cells: int = 1 << 22
-
-    @property
-    def device_rows(self) -> int:
-        """A tile of one row is as fast as a higher one."""
-        return 1
-
-    @property
-    def pipeline_lag(self) -> int:
-        """There is no pipeline: no row is computed ahead of another."""
-        return 0
-
-    @property
-    def cost(self) -> Cost:
-        """Its time is proportional to the cells."""
-        return CELL_COST
 
     @property
     def traced_row(self) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import PlanError
-from .cost import Cost, StripCost
+from .cost import CellCost, Cost, StripCost
 from .geometry import tile_shape
 from .lane_sets import LANE_SETS, LaneSet
 from .limits import check_fields, check_strips
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 VERSION = 3
 #: Columns of a block where moves are stored: few, because the strip below waits for a block.
 MOVES_CHUNK = 32
-STRIP_COST = StripCost()
+STRIP_COST, CELL_COST = StripCost(), CellCost()
 
 
 @dataclass(frozen=True)
@@ -241,6 +241,26 @@ class Plan:
             f"{self.engine} on {self.device or 'any device'}: {self.lanes} lanes, {self.form}, "
             f"B={self.B} T={self.T} alpha={self.alpha}"
         )
+
+
+@dataclass(frozen=True)
+class StriplessPlan(Plan):
+    """The plan of an engine that has no strips."""
+
+    @property
+    def device_rows(self) -> int:
+        """A tile of one row is as fast as a higher one."""
+        return 1
+
+    @property
+    def pipeline_lag(self) -> int:
+        """There is no pipeline: no row is computed ahead of another."""
+        return 0
+
+    @property
+    def cost(self) -> Cost:
+        """Its time is proportional to the cells."""
+        return CELL_COST
 
 
 #: The parameters that are fields of a plan, by name.

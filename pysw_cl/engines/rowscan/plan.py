@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ...planning.cost import CellCost, Cost
 from ...planning.lane_sets import LANE_SETS
 from ...planning.parameters import tunable
-from ...planning.plan import Plan, default_plan
+from ...planning.plan import StriplessPlan, default_plan
 from ...scoring.scoring import Scoring
 
 if TYPE_CHECKING:
     from ...opencl.device import Runtime
 
-CELL_COST = CellCost()
 #: What a gap loses in a segment at most: numbers stay in 32 bits.
 MOST_DECAY = 1 << 28
 
 
 @dataclass(frozen=True)
-class RowscanPlan(Plan):
+class RowscanPlan(StriplessPlan):
     """The plan of the row scan, with the fields of `Plan` in other meanings.
 
     ``B``: work-groups in flight, that is segments swept at once.  ``T``: lanes of a segment.
@@ -43,21 +41,6 @@ class RowscanPlan(Plan):
         1 << 24,
         "a report costs little beside 32 rows, and the next segment waits for no more",
     )
-
-    @property
-    def device_rows(self) -> int:
-        """A tile of one row is as fast as a higher one."""
-        return 1
-
-    @property
-    def pipeline_lag(self) -> int:
-        """There is no pipeline: tiles are computed one by one."""
-        return 0
-
-    @property
-    def cost(self) -> Cost:
-        """Its time is proportional to the cells."""
-        return CELL_COST
 
     @property
     def segment(self) -> int:
