@@ -53,6 +53,26 @@ LOWERED: dict[str, list[dict[str, Any]]] = {
             "traceback.least_side": 20,
         }
     ],
+    "sections": [
+        {
+            "sections.least_cells": 1,
+            "sections.least_columns": columns,
+            "sections.least_aspect": 0,
+            "sections.rounds": rounds,
+            "sections.first_overlap": overlap,
+            "sections.most_overlap": 1000,
+            "sections.most_share": share,
+            "sections.most_refused": refused,
+            "sections.most_cost": 1000,
+            "sections.most_cost_beside_pruning": 1000,
+        }
+        for columns, rounds, overlap, share, refused in (
+            (1, 1, 1, 0, 1),
+            (20, 3, 16, 0, 1),
+            (100, 1, 64, 1, 0.25),
+            (300, 2, 256, 1000, 1),
+        )
+    ],
     "batch": [
         {"pairs.alone_cells": 3000, "pairs.cpu_mates": 9, "pairs.gpu_mates": 9},
         {"pairs.counted_cells": 0},
@@ -309,6 +329,8 @@ class Draw:
         if self.often(0.3):
             few = max(m, n) < 4000  # of the smallest tiles
             case = self.lowered(case, self.pick(["grid", "band", *(["tall tiles"] * few)]))
+        if self.often(0.2):
+            case = self.lowered(case, "sections")
         lanes = self.runtime.info.lanes
         if LANE_SETS[lanes].narrow and m > 200 and n > 200 and self.often(0.4):
             case = replace(self.lowered(case, "ahead"), traits={"speculative": True})

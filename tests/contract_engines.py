@@ -39,10 +39,31 @@ PLANS: dict[str, dict[str, Any]] = {
     "scalar-ticketed": {**_SCALAR, "form": "ticketed", "B": 3},
     "scalar-two-phase": {**_SCALAR, "form": "two-phase", "B": 2},
 }
+#: Sections of tiles of any size, which overlap so little that many are refused.
+_IN_SECTIONS = {
+    "form": "ticketed",
+    "B": 3,
+    "sections.least_cells": 1,
+    "sections.least_columns": 1,
+    "sections.least_aspect": 0,
+    "sections.rounds": 2,
+    "sections.first_overlap": 2,
+    "sections.most_overlap": 1000,
+    "sections.most_refused": 1,
+    "sections.most_cost": 1000,
+    "sections.most_cost_beside_pruning": 1000,
+}
+#: Sections that overlap by as much as is proven to be enough.
+_PROVEN = {**_IN_SECTIONS, "sections.most_share": 1000}
 #: What makes each engine that the contract is checked for: a row each.
 ENGINES: dict[str, dict[str, Any]] = {
     "reference": {"engine": "reference"},
     **PLANS,
+    "sections": {**_NARROW, **_IN_SECTIONS},
+    "sections-wider": {**_NARROW, **_IN_SECTIONS, "T": 16, "alpha": 3, "chunk": 40},
+    "sections-proven": {**_NARROW, **_PROVEN},
+    "sections-vector": {**_VECTOR, **_IN_SECTIONS},
+    "sections-scalar": {**_SCALAR, **_IN_SECTIONS},
     "rowscan": {"engine": "rowscan"},
     "rowscan-short": {"engine": "rowscan", "lanes": "vector32", "T": 4, "alpha": 3, "chunk": 2},
     "rowscan-one": {"engine": "rowscan", "lanes": "vector32", "T": 1, "alpha": 2, "B": 3},

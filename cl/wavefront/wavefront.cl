@@ -1,9 +1,9 @@
-// CUDAlign's two-level wavefront (Sandes & de Melo, PPoPP 2010; thesis 2011) over one tile, or over the tiles of a
-// tile batch.  There are two forms, which share the sweep of a strip: ticketed (one launch) and two-phase.
+// CUDAlign's two-level wavefront (Sandes & de Melo, PPoPP 2010; thesis 2011) over one tile, over the sections of one
+// tile, or over the tiles of a tile batch.  There are two forms, which share the sweep of a strip: ticketed (one launch) and two-phase.
 // Needs: all that kernel_spec() of pysw_cl/engines/wavefront/kernel.py lists before it, in that order: base.clh,
 // names.clh, platform.clh, the 32-bit lanes, strip.clh, best.clh, strip_sync.clh, score_range.clh, prune.clh, the
 // narrow lanes with narrow.clh, width_dispatch.clh.
-// Reads T, R, LOCAL, BEST, TICKETED, PRUNE, MULTI_TILE, STORE_MOVES, FORBIDDEN_PAIRS, WARPS, NARROW_WIDTHS,
+// Reads T, R, LOCAL, BEST, TICKETED, PRUNE, MULTI_TILE, SECTIONS, STORE_MOVES, FORBIDDEN_PAIRS, WARPS, NARROW_WIDTHS,
 // AUTO_VECTORS.
 //
 // Arguments:
@@ -16,13 +16,13 @@
 //     16 and 32 bits and pruned.
 //   shared_best: the best score that any group has found; with BEST 2, the least score to collect.
 //   hits, capacity: the cells collected.
-//   tiles, tile_count: of a tile batch, the tiles, as tile_at() reads them.
+//   tiles, tile_count: of a tile batch the tiles, of a tile in sections the sections, as tile_at() reads them.
 //   forbidden, forbidden_places: the steps at which lanes meet forbidden pairs; those of strip s begin at
 //     forbidden_places[s] (pysw_cl.planning.geometry.Grid.blocked_steps).
 
 #define ARGMAX_SCRATCH(chunk) (ARGMAX_WORDS + 2 * (R + 1) * T + 2 * (chunk))
 
-// A tile: the kernel's arguments, which tile_at() replaces in a tile batch.
+// A tile: the kernel's arguments, some of which tile_at() replaces where there are many.
 typedef struct {
   __global const uchar *query, *target;
   __global const int *left_h, *left_x;
@@ -37,6 +37,9 @@ typedef struct {
   __global const int *lines, *columns;
   int column_count, offset;
   __global int *crossed;
+#if SECTIONS
+  int first_column;
+#endif
 #if FORBIDDEN_PAIRS
   __global const int *forbidden, *forbidden_places;
   int forbidden_score;
@@ -108,6 +111,9 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   sw.crossing = sw.crossing_end = 0;
   sw.crossed = t->crossed;
   sw.padded_rows = t->strips * ROWS;
+#if SECTIONS
+  sw.first_column = t->first_column;
+#endif
 #if FORBIDDEN_PAIRS
   sw.forbidden = t->forbidden + 2 * (size_t)t->forbidden_places[strip];
   sw.forbidden_count = t->forbidden_places[strip + 1] - t->forbidden_places[strip];
@@ -154,9 +160,11 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
 #if TICKETED
 
 #if MULTI_TILE
-// A tile batch.  Each tile has a descriptor, whose words TILE_ROWS ... are explained and named in
-// pysw_cl.engines.wavefront.descriptors; places are those of ints from the start of `bus`.  `shared_best` has a score
-// for each tile: what cannot reach it near the tile's last corner is pruned.
+// A tile batch, or the sections of one tile (SECTIONS).  Each has a descriptor, whose words TILE_ROWS ... are explained
+// and named in pysw_cl.engines.wavefront.descriptors; places are those of ints from the start of `bus`.
+// In a batch a ticket is for neighbouring strips of one tile, and `shared_best` has a score for each tile: what cannot
+// reach it near the tile's last corner is pruned.  In a tile in sections, which have few strips, a ticket is for the
+// same strip of neighbouring sections.
 #define MULTI_TILE_ARGS , __global const long *restrict tiles, int tile_count
 #define MULTI_TILE_NAMES , tiles, tile_count
 INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *descriptor)
@@ -164,7 +172,7 @@ INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *descr
   __global int *start = t.bus;
   t.m = lanes_broadcast(scratch, (int)descriptor[TILE_ROWS]);
   t.n = lanes_broadcast(scratch, (int)descriptor[TILE_COLUMNS]);
-  t.strips = t.m / ROWS;
+  t.strips = (t.m + ROWS - 1) / ROWS;
   t.query += descriptor[TILE_QUERY];
   t.target += descriptor[TILE_TARGET];
   t.letters += descriptor[TILE_LETTERS];
@@ -172,7 +180,12 @@ INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *descr
   t.bus = start + descriptor[TILE_BUS];
   t.stride = lanes_broadcast(scratch, (int)descriptor[TILE_STRIDE]);
   t.left_h = start + descriptor[TILE_LEFT];
-  t.left_x = t.left_h + t.m + 1;
+  t.left_x = t.left_h + t.strips * ROWS + 1;
+#if SECTIONS
+  t.right_h = start + descriptor[TILE_RIGHT];
+  t.right_x = t.right_h + t.strips * ROWS;
+  t.first_column = (int)descriptor[TILE_TARGET];
+#endif
   t.crossed = start + descriptor[TILE_CROSSED];
   t.column_count = lanes_broadcast(scratch, (int)descriptor[TILE_KEPT]);
   return t;
@@ -182,6 +195,7 @@ INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *descr
 #define MULTI_TILE_NAMES
 #endif
 
+#define WARP_OF_GROUP (WARPS > 1 ? (int)get_local_id(0) / GROUP : 0)
 #if WARPS > 1
 // This warp's next ticket.  A ticket reserves WARPS neighbouring strips, one for each warp of the group: while a warp
 // waits for the strip above, the warp that sweeps that strip gets more of the processor.  The first warp that needs
@@ -235,8 +249,13 @@ KERNEL(wavefront_ticketed, TICKETED)
   STAGE_OF_GROUP(stage, stages, STRIP_GROUP_ID, chunk);
 #if MULTI_TILE
   const tile_t all = TILE_INIT;
-  volatile __global int *const shared_best_of = shared_best, *const progress_of = progress;
+  volatile __global int *const progress_of = progress;
+#if SECTIONS
+  const int tickets = (int)(((long)strips * tile_count + WARPS - 1) / WARPS);
+#else
+  volatile __global int *const shared_best_of = shared_best;
   const int tickets = (strips + WARPS - 1) / WARPS * tile_count;
+#endif
 #else
   const tile_t tile = TILE_INIT;
   const int tickets = (strips + WARPS - 1) / WARPS;
@@ -246,18 +265,25 @@ KERNEL(wavefront_ticketed, TICKETED)
   __global int *mine = state + (size_t)STRIP_GROUP_ID * STATE_ROWS * T;
 
   for (int round = 0, taken; (taken = next_ticket(scratch, ticket, slots, round)) < tickets; round++) {
+#if SECTIONS
+    taken = taken * WARPS + WARP_OF_GROUP;
+    if (taken >= strips * tile_count) continue;
+#endif
 #if MULTI_TILE
-    __global const long *descriptor = tiles + taken % tile_count * TILE_WORDS;
+    const int number = taken % tile_count;
+    __global const long *descriptor = tiles + number * TILE_WORDS;
     const tile_t tile = tile_at(all, scratch, descriptor);
     n = tile.n;
-    shared_best = shared_best_of + taken % tile_count;
     progress = progress_of + descriptor[TILE_FIRST];
     taken /= tile_count;
 #endif
-#if WARPS > 1
-    const int strip = taken * WARPS + (int)get_local_id(0) / GROUP;
-#else
+#if MULTI_TILE && !SECTIONS
+    shared_best = shared_best_of + number;
+#endif
+#if SECTIONS
     const int strip = taken;
+#else
+    const int strip = taken * WARPS + WARP_OF_GROUP;
 #endif
 #if MULTI_TILE || WARPS > 1
     if (strip >= tile.strips) continue;
@@ -266,6 +292,9 @@ KERNEL(wavefront_ticketed, TICKETED)
     KEEP_GROUPS(sw);
     sw.leave = strip;
     sw.leave_at = n;
+#if SECTIONS
+    sw.number = number;
+#endif
 #if STORE_MOVES
     sw.moves = moves + (size_t)strip * (n + T) * MOVE_WORDS * T;
 #if MULTI_TILE
@@ -313,6 +342,9 @@ KERNEL(wavefront_ticketed, TICKETED)
   const deferred_argmax_t block =
     *(__global const deferred_argmax_t *)(argmax_scratch + (size_t)STRIP_GROUP_ID * ARGMAX_SCRATCH(chunk));
   if (best.deferred_top != NEG && best.deferred_top >= lanes_broadcast(scratch, *shared_best)) {
+#if SECTIONS
+    const tile_t tile = tile_at(all, scratch, tiles + block.section * TILE_WORDS);
+#endif
     const sweep_t sw = sweep_of(&tile, block.strip, STRIP_GROUP_ID, stage, scratch);
     strip_begin(mine, &sw);
     profile_begin(sw.profile, sw.scoring, query + (size_t)block.strip * ROWS);

@@ -26,6 +26,11 @@ class Cost(Protocol):
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """The cost of a tile of m x n cells with stored moves."""
 
+    def sections(self, plan: Plan, alpha: int, m: int, n: int, count: int, overlap: int) -> float:
+        """The cost of a tile of m x n cells in ``count`` sections, each of which also sweeps the
+        ``overlap`` columns before it; in the unit of :meth:`tile`."""
+        return self.tile(plan, alpha, m, n + count * overlap)
+
     def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> int:
         """The alpha with the least cost of a tile of m x n cells; of equal ones the highest."""
         return min(alphas, key=lambda alpha: (self.tile(plan, alpha, m, n), -alpha))
@@ -63,6 +68,14 @@ class StripCost(Cost):
             busy = strips if strips < B else B
             found.append((-(-strips // B) * n + busy * lag) * rows(alpha, busy, B))
         return found
+
+    def sections(self, plan: Plan, alpha: int, m: int, n: int, count: int, overlap: int) -> float:
+        """Strips of different sections run at once; those of one section follow each other."""
+        strips = -(-m // (plan.T * alpha))
+        busy = min(strips * count, plan.B)
+        steps = -(-strips * count // plan.B) * (-(-n // count) + overlap + plan.T)
+        steps += (strips - 1) * (plan.T + plan.chunk)
+        return steps * plan.lane_set.column.rows(alpha, busy, plan.B)
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """In clocks of a device whose lanes are those of warps.

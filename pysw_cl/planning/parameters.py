@@ -112,6 +112,35 @@ class EngineTuning:
 
 
 @dataclass(frozen=True)
+class SectionTuning:
+    """Sections of a tile of few strips."""
+
+    least_cells: int = tunable(
+        1 << 28, 1, 1 << 62, "cells of the tile: milliseconds, less than another build"
+    )
+    least_columns: int = tunable(1024, 1, 1 << 30, "of a section: it begins with a wait for lanes")
+    least_aspect: float = tunable(
+        2, 0, 1 << 30, "x the rows, in columns: an alignment of all rows meets few ends of sections"
+    )
+    rounds: int = tunable(1, 1, 1024, "sections for each work-group in flight")
+    first_overlap: int = tunable(
+        256, 1, 1 << 30, "columns: longer than almost every alignment of unrelated letters"
+    )
+    growth: int = tunable(8, 2, 1024, "x the overlap, for scores that refused too many sections")
+    most_share: float = tunable(
+        1 / 32, 0, 1000, "of a section's columns, for an overlap that needs no check"
+    )
+    most_overlap: float = tunable(0.5, 0, 1000, "of a section's columns")
+    most_refused: float = tunable(
+        0.25, 0, 1, "of the sections: with more the tile is computed in another way"
+    )
+    most_cost: float = tunable(0.95, 0, 1000, "of the cost without sections")
+    most_cost_beside_pruning: float = tunable(
+        0.8, 0, 1000, "of that cost, if blocks could be pruned: sections are not"
+    )
+
+
+@dataclass(frozen=True)
 class TracebackTuning:
     """The traceback, and the grid of special rows and columns that it restarts from."""
 
@@ -303,6 +332,7 @@ class Tuning:
     sweep: SweepTuning = SweepTuning()
     pipeline: PipelineTuning = PipelineTuning()
     engine: EngineTuning = EngineTuning()
+    sections: SectionTuning = SectionTuning()
     traceback: TracebackTuning = TracebackTuning()
     speculation: SpeculationTuning = SpeculationTuning()
     speculation_memory: SpeculationMemory = SpeculationMemory()

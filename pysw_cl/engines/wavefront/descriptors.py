@@ -11,11 +11,11 @@ from enum import IntEnum
 
 
 class TileWord(IntEnum):
-    """64-bit words that describe a tile of a tile batch (wavefront.cl and tile_edges.cl in
-    cl/wavefront).  Places count 32-bit numbers from the start of the buffer that holds the edges of
-    all tiles."""
+    """64-bit words that describe a tile of a tile batch, or a section of a tile (wavefront.cl and
+    tile_edges.cl in cl/wavefront).  Places count 32-bit numbers from the start of the buffer that
+    holds the edges of all tiles."""
 
-    #: Rows; whole strips.
+    #: Rows; in a tile batch whole strips.
     ROWS = 0
     #: Columns.
     COLUMNS = 1
@@ -27,7 +27,7 @@ class TileWord(IntEnum):
     BUS = 4
     #: 32-bit numbers in half a line of the bus (H, then F^).
     STRIDE = 5
-    #: Place of the left edge: H of the corner and of the rows, then E^ of the rows.
+    #: Place of the left edge: H of the corner and of the rows, then E^ of the rows; with padding.
     LEFT = 6
     #: Place of the special columns: for each, H of the rows, then E^.
     CROSSED = 7
@@ -41,6 +41,8 @@ class TileWord(IntEnum):
     LETTERS = 11
     #: The most rows and columns between the last corner and the cell where a path leaves the tile.
     OFFSET = 12
+    #: Of a section, the place of its right edge: H of the rows, then E^, both with the padding.
+    RIGHT = 13
 
 
 class SourceWord(IntEnum):

@@ -17,6 +17,7 @@ from ...opencl.device import Runtime
 from ...opencl.kernel_times import Stopwatch
 from ...planning.geometry import fit
 from ...planning.plan import Plan, make_plan
+from ...planning.sections import Sections
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
 from ...tiles.contract import (
@@ -36,6 +37,7 @@ from .compressed_edge import CELL_BYTES, CompressedEdge, holds
 from .device_traceback import DeviceMoves
 from .kernel import planned
 from .pipeline import RunningPipeline
+from .sections import Overlaps, SectionsRun, cut
 from .tile import TileRun, moves_bytes, warps_of
 from .tile_batch import WavefrontTileBatch
 
@@ -56,7 +58,7 @@ class WavefrontEngine(Engine):
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`."""
-        if job.rows or job.columns:
+        if (job.rows or job.columns) and self._cut(job) is None:
             inner = len(job.rows), len(job.columns)
             if not self.captures_inside or not self.in_memory(*job.size, *inner):
                 return by_parts(self.tile, job, job.rows, job.columns)
@@ -96,9 +98,33 @@ class WavefrontEngine(Engine):
     def _speculative(self) -> bool:
         return self.captures_inside and self.runtime.traits.speculative
 
+    def _cut(self, job: TileJob) -> Sections | None:
+        return cut(self.runtime, self.plan, job, self._overlaps)
+
+    @property
+    def _overlaps(self) -> Overlaps:
+        known: Overlaps = self.runtime.kept("overlaps", Overlaps)
+        return known
+
+    def _in_sections(
+        self, sections: Sections, job: TileJob, capacity: int
+    ) -> tuple[TileResult, int] | None:
+        """As :meth:`_run`; None if too many sections were refused."""
+        with Buffers(self.runtime, small=True, retained=self._room) as buffers:
+            run = SectionsRun(self.runtime, sections, job, buffers, capacity)
+            if not run.run():
+                self._overlaps.grow(job, self.plan)
+                return None
+            self.note_memory(buffers.bytes)
+            return run.result()
+
     def _run(self, job: TileJob, capacity: int = 0) -> tuple[TileResult, int]:
         """Compute one tile and collect at most ``capacity`` cells; returns the result and how many
         cells there were to collect."""
+        while (sections := self._cut(job)) is not None:
+            done = self._in_sections(sections, job, capacity)
+            if done is not None:
+                return done
         with Buffers(self.runtime, small=True, retained=self._room) as buffers:
             run = TileRun(self.runtime, self.plan, job, buffers, capacity)
             run.run()

@@ -106,6 +106,8 @@ class Program:
     warps: int
     #: Does a launch compute many tiles?
     many: bool = False
+    #: Are they sections of one tile?
+    sections: bool = False
 
     @property
     def defers_argmax(self) -> bool:
@@ -130,6 +132,7 @@ class Program:
             "TICKETED": int(self.form == "ticketed"),
             "UNROLL": traits.unroll if lanes.unroll is None else lanes.unroll,
             "MULTI_TILE": int(self.many),
+            "SECTIONS": int(self.sections),
             "WARPS": self.warps,
             "PRUNE": int(self.prunes),
             "SKEWED_SCORES": int(self.skewed),

@@ -99,10 +99,7 @@ class TileRun:
         self.program, self.grid = _shaped(runtime, plan, job, capacity, link)
         warps = self.program.warps
         self.strip_groups = -(-self.grid.B // warps) * warps
-        lowest = UNREACHABLE_BELOW if job.floor is None else 1
-        self.threshold = lowest
-        if job.threshold is not None:
-            self.threshold = max(lowest, min(job.threshold, MOST))
+        self.threshold = least_score(job)
         self.memory = Memory.of(job, self.grid, self.strip_groups, capacity, buffers, link)
         ticketed = self.program.form == "ticketed"
         self.ticketed = self._ticketed_arguments() if ticketed else None
@@ -136,7 +133,7 @@ class TileRun:
         return TileArguments.of(
             letters_of(job, grid, plan, scores, buffers, link),
             scores,
-            scratch_of(self.program, job, chunk, self.strip_groups, scores, buffers),
+            scratch_of(self.program, bool(job.columns), chunk, self.strip_groups, scores, buffers),
             left_h=left_h,
             left_x=left_x,
             right_h=memory.right[0],
@@ -232,7 +229,7 @@ class TileRun:
             found = int(read(memory.hits, 1)[0])
             collected = read(memory.hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
             best = tuple(self._hits(collected, job.count))
-        cells = self._cells(records)
+        cells = cells_by_width(self.program, grid, records)
         pruned = cells.pop("pruned", 0)
         stride, height = memory.stride, grid.padded_rows
         rows = {
@@ -268,15 +265,22 @@ class TileRun:
         real = (cells[:, 0] >= self.threshold) & (cells[:, 1] <= self.grid.m)
         return first_hits(cells[real], count)
 
-    def _cells(self, records: NDArray[np.int32]) -> dict[str, int]:
-        """The tile's cells by lane set and width, and pruned ones as "pruned", in proportion to the
-        columns of strips that the groups counted."""
-        total, family = self.grid.m * self.grid.n, self.program.plan.lane_set.family
-        swept = counted(records)
-        cells = [total * columns // sum(swept) for columns in swept]
-        cells[swept.index(max(swept))] += total - sum(cells)
-        names = [*(f"wavefront/{family}/{w}" for w in (8, 16, 32)), "pruned"]
-        return {name: count for name, count in zip(names, cells, strict=True) if count}
+
+def least_score(job: TileJob) -> int:
+    """The least score of a best cell."""
+    lowest = UNREACHABLE_BELOW if job.floor is None else 1
+    return lowest if job.threshold is None else max(lowest, min(job.threshold, MOST))
+
+
+def cells_by_width(program: Program, grid: Grid, records: NDArray[np.int32]) -> dict[str, int]:
+    """A tile's cells by lane set and width, and pruned ones as "pruned", in proportion to the
+    columns of strips that the groups counted."""
+    total, family = grid.m * grid.n, program.plan.lane_set.family
+    swept = counted(records)
+    cells = [total * columns // sum(swept) for columns in swept]
+    cells[swept.index(max(swept))] += total - sum(cells)
+    names = [*(f"wavefront/{family}/{w}" for w in (8, 16, 32)), "pruned"]
+    return {name: count for name, count in zip(names, cells, strict=True) if count}
 
 
 def _shaped(

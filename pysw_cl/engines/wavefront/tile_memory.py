@@ -12,6 +12,7 @@ from ...opencl.buffers import Buffers
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
 from ...scoring.precision import UNREACHABLE_BELOW
+from ...tiles.edges import Edge, Ints
 from ...tiles.tile import TileJob
 from .arguments import Letters, Scores, Scratch, new_records
 from .kernel import Program, argmax_bytes, backwards, stage_bytes, state_bytes
@@ -87,20 +88,21 @@ def letters_of(
 
 def scratch_of(
     program: Program,
-    job: TileJob,
+    crosses: bool,
     chunk: int,
     strip_groups: int,
     scores: Scores,
     buffers: Buffers,
 ) -> Scratch:
-    """Scratch memory for ``strip_groups`` groups, whose blocks have at most ``chunk`` columns."""
+    """Scratch memory for ``strip_groups`` groups, whose blocks have at most ``chunk`` columns.
+    ``crosses``: are there special columns?"""
     T, alpha, narrow, again = (
         program.T,
         program.plan.alpha,
         bool(program.widths),
         program.defers_argmax,
     )
-    state = state_bytes(T, alpha, strip_groups, narrow and not again, narrow and bool(job.columns))
+    state = state_bytes(T, alpha, strip_groups, narrow and not again, narrow and crosses)
     argmax = argmax_bytes(T, alpha, strip_groups, chunk) if again else 0
     return Scratch(
         state=buffers.empty(state),
@@ -120,21 +122,27 @@ def left_of(job: TileJob, grid: Grid, buffers: Buffers) -> tuple[Any, Any]:
     Padding gets a lower bound of row m's score in column 1, so that no padding row beats a cell of
     row m.  It also replaces H(m, 0), which only the diagonal of the padding would read.
     """
+    h_parts, x_parts = left_parts(job, grid, job.corner, job.left)
+    return (
+        _joined(h_parts, grid.padded_rows + 1, buffers),
+        _joined(x_parts, grid.padded_rows, buffers),
+    )
+
+
+def left_parts(job: TileJob, grid: Grid, corner: int, left: Edge) -> tuple[list[Ints], list[Ints]]:
+    """A left edge as :func:`left_of` says: H in parts, and X."""
     m, scoring = grid.m, job.scoring
-    last = int(job.left.h[m - 1])
+    last = int(left.h[m - 1])
     low = last if last < UNREACHABLE_BELOW else last - scoring.gap_open - scoring.gap_extend
     if job.floor is not None and last >= job.floor:
         low = max(low, job.floor)
     below = grid.padded_rows - m
     h_below, x_below = np.full((2, below), low, np.int32)
     x_below -= scoring.gap_open
-    h_parts = [np.array([job.corner], np.int32), job.left.h[: m - (below > 0)], h_below]
+    h_parts = [np.array([corner], np.int32), left.h[: m - (below > 0)], h_below]
     if below:
         h_parts.insert(2, h_below[:1])
-    return (
-        _joined(h_parts, grid.padded_rows + 1, buffers),
-        _joined([job.left.x, x_below], grid.padded_rows, buffers),
-    )
+    return h_parts, [left.x, x_below]
 
 
 def _joined(parts: list[NDArray[np.int32]], count: int, buffers: Buffers) -> Any:

@@ -1,0 +1,380 @@
+"""A tile in sections: parts side by side, swept at once (docs/algorithm.md, Sections).
+
+Method: Khajeh-Saeed & Perot (2011), GPU Computing Gems Emerald Edition, section 13.3.4.  There a
+section that overlaps too little is not noticed.  Here the column where a section takes over from
+the one before it is compared with that section's last column.  If they differ, the section is swept
+again from the latter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...opencl.buffers import Buffers
+from ...opencl.device import Runtime
+from ...opencl.program import BoundKernel, KernelSpec
+from ...planning.geometry import Grid
+from ...planning.plan import Plan
+from ...planning.sections import Sections, sections_of, span
+from ...scoring.precision import UNREACHABLE_BELOW
+from ...tiles.best_cells import first_hits
+from ...tiles.edges import Edge, Ints
+from ...tiles.tile import Hit, TileJob, TileResult
+from .arguments import (
+    ManyArguments,
+    TicketedArguments,
+    TileArguments,
+    bind,
+    new_progress,
+    new_records,
+)
+from .descriptors import RECORD_WORDS, RecordWord, TileWord
+from .kernel import Program, may_skew, narrow_score, scores_of, wide_score, widths_of
+from .tile import cells_by_width, least_score, warps_of
+from .tile_memory import left_parts, letters_of, scratch_of
+
+COMPARE = KernelSpec(
+    "compare_columns",
+    ("base.clh", "wavefront/sections.cl"),
+    ("kept", "places", "rows:int", "padded_rows:int", "refused"),
+)
+#: Work-items that compare two columns.
+COMPARING = 64
+
+
+class Overlaps:
+    """How far sections overlap, by the scoring: more, once too many were refused."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], int] = {}
+
+    def of(self, job: TileJob, plan: Plan) -> int:
+        """The overlap to begin with, in columns."""
+        return self._known.get(self._key(job), plan.tuning.sections.first_overlap)
+
+    def grow(self, job: TileJob, plan: Plan) -> None:
+        """Too many sections of a tile were refused."""
+        self._known[self._key(job)] = plan.tuning.sections.growth * self.of(job, plan)
+
+    @staticmethod
+    def _key(job: TileJob) -> tuple[int, ...]:
+        scoring = job.scoring
+        return (scoring.highest, scoring.lowest, scoring.gap_open, scoring.gap_extend)
+
+
+def cut(runtime: Runtime, plan: Plan, job: TileJob, overlaps: Overlaps) -> Sections | None:
+    """The sections of a tile; None where it is computed without.
+
+    Values in the middle of a row are known not to be too low where H is never below 0, and where
+    all H of the top edge are equal.  Elsewhere they may depend on all columns before them.
+    """
+    if plan.form != "ticketed" or job.store_moves or job.forbidden is not None or job.rows:
+        return None
+    (m, n), top = job.size, job.above.h
+    if m * n < plan.tuning.sections.least_cells:
+        return None
+    level = top.strides == (0,)
+    if job.floor is None and (not level or top[0] < UNREACHABLE_BELOW):
+        return None
+    narrow = narrow_score(plan, job.scoring, job.target, runtime.traits.byte_permute)
+    if plan.lane_set.narrow is not None and narrow is None:
+        plan = plan.without_narrow()
+    highest = max(int(top[0] if level else top.max()), int(job.left.h.max()), job.corner)
+    lowest = int(top[0]) if job.floor is None else job.floor
+    reach = span(job.scoring, m, highest - lowest, job.floor is not None)
+    prunable = job.after is not None and plan.lane_set.prunes
+    overlap = overlaps.of(job, plan)
+    return sections_of(plan, m, n, reach, overlap, job.columns, prunable)
+
+
+class SectionsRun:
+    """The computation of one tile in sections.  :meth:`run` computes it, :meth:`result` reads it.
+
+    ``capacity``: as of :class:`pysw_cl.engines.wavefront.tile.TileRun`.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        sections: Sections,
+        job: TileJob,
+        buffers: Buffers,
+        capacity: int = 0,
+    ) -> None:
+        self.runtime, self.sections, self.job = runtime, sections, job
+        self.buffers, self.capacity = buffers, capacity
+        plan, (m, n) = sections.plan, job.size
+        self.grid = grid = Grid(m, n, plan.B, plan.T, plan.alpha, "ticketed")
+        units = grid.strips * sections.count
+        warps = warps_of(runtime, plan, min(plan.B, units))
+        self.strip_groups = warps * max(1, min(plan.B, units) // warps)
+        self.program = _program(runtime, plan, job, capacity, warps)
+        self.threshold = least_score(job)
+        self.launches = 0
+        self._layout()
+        self._send()
+
+    def _layout(self) -> None:
+        """Places in the buffer of the edges, in 32-bit numbers: the bus of all sections side by
+        side, then the columns of each section: H of the corner and of the rows, then E^."""
+        sections, T, padded = self.sections, self.grid.T, self.grid.padded_rows
+        every = range(sections.count)
+        self.starts = np.array([sections.start(k) for k in every], np.int64)
+        self.ends = np.array(sections.cuts[1:], np.int64)
+        widths = self.ends - self.starts + 2 * T
+        self.bus_at = np.cumsum(widths) - widths
+        self.stride = int(widths.sum())
+        self.column_words = -(-(2 * padded + 1) // 32) * 32
+        checked = not sections.proven
+        self.stores_right = checked or self.job.right or bool(self.job.columns)
+        # strips alternate between lines 0 and 1; the top edge is needed again
+        self.lines = np.arange(self.grid.strips + 1, dtype=np.int32) & 1
+        if checked:
+            self.lines[0] = 2
+        place = 2 * self.stride * (3 if checked else 2)
+        kinds = {"left": True, "right": self.stores_right, "crossed": checked, "again": checked}
+        self._columns_at: dict[str, int] = {}
+        for kind, there in kinds.items():
+            self._columns_at[kind] = place
+            place += self.column_words * (sections.count if there else 1)
+        self.words = place
+
+    def _column(self, kind: str, k: Any) -> Any:
+        """The place of a column of section k (which may be an array)."""
+        return self._columns_at[kind] + self.column_words * k
+
+    def _send(self) -> None:
+        """Make the buffers, and send what they hold in the beginning."""
+        job, buffers, grid, program = self.job, self.buffers, self.grid, self.program
+        self.kept = buffers.empty(4 * self.words)
+        top = 2 * self.stride * int(self.lines[0])
+        for place, cells in ((top, job.above.h), (top + self.stride, job.above.x)):
+            buffers.write(self.kept, self._side_by_side(cells), 4 * place)
+        buffers.write(self.kept, self._lefts(), 4 * self._columns_at["left"])
+        plan = program.plan
+        self.scores = scores_of(job.scoring, program.score, program.skewed, buffers)
+        self.letters = letters_of(job, grid, plan, self.scores, buffers, None)
+        self.chunk = min(plan.chunk, int((self.ends - self.starts).max()) + grid.T)
+        self.scratch = scratch_of(
+            program, not self.sections.proven, self.chunk, self.strip_groups, self.scores, buffers
+        )
+        self.record = buffers.of(new_records(self.strip_groups))
+        self.hits = buffers.of(np.zeros(1 + 3 * self.capacity, np.int32))
+        self.best = buffers.of(np.array([self.threshold], np.int32))
+        self.overlap = buffers.of(np.array([self.sections.overlap], np.int32))
+
+    def _side_by_side(self, cells: Ints) -> Ints:
+        """The cells above each section, as the bus has them."""
+        if cells.strides == (0,):
+            return np.broadcast_to(cells[:1], self.stride)
+        line = np.zeros(self.stride, np.int32)
+        for at, start, end in zip(self.bus_at, self.starts, self.ends, strict=True):
+            line[at : at + end - start] = cells[start:end]
+        return line
+
+    def _lefts(self) -> Ints:
+        """The left edges of all sections: the tile's own, and values that are not too high."""
+        job, m = self.job, self.job.size[0]
+        opened, extend = job.scoring.gap_open, job.scoring.gap_extend
+        lefts = np.zeros((self.sections.count, self.column_words), np.int32)
+        made: dict[int, list[Ints]] = {}
+        for k, start in enumerate(self.starts):
+            corner = int(job.above.h[start - 1]) if start else job.corner
+            parts = made.get(corner) if start else None
+            if parts is None:
+                left = job.left
+                if start and job.floor is not None:
+                    left = Edge.level(job.floor, m, opened)
+                elif start:
+                    left = Edge.one_gap(corner, m, opened, extend)
+                parts = [part for both in left_parts(job, self.grid, corner, left) for part in both]
+                if start:
+                    made[corner] = parts
+            joined = np.concatenate(parts)
+            lefts[k, : len(joined)] = joined
+        return lefts
+
+    def run(self) -> bool:
+        """Compute all sections; False if so many were refused that another way is quicker."""
+        count, most = self.sections.count, self.sections.plan.tuning.sections.most_refused
+        #: For each section, the column that it was swept from or compared at.
+        self.began = np.where(self.starts > 0, self._column("crossed", np.arange(count)) + 1, 0)
+        self._launch(np.arange(count), False, self.buffers)
+        if self.sections.proven:
+            return True
+        refused = self._refused()
+        if len(refused) > max(1, int(most * count)):
+            return False
+        while len(refused):  # each time at least the first of them becomes right
+            with Buffers(self.runtime) as buffers:
+                self._sweep_again(refused, buffers)
+                refused = self._refused()
+        return True
+
+    def _refused(self) -> NDArray[np.int64]:
+        """The sections that did not begin as the one before them ended."""
+        checked = np.flatnonzero(self.began)
+        if not len(checked):
+            return checked
+        places = np.empty((len(checked), 2), np.int64)
+        places[:, 0] = self.began[checked]
+        places[:, 1] = self._column("right", checked - 1) + 1
+        kernel = BoundKernel(self.runtime, COMPARE, {"COMPARING": COMPARING})
+        with Buffers(self.runtime) as buffers:
+            refused = buffers.of(np.zeros(len(checked), np.int32))
+            kernel.bind(kept=self.kept, places=buffers.of(places), refused=refused)
+            kernel.bind(rows=self.grid.m, padded_rows=self.grid.padded_rows)
+            kernel.launch(len(checked), COMPARING)
+            self.launches += 1
+            differ: NDArray[np.bool_] = buffers.read(refused, len(checked)) != 0
+            return np.asarray(checked[differ], np.int64)
+
+    def _sweep_again(self, refused: NDArray[np.int64], buffers: Buffers) -> None:
+        """Sweep sections from the last column of the one before.  ``buffers`` are other ones than
+        the first launch's, which would send again what they sent."""
+        for k in refused.tolist():
+            to, last = int(self._column("again", k)), int(self._column("right", k - 1))
+            corner = self.job.above.h[self.sections.cuts[k] - 1 : self.sections.cuts[k]]
+            buffers.write(self.kept, np.array(corner, np.int32), 4 * to)
+            buffers.move(self.kept, last + 1, self.kept, to + 1, 2 * self.grid.padded_rows)
+        self.began[refused] = self._column("again", refused) + 1
+        self._launch(refused, True, buffers)
+
+    def _launch(self, which: NDArray[np.int64], again: bool, buffers: Buffers) -> None:
+        """Enqueue the sweep of some sections: from left of their first column, or ``again`` from
+        that column."""
+        job, grid, sections = self.job, self.grid, self.sections
+        first = np.array(sections.cuts, np.int64)[which] if again else self.starts[which]
+        kept = (self.began[which] > 0) & (not again) & (not sections.proven)
+        n = len(job.target)
+        words = {
+            TileWord.ROWS: grid.m,
+            TileWord.COLUMNS: self.ends[which] - first,
+            TileWord.TARGET: first,
+            TileWord.LETTERS: (n - self.ends[which] if sections.plan.lane_set.backwards else first),
+            TileWord.BUS: self.bus_at[which] + first - self.starts[which],
+            TileWord.STRIDE: self.stride,
+            TileWord.LEFT: self._column("again" if again else "left", which),
+            TileWord.RIGHT: self._column("right", which) + 1 if self.stores_right else 0,
+            TileWord.CROSSED: self._column("crossed", which) + 1,
+            TileWord.KEPT: kept,
+            TileWord.FIRST: np.arange(len(which)) * grid.strips,
+        }
+        tiles = np.zeros((len(which), len(TileWord)), np.int64)
+        for word, values in words.items():
+            tiles[:, word] = values
+        strips = grid.strips * len(which)
+        outlet = grid.last_row_outlet if job.bottom else (grid.T - 1, grid.alpha - 1)
+        arguments = TileArguments.of(
+            self.letters,
+            self.scores,
+            self.scratch,
+            bus=self.kept,
+            m=grid.m,
+            strips=grid.strips,
+            outlet_lane=outlet[0],
+            outlet_row=outlet[1],
+            right=int(self.stores_right),
+            chunk=self.chunk,
+            record=self.record,
+            shared_best=self.best,
+            hits=self.hits,
+            capacity=self.capacity,
+            lines=buffers.of(self.lines),
+            columns=self.overlap,
+        )
+        progress = buffers.of(new_progress(strips, grid.T))
+        ticket = buffers.of(np.zeros(1, np.int32))
+        ticketed = TicketedArguments(ticket, progress, progress, strips)
+        many = ManyArguments(buffers.of(tiles), len(tiles))
+        kernel = self.program.kernel(self.runtime)
+        bind(kernel, buffers, arguments, self.scores.arguments, ticketed, many)
+        buffers.send()
+        kernel.launch(self.strip_groups // self.program.warps, self.program.group, at_once=True)
+        self.launches += 1
+
+    def result(self) -> tuple[TileResult, int]:
+        """As :meth:`pysw_cl.engines.wavefront.tile.TileRun.result`."""
+        grid, job, read = self.grid, self.job, self.buffers.read
+        records = read(self.record, RECORD_WORDS * self.strip_groups).reshape(-1, RECORD_WORDS)
+        best: tuple[Hit, ...] = ()
+        top, found = None, 0
+        if job.best:
+            best = tuple(self._hits(records, 1))
+            top = int(records[:, RecordWord.TOP].max())
+        if self.capacity:
+            found = int(read(self.hits, 1)[0])
+            collected = read(self.hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
+            best = tuple(self._hits(_distinct(collected), job.count))
+        cells = cells_by_width(self.program, grid, records)
+        special = set(job.columns)
+        columns = {
+            column: self._edge_at(int(self._column("right", k - 1)) + 1)
+            for k, column in enumerate(self.sections.cuts)
+            if column in special
+        }
+        last = int(self._column("right", self.sections.count - 1)) + 1
+        right = self._edge_at(last) if job.right else None
+        costs = cells, self.launches
+        return TileResult(self._bottom(), right, best, top, *costs, columns=columns), found
+
+    def _edge_at(self, place: int) -> Edge:
+        """A column that was stored."""
+        m, padded = self.grid.m, self.grid.padded_rows
+        h, x = (self.buffers.read(self.kept, m, at) for at in (place, place + padded))
+        return Edge(h, x).restored() if self.job.floor is None else Edge(h, x)
+
+    def _bottom(self) -> Edge | None:
+        """The bottom edge; each section has the part below its own columns."""
+        if not self.job.bottom:
+            return None
+        line = 2 * self.stride * int(self.lines[-1])
+        cuts = np.array(self.sections.cuts[:-1], np.int64)
+        begins = self.bus_at + cuts - self.starts
+        parts = []
+        for half in (0, self.stride):
+            cells = self.buffers.read(self.kept, self.stride, line + half)
+            sizes = zip(begins, self.ends - cuts, strict=True)
+            parts.append(np.concatenate([cells[at : at + size] for at, size in sizes]))
+        edge = Edge(*parts)
+        return edge.restored() if self.job.floor is None else edge
+
+    def _hits(self, cells: NDArray[np.int32], count: int) -> list[Hit]:
+        """See :meth:`pysw_cl.engines.wavefront.tile.TileRun._hits`."""
+        real = (cells[:, 0] >= self.threshold) & (cells[:, 1] <= self.grid.m)
+        return first_hits(cells[real], count)
+
+
+def _distinct(cells: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Collected (score, row, column), each cell once, with its highest score: where sections
+    overlap, one may have collected it with a score that is too low."""
+    order = np.lexsort((-cells[:, 0], cells[:, 2], cells[:, 1]))
+    ordered = cells[order]
+    first = np.ones(len(cells), bool)
+    first[1:] = (ordered[1:, 1:] != ordered[:-1, 1:]).any(axis=1)
+    return ordered[first]
+
+
+def _program(runtime: Runtime, plan: Plan, job: TileJob, capacity: int, warps: int) -> Program:
+    """The program that computes sections."""
+    local = job.floor is not None
+    narrow = narrow_score(plan, job.scoring, job.target, runtime.traits.byte_permute)
+    return Program(
+        plan=plan,
+        form="ticketed",
+        T=plan.T,
+        score=narrow if plan.lane_set.narrow is not None and narrow else wide_score(job.scoring),
+        widths=widths_of(plan, job.scoring, local, job.best),
+        local=local,
+        best=2 if capacity else int(job.best),
+        moves=False,
+        forbidden=False,
+        prunes=False,
+        skewed=may_skew(plan, job.scoring),
+        warps=warps,
+        many=True,
+        sections=True,
+    )

@@ -1,0 +1,106 @@
+"""Sections: a tile of few strips is cut into parts side by side, which are swept at once.
+
+A section begins ``overlap`` columns left of its first column, at a column whose true values it does
+not know.  There it starts with values that are not too high.  Once no path that comes from further
+left matters any more, all values are the true ones (docs/algorithm.md, Sections).
+
+Method: Khajeh-Saeed & Perot (2011), GPU Computing Gems Emerald Edition, section 13.3.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from ..scoring.scoring import Scoring
+from .plan import Plan
+
+
+@dataclass(frozen=True)
+class Sections:
+    """How a tile is cut."""
+
+    #: The plan, with the sections' alpha.
+    plan: Plan
+    #: The columns where sections begin and end: 0, ..., the tile's last.
+    cuts: tuple[int, ...]
+    #: Columns that a section sweeps left of its first.
+    overlap: int
+    #: Is the overlap so long that the values after it are the true ones?
+    proven: bool
+
+    @property
+    def count(self) -> int:
+        """How many sections there are."""
+        return len(self.cuts) - 1
+
+    def start(self, k: int) -> int:
+        """The columns before the first that section k sweeps."""
+        return max(0, self.cuts[k] - self.overlap)
+
+
+def span(scoring: Scoring, rows: int, excess: int, local: bool) -> int | None:
+    """Columns after which no path from further left matters in a tile of so many ``rows``; None
+    where there is no bound.
+
+    ``excess``: the highest H of the tile's edges above the floor, or, if the tile is not ``local``,
+    above its top edge, whose H are all equal.  A path that goes on for so many columns has so many
+    letters in gaps that these cost more than ``rows`` matches and the excess give
+    (docs/algorithm.md, Sections).
+    """
+    extend = scoring.gap_extend
+    if extend == 0:
+        return None
+    gain = rows * max(scoring.highest, 0) + max(excess, 0)
+    if not local:  # a section starts at most one gap through all rows below the true values
+        gain += scoring.gap_open + rows * extend
+    return rows + gain // extend + 1
+
+
+def sections_of(
+    plan: Plan,
+    m: int,
+    n: int,
+    span: int | None,
+    overlap: int,
+    columns: tuple[int, ...],
+    prunable: bool,
+) -> Sections | None:
+    """The sections of a tile of m x n cells; None if it is as fast without them.
+
+    ``span``: see :func:`span`.  ``overlap``: to begin with, where ``span`` is long.  ``columns``:
+    special columns, at which sections end.  ``prunable``: may blocks be pruned without sections?
+    """
+    tuning = plan.tuning.sections
+    if m * n < tuning.least_cells:
+        return None
+    alphas = (plan.alpha,) if plan.alpha_fixed else plan.alphas
+    best, cost = None, plan.cost
+    least = min(cost.tile(plan, alpha, m, n) for alpha in alphas)
+    least *= tuning.most_cost_beside_pruning if prunable else tuning.most_cost
+    for alpha in alphas:
+        strips = -(-m // (plan.T * alpha))
+        least_columns = max(tuning.least_columns, int(tuning.least_aspect * m))
+        count = min(tuning.rounds * plan.B // strips, n // least_columns)
+        if count < 2:
+            continue
+        proven = span is not None and span <= tuning.most_share * (n // count)
+        columns_before = span if proven and span is not None else overlap
+        if columns_before > tuning.most_overlap * (n // count):
+            continue
+        taken = cost.sections(plan, alpha, m, n, count, columns_before)
+        if taken < least:
+            best, least = (alpha, count, columns_before, proven), taken
+    if best is None:
+        return None
+    alpha, count, columns_before, proven = best
+    return Sections(replace(plan, alpha=alpha), _cuts(n, count, columns), columns_before, proven)
+
+
+def _cuts(n: int, count: int, columns: tuple[int, ...]) -> tuple[int, ...]:
+    """About ``count`` even sections, which end at all special ``columns``."""
+    cuts = [0]
+    for start, end in pairwise((0, *columns, n)):
+        pieces = max(1, round((end - start) * count / n))
+        cuts += [start + (end - start) * k // pieces for k in range(1, pieces + 1)]
+    return tuple(cuts)

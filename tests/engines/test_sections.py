@@ -1,0 +1,220 @@
+"""Tiles in sections: when they are cut, and that sections that begin too late are noticed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from contract_engines import assert_tile, frozen, random_job
+
+import pysw_cl
+from pysw_cl.engines.reference import ReferenceEngine
+from pysw_cl.engines.registry import engine_for
+from pysw_cl.engines.wavefront.sections import Overlaps, SectionsRun
+from pysw_cl.planning.plan import Plan
+from pysw_cl.planning.sections import Sections, sections_of, span
+from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.tiles.edges import Edge
+from pysw_cl.tiles.tile import TileJob
+
+LETTERS = np.frombuffer(b"ACGT", np.uint8)
+#: Sections of small tiles.
+SMALL = {
+    "sections.least_cells": 1,
+    "sections.least_columns": 100,
+    "sections.least_aspect": 0,
+    "sections.rounds": 4,
+    "sections.most_cost": 1000,
+    "sections.most_cost_beside_pruning": 1000,
+    "sections.most_share": 0,
+    "sections.most_refused": 1,
+    "sections.first_overlap": 64,
+}
+WITHOUT = {"sections.least_cells": 1 << 60}
+
+
+@pytest.fixture
+def swept(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sections, list[int]]]:
+    """The sections of every tile, and how many were refused each time that they were compared."""
+    seen: list[tuple[Sections, list[int]]] = []
+    run, refused = SectionsRun.run, SectionsRun._refused
+
+    def noted_run(self: SectionsRun) -> bool:
+        seen.append((self.sections, []))
+        return run(self)
+
+    def noted_refused(self: SectionsRun) -> Any:
+        found = refused(self)
+        seen[-1][1].append(len(found))
+        return found
+
+    monkeypatch.setattr(SectionsRun, "run", noted_run)
+    monkeypatch.setattr(SectionsRun, "_refused", noted_refused)
+    return seen
+
+
+def _same(a: Any, b: Any, plan: dict[str, Any], **options: Any) -> pysw_cl.Alignment:
+    """The result with this plan, which equals that without sections."""
+    found = pysw_cl.align(a, b, plan=plan, **options)
+    assert found == pysw_cl.align(a, b, plan=WITHOUT, **options)
+    return found
+
+
+def _random(seed: int, m: int, n: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    return LETTERS[rng.integers(0, 4, m)], LETTERS[rng.integers(0, 4, n)]
+
+
+@pytest.mark.parametrize("output", ["score", "ends", "path"])
+def test_unrelated_letters_refuse_no_section(swept: Any, output: str) -> None:
+    a, b = _random(1, 90, 6000)
+    _same(a, b, SMALL, output=output)
+    (sections, refused), *_ = swept
+    assert sections.count > 1 and sections.overlap == 64 and refused == [0]
+
+
+@pytest.mark.parametrize("distance", [20, 63, 64, 65, 200])
+def test_an_alignment_that_began_before_the_overlap_is_noticed(swept: Any, distance: int) -> None:
+    """It begins so many letters left of a section's first column."""
+    a, b = _random(2, 300, 6000)
+    _same(a, b, SMALL, output="ends")
+    cut = swept[0][0].cuts[2]
+    b[cut - distance : cut - distance + 300] = a
+    swept.clear()
+    found = _same(a, b, SMALL, output="ends")
+    assert found.score == 300 and found.target_end == cut - distance + 300
+    assert swept[0][1][0] == (1 if distance > 64 else 0) and swept[0][1][-1] == 0
+
+
+def test_an_alignment_through_all_sections(swept: Any) -> None:
+    a, _ = _random(3, 3000, 1)
+    found = _same(a, a, SMALL, output="path")
+    assert found.score == 3000 and len(swept[0][1]) > swept[0][0].count - 1
+
+
+def test_a_gap_that_costs_nothing_more_crosses_sections(swept: Any) -> None:
+    a, b = _random(4, 200, 5000)
+    b[:] = LETTERS[3]
+    a = np.where(a == LETTERS[3], LETTERS[0], a)
+    b[500:600], b[4500:4600] = a[:100], a[100:]
+    options = {"sub_score": (2, -3), "gap_cost": (5, 0), "output": "ends"}
+    found = _same(a, b, SMALL, allow_odd_scoring=True, **options)
+    assert found.score == 2 * 200 - 5 and (found.query_end, found.target_end) == (200, 4600)
+    assert len(swept[0][1]) > 2
+
+
+def test_refused_too_often_it_overlaps_more_and_then_does_without(swept: Any) -> None:
+    """(1, -1) with free gaps: every column depends on all before it."""
+    a, b = _random(5, 60, 4000)
+    plan = {**SMALL, "sections.most_refused": 0.1, "sections.growth": 3}
+    options = {"sub_score": (1, -1), "gap_cost": (1, 0), "allow_odd_scoring": True}
+    _same(a, b, plan, output="ends", **options)
+    overlaps = [sections.overlap for sections, _ in swept]
+    assert overlaps == [64, 192]
+    swept.clear()
+    _same(a, b, plan, output="ends", **options)
+    assert not swept  # this thread has learned it
+
+
+def test_equal_ends_in_two_sections_are_told_in_order() -> None:
+    a, b = _random(6, 80, 6000)
+    b[3100:3180] = b[700:780] = b[5000:5080] = a
+    assert _same(a, b, SMALL, output="ends").target_end == 780
+    for k in (1, 2, 3, 40):
+        found = pysw_cl.best_ends(a, b, k=k, plan=SMALL)
+        assert np.array_equal(found, pysw_cl.best_ends(a, b, k=k, plan=WITHOUT))
+
+
+def test_cells_that_two_sections_collect_are_told_once() -> None:
+    a, b = _random(7, 50, 3000)
+    plan = {**SMALL, "sections.first_overlap": 16}
+    found = pysw_cl.best_ends(a, b, k=3000, plan=plan)
+    assert np.array_equal(found, pysw_cl.best_ends(a, b, k=3000, plan=WITHOUT))
+    assert len(np.unique(found[["query_end", "target_end"]])) == len(found)
+
+
+@pytest.mark.parametrize("free", [(True, True, False, False), True])
+def test_global_with_a_free_target(swept: Any, free: Any) -> None:
+    a, b = _random(8, 120, 6000)
+    b[2000:2110] = a[5:115]
+    _same(a, b, SMALL, mode="global", free_ends=free, output="path", max_cost=None)
+    assert swept
+
+
+def test_global_without_free_ends_has_no_sections(swept: Any) -> None:
+    a, b = _random(9, 120, 6000)
+    _same(a, b, SMALL, mode="global", output="ends", max_cost=None)
+    assert not swept
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_the_span_suffices(swept: Any, local: bool) -> None:
+    """With an overlap as long as the span nothing is compared, and all edges are right."""
+    rng = np.random.default_rng(10)
+    plan = {**SMALL, "sections.most_share": 1000, "sections.most_overlap": 1000, "alpha": 2}
+    engine, reference = engine_for("auto", plan), ReferenceEngine()
+    for _ in range(40):
+        scoring = make_scoring((int(rng.integers(1, 4)), -2), (int(rng.integers(0, 5)), 1))
+        m = int(rng.integers(1, 30))
+        base = int(rng.choice([0, 50, 200]))
+        job = random_job(rng, m, int(rng.integers(300, 900)), scoring, local, base, best=True)
+        if not local:
+            one = Edge.level(int(rng.integers(-20, 20)), 1, scoring.gap_open)
+            job = replace(job, top=Edge(*(np.broadcast_to(x, job.size[1]) for x in (one.h, one.x))))
+        assert_tile(engine.tile(job), reference.tile(job), scoring.gap_open)
+        sections, refused = swept.pop()
+        assert sections.proven and not refused
+        highest = max(job.corner, int(job.above.h.max()), int(job.left.h.max()))
+        excess = highest if local else highest - int(job.above.h[0])
+        assert sections.overlap == span(scoring, m, excess, local)
+
+
+def test_a_high_left_edge_reaches_far(swept: Any) -> None:
+    """Its H goes on in a gap through several sections."""
+    plan = {**SMALL, "sections.most_share": 1000, "sections.most_overlap": 1000, "alpha": 2}
+    engine, scoring = engine_for("auto", plan), make_scoring((1, -3), (2, 1))
+    rng = np.random.default_rng(11)
+    job = random_job(rng, 20, 2000, scoring, True, best=True)
+    high = frozen(Edge.level(1500, 20, 2))
+    job = replace(job, left=high, corner=1500)
+    assert_tile(engine.tile(job), ReferenceEngine().tile(job), scoring.gap_open)
+    assert swept[-1][0].overlap > 1500
+
+
+def test_the_longest_alignment_is_shorter_than_its_span() -> None:
+    """All matches, and a gap that costs as much as they give: one letter less than the span."""
+    scoring = make_scoring((2, -9), (0, 1))
+    assert span(scoring, 10, 0, True) == 10 + 2 * 10 + 1
+    assert span(scoring, 10, 7, True) == 10 + (2 * 10 + 7) + 1
+    assert span(scoring, 10, 7, False) == 10 + (2 * 10 + 7 + 10) + 1
+    assert span(make_scoring((2, -9), (3, 0)), 10, 0, True) is None
+
+
+def test_which_tiles_are_cut() -> None:
+    plan = Plan(B=8, T=64, alpha=16)
+    cut = sections_of(plan, 1000, 1 << 24, 2000, 256, (), False)
+    assert cut is not None and cut.proven and cut.overlap == 2000 and cut.count == 8
+    cut = sections_of(plan, 1000, 1 << 24, None, 256, (1 << 20,), False)
+    assert cut is not None and not cut.proven and cut.overlap == 256 and 1 << 20 in cut.cuts
+    assert sections_of(plan, 1000, 1 << 24, None, 1 << 23, (), False) is None  # too long
+    assert sections_of(plan, 1 << 17, 1 << 17, 1 << 18, 256, (), False) is None  # strips suffice
+    assert sections_of(plan, 1000, 1 << 12, 2000, 256, (), False) is None  # too small
+
+
+def test_what_is_learned_belongs_to_a_scoring() -> None:
+    overlaps, plan = Overlaps(), Plan()
+    one, other = (
+        TileJob(
+            np.zeros(3, np.uint8),
+            np.zeros(4, np.uint8),
+            make_scoring((1, -1), gap),
+            0,
+            0,
+            *(frozen(Edge.level(0, k, 1)) for k in (4, 3)),
+        )
+        for gap in ((1, 1), (2, 1))
+    )
+    overlaps.grow(one, plan)
+    assert overlaps.of(one, plan) == 256 * 8 and overlaps.of(other, plan) == 256
