@@ -13,7 +13,7 @@ from ..drivers.options import EndsOptions, Resources
 from ..drivers.pair_progress import PairProgress
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import Progress
-from ..engines.registry import FOR_FEW_ROWS, row_of
+from ..engines.registry import row_of
 from ..errors import InputError
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
@@ -66,8 +66,7 @@ def best_ends(
     min_score : number above 0
         The least score of an end, in units of ``sub_score``.
     engine : "auto", "wavefront", "rowscan" or "reference"
-        What computes the matrix; none changes the result.  "auto": the row scan for a query of so
-        few rows that the wavefront would leave most of the device idle, else the wavefront.
+        What computes the matrix; none changes the result.  "auto": that of ``align``.
     plan : Plan or mapping, optional
         As for ``align``.
     progress : callable or True, optional
@@ -124,10 +123,6 @@ def best_ends_with(
     if not quiet:
         advise_pair(*job.frame.compared, options.scoring, "local", rows * columns)
     engine, plan = make_engine(resources)
-    if resources.plan is None and 2 * rows < plan.device_rows and rows < columns:
-        engine, plan = make_engine(
-            Resources(device=resources.device, plan={"engine": FOR_FEW_ROWS})
-        )
     k, separation = int(options.k), int(options.min_separation)
     with told(resources.progress) as run, expecting(1):
         pair = PairProgress.of(run, engine, plan, job.frame.shape, False, 1)

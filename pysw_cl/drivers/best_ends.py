@@ -21,7 +21,7 @@ from ..tiles.tile import Hit, Limits, Want
 from .problem import Problem
 
 #: The least score is guessed from this share of the target, if that has so many cells.
-SHARE, LEAST_CELLS = 64, 1 << 22
+SHARE, LEAST_CELLS = 64, 1 << 20
 #: More cells than these are not collected.
 MOST = 1 << 24
 

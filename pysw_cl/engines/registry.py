@@ -86,8 +86,6 @@ ENGINES = {
     "reference": Row(_reference, ReferencePlan, lambda runtime: ReferencePlan(), False),
 }
 DEFAULT = "wavefront"
-#: The engine for a query of so few rows that the default one leaves most of the device idle.
-FOR_FEW_ROWS = "rowscan"
 
 
 def row_of(wishes: Wishes) -> Row:
