@@ -118,6 +118,12 @@ class SectionTuning:
     least_cells: int = tunable(
         1 << 28, 1, 1 << 62, "cells of the tile: milliseconds, less than another build"
     )
+    most_rows: int = tunable(
+        1 << 15, 0, 1 << 30, "of a tile that may be as wide as the next parameter says"
+    )
+    longest_row: int = tunable(
+        1 << 25, 1, 1 << 30, "columns of such a tile: a launch costs little, the bus 800 MB"
+    )
     least_columns: int = tunable(1024, 1, 1 << 30, "of a section: it begins with a wait for lanes")
     least_aspect: float = tunable(
         2, 0, 1 << 30, "x the rows, in columns: an alignment of all rows meets few ends of sections"

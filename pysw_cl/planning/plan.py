@@ -91,7 +91,9 @@ class Plan:
 
     def tile_shape(self, m: int, n: int) -> tuple[int, int]:
         """Rows and columns of the tiles of an m x n matrix."""
-        longest = self.tuning.sweep.longest_side
+        longest, sections = self.tuning.sweep.longest_side, self.tuning.sections
+        if m <= min(sections.most_rows, longest):
+            longest = max(longest, sections.longest_row)
         return tile_shape(m, n, self.tile_cells, self.device_rows, longest)
 
     @property

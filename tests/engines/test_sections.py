@@ -12,6 +12,7 @@ from contract_engines import assert_tile, frozen, random_job
 import pysw_cl
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.registry import engine_for
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.sections import Overlaps, SectionsRun
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.sections import Sections, sections_of, span
@@ -218,3 +219,16 @@ def test_what_is_learned_belongs_to_a_scoring() -> None:
     )
     overlaps.grow(one, plan)
     assert overlaps.of(one, plan) == 256 * 8 and overlaps.of(other, plan) == 256
+
+
+def test_a_row_too_long_for_the_device_is_computed_in_parts(
+    swept: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where neither sections nor the tile as it is fit its memory."""
+    monkeypatch.setattr(WavefrontEngine, "in_memory", lambda self, m, n, *inner: n < 700)
+    engine = engine_for("auto", {**WITHOUT, "sweep.longest_side": 500})
+    scoring = make_scoring((1, -3), (2, 1))
+    job = random_job(np.random.default_rng(12), 20, 2000, scoring, True, best=True)
+    found = engine.tile(job)
+    assert_tile(found, ReferenceEngine().tile(job), scoring.gap_open)
+    assert found.launches == 4 and not swept

@@ -58,7 +58,11 @@ class WavefrontEngine(Engine):
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`."""
-        if (job.rows or job.columns) and self._cut(job) is None:
+        in_sections = self._cut(job) is not None
+        wide = job.size[1] > self.plan.tuning.sweep.longest_side
+        if wide and not in_sections and not self.in_memory(*job.size, 0, 0):
+            return by_parts(self.tile, job, (), (job.size[1] // 2,))
+        if (job.rows or job.columns) and not in_sections:
             inner = len(job.rows), len(job.columns)
             if not self.captures_inside or not self.in_memory(*job.size, *inner):
                 return by_parts(self.tile, job, job.rows, job.columns)

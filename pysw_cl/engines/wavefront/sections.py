@@ -87,6 +87,8 @@ def cut(runtime: Runtime, plan: Plan, job: TileJob, overlaps: Overlaps) -> Secti
     reach = span(job.scoring, m, highest - lowest, job.floor is not None)
     prunable = job.after is not None and plan.lane_set.prunes
     overlap = overlaps.of(job, plan)
+    if 36 * n > int(runtime.device.max_mem_alloc_size):  # three lines of the bus, and overlaps
+        return None
     return sections_of(plan, m, n, reach, overlap, job.columns, prunable)
 
 
