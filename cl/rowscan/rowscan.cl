@@ -9,17 +9,21 @@
 // (Farrar 2007, Bioinformatics 23, 156-161, has the same rule for his lanes): a gap that is not above H - gap_open is
 // not above the gap that is opened there.
 //
-// Segments are swept at once, each a few rows behind its left neighbour, as the strips of the wavefront are.
+// Segments are swept at once, each a row or more behind its left neighbour.  A segment can begin only when its neighbour
+// has done a row, so the time from row to row counts, and not only the work.  Therefore the column between two segments
+// has one 64-bit word for each row, which says by itself that it is new; the word is needed only after H~ and the scan
+// over lanes; and the word for the segment to the right is stored before the second pass.
 // Needs: what rowscan_spec() of pysw_cl/engines/rowscan/engine.py lists before it.  Reads T, R, LOCAL, BEST.
 //
 // Arguments:
 //   query, target: codes.
 //   top_h, top_x: H and F^ of the row above (with `level`: one number each, for all columns).
-//   columns: two lines of m H, then m E^.  Segment s reads the column to its left from line s % 2, and writes its last
-//     column to the other line, row by row.  Before the launch line 0 has the tile's left edge.
+//   columns: two lines of m words.  Segment s reads the column to its left from line s % 2, and writes its last
+//     column to the other line, row by row.  Before the launch line 0 has the tile's left edge.  A word has H in its
+//     lower half; in the upper half H - E^ and a tag, the last bits of the number of the segment that reads it.  Groups wait for
+//     their segment's tag while words for segments before them pass, so no two segments in flight have the same tag.
 //   bottom_h, bottom_x: H and F^ of the last row, if `bottom`.
-//   report: rows between two reports of a segment.  progress: the rows that each segment has done; ticket: the number
-//     of segments that are begun.
+//   ticket: the number of segments that are begun.
 //   record: per group the score, row and column of its best cell, and the highest score that it computed.
 //   least: the least score that is looked for.
 //   hits, capacity: with BEST 2, the cells of at least that score.
@@ -28,19 +32,20 @@
 #define SEGMENT (T * COLUMNS)  // columns of a segment
 #define EACH_COLUMN(c) EACH_ROW(c)
 #define SCAN_WORDS 4           // of a record
+#define DIFFERENCE_BITS 20     // of H - E^ in a word of a column; the tag has 12
 
 // What stays the same from segment to segment.
 typedef struct {
   __global const uchar *query, *target;
   int m, n, level;
   __global const int *top_h, *top_x;
-  __global int *columns, *bottom_h, *bottom_x;
-  int corner, bottom, report;
+  volatile __global ulong *columns;
+  __global int *bottom_h, *bottom_x;
+  int corner, bottom;
   gap_t gap;
   int open, extend;
   scores_t scores;
   __local int *scratch;
-  volatile __global int *progress;
   __global int *hits;
   int capacity;
 } scan_t;
@@ -48,26 +53,26 @@ typedef struct {
 // The best cell that a group found, and the highest score that it computed.
 typedef struct { int score, row, column, top; } found_t;
 
-// The first column of each lane.
-INLINE lv first_columns(int segment)
+// COLUMNS times each lane's number.
+INLINE lv columns_before(void)
 {
   lv at = lv_splat(0);
   EACH_COLUMN(c) at = lv_add(at, lv_index());
-  return lv_add(at, lv_splat(segment * SEGMENT));
+  return at;
 }
 
-// Waits until the segment to the left has done `need` rows.
-INLINE void wait_for_rows(const scan_t *s, int segment, int need)
+// The upper half of a word that segment `reader` reads, less H - E^.
+INLINE int tag_of(int reader) { return (int)((uint)reader << DIFFERENCE_BITS); }
+
+// The word at p, once the segment to the left has stored it.  `word`: what was there a while ago.
+INLINE ulong awaited(volatile __global const ulong *p, ulong word, int segment)
 {
-  int now = 0;
-  if (LEADER)
-    for (uint spins = 1; now < need; spins++) {
-      now = s->progress[segment - 1];
-      if (now < need) wait_a_little(spins);
-    }
-  lanes_broadcast(s->scratch, now);
-  DEVICE_FENCE();
-  lanes_sync();
+  const uint tag = (uint)tag_of(segment) >> DIFFERENCE_BITS;
+  for (uint spins = 1; (uint)(word >> (32 + DIFFERENCE_BITS)) != tag; spins++) {
+    if (spins > 8) wait_a_little(spins);
+    word = word_load(p);
+  }
+  return word;
 }
 
 // Looks at a row whose highest score is `top`: is the best cell in it, or are there cells to collect?
@@ -100,7 +105,8 @@ INLINE void look_at(const scan_t *s, found_t *found, const lv *h, lv columns, in
 INLINE void sweep_segment(const scan_t *s, found_t *found, int segment, const bool padded)
 {
   lv h[COLUMNS], f[COLUMNS], t[COLUMNS];
-  const lv columns = first_columns(segment), last = lv_splat(s->n - 1);
+  const lv before_lane = columns_before(), columns = lv_add(before_lane, lv_splat(segment * SEGMENT));
+  const lv last = lv_splat(s->n - 1), lane_decay = before_lane * lv_splat(s->extend);
   EACH_COLUMN(c) {
     lv at = lv_add(columns, lv_splat(c));
     const lm there = lm_less(at, lv_splat(s->n));
@@ -112,26 +118,15 @@ INLINE void sweep_segment(const scan_t *s, found_t *found, int segment, const bo
   }
   const int before = segment * SEGMENT - 1;
   int corner = segment == 0 ? s->corner : s->top_h[s->level ? 0 : before];
-  __global const int *left = s->columns + (size_t)(segment & 1) * 2 * s->m;
-  __global int *right = s->columns + (size_t)(~segment & 1) * 2 * s->m;
-  int turn = 0, next_h = 0, next_x = 0;  // of the column to the left, loaded a row ahead; only lane 0 uses them
+  volatile __global const ulong *left = s->columns + (size_t)(segment & 1) * s->m;
+  volatile __global ulong *right = s->columns + (size_t)(~segment & 1) * s->m;
+  const lv tag = lv_splat(tag_of(segment + 1));
+  int turn = 0;
   for (int i = 0; i < s->m; i++) {
-    if (i % s->report == 0) {
-      if (segment > 0) wait_for_rows(s, segment, min(s->m, i + s->report));
-      if (LEADER) {
-        next_h = bus_load(left + i);
-        next_x = bus_load(left + s->m + i);
-      }
-    }
-    const int left_h = next_h, left_x = next_x;
-    if (LEADER && i + 1 < s->m && (i + 1) % s->report != 0) {
-      next_h = bus_load(left + i + 1);
-      next_x = bus_load(left + s->m + i + 1);
-    }
+    ulong word = LEADER ? word_load(left + i) : 0;
     // without the gaps that begin to the left of a lane
     lv diagonal = h[COLUMNS - 1], e = lv_splat(NEG), none = e, nothing = e, top = e;
     lanes_shift_down(s->scratch, &turn, &diagonal, corner, &none, NEG, &nothing, NEG);
-    corner = left_h;
     const lv q = lv_splat(s->query[i]);
     EACH_COLUMN(c) {
       lv floor = lv_splat(0), from = diagonal;
@@ -145,9 +140,21 @@ INLINE void sweep_segment(const scan_t *s, found_t *found, int segment, const bo
       h[c] = compute_cell(from, score, s->gap, floor, &e, &f[c]);
       top = lv_max(top, h[c]);
     }
-    // the gap that enters each lane, and how far it matters
-    lv enters = lanes_scan(s->scratch, e, left_x - s->extend, COLUMNS * s->extend);
+    // the gap that enters each lane
+    lv enters = lanes_scan(s->scratch, e, NEG, COLUMNS * s->extend);
+    if (LEADER) word = awaited(left + i, word, segment);
+    corner = (int)word;  // (only lane 0 uses it)
+    const int left_x = corner - (int)((word >> 32) & ((1 << DIFFERENCE_BITS) - 1));
+    const int from_left = lanes_broadcast(s->scratch, left_x - s->extend);
+    enters = lv_max(enters, lv_sub(lv_splat(from_left), lane_decay));
     e = lv_max(e, lv_sub(enters, lv_splat(COLUMNS * s->extend)));
+    // the last column, for the segment to the right
+    if (!padded) {
+      const lv out_h = lv_max(h[COLUMNS - 1], lv_sub(enters, lv_splat((COLUMNS - 1) * s->extend)));
+      const lv out_x = lv_add(e, s->gap.extend);
+      lanes_store_word(right + i, T - 1, out_h, lv_add(lv_sub(out_h, out_x), tag));
+    }
+    // how far that gap matters
     for (int c = 0; c < COLUMNS; c++) {
       lm gains = lm_less(lv_sub(h[c], lv_splat(s->open)), enters);
       if (padded) gains = gains & lm_less(lv_add(columns, lv_splat(c)), lv_splat(s->n));
@@ -159,21 +166,12 @@ INLINE void sweep_segment(const scan_t *s, found_t *found, int segment, const bo
     const int highest = lanes_reduce_max(s->scratch, top);
     found->top = max(found->top, highest);
     look_at(s, found, h, columns, i, highest);
-    // the last column, for the segment to the right
-    lv last_h = h[COLUMNS - 1];
-    int lane = T - 1, gone = 1;
-    if (padded) {
+    if (padded) {  // the tile's last column
       const int inside = s->n - 1 - segment * SEGMENT;
-      lane = inside / COLUMNS;
-      gone = SEGMENT - inside;
+      lv last_h = h[COLUMNS - 1];
       EACH_COLUMN(c) last_h = c == inside % COLUMNS ? h[c] : last_h;
-    }
-    lanes_store_lane(right + i, lane, last_h);
-    lanes_store_last(right + s->m + i, lv_add(e, lv_splat(gone * s->extend)));
-    if ((i + 1) % s->report == 0 || i + 1 == s->m) {
-      lanes_sync();
-      DEVICE_FENCE();
-      if (LEADER) s->progress[segment] = i + 1;
+      lanes_store_lane((__global int *)(right + i), inside / COLUMNS, last_h);
+      lanes_store_last((__global int *)(right + i) + 1, lv_add(e, lv_splat((SEGMENT - inside) * s->extend)));
     }
   }
   if (s->bottom)
@@ -186,13 +184,13 @@ INLINE void sweep_segment(const scan_t *s, found_t *found, int segment, const bo
 
 #define ROWSCAN_ARGS \
   __global const uchar *query, __global const uchar *target, int m, int n, int gap_open, int gap_extend, \
-  __global const int *top_h, __global const int *top_x, int level, __global int *columns, \
-  int corner, __global int *bottom_h, __global int *bottom_x, int bottom, volatile __global int *progress, \
-  volatile __global int *ticket, int segments, int report, __global int *record, int least, \
+  __global const int *top_h, __global const int *top_x, int level, volatile __global ulong *columns, \
+  int corner, __global int *bottom_h, __global int *bottom_x, int bottom, volatile __global int *ticket, \
+  int segments, __global int *record, int least, \
   __global int *hits, int capacity, SCORE_ARGS
 #define ROWSCAN_NAMES \
   query, target, m, n, gap_open, gap_extend, top_h, top_x, level, columns, corner, bottom_h, bottom_x, bottom, \
-  progress, ticket, segments, report, record, least, hits, capacity, SCORE_NAMES
+  ticket, segments, record, least, hits, capacity, SCORE_NAMES
 #ifndef GROUP_SIZE
 #define GROUP_SIZE __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 #endif
@@ -202,8 +200,8 @@ KERNEL(rowscan, ROWSCAN)
   LANES_LOCAL(scratch);
   const scoring_t scoring = SCORE_INIT;
   const scan_t scan = {
-    query, target, m, n, level, top_h, top_x, columns, bottom_h, bottom_x, corner, bottom, report,
-    gap_of(gap_open, gap_extend), gap_open, gap_extend, scores_of(scoring, 0), scratch, progress, hits, capacity};
+    query, target, m, n, level, top_h, top_x, columns, bottom_h, bottom_x, corner, bottom,
+    gap_of(gap_open, gap_extend), gap_open, gap_extend, scores_of(scoring, 0), scratch, hits, capacity};
   found_t found = {least, m, n, NEG};
   for (;;) {
     const int segment = lanes_broadcast(scratch, LEADER ? atomic_inc(ticket) : 0);

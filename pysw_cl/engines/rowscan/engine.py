@@ -29,10 +29,11 @@ from .plan import RowscanPlan
 
 #: Words of a group's record: score, row, column, top.
 RECORD_WORDS = 4
+#: Bits of H - E^ in a word of a column, and the most groups that tell words apart.
+DIFFERENCE_BITS, MOST_GROUPS = 20, 4000
 _ARGUMENTS = (
     "query target m:int n:int gap_open:int gap_extend:int top_h top_x level:int columns "
-    "corner:int bottom_h bottom_x bottom:int progress ticket segments:int report:int record "
-    "least:int hits capacity:int"
+    "corner:int bottom_h bottom_x bottom:int ticket segments:int record least:int hits capacity:int"
 )
 _SCORES = {"match": "match:int mismatch:int lift:int", "matrix": "matrix wide:int"}
 
@@ -55,7 +56,8 @@ def rowscan_spec(header: str, score: str) -> KernelSpec:
 class RowscanEngine(Engine):
     """Computes tiles on one OpenCL device, row by row.
 
-    Tiles with stored moves or forbidden pairs are the wavefront's."""
+    Tiles with stored moves or forbidden pairs are the wavefront's, and those where opening a gap
+    costs 2^20 or more."""
 
     name = "rowscan"
     plan: RowscanPlan
@@ -83,7 +85,8 @@ class RowscanEngine(Engine):
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`."""
-        if job.store_moves or job.forbidden is not None:
+        wide = job.scoring.gap_open >> DIFFERENCE_BITS
+        if job.store_moves or job.forbidden is not None or wide:
             return self._wavefront.tile(job)
         if job.rows or job.columns:
             return by_parts(self.tile, job, job.rows, job.columns)
@@ -113,15 +116,16 @@ class _Run:
         self.plan = plan = plan.for_tile(scoring, n)
         segments = -(-n // plan.segment)
         # where groups may not wait for each other, one sweeps all segments
-        self.groups = min(plan.B, segments) if plan.form == "ticketed" else 1
+        self.groups = min(plan.B, segments, MOST_GROUPS) if plan.form == "ticketed" else 1
         lowest = UNREACHABLE_BELOW if job.floor is None else 1
         self.least = lowest if job.threshold is None else max(lowest, min(job.threshold, 2**31 - 1))
         level = job.above.h.strides == job.above.x.strides == (0,)
         top = job.above.part(0, 1) if level else job.above
         score, scores = _scores(scoring, buffers)
-        lines = np.zeros((4, m), np.int32)
-        lines[:2] = job.left.h, job.left.x
-        self._columns, self._line = buffers.of(lines), segments & 1
+        words = np.zeros((2, m), np.uint64)
+        words[0] = job.left.h.view(np.uint32)
+        words[0] |= (job.left.h - job.left.x).astype(np.uint64) << np.uint64(32)
+        self._columns, self._line = buffers.of(words), segments & 1
         self._bottom = [buffers.empty(4 * n if job.bottom else 4) for _ in range(2)]
         self._record = buffers.empty(4 * RECORD_WORDS * self.groups)
         self._hits = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
@@ -148,10 +152,8 @@ class _Run:
             bottom_h=self._bottom[0],
             bottom_x=self._bottom[1],
             bottom=int(job.bottom),
-            progress=buffers.of(np.zeros(segments, np.int32)),
             ticket=buffers.of(np.zeros(1, np.int32)),
             segments=segments,
-            report=plan.chunk,
             record=self._record,
             least=self.least,
             hits=self._hits,
@@ -164,9 +166,8 @@ class _Run:
     def result(self) -> tuple[TileResult, int]:
         """The tile's result, and how many cells reached the threshold."""
         job, read, (m, n) = self.job, self.buffers.read, self.job.size
-        line = 2 * self._line
-        right = self._edge([(self._columns, (line + k) * m) for k in range(2)], m)
-        bottom = self._edge([(part, 0) for part in self._bottom], n) if job.bottom else None
+        right = self._edge(*self._last_column())
+        bottom = self._edge(*(read(part, n) for part in self._bottom)) if job.bottom else None
         hits: tuple[Hit, ...] = ()
         top, found = None, 0
         if job.best:
@@ -180,9 +181,18 @@ class _Run:
         kind = f"rowscan/{self.plan.lane_set.family}/32"
         return TileResult(bottom, right, hits, top, {kind: m * n}, 1), found
 
-    def _edge(self, parts: list[tuple[Any, int]], length: int) -> Edge:
-        """The edge whose H and X are in these buffers, from these places on."""
-        edge = Edge(*(self.buffers.read(part, length, place) for part, place in parts))
+    def _last_column(self) -> tuple[Ints, Ints]:
+        """H and E^ of the last column.  A segment that is not cut short has H - E^ and a tag."""
+        m, n = self.job.size
+        words = self.buffers.read(self._columns, 2 * m, 2 * m * self._line).reshape(m, 2)
+        h, upper = words[:, 0], words[:, 1]
+        if n % self.plan.segment:
+            return h, upper
+        return h, h - (upper & np.int32((1 << DIFFERENCE_BITS) - 1))
+
+    def _edge(self, h: Ints, x: Ints) -> Edge:
+        """An edge that was read."""
+        edge = Edge(h, x)
         return edge.restored() if self.job.floor is None else edge
 
 

@@ -22,8 +22,8 @@ class RowscanPlan(StriplessPlan):
     """The plan of the row scan, with the fields of `Plan` in other meanings.
 
     ``B``: work-groups in flight, that is segments swept at once.  ``T``: lanes of a segment.
-    ``alpha``: columns of a lane.  ``chunk``: rows between two progress reports of a segment.
-    ``form``: "ticketed", or "two-phase" for one group that waits for no other.
+    ``alpha``: columns of a lane.  ``chunk`` has no meaning.  ``form``: "ticketed", or "two-phase"
+    for one group that waits for no other.
     """
 
     engine: str = "rowscan"
@@ -34,12 +34,6 @@ class RowscanPlan(StriplessPlan):
         1,
         1024,
         "a longer lane has fewer scans, but all lanes are in a CPU's cache, or a GPU's registers",
-    )
-    chunk: int = tunable(
-        32,
-        1,
-        1 << 24,
-        "a report costs little beside 32 rows, and the next segment waits for no more",
     )
 
     @property
@@ -80,4 +74,4 @@ def default_rowscan(runtime: Runtime) -> RowscanPlan:
     if lanes.per_item is None:
         return plan
     wide = usual.without_narrow()
-    return replace(plan, lanes=wide.lanes, T=wide.T, alpha=16, B=usual.B, chunk=1)
+    return replace(plan, lanes=wide.lanes, T=wide.T, alpha=16, B=usual.B)
