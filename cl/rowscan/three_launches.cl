@@ -26,7 +26,8 @@
 //   totals: what leaves each group, then what enters it; rounded up to whole portions of T * R.
 //   last: this is the tile's last row, and the bottom edge is wanted: f becomes F^.
 //   best_score, best_row, best_column: of each item, the first of its highest cells so far.
-//   least, hits, capacity: with BEST 2 all cells of at least the score `least` are collected.
+//   least, hits, capacity: with BEST 2 all cells of at least the score `least` are collected.  filled: how many cells
+//     there were before this row; beyond the capacity no row needs to count on.
 
 #define RUN (T * R)  // columns of a group; totals of a portion
 #ifndef GROUP_SIZE
@@ -117,7 +118,7 @@ __kernel GROUP_SIZE void rowscan_cells(CELLS_ARGS)
 
 // 2. The scan of what leaves the groups, by one group in portions.  An item has R neighbouring totals.
 __kernel GROUP_SIZE void rowscan_totals(int row, int gap_extend, __global const int *left_x, __global run_t *totals,
-                                        int portions)
+                                        int portions, __global const int *hits, __global int *filled)
 {
   __local int values[T];
   const int item = get_local_id(0);
@@ -137,6 +138,9 @@ __kernel GROUP_SIZE void rowscan_totals(int row, int gap_extend, __global const 
     }
     totals[portion * T + item] = entering;
   }
+#if BEST == 2
+  if (item == 0) *filled = *hits;
+#endif
 }
 
 // 3. The E that enters an item's columns, and H.
@@ -144,7 +148,7 @@ __kernel GROUP_SIZE void rowscan_totals(int row, int gap_extend, __global const 
   int n, int row, int gap_open, int gap_extend, __global const int *local_e, __global const int *totals, \
   __global const run_t *bare, __global run_t *h, __global run_t *f, int last, __global int *right_h, \
   __global int *right_x, __global int *best_score, __global int *best_row, __global int *best_column, int least, \
-  __global int *hits, int capacity
+  __global int *hits, int capacity, __global const int *filled
 
 __kernel GROUP_SIZE void rowscan_correction(CORRECTION_ARGS)
 {
@@ -180,7 +184,10 @@ __kernel GROUP_SIZE void rowscan_correction(CORRECTION_ARGS)
   }
 #endif
 #if BEST == 2
-  EACH(c)
-    if (cells.of[c] >= least && at * R + c < n) hits_add(hits, capacity, cells.of[c], row, at * R + c);
+  if (*filled <= capacity)
+    EACH(c) {
+      const int column = at * R + c;
+      if (cells.of[c] >= least && column < n) hits_put(hits, capacity, cells.of[c], row, column);
+    }
 #endif
 }

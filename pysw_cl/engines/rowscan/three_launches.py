@@ -46,10 +46,10 @@ KERNELS = {
         "query target n:int row:int gap_open:int gap_extend:int left_h corner:int right_x "
         "h f bare local_e totals"
     ),
-    "rowscan_totals": "row:int gap_extend:int left_x totals portions:int",
+    "rowscan_totals": "row:int gap_extend:int left_x totals portions:int hits filled",
     "rowscan_correction": (
         "n:int row:int gap_open:int gap_extend:int local_e totals bare h f last:int right_h "
-        "right_x best_score best_row best_column least:int hits capacity:int"
+        "right_x best_score best_row best_column least:int hits capacity:int filled"
     ),
 }
 #: Rows that are enqueued together.  No more than twice as many wait for the device.
@@ -155,6 +155,7 @@ class ThreeLaunches:
             "least": self._least,
             "hits": self._hits,
             "capacity": self.capacity,
+            "filled": buffers.empty(4),
             **scores,
         }
         defines = {
