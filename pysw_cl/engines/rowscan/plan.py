@@ -21,8 +21,9 @@ MOST_DECAY = 1 << 28
 THREE_LAUNCH = "three-launch"
 #: Its lanes: work-items.
 ITEMS = "scalar32"
-#: Columns that a work-item may have, which it reads at once, and those that it has by default.
-ITEM_COLUMNS, ITEMS_ALPHA = (1, 2, 4, 8, 16), 4
+#: Columns that a work-item may have, which it reads at once, and those that it has by default
+#: (docs/ideas.md has the times of others).
+ITEM_COLUMNS, ITEMS_ALPHA = (1, 2, 4, 8, 16), 8
 #: Work-items of a group; fewer where a device's groups are smaller.
 ITEMS_T = 256
 
