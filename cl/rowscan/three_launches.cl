@@ -1,9 +1,9 @@
 // The row scan as it was published (Khajeh-Saeed, Poole & Perot, J. Comput. Phys. 229, 2010): three launches a row, all
 // of them parallel along the target.  It is meant to be read beside the paper; rowscan.cl is the same method, faster.
 //
-// A gap in the query comes from the row above, as the diagonal does, so all columns know H without gaps in the target,
+// F, of a gap that consumes query, comes from the row above, as the diagonal does.  So all columns have H without E,
 //   H~ = max(H_diagonal + score, F, floor),
-// at once.  A gap in the target comes from any column to the left in the same row:
+// at once.  E, of a gap that consumes target, comes from any column to the left in the same row:
 //   E[j] = max over k < j of (H~[k] - gap_open - (j - k) gap_extend),
 // a running maximum that loses gap_extend with each column.  (H~[k] will do for H[k]: if a gap gave H[k], then going on
 // with it costs no more than opening another.)  Then H = max(H~, E).  So a row is
@@ -12,9 +12,9 @@
 //   3. rowscan_correction: E from both, and H.
 // Gaps may have any length: what enters a group may come from any group before it.
 //
-// A work-item has R neighbouring columns.  It goes through them from left to right with the gaps that begin there, so
-// H~ means "without gaps from outside the item's columns" (with R = 1: without gaps, as in the paper), and the scans are
-// over items.  A group has T items.
+// A work-item has R neighbouring columns.  It goes through them from left to right with the E that begins there, so H~
+// is H without the E that comes from the left of the item's columns (with R = 1: without E), and the scans are over
+// items.  A group has T items.
 // Needs: what kernel_spec() of pysw_cl/engines/rowscan/three_launches.py lists before it.  Reads T, R, LOCAL, BEST.
 //
 // Arguments, which the kernels share.  Lines have a number for each column, rounded up to whole groups:
@@ -27,7 +27,7 @@
 //   last: this is the tile's last row, and the bottom edge is wanted: f becomes F^.
 //   best_score, best_row, best_column: of each item, the first of its highest cells so far.
 //   least, hits, capacity: with BEST 2 all cells of at least the score `least` are collected.  filled: how many cells
-//     there were before this row; beyond the capacity no row needs to count on.
+//     there were before this row; where that exceeds the capacity, none are added.
 
 #define RUN (T * R)  // columns of a group; totals of a portion
 #ifndef GROUP_SIZE
@@ -74,7 +74,7 @@ INLINE int scan(__local int *values, int enters, long cost)
   return max(all, decayed(enters, T, cost));
 }
 
-// F below a cell: that of H~, raised if a gap in the target has raised H since.
+// F below a cell: as H~ gave it, raised if E has raised H since.
 INLINE int f_of(int h, gap_t gap, int f)
 {
   enter_gap(h, h, gap, &f);
