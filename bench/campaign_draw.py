@@ -430,6 +430,10 @@ def plans_of(runtime: Runtime) -> dict[str, list[dict[str, Any]]]:
         for B in (2, 7, 40)
         for chunk in (1, 5)
     ]
+    launches = {"engine": "rowscan", "form": "three-launch"}
+    plans["rowscan three launches"] = [
+        {**launches, **shape} for shape in ({}, {"T": 4, "alpha": 2}, {"T": 16, "alpha": 1})
+    ]
     return {name: good for name, some in plans.items() if (good := _possible(runtime, some))}
 
 

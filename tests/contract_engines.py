@@ -67,6 +67,7 @@ ENGINES: dict[str, dict[str, Any]] = {
     "rowscan": {"engine": "rowscan"},
     "rowscan-short": {"engine": "rowscan", "lanes": "vector32", "T": 4, "alpha": 3, "chunk": 2},
     "rowscan-one": {"engine": "rowscan", "lanes": "vector32", "T": 1, "alpha": 2, "B": 3},
+    "rowscan-three": {"engine": "rowscan", "form": "three-launch", **_SCALAR},
     "rowscan-scalar": {"engine": "rowscan", "lanes": "scalar32", "T": 4, "alpha": 2, "B": 3},
 }
 #: What cells are counted under: a lane set without its width.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..opencl.device import Runtime
     from .plan import Plan
 
+#: The forms of the wavefront.
 FORMS = ("ticketed", "two-phase")
 #: Bytes of local memory of a lane at most.
 LANE_BYTES = 24
@@ -34,8 +35,11 @@ def check_fields(plan: Plan, space: Mapping[str, Parameter]) -> None:
 
 def check_strips(plan: Plan, runtime: Runtime | None) -> None:
     """Raise PlanError for strips that no device can run, or that this device cannot run."""
-    if plan.form not in FORMS:
-        raise PlanError(f"plan: form {plan.form!r} does not exist; there are {', '.join(FORMS)}")
+    if plan.form not in plan.forms:
+        raise PlanError(
+            f"plan: form {plan.form!r} of {plan.engine} does not exist; "
+            f"there are {', '.join(plan.forms)}"
+        )
     if plan.lanes not in tuple(LANE_SETS):
         raise PlanError(
             f"plan: lanes {plan.lanes!r} do not exist; there are {', '.join(LANE_SETS)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..errors import PlanError
 from .cost import CellCost, Cost, StripCost
 from .geometry import tile_shape
 from .lane_sets import LANE_SETS, LaneSet
-from .limits import check_fields, check_strips
+from .limits import FORMS, check_fields, check_strips
 from .parameters import SPACE, Parameter, Tuning, default_tuning, parameters_of, tunable
 from .renamed import renamed, warn_of
 
@@ -88,6 +88,13 @@ class Plan:
     )
     alpha_fixed: bool = False
     tuning: Tuning = field(default_factory=default_tuning)
+
+    #: What ``form`` may be.
+    forms: ClassVar[tuple[str, ...]] = FORMS
+
+    def in_form(self, form: Any, runtime: Runtime | None) -> Plan:
+        """This plan of a device (None: of any), with the defaults of a form that has its own."""
+        return self
 
     def tile_shape(self, m: int, n: int) -> tuple[int, int]:
         """Rows and columns of the tiles of an m x n matrix."""
@@ -345,6 +352,7 @@ def _with_wishes(base: Plan, given: Mapping[str, Any], runtime: Runtime | None) 
     unknown = sorted(map(str, set(wishes) - known))
     if unknown:
         raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")
+    base = base.in_form(wishes.get("form"), runtime)
     if "lanes" in wishes and wishes["lanes"] != base.lanes and "T" not in wishes:
         asked = LANE_SETS.get(str(wishes["lanes"]))
         if runtime is not None and asked is not None and asked.of_warps:

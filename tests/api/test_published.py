@@ -18,14 +18,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aligning import align_case, case_of, ends, moves
+from aligning import align_case, case_of, ends, moves, needs_lanes
 from Bio import Align
 from helpers import FreeEnds, encode, make_scoring, match_scoring, rescore
 from numpy.typing import NDArray
 
 import pysw_cl
 from pysw_cl.engines.reference import ReferenceAlignment, align_reference
+from pysw_cl.engines.registry import engine_for
 from pysw_cl.scoring.scoring import Scoring
+from pysw_cl.tiles.edges import Border
+from pysw_cl.tiles.tile import TileJob
 
 Aligner = Callable[[str, str, Scoring, str, FreeEnds], Any]
 
@@ -75,7 +78,34 @@ def tiles(query: str, target: str, scoring: Scoring, mode: str, free_ends: FreeE
     return Found(found.score, *ends(found), moves(found))
 
 
+#: Plans of the row scan in each of its forms.
+ROWSCANS: dict[str, dict[str, Any]] = {
+    "rowscan": {"engine": "rowscan"},
+    "three launches": {"engine": "rowscan", "form": "three-launch", "T": 4, "alpha": 2},
+}
+
+
+def needs_form(name: str) -> None:
+    """Skip where the device does not run the lanes of a form of the row scan."""
+    if "form" in ROWSCANS.get(name, {}):
+        needs_lanes("scalar32")
+
+
+def rowscan(name: str) -> Aligner:
+    """``align`` by a form of the row scan; paths are the wavefront's."""
+
+    def by(query: str, target: str, scoring: Scoring, mode: str, free_ends: FreeEnds) -> Found:
+        needs_form(name)
+        case = case_of(query, target, scoring)
+        found = align_case(case, mode, free_ends, plan=ROWSCANS[name])
+        assert "rowscan" in {kind.split("/")[0] for kind in found.stats.cells}
+        return Found(found.score, *ends(found), moves(found))
+
+    return by
+
+
 ALIGNERS = [
+    *(pytest.param(rowscan(name), id=name) for name in ROWSCANS),
     pytest.param(reference, id="reference"),
     pytest.param(device, id="device"),
     pytest.param(tiles, id="tiles"),
@@ -143,6 +173,38 @@ def test_ssca1_table() -> None:
     assert by_definition(SSCA1_QUERY, SSCA1_TARGET, SSCA1) == table
     found = reference(SSCA1_QUERY, SSCA1_TARGET, SSCA1, "local", PENALISED)
     assert found.matrices.h[1:, 1:].tolist() == table
+
+
+@pytest.mark.parametrize("name", ROWSCANS)
+def test_ssca1_rows(name: str) -> None:
+    """The row scan computes the published table row by row: each is the bottom edge of a tile."""
+    needs_form(name)
+    table = [[int(x) for x in line.split()] for line in SSCA1_TABLE.strip().splitlines()]
+    engine = engine_for("auto", ROWSCANS[name])
+    query, target = encode(SSCA1_QUERY, SSCA1), encode(SSCA1_TARGET, SSCA1)
+    border = Border(True, SSCA1.gap_open, SSCA1.gap_extend)
+    for row, wanted in enumerate(table, 1):
+        top, left = border.read(0, len(target)), border.read(0, row)
+        job = TileJob(query[:row], target, SSCA1, 0, 0, top, left)
+        bottom = engine.tile(job).bottom
+        assert bottom is not None
+        assert bottom.h.tolist() == wanted
+
+
+@pytest.mark.parametrize("name", ["default", *ROWSCANS])
+def test_ssca1_best_ends(name: str) -> None:
+    """Kernel 1: the highest cells of the published table, of which there are fewer than 200."""
+    needs_form(name)
+    plan = ROWSCANS.get(name)
+    table = np.array([[int(x) for x in line.split()] for line in SSCA1_TABLE.strip().splitlines()])
+    cells = [(-table[i, j], i + 1, j + 1) for i, j in np.argwhere(table > 0)]
+    wanted = [(-score, i, j) for score, i, j in sorted(cells)]
+    for k in (1, 10, 200):
+        found = pysw_cl.best_ends(
+            SSCA1_QUERY, SSCA1_TARGET, k=k, sub_score=(5, -3), gap_cost=(8, 1), plan=plan
+        )
+        assert found.tolist() == wanted[:k]
+    assert 10 < len(wanted) < 200
 
 
 @every_aligner

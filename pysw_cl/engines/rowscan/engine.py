@@ -3,13 +3,13 @@
 Method: Khajeh-Saeed, Poole & Perot (2010, J Comput Phys 229, 4247-4258); Khajeh-Saeed & Perot
 (2011, GPU Computing Gems Emerald Edition, chapter 13).  The kernel (cl/rowscan/rowscan.cl) says how
 a row is computed.  Unlike in the papers, gaps may have any length, and a segment of the row stays
-on its group from row to row.
+on its group from row to row.  The papers' form, with three launches a row, is in
+:mod:`.three_launches`.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -17,15 +17,22 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.kernel_times import Stopwatch
 from ...opencl.program import BoundKernel, KernelSpec
-from ...scoring.precision import UNREACHABLE_BELOW
-from ...scoring.scoring import Scoring
-from ...tiles.best_cells import first_hits
 from ...tiles.contract import Engine
-from ...tiles.edges import Edge, Ints
+from ...tiles.edges import Ints
 from ...tiles.tile import Hit, TileJob, TileResult
 from ...tiles.tile_split import by_parts, collected
 from ..wavefront.engine import WavefrontEngine
-from .plan import RowscanPlan
+from .common import (
+    SCORES,
+    collected_cells,
+    edge_of,
+    hits_of,
+    joined_files,
+    least_of,
+    scores_of,
+)
+from .plan import THREE_LAUNCH, RowscanPlan
+from .three_launches import ThreeLaunches
 
 #: Words of a group's record: score, row, column, top.
 RECORD_WORDS = 4
@@ -35,22 +42,12 @@ _ARGUMENTS = (
     "query target m:int n:int gap_open:int gap_extend:int top_h top_x level:int columns "
     "corner:int bottom_h bottom_x bottom:int ticket segments:int record least:int hits capacity:int"
 )
-_SCORES = {"match": "match:int mismatch:int lift:int", "matrix": "matrix wide:int"}
 
 
 def rowscan_spec(header: str, score: str) -> KernelSpec:
     """The kernel for a header of 32-bit lanes and a score file of cl/score."""
-    files = (
-        "base.clh",
-        "names.clh",
-        "platform.clh",
-        "WIDTH=32",
-        header,
-        f"score/{score}.clh",
-        "recurrence.clh",
-        "rowscan/rowscan.cl",
-    )
-    return KernelSpec("rowscan", files, tuple(f"{_ARGUMENTS} {_SCORES[score]}".split()))
+    files = joined_files(header, score, "rowscan")
+    return KernelSpec("rowscan", files, tuple(f"{_ARGUMENTS} {SCORES[score]}".split()))
 
 
 class RowscanEngine(Engine):
@@ -98,9 +95,9 @@ class RowscanEngine(Engine):
     def _run(self, job: TileJob, capacity: int = 0) -> tuple[TileResult, int]:
         """Compute one tile and collect at most ``capacity`` cells; returns the result and how many
         cells there were to collect."""
+        form = ThreeLaunches if self.plan.form == THREE_LAUNCH else _Run
         with Buffers(self.runtime, small=True) as buffers:
-            run = _Run(self.runtime, self.plan, job, buffers, capacity)
-            found = run.result()
+            found = form(self.runtime, self.plan, job, buffers, capacity).result()
             self.peak_bytes = max(self.peak_bytes, buffers.bytes)
         return found
 
@@ -117,11 +114,10 @@ class _Run:
         segments = -(-n // plan.segment)
         # where groups may not wait for each other, one sweeps all segments
         self.groups = min(plan.B, segments, MOST_GROUPS) if plan.form == "ticketed" else 1
-        lowest = UNREACHABLE_BELOW if job.floor is None else 1
-        self.least = lowest if job.threshold is None else max(lowest, min(job.threshold, 2**31 - 1))
+        self.least = least_of(job)
         level = job.above.h.strides == job.above.x.strides == (0,)
         top = job.above.part(0, 1) if level else job.above
-        score, scores = _scores(scoring, buffers)
+        score, scores = scores_of(scoring, buffers)
         words = np.zeros((2, m), np.uint64)
         words[0] = job.left.h.view(np.uint32)
         words[0] |= (job.left.h - job.left.x).astype(np.uint64) << np.uint64(32)
@@ -166,18 +162,17 @@ class _Run:
     def result(self) -> tuple[TileResult, int]:
         """The tile's result, and how many cells reached the threshold."""
         job, read, (m, n) = self.job, self.buffers.read, self.job.size
-        right = self._edge(*self._last_column())
-        bottom = self._edge(*(read(part, n) for part in self._bottom)) if job.bottom else None
+        right = edge_of(job, *self._last_column())
+        bottom = edge_of(job, *(read(part, n) for part in self._bottom)) if job.bottom else None
         hits: tuple[Hit, ...] = ()
         top, found = None, 0
         if job.best:
             records = read(self._record, RECORD_WORDS * self.groups).reshape(-1, RECORD_WORDS)
             top = int(records[:, 3].max())
-            hits = _hits(records[records[:, 1] < m], 1)
+            hits = hits_of(records[records[:, 1] < m], 1)
         if self.capacity:
-            found = int(read(self._hits, 1)[0])
-            cells = read(self._hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
-            hits = _hits(cells, job.count)
+            found, cells = collected_cells(self.buffers, self._hits, self.capacity)
+            hits = hits_of(cells, job.count)
         kind = f"rowscan/{self.plan.lane_set.family}/32"
         return TileResult(bottom, right, hits, top, {kind: m * n}, 1), found
 
@@ -189,22 +184,3 @@ class _Run:
         if n % self.plan.segment:
             return h, upper
         return h, h - (upper & np.int32((1 << DIFFERENCE_BITS) - 1))
-
-    def _edge(self, h: Ints, x: Ints) -> Edge:
-        """An edge that was read."""
-        edge = Edge(h, x)
-        return edge.restored() if self.job.floor is None else edge
-
-
-def _hits(cells: Ints, count: int) -> tuple[Hit, ...]:
-    """The first of the kernel's (score, row, column), which count from 0, as hits."""
-    return tuple(first_hits(cells[:, :3] + np.array([0, 1, 1], np.int32), count))
-
-
-def _scores(scoring: Scoring, buffers: Buffers) -> tuple[str, dict[str, Any]]:
-    """The score file and its arguments."""
-    pair = scoring.match_mismatch
-    if pair is not None:
-        return "match", {"match": pair[0], "mismatch": pair[1], "lift": 0}
-    table = np.ascontiguousarray(scoring.matrix, np.int32)
-    return "matrix", {"matrix": buffers.of(table.ravel()), "wide": table.shape[1]}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...errors import PlanError
 from ...planning.lane_sets import LANE_SETS
+from ...planning.limits import FORMS
 from ...planning.parameters import tunable
 from ...planning.plan import StriplessPlan, default_plan
 from ...scoring.scoring import Scoring
@@ -15,6 +17,15 @@ if TYPE_CHECKING:
 
 #: What a gap loses in a segment at most: numbers stay in 32 bits.
 MOST_DECAY = 1 << 28
+#: The form with three launches a row.
+THREE_LAUNCH = "three-launch"
+#: Its lanes: work-items.
+ITEMS = "scalar32"
+#: Columns that a work-item may have, which it reads at once, and those that it has by default
+#: (docs/ideas.md has the times of others).
+ITEM_COLUMNS, ITEMS_ALPHA = (1, 2, 4, 8, 16), 8
+#: Work-items of a group; fewer where a device's groups are smaller.
+ITEMS_T = 256
 
 
 @dataclass(frozen=True)
@@ -23,7 +34,9 @@ class RowscanPlan(StriplessPlan):
 
     ``B``: work-groups in flight, that is segments swept at once.  ``T``: lanes of a segment.
     ``alpha``: columns of a lane.  ``chunk`` has no meaning.  ``form``: "ticketed", or "two-phase"
-    for one group that waits for no other.
+    for one group that waits for no other; "three-launch" for three launches a row
+    (:mod:`.three_launches`), where a group has T work-items of alpha columns, as many groups run as
+    there are, and B has no meaning either.
     """
 
     engine: str = "rowscan"
@@ -35,6 +48,28 @@ class RowscanPlan(StriplessPlan):
         1024,
         "a longer lane has fewer scans, but all lanes are in a CPU's cache, or a GPU's registers",
     )
+
+    forms: ClassVar[tuple[str, ...]] = (*FORMS, THREE_LAUNCH)
+
+    def in_form(self, form: Any, runtime: Runtime | None) -> RowscanPlan:
+        """See `Plan`."""
+        if form != THREE_LAUNCH:
+            return self
+        most = 1024 if runtime is None else int(runtime.device.max_work_group_size)
+        T = max(one for one in LANE_SETS[ITEMS].T if one <= min(most, ITEMS_T))
+        return replace(self, lanes=ITEMS, T=T, alpha=ITEMS_ALPHA)
+
+    def check_on(self, runtime: Runtime | None) -> None:
+        """See `Plan`."""
+        super().check_on(runtime)
+        if self.form != THREE_LAUNCH:
+            return
+        if self.lanes != ITEMS:
+            raise PlanError(f"plan: the form {THREE_LAUNCH} has {ITEMS} lanes, not {self.lanes}")
+        if self.alpha not in ITEM_COLUMNS:
+            raise PlanError(
+                f"plan: the form {THREE_LAUNCH} has alpha in {ITEM_COLUMNS}, not {self.alpha}"
+            )
 
     @property
     def segment(self) -> int:
