@@ -121,7 +121,7 @@ def _not_in_batches(
     every = list(zip(groups, boxes, strict=True))
     if able is None:
         return every
-    fits = able.fits(job.scoring, boxes)
+    fits = able.fits(boxes)
     together = [one for one, fit in zip(every, fits, strict=True) if fit]
     if together:
         numbers, places = [], []

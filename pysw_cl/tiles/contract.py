@@ -216,7 +216,7 @@ class BoxPath(NamedTuple):
 class BoxPaths(Protocol):
     """A capability: the canonical paths in many boxes of a local matrix, in few launches."""
 
-    def fits(self, scoring: Scoring, boxes: Sequence[Box]) -> list[bool]:
+    def fits(self, boxes: Sequence[Box]) -> list[bool]:
         """Which of these boxes are best computed together in this way?"""
 
     def trace(
