@@ -11,7 +11,7 @@ chapter 13), which finds out how far the paths of an end reach (kernel 2 of SSCA
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -21,9 +21,11 @@ from ..tiles.contract import BoxEnd, Engine
 from ..tiles.edges import EdgeArray, Edges
 from ..tiles.special_lines import SweptGrid
 from ..tiles.sweep import sweep
-from ..tiles.tile import Area, Box, Hit
+from ..tiles.tile import Area, Box, Hit, TileJob
 from .job import Job, path_of
+from .problem import Problem
 from .traceback import grid_places, most_pieces, trace_back
+from .traceback_state import Path
 
 #: The first box of an end has this number of rows and columns for each match that its score needs
 #: at least, and so many more.
@@ -121,7 +123,7 @@ def _not_in_batches(
     every = list(zip(groups, boxes, strict=True))
     if able is None:
         return every
-    fits = able.fits(boxes)
+    fits = able.fits(boxes, [len(group.ends) for group in groups])
     together = [one for one, fit in zip(every, fits, strict=True) if fit]
     if together:
         numbers, places = [], []
@@ -154,25 +156,61 @@ def _by_tiles(
         query=whole.query.slice(area.row, area.row_end),
         target=whole.target.slice(area.column, area.column_end),
     )
-    plan, scoring = engine.plan, job.scoring
-    corner, top, left = box.edges(scoring.gap_open)
-    edges = Edges(corner, EdgeArray.of(top), EdgeArray.of(left))
-    m, n = len(problem.query), len(problem.target)
-    small = engine.moves_bytes(m, n) <= plan.traceback_tile_cells // 2
-    if small:
-        grid = SweptGrid.over(edges, [0, m], [0, n])
+    plan, (m, n) = engine.plan, (len(problem.query), len(problem.target))
+    corner, top, left = box.edges(job.scoring.gap_open)
+    places = [(k, Hit(end.score, end.row - area.row, end.column - area.column)) for k, end in ends]
+    if engine.moves_bytes(m, n) <= plan.traceback_tile_cells // 2:
+        tile = TileJob(
+            problem.query.read(0, m),
+            problem.target.read(0, n),
+            job.scoring,
+            problem.floor,
+            corner,
+            top,
+            left,
+            bottom=False,
+            right=False,
+            store_moves=True,
+        )
+        paths = _in_tile(engine, tile, [end for _, end in places], found)
     else:
-        shape, tuning = plan.tile_shape(m, n), plan.tuning.traceback
-        pieces, quantum = most_pieces(tuning, m, n), engine.strip_rows(*shape)
-        rows, columns = (grid_places(tuning, m, quantum, pieces), grid_places(tuning, n, 1, pieces))
-        grid = SweptGrid.over(edges, rows, columns)
-        letters = problem.query, problem.target
-        swept = sweep(engine, *letters, scoring, problem.floor, grid.saving(), shape=shape)
-        found.add_cost(swept.cells, swept.launches)
-    for k, end in ends:
-        inside = Hit(end.score, end.row - area.row, end.column - area.column)
-        path = trace_back(engine, problem, grid, inside, plan.traceback_tile_cells)
-        found.add_cost(path.cells, path.launches)
+        edges = Edges(corner, EdgeArray.of(top), EdgeArray.of(left))
+        paths = _by_sweep(engine, problem, edges, [end for _, end in places], found)
+    for (k, _), path in zip(places, paths, strict=True):
         if box.proves(path.row, path.column):
             path.row, path.column = path.row + area.row, path.column + area.column
-            found.paths[k] = path_of(job, end, path, plan)
+            found.paths[k] = path_of(job, dict(ends)[k], path, plan)
+
+
+def _in_tile(
+    engine: Engine, tile: TileJob, ends: Sequence[Hit], found: TracedEnds
+) -> Iterator[Path]:
+    """The paths in a box whose moves can be stored."""
+    result = engine.tile(tile)
+    found.add_cost(result.cells, result.launches)
+    moves = result.moves
+    assert moves is not None
+    try:
+        for end in ends:
+            traced = moves.trace(end.row, end.column, 0)
+            yield Path(traced.row, traced.column, [traced.moves])
+    finally:
+        moves.release()
+
+
+def _by_sweep(
+    engine: Engine, problem: Problem, edges: Edges, ends: Sequence[Hit], found: TracedEnds
+) -> Iterator[Path]:
+    """The paths in a large box: of a sweep with special rows and columns, and tracebacks."""
+    plan, (m, n) = engine.plan, (len(problem.query), len(problem.target))
+    shape, tuning = plan.tile_shape(m, n), plan.tuning.traceback
+    pieces, quantum = most_pieces(tuning, m, n), engine.strip_rows(*shape)
+    rows, columns = grid_places(tuning, m, quantum, pieces), grid_places(tuning, n, 1, pieces)
+    grid = SweptGrid.over(edges, rows, columns)
+    codes, scoring = (problem.query, problem.target), problem.scoring
+    swept = sweep(engine, *codes, scoring, problem.floor, grid.saving(), shape=shape)
+    found.add_cost(swept.cells, swept.launches)
+    for end in ends:
+        path = trace_back(engine, problem, grid, end, plan.traceback_tile_cells)
+        found.add_cost(path.cells, path.launches)
+        yield path

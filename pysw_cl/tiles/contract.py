@@ -216,8 +216,8 @@ class BoxPath(NamedTuple):
 class BoxPaths(Protocol):
     """A capability: the canonical paths in many boxes of a local matrix, in few launches."""
 
-    def fits(self, boxes: Sequence[Box]) -> list[bool]:
-        """Which of these boxes are best computed together in this way?"""
+    def fits(self, boxes: Sequence[Box], ends: Sequence[int]) -> list[bool]:
+        """Which of these boxes, with so many ends each, are best computed together in this way?"""
 
     def trace(
         self, query: View, target: View, scoring: Scoring, boxes: Sequence[Box], ends: list[BoxEnd]

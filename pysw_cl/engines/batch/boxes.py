@@ -54,14 +54,15 @@ class Boxes:
     plan: Plan
     noted: Callable[[int], None]
 
-    def fits(self, boxes: Sequence[Box]) -> list[bool]:
-        """See :class:`pysw_cl.tiles.contract.BoxPaths`.  A few boxes that are much larger than the
-        others are computed faster one by one, each by all of the device."""
+    def fits(self, boxes: Sequence[Box], ends: Sequence[int]) -> list[bool]:
+        """See :class:`pysw_cl.tiles.contract.BoxPaths`.  Large boxes with few ends are computed
+        faster one by one, each by all of the device."""
         tuning, lanes = self.plan.tuning.pairs, self.plan.lane_set.pairs
         vectors = lanes.items == 1
         mates = tuning.cpu_mates if vectors else tuning.gpu_mates
         most = tuning.alone_cells
-        if sum(box.area.cells > most for box in boxes) >= mates:
+        large = (count for box, count in zip(boxes, ends, strict=True) if box.area.cells > most)
+        if sum(large) >= mates:
             widest = lanes.pairs or VECTOR_BITS // LEAST_WIDTH
             most = 2 * min(tuning.group_moves, self.runtime.device.max_mem_alloc_size) // widest
         return [box.area.cells <= most and max(_sides(box)) < tuning.longest for box in boxes]
