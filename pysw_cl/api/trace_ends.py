@@ -160,25 +160,27 @@ def _teller(run: RunProgress | None, total: int) -> Any:
 
 def _hits(ends: Any, job: Job, highest: float | None) -> list[Hit]:
     """The ends as cells of the frame, with scores in the scoring's own integers."""
-    rows = _rows(ends)
-    frame, scale = job.frame, job.scoring.scale
-    hits = []
-    for number, (score, row, column) in enumerate(rows.tolist()):
-        scaled, i, j = score * scale, row - frame.row, column - frame.column
-        said = f"end {number} has the score {_shown(score)}, query end {_shown(row)} and target "
-        said += f"end {_shown(column)}: "
-        if not all(value == int(value) for value in (scaled, i, j)):
-            raise InputError(f"{said}ends are whole numbers, and scores fit the scoring")
-        if not (0 < i <= frame.shape[0] and 0 < j <= frame.shape[1]):
+    rows, frame, limit = _rows(ends), job.frame, np.inf if highest is None else highest
+    first, last = np.array([frame.row, frame.column]), np.array([frame.row_end, frame.column_end])
+    scores, places = rows[:, 0] * job.scoring.scale, rows[:, 1:]
+    whole = (scores % 1 == 0) & (places % 1 == 0).all(axis=1)
+    inside = ((places > first) & (places <= last)).all(axis=1)
+    possible = (scores > 0) & (rows[:, 0] <= limit)
+    for good, words in (
+        (whole, "ends are whole numbers, and their scores those of the scoring"),
+        (inside, f"an end is between {frame.row + 1:,} and {frame.row_end:,} in the query and "
+         f"between {frame.column + 1:,} and {frame.column_end:,} in the target"),
+        (possible, "a score is above 0, and not above the highest one"),
+    ):  # fmt: skip
+        if not good.all():
+            number = int(np.flatnonzero(~good)[0])
+            score, row, column = map(_shown, rows[number].tolist())
             raise InputError(
-                f"{said}an end is between {frame.row + 1:,} and {frame.row_end:,} in the query and "
-                f"between {frame.column + 1:,} and {frame.column_end:,} in the target"
+                f"end {number} has the score {score}, query end {row} and target end {column}: "
+                f"{words}"
             )
-        if score <= 0 or (highest is not None and score > highest):
-            limit = "" if highest is None else f" and at most {_shown(highest)}, the highest one"
-            raise InputError(f"{said}the score is above 0{limit}")
-        hits.append(Hit(int(scaled), int(i), int(j)))
-    return hits
+    cells = np.column_stack([scores, places - first]).astype(np.int64).tolist()
+    return [Hit(*cell) for cell in cells]
 
 
 def _rows(ends: Any) -> Any:

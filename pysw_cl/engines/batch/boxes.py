@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -153,9 +154,13 @@ class BoxEngine(BatchEngine):
         column.  The numbers that H along its borders is computed from are no higher, with the
         columns of the last panel."""
         most = max(box.before) + (max(_sides(box)) + COLUMNS) * box.match
-        widths = (width for width in self.widths[:-1] if width >= LEAST_WIDTH)
-        fits = (width for width in widths if most <= local_limit(self.scoring, width))
-        return next(fits, self.widths[-1])
+        return next(width for width, limit in self._limits if most <= limit)
+
+    @cached_property
+    def _limits(self) -> list[tuple[int, int]]:
+        """The widths and the highest score of each."""
+        widths = [width for width in self.widths if width >= LEAST_WIDTH]
+        return [(width, local_limit(self.scoring, width)) for width in widths]
 
     def trace(
         self, text: Codes, pairs: Ints, levels: Ints, ends: Ints, rise: int, width: int
