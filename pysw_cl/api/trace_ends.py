@@ -131,11 +131,12 @@ def trace_ends_with(
         stats.seconds = time.perf_counter() - started
         return results
 
+    rows, columns = job.frame.shape
     with told(resources.progress) as run, expecting(programs("path")):
         engine, plan = make_engine(resources)
         if not hits:
             return []
-        results, wrong = checked(compute, engine, plan, sum(hit.row**2 for hit in different))
+        results, wrong = checked(compute, engine, plan, rows * columns)
     if wrong is not None:
         results[0].stats.recomputed += 1
         warnings.warn(wrong, RecomputedWarning, stacklevel=3)
@@ -207,7 +208,7 @@ def _rows(ends: Any) -> Any:
 
 
 def _shown(number: float) -> str:
-    return f"{int(number):,}" if number == int(number) else str(number)
+    return f"{number:,.15g}"
 
 
 def _wrong(number: int, hit: Hit, score: int, job: Job, known: bool) -> PyswError:

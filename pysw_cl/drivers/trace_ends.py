@@ -27,10 +27,6 @@ from .problem import Problem
 from .traceback import grid_places, most_pieces, trace_back
 from .traceback_state import Path
 
-#: The first box of an end has this number of rows and columns for each match that its score needs
-#: at least, and so many more.
-FOR_EACH_MATCH, MORE = 2, 64
-
 
 @dataclass
 class TracedEnds:
@@ -62,8 +58,8 @@ def trace_ends(
     nothing is known.  ``done(ends)`` is told of so many more ends whose paths are found.
     """
     found = TracedEnds([None] * len(ends))
-    match = max(1, job.scoring.highest)
-    sides = [FOR_EACH_MATCH * -(-end.score // match) + MORE for end in ends]
+    match, first = max(1, job.scoring.highest), engine.plan.tuning.boxes
+    sides = [first.sides * -(-end.score // match) + first.more for end in ends]
     left = list(range(len(ends)))
     while left:
         groups = _grouped(ends, sides, left)

@@ -11,17 +11,13 @@ from tracing_ends import check, drawn, letters, matrices_of, path_by_definition,
 import pysw_cl
 from pysw_cl.drivers import trace_ends as driver
 from pysw_cl.errors import InputError
-from pysw_cl.planning.parameters import tuned
 from pysw_cl.scoring.scoring import make_scoring
 
 ENGINES = ("reference", "wavefront", "rowscan")
 
 
-@pytest.fixture
-def small_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """First boxes that are too small for most paths."""
-    monkeypatch.setattr(driver, "FOR_EACH_MATCH", 1)
-    monkeypatch.setattr(driver, "MORE", 0)
+#: First boxes that are too small for most paths.
+SMALL = {"boxes.sides": 1, "boxes.more": 0}
 
 
 def check_all(seed: int, cases: int, most: int, **options: Any) -> None:
@@ -43,30 +39,34 @@ def test_any_cell(engine: str) -> None:
 
 @pytest.mark.filterwarnings("ignore::pysw_cl.errors.InputWarning")
 @pytest.mark.parametrize("engine", ENGINES)
-def test_boxes_that_grow(engine: str, small_boxes: None) -> None:
+def test_boxes_that_grow(engine: str) -> None:
     """Until nothing outside can be as good, whether the highest score is known or not."""
-    check_all(2, 12, 40, engine=engine)
+    check_all(2, 12, 40, engine=engine, plan=SMALL)
 
 
 @pytest.mark.filterwarnings("ignore::pysw_cl.errors.InputWarning")
 @pytest.mark.parametrize("lanes", ["vector32", "scalar32"])
-def test_other_lanes(lanes: str, small_boxes: None) -> None:
-    check_all(3, 8, 40, plan={"lanes": lanes})
+def test_other_lanes(lanes: str) -> None:
+    check_all(3, 8, 40, plan={"lanes": lanes, **SMALL})
 
 
 @pytest.mark.filterwarnings("ignore::pysw_cl.errors.InputWarning")
 @pytest.mark.parametrize("engine", ["wavefront", "reference"])
-def test_boxes_by_tiles_and_by_sweeps(engine: str, small_boxes: None) -> None:
+def test_boxes_by_tiles_and_by_sweeps(engine: str) -> None:
     """As large boxes are computed, with special rows and columns."""
-    plan = {"traceback_tile_cells": 1 << 10, "traceback.least_side": 16, "pairs.alone_cells": 0}
+    plan: dict[str, Any] = {
+        "traceback_tile_cells": 1 << 10,
+        "traceback.least_side": 16,
+        "pairs.alone_cells": 0,
+    }
+    plan |= SMALL
     check_all(4, 8, 6, engine=engine, plan=plan)
 
 
 @pytest.mark.filterwarnings("ignore::pysw_cl.errors.InputWarning")
-def test_several_batches(small_boxes: None) -> None:
+def test_several_batches() -> None:
     """One group of lanes in each."""
-    with tuned({"pairs.cpu_moves": 1, "pairs.gpu_moves": 1}):
-        check_all(5, 3, 200)
+    check_all(5, 3, 200, plan={"pairs.cpu_moves": 1, "pairs.gpu_moves": 1, **SMALL})
 
 
 @pytest.mark.parametrize("separation", [0, 10])
