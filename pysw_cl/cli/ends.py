@@ -140,12 +140,13 @@ def _alignments(
     setting = setting_asked(args, "path", options.scoring, "local", (False,) * 4)
     writer = make_writer(args.outfmt.name, replace(setting, targets=out.targets))
     results = Results(out.stream, writer, out.bar)
+    unseen = replace(resources, progress=None)  # the bar shows the matrix, which takes the time
 
     def put(query: Sequence, target: Sequence, asked: EndsOptions, found: Any) -> None:
         if not len(found):
             return
         traced = paths_asked(asked, found["score"][0].item())
-        paths = trace_ends_with(query, target, found, traced, resources, known=True)
+        paths = trace_ends_with(query, target, found, traced, unseen, known=True)
         results.write(map(row_of, paths))
 
     yield put
