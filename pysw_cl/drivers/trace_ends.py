@@ -154,7 +154,7 @@ def _by_tiles(
     )
     plan, (m, n) = engine.plan, (len(problem.query), len(problem.target))
     corner, top, left = box.edges(job.scoring.gap_open)
-    places = [(k, Hit(end.score, end.row - area.row, end.column - area.column)) for k, end in ends]
+    inside = [Hit(end.score, end.row - area.row, end.column - area.column) for _, end in ends]
     if engine.moves_bytes(m, n) <= plan.traceback_tile_cells // 2:
         tile = TileJob(
             problem.query.read(0, m),
@@ -168,14 +168,14 @@ def _by_tiles(
             right=False,
             store_moves=True,
         )
-        paths = _in_tile(engine, tile, [end for _, end in places], found)
+        paths = _in_tile(engine, tile, inside, found)
     else:
         edges = Edges(corner, EdgeArray.of(top), EdgeArray.of(left))
-        paths = _by_sweep(engine, problem, edges, [end for _, end in places], found)
-    for (k, _), path in zip(places, paths, strict=True):
+        paths = _by_sweep(engine, problem, edges, inside, found)
+    for (k, end), path in zip(ends, paths, strict=True):
         if box.proves(path.row, path.column):
             path.row, path.column = path.row + area.row, path.column + area.column
-            found.paths[k] = path_of(job, dict(ends)[k], path, plan)
+            found.paths[k] = path_of(job, end, path, plan)
 
 
 def _in_tile(

@@ -217,7 +217,7 @@ def test_a_kernel_that_is_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch) ->
     true = BoxEngine.trace
 
     def wrong(*args: Any) -> Any:
-        return [path._replace(score=path.score + 1) for path in true(*args)]
+        return [[path._replace(score=path.score + 1) for path in some] for some in true(*args)]
 
     monkeypatch.setattr(BoxEngine, "trace", wrong)
     with pytest.warns(RecomputedWarning, match="end 0"):

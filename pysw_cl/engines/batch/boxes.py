@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -66,7 +67,10 @@ class Boxes:
         if sum(large) >= mates:
             widest = lanes.pairs or VECTOR_BITS // LEAST_WIDTH
             most = 2 * min(tuning.group_moves, self.runtime.device.max_mem_alloc_size) // widest
-        return [box.area.cells <= most and max(_sides(box)) < tuning.longest for box in boxes]
+        return [
+            box.area.cells <= most and max(_sides(box)) < tuning.longest and _most(box) < 1 << 31
+            for box in boxes
+        ]
 
     def trace(
         self, query: View, target: View, scoring: Scoring, boxes: Sequence[Box], ends: list[BoxEnd]
@@ -98,17 +102,17 @@ class _Work:
         cells: dict[str, int] = {}
         launches = 0
         for width, numbers in self._batches():
-            found |= self._batch(width, numbers)
+            paths, more = self._batch(width, numbers)
+            found |= paths
+            launches += more
             kind = f"batch/{self.engine.lanes}/{width}"
             cells[kind] = cells.get(kind, 0) + sum(self.boxes[k].area.cells for k in numbers)
-            launches += 2
         return [found[k] for k in range(len(self.ends))], cells, launches
 
     def _batches(self) -> Iterator[tuple[int, list[int]]]:
         """The boxes of each batch, and the width of its lanes.  Boxes of similar sizes are
         neighbours, and the moves of a batch fit the memory that pair batches take."""
-        engine, tuning = self.engine, self.plan.tuning.pairs
-        most = min(tuning.cpu_moves if engine.vectors else tuning.gpu_moves, engine.most_bytes)
+        engine, most = self.engine, self._memory
         by_width: dict[int, list[int]] = {}
         for k in sorted(range(len(self.boxes)), key=lambda k: -self.boxes[k].area.cells):
             by_width.setdefault(engine.width_of(self.boxes[k]), []).append(k)
@@ -123,8 +127,15 @@ class _Work:
                 used += needed
             yield width, numbers[first:]
 
-    def _batch(self, width: int, numbers: list[int]) -> dict[int, BoxPath]:
-        """The paths to the ends in some boxes, by the numbers of the ends."""
+    @property
+    def _memory(self) -> int:
+        """Bytes of the moves of a batch, or of the CIGARs of a launch, at most."""
+        tuning = self.plan.tuning.pairs
+        most = tuning.cpu_moves if self.engine.vectors else tuning.gpu_moves
+        return min(most, self.engine.most_bytes)
+
+    def _batch(self, width: int, numbers: list[int]) -> tuple[dict[int, BoxPath], int]:
+        """The paths to the ends in some boxes, by the numbers of the ends, and the launches."""
         texts, pairs, levels, at = [], [], [], 0
         for k in numbers:
             box = self.boxes[k]
@@ -140,20 +151,17 @@ class _Work:
         given = np.array(ends, np.int32).reshape(-1, 3)
         sides, most = np.array(pairs, np.int32), np.array(levels, np.int32)
         rise = self.boxes[numbers[0]].match
-        paths = self.engine.trace(np.concatenate(texts), sides, most, given, rise, width)
-        return dict(zip(chosen, paths, strict=True))
+        text, memory = np.concatenate(texts), self._memory
+        paths = self.engine.trace(text, sides, most, given, rise, width, memory)
+        return dict(zip(chosen, chain(*paths), strict=True)), len(paths) + 1
 
 
 class BoxEngine(BatchEngine):
     """Traces paths in batches of boxes on one OpenCL device."""
 
     def width_of(self, box: Box) -> int:
-        """The narrowest lanes that surely hold the box.
-
-        H is at most what it may be where a path enters, and at most ``match`` more for each row or
-        column.  The numbers that H along its borders is computed from are no higher, with the
-        columns of the last panel."""
-        most = max(box.before) + (max(_sides(box)) + COLUMNS) * box.match
+        """The narrowest lanes that surely hold the box."""
+        most = _most(box)
         return next(width for width, limit in self._limits if most <= limit)
 
     @cached_property
@@ -163,35 +171,55 @@ class BoxEngine(BatchEngine):
         return [(width, local_limit(self.scoring, width)) for width in widths]
 
     def trace(
-        self, text: Codes, pairs: Ints, levels: Ints, ends: Ints, rise: int, width: int
-    ) -> list[BoxPath]:
-        """The paths to ``ends`` (n x 3: box, row, column) in a batch of boxes.
+        self,
+        text: Codes,
+        pairs: Ints,
+        levels: Ints,
+        ends: Ints,
+        rise: int,
+        width: int,
+        most_bytes: int,
+    ) -> list[list[BoxPath]]:
+        """The paths to ``ends`` (n x 3: box, row, column) in a batch of boxes, those of each launch
+        of the traceback in a list.
 
         ``text`` and ``pairs``: as for `BatchEngine.start`; ``levels`` and ``rise``: see
-        cl/batch/batch.cl."""
+        cl/batch/batch.cl.  ``most_bytes``: of the CIGARs of a launch, unless it is a single one."""
+        sizes = np.cumsum(CIGAR_BYTES * ends[:, 1:].sum(axis=1, dtype=np.int64))
+        launch = np.append(sizes // most_bytes, -1)
+        cuts = [0, *(np.flatnonzero(launch[1:] != launch[:-1]) + 1).tolist()]
         buffers = Buffers(self.runtime)
         try:
             shared = self._sweep(buffers, text, pairs, levels, rise, width)
-            count = len(ends)
-            cigar_at = np.zeros(count + 1, np.int32)
-            np.cumsum(CIGAR_BYTES * ends[:, 1:].sum(axis=1), out=cigar_at[1:])
-            shared |= {"count": count, "results": buffers.of(np.ascontiguousarray(ends.T))}
-            defines = {"LOCAL": 1, "WIDTH": width, "WRITE_CIGARS": 1, "BOXES": 1}
-            traced, cigars = self._launch_traceback(buffers, shared, width, cigar_at, defines)
+            self.peak_bytes = max(self.peak_bytes, buffers.bytes + self._retained.bytes)
+            return [self._traced(shared, ends[a:b], width) for a, b in pairwise(cuts)]
+        finally:
+            buffers.free()
+
+    def _traced(self, shared: dict[str, object], ends: Ints, width: int) -> list[BoxPath]:
+        """The paths to some ends, by one launch."""
+        count = len(ends)
+        cigar_at = np.zeros(count + 1, np.int32)
+        np.cumsum(CIGAR_BYTES * ends[:, 1:].sum(axis=1), out=cigar_at[1:])
+        buffers = Buffers(self.runtime)
+        defines = {"LOCAL": 1, "WIDTH": width, "WRITE_CIGARS": 1, "BOXES": 1}
+        try:
+            given = {"count": count, "results": buffers.of(np.ascontiguousarray(ends.T))}
+            buffer, cigars = self._launch_traceback(
+                buffers, {**shared, **given}, width, cigar_at, defines
+            )
             running = Running(self.runtime, buffers)
-            found = running.fetch(traced, (TRACED, count), np.int32)
+            traced = running.fetch(buffer, (TRACED, count), np.int32)
             letters = running.fetch(cigars, (int(cigar_at[-1]),), np.uint8)
         except BaseException:
             buffers.free()
             raise
-        finally:
-            self.peak_bytes = max(self.peak_bytes, buffers.bytes + self._retained.bytes)
         running.finish()
-        bytes_ = letters.data
+        text = letters.data
         return [
-            BoxPath(row, column, score, str(bytes_[first:last], "ascii"))
+            BoxPath(row, column, score, str(text[first:last], "ascii"))
             for row, column, _, _, first, score, last in zip(
-                *found.tolist(), cigar_at[1:].tolist(), strict=True
+                *traced.tolist(), cigar_at[1:].tolist(), strict=True
             )
         ]
 
@@ -242,6 +270,13 @@ class BoxEngine(BatchEngine):
             **score_arguments,
         ).launch(workers, self._lanes.items)
         return shared
+
+
+def _most(box: Box) -> int:
+    """The most that H can be in a box: what it may be where a path enters, and ``match`` more for
+    each row or column.  The numbers that H along its borders is computed from are no higher, with
+    the columns of the last panel."""
+    return max(box.before) + (max(_sides(box)) + COLUMNS) * box.match
 
 
 def _sides(box: Box) -> tuple[int, int]:
