@@ -73,6 +73,11 @@ LOWERED: dict[str, list[dict[str, Any]]] = {
             (300, 2, 256, 1000, 1),
         )
     ],
+    "boxes": [
+        {"boxes.sides": 1, "boxes.more": 0},
+        {"boxes.sides": 1, "boxes.more": 8, "pairs.alone_cells": 500, "traceback.least_side": 16},
+        {"boxes.sides": 2, "boxes.more": 16, "pairs.cpu_moves": 1, "pairs.gpu_moves": 1},
+    ],
     "batch": [
         {"pairs.alone_cells": 3000, "pairs.cpu_mates": 9, "pairs.gpu_mates": 9},
         {"pairs.counted_cells": 0},
@@ -371,7 +376,7 @@ class Draw:
             case.options["min_separation"] = self.pick([1, 2, 10, 100])
         if self.often(0.3):
             case.options["min_score"] = int(self.rng.integers(1, 20))
-        return case
+        return self.lowered(case, "boxes") if self.often(0.6) else case
 
     def stopped(self, case: Case) -> Case:
         """Saved runs: limits that make many rows, and where each is ended."""

@@ -39,6 +39,8 @@ PLACES = ("query_start", "query_end", "target_start", "target_end")
 NAMES = ("score", *PLACES, "strand", "cigar", "matches", "columns")
 #: What `best_ends` says of a cell.
 ENDS = ("score", "query_end", "target_end")
+#: Of so many of these cells `trace_ends` finds the path.
+PATHS = 40
 COMPLEMENT = str.maketrans("ACGTURYSWKMBDHVN", "TGCAAYRSWMKVHDBN")
 
 
@@ -188,13 +190,26 @@ def run(case: Case, device: str) -> tuple[list[Row], Stats]:
                 total = total.plus(one.stats)
             return [_row(one) for one in found], total
         if case.entry == "ends":
-            table = pysw_cl.best_ends(a, b, **options)
-            return [dict(zip(ENDS, row, strict=True)) for row in table.tolist()], Stats()
+            return _ends(a, b, options)
         if case.entry == "saved":
             one = _saved(case, device, options)
         else:
             one = pysw_cl.align(a, b, **options)
         return [_row(one)], one.stats
+
+
+def _ends(a: str, b: str, options: dict[str, Any]) -> tuple[list[Row], Stats]:
+    """The best ends, and of the first ones the paths."""
+    table = pysw_cl.best_ends(a, b, **options)
+    for name in ("k", "min_separation", "min_score"):
+        options.pop(name, None)
+    first = table[:PATHS]
+    if len(table) % 2:  # otherwise it is not known
+        options["highest"] = table["score"][0].item()
+    paths = pysw_cl.trace_ends(a, b, first, **options)
+    rows = [dict(zip(ENDS, row, strict=True)) for row in table.tolist()]
+    rows = [{**row, **_row(path)} for row, path in zip(rows, paths, strict=False)] + rows[PATHS:]
+    return rows, paths[0].stats if paths else Stats()
 
 
 def _row(found: Any) -> Row:
@@ -361,12 +376,14 @@ def _reference_top(case: Case) -> list[Row]:
 
 
 def _reference_ends(case: Case) -> list[Row]:
-    """All cells of the matrix in order, and the greedy choice of those that are apart."""
+    """All cells of the matrix in order, the greedy choice of those that are apart, and the paths
+    that end there."""
     (a, b), options = case.pairs[0], case.options
     row, row_end = options.get("query_range", (0, len(a)))
     column, column_end = options.get("target_range", (0, len(b)))
     pair = _Pair(case.scoring, a[row:row_end], b[column:column_end])
-    h = align_reference(*pair.codes, pair.scoring, "local").matrices.h
+    matrices = align_reference(*pair.codes, pair.scoring, "local").matrices
+    h = matrices.h
     i, j = np.nonzero(h >= options.get("min_score", 1) * pair.scoring.scale)
     order = np.lexsort((j, i, -h[i, j]))
     apart, kept = options.get("min_separation", 0), np.zeros((0, 2), np.int64)
@@ -375,11 +392,16 @@ def _reference_ends(case: Case) -> list[Row]:
             break
         if apart == 0 or (np.abs(kept - cell).max(axis=1, initial=0) >= apart).all():
             kept = np.append(kept, [cell], axis=0)
-    scores = [pair.score(int(h[tuple(cell)])) for cell in kept.tolist()]
-    return [
-        {"score": score, "query_end": row + p, "target_end": column + q}
-        for score, (p, q) in zip(scores, kept.tolist(), strict=True)
-    ]
+    rows: list[Row] = []
+    for p, q in kept.tolist():
+        found = {"score": pair.score(int(h[p, q])), "query_end": row + p, "target_end": column + q}
+        if len(rows) < PATHS:
+            traced = ReferenceMoves(matrices).trace(p, q, 0)
+            found |= pair.path(traced.moves[::-1], traced.row, traced.column)
+            found |= {"strand": "plus", "query_start": row + traced.row}
+            found["target_start"] = column + traced.column
+        rows.append(found)
+    return rows
 
 
 def _reference_list(case: Case, query: str, target: str) -> list[Row]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .api.many import align_many as align_many
     from .api.prepare import prepare as prepare
     from .api.top import align_top as align_top
+    from .api.trace_ends import trace_ends as trace_ends
     from .drivers.progress import Stage as Stage
     from .errors import PyswError as PyswError
     from .opencl.device import DeviceInfo as DeviceInfo
@@ -43,6 +44,7 @@ _HOME = {
     "align_many": "api.many",
     "align_top": "api.top",
     "best_ends": "api.ends",
+    "trace_ends": "api.trace_ends",
     "devices": "opencl.device",
     "read": "api.files",
     "write": "api.files",

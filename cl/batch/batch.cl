@@ -5,6 +5,9 @@
 // WANT 2 also carries two counts of the canonical path forward: matches and columns.  The path's choices at a cell
 // depend only on exact values of that cell, so the counts that H, E and F of a cell inherit are known as soon as
 // these are.  STORE_MOVES stores the choices as moves instead, for batch_traceback.cl.
+//
+// BOXES: the pairs are parts of local matrices, and H above and to the left of each is the most that it can be there:
+// `tiles/tile.py` (Box).  Any gap may lead in, so E and F are as high.
 // Needs: base.clh, batch/base.clh, a lanes file and a score file of batch/, recurrence.clh, batch/scratch.clh,
 // batch/endpoint.clh.  Reads R, LOCAL, WANT, STORE_MOVES, WIDTH.
 //
@@ -13,9 +16,23 @@
 //   results: for all pairs the score, then for all the query end, target end, matches, columns, and whether a letter
 //     is outside the alphabet.
 //   places: per group of pairs its first row of moves (a row is R cells of each lane), and the rows of a panel.
+//   levels, rise: per box the most that H is above it, and to its left; in the column left of its first one, and in the
+//     row above its first one, from where it rises at most by `rise` a column and a row.
 
 #define CELLS_A_WORD ((int)sizeof(el) * 2)  // of moves
 #define WORDS (R / CELLS_A_WORD)
+
+#if BOXES
+#define BOX_ARGS __global const int4 *restrict levels, int rise,
+// H k letters from the corner, and what a gap has there that leads into the box.
+INLINE lv box_border(lv most, lv first, int rise, int k) { return lv_min(most, lv_add(first, lv_splat(k * rise))); }
+INLINE lv box_gap(lv h, lv low, gap_t gap)
+{
+  return lv_sub(h, lv_select(lm_less(low, h), gap.extend, gap.first));
+}
+#else
+#define BOX_ARGS
+#endif
 
 // H on the border, k letters from the corner.
 INLINE int border(int open, int floor, int k, int gap_open, int gap_extend)
@@ -28,7 +45,7 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       __global const int4 *restrict pairs, int count, int groups, __global int *counter,
       __global uchar *scratch_memory, int scratch_size, int most_m, int most_n, int gap_open, int gap_extend,
       int floor, int ends, __global int *restrict results, __global const int2 *restrict places,
-      __global el *restrict moves, SCORE_ARGS)
+      __global el *restrict moves, BOX_ARGS SCORE_ARGS)
 {
   const scratch_t scratch = scratch_of(scratch_memory + (size_t)get_group_id(0) * scratch_size, most_m, most_n);
   const gap_t gap = gap_of(gap_open, gap_extend);
@@ -57,11 +74,26 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       results[(size_t)5 * count + p] = wrong;
     }
 
+#if BOXES
+    EACH_LANE(l) {
+      const int4 level = levels[min(g * LANES + l, count - 1)] + (int4)(floor);
+      scratch.levels[l] = level.x;
+      scratch.levels[LANES + l] = level.y;
+      scratch.levels[2 * LANES + l] = level.z;
+      scratch.levels[3 * LANES + l] = level.w;
+    }
+    const lv most_above = lv_load(scratch.levels), most_left = lv_load(scratch.levels + LANES);
+    const lv first_above = lv_load(scratch.levels + 2 * LANES), first_left = lv_load(scratch.levels + 3 * LANES);
+#endif
     for (int i = 1; i <= m; i++) {  // the left border
-      const lv h = lv_splat(border(ends & LEAD_TARGET, floor, i, gap_open, gap_extend));
+#if BOXES
+      const lv h = box_border(most_left, first_left, rise, i), e = box_gap(h, low, gap);
+#else
+      const lv h = lv_splat(border(ends & LEAD_TARGET, floor, i, gap_open, gap_extend)), e = lv_sub(h, gap.first);
+#endif
       const size_t at = (size_t)(i - 1) * LANES;
       lv_store(scratch.h + at, h);
-      lv_store(scratch.e + at, lv_sub(h, gap.first));
+      lv_store(scratch.e + at, e);
 #if WANT == 2
       const int length = LOCAL || (ends & LEAD_TARGET) ? 0 : i;
       lv_store(scratch.matches_h + at, lv_splat(0));
@@ -99,8 +131,13 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       lv matches_diagonal = lv_splat(0), length_diagonal = lv_splat(LOCAL || (ends & LEAD_QUERY) ? 0 : panel * R);
 #endif
       EACH_COLUMN(r) {
+#if BOXES
+        up[r] = box_border(most_above, first_above, rise, column + r);
+        f[r] = box_gap(up[r], low, gap);
+#else
         up[r] = lv_splat(border(ends & LEAD_QUERY, floor, column + r, gap_open, gap_extend));
         f[r] = lv_sub(up[r], gap.first);
+#endif
         t[r] = codes_load(scratch.target + (size_t)(panel * R + r) * LANES);
 #if WANT == 2
         const int length = LOCAL || (ends & LEAD_QUERY) ? 0 : column + r;
@@ -110,7 +147,11 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
 #endif
       }
       subs_panel(&subs, scratch.profile, scratch.target + (size_t)panel * R * LANES);
+#if BOXES
+      lv before = panel ? box_border(most_above, first_above, rise, panel * R) : lv_min(most_above, most_left);
+#else
       lv before = lv_splat(border(ends & LEAD_QUERY, floor, panel * R, gap_open, gap_extend));
+#endif
 #if LOCAL && WANT
       end.threshold = lv_max(lv_sub(end.best, lv_splat(1)), low);
 #endif

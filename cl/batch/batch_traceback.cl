@@ -2,7 +2,9 @@
 // traceback/traceback.cl.
 // The CIGAR is written backward, too, from the end of the pair's place on.  The place has two bytes per letter, because
 // a run of k columns takes at most 2 k bytes.  The path's score is added up on the way, from the letters.
-// Needs: base.clh, batch/base.clh.  Reads WIDTH, R, LOCAL, WRITE_CIGARS.
+// BOXES: `count` is the number of ends, and `results` has for each its pair, in the place of a score, and its row and
+// column.
+// Needs: base.clh, batch/base.clh.  Reads WIDTH, R, LOCAL, WRITE_CIGARS, BOXES.
 
 #if WIDTH == 8
 typedef uchar word_t;
@@ -51,15 +53,16 @@ batch_traceback(__global const uchar *restrict text, __global const uchar *restr
 {
   const size_t all = count;
   for (size_t p = get_global_id(0); p < all; p += get_global_size(0)) {
-    const int4 pair = pairs[p];
-    const int2 place = places[p / lanes];
+    const int of = BOXES ? results[p] : (int)p;
+    const int4 pair = pairs[of];
+    const int2 place = places[of / lanes];
     int row = results[all + p], column = results[2 * all + p], state = 0, score = 0, equal = 0, length = 0;
     bool ended = row > pair.y || column > pair.w;  // the end that a lane too narrow for the score reports
     cigar_t cigar = {cigars + cigar_at[p + 1], 0, 0};
     while (row > 0 && column > 0 && !ended) {
       const int r = (column - 1) % R;
       const size_t step = (size_t)place.x + (size_t)((column - 1) / R) * place.y + row - 1;
-      const uint word = moves[(step * WORDS + r / CELLS_A_WORD) * lanes + p % lanes];
+      const uint word = moves[(step * WORDS + r / CELLS_A_WORD) * lanes + of % lanes];
       const uint move = word >> (4 * (r % CELLS_A_WORD));
       if ((state == TARGET && !(move & 4)) || (state == QUERY && !(move & 8))) state = DIAGONAL;
       if (state == DIAGONAL) {

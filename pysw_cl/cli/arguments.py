@@ -102,8 +102,8 @@ def add_scoring(add: Any) -> None:
     )
 
 
-def add_results(add: Any) -> None:
-    """Declare where results go and in which form, on a parser whose ``add_argument`` is given."""
+def add_formats(add: Any) -> None:
+    """Declare the form of results on a parser, whose ``add_argument`` is given."""
     add(
         "--outfmt",
         metavar="{" + ",".join(FORMATS) + "}",
@@ -124,6 +124,11 @@ def add_results(add: Any) -> None:
         type=count,
         help="columns of an alignment that --outfmt pair shows (default: all)",
     )
+
+
+def add_results(add: Any) -> None:
+    """Declare where results go and in which form, on a parser whose ``add_argument`` is given."""
+    add_formats(add)
     add(
         "-o",
         dest="out",

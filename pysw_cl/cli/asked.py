@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ManyOptions,
         Resources,
         TopOptions,
+        TraceOptions,
     )
     from ..drivers.progress import Progress
     from ..planning.plan import Plan
@@ -102,6 +103,18 @@ def ends_asked(
     )
     plan = with_engine(args.engine, args.plan)
     return options, Resources(device=args.device, plan=plan, progress=progress)
+
+
+def paths_asked(options: EndsOptions, highest: float) -> TraceOptions:
+    """What `trace_ends` is asked about the ends that `best_ends` found with ``options``."""
+    from ..drivers.options import TraceOptions
+
+    return TraceOptions(
+        highest=highest,
+        sub_score=options.scoring,
+        query_range=options.query_range,
+        target_range=options.target_range,
+    )
 
 
 def _compared(args: argparse.Namespace) -> dict[str, Any]:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+from ..results.formats import FORMATS, make_writer
 from ..results.formats.files import written
-from ..results.formats.row import shown_name
+from ..results.formats.row import row_of, shown_name
 from . import region
-from .arguments import add_device, add_plan, add_scoring, count, number
-from .asked import advise, ends_asked, usage
+from .arguments import add_device, add_formats, add_plan, add_scoring, count, number
+from .asked import advise, check_output, ends_asked, paths_asked, setting_asked, usage
+from .output import Results
 from .pairs import every_pair
 from .progress import add_quiet, progress_of, room_for_output
 from .records import sides_of
+
+if TYPE_CHECKING:
+    from ..api.bar import ProgressBar
+    from ..drivers.options import EndsOptions, Resources
+    from ..sequences.sequence import Sequence
 
 #: The columns of the table.
 COLUMNS = ("query", "target", "score", "query_end", "target_end")
@@ -26,7 +35,8 @@ def add_to(commands: Any) -> None:
         "ends",
         help="list the places where the best local alignments end",
         description="The cells of the matrix of each QUERY with each TARGET that score most: a "
-        "table of names, score, and how many letters of query and target precede the end.",
+        "table of names, score, and how many letters of query and target precede the end; with "
+        "--paths the alignments that end there.",
     )
     add = parser.add_argument
     add("query", metavar="QUERY")
@@ -49,32 +59,104 @@ def add_to(commands: Any) -> None:
         "-o",
         dest="out",
         metavar="FILE",
-        help="write the table to FILE, which appears when all is there (default: standard output)",
+        help="write the results to FILE, which appears when all are there (default: standard "
+        "output)",
     )
+    add(
+        "--paths",
+        action="store_true",
+        help="write the best alignment that ends at each place, in a format of align, in the place "
+        "of the table",
+    )
+    add_formats(add)
     add_quiet(add)
     parser.set_defaults(run=run, usage_error=parser.error, mode="local")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the table."""
+    """Print the table, or the alignments."""
     from ..api.advice import Tally, warn_of_letters
     from ..api.ends import best_ends_with
 
+    _check(args)
     with usage(args):
         options = ends_asked(args, None)[0]
+    show = _alignments if args.paths else _table
     advise(args, options.scoring)
     tally = Tally(options.scoring)
+    listed: list[tuple[str, int]] | None = [] if _lists_targets(args) else None
     with written(args.out) as stream, progress_of(sys.stderr, args.quiet) as bar:
         resources = ends_asked(args, bar)[1]
-        stream.write("\t".join(COLUMNS) + "\n")
-        for query, target in every_pair(*sides_of(args, tally)):
-            ranges = region.ranges(args, query, target)
-            asked = replace(options, query_range=ranges[0], target_range=ranges[1])
-            found = best_ends_with(query, target, asked, resources, quiet=True)
-            names = f"{shown_name(query, 'query')}\t{shown_name(target, 'target')}\t"
-            with room_for_output(bar if stream is sys.stdout else None):
-                for row in found.tolist():
-                    stream.write(names + "\t".join(map(str, row)) + "\n")
-                stream.flush()
+        sides = sides_of(args, tally, None, listed)
+        with show(args, options, resources, Output(stream, bar, listed or [])) as put:
+            for query, target in every_pair(*sides):
+                ranges = region.ranges(args, query, target)
+                asked = replace(options, query_range=ranges[0], target_range=ranges[1])
+                put(query, target, asked, best_ends_with(query, target, asked, resources, True))
         warn_of_letters(tally)
     return 0
+
+
+class Output(NamedTuple):
+    """Where results go, who makes room for them, and the targets that a header lists."""
+
+    stream: TextIO
+    bar: ProgressBar | None
+    targets: list[tuple[str, int]]
+
+
+#: Prints the ends of a query in a target, found with these options.
+Put = Callable[["Sequence", "Sequence", "EndsOptions", Any], None]
+
+
+def _lists_targets(args: argparse.Namespace) -> bool:
+    return args.paths and FORMATS[args.outfmt.name].lists_targets
+
+
+@contextmanager
+def _table(
+    args: argparse.Namespace, options: EndsOptions, resources: Resources, out: Output
+) -> Iterator[Put]:
+    """Prints a line for each end."""
+    out.stream.write("\t".join(COLUMNS) + "\n")
+
+    def put(query: Sequence, target: Sequence, asked: EndsOptions, found: Any) -> None:
+        names = f"{shown_name(query, 'query')}\t{shown_name(target, 'target')}\t"
+        with room_for_output(out.bar if out.stream is sys.stdout else None):
+            for row in found.tolist():
+                out.stream.write(names + "\t".join(map(str, row)) + "\n")
+            out.stream.flush()
+
+    yield put
+
+
+@contextmanager
+def _alignments(
+    args: argparse.Namespace, options: EndsOptions, resources: Resources, out: Output
+) -> Iterator[Put]:
+    """Prints the alignment of each end in a format."""
+    from ..api.trace_ends import trace_ends_with
+
+    setting = setting_asked(args, "path", options.scoring, "local", (False,) * 4)
+    writer = make_writer(args.outfmt.name, replace(setting, targets=out.targets))
+    results = Results(out.stream, writer, out.bar)
+    unseen = replace(resources, progress=None)  # the bar shows the matrix, which takes the time
+
+    def put(query: Sequence, target: Sequence, asked: EndsOptions, found: Any) -> None:
+        if not len(found):
+            return
+        traced = paths_asked(asked, found["score"][0].item())
+        paths = trace_ends_with(query, target, found, traced, unseen, known=True)
+        results.write(map(row_of, paths))
+
+    yield put
+    results.end()
+
+
+def _check(args: argparse.Namespace) -> None:
+    """End with a usage error where arguments do not go together; choose the format."""
+    formed = (args.outfmt, args.width, args.limit) != (None,) * 3
+    if formed and not args.paths:
+        args.usage_error("--outfmt, --width and --limit go with --paths")
+    if args.paths:
+        check_output(args, "path")

@@ -8,6 +8,7 @@ that it uses::
     align_many   ManyOptions     Resources
     align_top    TopOptions      Resources
     best_ends    EndsOptions     Resources
+    trace_ends   TraceOptions    Resources
     resume       (those saved)   ResumeResources
 
 ``prune`` and ``max_cost`` are resources: they say which cells need not be computed, and do not
@@ -228,6 +229,19 @@ class EndsOptions(TopOptions):
             raise InputError(
                 f"min_separation must be a whole number of at least 0, not {distance!r}"
             )
+        super().__post_init__()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TraceOptions(RangeOptions):
+    """The options of `trace_ends`."""
+
+    #: The highest score of the matrix, in units of ``sub_score``; None: not known.
+    highest: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.highest is not None and not _is_number(self.highest):
+            raise InputError(f"highest must be a number or None, not {self.highest!r}")
         super().__post_init__()
 
 

@@ -169,6 +169,18 @@ class TracebackTuning:
 
 
 @dataclass(frozen=True)
+class BoxTuning:
+    """Boxes, in which the paths of given ends are found."""
+
+    sides: int = tunable(
+        2, 1, 1 << 10, "rows and columns of the first one for each match that its score needs"
+    )
+    more: int = tunable(
+        64, 0, 1 << 20, "on top of that: where scores of chance alignments have fallen off"
+    )
+
+
+@dataclass(frozen=True)
 class SpeculationTuning:
     """Tiles of the path that are computed before it is known to need them."""
 
@@ -340,6 +352,7 @@ class Tuning:
     engine: EngineTuning = EngineTuning()
     sections: SectionTuning = SectionTuning()
     traceback: TracebackTuning = TracebackTuning()
+    boxes: BoxTuning = BoxTuning()
     speculation: SpeculationTuning = SpeculationTuning()
     speculation_memory: SpeculationMemory = SpeculationMemory()
     band: BandTuning = BandTuning()

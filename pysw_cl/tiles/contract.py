@@ -4,7 +4,7 @@ An engine is one class with one method, :meth:`Engine.tile`.  Anything else is a
 A driver asks for it, and has another way where it is None.  The capabilities are: tiles that follow
 each other on the device (:class:`Pipeline`), many tiles in one launch (:class:`TileBatches`),
 compressed edges on the device (:class:`EdgeCompression`), matrices that are held whole
-(:class:`HeldMatrices`).
+(:class:`HeldMatrices`), paths in many boxes in one launch (:class:`BoxPaths`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs, View
 from .edges import DeviceEdge, Source
-from .tile import Area, Hit, TileJob, TileResult, Traced
+from .tile import Area, Box, Hit, TileJob, TileResult, Traced
 
 #: `Part.offset` where nothing is known of where a path leaves the tile.
 ANYWHERE = 1 << 30
@@ -62,6 +62,11 @@ class Engine:
     @property
     def held_matrices(self) -> HeldMatrices | None:
         """Small matrices that are held whole, if the engine can do that and its plan allows it."""
+        return None
+
+    @property
+    def box_paths(self) -> BoxPaths | None:
+        """The paths in many boxes in one launch, if the engine can do that."""
         return None
 
     @property
@@ -184,6 +189,42 @@ class HeldMatrices(Protocol):
     ) -> HeldMatrix:
         """The matrix of ``query`` x ``target``, with the four free ends of a global comparison in
         scikit-bio's order (``floor`` None) and with pairs that are ``forbidden`` from the start."""
+
+
+class BoxEnd(NamedTuple):
+    """A cell where a path in a box ends."""
+
+    #: The number of the box.
+    box: int
+    #: Its row and column, from 1, in the box.
+    row: int
+    column: int
+
+
+class BoxPath(NamedTuple):
+    """A path in a box."""
+
+    #: Rows and columns of the box before its start; 0: it came to the box's first row or column.
+    row: int
+    column: int
+    #: What it scores by its letters.
+    score: int
+    #: SAM's extended CIGAR.
+    cigar: str
+
+
+class BoxPaths(Protocol):
+    """A capability: the canonical paths in many boxes of a local matrix, in few launches."""
+
+    def fits(self, boxes: Sequence[Box], ends: Sequence[int]) -> list[bool]:
+        """Which of these boxes, with so many ends each, are best computed together in this way?"""
+
+    def trace(
+        self, query: View, target: View, scoring: Scoring, boxes: Sequence[Box], ends: list[BoxEnd]
+    ) -> tuple[list[BoxPath], dict[str, int], int]:
+        """The paths to all ``ends``, the cells by lane set, and the launches.
+
+        ``query`` and ``target``: the letters (ASCII) of the whole matrix."""
 
 
 class Part(NamedTuple):

@@ -37,6 +37,15 @@ class Area(NamedTuple):
         """Its number of cells."""
         return (self.row_end - self.row) * (self.column_end - self.column)
 
+    def around(self, other: Area) -> Area:
+        """The smallest area that holds both."""
+        return Area(
+            min(self.row, other.row),
+            max(self.row_end, other.row_end),
+            min(self.column, other.column),
+            max(self.column_end, other.column_end),
+        )
+
     def pairs(self, pairs: Pairs | None) -> Pairs | None:
         """The ``pairs`` of letters inside, counted from the corner."""
         return pairs_inside(pairs, self.row, self.row_end, self.column, self.column_end)
@@ -44,6 +53,48 @@ class Area(NamedTuple):
     def down(self, rows: int) -> Area:
         """The area so many rows further down."""
         return self._replace(row=self.row + rows, row_end=self.row_end + rows)
+
+
+class Box(NamedTuple):
+    """A part of a local matrix, to be computed without the cells around it.
+
+    The cells above it and to its left count as the most that they can be: a local score is at most
+    ``highest``, and at most ``match`` for each row above and for each column to the left.
+    """
+
+    area: Area
+    highest: int
+    match: int
+
+    @property
+    def before(self) -> tuple[int, int]:
+        """The most that the rows above the box, and the columns to its left, can score."""
+        rows, columns = self.area.row * self.match, self.area.column * self.match
+        return min(self.highest, rows), min(self.highest, columns)
+
+    def edges(self, gap_open: int) -> tuple[int, Edge, Edge]:
+        """H of the corner, the row above the box, and the column to its left.
+
+        Any gap may lead into the box, so X is H there.  The matrix's own borders are as ever."""
+        area, (above, left) = self.area, self.before
+
+        def edge(most: int, first: int, length: int) -> Edge:
+            if most == 0:
+                return Edge.level(0, length, gap_open)
+            steps = first + self.match * np.arange(1, length + 1, dtype=np.int64)
+            h = np.minimum(most, steps).astype(np.int32)
+            return Edge(h, h)
+
+        top = edge(above, left, area.column_end - area.column)
+        return min(above, left), top, edge(left, above, area.row_end - area.row)
+
+    def proves(self, row: int, column: int) -> bool:
+        """Is a path in the box that begins after so many of its rows and columns the canonical path
+        of the whole matrix?  It is unless it may go on above or to the left of the box."""
+        above, left = self.before
+        if row and column:
+            return True
+        return (left if row else above) == 0 if row or column else 0 in (above, left)
 
 
 @dataclass(frozen=True, order=True)

@@ -48,3 +48,37 @@ def test_wrong_usage(
 ) -> None:
     code, out, err = run(capsys, "ends", *files, *wrong.split())
     assert (code, out) == (2, "") and "pysw-cl ends --help" in err
+
+
+@pytest.mark.parametrize("form", ["paf", "tsv", "sam", "pair", "blast6"])
+def test_paths(files: tuple[str, str], capsys: pytest.CaptureFixture[str], form: str) -> None:
+    """What `trace_ends` finds, as `write` writes it."""
+    code, out, _ = run(capsys, "ends", *files, "-k", "3", "--paths", "--outfmt", form)
+    (a,), (b,) = (list(pysw_cl.read_fasta(path)) for path in files)
+    paths = pysw_cl.trace_ends(a, b, pysw_cl.best_ends(a, b, k=3))
+    beside = Path(files[0]).parent / "beside"
+    pysw_cl.write(paths, beside, form)
+    assert code == 0 and [line for line in out.splitlines() if line[:3] != "@PG"] == [
+        line for line in beside.read_text().splitlines() if line[:3] != "@PG"
+    ]
+
+
+def test_paths_of_ranges_and_of_nothing(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The end of a file's name says the format; no end, no line."""
+    out = tmp_path / "ends.tsv"
+    assert run(capsys, "ends", *files, "--paths", "--query-range", "2-9", "-o", str(out))[0] == 0
+    first, *rows = [line.split("\t") for line in out.read_text().splitlines()]
+    assert rows and first[-1] == "cigar"
+    starts = [int(row[first.index("query_start")]) for row in rows]
+    assert min(starts) >= 1
+    assert run(capsys, "ends", *files, "--paths", "--min-score", "999")[:2] == (0, "")
+
+
+@pytest.mark.parametrize("wrong", ["--outfmt paf", "--width 5", "--limit 5"])
+def test_formats_are_for_paths(
+    wrong: str, files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, "ends", *files, *wrong.split())
+    assert (code, out) == (2, "") and "go with --paths" in err

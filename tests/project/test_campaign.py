@@ -65,7 +65,7 @@ def test_everything_is_drawn(bench: Any) -> None:
     assert {"entry", "plan", "scoring", "mode", "output", "shape", "letters", "size"} <= set(groups)
     for name in "align many top ends saved".split():
         assert seen[f"entry {name}"] > 50
-    for name in "grid band pace batch ahead chain".split():
+    for name in "grid band pace batch boxes ahead chain".split():
         if name not in ("ahead", "chain") or get_runtime("auto").info.lanes != "scalar32":
             assert seen[f"limits {name}"] > 5, name
     for name in ("n < T", "m < T", "n = 1", "m = 1", "n near T", "n < T, many strips"):

@@ -378,7 +378,32 @@ class BatchEngine:
         self, buffers: Buffers, shared: dict[str, Any], pairs: Ints, width: int, text: bool
     ) -> Batch:
         """Enqueue the traceback of all paths of a batch; ``text``: with CIGARs."""
-        scoring, count = self.scoring, len(pairs)
+        count = len(pairs)
+        cigar_at = np.zeros(count + 1, np.int32)
+        if text:
+            np.cumsum(2 * (pairs[:, 1] + pairs[:, 3]), out=cigar_at[1:])
+        defines = {"LOCAL": int(self.local), "WIDTH": width, "WRITE_CIGARS": int(text)}
+        traced, cigars = self._launch_traceback(buffers, shared, width, cigar_at, defines)
+        running = Running(self.runtime, buffers)
+        results = running.fetch(shared["results"], (RESULTS, count), np.int32)
+        found = running.fetch(traced, (TRACED, count), np.int32)
+        if not text:
+            return Batch(running, results, found)
+        letters = running.fetch(cigars, (int(cigar_at[-1]),), np.uint8)
+        return Batch(running, results, found, letters, cigar_at)
+
+    def _launch_traceback(
+        self,
+        buffers: Buffers,
+        shared: dict[str, Any],
+        width: int,
+        cigar_at: Ints,
+        defines: dict[str, int],
+    ) -> tuple[Any, Any]:
+        """Enqueue a traceback; returns the buffers of what it finds and of the CIGARs.
+
+        ``cigar_at``: where the place of each CIGAR begins, and where the last one ends."""
+        scoring, count = self.scoring, len(cigar_at) - 1
         if not self._tracing:
             codes = np.concatenate([scoring.query_encoding, scoring.target_encoding])
             self._tracing = {
@@ -387,26 +412,12 @@ class BatchEngine:
                 "matrix": self._shared.of(scoring.matrix),
                 "wide": scoring.matrix.shape[1],
             }
-        cigar_at = np.zeros(count + 1, np.int32)
-        if text:
-            np.cumsum(2 * (pairs[:, 1] + pairs[:, 3]), out=cigar_at[1:])
         cigars = self._retained.get("cigars", int(cigar_at[-1]))
         traced = self._retained.get("traced", 4 * TRACED * count)
-        defines = {
-            "LOCAL": int(self.local),
-            "R": COLUMNS,
-            "WIDTH": width,
-            "WRITE_CIGARS": int(text),
-        }
-        kernel = BoundKernel(self.runtime, TRACEBACK, defines).bind(**shared, **self._tracing)
+        kernel = BoundKernel(self.runtime, TRACEBACK, {"R": COLUMNS, **defines})
+        kernel.bind(**shared, **self._tracing)
         kernel.bind(cigar_at=buffers.of(cigar_at), cigars=cigars, traced=traced)
         kernel.bind(lanes=self.pairs_a_group(width))
         group, most = self._lanes.items, self._lanes.path_groups * self.workers
         kernel.launch(min(-(-count // group), most), group)
-        running = Running(self.runtime, buffers)
-        results = running.fetch(shared["results"], (RESULTS, count), np.int32)
-        found = running.fetch(traced, (TRACED, count), np.int32)
-        if not text:
-            return Batch(running, results, found)
-        letters = running.fetch(cigars, (int(cigar_at[-1]),), np.uint8)
-        return Batch(running, results, found, letters, cigar_at)
+        return traced, cigars

@@ -21,6 +21,7 @@ from ...planning.sections import Sections
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
 from ...tiles.contract import (
+    BoxPaths,
     EdgeCompression,
     Engine,
     HeldMatrices,
@@ -31,6 +32,7 @@ from ...tiles.contract import (
 from ...tiles.edges import DeviceEdge
 from ...tiles.tile import TileJob, TileResult
 from ...tiles.tile_split import by_parts, collected
+from ..batch.boxes import Boxes
 from ..held.engine import Held
 from ..reference import ReferenceEngine
 from .compressed_edge import CELL_BYTES, CompressedEdge, holds
@@ -97,6 +99,11 @@ class WavefrontEngine(Engine):
         if not self._holds or self.plan.lane_set.per_item is not None:
             return None
         return Held(self.runtime, self.plan, self.note_memory)
+
+    @property
+    def box_paths(self) -> BoxPaths:
+        """Paths in many boxes, as pair batches are computed."""
+        return Boxes(self.runtime, self.plan, self.note_memory)
 
     @property
     def _speculative(self) -> bool:

@@ -1,0 +1,285 @@
+"""Paths in many boxes of a local matrix, one box in each lane (docs/algorithm.md, *Many ends*)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, pairwise
+
+import numpy as np
+
+from ...opencl.buffers import Buffers
+from ...opencl.device import Runtime
+from ...opencl.program import BoundKernel, KernelSpec
+from ...planning.plan import Plan
+from ...scoring.scoring import Scoring
+from ...sequences.view import Codes, View
+from ...tiles.contract import BoxEnd, BoxPath
+from ...tiles.tile import Box
+from .bounds import local_floor, local_limit
+from .engine import (
+    COLUMNS,
+    RESULTS,
+    TRACED,
+    VECTOR_BITS,
+    BatchEngine,
+    Groups,
+    Ints,
+    Running,
+    batch_spec,
+    scratch_bytes,
+)
+
+#: The first width that is tried.  Lanes of 8 bits hold no box: H is high where it begins.
+LEAST_WIDTH = 16
+#: Numbers of a box: see ``levels`` in cl/batch/batch.cl.
+LEVELS = 4
+#: A CIGAR of so many columns has at most so many bytes for each.
+CIGAR_BYTES = 2
+
+
+def box_spec(header: str, score: str) -> KernelSpec:
+    """The kernel of `batch_spec`, for boxes."""
+    spec = batch_spec(header, score)
+    at = spec.arguments.index("moves") + 1
+    arguments = (*spec.arguments[:at], "levels", "rise:int", *spec.arguments[at:])
+    return replace(spec, arguments=arguments)
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """See :class:`pysw_cl.tiles.contract.BoxPaths`.  ``noted(bytes)`` is told what they take on the
+    device."""
+
+    runtime: Runtime
+    plan: Plan
+    noted: Callable[[int], None]
+
+    def fits(self, boxes: Sequence[Box], ends: Sequence[int]) -> list[bool]:
+        """See :class:`pysw_cl.tiles.contract.BoxPaths`.  Large boxes with few ends are computed
+        faster one by one, each by all of the device."""
+        tuning, lanes = self.plan.tuning.pairs, self.plan.lane_set.pairs
+        vectors = lanes.items == 1
+        mates = tuning.cpu_mates if vectors else tuning.gpu_mates
+        most = tuning.alone_cells
+        large = (count for box, count in zip(boxes, ends, strict=True) if box.area.cells > most)
+        if sum(large) >= mates:
+            widest = lanes.pairs or VECTOR_BITS // LEAST_WIDTH
+            most = 2 * min(tuning.group_moves, self.runtime.device.max_mem_alloc_size) // widest
+        return [
+            box.area.cells <= most and max(_sides(box)) < tuning.longest and _most(box) < 1 << 31
+            for box in boxes
+        ]
+
+    def trace(
+        self, query: View, target: View, scoring: Scoring, boxes: Sequence[Box], ends: list[BoxEnd]
+    ) -> tuple[list[BoxPath], dict[str, int], int]:
+        """See :class:`pysw_cl.tiles.contract.BoxPaths`."""
+        engine = BoxEngine(self.runtime, self.plan.lanes, scoring.clamped(), True, 0)
+        work = _Work(engine, self.plan, query, target, boxes, ends)
+        try:
+            return work.paths()
+        finally:
+            self.noted(engine.peak_bytes)
+            engine.close()
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Boxes and ends, which go to the device in batches."""
+
+    engine: BoxEngine
+    plan: Plan
+    query: View
+    target: View
+    boxes: Sequence[Box]
+    ends: Sequence[BoxEnd]
+
+    def paths(self) -> tuple[list[BoxPath], dict[str, int], int]:
+        """See :class:`pysw_cl.tiles.contract.BoxPaths`."""
+        found: dict[int, BoxPath] = {}
+        cells: dict[str, int] = {}
+        launches = 0
+        for width, numbers in self._batches():
+            paths, more = self._batch(width, numbers)
+            found |= paths
+            launches += more
+            kind = f"batch/{self.engine.lanes}/{width}"
+            cells[kind] = cells.get(kind, 0) + sum(self.boxes[k].area.cells for k in numbers)
+        return [found[k] for k in range(len(self.ends))], cells, launches
+
+    def _batches(self) -> Iterator[tuple[int, list[int]]]:
+        """The boxes of each batch, and the width of its lanes.  Boxes of similar sizes are
+        neighbours, and the moves of a batch fit the memory that pair batches take."""
+        engine, most = self.engine, self._memory
+        by_width: dict[int, list[int]] = {}
+        for k in sorted(range(len(self.boxes)), key=lambda k: -self.boxes[k].area.cells):
+            by_width.setdefault(engine.width_of(self.boxes[k]), []).append(k)
+        for width, numbers in by_width.items():
+            lanes, first, used = engine.pairs_a_group(width), 0, 0
+            for at in range(0, len(numbers), lanes):
+                rows, columns = np.max([_sides(self.boxes[k]) for k in numbers[at : at + lanes]], 0)
+                needed = int(rows) * (int(columns) + COLUMNS) * lanes // 2
+                if used and used + needed > most:
+                    yield width, numbers[first:at]
+                    first, used = at, 0
+                used += needed
+            yield width, numbers[first:]
+
+    @property
+    def _memory(self) -> int:
+        """Bytes of the moves of a batch, or of the CIGARs of a launch, at most."""
+        tuning = self.plan.tuning.pairs
+        most = tuning.cpu_moves if self.engine.vectors else tuning.gpu_moves
+        return min(most, self.engine.most_bytes)
+
+    def _batch(self, width: int, numbers: list[int]) -> tuple[dict[int, BoxPath], int]:
+        """The paths to the ends in some boxes, by the numbers of the ends, and the launches."""
+        texts, pairs, levels, at = [], [], [], 0
+        for k in numbers:
+            box = self.boxes[k]
+            area, (rows, columns), (above, left) = box.area, _sides(box), box.before
+            pairs.append((at, rows, at + rows, columns))
+            texts.append(self.query.read(area.row, area.row_end))
+            texts.append(self.target.read(area.column, area.column_end))
+            levels.append((above, left, left, above))
+            at += rows + columns
+        place = {number: at for at, number in enumerate(numbers)}
+        chosen = [k for k, end in enumerate(self.ends) if end.box in place]
+        ends = [(place[self.ends[k].box], self.ends[k].row, self.ends[k].column) for k in chosen]
+        given = np.array(ends, np.int32).reshape(-1, 3)
+        sides, most = np.array(pairs, np.int32), np.array(levels, np.int32)
+        rise = self.boxes[numbers[0]].match
+        text, memory = np.concatenate(texts), self._memory
+        paths = self.engine.trace(text, sides, most, given, rise, width, memory)
+        return dict(zip(chosen, chain(*paths), strict=True)), len(paths) + 1
+
+
+class BoxEngine(BatchEngine):
+    """Traces paths in batches of boxes on one OpenCL device."""
+
+    def width_of(self, box: Box) -> int:
+        """The narrowest lanes that surely hold the box."""
+        most = _most(box)
+        return next(width for width, limit in self._limits if most <= limit)
+
+    @cached_property
+    def _limits(self) -> list[tuple[int, int]]:
+        """The widths and the highest score of each."""
+        widths = [width for width in self.widths if width >= LEAST_WIDTH]
+        return [(width, local_limit(self.scoring, width)) for width in widths]
+
+    def trace(
+        self,
+        text: Codes,
+        pairs: Ints,
+        levels: Ints,
+        ends: Ints,
+        rise: int,
+        width: int,
+        most_bytes: int,
+    ) -> list[list[BoxPath]]:
+        """The paths to ``ends`` (n x 3: box, row, column) in a batch of boxes, those of each launch
+        of the traceback in a list.
+
+        ``text`` and ``pairs``: as for `BatchEngine.start`; ``levels`` and ``rise``: see
+        cl/batch/batch.cl.  ``most_bytes``: of the CIGARs of a launch, unless it is a single one."""
+        sizes = np.cumsum(CIGAR_BYTES * ends[:, 1:].sum(axis=1, dtype=np.int64))
+        launch = np.append(sizes // most_bytes, -1)
+        cuts = [0, *(np.flatnonzero(launch[1:] != launch[:-1]) + 1).tolist()]
+        buffers = Buffers(self.runtime)
+        try:
+            shared = self._sweep(buffers, text, pairs, levels, rise, width)
+            self.peak_bytes = max(self.peak_bytes, buffers.bytes + self._retained.bytes)
+            return [self._traced(shared, ends[a:b], width) for a, b in pairwise(cuts)]
+        finally:
+            buffers.free()
+
+    def _traced(self, shared: dict[str, object], ends: Ints, width: int) -> list[BoxPath]:
+        """The paths to some ends, by one launch."""
+        count = len(ends)
+        cigar_at = np.zeros(count + 1, np.int32)
+        np.cumsum(CIGAR_BYTES * ends[:, 1:].sum(axis=1), out=cigar_at[1:])
+        buffers = Buffers(self.runtime)
+        defines = {"LOCAL": 1, "WIDTH": width, "WRITE_CIGARS": 1, "BOXES": 1}
+        try:
+            given = {"count": count, "results": buffers.of(np.ascontiguousarray(ends.T))}
+            buffer, cigars = self._launch_traceback(
+                buffers, {**shared, **given}, width, cigar_at, defines
+            )
+            running = Running(self.runtime, buffers)
+            traced = running.fetch(buffer, (TRACED, count), np.int32)
+            letters = running.fetch(cigars, (int(cigar_at[-1]),), np.uint8)
+        except BaseException:
+            buffers.free()
+            raise
+        running.finish()
+        text = letters.data
+        return [
+            BoxPath(row, column, score, str(text[first:last], "ascii"))
+            for row, column, _, _, first, score, last in zip(
+                *traced.tolist(), cigar_at[1:].tolist(), strict=True
+            )
+        ]
+
+    def _sweep(
+        self, buffers: Buffers, text: Codes, pairs: Ints, levels: Ints, rise: int, width: int
+    ) -> dict[str, object]:
+        """Enqueue the sweep of boxes; returns the arguments that the traceback has, too."""
+        lanes = self.pairs_a_group(width)
+        groups = Groups.of(pairs, lanes)
+        most_m, most_n = groups.longest
+        score, score_arguments = self._score(width)
+        size = scratch_bytes(most_m, most_n, lanes, width, score, 0)
+        size += LEVELS * lanes * width // 8
+        scratch, workers = self._scratch(size, groups.count)
+        places, moves_bytes = groups.moves_places(lanes)
+        defines = {
+            "WANT": 0,
+            "LOCAL": 1,
+            "STORE_MOVES": 1,
+            "R": COLUMNS,
+            "WIDTH": width,
+            "BOXES": 1,
+        }
+        kernel = BoundKernel(self.runtime, box_spec(self._lanes.header, score), defines)
+        shared = {
+            "text": buffers.of(text),
+            "pairs": buffers.of(pairs),
+            "gap_open": self.scoring.gap_open,
+            "gap_extend": self.scoring.gap_extend,
+            "ends": 0,
+            "places": buffers.of(places),
+            "moves": self._retained.get("moves", moves_bytes),
+        }
+        kernel.bind(
+            codes=self._codes,
+            count=len(pairs),
+            results=self._retained.get("results", 4 * RESULTS * len(pairs)),
+            groups=groups.count,
+            counter=buffers.of(np.zeros(1, np.int32)),
+            scratch_memory=scratch,
+            scratch_size=size,
+            most_m=most_m,
+            most_n=most_n,
+            floor=local_floor(self.scoring, width),
+            levels=buffers.of(levels),
+            rise=rise,
+            **shared,
+            **score_arguments,
+        ).launch(workers, self._lanes.items)
+        return shared
+
+
+def _most(box: Box) -> int:
+    """The most that H can be in a box: what it may be where a path enters, and ``match`` more for
+    each row or column.  The numbers that H along its borders is computed from are no higher, with
+    the columns of the last panel."""
+    return max(box.before) + (max(_sides(box)) + COLUMNS) * box.match
+
+
+def _sides(box: Box) -> tuple[int, int]:
+    """Its rows and columns."""
+    area = box.area
+    return area.row_end - area.row, area.column_end - area.column
