@@ -3,7 +3,7 @@
 // Needs: all that kernel_spec() of pysw_cl/engines/wavefront/kernel.py lists before it, in that order: base.clh,
 // names.clh, platform.clh, the 32-bit lanes, strip.clh, best.clh, strip_sync.clh, score_range.clh, prune.clh, the
 // narrow lanes with narrow.clh, width_dispatch.clh.
-// Reads T, R, LOCAL, BEST, TICKETED, PRUNE, MULTI_TILE, SECTIONS, STORE_MOVES, FORBIDDEN_PAIRS, WARPS, NARROW_WIDTHS,
+// Reads T, R, LOCAL, BEST, TICKETED, PRUNE, MULTI_TILE, SECTIONS, FLAT_BUS, STORE_MOVES, FORBIDDEN_PAIRS, WARPS, NARROW_WIDTHS,
 // AUTO_VECTORS.
 //
 // Arguments:
@@ -79,6 +79,10 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   sw.top_h = line_of(t, strip);
   sw.top_x = sw.top_h + t->stride;
   sw.out = outlet(t, strip);
+#if FLAT_BUS
+  sw.out.h = t->bus + (size_t)2 * (1 + group) * t->stride;  // each group has a line that nobody reads
+  sw.out.x = sw.out.h + t->stride;
+#endif
   sw.out_before = sw.out;
   sw.m = t->m;
   sw.n = t->n;

@@ -34,7 +34,7 @@ def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
     if timed:
         runtime = runtime.timed()
     plan = make_plan(runtime, wishes) if wishes else _default_plan(runtime)
-    return WavefrontEngine(runtime, plan, _free(wishes))
+    return WavefrontEngine(runtime, plan, _free(wishes), _row_scan if _free(wishes) else None)
 
 
 def _rowscan(device: Any, wishes: Wishes, timed: bool) -> Engine:
@@ -47,6 +47,13 @@ def _rowscan(device: Any, wishes: Wishes, timed: bool) -> Engine:
     plan = make_plan(runtime, wishes, default_rowscan(runtime))
     assert isinstance(plan, RowscanPlan)
     return RowscanEngine(runtime, plan)
+
+
+def _row_scan(runtime: Runtime) -> Engine:
+    """The row scan by its default plan, for tiles of the wavefront that it computes sooner."""
+    from .rowscan.engine import RowscanEngine
+
+    return RowscanEngine(runtime, default_rowscan(runtime))
 
 
 def _default_plan(runtime: Runtime) -> Plan:

@@ -93,6 +93,20 @@ class StripCost(Cost):
         return steps * moves.clocks(alpha, plan.chunk)
 
 
+class RowCost(Cost):
+    """The cost of the row scan where many groups wait for each other: in rows of a strip."""
+
+    def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
+        """Each segment is a row behind the one before it, so the last one ends after as many hops
+        as there are segments and rows.  Where nobody knows the time of a hop, its cells."""
+        hop = plan.lane_set.column.hop
+        return (-(-n // (plan.T * alpha)) + m) * hop if hop else float(m * n)
+
+    def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
+        """Its cells: other lanes compute it."""
+        return float(m * n)
+
+
 class CellCost(Cost):
     """The cost of an engine whose time is proportional to the cells: in cells."""
 

@@ -6,7 +6,7 @@ cl/, or the absolute path of another file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 
@@ -31,6 +31,9 @@ class Column:
     turns: int = 0
     #: The scheduler time of a row of such a strip, in rows.
     turn: float = 1
+    #: The time from a row of one segment of the row scan to that of the next one, in rows of this
+    #: device's strips; 0: the row scan is never chosen.
+    hop: float = 0
 
     def rows(self, alpha: int, busy: int, B: int) -> float:
         """The cost of a column of ``alpha`` rows while ``busy`` of B strips run."""
@@ -98,6 +101,9 @@ class Defaults:
     moves_cells: int = 1 << 24
     #: The same in the ticketed form, where many groups sweep it.
     ticketed_moves_cells: int = 1 << 24
+    #: Sections for each work-group in flight (planning/sections.py): one on a GPU, where all groups
+    #: are as fast; several on a CPU, where another process may use a core.
+    sections: int = 1
 
 
 @dataclass(frozen=True)
@@ -194,7 +200,7 @@ class LaneSet:
         return (*(alpha for alphas in values for alpha in alphas if alpha < most), most)
 
 
-_CPU = Defaults(alpha=16, groups=1, chunk=256)
+_CPU = Defaults(alpha=16, groups=1, chunk=256, sections=4)
 #: 12 warps share a multiprocessor.
 _WARPS = Defaults(alpha=25, groups=12, chunk=128, tile_cells=1 << 46, ticketed_moves_cells=1 << 28)
 _WORK_ITEMS = Defaults(alpha=8, groups=8, chunk=512, T=128, tile_cells=1 << 38)
@@ -221,7 +227,7 @@ LANE_SETS = {
         family="vector",
         T=(1, 2, 4, 8, 16),
         per_item=None,
-        defaults=Defaults(alpha=16, groups=1, chunk=256, T=16),
+        defaults=replace(_CPU, T=16),
         pairs=VECTORS32,
         unroll=1,
     ),
@@ -254,6 +260,7 @@ LANE_SETS = {
         pairs=WORK_ITEMS,
         of_warps=True,
         chunk_defined=True,
+        column=Column(hop=340),  # an H200: 1.1 us, where a row takes 3.2 ns
         moves=Moves(step=150, row=30, block=2000, alphas=(4,)),  # an H200
     ),
     "scalar32": LaneSet(

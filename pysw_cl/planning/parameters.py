@@ -128,7 +128,9 @@ class SectionTuning:
     least_aspect: float = tunable(
         2, 0, 1 << 30, "x the rows, in columns: an alignment of all rows meets few ends of sections"
     )
-    rounds: int = tunable(1, 1, 1024, "sections for each work-group in flight")
+    rounds: int = tunable(
+        0, 0, 1024, "sections for each work-group in flight; 0: as the lane set says"
+    )
     first_overlap: int = tunable(
         256, 1, 1 << 30, "columns: longer than almost every alignment of unrelated letters"
     )

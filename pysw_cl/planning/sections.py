@@ -74,6 +74,7 @@ def sections_of(
     tuning = plan.tuning.sections
     if m * n < tuning.least_cells:
         return None
+    groups = (tuning.rounds or plan.lane_set.defaults.sections) * plan.B
     alphas = (plan.alpha,) if plan.alpha_fixed else plan.alphas
     best, cost = None, plan.cost
     least = min(cost.tile(plan, alpha, m, n) for alpha in alphas)
@@ -81,7 +82,7 @@ def sections_of(
     for alpha in alphas:
         strips = -(-m // (plan.T * alpha))
         least_columns = max(tuning.least_columns, int(tuning.least_aspect * m))
-        count = min(tuning.rounds * plan.B // strips, n // least_columns)
+        count = min(groups // strips, n // least_columns)
         if count < 2:
             continue
         proven = span is not None and span <= tuning.most_share * (n // count)

@@ -12,13 +12,16 @@ from contract_engines import assert_tile, frozen, random_job
 import pysw_cl
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.registry import engine_for
+from pysw_cl.engines.rowscan.plan import RowscanPlan
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.sections import Overlaps, SectionsRun
-from pysw_cl.planning.plan import Plan
+from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.plan import Plan, make_plan
 from pysw_cl.planning.sections import Sections, sections_of, span
 from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Edge
-from pysw_cl.tiles.tile import TileJob
+from pysw_cl.tiles.tile import TileJob, TileResult
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 #: Sections of small tiles.
@@ -196,7 +199,7 @@ def test_the_longest_alignment_is_shorter_than_its_span() -> None:
 def test_which_tiles_are_cut() -> None:
     plan = Plan(B=8, T=64, alpha=16)
     cut = sections_of(plan, 1000, 1 << 24, 2000, 256, (), False)
-    assert cut is not None and cut.proven and cut.overlap == 2000 and cut.count == 8
+    assert cut is not None and cut.proven and cut.overlap == 2000 and cut.count == 4 * 8
     cut = sections_of(plan, 1000, 1 << 24, None, 256, (1 << 20,), False)
     assert cut is not None and not cut.proven and cut.overlap == 256 and 1 << 20 in cut.cuts
     assert sections_of(plan, 1000, 1 << 24, None, 1 << 23, (), False) is None  # too long
@@ -232,3 +235,30 @@ def test_a_row_too_long_for_the_device_is_computed_in_parts(
     found = engine.tile(job)
     assert_tile(found, ReferenceEngine().tile(job), scoring.gap_open)
     assert found.launches == 4 and not swept
+
+
+class _RowScan(Engine):
+    """Notes what it is asked for."""
+
+    def __init__(self, lanes: str) -> None:
+        self.plan = RowscanPlan(lanes=lanes, T=64, alpha=24, B=1000)
+        self.jobs: list[TileJob] = []
+
+    def tile(self, job: TileJob) -> TileResult:
+        self.jobs.append(job)
+        return ReferenceEngine().tile(job)
+
+
+@pytest.mark.parametrize(("lanes", "taken"), [("warp32", True), ("vector32", False)])
+def test_the_row_scan_where_there_are_no_sections(lanes: str, taken: bool) -> None:
+    """A global comparison of few rows, on a device that knows how long the row scan takes."""
+    runtime, scan = get_runtime("auto"), _RowScan(lanes)
+    plan = make_plan(runtime, {"sections.least_cells": 1})
+    engine = WavefrontEngine(runtime, plan, row_scan=lambda _: scan)
+    scoring = make_scoring((1, -3), (2, 1))
+    job = random_job(np.random.default_rng(13), 20, 20_000, scoring, False, best=True)
+    assert_tile(engine.tile(job), ReferenceEngine().tile(job), scoring.gap_open)
+    assert bool(scan.jobs) == taken
+    square = random_job(np.random.default_rng(14), 300, 300, scoring, False, best=True)
+    engine.tile(square)
+    assert square not in scan.jobs

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import PlanError
+from ...planning.cost import Cost, RowCost
 from ...planning.lane_sets import LANE_SETS
 from ...planning.limits import FORMS
 from ...planning.parameters import tunable
@@ -15,6 +16,7 @@ from ...scoring.scoring import Scoring
 if TYPE_CHECKING:
     from ...opencl.device import Runtime
 
+ROW_COST = RowCost()
 #: What a gap loses in a segment at most: numbers stay in 32 bits.
 MOST_DECAY = 1 << 28
 #: The form with three launches a row.
@@ -72,6 +74,11 @@ class RowscanPlan(StriplessPlan):
             )
 
     @property
+    def cost(self) -> Cost:
+        """See `RowCost`."""
+        return ROW_COST
+
+    @property
     def segment(self) -> int:
         """Columns of a segment."""
         return self.T * self.alpha
@@ -85,11 +92,12 @@ class RowscanPlan(StriplessPlan):
 
     def for_tile(self, scoring: Scoring, columns: int) -> RowscanPlan:
         """This plan with lanes so short that a gap through a segment stays in range, and, if the
-        target is short, that every group has a segment."""
-        alpha = self.alpha
+        target is short, that every group has a segment (not where the time from segment to segment
+        counts)."""
+        alpha, fills = self.alpha, not self.alpha_fixed and not self.lane_set.column.hop
         while alpha > 1 and (
             self.T * alpha * scoring.gap_extend > MOST_DECAY
-            or (not self.alpha_fixed and self.T * alpha * self.B > 2 * columns)
+            or (fills and self.T * alpha * self.B > 2 * columns)
         ):
             alpha = max(1, alpha // 8)  # few values, since each is another build of the kernel
         return replace(self, alpha=alpha)
@@ -109,4 +117,4 @@ def default_rowscan(runtime: Runtime) -> RowscanPlan:
     if lanes.per_item is None:
         return plan
     wide = usual.without_narrow()
-    return replace(plan, lanes=wide.lanes, T=wide.T, alpha=16, B=usual.B)
+    return replace(plan, lanes=wide.lanes, T=wide.T, alpha=24, B=usual.B)

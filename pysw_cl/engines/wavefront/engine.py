@@ -6,6 +6,7 @@ and long phase, horizontal and vertical bus); the ticketed form is described in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import lcm
@@ -49,8 +50,17 @@ class WavefrontEngine(Engine):
 
     name = "wavefront"
 
-    def __init__(self, runtime: Runtime, plan: Plan, holds: bool = False) -> None:
-        self.runtime, self._holds = runtime, holds
+    def __init__(
+        self,
+        runtime: Runtime,
+        plan: Plan,
+        holds: bool = False,
+        row_scan: Callable[[Runtime], Engine] | None = None,
+    ) -> None:
+        """``holds``: it may hold small matrices whole.  ``row_scan``: makes the engine for tiles
+        that are computed sooner row by row."""
+        self.runtime, self._holds, self._make_row_scan = runtime, holds, row_scan
+        self._row_scan: Engine | None = None
         self.plan = plan
         self.row_quantum = plan.strip_rows
         self.peak_bytes, self.captures_inside = 0, plan.form == "ticketed"
@@ -64,6 +74,11 @@ class WavefrontEngine(Engine):
         wide = job.size[1] > self.plan.tuning.sweep.longest_side
         if wide and not in_sections and not self.in_memory(*job.size, 0, 0):
             return by_parts(self.tile, job, (), (job.size[1] // 2,))
+        row_scan = None if in_sections else self._sooner(job)
+        if row_scan is not None:
+            done = row_scan.tile(job)
+            self.note_memory(row_scan.peak_bytes)
+            return done
         if (job.rows or job.columns) and not in_sections:
             inner = len(job.rows), len(job.columns)
             if not self.captures_inside or not self.in_memory(*job.size, *inner):
@@ -108,6 +123,21 @@ class WavefrontEngine(Engine):
     @property
     def _speculative(self) -> bool:
         return self.captures_inside and self.runtime.traits.speculative
+
+    def _sooner(self, job: TileJob) -> Engine | None:
+        """The row scan, if it computes this tile sooner than strips do."""
+        (m, n), plan, tuning = job.size, self.plan, self.plan.tuning.sections
+        others = job.store_moves or job.forbidden is not None
+        if self._make_row_scan is None or others or m * n < tuning.least_cells:
+            return None
+        if self._row_scan is None:
+            self._row_scan = self._make_row_scan(self.runtime)
+        scan, prunable = self._row_scan.plan, job.after is not None
+        if not scan.lane_set.column.hop:
+            return None
+        most = tuning.most_cost_beside_pruning if prunable else tuning.most_cost
+        least = most * min(plan.cost.tile(plan, alpha, m, n) for alpha in plan.alphas)
+        return self._row_scan if scan.cost.tile(scan, scan.alpha, m, n) < least else None
 
     def _cut(self, job: TileJob) -> Sections | None:
         return cut(self.runtime, self.plan, job, self._overlaps)

@@ -108,6 +108,8 @@ class Program:
     many: bool = False
     #: Are they sections of one tile?
     sections: bool = False
+    #: Is a section one strip, below equal cells, whose bottom row nobody wants?
+    flat: bool = False
 
     @property
     def defers_argmax(self) -> bool:
@@ -133,6 +135,7 @@ class Program:
             "UNROLL": traits.unroll if lanes.unroll is None else lanes.unroll,
             "MULTI_TILE": int(self.many),
             "SECTIONS": int(self.sections),
+            "FLAT_BUS": int(self.flat),
             "WARPS": self.warps,
             "PRUNE": int(self.prunes),
             "SKEWED_SCORES": int(self.skewed),

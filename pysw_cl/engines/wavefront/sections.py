@@ -113,9 +113,12 @@ class SectionsRun:
         units = grid.strips * sections.count
         warps = warps_of(runtime, plan, min(plan.B, units))
         self.strip_groups = warps * max(1, min(plan.B, units) // warps)
-        self.program = _program(runtime, plan, job, capacity, warps)
+        level = job.above.h.strides == job.above.x.strides == (0,)
+        flat = level and grid.strips == 1 and not job.bottom
+        self.program = _program(runtime, plan, job, capacity, warps, flat)
         self.threshold = least_score(job)
         self.launches = 0
+        self.chunk = min(plan.chunk, n + grid.T)
         self._layout()
         self._send()
 
@@ -129,14 +132,17 @@ class SectionsRun:
         widths = self.ends - self.starts + 2 * T
         self.bus_at = np.cumsum(widths) - widths
         self.stride = int(widths.sum())
+        flat = self.program.flat
+        if flat:
+            self.bus_at[:], self.stride = 0, self.chunk + T
         self.column_words = -(-(2 * padded + 1) // 32) * 32
         checked = not sections.proven
         self.stores_right = checked or self.job.right or bool(self.job.columns)
         # strips alternate between lines 0 and 1; the top edge is needed again
         self.lines = np.arange(self.grid.strips + 1, dtype=np.int32) & 1
-        if checked:
+        if checked and not flat:
             self.lines[0] = 2
-        place = 2 * self.stride * (3 if checked else 2)
+        place = 2 * self.stride * (1 + self.strip_groups if flat else 3 if checked else 2)
         kinds = {"left": True, "right": self.stores_right, "crossed": checked, "again": checked}
         self._columns_at: dict[str, int] = {}
         for kind, there in kinds.items():
@@ -159,7 +165,6 @@ class SectionsRun:
         plan = program.plan
         self.scores = scores_of(job.scoring, program.score, program.skewed, buffers)
         self.letters = letters_of(job, grid, plan, self.scores, buffers, None)
-        self.chunk = min(plan.chunk, int((self.ends - self.starts).max()) + grid.T)
         self.scratch = scratch_of(
             program, not self.sections.proven, self.chunk, self.strip_groups, self.scores, buffers
         )
@@ -257,7 +262,9 @@ class SectionsRun:
             TileWord.COLUMNS: self.ends[which] - first,
             TileWord.TARGET: first,
             TileWord.LETTERS: (n - self.ends[which] if sections.plan.lane_set.backwards else first),
-            TileWord.BUS: self.bus_at[which] + first - self.starts[which],
+            TileWord.BUS: 0
+            if self.program.flat
+            else self.bus_at[which] + first - self.starts[which],
             TileWord.STRIDE: self.stride,
             TileWord.LEFT: self._column("again" if again else "left", which),
             TileWord.RIGHT: self._column("right", which) + 1 if self.stores_right else 0,
@@ -360,7 +367,9 @@ def _distinct(cells: NDArray[np.int32]) -> NDArray[np.int32]:
     return ordered[first]
 
 
-def _program(runtime: Runtime, plan: Plan, job: TileJob, capacity: int, warps: int) -> Program:
+def _program(
+    runtime: Runtime, plan: Plan, job: TileJob, capacity: int, warps: int, flat: bool
+) -> Program:
     """The program that computes sections."""
     local = job.floor is not None
     narrow = narrow_score(plan, job.scoring, job.target, runtime.traits.byte_permute)
@@ -379,4 +388,5 @@ def _program(runtime: Runtime, plan: Plan, job: TileJob, capacity: int, warps: i
         warps=warps,
         many=True,
         sections=True,
+        flat=flat,
     )
