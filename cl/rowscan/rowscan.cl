@@ -174,6 +174,7 @@ INLINE void sweep_segment(const scan_t *s, found_t *found, int segment, const bo
       lanes_store_last((__global int *)(right + i) + 1, lv_add(e, lv_splat((SEGMENT - inside) * s->extend)));
     }
   }
+  lanes_sync();  // this group may sweep the next segment, too, and reads there what it stored here
   if (s->bottom)
     EACH_COLUMN(c) {
       const lv at = lv_add(columns, lv_splat(c));

@@ -144,7 +144,7 @@ class SectionTuning:
     )
     most_cost: float = tunable(0.95, 0, 1000, "of the cost without sections")
     most_cost_beside_pruning: float = tunable(
-        0.8, 0, 1000, "of that cost, if blocks could be pruned: sections are not"
+        0.92, 0, 1000, "of that cost, if blocks could be pruned: sections are not"
     )
 
 

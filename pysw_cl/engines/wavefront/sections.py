@@ -41,6 +41,8 @@ COMPARE = KernelSpec(
     ("base.clh", "wavefront/sections.cl"),
     ("kept", "places", "rows:int", "padded_rows:int", "refused"),
 )
+#: Columns of a block at most where cells are collected: a block with one is swept twice.
+COLLECTING = 128
 #: Work-items that compare two columns.
 COMPARING = 64
 
@@ -118,7 +120,7 @@ class SectionsRun:
         self.program = _program(runtime, plan, job, capacity, warps, flat)
         self.threshold = least_score(job)
         self.launches = 0
-        self.chunk = min(plan.chunk, n + grid.T)
+        self.chunk = min(plan.chunk, COLLECTING if capacity else plan.chunk, n + grid.T)
         self._layout()
         self._send()
 
