@@ -63,7 +63,6 @@ ENGINES: dict[str, dict[str, Any]] = {
     "sections-wider": {**_NARROW, **_IN_SECTIONS, "T": 16, "alpha": 3, "chunk": 40},
     "sections-proven": {**_NARROW, **_PROVEN},
     "sections-vector": {**_VECTOR, **_IN_SECTIONS},
-    "sections-scalar": {**_SCALAR, **_IN_SECTIONS},
     "rowscan": {"engine": "rowscan"},
     "rowscan-short": {"engine": "rowscan", "lanes": "vector32", "T": 4, "alpha": 3, "chunk": 2},
     "rowscan-one": {"engine": "rowscan", "lanes": "vector32", "T": 1, "alpha": 2, "B": 3},

@@ -37,7 +37,7 @@ def check_strips(plan: Plan, runtime: Runtime | None) -> None:
     """Raise PlanError for strips that no device can run, or that this device cannot run."""
     if plan.form not in plan.forms:
         raise PlanError(
-            f"plan: form {plan.form!r} of {plan.engine} does not exist; "
+            f"plan: form {plan.form!r} does not exist for {plan.engine}; "
             f"there are {', '.join(plan.forms)}"
         )
     if plan.lanes not in tuple(LANE_SETS):

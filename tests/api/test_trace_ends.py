@@ -106,7 +106,7 @@ def test_a_path_beyond_a_stretch_that_scores_less_than_nothing() -> None:
         check(a, b, one, end, cells)
 
 
-@pytest.mark.parametrize("length", [3000, 20_000])
+@pytest.mark.parametrize("length", [3000, pytest.param(20_000, marks=pytest.mark.long)])
 def test_long_alignments(length: int) -> None:
     """Identical sequences: boxes as large as the matrix, in memory that is bounded."""
     a = letters(1, length)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from aligning import needs_lanes
 from contract_engines import assert_tile, frozen, random_job
 
 import pysw_cl
@@ -262,3 +263,12 @@ def test_the_row_scan_where_there_are_no_sections(lanes: str, taken: bool) -> No
     square = random_job(np.random.default_rng(14), 300, 300, scoring, False, best=True)
     engine.tile(square)
     assert square not in scan.jobs
+
+
+def test_lanes_that_meet_at_barriers(swept: Any) -> None:
+    needs_lanes("scalar32")
+    plan = {**SMALL, "lanes": "scalar32", "T": 4, "alpha": 2, "chunk": 7, "form": "ticketed"}
+    engine, scoring = engine_for("auto", plan), make_scoring((1, -3), (2, 1))
+    job = random_job(np.random.default_rng(15), 30, 700, scoring, True, best=True)
+    assert_tile(engine.tile(job), ReferenceEngine().tile(job), scoring.gap_open)
+    assert swept

@@ -175,7 +175,7 @@ def test_groups_fit_the_device() -> None:
 @pytest.mark.parametrize(
     ("wishes", "words"),
     [
-        ({"engine": "wavefront", "form": "three-launch"}, "of wavefront does not exist"),
+        ({"engine": "wavefront", "form": "three-launch"}, "does not exist for wavefront"),
         ({**PLAN, "form": "four-launch"}, "three-launch"),
         ({**PLAN, "lanes": "vector32"}, "has scalar32 lanes, not vector32"),
         ({**PLAN, "alpha": 3}, "alpha in"),
