@@ -24,10 +24,10 @@ from statistics import median
 from typing import Any
 
 from cases import WrongResult, pysw_cl, random_pair, write_report
-from pysw_cl.engines.rowscan.three_launches import traffic_bytes
 
 from pysw_cl.engines.registry import plan_on
 from pysw_cl.engines.rowscan.plan import RowscanPlan
+from pysw_cl.engines.rowscan.three_launches import traffic_bytes
 from pysw_cl.opencl.device import Runtime, get_runtime
 
 ROWSCAN: dict[str, Any] = {"engine": "rowscan"}
