@@ -60,7 +60,6 @@ ENGINES: dict[str, dict[str, Any]] = {
     "reference": {"engine": "reference"},
     **PLANS,
     "sections": {**_NARROW, **_IN_SECTIONS},
-    "sections-wider": {**_NARROW, **_IN_SECTIONS, "T": 16, "alpha": 3, "chunk": 40},
     "sections-proven": {**_NARROW, **_PROVEN},
     "sections-vector": {**_VECTOR, **_IN_SECTIONS},
     "rowscan": {"engine": "rowscan"},
