@@ -68,3 +68,7 @@ class CheckpointError(PyswError, RuntimeError):
 
 class Stopped(PyswError):
     """A run that ended at the time it was asked to, with a checkpoint to go on from."""
+
+
+class ProfileError(PyswError, RuntimeError):
+    """A profile that cannot be read or written."""

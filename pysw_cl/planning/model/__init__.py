@@ -1,0 +1,1 @@
+"""The run-time model: counts of what a run does, times a profile's times."""

@@ -1,0 +1,1 @@
+"""The search for the fastest parameters; it knows no device."""
