@@ -22,11 +22,12 @@ import numpy as np
 
 from ..errors import InputError
 from ..planning.cost import Cost
+from ..planning.geometry import cuts
 from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge, Edges, Source
-from ..tiles.slabs import SweepResult, cuts
+from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import RestartPoints
 from ..tiles.tile import Area, Hit
 from .band_bound import Band, BandScoreBound

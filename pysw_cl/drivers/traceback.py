@@ -15,11 +15,10 @@ from math import isqrt
 import numpy as np
 
 from ..errors import InternalError
-from ..planning.geometry import tile_shape
+from ..planning.geometry import cuts, tile_shape
 from ..planning.parameters import TracebackTuning
 from ..tiles.contract import Engine
 from ..tiles.edges import Edges
-from ..tiles.slabs import cuts
 from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit, TileJob

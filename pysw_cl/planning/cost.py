@@ -1,8 +1,7 @@
 """Cost models predict the work of tiles and matrices; plans and drivers choose by them alone.
 
-A cost model is a class with two methods (:class:`Cost`).  The models here are formulas with a few
-measured numbers.  A model fitted to a device's run times is another such class.  A plan names its
-model (``Plan.cost``).
+A cost model is a class with two methods (:class:`Cost`).  Those of engines on a device multiply
+counts with the times of its profile (:mod:`.model`).  A plan names its model (``Plan.cost``).
 
 Each model states its units.  Only costs of one kind are compared: tiles and matrices with each
 other, tiles with moves with each other.
@@ -11,7 +10,9 @@ other, tiles with moves with each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .model.counts import Wave, side_by_side, wave
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -44,14 +45,20 @@ class Cost(Protocol):
 
 
 class StripCost(Cost):
-    """The cost of the wavefront: strips of ``T * alpha`` rows, of which B run at once."""
+    """The cost of the wavefront by the times of a profile: in seconds on the device.
+
+    Strips of ``T * alpha`` rows run on B groups, and each starts ``T + chunk`` columns behind the
+    one above it (:mod:`.model.counts`).
+    """
+
+    #: Sizes whose costs are kept, for calls that repeat.
+    MOST = 4096
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Any, ...], list[float]] = {}
 
     def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
-        """In rows of one column of one lane.
-
-        Strips run in rounds of B.  A round takes n columns; each strip starts ``T + chunk`` columns
-        after the one above.  A column costs its rows and an overhead (:class:`.lane_sets.Column`).
-        """
+        """See `Cost`."""
         return self._tiles(plan, (alpha,), m, n)[0]
 
     def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> int:
@@ -61,50 +68,59 @@ class StripCost(Cost):
         return max(alpha for alpha, cost in zip(alphas, taken, strict=True) if cost == least)
 
     def _tiles(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> list[float]:
-        B, T, lag, rows = plan.B, plan.T, plan.T + plan.chunk, plan.lane_set.column.rows
-        found = []
-        for alpha in alphas:
-            strips = -(-m // (T * alpha))
-            busy = strips if strips < B else B
-            found.append((-(-strips // B) * n + busy * lag) * rows(alpha, busy, B))
-        return found
+        key = plan.machine, plan.lanes, plan.B, plan.T, plan.chunk, m, n, *alphas
+        kept = self._kept.get(key)
+        if kept is None:
+            if len(self._kept) >= self.MOST:
+                self._kept.clear()
+            kept = [_seconds(plan, alpha, self.wave(plan, alpha, m, n)) for alpha in alphas]
+            self._kept[key] = kept
+        return kept
+
+    def wave(self, plan: Plan, alpha: int, m: int, n: int) -> Wave:
+        """The strips of a tile."""
+        return wave(-(-m // (plan.T * alpha)), plan.B, n + plan.T, plan.T + plan.chunk)
 
     def sections(self, plan: Plan, alpha: int, m: int, n: int, count: int, overlap: int) -> float:
         """Strips of different sections run at once; those of one section follow each other."""
-        strips = -(-m // (plan.T * alpha))
-        busy = min(strips * count, plan.B)
-        steps = -(-strips * count // plan.B) * (-(-n // count) + overlap + plan.T)
-        steps += (strips - 1) * (plan.T + plan.chunk)
-        return steps * plan.lane_set.column.rows(alpha, busy, plan.B)
+        strips, width = -(-m // (plan.T * alpha)), -(-n // count) + overlap + plan.T
+        beside = side_by_side(strips, count, plan.B, width, plan.T + plan.chunk)
+        return _seconds(plan, alpha, beside)
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
-        """In clocks of a device whose lanes are those of warps.
-
-        Such a tile has few strips.  Each has a scheduler to itself, so a step takes its latency
-        (:class:`.lane_sets.Moves`).  A lane set without these numbers costs as without moves.
-        """
-        moves = plan.lane_set.moves
-        if moves is None:
+        """Such a tile has few strips.  Each has a scheduler to itself, so a step takes its latency.
+        Where nobody measured that, it costs as without moves."""
+        own = plan.machine.times.by_subject.get(f"moves/{plan.lanes}")
+        if own is None:
             return self.tile(plan, alpha, m, n)
         at_once = 1 if plan.form == "two-phase" else plan.B  # in two phases one group does all
         strips = -(-m // (plan.T * alpha))
         rounds, busy = -(-strips // at_once), min(strips, at_once)
         steps = rounds * (n + plan.T) + (busy - 1) * (plan.T + plan.chunk)
-        return steps * moves.clocks(alpha, plan.chunk)
+        return steps * (own["step"] + own["row"] * alpha + own["block"] / plan.chunk)
 
 
-class RowCost(Cost):
-    """The cost of the row scan where many groups wait for each other: in rows of a strip."""
+class RowCost(StripCost):
+    """The cost of the row scan by the times of a profile: in seconds on the device.
 
-    def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
-        """Each segment is a row behind the one before it, so the last one ends after as many hops
-        as there are segments and rows.  Where nobody knows the time of a hop, its cells."""
-        hop = plan.lane_set.column.hop
-        return (-(-n // (plan.T * alpha)) + m) * hop if hop else float(m * n)
+    A segment of a row is what a strip is to the wavefront, and a row what a column is."""
+
+    def wave(self, plan: Plan, alpha: int, m: int, n: int) -> Wave:
+        """The segments of a tile, each a row behind the one to its left."""
+        return wave(-(-n // (plan.T * alpha)), plan.B, m, 1)
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """Its cells: other lanes compute it."""
         return float(m * n)
+
+
+def _seconds(plan: Plan, alpha: int, columns: Wave) -> float:
+    """What strips take on the plan's device."""
+    machine = plan.machine
+    pace = machine.times.pace(f"{plan.engine}/{plan.lanes}")
+    column, busy, block, hop = pace.line(alpha, machine.share(columns.groups))
+    beside = columns.running / (machine.schedulers or plan.B)
+    return columns.columns * (column + busy * beside + block / plan.chunk) + columns.hops * hop
 
 
 class CellCost(Cost):

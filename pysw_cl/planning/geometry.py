@@ -5,8 +5,9 @@ The kernels, the wavefront engine and the schedule checker all follow this descr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isqrt
 
 import numpy as np
@@ -168,3 +169,18 @@ def tile_shape(
     rows = min(m, max(1, isqrt(cells)))
     columns = max(1, min(n, cells // rows, longest))
     return max(1, min(m, cells // columns, longest)), columns
+
+
+def cuts(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> list[int]:
+    """Where ``[0, length)`` is cut, 0 and ``length`` included.
+
+    It is cut at every ``forced`` place.  Between them the pieces are even, about ``step`` long at
+    most, and multiples of ``quantum`` where possible."""
+    places = sorted({0, length, *(f for f in forced if 0 < f < length)})
+    out = [0]
+    for start, end in pairwise(places):
+        pieces = -(-(end - start) // max(step, quantum))
+        size = -(-(end - start) // pieces)
+        size = -(-size // quantum) * quantum
+        out += [*range(start + size, end, size), end]
+    return out

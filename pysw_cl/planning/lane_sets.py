@@ -22,47 +22,6 @@ class Instead(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Column:
-    """The cost of a column of a lane, in rows; alpha is chosen by it."""
-
-    #: Overhead of a column, in rows, if a strip has a scheduler to itself.
-    latency: float = 3
-    #: Strips that share one scheduler of the device when all B run; 0: none do.
-    turns: int = 0
-    #: The scheduler time of a row of such a strip, in rows.
-    turn: float = 1
-    #: The time from a row of one segment of the row scan to that of the next one, in rows of this
-    #: device's strips; 0: the row scan is never chosen.
-    hop: float = 0
-
-    def rows(self, alpha: int, busy: int, B: int) -> float:
-        """The cost of a column of ``alpha`` rows while ``busy`` of B strips run."""
-        alone: float = alpha + self.latency
-        if not self.turns:
-            return alone
-        return max(alone, (alpha + 1) * self.turn * -(-self.turns * busy // B))
-
-
-@dataclass(frozen=True)
-class Moves:
-    """The cost of a tile with stored moves that has so few strips that each has a scheduler to
-    itself (docs/algorithm.md, Plans)."""
-
-    #: Clocks of a step.
-    step: int
-    #: Clocks of each row of a step.
-    row: int
-    #: Clocks between two blocks: state through memory, a fence, a check of the strip above.
-    block: int
-    #: Values of alpha tried beside the plan's; few, because each is another build of the kernel.
-    alphas: tuple[int, ...]
-
-    def clocks(self, alpha: int, chunk: int) -> int:
-        """Clocks of a step of a lane of ``alpha`` rows, in blocks of ``chunk`` columns."""
-        return self.step + self.row * alpha + self.block // chunk
-
-
-@dataclass(frozen=True)
 class NarrowScores:
     """The kinds of substitution scores that narrow lanes compute (score files of cl/score)."""
 
@@ -161,13 +120,9 @@ class LaneSet:
     prunes: bool = True
     #: Is CHUNK a define, because a block's part of the bus is in local memory?
     chunk_defined: bool = False
-    #: The cost of a column.
-    column: Column = Column()
-    #: The cost of tiles with moves; None: alpha is not chosen for them.
-    moves: Moves | None = None
-    #: Cells that a sweep computes while the traceback takes one row of a path: tells how long a
-    #: path will take.  Of 2 CPU cores with PoCL, where tiles with moves have 32-bit lanes.
-    traced_row: int = 66_000
+    #: Values of alpha tried beside the plan's for tiles with stored moves, if their times are known;
+    #: few, because each is another build of the kernel.
+    moves_alphas: tuple[int, ...] = ()
 
     #: Header of the narrow lanes; None: there are none, and no field below is used.
     narrow: str | None = None
@@ -240,9 +195,6 @@ LANE_SETS = {
         pairs=WORK_ITEMS,
         of_warps=True,
         chunk_defined=True,
-        # an H200: the latency of a step, or the turns of all warps of a scheduler
-        column=Column(latency=6.5, turns=3, turn=0.68),
-        traced_row=600_000,  # an H200: 0.5 s for 5 million rows, beside 4.2 TCUPS
         narrow="narrow/packed.clh",
         widths=(16,),
         scores=NarrowScores(codes=6, gain=1 << 12, permute4=True),
@@ -260,8 +212,7 @@ LANE_SETS = {
         pairs=WORK_ITEMS,
         of_warps=True,
         chunk_defined=True,
-        column=Column(hop=340),  # an H200: 1.1 us, where a row takes 3.2 ns
-        moves=Moves(step=150, row=30, block=2000, alphas=(4,)),  # an H200
+        moves_alphas=(4,),
     ),
     "scalar32": LaneSet(
         wide="lanes/scalar32.clh",

@@ -13,11 +13,13 @@ from .cost import CellCost, Cost, StripCost
 from .geometry import tile_shape
 from .lane_sets import LANE_SETS, LaneSet
 from .limits import FORMS, check_fields, check_strips
+from .model.times import GENERIC, Machine
 from .parameters import SPACE, Parameter, Tuning, default_tuning, parameters_of, tunable
 from .renamed import renamed, warn_of
 
 if TYPE_CHECKING:
     from ..opencl.device import Runtime
+    from .profiles.profile import Profile
 
 
 #: The version of stored plans.  1 had no tuning; 2 had old names (:mod:`.renamed`).
@@ -25,6 +27,10 @@ VERSION = 3
 #: Columns of a block where moves are stored: few, because the strip below waits for a block.
 MOVES_CHUNK = 32
 STRIP_COST, CELL_COST = StripCost(), CellCost()
+#: A device of which nothing is known.
+UNKNOWN = Machine(GENERIC)
+#: Fields that are no wishes, and those that are not stored either.
+_OWN, _PASSING = ("device", "alpha_fixed", "tuning", "machine"), ("machine",)
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,8 @@ class Plan:
     )
     alpha_fixed: bool = False
     tuning: Tuning = field(default_factory=default_tuning)
+    #: What is known of the device's speed, which no wish changes and which is not stored.
+    machine: Machine = field(default=UNKNOWN, compare=False, repr=False)
 
     #: What ``form`` may be.
     forms: ClassVar[tuple[str, ...]] = FORMS
@@ -145,7 +153,13 @@ class Plan:
     @property
     def traced_row(self) -> int:
         """Cells that a sweep computes while the traceback takes one row of a path."""
-        return self.lane_set.traced_row
+        cells, times = self.B * self.strip_rows, self.machine.times
+        column, busy, block, _ = times.pace(f"{self.engine}/{self.lanes}").line(
+            self.alpha, self.machine.share(self.B)
+        )
+        beside = self.B / (self.machine.schedulers or self.B)
+        column += busy * beside + block / self.chunk
+        return int(times.of(f"path/{self.lanes}").get("row", 0.0) * cells / column)
 
     def without_narrow(self) -> Plan:
         """This plan with the lanes for what narrow lanes cannot do; unchanged if it has no narrow
@@ -189,8 +203,8 @@ class Plan:
         the least cost is taken (docs/algorithm.md, Plans).
         """
         plan = self.without_narrow()
-        moves, cost = plan.lane_set.moves, plan.cost
-        if self.alpha_fixed or moves is None:
+        alphas, cost = plan.lane_set.moves_alphas, plan.cost
+        if self.alpha_fixed or f"moves/{plan.lanes}" not in self.machine.times.by_subject:
             return plan
         plan = replace(plan, chunk=min(plan.chunk, MOVES_CHUNK))
 
@@ -198,7 +212,7 @@ class Plan:
             strips = -(-m // (plan.T * alpha))
             return 4 * strips * plan.T * (n + plan.T) <= self.traceback_tile_cells // 2
 
-        tried = [alpha for alpha in moves.alphas if alpha < plan.alpha and fits(alpha)]
+        tried = [alpha for alpha in alphas if alpha < plan.alpha and fits(alpha)]
         tried.append(plan.alpha)
         return replace(plan, alpha=min(tried, key=lambda a: cost.tile_with_moves(plan, a, m, n)))
 
@@ -207,13 +221,14 @@ class Plan:
         names only."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {
-            **{k: v for k, v in values.items() if k not in ("device", "alpha_fixed", "tuning")},
+            **{k: v for k, v in values.items() if k not in _OWN},
             **self.tuning.changed,
         }
 
     def facts(self) -> dict[str, Any]:
         """The plan as JSON can hold it."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        names = [f.name for f in fields(self) if f.name not in _PASSING]
+        values = {name: getattr(self, name) for name in names}
         return {**values, "tuning": self.tuning.changed, "version": VERSION}
 
     @classmethod
@@ -231,7 +246,7 @@ class Plan:
         if version == 1 and "fixed" in values:
             values["alpha_fixed"] = values.pop("fixed")
         values = renamed(values, warn=False)
-        unknown = sorted(set(values) - {f.name for f in fields(cls)})
+        unknown = sorted(set(values) - {f.name for f in fields(cls)} | set(values) & set(_PASSING))
         if unknown:
             raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")
         tuning = Tuning().with_values(values.pop("tuning", {}))
@@ -284,12 +299,25 @@ def space() -> dict[str, Parameter]:
     return {**FIELDS, **SPACE}
 
 
+def machine_of(runtime: Runtime) -> Machine:
+    """What the profile of a device says of its speed."""
+    profile, _ = runtime.profile()
+    known = runtime.kept("machine", dict)
+    if known.get("profile") is not profile:
+        schedulers = runtime.traits.schedulers * runtime.info.compute_units
+        times = GENERIC.having(profile.times)
+        known |= {"profile": profile, "machine": Machine(times, schedulers)}
+    machine: Machine = known["machine"]
+    return machine
+
+
 def default_plan(runtime: Runtime) -> Plan:
-    """The plan without a profile: good values for the kind of device (docs/algorithm.md, Plans)."""
+    """The plan without wishes: what the profile of the device says, else good values for its kind
+    (docs/algorithm.md, Plans)."""
     info, lanes = runtime.info, LANE_SETS[runtime.info.lanes]
     usual = lanes.defaults
     moves_cells = usual.ticketed_moves_cells if info.form == "ticketed" else usual.moves_cells
-    return Plan(
+    plan = Plan(
         device=info.name,
         lanes=info.lanes,
         form=info.form,
@@ -299,7 +327,38 @@ def default_plan(runtime: Runtime) -> Plan:
         chunk=usual.chunk,
         tile_cells=usual.tile_cells,
         traceback_tile_cells=moves_cells,
+        machine=machine_of(runtime),
     )
+    return profiled(plan, runtime)
+
+
+def profiled(plan: Plan, runtime: Runtime) -> Plan:
+    """A default plan with the parameters that the profile of the device has for its engine and
+    lanes.  What this program or this device does not allow is left out."""
+    profile, _ = runtime.profile()
+    own = profile.parameters.get(f"{plan.engine}/{plan.lanes}", {})
+    values: dict[str, Any] = {n: int(v) for n, v in own.items() if n in ("T", "alpha", "chunk")}
+    if "groups" in own:
+        values["B"] = max(1, round(own["groups"] * runtime.info.compute_units))
+    changed = replace(plan, **values, tuning=_profiled_tuning(plan.tuning, profile))
+    try:
+        check_fields(changed, FIELDS | parameters_of(type(changed)))
+        changed.check_on(runtime)
+    except PlanError:
+        return plan
+    return changed
+
+
+def _profiled_tuning(tuning: Tuning, profile: Profile) -> Tuning:
+    """The values of a profile, below those that are set for all plans."""
+    own = {name: v for name, v in profile.parameters.get("tuning", {}).items() if name in SPACE}
+    if not own:
+        return tuning
+    whole = {name: int(v) if isinstance(SPACE[name].default, int) else v for name, v in own.items()}
+    try:
+        return Tuning().with_values({**whole, **tuning.changed})
+    except PlanError:
+        return tuning
 
 
 def _default_T(lanes: LaneSet, runtime: Runtime) -> int:
@@ -328,7 +387,7 @@ def make_plan(
         base = Plan() if runtime is None else default_plan(runtime)
     if isinstance(wishes, Plan):
         device = wishes.device if runtime is None else runtime.info.name
-        plan = replace(base.taking(wishes), device=device)
+        plan = replace(base.taking(wishes), device=device, machine=base.machine)
     elif wishes is None or isinstance(wishes, Mapping):
         plan = _with_wishes(base, wishes or {}, runtime)
     else:
@@ -346,9 +405,9 @@ def _with_wishes(base: Plan, given: Mapping[str, Any], runtime: Runtime | None) 
         name: int(value) if isinstance(value, np.integer) else value
         for name, value in renamed(given).items()
     }
-    tuning = default_tuning().with_values({k: v for k, v in wishes.items() if k in SPACE})
+    tuning = base.tuning.with_values({k: v for k, v in wishes.items() if k in SPACE})
     wishes = {name: value for name, value in wishes.items() if name not in SPACE}
-    known = {f.name for f in fields(Plan)} - {"device", "alpha_fixed", "tuning"}
+    known = {f.name for f in fields(Plan)} - set(_OWN)
     unknown = sorted(map(str, set(wishes) - known))
     if unknown:
         raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")

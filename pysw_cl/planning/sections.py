@@ -98,6 +98,18 @@ def sections_of(
     return Sections(replace(plan, alpha=alpha), _cuts(n, count, columns), columns_before, proven)
 
 
+def sooner_by_rows(plan: Plan, scan: Plan, m: int, n: int, prunable: bool) -> bool:
+    """Does the row scan by the plan ``scan`` compute a tile of m x n cells sooner than strips do?
+    Not where its times are unknown."""
+    tuning = plan.tuning.sections
+    known = f"{scan.engine}/{scan.lanes}" in scan.machine.times.by_subject
+    if not known or m * n < tuning.least_cells:
+        return False
+    most = tuning.most_cost_beside_pruning if prunable else tuning.most_cost
+    least = most * min(plan.cost.tile(plan, alpha, m, n) for alpha in plan.alphas)
+    return scan.cost.tile(scan, scan.alpha, m, n) < least
+
+
 def _cuts(n: int, count: int, columns: tuple[int, ...]) -> tuple[int, ...]:
     """About ``count`` even sections, which end at all special ``columns``."""
     cuts = [0]

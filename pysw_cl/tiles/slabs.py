@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Protocol
 
 from .edges import Edges, Sink
@@ -120,18 +119,3 @@ class WholeSlabs:
 
     def computed(self, slab: Slab, hits: list[Hit]) -> None:
         """See `Slabs`."""
-
-
-def cuts(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> list[int]:
-    """Where ``[0, length)`` is cut, 0 and ``length`` included.
-
-    It is cut at every ``forced`` place.  Between them the pieces are even, about ``step`` long at
-    most, and multiples of ``quantum`` where possible."""
-    places = sorted({0, length, *(f for f in forced if 0 < f < length)})
-    out = [0]
-    for start, end in pairwise(places):
-        pieces = -(-(end - start) // max(step, quantum))
-        size = -(-(end - start) // pieces)
-        size = -(-size // quantum) * quantum
-        out += [*range(start + size, end, size), end]
-    return out

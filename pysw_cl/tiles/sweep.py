@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from ..planning.geometry import cuts
 from ..scoring.scoring import Scoring
 from ..sequences.view import Pairs, View
 from .best_cells import BestCells
 from .contract import Engine
 from .edges import Edge, EdgeArray, Edges, Source
-from .slabs import Slab, Slabs, SweepResult, WholeSlabs, cuts
+from .slabs import Slab, Slabs, SweepResult, WholeSlabs
 from .sweep_pipeline import SlabPipeline
 from .sweep_state import Progress, Rectangle, SweepState, Swept, Watch
 from .tile import Area, Limits, Want

@@ -10,7 +10,7 @@ from ...planning.cost import Cost, RowCost
 from ...planning.lane_sets import LANE_SETS
 from ...planning.limits import FORMS
 from ...planning.parameters import tunable
-from ...planning.plan import StriplessPlan, default_plan
+from ...planning.plan import StriplessPlan, default_plan, profiled
 from ...scoring.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ ITEMS = "scalar32"
 #: Columns that a work-item may have, which it reads at once, and those that it has by default
 #: (docs/ideas.md has the times of others).
 ITEM_COLUMNS, ITEMS_ALPHA = (1, 2, 4, 8, 16), 8
+#: Columns of a lane of a warp: they are kept in registers.
+WARP_ALPHA = 16
 #: Work-items of a group; fewer where a device's groups are smaller.
 ITEMS_T = 256
 
@@ -94,7 +96,7 @@ class RowscanPlan(StriplessPlan):
         """This plan with lanes so short that a gap through a segment stays in range, and, if the
         target is short, that every group has a segment (not where the time from segment to segment
         counts)."""
-        alpha, fills = self.alpha, not self.alpha_fixed and not self.lane_set.column.hop
+        alpha, fills = self.alpha, not self.alpha_fixed and not self.lane_set.of_warps
         while alpha > 1 and (
             self.T * alpha * scoring.gap_extend > MOST_DECAY
             or (fills and self.T * alpha * self.B > 2 * columns)
@@ -113,8 +115,9 @@ def default_rowscan(runtime: Runtime) -> RowscanPlan:
         B=usual.B,
         tile_cells=usual.tile_cells,
         traceback_tile_cells=usual.traceback_tile_cells,
+        machine=usual.machine,
     )
     if lanes.per_item is None:
-        return plan
+        return profiled(plan, runtime)
     wide = usual.without_narrow()
-    return replace(plan, lanes=wide.lanes, T=wide.T, alpha=24, B=usual.B)
+    return profiled(replace(plan, lanes=wide.lanes, T=wide.T, alpha=WARP_ALPHA), runtime)

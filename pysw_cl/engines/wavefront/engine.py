@@ -18,7 +18,7 @@ from ...opencl.device import Runtime
 from ...opencl.kernel_times import Stopwatch
 from ...planning.geometry import fit
 from ...planning.plan import Plan, make_plan
-from ...planning.sections import Sections
+from ...planning.sections import Sections, sooner_by_rows
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
 from ...tiles.contract import (
@@ -132,12 +132,8 @@ class WavefrontEngine(Engine):
             return None
         if self._row_scan is None:
             self._row_scan = self._make_row_scan(self.runtime)
-        scan, prunable = self._row_scan.plan, job.after is not None
-        if not scan.lane_set.column.hop:
-            return None
-        most = tuning.most_cost_beside_pruning if prunable else tuning.most_cost
-        least = most * min(plan.cost.tile(plan, alpha, m, n) for alpha in plan.alphas)
-        return self._row_scan if scan.cost.tile(scan, scan.alpha, m, n) < least else None
+        prunable = job.after is not None
+        return self._row_scan if sooner_by_rows(plan, self._row_scan.plan, m, n, prunable) else None
 
     def _cut(self, job: TileJob) -> Sections | None:
         return cut(self.runtime, self.plan, job, self._overlaps)

@@ -12,9 +12,11 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...opencl.traits import DeviceTraits
+from ...planning import score_files
 from ...planning.lane_sets import LANE_SETS
 from ...planning.plan import Plan
-from ...scoring.precision import Bounds, worst
+from ...planning.score_files import wide_score
+from ...scoring.precision import worst
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes
 from ...tiles.tile import TileJob
@@ -31,9 +33,6 @@ from .arguments import (
     names,
 )
 from .descriptors import RECORD_MACROS, TILE_MACROS
-
-#: Narrow lanes use a query profile from so many columns on.
-LEAST_PROFILED = 64
 
 _NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
 
@@ -195,35 +194,6 @@ def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
     return plan.without_narrow().for_size(*job.size, job.rows), score
 
 
-def widths_of(plan: Plan, scoring: Scoring, local: bool, best: bool) -> tuple[int, ...]:
-    """The widths of narrow lanes for a tile.  8 bits need a local comparison with small scores and
-    a search for the best cell, because its score shows when 8 bits were exceeded."""
-    widths = plan.lane_set.widths
-    if not local or not best or Bounds.of(scoring).limit8 < 0:
-        return tuple(width for width in widths if width != 8)
-    return widths
-
-
-def may_skew(plan: Plan, scoring: Scoring) -> bool:
-    """May narrow lanes have skewed scores: do skewed H fit 15 bits, and skewed substitution scores
-    8 bits?"""
-    if not plan.lane_set.skews:
-        return False
-    bounds = Bounds.of(scoring)
-    fits = bounds.fits16(scoring, plan.strip_rows, plan.chunk, plan.T, plan.alpha)
-    return fits and scoring.highest + 2 * scoring.gap_extend <= 127
-
-
-def _simple(scoring: Scoring) -> bool:
-    """Can compare and select score this?  Padding mismatches, which must not be positive."""
-    return scoring.match_mismatch is not None and scoring.match_mismatch[1] <= 0
-
-
-def wide_score(scoring: Scoring) -> str:
-    """The score file of 32-bit lanes."""
-    return "match" if _simple(scoring) else "matrix"
-
-
 def _table(scoring: Scoring) -> NDArray[np.int32]:
     """The substitution matrix with a row and a column for padding, whose scores are not positive.
     Scores are raised to the lowest score that an optimal path can use."""
@@ -234,25 +204,11 @@ def _table(scoring: Scoring) -> NDArray[np.int32]:
 
 
 def narrow_score(plan: Plan, scoring: Scoring, target: Codes, permute: bool) -> str | None:
-    """The score file of narrow lanes, or None if they cannot compute these scores.
-
-    "match" compares and selects.  "matrix" makes a query profile of bytes for each strip.
-    "permute4" has the scores of four target letters in the bytes of a word; it needs a device that
-    can ``permute`` bytes with their sign.  :class:`pysw_cl.planning.lane_sets.NarrowScores` has the
-    limits of each lane set.
-    """
-    if not Bounds.of(scoring).fits16(scoring, plan.strip_rows, plan.chunk, plan.T):
-        return None
-    kinds = plan.lane_set.scores
-    bytes_do = scoring.highest <= 127 and max(worst(scoring), min(0, scoring.lowest)) >= -128
-    if kinds.permute4 and permute and bytes_do and int(target.max()) < 4:
-        return "permute4"
-    if _simple(scoring):
-        assert scoring.match_mismatch is not None
-        match, mismatch = (max(score, worst(scoring)) for score in scoring.match_mismatch)
-        return "match" if kinds.compare(len(scoring.matrix), match, mismatch) else None
-    profiled = bytes_do and plan.alpha <= kinds.profile_rows and len(target) >= LEAST_PROFILED
-    return "matrix" if profiled else None
+    """The score file of narrow lanes for a target, or None: see
+    :func:`pysw_cl.planning.score_files.narrow_score`.  ``permute``: can the device permute bytes
+    with their sign?"""
+    four = permute and plan.lane_set.scores.permute4 and int(target.max()) < 4
+    return score_files.narrow_score(plan, scoring, len(target), four)
 
 
 def pads(scoring: Scoring, score: str) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
+from ...planning.score_files import may_skew, wide_score, widths_of
 from ...planning.sections import Sections, sections_of, span
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...tiles.best_cells import first_hits
@@ -32,7 +33,7 @@ from .arguments import (
     new_records,
 )
 from .descriptors import RECORD_WORDS, RecordWord, TileWord
-from .kernel import Program, may_skew, narrow_score, scores_of, wide_score, widths_of
+from .kernel import Program, narrow_score, scores_of
 from .tile import cells_by_width, least_score, warps_of
 from .tile_memory import left_parts, letters_of, scratch_of
 
@@ -114,7 +115,7 @@ class SectionsRun:
         self.grid = grid = Grid(m, n, plan.B, plan.T, plan.alpha, "ticketed")
         units = grid.strips * sections.count
         warps = warps_of(runtime, plan, min(plan.B, units))
-        self.strip_groups = warps * max(1, min(plan.B, units) // warps)
+        self.strip_groups = warps * -(-min(plan.B, units) // warps)
         level = job.above.h.strides == job.above.x.strides == (0,)
         flat = level and grid.strips == 1 and not job.bottom
         self.program = _program(runtime, plan, job, capacity, warps, flat)

@@ -15,6 +15,7 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
 from ...planning.geometry import Grid, fit
 from ...planning.plan import Plan
+from ...planning.score_files import may_skew, widths_of
 from ...scoring.precision import UNREACHABLE_BELOW, worst
 from ...tiles.best_cells import first_hits
 from ...tiles.edges import DeviceEdge, Edge
@@ -31,7 +32,7 @@ from .arguments import (
     new_progress,
 )
 from .descriptors import RECORD_WORDS, RecordWord
-from .kernel import Program, may_skew, planned, scores_of, widths_of
+from .kernel import Program, planned, scores_of
 from .tile_memory import Memory, left_of, letters_of, scratch_of
 
 

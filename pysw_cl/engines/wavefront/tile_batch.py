@@ -15,6 +15,7 @@ from ...opencl.buffers import Buffers, Pool
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, running, wait
 from ...planning.plan import MOVES_CHUNK, Plan
+from ...planning.score_files import wide_score
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
 from ...tiles.contract import Part
@@ -24,7 +25,7 @@ from .arguments import Letters, Scratch, counted
 from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord, TracedWord
 from .device_traceback import TiledMoves, traceback_defines
-from .kernel import backwards, narrow_score, pads, stage_bytes, state_bytes, wide_score
+from .kernel import backwards, narrow_score, pads, stage_bytes, state_bytes
 from .tile import moves_bytes
 from .tile_batch_launch import Scored, Tally, Work, launch_tiles, strip_groups_of
 from .tile_batch_layout import TILE_SET_FILES, TileSet

@@ -12,6 +12,7 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
+from ...planning.score_files import may_skew, widths_of
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
 from .arguments import (
@@ -25,7 +26,7 @@ from .arguments import (
     new_records,
 )
 from .descriptors import RECORD_WORDS, TOP_LINE, TileWord
-from .kernel import Program, may_skew, scores_of, widths_of
+from .kernel import Program, scores_of
 from .tile_batch_layout import TileSet
 
 

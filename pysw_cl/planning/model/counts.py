@@ -1,0 +1,73 @@
+"""What a run does, counted: the columns of its strips, its launches, letters and edges.
+
+A model of the run time multiplies these counts with the times of a profile (:mod:`.times`).
+
+Method: Sandes (2011, thesis, chapter 6) fits t(m, n) = c1 + c2 m + c3 n + c4 m n for fixed B, T and
+alpha.  Here each of these terms is tied to what causes it, so that B, T, alpha and the shape of the
+matrix may vary.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Wave(NamedTuple):
+    """Strips that follow each other, as the last of them sees it."""
+
+    #: Columns that pass until it is done.
+    columns: float
+    #: The mean number of strips that run meanwhile.
+    running: float
+    #: How often one waited for the one above it to begin.
+    hops: int
+    #: Groups that take strips.
+    groups: int
+
+
+@dataclass(frozen=True)
+class Strips:
+    """The strips of a tile, or of many tiles like it."""
+
+    #: Whose times count: an engine, its lanes, and how they score.
+    subject: str
+    #: Rows of a lane, columns of a block.
+    alpha: int
+    chunk: int
+    #: Strips that share a scheduler of the device.
+    share: int
+    #: Columns that pass until the last strip is done.
+    columns: float
+    #: Strips that run meanwhile, as a share of those that have a scheduler to themselves.
+    busy: float = 0
+    #: How often a strip waits for the one above it to begin.
+    hops: float = 0
+    #: How many such tiles there are.
+    tiles: int = 1
+
+
+@dataclass
+class Work:
+    """What a run does."""
+
+    strips: list[Strips] = field(default_factory=list)
+    #: All else, by the subject and the name of its time.
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+def wave(strips: int, B: int, n: int, lag: int) -> Wave:
+    """So many strips of n columns.  Each of B groups takes the next one when it has done one; a
+    strip starts ``lag`` columns behind the one above it."""
+    rounds, rest = divmod(strips - 1, B)
+    first = max(n, B * lag) if rounds else 0  # from the start of a round to that of the next one
+    columns = rounds * first + rest * lag + n
+    return Wave(columns, strips * n / columns, rest if n > B * lag else strips - 1, min(B, strips))
+
+
+def side_by_side(strips: int, sections: int, B: int, n: int, lag: int) -> Wave:
+    """Sections of n columns each, all of which have so many strips."""
+    units = strips * sections
+    columns = -(-units // B) * n + (strips - 1) * lag
+    return Wave(columns, units * n / columns, strips - 1, min(B, units))

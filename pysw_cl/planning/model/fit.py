@@ -1,0 +1,81 @@
+"""Least squares: the times that explain measured runs best.
+
+Errors count relative to the run, as in Sandes (2011), so that small runs count as much as large
+ones.  Times are not negative (Lawson & Hanson 1974, Solving Least Squares Problems, chapter 23).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .counts import Work
+from .times import Times, table_of, weights_of
+
+Floats = NDArray[np.float64]
+
+
+def nonnegative(a: Floats, b: Floats) -> Floats:
+    """x >= 0 with the least |a x - b| (Lawson & Hanson's algorithm)."""
+    n = a.shape[1]
+    x, free = np.zeros(n), np.zeros(n, bool)
+    scale = np.sqrt((a * a).sum(axis=0))
+    scale[scale == 0] = 1
+    a = a / scale
+    for _ in range(3 * n):
+        gradient = a.T @ (b - a @ x)
+        gradient[free] = 0
+        if gradient.max(initial=0) < 1e-9:
+            break
+        free[int(gradient.argmax())] = True
+        while True:
+            trial = np.zeros(n)
+            trial[free] = np.linalg.lstsq(a[:, free], b, rcond=None)[0]
+            if trial[free].min(initial=1) > 0:
+                x = trial
+                break
+            falling = free & (trial <= 0)
+            steps = x[falling] / np.maximum(x[falling] - trial[falling], 1e-300)
+            x = x + steps.min() * (trial - x)
+            free &= x > 1e-12
+            x[~free] = 0
+    return x / scale
+
+
+def fitted(
+    works: Sequence[Work], seconds: Sequence[float], known: Times | None = None
+) -> dict[str, dict[str, float]]:
+    """Times by subject that explain that each of the ``works`` took so many ``seconds``.
+
+    What ``known`` has a time for is not sought.  Of a subject's columns, those times are found that
+    some of the works have: of their alpha and share.
+    """
+    known = known or Times({})
+    strips = [one for work in works for one in work.strips if not known.by_subject.get(one.subject)]
+    form = known.having(table_of(strips))
+    rows = [weights_of(work, form) for work in works]
+    names = sorted({name for row in rows for name in row if not _has(known, name)})
+    fixed = [
+        sum(weight * known.by_subject[subject][name] for (subject, name), weight in row.items()
+            if _has(known, (subject, name)))
+        for row in rows
+    ]  # fmt: skip
+    target = np.asarray(seconds, float)
+    a = np.array([[row.get(name, 0.0) for name in names] for row in rows]).reshape(len(rows), -1)
+    found = nonnegative(a / target[:, None], (target - np.array(fixed)) / target)
+    times: dict[str, dict[str, float]] = {}
+    for (subject, name), value in zip(names, found, strict=True):
+        times.setdefault(subject, {})[name] = float(value)
+    return times
+
+
+def _has(times: Times, name: tuple[str, str]) -> bool:
+    return name[1] in times.by_subject.get(name[0], {})
+
+
+def errors(works: Sequence[Work], seconds: Sequence[float], times: Times) -> Floats:
+    """(predicted - measured) / measured of each run."""
+    found = np.array([times.seconds(work) for work in works])
+    return np.asarray(found / np.asarray(seconds, float) - 1)

@@ -1,0 +1,127 @@
+"""The counts of whole runs: which tiles a matrix has, and how each is computed.
+
+Engines choose by the same functions: :mod:`pysw_cl.planning.sections`, `Plan.for_size`,
+:mod:`pysw_cl.planning.score_files`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ...scoring.scoring import Scoring
+from ..geometry import cuts
+from ..plan import Plan
+from ..score_files import narrow_score, wide_score, widths_of
+from ..sections import Sections, sections_of, sooner_by_rows, span
+from .counts import Strips, Work, side_by_side, wave
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is asked of a device, but for the size."""
+
+    plan: Plan
+    scoring: Scoring
+    #: "local" or "global".
+    mode: str = "local"
+    #: Can the scores of four target letters be looked up by permuting bytes?
+    four: bool = False
+    #: The row scan's plan, if the engine may choose it for a tile.
+    scan: Plan | None = None
+    #: Are tiles below each other computed in a pipeline?
+    pipelines: bool = False
+    #: May the plan's engine cut tiles into sections?
+    sections: bool = True
+
+    @property
+    def local(self) -> bool:
+        """Is H never below 0?"""
+        return self.mode == "local"
+
+
+def sweep_of(setting: Setting, m: int, n: int) -> Work:
+    """What a sweep of an m x n matrix does, if no cell is pruned."""
+    work, plan = Work(), setting.plan
+    rows, columns = plan.tile_shape(m, n)
+    tuning = plan.tuning.pipeline
+    strips = plan.for_size(min(rows, m), min(columns, n)) or plan
+    piped = m > rows and columns >= n and m * n >= tuning.least_cells and setting.pipelines
+    if piped:  # strips go on from tile to tile
+        heights = Counter({m: 1})
+        work.counts["call", "launch"] += -(-m // rows)
+    else:
+        heights = _parts(m, rows, strips.strip_rows)
+    for height, down in heights.items():
+        for width, across in _parts(n, columns, 1).items():
+            _add_tile(work, setting, height, width, down * across)
+    above = 0 if piped else sum(heights.values()) - 1
+    work.counts["call", "edge"] += above * n + len(_parts(n, columns, 1)) * m
+    work.counts["call", "letter"] += m + n
+    work.counts["call", "call"] += 1
+    if not setting.local:
+        work.counts["call", "border"] += m + n
+    return work
+
+
+def _parts(length: int, step: int, quantum: int) -> Counter[int]:
+    """How often each length occurs where a sweep cuts a side."""
+    return Counter(b - a for a, b in pairwise(cuts(length, step, quantum)))
+
+
+def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
+    """Count ``times`` tiles of m x n cells."""
+    plan, scoring, scan = setting.plan, setting.scoring, setting.scan
+    narrow = narrow_score(plan, scoring, n, setting.four)
+    if plan.lane_set.narrow is not None and narrow is None:
+        plan = plan.without_narrow()
+    cut = _sections(setting, plan, m, n)
+    subject = subject_of(plan, scoring, setting.local, narrow)
+    launches = 1
+    if cut is not None:
+        plan = cut.plan
+        strips, width = -(-m // plan.strip_rows), -(-n // cut.count) + cut.overlap + plan.T
+        columns = side_by_side(strips, cut.count, plan.B, width, plan.T + plan.chunk)
+        launches = 1 if cut.proven else 2
+        work.counts["call", "section"] += times * cut.count
+    elif scan is not None and sooner_by_rows(plan, scan, m, n, setting.local):
+        plan, subject = scan, f"rowscan/{scan.lanes}"
+        columns = wave(-(-n // (scan.T * scan.alpha)), scan.B, m, 1)
+    else:
+        plan = plan.for_size(m, n) or plan
+        columns = wave(-(-m // plan.strip_rows), plan.B, n + plan.T, plan.T + plan.chunk)
+    work.counts["call", "launch"] += times * launches
+    machine = setting.plan.machine
+    work.strips.append(
+        Strips(
+            subject,
+            plan.alpha,
+            plan.chunk,
+            machine.share(columns.groups),
+            columns.columns,
+            columns.running / (machine.schedulers or plan.B),
+            columns.hops,
+            times,
+        )
+    )
+
+
+def subject_of(plan: Plan, scoring: Scoring, local: bool, narrow: str | None) -> str:
+    """Whose times count for a tile without moves: for example
+    "wavefront/vector/match/local/8"."""
+    if plan.lane_set.narrow is None or narrow is None:
+        score, width = wide_score(scoring), 32
+    else:
+        score, width = narrow, min(widths_of(plan, scoring, local, local))
+    mode = "local" if local else "global"
+    return f"wavefront/{plan.lanes}/{score}/{mode}/{width}"
+
+
+def _sections(setting: Setting, plan: Plan, m: int, n: int) -> Sections | None:
+    """The sections of a tile whose edges are those of the matrix."""
+    if not setting.sections or plan.form != "ticketed" or not setting.local:
+        return None
+    reach = span(setting.scoring, m, 0, setting.local)
+    overlap = plan.tuning.sections.first_overlap
+    return sections_of(plan, m, n, reach, overlap, (), plan.lane_set.prunes)

@@ -1,0 +1,189 @@
+"""Times of a profile: what a column, a launch or a letter takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..profiles.profile import Numbers
+from .counts import Strips, Work
+
+#: What a time is called: a subject and a name.
+Name = tuple[str, str]
+
+
+def cell(alpha: int, share: int) -> str:
+    """The name of the time of a column of ``alpha`` rows while so many strips share a scheduler."""
+    return f"{alpha}@{share}"
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What a column of a strip takes, by its rows and by the strips that share a scheduler.
+
+    For some of both it is measured.  Between those it lies on lines.  Without any, it is the longer
+    of a latency, ``column + row alpha``, and of the turns of the strips that share a scheduler.
+    """
+
+    own: Numbers
+
+    @cached_property
+    def _measured(self) -> dict[int, list[tuple[int, float]]]:
+        """(alpha, seconds) that are measured, by share."""
+        found: dict[int, list[tuple[int, float]]] = {}
+        for name, seconds in self.own.items():
+            alpha, at, share = name.partition("@")
+            if at and alpha.isdigit():
+                found.setdefault(int(share), []).append((int(alpha), seconds))
+        return {share: sorted(found[share]) for share in sorted(found)}
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int], dict[str, float]]:
+        return {}
+
+    def parts(self, alpha: int, share: int) -> dict[str, float]:
+        """The measured times that a column's is made of, each with its weight."""
+        key = alpha, share
+        if key not in self._known:
+            self._known[key] = self._parts(alpha, share)
+        return self._known[key]
+
+    def _parts(self, alpha: int, share: int) -> dict[str, float]:
+        if not self._measured:
+            row = self.own.get("row", 0.0)
+            if share * row * (alpha + 1) > self.own.get("column", 0.0) + row * alpha:
+                return {"row": share * (alpha + 1.0)}
+            return {"column": 1.0, "row": float(alpha)}
+        near = min(self._measured, key=lambda one: (abs(one - share), one))
+        alphas = [one for one, _ in self._measured[near]]
+        scale = share / near
+        if alpha in alphas or len(alphas) == 1:
+            return {cell(alpha if alpha in alphas else alphas[0], near): scale}
+        above = next((k for k, one in enumerate(alphas) if one > alpha), len(alphas) - 1)
+        low, high = alphas[max(0, above - 1)], alphas[max(1, above)]
+        part = (alpha - low) / (high - low)
+        return {cell(low, near): scale * (1 - part), cell(high, near): scale * part}
+
+    def weights(self, strips: Strips) -> dict[str, float]:
+        """How much each of the subject's times counts in these strips."""
+        columns, alpha, at = strips.tiles * strips.columns, strips.alpha, f"@{strips.share}"
+        found = {name: w * columns for name, w in self.parts(alpha, strips.share).items()}
+        for name, count in (
+            ("busy" + at, columns * strips.busy),
+            ("block", columns / strips.chunk),
+            ("hop", strips.tiles * strips.hops),
+        ):
+            found[name] = count
+            found[_of_rows(name)] = count * alpha
+        return found
+
+    def line(self, alpha: int, share: int) -> tuple[float, float, float, float]:
+        """Seconds of a column; more of it for each strip that runs beside; of a block; of a hop."""
+        key = alpha, share
+        if key not in self._lines:
+            own = self.own
+            column = sum(own.get(name, 0.0) * w for name, w in self.parts(alpha, share).items())
+            more = (
+                own.get(name, 0.0) + own.get(_of_rows(name), 0.0) * alpha
+                for name in (f"busy@{share}", "block", "hop")
+            )
+            self._lines[key] = (column, *more)  # type: ignore[assignment]
+        return self._lines[key]
+
+    @cached_property
+    def _lines(self) -> dict[tuple[int, int], tuple[float, float, float, float]]:
+        return {}
+
+    def seconds(self, strips: Strips) -> float:
+        """What these strips take."""
+        column, busy, block, hop = self.line(strips.alpha, strips.share)
+        pace = column + busy * strips.busy + block / strips.chunk
+        return strips.tiles * (strips.columns * pace + strips.hops * hop)
+
+
+def _of_rows(name: str) -> str:
+    """The name of the part of a time that each row of a lane adds."""
+    name, at, share = name.partition("@")
+    return f"{name}_row{at}{share}"
+
+
+class Times:
+    """Seconds by subject and name.  A subject without times has those of the longest one that its
+    name begins with."""
+
+    def __init__(self, by_subject: Mapping[str, Numbers]) -> None:
+        self.by_subject = by_subject
+        self._paces: dict[str, Pace] = {}
+
+    def known(self, subject: str) -> str | None:
+        """The subject whose times count for this one; None if there is none."""
+        while subject not in self.by_subject:
+            subject, below, _ = subject.rpartition("/")
+            if not below:
+                return None
+        return subject
+
+    def of(self, subject: str) -> Numbers:
+        """The times of a subject."""
+        known = self.known(subject)
+        return {} if known is None else self.by_subject[known]
+
+    def pace(self, subject: str) -> Pace:
+        """What columns of strips take."""
+        if subject not in self._paces:
+            self._paces[subject] = Pace(self.of(subject))
+        return self._paces[subject]
+
+    def having(self, more: Mapping[str, Numbers]) -> Times:
+        """These times with others for some subjects."""
+        return Times({**self.by_subject, **more})
+
+    def seconds(self, work: Work) -> float:
+        """What a run takes that does this work."""
+        taken = sum(self.pace(strips.subject).seconds(strips) for strips in work.strips)
+        for (subject, name), count in work.counts.items():
+            taken += count * self.of(subject).get(name, 0.0)
+        return taken
+
+
+def table_of(strips: Iterable[Strips]) -> dict[str, dict[str, float]]:
+    """Places for the times that these strips tell: 0 each, by subject."""
+    found: dict[str, dict[str, float]] = {}
+    for one in strips:
+        found.setdefault(one.subject, {})[cell(one.alpha, one.share)] = 0.0
+    return found
+
+
+def weights_of(work: Work, times: Times) -> dict[Name, float]:
+    """How much each time counts in a run."""
+    found: dict[Name, float] = dict(work.counts)
+    for strips in work.strips:
+        subject = times.known(strips.subject) or strips.subject
+        for name, weight in times.pace(strips.subject).weights(strips).items():
+            found[subject, name] = found.get((subject, name), 0.0) + weight
+    return found
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What plans know of their device's speed."""
+
+    times: Times
+    #: Warp schedulers of the device; 0: each strip has one to itself.
+    schedulers: int = 0
+
+    def share(self, groups: int) -> int:
+        """How many of so many strips share a scheduler."""
+        return -(-groups // self.schedulers) if self.schedulers else 1
+
+
+#: Times of no device in particular: only their ratios mean something.  A column of a strip takes
+#: as long as three rows of a lane beside its own; a row of a path, what 2 CPU cores take for it.
+GENERIC = Times(
+    {
+        "wavefront": {"column": 3e-9, "row": 1e-9},
+        "path": {"row": 6e-7},
+        "call": {"call": 3e-4, "launch": 2e-4, "letter": 5e-9, "edge": 2e-9},
+    }
+)
