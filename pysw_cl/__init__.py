@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .api.files import write as write
     from .api.many import align_many as align_many
     from .api.prepare import prepare as prepare
+    from .api.profiles import profile as profile
     from .api.top import align_top as align_top
     from .api.trace_ends import trace_ends as trace_ends
     from .drivers.progress import Stage as Stage
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .opencl.device import DeviceInfo as DeviceInfo
     from .opencl.device import devices as devices
     from .planning.plan import Plan as Plan
+    from .planning.profiles.profile import Profile as Profile
     from .results.alignment import Alignment as Alignment
     from .results.alignment import Stats as Stats
     from .results.tables import to_dicts as to_dicts
@@ -49,8 +51,10 @@ _HOME = {
     "read": "api.files",
     "write": "api.files",
     "prepare": "api.prepare",
+    "profile": "api.profiles",
     "DeviceInfo": "opencl.device",
     "Plan": "planning.plan",
+    "Profile": "planning.profiles.profile",
     "Alignment": "results.alignment",
     "Stats": "results.alignment",
     "to_dicts": "results.tables",

@@ -72,3 +72,7 @@ class Stopped(PyswError):
 
 class ProfileError(PyswError, RuntimeError):
     """A profile that cannot be read or written."""
+
+
+class ProfileWarning(UserWarning):
+    """A file with a profile that is ignored, because it is damaged or of another version."""

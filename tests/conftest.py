@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 
 import pytest
 from machines import Machine, machines
 from saving import tight
+
+from pysw_cl.planning.profiles.store import VARIABLE
+
+#: No test reads or writes the profiles of whoever runs it, nor do processes that tests start.  It
+#: is set before test modules are imported, because some keep an environment for their processes.
+PROFILES = tempfile.TemporaryDirectory(prefix="pysw-cl-profiles-")
+os.environ[VARIABLE] = PROFILES.name
+
+
+@pytest.fixture(autouse=True, scope="session")
+def profiles_apart() -> Iterator[None]:
+    """The folder of profiles goes with the session."""
+    yield
+    PROFILES.cleanup()
 
 
 @pytest.fixture

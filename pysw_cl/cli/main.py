@@ -21,12 +21,19 @@ from functools import partial
 from pathlib import Path
 
 from .._version import __version__
-from ..errors import InputWarning, InternalError, PyswError, RecomputedWarning, Stopped
-from . import align, demo, devices, ends, plot, prepare, resume
+from ..errors import (
+    InputWarning,
+    InternalError,
+    ProfileWarning,
+    PyswError,
+    RecomputedWarning,
+    Stopped,
+)
+from . import align, demo, devices, ends, plot, prepare, profile, resume
 from .parser import Parser
 
 #: The subcommands, in the order of the help: each declares its arguments and what it runs.
-COMMANDS = (align, plot, ends, resume, devices, prepare, demo)
+COMMANDS = (align, plot, ends, resume, devices, prepare, profile, demo)
 
 #: The exit code of a run that ended by --stop-after.
 STOPPED = 3
@@ -60,7 +67,7 @@ def main(argv: Iterable[str] | None = None) -> int:
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")  # compiler chatter is no message to the user
-            for kind in (RecomputedWarning, InputWarning):
+            for kind in (RecomputedWarning, InputWarning, ProfileWarning):
                 warnings.simplefilter("always", kind)
         warnings.showwarning = _show_warning
         return _run(argv)

@@ -8,10 +8,14 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DeviceError
+from ..planning.profiles.profile import Identity, Profile
+from ..planning.profiles.store import profile_for
 from .builds import Build
+from .identity import identity_of, kernels_digest
 from .kernel_times import KernelTimes
 from .quirks import traits_of
 from .resources import kernel_source
@@ -191,6 +195,15 @@ class Runtime:
     def why(self, trait: str) -> str:
         """The reasons that the quirk table gives for a trait, by its name."""
         return "; ".join(quirk.why for quirk in self._quirks if trait in quirk.then)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """The device, as profiles name it."""
+        return identity_of(self)
+
+    def profile(self) -> tuple[Profile, str]:
+        """The profile of the device, and where it is from, in words."""
+        return profile_for(self.identity, kernels_digest)
 
     @property
     def queue(self) -> Any:

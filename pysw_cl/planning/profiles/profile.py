@@ -8,7 +8,8 @@ docs/dev/profiles.md lists the names of all groups.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
 from typing import Any
 
 from ...errors import ProfileError
@@ -68,24 +69,46 @@ class Profile:
             )
         try:
             return cls(
-                identity=Identity(**facts["identity"]),
-                kernels=str(facts["kernels"]),
+                identity=_identity(facts["identity"]),
+                kernels=_text("kernels", facts["kernels"]),
                 parameters=_numbers(facts["parameters"]),
                 times=_numbers(facts["times"]),
-                spread=float(facts["spread"]),
-                made=str(facts["made"]),
+                spread=_number("spread", facts["spread"]),
+                made=_text("made", facts["made"]),
                 runs=tuple(dict(run) for run in facts["runs"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ProfileError(f"it is damaged: {type(error).__name__} {error}") from None
+
+
+def _identity(facts: Any) -> Identity:
+    """An identity, its fields checked.  Raises TypeError."""
+    found = Identity(**facts)
+    for one in fields(Identity):
+        value = getattr(found, one.name)
+        if type(value) is not type(one.default):
+            raise TypeError(f"identity.{one.name} is {value!r}")
+    return found
+
+
+def _text(name: str, value: Any) -> str:
+    """A text.  Raises TypeError for anything else."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}, not a text")
+    return value
+
+
+def _number(name: str, value: Any) -> float:
+    """A finite number.  Raises TypeError for anything else."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not isfinite(value):
+        raise TypeError(f"{name} is {value!r}, not a number")
+    return value  # type: ignore[no-any-return]
 
 
 def _numbers(groups: Any) -> dict[str, dict[str, float]]:
     """Named numbers by subject, checked.  Raises TypeError."""
-    found: dict[str, dict[str, float]] = {}
-    for subject, numbers in groups.items():
-        for name, value in numbers.items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise TypeError(f"{subject}.{name} is {value!r}, not a number")
-        found[subject] = dict(numbers)
-    return found
+    return {
+        subject: {name: _number(f"{subject}.{name}", value) for name, value in numbers.items()}
+        for subject, numbers in groups.items()
+    }

@@ -1,0 +1,173 @@
+"""``pysw-cl profile``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ..results.formats.files import written
+from .arguments import add_device
+
+if TYPE_CHECKING:
+    from ..planning.profiles.profile import Identity
+    from ..planning.profiles.store import Found
+
+#: Units of times, in seconds.
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps"))
+
+
+def add_to(commands: Any) -> None:
+    """Declare the subcommand, and what it does."""
+    parser = commands.add_parser(
+        "profile",
+        help="show, store and remove what was tuned and measured of a device",
+        description="What was tuned and measured of a device, by which plans are made and times "
+        "predicted. The user's profiles are files in the cache folder of pysw-cl; "
+        "PYSW_CL_PROFILES in the environment names another folder, or says off. A device without "
+        "one has the profile that ships for its kind.",
+    )
+    parser.set_defaults(run=partial(_help, parser))
+    actions = parser.add_subparsers(metavar="ACTION")
+    show = actions.add_parser("show", help="print the profile that a device has")
+    show.add_argument("--json", action="store_true", help="as JSON, with all that was measured")
+    out = actions.add_parser("export", help="write the user's profile of a device to a file")
+    out.add_argument("file", metavar="FILE", help="- is standard output")
+    into = actions.add_parser("import", help="store the profile in a file as the user's")
+    into.add_argument("file", metavar="FILE", help="- is standard input")
+    remove = actions.add_parser("reset", help="remove the user's profiles of a device")
+    for action, run in ((show, _show), (out, _export), (into, _import), (remove, _reset)):
+        if action is not into:
+            add_device(action.add_argument)
+        action.set_defaults(run=run)
+
+
+def _help(parser: argparse.ArgumentParser, args: argparse.Namespace) -> int:
+    """What a command line without an action runs."""
+    parser.print_help()
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    """Print the profile that the device has."""
+    from ..opencl.device import get_runtime
+    from ..opencl.identity import kernels_digest
+    from ..planning.profiles.store import look_up
+
+    runtime = get_runtime(args.device)
+    found = look_up(runtime.identity, kernels_digest)
+    if args.json:
+        path = None if found.path is None else str(found.path)
+        facts = {"source": found.source, "file": path, **found.profile.facts()}
+        print(json.dumps(facts, indent=1))
+    else:
+        print("\n".join(_lines(runtime.identity, kernels_digest(), found)))
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    """Write the user's profile of the device to a file."""
+    from ..opencl.device import get_runtime
+    from ..opencl.identity import kernels_digest
+    from ..planning.profiles.store import export
+
+    text = export(get_runtime(args.device).identity, kernels_digest)
+    with written(args.file) as stream:
+        stream.write(text)
+    return 0
+
+
+def _import(args: argparse.Namespace) -> int:
+    """Store the profile in a file."""
+    from ..errors import FormatError
+    from ..planning.profiles.store import MOST_BYTES, import_
+    from ..sequences.opening import opened
+
+    where = "standard input" if args.file == "-" else args.file
+    try:
+        with opened(args.file, where) as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise FormatError(f"{where}: cannot be read: {error.strerror or error}") from None
+    profile, path = import_(data, where)
+    print(f"the profile of {_plain(_device(profile.identity))} is stored in {path}")
+    return 0
+
+
+def _reset(args: argparse.Namespace) -> int:
+    """Remove the user's profiles of the device."""
+    from ..opencl.device import get_runtime
+    from ..planning.profiles.store import reset, user_folder
+
+    identity = get_runtime(args.device).identity
+    paths = reset(identity)
+    for path in paths:
+        print(f"removed {path}")
+    if not paths:
+        print(f"there is no profile of {_plain(identity.name)} in {user_folder()}")
+    return 0
+
+
+def _lines(here: Identity, kernels: str, found: Found) -> Iterator[str]:
+    """A profile as text: what it is of, then tables of parameters and times."""
+    profile = found.profile
+    yield f"device      {_plain(_device(here))}"
+    yield f"profile     {found.source}"
+    if found.path is not None:
+        yield f"file        {found.path}"
+    label = "holds for " if found.path is None else "made on   "
+    yield f"{label}  {_plain(_device(profile.identity))}"
+    same = " (these)" if profile.kernels == kernels else f" (these are {kernels})"
+    yield f"kernels     {_plain(profile.kernels) + same if profile.kernels else 'any' + same}"
+    if profile.made:
+        yield f"made by     {_plain(profile.made)}"
+    if profile.times:
+        yield f"spread      nine of ten predictions are off by at most {profile.spread:.2%}"
+    if profile.runs:
+        yield f"measured    {len(profile.runs):,} runs"
+    yield from _table("parameters", profile.parameters, _number)
+    yield from _table("times", profile.times, _seconds)
+    if not (profile.parameters or profile.times):
+        yield ""
+        yield "Nothing was tuned or measured: plans have their defaults."
+
+
+def _table(title: str, groups: Any, shown: Any) -> Iterator[str]:
+    """A line a subject, with its names and values."""
+    if not groups:
+        return
+    yield ""
+    yield title
+    width = max(len(_plain(subject)) for subject in groups)
+    for subject, numbers in sorted(groups.items()):
+        values = "  ".join(f"{_plain(name)} {shown(value)}" for name, value in numbers.items())
+        yield f"  {_plain(subject):<{width}}  {values}".rstrip()
+
+
+def _device(identity: Identity) -> str:
+    """A device in a line; "any" where nothing is said."""
+    units = f"{identity.compute_units} units" if identity.compute_units else ""
+    driver = f"driver {identity.driver}" if identity.driver else ""
+    platform = f"[{identity.platform}]" if identity.platform else ""
+    named = " ".join(filter(None, (identity.name or identity.vendor, platform)))
+    parts = (named, identity.kind, identity.architecture, units, driver)
+    return ", ".join(filter(None, parts)) or "any"
+
+
+def _plain(text: str) -> str:
+    """A text of a file, safe for a terminal: one line, without control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else f"{value:.4g}"
+
+
+def _seconds(value: float) -> str:
+    """A time in a unit that suits it, in three digits."""
+    if not value:
+        return "0"
+    size, unit = next((one for one in UNITS if abs(value) >= 0.9995 * one[0]), UNITS[-1])
+    return f"{value / size:.3g} {unit}"

@@ -1,0 +1,348 @@
+"""Where profiles are kept: a file a device in the user's folder, and those that ship.
+
+The user's folder is ``profiles`` in the cache folder of pysw-cl (``platformdirs``), or what the
+environment's ``PYSW_CL_PROFILES`` names; "off" means none.  A file's name begins with the device,
+so that a look-up reads one file.  Files that ship leave out of their identity what does not matter.
+What a user made comes first, then the device, the architecture, the vendor, the kind and any device
+(the order of CLBlast's database: Nugteren 2018, IWOCL, doi 10.1145/3204919.3204924).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+
+from ...errors import ProfileError, ProfileWarning
+from .profile import Identity, Profile
+
+#: The environment variable that names another folder, and its value for none.
+VARIABLE, OFF = "PYSW_CL_PROFILES", "off"
+#: The files that ship.
+SHIPPED = Path(__file__).with_name("shipped")
+#: The most bytes of a file.
+MOST_BYTES = 64 << 20
+#: The most letters of a device's name, and of a driver's, in the name of a file.
+NAME_LETTERS, DRIVER_LETTERS = 60, 40
+#: In the name of a file: it does not say.
+ANY = "any"
+#: The fields that say which device it is; its driver may change, and how much of it is used.
+DEVICE = ("name", "platform", "architecture", "kind")
+#: Of two files that ship and fit, the one with the earlier of these fields is taken.
+SPECIFIC = ("name", "architecture", "vendor", "kind", "platform", "driver", "compute_units")
+
+#: A digest of the kernels, or what gives it, which is asked only if there is a file to compare.
+Digest = str | Callable[[], str]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The profile that a device has."""
+
+    profile: Profile
+    #: Where it is from, in words.
+    source: str
+    #: The user's file; None for one that ships.
+    path: Path | None = None
+
+
+_lock = threading.RLock()  # a warning may be shown by code that looks up another
+_found: dict[tuple[Path | None, Identity, Digest], Found] = {}
+#: The files that a warning was given of.
+_warned: set[Path] = set()
+
+
+def user_folder() -> Path | None:
+    """The user's folder, which need not exist; None where it is switched off."""
+    given = os.environ.get(VARIABLE, "").strip()
+    if given.lower() == OFF:
+        return None
+    if given:
+        return Path(os.path.expanduser(given))  # noqa: PTH111 (Path's raises without a home)
+    return _usual_folder()
+
+
+@cache
+def _usual_folder() -> Path:
+    from platformdirs import user_cache_dir
+
+    return Path(user_cache_dir("pysw-cl")) / "profiles"
+
+
+def profile_for(identity: Identity, digest: Digest) -> tuple[Profile, str]:
+    """The profile of a device, and where it is from, in words.
+
+    The user's of this device comes first: best with the same compute units, kernels and driver,
+    else with others, which the words say.  Then the one that ships for the device, its
+    architecture, its vendor, its kind, or any.  A file that cannot be used is a ProfileWarning,
+    once a process.
+    """
+    found = look_up(identity, digest)
+    return found.profile, found.source
+
+
+def look_up(identity: Identity, digest: Digest) -> Found:
+    """As `profile_for`, with the file.  It is kept in memory until a profile is stored or removed
+    by this process."""
+    folder = user_folder()
+    key = folder, identity, digest
+    with _lock:
+        if key not in _found:
+            mine = None if folder is None else _users(folder, identity, digest)
+            _found[key] = mine or _shipped_for(identity)
+        return _found[key]
+
+
+def save(profile: Profile) -> Path:
+    """Store a profile as the user's of its device, in place of one with the same driver, compute
+    units and kernels.  Returns the file.
+
+    The file is written beside its place and renamed, so that it is whole whoever else writes it.
+    Raises ProfileError if the profile names no device or cannot be stored, or if the folder cannot
+    be written.
+    """
+    folder, text = _folder_to_change(), as_text(profile)
+    path = folder / _file_name(profile)
+    part = folder / f".{secrets.token_hex(8)}.part"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with part.open("w", encoding="ascii", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise _cannot_write(folder, error) from None
+    _forget()
+    return path
+
+
+def reset(identity: Identity) -> list[Path]:
+    """Remove the user's profiles of a device, of any driver and kernels, damaged ones too.
+
+    Returns their files.  Raises ProfileError if the folder cannot be written.
+    """
+    folder = _folder_to_change()
+    paths = _files(folder, identity)
+    try:
+        for path in paths:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise _cannot_write(folder, error) from None
+    finally:
+        _forget()
+    return paths
+
+
+def export(identity: Identity, digest: Digest) -> str:
+    """The text of the user's profile of a device.  Raises ProfileError if there is none."""
+    found = look_up(identity, digest)
+    if found.path is None:
+        raise ProfileError(
+            f"there is no profile of {identity.name} to export in {_folder_to_change()}; "
+            "`pysw-cl tune` makes one"
+        )
+    return as_text(found.profile)
+
+
+def import_(data: bytes, where: str) -> tuple[Profile, Path]:
+    """Check the content of a file and store it as the user's profile of the device that it names.
+
+    Returns it and its new file.  Raises ProfileError, which calls the file ``where``.
+    """
+    try:
+        profile = parsed(data)
+        check_device(profile)
+    except ProfileError as error:
+        raise ProfileError(
+            f"{where} cannot be imported: {error}; give a file of `pysw-cl profile export`"
+        ) from None
+    return profile, save(profile)
+
+
+def as_text(profile: Profile) -> str:
+    """A profile as the text of a file.  Raises ProfileError for one that could not be read."""
+    try:
+        check_device(profile)
+        text = json.dumps(profile.facts(), indent=1, allow_nan=False) + "\n"
+        parsed(text.encode())
+    except (ProfileError, TypeError, ValueError) as error:
+        raise ProfileError(f"the profile cannot be stored: {error}") from None
+    return text
+
+
+def parsed(data: bytes) -> Profile:
+    """The profile in the content of a file.  Raises ProfileError, which says what is wrong."""
+    if len(data) > MOST_BYTES:
+        raise ProfileError(f"it is too long for a profile, over {MOST_BYTES >> 20} MiB")
+    if not data.strip():
+        raise ProfileError("it is empty")
+    try:
+        facts = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ProfileError(f"it is not JSON ({error})") from None
+    return Profile.of_facts(facts)
+
+
+def check_device(profile: Profile) -> None:
+    """Raise ProfileError if a profile does not say which device it is of."""
+    identity = profile.identity
+    if not (identity.name and identity.platform and identity.kind):
+        raise ProfileError("it does not name its device: identity.name, .platform and .kind")
+
+
+def _slug(text: str, most: int) -> str:
+    """A text as a part of a file's name: letters, digits and single dashes, dots, underlines."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", text)
+    return re.sub(r"([._-])[._-]+", r"\1", safe)[:most].strip("._-") or ANY
+
+
+def _device_key(identity: Identity) -> str:
+    """The start of the names of a device's files; no other device has it."""
+    said = "\0".join(getattr(identity, name) for name in DEVICE)
+    digest = hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:8]
+    return f"{_slug(identity.name, NAME_LETTERS)}-{digest}"
+
+
+def _file_parts(identity: Identity, kernels: str) -> tuple[str, str, str]:
+    """What a file's name says after the device, what matters most first."""
+    units = f"{identity.compute_units}-units" if identity.compute_units else ANY
+    return units, _slug(kernels, DRIVER_LETTERS), _slug(identity.driver, DRIVER_LETTERS)
+
+
+def _file_name(profile: Profile) -> str:
+    parts = _file_parts(profile.identity, profile.kernels)
+    return "__".join([_device_key(profile.identity), *parts]) + ".json"
+
+
+def _files(folder: Path, identity: Identity) -> list[Path]:
+    """The user's files of a device; none if the folder cannot be read."""
+    start = f"{_device_key(identity)}__"
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(
+                folder / entry.name
+                for entry in entries
+                if entry.name.startswith(start) and entry.name.endswith(".json") and entry.is_file()
+            )
+    except OSError:
+        return []
+
+
+def _users(folder: Path, identity: Identity, digest: Digest) -> Found | None:
+    """The best of the user's profiles of a device."""
+    paths = _files(folder, identity)
+    if not paths:
+        return None
+    kernels = digest if isinstance(digest, str) else digest()
+    wanted = _file_parts(identity, kernels)
+
+    def rank(path: Path) -> tuple[list[bool], float]:
+        said = path.name.removesuffix(".json").split("__")[1:]
+        same = [part in (ours, ANY) for part, ours in zip(said, wanted, strict=False)]
+        with contextlib.suppress(OSError):
+            return same, path.stat().st_mtime
+        return same, 0.0
+
+    hint = f"`pysw-cl profile reset --device '{identity.name.partition(':')[0]}'` removes it"
+    for path in sorted(paths, key=rank, reverse=True):
+        profile = _read(path, hint)
+        if profile is not None and _device_key(profile.identity) != _device_key(identity):
+            _warn(path, "it is of another device", hint)
+        elif profile is not None:
+            return Found(profile, _users_source(profile, identity, kernels), path)
+    return None
+
+
+def _users_source(profile: Profile, identity: Identity, kernels: str) -> str:
+    made = profile.identity
+    others = {
+        "another number of compute units": made.compute_units not in (0, identity.compute_units),
+        "other kernels": profile.kernels not in ("", kernels),
+        "another driver": made.driver not in ("", identity.driver),
+    }
+    named = ", ".join(text for text, other in others.items() if other)
+    return f"the user's ({named})" if named else "the user's"
+
+
+def _read(path: Path, hint: str) -> Profile | None:
+    """The profile in a file; None, with a warning, if it cannot be used."""
+    try:
+        with path.open("rb") as file:
+            return parsed(file.read(MOST_BYTES + 1))
+    except FileNotFoundError:  # another process has just removed it
+        return None
+    except ProfileError as error:
+        _warn(path, str(error), hint)
+    except OSError as error:
+        _warn(path, f"it cannot be read ({error.strerror or error})", hint)
+    return None
+
+
+def _warn(path: Path, why: str, hint: str) -> None:
+    if path not in _warned:
+        _warned.add(path)
+        text = f"the profile {path} is ignored: {why}; {hint}"
+        warnings.warn(text, ProfileWarning, stacklevel=2)
+
+
+@cache
+def _shipped() -> tuple[Profile, ...]:
+    """The profiles that ship, the most specific first."""
+    hint = "install pysw-cl again"
+    read = [_read(path, hint) for path in sorted(SHIPPED.glob("*.json"))]
+
+    def rank(profile: Profile) -> tuple[bool, ...]:
+        return tuple(bool(getattr(profile.identity, name)) for name in SPECIFIC)
+
+    return tuple(sorted(filter(None, read), key=rank, reverse=True))
+
+
+def _shipped_for(identity: Identity) -> Found:
+    """The most specific profile that ships and fits a device."""
+    names = [one.name for one in fields(Identity)]
+    for profile in _shipped():
+        asked = {name: getattr(profile.identity, name) for name in names}
+        asked = {name: value for name, value in asked.items() if value}
+        if all(getattr(identity, name) == value for name, value in asked.items()):
+            named = [str(asked[name]) for name in SPECIFIC if name in asked]
+            return Found(profile, f"shipped for {', '.join(named) or 'any device'}")
+    return Found(Profile(), "none")
+
+
+def _folder_to_change() -> Path:
+    """The user's folder.  Raises ProfileError if there is none."""
+    folder = user_folder()
+    if folder is None:
+        raise ProfileError(
+            f"user's profiles are switched off by {VARIABLE}={OFF}; set it to a folder, or unset it"
+        )
+    if not os.environ.get(VARIABLE, "").strip() and not folder.is_absolute():
+        raise ProfileError(
+            f"there is no home folder to keep profiles in ({folder}); {VARIABLE} names a folder"
+        )
+    return folder
+
+
+def _cannot_write(folder: Path, error: OSError) -> ProfileError:
+    return ProfileError(
+        f"the folder of profiles {folder} cannot be written: {error.strerror or error}; make it "
+        f"writable, or name another in the environment's {VARIABLE}"
+    )
+
+
+def _forget() -> None:
+    """The next look-ups read the files again."""
+    with _lock:
+        _found.clear()

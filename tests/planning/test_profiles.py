@@ -1,0 +1,476 @@
+"""Profiles: which one a device has, and files that are damaged, old, or written twice at once."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import IMPORTS
+
+from pysw_cl.errors import ProfileError, ProfileWarning
+from pysw_cl.planning.profiles import store
+from pysw_cl.planning.profiles.profile import SCHEMA, VERSION, Identity, Profile
+from pysw_cl.planning.profiles.store import (
+    SHIPPED,
+    VARIABLE,
+    export,
+    import_,
+    look_up,
+    parsed,
+    profile_for,
+    reset,
+    save,
+    user_folder,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+H200 = Identity("NVIDIA H200", "NVIDIA CUDA", "NVIDIA Corporation", "sm_90", "580.1", "gpu", 132)
+KERNELS = "0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's folder: one that does not exist yet."""
+    folder = tmp_path / "deep" / "profiles"
+    monkeypatch.setenv(VARIABLE, str(folder))
+    monkeypatch.setattr(store, "_warned", set())
+    return folder
+
+
+def made(alpha: float = 24, identity: Identity = H200, kernels: str = KERNELS) -> Profile:
+    """A profile; ``alpha`` tells it from others."""
+    return Profile(
+        identity,
+        kernels,
+        {"wavefront/packed": {"groups": 8, "alpha": alpha}},
+        {"call": {"launch": 1e-5}},
+        0.05,
+        "a test",
+        ({"B": 132, "seconds": [0.1, 0.2], "name": "größer"},),
+    )
+
+
+def alpha_of(identity: Identity = H200, kernels: str = KERNELS) -> tuple[float | None, str]:
+    """Which profile a device has, and where it is from."""
+    profile, source = profile_for(identity, kernels)
+    return profile.parameters.get("wavefront/packed", {}).get("alpha"), source
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of files that ship, with nothing in it."""
+    folder = tmp_path / "shipped"
+    folder.mkdir()
+    monkeypatch.setattr(store, "SHIPPED", folder)
+    store._shipped.cache_clear()
+    yield folder
+    store._shipped.cache_clear()
+
+
+# Which one
+
+
+def test_the_users_own_comes_first(folder: Path) -> None:
+    assert alpha_of() == (None, "shipped for any device")
+    assert not folder.exists()  # a look-up makes nothing
+    path = save(made(20))
+    assert path.parent == folder
+    assert path.name.startswith("NVIDIA-H200-") and KERNELS in path.name and "580.1" in path.name
+    assert alpha_of() == (20, "the user's")
+    assert look_up(H200, KERNELS).path == path
+    assert look_up(H200, KERNELS).profile == made(20)
+    assert save(made(21)) == path  # another of the same kind takes its place
+    assert alpha_of() == (21, "the user's")
+
+
+def test_another_driver_other_kernels_other_units() -> None:
+    later, smaller = replace(H200, driver="590.2"), replace(H200, compute_units=16)
+    save(made(20))
+    assert alpha_of(later) == (20, "the user's (another driver)")
+    assert alpha_of(H200, "f" * 16) == (20, "the user's (other kernels)")
+    assert alpha_of(later, "f" * 16) == (20, "the user's (other kernels, another driver)")
+    assert alpha_of(smaller) == (20, "the user's (another number of compute units)")
+    save(made(16, smaller))
+    save(made(12, later, "f" * 16))
+    assert alpha_of() == (20, "the user's")
+    assert alpha_of(smaller, "0" * 16) == (16, "the user's (other kernels)")
+    assert alpha_of(later) == (20, "the user's (another driver)")  # before one of other kernels
+    assert alpha_of(later, "f" * 16) == (12, "the user's")
+    for other in (
+        replace(H200, name="NVIDIA H100"),
+        replace(H200, name="NVIDIA/H200"),
+        replace(H200, platform="Portable Computing Language"),
+        replace(H200, architecture="sm_80"),
+        replace(H200, kind="accelerator"),
+    ):
+        assert alpha_of(other) == (None, "shipped for any device"), other
+
+
+def test_of_two_the_later_one_is_taken() -> None:
+    old, new = replace(H200, driver="1"), replace(H200, driver="2")
+    for first, second in ((old, new), (new, old)):
+        path = save(made(1, first))
+        os.utime(path, (1, 1))
+        save(made(2, second))
+        assert alpha_of() == (2, "the user's (another driver)")
+
+
+def test_a_profile_of_any_driver_and_kernels() -> None:
+    save(made(20, replace(H200, driver="", compute_units=0), ""))
+    assert alpha_of() == (20, "the user's")
+
+
+def test_fall_back_order_of_what_ships(shipped: Path) -> None:
+    order = [
+        Identity(),
+        Identity(kind="gpu"),
+        Identity(kind="gpu", platform="NVIDIA CUDA"),
+        Identity(vendor="NVIDIA Corporation"),
+        Identity(vendor="NVIDIA Corporation", kind="gpu"),
+        Identity(architecture="sm_90"),
+        Identity(architecture="sm_90", kind="gpu"),
+        Identity(name="NVIDIA H200", platform="NVIDIA CUDA"),
+    ]
+    others = [
+        Identity(kind="cpu"),
+        Identity(architecture="sm_90", kind="cpu"),
+        Identity(name="NVIDIA H200", platform="other"),
+        Identity(name="NVIDIA H200", driver="other"),
+    ]
+    assert profile_for(H200, KERNELS) == (Profile(), "none")
+    for number, identity in enumerate([*others, *order]):
+        text = json.dumps(made(number, identity).facts())
+        (shipped / f"{99 - number}.json").write_text(text)
+        store._shipped.cache_clear()
+        store._forget()
+        if number >= len(others):
+            alpha, source = alpha_of()
+            assert alpha == number
+            assert source.startswith("shipped for ")
+    assert source == "shipped for NVIDIA H200, NVIDIA CUDA"
+    assert alpha_of(replace(H200, name="NVIDIA H100"))[1] == "shipped for sm_90, gpu"
+    assert alpha_of(Identity("Z", "Z", "Z", "Z", "Z", "cpu", 4))[1] == "shipped for cpu"
+    assert alpha_of(Identity("Z", "Z", "Z", "Z", "Z", "other", 4))[1] == "shipped for any device"
+    save(made(50))
+    assert alpha_of() == (50, "the user's")
+
+
+def test_what_ships_can_be_read() -> None:
+    paths = sorted(SHIPPED.iterdir())
+    assert SHIPPED / "default.json" in paths
+    assert all(path.suffix == ".json" for path in paths)
+    for path in paths:
+        parsed(path.read_bytes())
+    assert parsed((SHIPPED / "default.json").read_bytes()).identity == Identity()
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    assert config["options.package_data"]["pysw_cl.planning.profiles"] == "shipped/*.json"
+
+
+def test_look_ups_are_kept_and_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After one has read the file, others take no time; what this process stores is seen."""
+    save(made(20))
+    runs = [{"B": number, "seconds": [0.1] * 5} for number in range(300)]
+    save(replace(made(21, replace(H200, driver="2")), runs=tuple(runs)))
+    best = 1.0
+    for _ in range(5):
+        store._forget()
+        began = time.perf_counter()
+        assert alpha_of() == (20, "the user's")
+        best = min(best, time.perf_counter() - began)
+    assert best < 2e-3
+    monkeypatch.setattr(store, "_read", lambda *_: pytest.fail("it is read again"))
+    began = time.perf_counter()
+    for _ in range(100):
+        assert alpha_of() == (20, "the user's")
+    assert (time.perf_counter() - began) / 100 < 1e-3
+
+
+def test_the_kernels_are_read_only_to_be_compared() -> None:
+    assert profile_for(H200, lambda: pytest.fail("there is no file yet"))[1].startswith("shipped")
+    save(made())
+    assert profile_for(H200, lambda: KERNELS)[1] == "the user's"
+
+
+# The folder
+
+
+def test_the_usual_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    store._usual_folder.cache_clear()
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: f"{tmp_path}/{name}")
+    for nothing in ("", "  "):
+        monkeypatch.setenv(VARIABLE, nothing)
+        assert user_folder() == tmp_path / "pysw-cl" / "profiles"
+    monkeypatch.setenv(VARIABLE, "~/here")
+    assert user_folder() == Path("~/here").expanduser()
+    store._usual_folder.cache_clear()
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: f"~/.cache/{name}")
+    monkeypatch.delenv(VARIABLE)
+    assert alpha_of()[1] == "shipped for any device"
+    with pytest.raises(ProfileError, match=r"no home folder.*PYSW_CL_PROFILES"):
+        save(made())
+    store._usual_folder.cache_clear()
+
+
+def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    save(made(20))
+    monkeypatch.setenv(VARIABLE, "Off")
+    assert alpha_of() == (None, "shipped for any device")
+    for change in (lambda: save(made()), lambda: reset(H200), lambda: export(H200, KERNELS)):
+        with pytest.raises(ProfileError, match="switched off by PYSW_CL_PROFILES=off"):
+            change()
+
+
+def test_a_folder_that_cannot_be(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Below a file nothing can be written, whoever runs the test."""
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", tmp_path / "file" / "profiles"):
+        monkeypatch.setenv(VARIABLE, str(place))
+        assert alpha_of() == (None, "shipped for any device")
+        assert reset(H200) == []
+        with pytest.raises(ProfileError) as caught:
+            save(made())
+        assert str(place) in str(caught.value) and VARIABLE in str(caught.value)
+    assert (tmp_path / "file").read_text() == ""
+
+
+def test_a_full_disk_leaves_what_was_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(made(20))
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ProfileError, match="No space left"):
+        save(made(21))
+    assert alpha_of() == (20, "the user's")
+    assert len(list(folder.iterdir())) == 1  # no part of it is left
+    monkeypatch.setattr(Path, "unlink", lambda *_, **__: full())
+    with pytest.raises(ProfileError, match=r"cannot be written: No space left"):
+        reset(H200)
+
+
+WRITER = """
+import sys
+from dataclasses import replace
+from pysw_cl.planning.profiles.profile import Identity, Profile
+from pysw_cl.planning.profiles.store import save
+who = Identity("D", "P", kind="gpu")
+print(flush=True)
+sys.stdin.readline()
+for number in range(40):
+    runs = tuple({"from": sys.argv[1], "number": number} for _ in range(400))
+    save(Profile(who, "k", made=sys.argv[1], runs=runs))
+"""
+
+
+def test_two_processes_write_at_once(folder: Path) -> None:
+    """Whenever it is read, it is one of theirs, whole."""
+    who = Identity("D", "P", kind="gpu")
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, name],
+            env=dict(os.environ, PYTHONPATH=IMPORTS),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for name in "ab"
+    ]
+    for writer in writers:
+        assert writer.stdout is not None and writer.stdout.readline()
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write(b"\n")
+        writer.stdin.flush()
+    seen = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        while any(writer.poll() is None for writer in writers) or not seen:
+            store._forget()
+            found = look_up(who, "k")
+            if found.path is not None:
+                seen += 1
+                run = found.profile.runs[0]
+                assert run["from"] == found.profile.made
+                assert found.profile.runs == (run,) * 400
+    assert [writer.wait() for writer in writers] == [0, 0]
+    for writer in writers:
+        assert writer.stdin is not None and writer.stdout is not None
+        writer.stdin.close()
+        writer.stdout.close()
+    assert len(list(folder.iterdir())) == 1
+
+
+# Files that cannot be used
+
+
+def facts(**changed: Any) -> dict[str, Any]:
+    return {**made().facts(), **changed}
+
+
+def text(**changed: Any) -> bytes:
+    return json.dumps(facts(**changed)).encode()
+
+
+WRONG = {
+    "empty": (b"", "it is empty"),
+    "blank": (b" \n", "it is empty"),
+    "truncated": (text()[:-30], r"it is not JSON"),
+    "binary": (b"\x1f\x8b\x08\x00\xff\xfe", "it is not JSON"),
+    "letters": (b">a\nACGT\n", "it is not JSON"),
+    "nested": (b"[" * 100_000, "it is not JSON"),
+    "list": (b"[1, 2]", "it is not a profile"),
+    "other": (b'{"schema": "something"}', "it is not a profile"),
+    "newer": (text(version=VERSION + 1), f"version {VERSION + 1}; this pysw-cl reads version 1"),
+    "older": (text(version=0), "it has version 0"),
+    "short": (json.dumps({"schema": SCHEMA, "version": VERSION}).encode(), "damaged: KeyError"),
+    "word": (text(parameters={"a": {"T": "32"}}), r"a\.T is '32', not a number"),
+    "bool": (text(times={"a": {"x": True}}), r"a\.x is True"),
+    "nan": (text(times={"a": {"x": float("nan")}}), r"a\.x is nan"),
+    "large": (text(times={"a": {"x": 10**400}}), "damaged: OverflowError"),
+    "list of numbers": (text(times=[1]), "damaged: AttributeError"),
+    "spread": (text(spread=float("inf")), "spread is inf"),
+    "kernels": (text(kernels=None), "kernels is None"),
+    "runs": (text(runs=[1]), "damaged: TypeError"),
+    "name": (text(identity={"name": 5}), r"identity\.name is 5"),
+    "units": (text(identity={"compute_units": "4"}), r"identity\.compute_units is '4'"),
+    "field": (text(identity={"colour": "red"}), "damaged: TypeError"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_damaged_file_is_ignored_with_one_warning(what: str, folder: Path) -> None:
+    data, why = WRONG[what]
+    path = save(made(20))
+    path.write_bytes(data)
+    with pytest.warns(ProfileWarning, match=why) as warned:
+        for _ in range(3):
+            store._forget()
+            assert alpha_of() == (None, "shipped for any device")
+    assert len(warned) == 1
+    said = str(warned[0].message)
+    assert str(path) in said and "pysw-cl profile reset --device 'NVIDIA H200'" in said
+    save(made(18, replace(H200, driver="older")))  # the next best one
+    assert alpha_of() == (18, "the user's (another driver)")
+    assert len(reset(H200)) == 2  # the damaged one, too
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_no_profile_is_not_imported(what: str, folder: Path) -> None:
+    data, why = WRONG[what]
+    with pytest.raises(ProfileError, match=rf"my\.json cannot be imported: .*{why}.*; give a file"):
+        import_(data, "my.json")
+    assert not folder.exists()
+
+
+def test_files_of_other_things_in_the_folder(folder: Path) -> None:
+    path = save(made(20))
+    path.rename(folder / "renamed.json")  # nobody's
+    (folder / "notes.txt").write_text("mine")
+    path.mkdir()  # a folder of that name
+    store._forget()
+    assert alpha_of() == (None, "shipped for any device")
+    with pytest.raises(ProfileError, match="directory"):
+        save(made(20))
+    path.rmdir()
+    other = save(made(20, replace(H200, name="Other")))
+    path.write_bytes(other.read_bytes())
+    store._forget()
+    with pytest.warns(ProfileWarning, match="of another device"):
+        assert alpha_of() == (None, "shipped for any device")
+    assert reset(H200) == [path]
+    assert sorted(one.name for one in folder.iterdir()) == sorted(
+        ["renamed.json", "notes.txt", other.name]
+    )
+
+
+def test_a_file_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save(made(20))
+    monkeypatch.setattr(store, "MOST_BYTES", path.stat().st_size - 1)
+    with pytest.warns(ProfileWarning, match="too long"):
+        assert alpha_of()[0] is None
+
+
+def test_a_damaged_file_that_ships(shipped: Path) -> None:
+    (shipped / "one.json").write_text("{")
+    (shipped / "two.json").write_text(json.dumps(made(3, Identity()).facts()))
+    with pytest.warns(ProfileWarning, match="install pysw-cl again"):
+        assert alpha_of() == (3, "shipped for any device")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        made(identity=replace(H200, name="")),
+        made(identity=replace(H200, platform="")),
+        made(identity=replace(H200, kind="")),
+        made(float("nan")),
+        replace(made(), runs=({"a": {1, 2}},)),
+        replace(made(), spread=float("inf")),
+        replace(made(), times={"a": {"x": "1"}}),  # type: ignore[dict-item]
+    ],
+)
+def test_what_could_not_be_read_is_not_stored(wrong: Profile, folder: Path) -> None:
+    with pytest.raises(ProfileError, match="the profile cannot be stored: "):
+        save(wrong)
+    assert not folder.exists()
+
+
+def test_names_of_files_are_safe(folder: Path) -> None:
+    names = [
+        "../../etc/passwd",
+        "a" * 300,
+        "",
+        "ß 中文",
+        "A:B|C?",
+        "x__y",
+        ".",
+        "tab\tnul\0",
+        "\udcff",
+    ]
+    for number, name in enumerate(names):
+        who = replace(H200, name=name or "-", driver=name)
+        path = save(made(number, who))
+        assert path.parent == folder and len(path.name) < 200 and path.name.isascii()
+        assert path.is_file() and path.name[0] not in ".-"
+    for number, name in enumerate(names):
+        assert alpha_of(replace(H200, name=name or "-", driver=name)) == (number, "the user's")
+
+
+# Storing, handing on, removing
+
+
+def test_reset_removes_all_of_a_device() -> None:
+    other = replace(H200, name="NVIDIA H200 NVL")
+    kept = save(made(1, other))
+    paths = [save(made(2)), save(made(3, replace(H200, driver="1"))), save(made(4, kernels="f"))]
+    assert reset(H200) == sorted(paths)
+    assert alpha_of() == (None, "shipped for any device")
+    assert (alpha_of(other), kept.exists()) == ((1, "the user's"), True)
+    assert reset(H200) == []
+
+
+def test_export_and_import(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match=r"no profile of NVIDIA H200 to export in .*profiles;"):
+        export(H200, KERNELS)
+    first = save(made(20))
+    text = export(H200, KERNELS)
+    assert text == first.read_text()
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "another machine"))
+    assert alpha_of()[0] is None
+    profile, path = import_(text.encode(), "x")
+    assert (profile, path.name) == (made(20), first.name)
+    assert alpha_of() == (20, "the user's")
+    with pytest.raises(ProfileError, match=r"identity\.name"):
+        import_((SHIPPED / "default.json").read_bytes(), "default.json")
