@@ -206,6 +206,16 @@ class Runtime:
         return profile_for(self.identity, kernels_digest)
 
     @property
+    def build_options(self) -> str:
+        """Compiler options of all kernels: the traits', and the profile's limit of registers."""
+        own, _ = self.profile()
+        registers = own.parameters.get("build", {}).get("registers")
+        if registers is None or not self.traits.register_option:
+            return self.traits.build_options
+        limit = self.traits.register_option.format(int(registers))
+        return f"{self.traits.build_options} {limit}".strip()
+
+    @property
     def queue(self) -> Any:
         """This thread's in-order queue, or the queue that the caller gave."""
         if self._given is not None:

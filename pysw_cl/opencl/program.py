@@ -61,7 +61,7 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
     import pyopencl as cl
 
     source = _joined(spec.files, runtime.source_of)
-    options = f"{_options(defines)} {runtime.traits.build_options}".rstrip()
+    options = f"{_options(defines)} {runtime.build_options}".rstrip()
     key = (source, options)
     built = runtime.programs.get(key)
     if built is not None:  # without the lock: another thread may hold it for seconds to build

@@ -178,13 +178,12 @@ QUIRKS: tuple[Quirk, ...] = (
         lambda platform, device: "NVIDIA" in platform and _compute_capability(device) >= 9,
         {
             "lanes": "packed",
-            "build_options": "-cl-nv-maxrregcount=144",
+            "register_option": "-cl-nv-maxrregcount={}",
             "byte_permute": True,
             "schedulers": 4,
         },
         "from compute capability 9.0 on, additions and maxima of packed 16-bit pairs are "
-        "instructions; up to 168 registers let 12 warps share a multiprocessor, and with 144 few "
-        "operations of the main loop have three operands of one bank",
+        "instructions; the fewer registers a work-item has, the more warps share a multiprocessor",
         "https://docs.nvidia.com/cuda/parallel-thread-execution/",
     ),
     Quirk(

@@ -22,6 +22,8 @@ class DeviceTraits:
     prepare: Callable[[Any], None] = no_preparation
     #: Compiler options of all kernels.
     build_options: str = ""
+    #: The option that limits the registers of a work-item to {}; "": there is none.
+    register_option: str = ""
 
     #: The lane set of plans that name none (:mod:`pysw_cl.planning.lane_sets`).
     lanes: str = "scalar32"

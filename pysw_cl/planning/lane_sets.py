@@ -120,8 +120,8 @@ class LaneSet:
     prunes: bool = True
     #: Is CHUNK a define, because a block's part of the bus is in local memory?
     chunk_defined: bool = False
-    #: Values of alpha tried beside the plan's for tiles with stored moves, if their times are known;
-    #: few, because each is another build of the kernel.
+    #: Values of alpha tried beside the plan's for tiles with stored moves, if their times are
+    #: known; few, because each is another build of the kernel.
     moves_alphas: tuple[int, ...] = ()
 
     #: Header of the narrow lanes; None: there are none, and no field below is used.

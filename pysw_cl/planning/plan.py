@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,9 @@ STRIP_COST, CELL_COST = StripCost(), CellCost()
 UNKNOWN = Machine(GENERIC)
 #: Fields that are no wishes, and those that are not stored either.
 _OWN, _PASSING = ("device", "alpha_fixed", "tuning", "machine"), ("machine",)
+
+
+P = TypeVar("P", bound="Plan")
 
 
 @dataclass(frozen=True)
@@ -332,7 +335,7 @@ def default_plan(runtime: Runtime) -> Plan:
     return profiled(plan, runtime)
 
 
-def profiled(plan: Plan, runtime: Runtime) -> Plan:
+def profiled(plan: P, runtime: Runtime) -> P:
     """A default plan with the parameters that the profile of the device has for its engine and
     lanes.  What this program or this device does not allow is left out."""
     profile, _ = runtime.profile()

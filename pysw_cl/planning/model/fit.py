@@ -41,7 +41,7 @@ def nonnegative(a: Floats, b: Floats) -> Floats:
             x = x + steps.min() * (trial - x)
             free &= x > 1e-12
             x[~free] = 0
-    return x / scale
+    return np.asarray(x / scale)
 
 
 def fitted(

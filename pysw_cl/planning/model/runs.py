@@ -34,6 +34,8 @@ class Setting:
     pipelines: bool = False
     #: May the plan's engine cut tiles into sections?
     sections: bool = True
+    #: May small matrices be held whole?
+    holds: bool = False
 
     @property
     def local(self) -> bool:
@@ -44,6 +46,12 @@ class Setting:
 def sweep_of(setting: Setting, m: int, n: int) -> Work:
     """What a sweep of an m x n matrix does, if no cell is pruned."""
     work, plan = Work(), setting.plan
+    work.counts["call", "call"] += 1
+    work.counts["call", "letter"] += m + n
+    if setting.holds and plan.lane_set.per_item is None and m * n <= plan.tuning.held.score_cells:
+        work.counts["held", "launch"] += 1
+        work.counts["held", "cell"] += m * n
+        return work
     rows, columns = plan.tile_shape(m, n)
     tuning = plan.tuning.pipeline
     strips = plan.for_size(min(rows, m), min(columns, n)) or plan
@@ -58,8 +66,6 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
             _add_tile(work, setting, height, width, down * across)
     above = 0 if piped else sum(heights.values()) - 1
     work.counts["call", "edge"] += above * n + len(_parts(n, columns, 1)) * m
-    work.counts["call", "letter"] += m + n
-    work.counts["call", "call"] += 1
     if not setting.local:
         work.counts["call", "border"] += m + n
     return work

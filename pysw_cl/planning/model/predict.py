@@ -1,0 +1,167 @@
+"""The time of a run before it begins: its counts, multiplied with the times of a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..plan import Plan
+from ..profiles.profile import Profile
+from .counts import Strips, Work
+from .runs import Setting, sweep_of
+from .times import Times
+
+#: A prediction is this far off at most, mostly, where the profile is of another device.
+UNSURE = 1.0
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """How long a comparison will take, and what for."""
+
+    #: Rows and columns.
+    shape: tuple[int, int]
+    #: Seconds of a call, once its kernels are built.
+    seconds: float
+    #: The least and the most that nine of ten such calls take.
+    interval: tuple[float, float]
+    #: Seconds by part: "sweep", "host", "path".
+    parts: Mapping[str, float]
+    #: Seconds that the first such call of a device takes on top of it, to build kernels.
+    first_use: float
+    #: Cells a second, in 10^9, that no size exceeds: the reciprocal of the time of a cell.
+    gcups_limit: float
+    #: Bytes of device memory.
+    memory: int
+    #: What computes it, in words: "strips", "sections", "rows" or "held".
+    way: str
+    #: The plan of its largest tile.
+    plan: Plan
+    #: The profile that it is from, in words.
+    source: str
+
+    @property
+    def cells(self) -> int:
+        """Cells of the matrix."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def gcups(self) -> float:
+        """10^9 cells of the matrix a second."""
+        return self.cells / self.seconds / 1e9
+
+    def __str__(self) -> str:
+        low, high = (in_words(one) for one in self.interval)
+        return (
+            f"{self.shape[0]:,} x {self.shape[1]:,}: {in_words(self.seconds)} ({low} to {high}), "
+            f"{self.gcups:,.1f} GCUPS of at most {self.gcups_limit:,.1f}, "
+            f"{self.memory / 2**20:,.1f} MiB"
+        )
+
+
+def in_words(seconds: float) -> str:
+    """A time as people say it: "1.2 ms", "3.4 s", "5 min 06 s", "2 h 03 min"."""
+    if seconds < 1:
+        return f"{seconds * 1e3:.3g} ms"
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60:02} min"
+
+
+def swept(work: Work, times: Times) -> tuple[float, float]:
+    """Seconds of the sweep on the device, and of the host."""
+    device = times.seconds(Work(list(work.strips)))
+    device += sum(
+        count * times.of(subject).get(name, 0.0)
+        for (subject, name), count in work.counts.items()
+        if subject == "held"
+    )
+    return device, times.seconds(work) - device
+
+
+def predicted(
+    setting: Setting,
+    m: int,
+    n: int,
+    profile: Profile,
+    source: str,
+    *,
+    path: float = 0.0,
+    memory: int = 0,
+    share: float = 1.0,
+) -> Prediction:
+    """The prediction for an m x n matrix.
+
+    ``path``: seconds of its traceback.  ``share``: of its cells that are computed, because others
+    are pruned.
+    """
+    times, work = setting.plan.machine.times, sweep_of(setting, m, n)
+    device, host = swept(work, times)
+    device *= share
+    seconds = device + host + path
+    widest = max(work.strips, key=lambda one: one.columns * one.tiles, default=None)
+    spread = profile.spread if profile.times else UNSURE
+    return Prediction(
+        shape=(m, n),
+        seconds=seconds,
+        interval=(seconds / (1 + spread), seconds * (1 + spread)),
+        parts={"sweep": device, "host": host, "path": path},
+        first_use=first_use(work, times),
+        gcups_limit=limit(setting, work, widest),
+        memory=memory,
+        way=_way(work, widest),
+        plan=setting.plan if widest is None else _plan_of(setting, widest),
+        source=source,
+    )
+
+
+def first_use(work: Work, times: Times) -> float:
+    """Seconds to build the kernels of a run."""
+    subjects = {one.subject for one in work.strips} or {"held"}
+    return sum(times.of(f"build/{subject}").get("build", 0.0) for subject in subjects)
+
+
+def limit(setting: Setting, work: Work, widest: Strips | None) -> float:
+    """10^9 cells a second of a matrix without end, by the lanes of a run."""
+    plan, times = setting.plan, setting.plan.machine.times
+    if widest is None:
+        cell = times.of("held").get("cell", 0.0)
+        return 1e-9 / cell if cell else 0.0
+    machine = plan.machine
+    chosen = _plan_of(setting, widest)
+    groups = machine.share(chosen.B)
+    best = 0.0
+    for alpha in {widest.alpha, chosen.alpha, *plan.alphas}:
+        if chosen.engine != "wavefront" and alpha != widest.alpha:
+            continue
+        column, busy, block, _ = times.pace(widest.subject).line(alpha, groups)
+        pace = column + busy * chosen.B / (machine.schedulers or chosen.B)
+        pace += block / max(widest.chunk, 1)
+        if pace > 0:
+            best = max(best, chosen.B * chosen.T * alpha / pace / 1e9)
+    return best
+
+
+def _plan_of(setting: Setting, strips: Strips) -> Plan:
+    """The plan of a tile."""
+    from dataclasses import replace
+
+    plan = setting.plan
+    if strips.subject.startswith("rowscan") and setting.scan is not None:
+        return setting.scan
+    lanes = strips.subject.split("/")[1]
+    if lanes != plan.lanes:
+        plan = plan.without_narrow()
+    return replace(plan, alpha=strips.alpha, chunk=strips.chunk)
+
+
+def _way(work: Work, widest: Strips | None) -> str:
+    """What computes most of it."""
+    if widest is None:
+        return "held"
+    if widest.subject.startswith("rowscan"):
+        return "rows"
+    return "sections" if work.counts["call", "section"] else "strips"
