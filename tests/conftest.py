@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from machines import Machine, machines
 from saving import tight
 
+from pysw_cl.planning.profiles import store
 from pysw_cl.planning.profiles.store import VARIABLE
 
 #: No test reads or writes the profiles of whoever runs it, nor do processes that tests start.  It
@@ -23,6 +25,26 @@ def profiles_apart() -> Iterator[None]:
     """The folder of profiles goes with the session."""
     yield
     PROFILES.cleanup()
+
+
+@pytest.fixture
+def profile_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's folder of profiles: one of this test that does not exist yet."""
+    folder = tmp_path / "deep" / "profiles"
+    monkeypatch.setenv(VARIABLE, str(folder))
+    monkeypatch.setattr(store, "_warned", set())
+    return folder
+
+
+@pytest.fixture
+def shipped_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of profiles that ship, with nothing in it."""
+    folder = tmp_path / "shipped"
+    folder.mkdir()
+    monkeypatch.setattr(store, "SHIPPED", folder)
+    store._shipped.cache_clear()
+    yield folder
+    store._shipped.cache_clear()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pysw_cl.opencl import identity as identity_module
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.identity import kernels_digest
 from pysw_cl.planning.profiles.profile import Identity, Profile
-from pysw_cl.planning.profiles.store import VARIABLE, save
+from pysw_cl.planning.profiles.store import save
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,9 +58,9 @@ def test_the_digest_changes_with_any_kernel(monkeypatch: pytest.MonkeyPatch) -> 
     assert read == there
 
 
-def test_profile_of_a_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("profile_folder")
+def test_profile_of_a_device() -> None:
     """The device at hand, which PyOpenCL knows."""
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
     runtime = get_runtime("auto")
     assert all((runtime.identity.name, runtime.identity.vendor, runtime.identity.driver))
     assert runtime.profile()[1].startswith("shipped for ")

@@ -1,4 +1,4 @@
-"""Profiles: which one a device has, and files that are damaged, old, or written twice at once."""
+"""Profiles: which one a device has, where they are kept, and two processes that write one."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers import IMPORTS
+from profiles_made import H200, KERNELS, alpha_of, made
 
-from pysw_cl.errors import ProfileError, ProfileWarning
+from pysw_cl.errors import ProfileError
 from pysw_cl.planning.profiles import store
-from pysw_cl.planning.profiles.profile import SCHEMA, VERSION, Identity, Profile
+from pysw_cl.planning.profiles.profile import Identity, Profile
 from pysw_cl.planning.profiles.store import (
     SHIPPED,
     VARIABLE,
@@ -34,57 +34,17 @@ from pysw_cl.planning.profiles.store import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-H200 = Identity("NVIDIA H200", "NVIDIA CUDA", "NVIDIA Corporation", "sm_90", "580.1", "gpu", 132)
-KERNELS = "0123456789abcdef"
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's folder: one that does not exist yet."""
-    folder = tmp_path / "deep" / "profiles"
-    monkeypatch.setenv(VARIABLE, str(folder))
-    monkeypatch.setattr(store, "_warned", set())
-    return folder
-
-
-def made(alpha: float = 24, identity: Identity = H200, kernels: str = KERNELS) -> Profile:
-    """A profile; ``alpha`` tells it from others."""
-    return Profile(
-        identity,
-        kernels,
-        {"wavefront/packed": {"groups": 8, "alpha": alpha}},
-        {"call": {"launch": 1e-5}},
-        0.05,
-        "a test",
-        ({"B": 132, "seconds": [0.1, 0.2], "name": "größer"},),
-    )
-
-
-def alpha_of(identity: Identity = H200, kernels: str = KERNELS) -> tuple[float | None, str]:
-    """Which profile a device has, and where it is from."""
-    profile, source = profile_for(identity, kernels)
-    return profile.parameters.get("wavefront/packed", {}).get("alpha"), source
-
-
-@pytest.fixture
-def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of files that ship, with nothing in it."""
-    folder = tmp_path / "shipped"
-    folder.mkdir()
-    monkeypatch.setattr(store, "SHIPPED", folder)
-    store._shipped.cache_clear()
-    yield folder
-    store._shipped.cache_clear()
+pytestmark = pytest.mark.usefixtures("profile_folder")
 
 
 # Which one
 
 
-def test_the_users_own_comes_first(folder: Path) -> None:
+def test_the_users_own_comes_first(profile_folder: Path) -> None:
     assert alpha_of() == (None, "shipped for any device")
-    assert not folder.exists()  # a look-up makes nothing
+    assert not profile_folder.exists()  # a look-up makes nothing
     path = save(made(20))
-    assert path.parent == folder
+    assert path.parent == profile_folder
     assert path.name.startswith("NVIDIA-H200-") and KERNELS in path.name and "580.1" in path.name
     assert alpha_of() == (20, "the user's")
     assert look_up(H200, KERNELS).path == path
@@ -130,7 +90,7 @@ def test_a_profile_of_any_driver_and_kernels() -> None:
     assert alpha_of() == (20, "the user's")
 
 
-def test_fall_back_order_of_what_ships(shipped: Path) -> None:
+def test_fall_back_order_of_what_ships(shipped_profiles: Path) -> None:
     order = [
         Identity(),
         Identity(kind="gpu"),
@@ -150,7 +110,7 @@ def test_fall_back_order_of_what_ships(shipped: Path) -> None:
     assert profile_for(H200, KERNELS) == (Profile(), "none")
     for number, identity in enumerate([*others, *order]):
         text = json.dumps(made(number, identity).facts())
-        (shipped / f"{99 - number}.json").write_text(text)
+        (shipped_profiles / f"{99 - number}.json").write_text(text)
         store._shipped.cache_clear()
         store._forget()
         if number >= len(others):
@@ -244,7 +204,9 @@ def test_a_folder_that_cannot_be(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert (tmp_path / "file").read_text() == ""
 
 
-def test_a_full_disk_leaves_what_was_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_what_was_there(
+    profile_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     save(made(20))
 
     def full(*_: Any) -> None:
@@ -254,7 +216,7 @@ def test_a_full_disk_leaves_what_was_there(folder: Path, monkeypatch: pytest.Mon
     with pytest.raises(ProfileError, match="No space left"):
         save(made(21))
     assert alpha_of() == (20, "the user's")
-    assert len(list(folder.iterdir())) == 1  # no part of it is left
+    assert len(list(profile_folder.iterdir())) == 1  # no part of it is left
     monkeypatch.setattr(Path, "unlink", lambda *_, **__: full())
     with pytest.raises(ProfileError, match=r"cannot be written: No space left"):
         reset(H200)
@@ -274,7 +236,7 @@ for number in range(40):
 """
 
 
-def test_two_processes_write_at_once(folder: Path) -> None:
+def test_two_processes_write_at_once(profile_folder: Path) -> None:
     """Whenever it is read, it is one of theirs, whole."""
     who = Identity("D", "P", kind="gpu")
     writers = [
@@ -308,144 +270,7 @@ def test_two_processes_write_at_once(folder: Path) -> None:
         assert writer.stdin is not None and writer.stdout is not None
         writer.stdin.close()
         writer.stdout.close()
-    assert len(list(folder.iterdir())) == 1
-
-
-# Files that cannot be used
-
-
-def facts(**changed: Any) -> dict[str, Any]:
-    return {**made().facts(), **changed}
-
-
-def text(**changed: Any) -> bytes:
-    return json.dumps(facts(**changed)).encode()
-
-
-WRONG = {
-    "empty": (b"", "it is empty"),
-    "blank": (b" \n", "it is empty"),
-    "truncated": (text()[:-30], r"it is not JSON"),
-    "binary": (b"\x1f\x8b\x08\x00\xff\xfe", "it is not JSON"),
-    "letters": (b">a\nACGT\n", "it is not JSON"),
-    "nested": (b"[" * 100_000, "it is not JSON"),
-    "list": (b"[1, 2]", "it is not a profile"),
-    "other": (b'{"schema": "something"}', "it is not a profile"),
-    "newer": (text(version=VERSION + 1), f"version {VERSION + 1}; this pysw-cl reads version 1"),
-    "older": (text(version=0), "it has version 0"),
-    "short": (json.dumps({"schema": SCHEMA, "version": VERSION}).encode(), "damaged: KeyError"),
-    "word": (text(parameters={"a": {"T": "32"}}), r"a\.T is '32', not a number"),
-    "bool": (text(times={"a": {"x": True}}), r"a\.x is True"),
-    "nan": (text(times={"a": {"x": float("nan")}}), r"a\.x is nan"),
-    "large": (text(times={"a": {"x": 10**400}}), "damaged: OverflowError"),
-    "list of numbers": (text(times=[1]), "damaged: AttributeError"),
-    "spread": (text(spread=float("inf")), "spread is inf"),
-    "kernels": (text(kernels=None), "kernels is None"),
-    "runs": (text(runs=[1]), "damaged: TypeError"),
-    "name": (text(identity={"name": 5}), r"identity\.name is 5"),
-    "units": (text(identity={"compute_units": "4"}), r"identity\.compute_units is '4'"),
-    "field": (text(identity={"colour": "red"}), "damaged: TypeError"),
-}
-
-
-@pytest.mark.parametrize("what", WRONG)
-def test_a_damaged_file_is_ignored_with_one_warning(what: str, folder: Path) -> None:
-    data, why = WRONG[what]
-    path = save(made(20))
-    path.write_bytes(data)
-    with pytest.warns(ProfileWarning, match=why) as warned:
-        for _ in range(3):
-            store._forget()
-            assert alpha_of() == (None, "shipped for any device")
-    assert len(warned) == 1
-    said = str(warned[0].message)
-    assert str(path) in said and "pysw-cl profile reset --device 'NVIDIA H200'" in said
-    save(made(18, replace(H200, driver="older")))  # the next best one
-    assert alpha_of() == (18, "the user's (another driver)")
-    assert len(reset(H200)) == 2  # the damaged one, too
-    assert list(folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("what", WRONG)
-def test_what_is_no_profile_is_not_imported(what: str, folder: Path) -> None:
-    data, why = WRONG[what]
-    with pytest.raises(ProfileError, match=rf"my\.json cannot be imported: .*{why}.*; give a file"):
-        import_(data, "my.json")
-    assert not folder.exists()
-
-
-def test_files_of_other_things_in_the_folder(folder: Path) -> None:
-    path = save(made(20))
-    path.rename(folder / "renamed.json")  # nobody's
-    (folder / "notes.txt").write_text("mine")
-    path.mkdir()  # a folder of that name
-    store._forget()
-    assert alpha_of() == (None, "shipped for any device")
-    with pytest.raises(ProfileError, match="directory"):
-        save(made(20))
-    path.rmdir()
-    other = save(made(20, replace(H200, name="Other")))
-    path.write_bytes(other.read_bytes())
-    store._forget()
-    with pytest.warns(ProfileWarning, match="of another device"):
-        assert alpha_of() == (None, "shipped for any device")
-    assert reset(H200) == [path]
-    assert sorted(one.name for one in folder.iterdir()) == sorted(
-        ["renamed.json", "notes.txt", other.name]
-    )
-
-
-def test_a_file_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    path = save(made(20))
-    monkeypatch.setattr(store, "MOST_BYTES", path.stat().st_size - 1)
-    with pytest.warns(ProfileWarning, match="too long"):
-        assert alpha_of()[0] is None
-
-
-def test_a_damaged_file_that_ships(shipped: Path) -> None:
-    (shipped / "one.json").write_text("{")
-    (shipped / "two.json").write_text(json.dumps(made(3, Identity()).facts()))
-    with pytest.warns(ProfileWarning, match="install pysw-cl again"):
-        assert alpha_of() == (3, "shipped for any device")
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        made(identity=replace(H200, name="")),
-        made(identity=replace(H200, platform="")),
-        made(identity=replace(H200, kind="")),
-        made(float("nan")),
-        replace(made(), runs=({"a": {1, 2}},)),
-        replace(made(), spread=float("inf")),
-        replace(made(), times={"a": {"x": "1"}}),  # type: ignore[dict-item]
-    ],
-)
-def test_what_could_not_be_read_is_not_stored(wrong: Profile, folder: Path) -> None:
-    with pytest.raises(ProfileError, match="the profile cannot be stored: "):
-        save(wrong)
-    assert not folder.exists()
-
-
-def test_names_of_files_are_safe(folder: Path) -> None:
-    names = [
-        "../../etc/passwd",
-        "a" * 300,
-        "",
-        "ß 中文",
-        "A:B|C?",
-        "x__y",
-        ".",
-        "tab\tnul\0",
-        "\udcff",
-    ]
-    for number, name in enumerate(names):
-        who = replace(H200, name=name or "-", driver=name)
-        path = save(made(number, who))
-        assert path.parent == folder and len(path.name) < 200 and path.name.isascii()
-        assert path.is_file() and path.name[0] not in ".-"
-    for number, name in enumerate(names):
-        assert alpha_of(replace(H200, name=name or "-", driver=name)) == (number, "the user's")
+    assert len(list(profile_folder.iterdir())) == 1
 
 
 # Storing, handing on, removing
@@ -461,7 +286,9 @@ def test_reset_removes_all_of_a_device() -> None:
     assert reset(H200) == []
 
 
-def test_export_and_import(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_export_and_import(
+    profile_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with pytest.raises(ProfileError, match=r"no profile of NVIDIA H200 to export in .*profiles;"):
         export(H200, KERNELS)
     first = save(made(20))
