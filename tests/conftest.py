@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,12 +29,20 @@ def profiles_apart() -> Iterator[None]:
 
 
 @pytest.fixture
-def profile_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's folder of profiles: one of this test that does not exist yet."""
-    folder = tmp_path / "deep" / "profiles"
+def profile_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The user's folder of profiles: one of this test that does not exist yet.  Only the profile of
+    any device ships."""
+    folder, general = tmp_path / "deep" / "profiles", tmp_path / "general"
+    general.mkdir()
+    shutil.copy(store.SHIPPED / "default.json", general)
+    monkeypatch.setattr(store, "SHIPPED", general)
+    store._shipped.cache_clear()
+    store._forget()
     monkeypatch.setenv(VARIABLE, str(folder))
     monkeypatch.setattr(store, "_warned", set())
-    return folder
+    yield folder
+    store._shipped.cache_clear()
+    store._forget()
 
 
 @pytest.fixture

@@ -21,12 +21,12 @@ from pysw_cl.engines.wavefront.compressed_edge import CELL_BYTES, CompressedEdge
 from pysw_cl.engines.wavefront.engine import WavefrontEdgeCompression, WavefrontEngine
 from pysw_cl.errors import DeviceError
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.geometry import cuts
 from pysw_cl.planning.parameters import TracebackTuning, default_tuning
 from pysw_cl.planning.plan import make_plan
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.edges import Border, DeviceEdge, Edge, EdgeArray, Edges
-from pysw_cl.tiles.slabs import cuts
 from pysw_cl.tiles.special_lines import RestartGrid, SweptGrid
 from pysw_cl.tiles.sweep import sweep
 from pysw_cl.tiles.tile import Area, Want

@@ -17,6 +17,7 @@ from pysw_cl.engines.rowscan.plan import RowscanPlan
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.sections import Overlaps, SectionsRun
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.model.times import Machine, Times
 from pysw_cl.planning.plan import Plan, make_plan
 from pysw_cl.planning.sections import Sections, sections_of, span
 from pysw_cl.scoring.scoring import make_scoring
@@ -242,7 +243,8 @@ class _RowScan(Engine):
     """Notes what it is asked for."""
 
     def __init__(self, lanes: str) -> None:
-        self.plan = RowscanPlan(lanes=lanes, T=64, alpha=24, B=1000)
+        machine = Machine(Times({"rowscan/warp32": {"24@1": 3e-7}}))
+        self.plan = RowscanPlan(lanes=lanes, T=64, alpha=24, B=1000, machine=machine)
         self.jobs: list[TileJob] = []
 
     def tile(self, job: TileJob) -> TileResult:

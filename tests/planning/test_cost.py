@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from profiles_made import H200
 from saving import TINY, key, related
 
 import pysw_cl
@@ -16,12 +17,17 @@ from pysw_cl.drivers.band_doubling import BandTiles
 from pysw_cl.engines.reference import ReferenceEngine, ReferencePlan
 from pysw_cl.engines.registry import ENGINES, Wishes
 from pysw_cl.planning.cost import CellCost, Cost, StripCost, even
+from pysw_cl.planning.geometry import cuts
 from pysw_cl.planning.lane_sets import LANE_SETS
+from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan, make_plan
+from pysw_cl.planning.profiles.store import profile_for
 from pysw_cl.tiles.contract import Engine
-from pysw_cl.tiles.slabs import cuts
 
-#: What was chosen before there were models, when plans had formulas of their own.
+#: The machines of lanes in warps, by a profile that ships, and of others.
+WARPS = Machine(GENERIC.having(profile_for(H200, "")[0].times), 528)
+GENERAL = Machine(GENERIC)
+#: What was chosen when this was written.
 CHOICES = Path(__file__).parents[1] / "data" / "choices.txt"
 SIDES = (1, 60, 1000, 9000, 100_000, 1_000_000, 5_300_000)
 ROWS: tuple[tuple[int, ...], ...] = ((), (1600,), (4096, 8192))
@@ -36,7 +42,10 @@ def plans() -> Iterator[tuple[str, Plan]]:
         for form in ("ticketed", "two-phase"):
             moves = usual.ticketed_moves_cells if form == "ticketed" else usual.moves_cells
             for B in (2, 16, 1584):
-                plan = Plan(lanes=lanes, form=form, B=B, T=usual.T, alpha=usual.alpha)
+                machine = WARPS if row.of_warps else GENERAL
+                plan = Plan(
+                    lanes=lanes, form=form, B=B, T=usual.T, alpha=usual.alpha, machine=machine
+                )
                 sizes = {"tile_cells": usual.tile_cells, "traceback_tile_cells": moves}
                 yield f"{lanes} {form} {B}", replace(plan, chunk=usual.chunk, **sizes)
 

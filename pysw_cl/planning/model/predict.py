@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..plan import Plan
 from ..profiles.profile import Profile
@@ -134,9 +134,8 @@ def limit(setting: Setting, work: Work, widest: Strips | None) -> float:
     chosen = _plan_of(setting, widest)
     groups = machine.share(chosen.B)
     best = 0.0
-    for alpha in {widest.alpha, chosen.alpha, *plan.alphas}:
-        if chosen.engine != "wavefront" and alpha != widest.alpha:
-            continue
+    rows = widest.subject.startswith("rowscan")
+    for alpha in {widest.alpha} if rows else {widest.alpha, *plan.alphas}:
         column, busy, block, _ = times.pace(widest.subject).line(alpha, groups)
         pace = column + busy * chosen.B / (machine.schedulers or chosen.B)
         pace += block / max(widest.chunk, 1)
@@ -147,8 +146,6 @@ def limit(setting: Setting, work: Work, widest: Strips | None) -> float:
 
 def _plan_of(setting: Setting, strips: Strips) -> Plan:
     """The plan of a tile."""
-    from dataclasses import replace
-
     plan = setting.plan
     if strips.subject.startswith("rowscan") and setting.scan is not None:
         return setting.scan
