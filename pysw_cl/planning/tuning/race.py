@@ -11,61 +11,74 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import log, sqrt
+from math import ceil, log, sqrt
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
 from .runner import Runner
 from .space import Values
 
-#: Half of a standard normal's middle 90%.
-Z = 1.645
-#: From so many ratios on they have an interval of their own; of fewer not even the widest one, from
-#: the least to the most, holds the true ratio nine times in ten.
-LEAST = 5
+#: Half of the middle 90% of a standard normal distribution, and of its middle 98%.
+LIKELY, SURE = 1.645, 2.326
 #: A gain that is not worth more runs: times of two processes differ as much.
 WORTH = 0.005
 #: After one turn only what is this much slower leaves: any single run may meet something else.
 AT_ONCE = 0.4
 #: Looks at the ratios are so much further apart each time: many looks would find something faster
 #: by chance.
-LOOKS = 1.3
+LOOKS = 1.6
+#: The least standard deviation of a ratio: a clock's own.
+LEAST_NOISE = 0.002
 
 
 @dataclass
 class Noise:
     """How much ratios of two runs scatter."""
 
-    #: Of a quiet device, until more is known.
-    least: float = 0.002
+    #: Their standard deviation; on a quiet device, until more is known.
+    sigma: float = LEAST_NOISE
     _seen: list[float] = field(default_factory=list)
 
     def add(self, ratios: Sequence[float]) -> None:
-        """Learn from ratios of the same two values, in the order in which they were measured."""
+        """Learn from ratios of the same two values, in the order in which they were measured.
+
+        By the median of all differences, so that rare disturbances do not count.
+        """
         self._seen += [abs(b - a) / sqrt(2) for a, b in pairwise(ratios)]
+        if self._seen:
+            self.sigma = max(LEAST_NOISE, 1.4826 * median(self._seen))
 
-    @property
-    def sigma(self) -> float:
-        """The standard deviation, from the median so that rare disturbances do not count."""
-        return max(self.least, 1.4826 * median(self._seen)) if self._seen else self.least
+    def turns(self, width: float, least: int, most: int) -> int:
+        """Turns until a ratio is probably known to +- ``width``, within limits."""
+        return min(most, max(least, ceil((LIKELY * self.sigma / width) ** 2)))
 
 
-def interval(ratios: Sequence[float], noise: Noise) -> tuple[float, float, float]:
-    """The centre of ``ratios``, and the ends of an interval that holds it nine times in ten.
+class Interval(NamedTuple):
+    """Of the logarithm of a ratio."""
 
-    With :data:`LEAST` or more: the median of all means of two of them, and Tukey's interval
-    (Hodges & Lehmann, Annals of Mathematical Statistics 34, 1963), which need nothing but that a
-    ratio is as often too high as too low.  With fewer: all of them, and two deviations of the noise
-    beyond.
+    centre: float
+    low: float
+    high: float
+
+
+def interval(ratios: Sequence[float], noise: Noise, z: float = LIKELY) -> Interval:
+    """Where the true ratio probably is; ``z``: how probably, in deviations of a normal one.
+
+    The median of all means of two ratios, and Tukey's interval (Hodges & Lehmann, Annals of
+    Mathematical Statistics 34, 1963), which need nothing but that a ratio is as often too high as
+    too low.  It takes some ratios until not even all of them are sure to be on both sides; before
+    that it reaches two deviations of the noise beyond all of them.
     """
     n = len(ratios)
-    if n < LEAST:
-        return median(ratios), min(ratios) - 2 * noise.sigma, max(ratios) + 2 * noise.sigma
+    k = int(n * (n + 1) / 4 - z * sqrt(n * (n + 1) * (2 * n + 1) / 24))
+    if k < 1:
+        beyond = 2 * noise.sigma
+        return Interval(median(ratios), min(ratios) - beyond, max(ratios) + beyond)
     of = np.asarray(ratios)
     means = np.sort(((of[:, None] + of) / 2)[np.triu_indices(n)])
-    k = int(n * (n + 1) / 4 - Z * sqrt(n * (n + 1) * (2 * n + 1) / 24))
-    return float(np.median(means)), float(means[k - 1]), float(means[-k])
+    return Interval(float(np.median(means)), float(means[k - 1]), float(means[-k]))
 
 
 @dataclass
@@ -94,10 +107,13 @@ class Race:
         return [self.field[k] for k in ran]
 
 
-def race(runner: Runner, field: Sequence[Values], most: int, noise: Noise) -> Race:
+def race(
+    runner: Runner, field: Sequence[Values], most: int, noise: Noise, z: float = LIKELY
+) -> Race:
     """Run ``field`` in turns, at ``most`` so many, until one is left or the budget is spent.
 
-    Values that do not fit the budget in the first turn do not take part.
+    Values that do not fit the budget in the first turn do not take part.  ``z``: how sure it has to
+    be that one is slower (:func:`interval`).
     """
     result = Race(list(field), [[] for _ in field], list(range(len(field))))
     look = 1
@@ -105,7 +121,7 @@ def race(runner: Runner, field: Sequence[Values], most: int, noise: Noise) -> Ra
         going = _turn(runner, result, turn)
         if turn >= look:
             look = max(turn + 1, int(turn * LOOKS))
-            _drop(result, turn, noise)
+            _drop(result, turn, noise, z)
         if not going or len(result.left) < 2:
             break
     best = result.best
@@ -129,13 +145,13 @@ def _turn(runner: Runner, result: Race, turn: int) -> bool:
     return going
 
 
-def _drop(result: Race, turn: int, noise: Noise) -> None:
+def _drop(result: Race, turn: int, noise: Noise, z: float) -> None:
     """Let what is clearly slower, or not worth more runs, leave."""
     best = result.best
     for k in list(result.left):
         if best is None or k == best:
             continue
-        _, low, _ = interval(result.ratios(k, best), noise)
+        low = interval(result.ratios(k, best), noise, z).low
         if low > (AT_ONCE if turn == 1 else -WORTH):
             result.left.remove(k)
 
@@ -147,16 +163,17 @@ def faster(runner: Runner, values: Values, than: Values, most: int, noise: Noise
     nothing worth it is left, or the budget is spent.  Only these runs count: those by which
     ``values`` were chosen made them look faster than they are.
     """
-    result, look = Race([values, than], [[], []], [0, 1]), LEAST + 1
+    result, look = Race([values, than], [[], []], [0, 1]), 1
     for turn in range(1, most + 1):
         going = _turn(runner, result, turn) and turn < most
-        ratios = result.ratios(0, 1)
-        if len(result.left) == 2 and len(ratios) >= LEAST and (turn >= look or not going):
-            look = int(turn * LOOKS) + 1
-            _, low, high = interval(ratios, noise)
-            if high < 0:
+        if len(result.left) < 2:
+            break
+        if turn > 1 and (turn >= look or not going):
+            ratio = interval(result.ratios(0, 1), noise)
+            look = max(turn + 1, int(turn * LOOKS))
+            if ratio.high < 0:
                 return True
-            going = going and low < -WORTH
-        if not going or len(result.left) < 2:
+            going = going and ratio.low < -WORTH
+        if not going:
             break
     return False

@@ -20,6 +20,8 @@ from .space import Space, Values
 Measure = Callable[[Values], float]
 #: A clock in seconds that never goes back.
 Clock = Callable[[], float]
+#: So many of the last runs tell what the next one probably takes.
+RECENT = 15
 
 
 class Runner:
@@ -99,8 +101,9 @@ class Runner:
         """What the next run probably takes."""
         need = self._need(values)
         taken = self._taken[need]
-        usual = median(taken) if taken else 0.0
-        return max(usual, self.seconds(values) or 0.0)
+        usual = median(taken[-RECENT:]) if taken else 0.0
+        own = self._seconds.get(self.space.key(values))
+        return max(usual, own[-1] if own else 0.0)
 
     def _new(self, values: Values) -> Run:
         """Measure, and record it."""

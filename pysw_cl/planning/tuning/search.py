@@ -16,7 +16,7 @@ from math import log
 from statistics import median
 
 from ..parameters import Number
-from .race import Noise, Race, faster, interval, race
+from .race import SURE, Noise, Race, faster, interval, race
 from .records import Records
 from .runner import Clock, Measure, Runner
 from .space import Space, Values
@@ -29,14 +29,16 @@ class Effort:
 
     #: Runs of the start before anything else: they tell how noisy the device is.
     first: int = 5
-    #: Runs of a value in a round of the strategy at most: what is undecided then, the last race
-    #: decides.
-    round: int = 16
+    #: A round of the strategy goes on until ratios of seconds are known to +- so much; what is
+    #: undecided then, the last race decides.
+    round_width: float = 0.02
+    #: The same for the last race, and for the pairs of runs that compare the winner with the start.
+    last_width: float = 0.01
+    #: Runs of a value in each at least, if it is undecided, and at most.
+    least: int = 16
+    most: int = 400
     #: How many of the best are in the last race.
     last: int = 8
-    #: Runs of one of them at most, and pairs of runs that compare the winner with the start.
-    #: Both end sooner where noise allows.
-    decide: int = 100
     #: Shares of the budget after which no round goes on, and not the last race.
     rounds_share: float = 0.7
     last_share: float = 0.9
@@ -113,6 +115,10 @@ class _Search:
         keys = [key for key in self.standings if key not in self.runner.failures]
         return [self.values[key] for key in sorted(keys, key=self.standings.__getitem__)[:count]]
 
+    def most(self, width: float) -> int:
+        """Turns of a race that is to know ratios to +- ``width``."""
+        return self.noise.turns(width, self.effort.least, self.effort.most)
+
     def find(self, strategy: Strategy) -> Found:
         """Search, and decide."""
         runner, start = self.runner, self.runner.space.start
@@ -152,7 +158,14 @@ class _Search:
         new = {key(values): values for values in proposed if key(values) not in self.tried}
         if new:
             field = sorted(new.values(), key=lambda values: not self.runner.built(values))
-            self._note(race(self.runner, [*self.best(1), *field], self.effort.round, self.noise))
+            self._note(
+                race(
+                    self.runner,
+                    [*self.best(1), *field],
+                    self.most(self.effort.round_width),
+                    self.noise,
+                )
+            )
 
     def _note(self, ran: Race) -> None:
         """Note where those of a race stand, by their ratios to one whose standing is known."""
@@ -166,8 +179,8 @@ class _Search:
             if known is None or not ran.times[known]:
                 self.standings[key] = median(ran.times[k])
             else:
-                centre, _, _ = interval(ran.ratios(k, known), self.noise)
-                self.standings[key] = self.standings[keys[known]] + centre
+                ratio = interval(ran.ratios(k, known), self.noise).centre
+                self.standings[key] = self.standings[keys[known]] + ratio
 
     def _decide(self, start: Values) -> Values | None:
         """The winner of a last race of the best, if it is faster than the start for sure."""
@@ -177,14 +190,15 @@ class _Search:
         compared = key(start) in self.standings and key(start) not in runner.failures
         if compared and start not in field:
             field.append(start)
-        ran = race(runner, field, effort.decide, self.noise)
+        most = self.most(effort.last_width)
+        ran = race(runner, field, most, self.noise, SURE)
         runner.limit = self.budget
         for values in ran.ranking():
             if key(values) in runner.failures:
                 continue
             if not compared or key(values) == key(start):
                 return values
-            better = faster(runner, values, start, effort.decide, self.noise)
+            better = faster(runner, values, start, most, self.noise)
             if key(values) not in runner.failures:
                 return values if better or key(start) in runner.failures else start
         return start if compared and key(start) not in runner.failures else None
