@@ -24,8 +24,9 @@ from .space import Values
 LIKELY, SURE = 1.645, 2.326
 #: A gain that is not worth more runs: times of two processes differ as much.
 WORTH = 0.005
-#: After one turn only what is this much slower leaves: any single run may meet something else.
-AT_ONCE = 0.4
+#: After one turn only what is this much slower leaves: a run may meet something else, and take
+#: twice as long.
+AT_ONCE = 0.9
 #: Looks at the ratios are so much further apart each time: many looks would find something faster
 #: by chance.
 LOOKS = 1.6

@@ -83,8 +83,8 @@ def search(
     was measured before is not measured again, but its seconds count as spent, so that a search that
     was killed ends as it would have.  With ``clock`` the time of runs and builds is taken.
 
-    A run is begun if it probably ends within the budget.  No more is exceeded than what the last
-    run takes longer than its like.
+    The start is run in any case, and then whatever probably ends within the budget: that is
+    exceeded only by what a run takes longer than its like.
     """
     runner = Runner(space, measure, records or Records(), clock)
     return _Search(runner, budget, effort or Effort()).find(strategy or Coordinate())

@@ -92,11 +92,12 @@ class Space:
         return self._possible({**centre, dimension.name: other} for other in others)
 
     def neighbours(self, centre: Values, strides: Mapping[str, int]) -> list[Values]:
-        """``centre`` with so many steps in one dimension, and then those in two."""
-        steps = {
-            one.name: one.around(centre[one.name], strides[one.name], 1) for one in self.dimensions
-        }
-        near = [{name: value} for name, values in steps.items() for value in values]
+        """``centre`` with so many steps in one of these dimensions, and then those in two."""
+        near: list[Values] = []
+        for one in self.dimensions:
+            if one.name in strides:
+                values = one.around(centre[one.name], strides[one.name], 1)
+                near += [{one.name: value} for value in values]
         near += [{**a, **b} for a, b in combinations(near, 2) if a.keys() != b.keys()]
         return self._possible({**centre, **step} for step in near)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .space import Space, Values
+from .space import Dimension, Space, Values
 
 
 class Known(Protocol):
@@ -35,13 +35,13 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True)
 class Coordinate:
-    """Coarse to fine, one dimension after the other; those that need no build first.
+    """Coarse to fine: first what needs no build, then what does, then both together.
 
-    First all candidates of a dimension on a coarse grid; then the neighbours of the best in one or
-    two dimensions, at half the distance whenever none of them is better (the pattern search of
-    Hooke & Jeeves, Journal of the ACM 8, 1961).  All of it again where it has led somewhere else,
-    because a grid may have met valleys between the best values of a dimension, such as multiples of
-    the compute units.
+    First all candidates of a dimension on a coarse grid, one dimension after the other; then the
+    neighbours of the best in one or two dimensions, at half the distance whenever none of them is
+    better (the pattern search of Hooke & Jeeves, Journal of the ACM 8, 1961).  All of it again
+    where it has led somewhere else: the best values of a dimension depend on the others, and may
+    have valleys between them, as multiples of the compute units have.
     """
 
     #: Candidates of a dimension on the coarse grid, about.
@@ -49,24 +49,29 @@ class Coordinate:
 
     def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
         """See :class:`Strategy`."""
-        dimensions = sorted(space.dimensions, key=lambda one: one.builds)
-        coarse = {one.name: max(1, len(one.candidates) // self.points) for one in dimensions}
         before: Values | None = None
         while before != known.centre:
             before = known.centre
-            for one in dimensions:
-                yield space.line(known.centre, one, coarse[one.name])
-            strides = coarse
-            while True:
-                centre = known.centre
-                near = space.neighbours(centre, strides)
-                yield [values for values in near if space.build(values) == space.build(centre)]
-                if known.centre == centre:
-                    yield near
-                if known.centre == centre:
-                    if max(strides.values()) == 1:
-                        break
-                    strides = {name: max(1, stride // 2) for name, stride in strides.items()}
+            for builds in (False, True):
+                dimensions = [one for one in space.dimensions if one.builds is builds]
+                yield from self._descent(space, known, dimensions)
+            yield space.neighbours(known.centre, {one.name: 1 for one in space.dimensions})
+
+    def _descent(
+        self, space: Space, known: Known, dimensions: Sequence[Dimension]
+    ) -> Iterator[Sequence[Values]]:
+        """Coarse to fine in some dimensions."""
+        strides = {one.name: max(1, len(one.candidates) // self.points) for one in dimensions}
+        for one in dimensions:
+            yield space.line(known.centre, one, strides[one.name])
+        while strides:
+            centre = known.centre
+            yield space.neighbours(centre, strides)
+            if known.centre != centre:
+                continue
+            if max(strides.values()) == 1:
+                break
+            strides = {name: max(1, stride // 2) for name, stride in strides.items()}
 
 
 @dataclass(frozen=True)
