@@ -30,6 +30,10 @@ AT_ONCE = 0.9
 #: Looks at the ratios are so much further apart each time: many looks would find something faster
 #: by chance.
 LOOKS = 1.6
+#: Deviations from the median from which on a ratio is disturbed.
+FAR = 3.0
+#: Turns that the first of a race is in at least: how the others stand is told by it.
+STEADY = 3
 #: The least standard deviation of a ratio: a clock's own.
 LEAST_NOISE = 0.002
 
@@ -69,15 +73,17 @@ def interval(ratios: Sequence[float], noise: Noise, z: float = LIKELY) -> Interv
 
     The median of all means of two ratios, and Tukey's interval (Hodges & Lehmann, Annals of
     Mathematical Statistics 34, 1963), which need nothing but that a ratio is as often too high as
-    too low.  It takes some ratios until not even all of them are sure to be on both sides; before
-    that it reaches two deviations of the noise beyond all of them.
+    too low.  Ratios far from the others count as if they were at the edge of these: something else
+    ran.  Of a few ratios not even all are sure to have the true one between them; then the interval
+    reaches two deviations of the noise beyond them.
     """
-    n = len(ratios)
+    n, middle = len(ratios), median(ratios)
     k = int(n * (n + 1) / 4 - z * sqrt(n * (n + 1) * (2 * n + 1) / 24))
     if k < 1:
         beyond = 2 * noise.sigma
-        return Interval(median(ratios), min(ratios) - beyond, max(ratios) + beyond)
-    of = np.asarray(ratios)
+        return Interval(middle, min(ratios) - beyond, max(ratios) + beyond)
+    far = FAR * max(noise.sigma, 1.4826 * median(abs(ratio - middle) for ratio in ratios))
+    of = np.clip(ratios, middle - far, middle + far)
     means = np.sort(((of[:, None] + of) / 2)[np.triu_indices(n)])
     return Interval(float(np.median(means)), float(means[k - 1]), float(means[-k]))
 
@@ -100,6 +106,15 @@ class Race:
     def best(self) -> int | None:
         """Whose median is the least of those that are left."""
         return min(self.left, key=lambda k: median(self.times[k]), default=None)
+
+    def behind(self, k: int) -> float:
+        """How much slower than the best one of those that ran seems, by the ratios as well as by
+        the medians: in a few turns the best may have been disturbed."""
+        if self.best is None or k == self.best:
+            return 0.0
+        ratio = median(self.ratios(k, self.best))
+        medians = median(self.times[k]) - median(self.times[self.best])
+        return max(ratio, medians, 0.0 if k in self.left else WORTH)
 
     def ranking(self) -> list[Values]:
         """Who ran, best first; those that left come after all others."""
@@ -150,7 +165,7 @@ def _drop(result: Race, turn: int, noise: Noise, z: float) -> None:
     """Let what is clearly slower, or not worth more runs, leave."""
     best = result.best
     for k in list(result.left):
-        if best is None or k == best:
+        if best is None or k == best or (k == 0 and turn < STEADY):
             continue
         low = interval(result.ratios(k, best), noise, z).low
         if low > (AT_ONCE if turn == 1 else -WORTH):

@@ -101,19 +101,16 @@ class _Search:
         self.values: dict[tuple[Number, ...], Values] = {}
         self.tried: set[tuple[Number, ...]] = set()
 
-    @property
-    def centre(self) -> Values:
+    def ranking(self) -> list[Values]:
         """See :class:`.strategies.Known`."""
-        return self.best(1)[0] if self.best(1) else self.runner.space.start
+        good = self.standings.keys() - self.runner.failures.keys()
+        return [
+            self.values[key] for key in sorted(good, key=lambda key: (self.standings[key], key))
+        ]
 
     def seconds(self, values: Values) -> float | None:
         """See :class:`.strategies.Known`."""
         return self.runner.seconds(values)
-
-    def best(self, count: int) -> list[Values]:
-        """So many of the best, the very best first."""
-        keys = [key for key in self.standings if key not in self.runner.failures]
-        return [self.values[key] for key in sorted(keys, key=self.standings.__getitem__)[:count]]
 
     def most(self, width: float) -> int:
         """Turns of a race that is to know ratios to +- ``width``."""
@@ -161,32 +158,37 @@ class _Search:
             self._note(
                 race(
                     self.runner,
-                    [*self.best(1), *field],
+                    [*self.ranking()[:1], *field],
                     self.most(self.effort.round_width),
                     self.noise,
                 )
             )
 
     def _note(self, ran: Race) -> None:
-        """Note where those of a race stand, by their ratios to one whose standing is known."""
+        """Note where those of a race stand: the best by its ratio to the first, which was known
+        before, and the others by theirs to the best."""
         keys = [self.runner.space.key(values) for values in ran.field]
         self.tried.update(keys)
-        known = next((k for k, key in enumerate(keys) if key in self.standings), None)
+        best = ran.best
+        if best is None:
+            return
+        if keys[best] not in self.standings:
+            known = keys[0] in self.standings and bool(ran.times[0])
+            self.standings[keys[best]] = (
+                self.standings[keys[0]] + interval(ran.ratios(best, 0), self.noise).centre
+                if known
+                else median(ran.times[best])
+            )
         for k, key in enumerate(keys):
-            if not ran.times[k] or k == known:
-                continue
-            self.values[key] = ran.field[k]
-            if known is None or not ran.times[known]:
-                self.standings[key] = median(ran.times[k])
-            else:
-                ratio = interval(ran.ratios(k, known), self.noise).centre
-                self.standings[key] = self.standings[keys[known]] + ratio
+            if ran.times[k]:
+                self.values[key] = ran.field[k]
+                self.standings.setdefault(key, self.standings[keys[best]] + ran.behind(k))
 
     def _decide(self, start: Values) -> Values | None:
         """The winner of a last race of the best, if it is faster than the start for sure."""
         runner, effort, key = self.runner, self.effort, self.runner.space.key
         runner.limit = effort.last_share * self.budget
-        field = self.best(effort.last)
+        field = self.ranking()[: effort.last]
         compared = key(start) in self.standings and key(start) not in runner.failures
         if compared and start not in field:
             field.append(start)

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..parameters import Number
 from .space import Dimension, Space, Values
 
 
 class Known(Protocol):
     """What a strategy may ask."""
 
-    @property
-    def centre(self) -> Values:
-        """The values that seem best so far; the start where nothing ran yet."""
+    def ranking(self) -> Sequence[Values]:
+        """What ran without a failure, in the order in which it seems good; the best first."""
 
     def seconds(self, values: Values) -> float | None:
         """The median of their runs; None if there are none or they failed."""
@@ -46,32 +46,49 @@ class Coordinate:
 
     #: Candidates of a dimension on the coarse grid, about.
     points: int = 5
+    #: Of so many builds, those with the best values, what needs no build is searched.
+    builds: int = 3
 
     def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
         """See :class:`Strategy`."""
+        free = [one for one in space.dimensions if not one.builds]
+        building = [one for one in space.dimensions if one.builds]
         before: Values | None = None
-        while before != known.centre:
-            before = known.centre
-            for builds in (False, True):
-                dimensions = [one for one in space.dimensions if one.builds is builds]
-                yield from self._descent(space, known, dimensions)
-            yield space.neighbours(known.centre, {one.name: 1 for one in space.dimensions})
+        while before != _centre(space, known):
+            before = _centre(space, known)
+            yield from self._descent(space, known, free, space.build(before))
+            yield from self._descent(space, known, building)
+            centre = _centre(space, known)
+            yield space.neighbours(centre, {one.name: 1 for one in space.dimensions})
+            builds = list(dict.fromkeys(space.build(values) for values in known.ranking()))
+            for build in builds[: self.builds]:
+                yield from self._descent(space, known, free, build)
 
     def _descent(
-        self, space: Space, known: Known, dimensions: Sequence[Dimension]
+        self,
+        space: Space,
+        known: Known,
+        dimensions: Sequence[Dimension],
+        build: tuple[Number, ...] | None = None,
     ) -> Iterator[Sequence[Values]]:
-        """Coarse to fine in some dimensions."""
+        """Coarse to fine in some dimensions, around the best values of a build or of all."""
         strides = {one.name: max(1, len(one.candidates) // self.points) for one in dimensions}
         for one in dimensions:
-            yield space.line(known.centre, one, strides[one.name])
+            yield space.line(_centre(space, known, build), one, strides[one.name])
         while strides:
-            centre = known.centre
+            centre = _centre(space, known, build)
             yield space.neighbours(centre, strides)
-            if known.centre != centre:
+            if _centre(space, known, build) != centre:
                 continue
             if max(strides.values()) == 1:
                 break
             strides = {name: max(1, stride // 2) for name, stride in strides.items()}
+
+
+def _centre(space: Space, known: Known, build: tuple[Number, ...] | None = None) -> Values:
+    """The best values, of a build or of all; the start where none ran."""
+    good = (v for v in known.ranking() if build is None or space.build(v) == build)
+    return next(good, space.start)
 
 
 @dataclass(frozen=True)
