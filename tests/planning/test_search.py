@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterator
 from math import exp, inf, nan
@@ -11,9 +10,8 @@ from statistics import mean
 
 import pytest
 
-from pysw_cl.errors import InternalError, PlanError, ProfileError
-from pysw_cl.planning.tuning.race import Noise, interval
-from pysw_cl.planning.tuning.records import KINDS, Failure, Records, Run
+from pysw_cl.errors import InternalError
+from pysw_cl.planning.tuning.records import KINDS, Failure, Records
 from pysw_cl.planning.tuning.search import Found, search
 from pysw_cl.planning.tuning.space import Dimension, Space, Values
 from pysw_cl.planning.tuning.strategies import Exhaustive, Known, RandomSearch, Strategy
@@ -155,13 +153,13 @@ def test_it_is_found_from_elsewhere(start: dict[str, float]) -> None:
 
 def test_noise_costs_a_percent_at_most() -> None:
     """Runs scatter by 10% to both sides, and by some more from one while to the next."""
-    shares = [share(Device(noise=0.1, seed=seed).search()) for seed in range(8)]
+    shares = [share(Device(noise=0.1, seed=seed).search()) for seed in range(6)]
     assert mean(shares) >= 0.99
     assert min(shares) >= 0.97
 
 
 def test_small_noise_costs_nothing_to_speak_of() -> None:
-    shares = [share(Device(noise=0.01, seed=seed).search()) for seed in range(12)]
+    shares = [share(Device(noise=0.01, seed=seed).search()) for seed in range(8)]
     assert min(shares) >= 0.99
 
 
@@ -172,7 +170,7 @@ def test_disturbed_runs_do_not_matter() -> None:
         def disturbed(self) -> float:
             return 2.0 if self.random.random() < 0.05 else 1.0
 
-    assert min(share(Disturbed(noise=0.02, seed=seed).search()) for seed in range(8)) >= 0.99
+    assert min(share(Disturbed(noise=0.02, seed=seed).search()) for seed in range(6)) >= 0.99
 
 
 def test_two_searches_agree() -> None:
@@ -184,20 +182,18 @@ def test_two_searches_agree() -> None:
     assert max(times) <= 1.02 * min(times)
 
 
-@pytest.mark.parametrize("worse", [0.0, 0.03])
+@pytest.mark.parametrize("worse", [0.01, 0.03])
 def test_nothing_slower_than_the_start_is_found(worse: float) -> None:
-    """Where the start is as good as all others, or the best of all."""
+    """Where all others are a little slower."""
     space = small_space(B=120, alpha=20)
 
     def flat(values: Values) -> float:
         return 0.01 if values == space.start else 0.01 * (1 + worse)
 
-    for seed in range(12):
-        found = Device(space, flat, noise=0.05, seed=seed).search()
-        assert found.values is not None
-        assert flat(found.values) <= flat(space.start) or worse == 0
-        if found.values == space.start:
-            assert found.seconds == found.start_seconds
+    for seed in range(6):
+        found = Device(space, flat, noise=0.03, seed=seed).search()
+        assert found.values == space.start
+        assert found.seconds == found.start_seconds
 
 
 def test_gains_beyond_noise_are_taken_and_others_left() -> None:
@@ -208,8 +204,8 @@ def test_gains_beyond_noise_are_taken_and_others_left() -> None:
         def times(values: Values, gain: float = gain) -> float:
             return 0.01 * (1 - gain) if values["B"] == 135 and values["alpha"] == 20 else 0.01
 
-        found = [Device(space, times, 0.05, seed).search().values for seed in range(6)]
-        assert (sum(values != space.start for values in found) >= 5) is taken
+        found = [Device(space, times, 0.03, seed).search().values for seed in range(4)]
+        assert (sum(values != space.start for values in found) >= 3) is taken
 
 
 class Failing(Device):
@@ -222,7 +218,7 @@ class Failing(Device):
         return self.random.choice(KINDS) if self.random.random() < 0.005 else None
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(4))
 def test_failures_are_passed_over(seed: int) -> None:
     device = Failing(noise=0.02, seed=seed)
     found = device.search()
@@ -319,7 +315,7 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
     whole = device()
     wanted = whole.search(3.0, records=Records(tmp_path / "whole", "one"))
     assert wanted.stopped == "budget"
-    for killed in range(0, len(whole.calls), 5):
+    for killed in range(0, len(whole.calls), 9):
         path, again = tmp_path / f"{killed}", device()
         again.left = killed
         with pytest.raises(KeyboardInterrupt):
@@ -334,57 +330,6 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
     assert again.search(3.0, records=Records(path, "one")) == wanted
     assert len(again.calls) == calls
     assert again.search(80.0, records=Records(path, "one")).spent > 3.0
-
-
-def test_records_are_of_a_key(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "records.jsonl"
-    here, there = Records(path, "here"), Records(path, "there")
-    runs = [Run({"B": 3, "x": 0.5}, 2.0, 0.1), Run({"B": 3, "x": 0.5}, 1.0, failure="wrong")]
-    for run in runs:
-        here.add(run)
-    there.add(Run({"B": 4}, 1.0, 0.25))
-    assert list(Records(path, "here")) == Records(path, "here").of({"x": 0.5, "B": 3}) == runs
-    assert [run.values for run in Records(path, "there")] == [{"B": 4}]
-    assert list(Records(path, "elsewhere")) == []
-    assert Records(path, "here").of({"B": 4}) == []
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert lines[0] == {"key": "here", "values": {"B": 3, "x": 0.5}, "took": 2.0, "seconds": 0.1}
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "nonsense",
-        "[1]",
-        "null",
-        '{"key": "k"}',
-        '{"key": "k", "values": {"B": 1}, "took": 1.0}',
-        '{"key": "k", "values": {"B": 1}, "took": 1.0, "seconds": 0}',
-        '{"key": "k", "values": {"B": 1}, "took": 1.0, "seconds": NaN}',
-        '{"key": "k", "values": {"B": "1"}, "took": 1.0, "seconds": 1.0}',
-        '{"key": "k", "values": {"B": 1}, "took": 1.0, "failure": "bored"}',
-        '{"key": "k", "values": {"B": 1}, "took": 1.0, "seco',
-        "\xff",
-    ],
-)
-def test_lines_that_are_no_runs_are_passed_over(line: str, tmp_path: Path) -> None:
-    path = tmp_path / "records"
-    path.write_bytes(line.encode("latin-1"))
-    records = Records(path, "k")
-    assert list(records) == []
-    records.add(Run({"B": 1}, 1.0, 0.5))
-    assert list(Records(path, "k")) == [Run({"B": 1}, 1.0, 0.5)]
-
-
-def test_records_that_cannot_be_kept(tmp_path: Path) -> None:
-    with pytest.raises(ProfileError, match="cannot be read"):
-        Records(tmp_path, "k")
-    (tmp_path / "file").touch()
-    with pytest.raises(ProfileError, match="give another file"):
-        Records(tmp_path / "file" / "records", "k").add(Run({"B": 1}, 1.0, 0.5))
-    with pytest.raises(ValueError, match="not 'bored'"):
-        Failure("bored")
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, nan, inf])
@@ -417,40 +362,3 @@ def test_strategies_can_be_replaced() -> None:
 
     uphill = Device(space).search(strategy=Upward())
     assert uphill.values == space.start  # B = 45 is slower: between two multiples
-
-
-def test_a_space_is_checked() -> None:
-    B = Dimension("B", (1, 2, 4))
-    assert Space((B,), {"B": 3}).dimensions[0].candidates == (1, 2, 3, 4)
-    for candidates in ((), (1, 1), (2, 1)):
-        with pytest.raises(PlanError, match="must rise"):
-            Dimension("B", candidates)
-    for start in ({}, {"T": 1}, {"B": 1, "T": 1}):
-        with pytest.raises(PlanError, match="same names"):
-            Space((B,), start)
-    with pytest.raises(PlanError, match="impossible: too many"):
-        Space((B,), {"B": 4}, lambda values: "too many" if values["B"] > 3 else None)
-    space = Space(
-        (B, Dimension("T", (1, 2, 3, 4), builds=True)),
-        {"B": 1, "T": 2},
-        lambda values: "too many" if values["B"] * values["T"] > 8 else None,
-    )
-    assert len(space.every()) == 10
-    assert [v["T"] for v in space.line(space.start, space.dimensions[1], 2)] == [4]
-    assert [space.key(v) for v in space.neighbours(space.start, {"B": 1, "T": 1})] == [
-        *((2, 2), (1, 1), (1, 3)),
-        *((2, 1), (2, 3)),
-    ]
-
-
-@pytest.mark.parametrize("count", [3, 5, 8, 40])
-def test_intervals_hold_nine_times_in_ten(count: int) -> None:
-    draw, noise, held = random.Random(count), Noise(0.1), 0
-    for _ in range(400):
-        ratio = interval([draw.gauss(0.05, 0.1) for _ in range(count)], noise)
-        assert ratio.low <= ratio.centre <= ratio.high
-        held += ratio.low <= 0.05 <= ratio.high
-    assert held >= 0.87 * 400
-    noise.add([draw.gauss(0, 0.03) for _ in range(500)] + [5.0])
-    assert noise.sigma == pytest.approx(0.03, rel=0.15)
-    assert noise.turns(0.01, 2, 400) == pytest.approx(24, abs=8)

@@ -154,15 +154,9 @@ class _Search:
         key = self.runner.space.key
         new = {key(values): values for values in proposed if key(values) not in self.tried}
         if new:
-            field = sorted(new.values(), key=lambda values: not self.runner.built(values))
-            self._note(
-                race(
-                    self.runner,
-                    [*self.ranking()[:1], *field],
-                    self.most(self.effort.round_width),
-                    self.noise,
-                )
-            )
+            cheap_first = sorted(new.values(), key=lambda values: not self.runner.built(values))
+            field, most = [*self.ranking()[:1], *cheap_first], self.most(self.effort.round_width)
+            self._note(race(self.runner, field, most, self.noise))
 
     def _note(self, ran: Race) -> None:
         """Note where those of a race stand: the best by its ratio to the first, which was known
@@ -172,13 +166,11 @@ class _Search:
         best = ran.best
         if best is None:
             return
-        if keys[best] not in self.standings:
-            known = keys[0] in self.standings and bool(ran.times[0])
-            self.standings[keys[best]] = (
-                self.standings[keys[0]] + interval(ran.ratios(best, 0), self.noise).centre
-                if known
-                else median(ran.times[best])
-            )
+        if keys[0] in self.standings and ran.times[0]:
+            ratio = interval(ran.ratios(best, 0), self.noise).centre
+            self.standings.setdefault(keys[best], self.standings[keys[0]] + ratio)
+        else:
+            self.standings[keys[best]] = median(ran.times[best])
         for k, key in enumerate(keys):
             if ran.times[k]:
                 self.values[key] = ran.field[k]
