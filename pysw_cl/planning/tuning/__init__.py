@@ -1,1 +1,1 @@
-"""The search for the fastest parameters; it knows no device."""
+"""The search for the fastest parameters (:mod:`.search`); it knows no device."""

@@ -1,0 +1,195 @@
+"""Races: values are run in turn until it is clear which is fastest.
+
+Runs of one turn follow each other closely, so that what slows a device down for a while slows all
+of them, and only ratios of one turn are looked at.  After a turn what is clearly slower leaves
+(racing: Maron & Moore, NIPS 1993), and so does what may be faster, but not by enough to matter (the
+indifference zone of Kim & Nelson, ACM TOMACS 11, 2001).  Everything is in logarithms of seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import ceil, log, sqrt
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from .runner import Runner
+from .space import Values
+
+#: Half of the middle 90% of a standard normal distribution, and of its middle 98%.
+LIKELY, SURE = 1.645, 2.326
+#: A gain that is not worth more runs: times of two processes differ as much.
+WORTH = 0.005
+#: After one turn only what is this much slower leaves: a run may meet something else, and take
+#: twice as long.
+AT_ONCE = 0.9
+#: Looks at the ratios are so much further apart each time: many looks would find something faster
+#: by chance.
+LOOKS = 1.6
+#: Deviations from the median from which on a ratio is disturbed.
+FAR = 3.0
+#: Turns that the first of a race is in at least: how the others stand is told by it.
+STEADY = 3
+#: The least standard deviation of a ratio: a clock's own.
+LEAST_NOISE = 0.002
+
+
+@dataclass
+class Noise:
+    """How much ratios of two runs scatter."""
+
+    #: Their standard deviation; on a quiet device, until more is known.
+    sigma: float = LEAST_NOISE
+    _seen: list[float] = field(default_factory=list)
+
+    def add(self, ratios: Sequence[float]) -> None:
+        """Learn from ratios of the same two values, in the order in which they were measured.
+
+        By the median of all differences, so that rare disturbances do not count.
+        """
+        self._seen += [abs(b - a) / sqrt(2) for a, b in pairwise(ratios)]
+        if self._seen:
+            self.sigma = max(LEAST_NOISE, 1.4826 * median(self._seen))
+
+    def turns(self, width: float, least: int, most: int) -> int:
+        """Turns until a ratio is probably known to +- ``width``, within limits."""
+        return min(most, max(least, ceil((LIKELY * self.sigma / width) ** 2)))
+
+
+class Interval(NamedTuple):
+    """Of the logarithm of a ratio."""
+
+    centre: float
+    low: float
+    high: float
+
+
+def interval(ratios: Sequence[float], noise: Noise, z: float = LIKELY) -> Interval:
+    """Where the true ratio probably is; ``z``: how probably, in deviations of a normal one.
+
+    The median of all means of two ratios, and Tukey's interval (Hodges & Lehmann, Annals of
+    Mathematical Statistics 34, 1963), which need nothing but that a ratio is as often too high as
+    too low.  Ratios far from the others count as if they were at the edge of these: something else
+    ran.  Of a few ratios not even all are sure to have the true one between them; then the interval
+    reaches two deviations of the noise beyond them.
+    """
+    n, middle = len(ratios), median(ratios)
+    k = int(n * (n + 1) / 4 - z * sqrt(n * (n + 1) * (2 * n + 1) / 24))
+    if k < 1:
+        beyond = 2 * noise.sigma
+        return Interval(middle, min(ratios) - beyond, max(ratios) + beyond)
+    far = FAR * max(noise.sigma, 1.4826 * median(abs(ratio - middle) for ratio in ratios))
+    of = np.clip(ratios, middle - far, middle + far)
+    means = np.sort(((of[:, None] + of) / 2)[np.triu_indices(n)])
+    return Interval(float(np.median(means)), float(means[k - 1]), float(means[-k]))
+
+
+@dataclass
+class Race:
+    """The result of a race: values that ran, and logarithms of their seconds, one of each turn that
+    they were in."""
+
+    field: list[Values]
+    times: list[list[float]]
+    #: Who was in the last turn, by their places in ``field``.
+    left: list[int]
+
+    def ratios(self, one: int, other: int) -> list[float]:
+        """Logarithms of the seconds of ``one`` over those of ``other``, of turns with both."""
+        return [a - b for a, b in zip(self.times[one], self.times[other], strict=False)]
+
+    @property
+    def best(self) -> int | None:
+        """Whose median is the least of those that are left."""
+        return min(self.left, key=lambda k: median(self.times[k]), default=None)
+
+    def behind(self, k: int) -> float:
+        """How much slower than the best one of those that ran seems, by the ratios as well as by
+        the medians: in a few turns the best may have been disturbed."""
+        if self.best is None or k == self.best:
+            return 0.0
+        ratio = median(self.ratios(k, self.best))
+        medians = median(self.times[k]) - median(self.times[self.best])
+        return max(ratio, medians, 0.0 if k in self.left else WORTH)
+
+    def ranking(self) -> list[Values]:
+        """Who ran, best first; those that left come after all others."""
+        ran = [k for k in range(len(self.field)) if self.times[k]]
+        ran.sort(key=lambda k: (k not in self.left, median(self.times[k])))
+        return [self.field[k] for k in ran]
+
+
+def race(
+    runner: Runner, field: Sequence[Values], most: int, noise: Noise, z: float = LIKELY
+) -> Race:
+    """Run ``field`` in turns, at ``most`` so many, until one is left or the budget is spent.
+
+    Values that do not fit the budget in the first turn do not take part.  ``z``: how sure it has to
+    be that one is slower (:func:`interval`).
+    """
+    result = Race(list(field), [[] for _ in field], list(range(len(field))))
+    look = 1
+    for turn in range(1, most + 1):
+        going = _turn(runner, result, turn)
+        if turn >= look:
+            look = max(turn + 1, int(turn * LOOKS))
+            _drop(result, turn, noise, z)
+        if not going or len(result.left) < 2:
+            break
+    best = result.best
+    for k in range(len(field)):
+        if best is not None and k != best:
+            noise.add(result.ratios(k, best))
+    return result
+
+
+def _turn(runner: Runner, result: Race, turn: int) -> bool:
+    """Run what is left once, every second turn in the opposite order.  False: the budget ended."""
+    going = True
+    for k in list(result.left) if turn % 2 else list(reversed(result.left)):
+        fits = runner.fits(result.field[k])
+        seconds = runner.run(result.field[k]) if fits else None
+        if seconds is not None:
+            result.times[k].append(log(seconds))
+        elif fits or turn == 1:
+            result.left.remove(k)
+        going = going and (fits or turn == 1)
+    return going
+
+
+def _drop(result: Race, turn: int, noise: Noise, z: float) -> None:
+    """Let what is clearly slower, or not worth more runs, leave."""
+    best = result.best
+    for k in list(result.left):
+        if best is None or k == best or (k == 0 and turn < STEADY):
+            continue
+        low = interval(result.ratios(k, best), noise, z).low
+        if low > (AT_ONCE if turn == 1 else -WORTH):
+            result.left.remove(k)
+
+
+def faster(runner: Runner, values: Values, than: Values, most: int, noise: Noise) -> bool:
+    """Is ``values`` faster than other values for sure?
+
+    They run in pairs, at ``most`` so many, until the interval of their ratios says yes, or that
+    nothing worth it is left, or the budget is spent.  Only these runs count: those by which
+    ``values`` were chosen made them look faster than they are.
+    """
+    result, look = Race([values, than], [[], []], [0, 1]), 1
+    for turn in range(1, most + 1):
+        going = _turn(runner, result, turn) and turn < most
+        if len(result.left) < 2:
+            break
+        if turn > 1 and (turn >= look or not going):
+            ratio = interval(result.ratios(0, 1), noise)
+            look = max(turn + 1, int(turn * LOOKS))
+            if ratio.high < 0:
+                return True
+            going = going and ratio.low < -WORTH
+        if not going:
+            break
+    return False

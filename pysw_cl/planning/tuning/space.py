@@ -1,0 +1,111 @@
+"""What is searched: named dimensions, a constraint, and where the search starts."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, pairwise, product
+
+from ...errors import PlanError
+from ..parameters import Number
+
+#: Parameters of a plan by name.
+Values = Mapping[str, Number]
+#: Why values are impossible, in words; None if they are possible.
+Constraint = Callable[[Values], str | None]
+
+
+def unconstrained(values: Values) -> str | None:
+    """The constraint that all values fulfil."""
+    return None
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One parameter, and the values that are tried of it."""
+
+    name: str
+    #: In rising order.
+    candidates: tuple[Number, ...]
+    #: Does another value need another build of the kernel?
+    builds: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises PlanError if there are no candidates or if they do not rise."""
+        if not self.candidates or any(b <= a for a, b in pairwise(self.candidates)):
+            raise PlanError(f"tuning: the candidates of {self.name} must rise: {self.candidates}")
+
+    def including(self, value: Number) -> Dimension:
+        """This dimension, with ``value`` among its candidates."""
+        candidates = tuple(sorted({*self.candidates, value}))
+        return Dimension(self.name, candidates, self.builds)
+
+    def around(self, value: Number, stride: int, most: int | None = None) -> list[Number]:
+        """The candidates ``stride``, 2 ``stride``, ... steps from ``value``, at ``most`` so many
+        strides; the nearest first."""
+        here = bisect_left(self.candidates, value)
+        far = len(self.candidates) if most is None else most * stride
+        every = range(here % stride, len(self.candidates), stride)
+        near = [k for k in every if 0 < abs(k - here) <= far]
+        return [self.candidates[k] for k in sorted(near, key=lambda k: abs(k - here))]
+
+
+@dataclass(frozen=True)
+class Space:
+    """The values that may be tried: a candidate of each dimension, if the constraint holds.
+
+    ``start``: where the search begins, for example the defaults of a plan, or CUDAlign's rule B =
+    units x resident blocks.  Its values become candidates.  Raises PlanError if its names are not
+    those of the dimensions, or if it is impossible itself.
+    """
+
+    dimensions: tuple[Dimension, ...]
+    start: Values
+    constraint: Constraint = unconstrained
+
+    def __post_init__(self) -> None:
+        names = [one.name for one in self.dimensions]
+        if sorted(names) != sorted(self.start):
+            raise PlanError(
+                f"tuning: dimensions {', '.join(names)} and a start of {', '.join(self.start)}; "
+                "they must have the same names, each once"
+            )
+        reason = self.constraint(self.start)
+        if reason is not None:
+            raise PlanError(f"tuning: the start {dict(self.start)} is impossible: {reason}")
+        dimensions = tuple(one.including(self.start[one.name]) for one in self.dimensions)
+        object.__setattr__(self, "dimensions", dimensions)
+
+    def key(self, values: Values) -> tuple[Number, ...]:
+        """What tells these values from others."""
+        return tuple(values[one.name] for one in self.dimensions)
+
+    def build(self, values: Values) -> tuple[Number, ...]:
+        """What tells the build that these values need from other builds."""
+        return tuple(values[one.name] for one in self.dimensions if one.builds)
+
+    def line(self, centre: Values, dimension: Dimension, stride: int = 1) -> list[Values]:
+        """``centre`` with other values of one dimension, each ``stride`` steps from the next; the
+        nearest first."""
+        others = dimension.around(centre[dimension.name], stride)
+        return self._possible({**centre, dimension.name: other} for other in others)
+
+    def neighbours(self, centre: Values, strides: Mapping[str, int]) -> list[Values]:
+        """``centre`` with so many steps in one of these dimensions, and then those in two."""
+        near: list[Values] = []
+        for one in self.dimensions:
+            if one.name in strides:
+                values = one.around(centre[one.name], strides[one.name], 1)
+                near += [{one.name: value} for value in values]
+        near += [{**a, **b} for a, b in combinations(near, 2) if a.keys() != b.keys()]
+        return self._possible({**centre, **step} for step in near)
+
+    def every(self) -> list[Values]:
+        """All that may be tried."""
+        names = [one.name for one in self.dimensions]
+        grid = product(*(one.candidates for one in self.dimensions))
+        return self._possible(dict(zip(names, values, strict=True)) for values in grid)
+
+    def _possible(self, tried: Iterator[Values]) -> list[Values]:
+        return [values for values in tried if self.constraint(values) is None]
