@@ -116,7 +116,9 @@ def _draw_search(
         for blocks, times in line.items()
     ]
     if others:
-        axes.plot(*zip(*others, strict=True), ".", color="0.7", zorder=1, label="other values of these")
+        axes.plot(
+            *zip(*others, strict=True), ".", color="0.7", zorder=1, label="other values of these"
+        )
     line = dict(sorted(lines[best].items()))
     points = [(blocks, seconds) for blocks, times in line.items() for seconds in times]
     axes.plot(*zip(*points, strict=True), ".", color="C0", alpha=0.4, zorder=2)
