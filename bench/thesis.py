@@ -21,7 +21,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -66,6 +66,8 @@ RUNS = 3
 #: The most cells of a pair, by the kind of device.
 MOST = {"short": 10**9, "cpu": 10**11, "gpu": 10**14}
 Key = TypeVar("Key", bound=Hashable)
+#: Pairs with their sequences.
+Found = list[tuple[Pair, Letters]]
 
 
 class Thesis:
@@ -120,51 +122,46 @@ class Thesis:
         head = "B", f"B / {units:,} units", "time", "MCUPS", "times the best"
         return f"### Time over B (table 6.4): {pair.name}\n\n{table(head, rows)}"
 
-    def constants(self) -> tuple[Constants, str]:
-        """Table 6.5: c1 to c4, from random pairs."""
+    def times(self, found: Found) -> tuple[dict[Size, list[float]], dict[Pair, list[float]]]:
+        """Seconds of the random pairs, to which the formula is fitted, and of the real ones, which
+        take turns, so that all meet the same disturbances."""
         lengths = LENGTHS[self.kind]
         sizes = [(m, n) for m in lengths for n in lengths]
         sizes += [LARGEST] if self.kind == "gpu" else []
-        taken = self.in_turn(
-            {size: partial(self.ends, random_pair(*size), EXPECTED_RANDOM[size]) for size in sizes}
-        )
+        calls: dict[Size | Pair, Callable[[], float]] = {
+            size: partial(self.ends, random_pair(*size), EXPECTED_RANDOM[size]) for size in sizes
+        }
+        calls |= {pair: partial(self.ends, sequences, pair.expected) for pair, sequences in found}
+        taken = self.in_turn(calls)
+        return {size: taken[size] for size in sizes}, {pair: taken[pair] for pair, _ in found}
+
+    def constants(self, taken: dict[Size, list[float]]) -> tuple[Constants, str]:
+        """Table 6.5: c1 to c4, from the times of random pairs."""
         fitted = fit_constants({size: median(seconds) for size, seconds in taken.items()})
         for size, seconds in taken.items():
             self.keep(size, seconds, "calibration", predicted=formula(fitted, *size))
         limit = f"{1e-9 / fitted[3]:,.4g}" if fitted[3] else "-"
         row = self.bench.info.name, *(f"{c:.3g}" for c in fitted), limit
         head = "device", "c1, s", "c2, s", "c3, s", "c4, s", "1 / c4, GCUPS"
-        words = f"From {len(sizes)} sizes, {lengths[0]:,} to {sizes[-1][0]:,} letters a side.\n"
+        sides = [side for size in taken for side in size]
+        words = f"From {len(taken)} sizes, {min(sides):,} to {max(sides):,} letters a side.\n"
         return fitted, f"### Constants (table 6.5)\n\n{words}\n{table(head, [row])}"
 
-    def pairs(self, found: Iterable[tuple[Pair, Letters]], fitted: Constants) -> list[Row]:
+    def pairs(self, found: Found, taken: dict[Pair, list[float]], fitted: Constants) -> list[Row]:
         """What tables 6.6 to 6.10 need of each pair."""
         rows = []
         for pair, sequences in found:
-            call = partial(self.ends, sequences, pair.expected)
-            taken = self.in_turn({pair: call})[pair]
             m, n = pair.sizes
-            predicted = formula(fitted, m, n)
-            self.keep(pair.sizes, taken, "check", predicted=predicted)
-            align = partial(pysw_cl.align, *sequences, device=self.bench.device)
-            aligned, r = timed(1, align)
+            predicted, seconds = formula(fitted, m, n), taken[pair]
+            self.keep(pair.sizes, seconds, "check", predicted=predicted)
+            aligned, r = timed(1, partial(pysw_cl.align, *sequences, device=self.bench.device))
             check(f"{pair.name}: its path", (r.score, r.rescore()), 2 * pair.expected[:1])
-            rows.append(
-                {
-                    "case": pair.name,
-                    "m": m,
-                    "n": n,
-                    "score": r.score,
-                    "end": pair.expected[1:],
-                    "seconds": median(taken),
-                    "all_seconds": taken,
-                    "mcups": m * n / median(taken) / 1e6,
-                    "alignment_seconds": aligned,
-                    "formula_seconds": predicted,
-                    "model": self.model(m, n),
-                    "verified": f"stored score and end ({pair.source}); path re-scored",
-                }
-            )
+            row = {"case": pair.name, "m": m, "n": n, "score": r.score, "end": pair.expected[1:]}
+            row |= {"seconds": median(seconds), "all_seconds": seconds}
+            row |= {"mcups": m * n / median(seconds) / 1e6, "alignment_seconds": aligned}
+            row |= {"formula_seconds": predicted, "model": self.model(m, n)}
+            row["verified"] = f"stored score and end ({pair.source}); path re-scored"
+            rows.append(row)
         return rows
 
     def model(self, m: int, n: int) -> list[float] | None:
@@ -226,7 +223,7 @@ def printed_table(thesis: Thesis, fitted: Constants) -> str:
     return f"### Published beside predicted here\n\n{table(head, shown)}"
 
 
-def at_hand(data: Path, most: float) -> list[tuple[Pair, Letters]]:
+def at_hand(data: Path, most: float) -> Found:
     """The pairs whose sequences are there, and that have no more cells."""
     found = []
     for pair in PAIRS:
@@ -273,9 +270,10 @@ def measure(args: argparse.Namespace) -> None:
     searched = [one for one in found if one[0].sizes[0] * one[0].sizes[1] < 10**13][-1]
     print(f"Device: {bench.info}, {bench.info.compute_units:,} compute units.\n", flush=True)
     print(thesis.over_blocks(*searched), flush=True)
-    fitted, shown = thesis.constants()
+    by_size, by_pair = thesis.times(found)
+    fitted, shown = thesis.constants(by_size)
     print(shown, flush=True)
-    rows = thesis.pairs(found, fitted)
+    rows = thesis.pairs(found, by_pair, fitted)
     print(results_table(rows), flush=True)
     print(blast_table(found, rows), flush=True)
     print(predictions_table(rows), flush=True)
