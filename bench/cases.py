@@ -65,6 +65,7 @@ EXPECTED_RANDOM: dict[tuple[int, int], Ends] = {
     (100_000, 1_000_000): (20, 43304, 191007),
     (1_000_000, 100_000): (18, 832475, 10913),
     (300_000, 1_000_000): (19, 28929, 850831),
+    (1_000_000, 300_000): (19, 769407, 19297),
 }
 #: Lengths of similar pairs -> the same.
 EXPECTED_SIMILAR: dict[int, Ends] = {

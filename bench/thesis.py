@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The tables of CUDAlign's thesis again, on one device, as Markdown; every result is verified.
 
-    python bench/thesis.py [--short] [--device auto] [--most CELLS] [--data FOLDER]
+    python bench/thesis.py [--short] [--device auto] [--runs 3] [--most CELLS] [--data FOLDER]
                            [--pictures FOLDER] [--json FILE]
 
 What Sandes (2011, University of Brasilia) measured on a GTX 285: the time over B (table 6.4), the
@@ -61,8 +61,6 @@ from pysw_cl.planning.profiles.profile import Identity, Profile
 from pysw_cl.results.plot import require
 from pysw_cl.results.profile_plot import plot_model, plot_tuning
 
-#: How often each is run.
-RUNS = 3
 #: The most cells of a pair, by the kind of device.
 MOST = {"short": 10**9, "cpu": 10**11, "gpu": 10**14}
 Key = TypeVar("Key", bound=Hashable)
@@ -73,8 +71,8 @@ Found = list[tuple[Pair, Letters]]
 class Thesis:
     """The measurements on one device."""
 
-    def __init__(self, bench: Bench, kind: str) -> None:
-        self.bench, self.kind = bench, kind
+    def __init__(self, bench: Bench, kind: str, runs: int) -> None:
+        self.bench, self.kind, self.repeats = bench, kind, runs
         #: What was measured, as a profile keeps it.
         self.runs: list[Row] = []
         self.plan = default_plan(get_runtime(bench.device))
@@ -90,11 +88,11 @@ class Thesis:
         return seconds
 
     def in_turn(self, calls: dict[Key, Callable[[], float]]) -> dict[Key, list[float]]:
-        """Seconds of each call, `RUNS` times after one that does not count."""
+        """Seconds of each call, some times in turn, after one that does not count."""
         for call in calls.values():
             call()
         taken: dict[Key, list[float]] = {key: [] for key in calls}
-        for _ in range(RUNS):
+        for _ in range(self.repeats):
             for key, call in calls.items():
                 taken[key].append(call())
         return taken
@@ -263,7 +261,7 @@ def measure(args: argparse.Namespace) -> None:
         require()
     bench = Bench(args.device)
     kind = "short" if args.short else "gpu" if bench.info.kind == "gpu" else "cpu"
-    thesis, found = Thesis(bench, kind), at_hand(args.data, args.most or MOST[kind])
+    thesis, found = Thesis(bench, kind, args.runs), at_hand(args.data, args.most or MOST[kind])
     if not found:
         raise WrongResult("no pair is at hand: the examples of the package are missing")
     # The longest pair whose runs for all B take no more than minutes.
@@ -288,6 +286,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--short", action="store_true", help="small pairs, a few seconds")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--runs", type=int, default=3, help="how often each is timed")
     parser.add_argument("--most", type=float, metavar="CELLS", help="leave out larger pairs")
     beside = os.environ.get("PYSW_CL_TEST_DATA", ROOT.parent / "shared" / "data")
     parser.add_argument("--data", type=Path, default=Path(beside), help="folder of the genomes")

@@ -75,9 +75,9 @@ def predict(m: int, n: int, **options: Any) -> SimpleNamespace:
 @pytest.fixture
 def short(bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """The shortest run there is: one pair, one time each."""
-    monkeypatch.setattr(bench.thesis, "RUNS", 1)
     monkeypatch.setattr(pysw_cl, "predict", predict, raising=False)
-    arguments = ["thesis.py", "--short", "--most", "3e8", "--data", str(tmp_path)]
+    arguments = ["thesis.py", "--short", "--runs", "1", "--most", "3e8"]
+    arguments += ["--data", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", arguments)
     return arguments
 
