@@ -59,15 +59,17 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
     """Draw predicted and measured times over the cells of the matrix, and below them by how much
     predictions are off, into a file (its suffix is the format).
 
-    Of the runs of ``profile``, those with a prediction are drawn: filled points were fitted, open
-    ones held out, bars go from the fastest to the slowest repeat, and crosses are predictions.  The
+    Of the runs of ``profile``, those of a calibration or check are drawn, if they have a
+    prediction: filled points were fitted, open ones held out, bars go from the fastest to the slowest repeat, and crosses are predictions.  The
     band is the profile's spread.
 
     Raises ProfileError if the profile holds no runs with a prediction, and InputError and
     FormatError as :func:`.plot.plot` does.
     """
     figure_of = require()
-    subjects = _by_subject(run for run in profile.runs if run.get("predicted"))
+    subjects = _by_subject(
+        run for run in profile.runs if run.get("predicted") and run.get("use") in USES
+    )
     if not subjects:
         raise _nothing(profile, "runs with a prediction")
     figure = figure_of(figsize=(7.6, 7), layout="constrained")
@@ -76,7 +78,7 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
         _draw_model(above, below, runs, f"C{number}")
         above.plot([], [], "s", color=f"C{number}", label=subject)
     for use, (marker, filled, words) in USES.items():
-        if any(_use(run) == use for runs in subjects.values() for run in runs):
+        if any(run["use"] == use for runs in subjects.values() for run in runs):
             face = "0.3" if filled else "white"
             above.plot([], [], marker, color="0.3", mfc=face, label=f"measured, {words}")
     above.plot([], [], "x", color="black", label="predicted")
@@ -164,7 +166,7 @@ def _draw_model(above: Any, below: Any, runs: list[Run], color: str) -> None:
     for run in runs:
         cells, seconds = run["m"] * run["n"], run["seconds"]
         middle, predicted = median(seconds), run["predicted"]
-        marker, filled, _ = USES.get(_use(run), USES["check"])
+        marker, filled, _ = USES[run["use"]]
         face = color if filled else "white"
         look = {"fmt": marker, "color": color, "mfc": face, "ms": 5, "elinewidth": 1}
         reach = [[middle - min(seconds)], [max(seconds) - middle]]
@@ -190,11 +192,6 @@ def _blocks(run: Run, units: int) -> int | None:
     if run.get("use") != "search" or not ("B" in values or "groups" in values):
         return None
     return int(values["B"]) if "B" in values else round(values["groups"] * units)
-
-
-def _use(run: Run) -> str:
-    """What a run was made for; of older profiles, that of a check."""
-    return str(run.get("use", "check"))
 
 
 def _device(profile: Profile) -> str:

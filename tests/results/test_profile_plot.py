@@ -41,6 +41,7 @@ def profile() -> Profile:
     ]
     runs += [searched("wavefront/vector", 32, 16, []), searched("rowscan/vector", 4, 8, [0.5])]
     runs += [modelled("calibration", 10**3, 10**4, [0.9, 1.0, 1.3], 1.1)]
+    runs += [{**searched("wavefront/vector", 64, 16, [1.0]), "predicted": 1.0, "use": "other"}]
     runs += [modelled("check", 10**5, 10**3, [9.0, 10.0, 12.0], 8.0)]
     chosen = {"groups": 2.0, "T": 64.0, "alpha": 16.0, "chunk": 256.0}
     return Profile(
@@ -116,6 +117,7 @@ def test_predicted_and_measured_times_and_the_error_between_them(drawn: list[Any
     assert [(1e7, 1.0)] in lines(above) and [(1e7, 1.1)] in lines(above)
     assert [(1e8, 10.0)] in lines(above) and [(1e8, 8.0)] in lines(above)
     assert [(1e7, pytest.approx(10))] in lines(below)
+    assert not [x for x in lines(above) if x[0][0] == 1e6]  # neither fitted nor held out
     assert [(1e8, pytest.approx(-20))] in lines(below)
     assert above.get_xscale() == above.get_yscale() == "log"
     assert words(below) == ["nine of ten within 25%"]
