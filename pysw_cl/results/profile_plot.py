@@ -59,9 +59,9 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
     """Draw predicted and measured times over the cells of the matrix, and below them by how much
     predictions are off, into a file (its suffix is the format).
 
-    Of the runs of ``profile``, those of a calibration or check are drawn, if they have a
-    prediction: filled points were fitted, open ones held out, bars go from the fastest to the slowest repeat, and crosses are predictions.  The
-    band is the profile's spread.
+    Of the runs of ``profile``, those of a calibration or a check are drawn, if they have a
+    prediction.  Filled points were fitted, open ones held out; bars go from the fastest to the
+    slowest repeat, and crosses are predictions.  The band is the profile's spread.
 
     Raises ProfileError if the profile holds no runs with a prediction, and InputError and
     FormatError as :func:`.plot.plot` does.
