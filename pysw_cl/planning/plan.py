@@ -157,7 +157,7 @@ class Plan:
     def traced_row(self) -> int:
         """Cells that a sweep computes while the traceback takes one row of a path."""
         cells, times = self.B * self.strip_rows, self.machine.times
-        column, busy, block, _ = times.pace(f"{self.engine}/{self.lanes}").line(
+        column, busy, block, _ = times.pace(f"wavefront/{self.lanes}").line(
             self.alpha, self.machine.share(self.B)
         )
         beside = self.B / (self.machine.schedulers or self.B)

@@ -129,7 +129,15 @@ def plot(alignment: Alignment, path: str | os.PathLike[str]) -> None:
     Raises InputError without matplotlib or for an unknown format, and FormatError for a file that
     cannot be written.
     """
-    figure, path = draw(alignment), os.fspath(path)
+    save(draw(alignment), path)
+
+
+def save(figure: Any, path: str | os.PathLike[str]) -> None:
+    """Write a matplotlib Figure into a file, whose suffix decides the format.
+
+    Raises InputError for an unknown format, and FormatError for a file that cannot be written.
+    """
+    path = os.fspath(path)
     try:
         figure.savefig(path, dpi=150)
     except OSError as error:

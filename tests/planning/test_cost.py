@@ -128,7 +128,7 @@ def test_plans_choose_by_their_model() -> None:
     class Modelled(Plan):
         cost = slow
 
-    plan = Modelled(lanes="packed", T=64, alpha=25, B=1584, chunk=128)
+    plan = Modelled(lanes="packed", T=64, alpha=25, B=1584, chunk=128, machine=WARPS)
     fits = plan.for_size(5000, 6000)
     assert fits is not None and fits.alpha == plan.alphas[0] == 2
     assert {asked[1:] for asked in slow.asked} == {(5000, 6000)}

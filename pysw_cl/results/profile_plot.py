@@ -1,0 +1,207 @@
+"""Pictures of a profile: time over B, and predicted beside measured times.
+
+They are drawn from the runs that a profile keeps, so they need no device.  They show what figures
+6.1, 6.2 and 6.4 of CUDAlign's thesis (Sandes 2011, University of Brasilia) show of one board.  They
+need matplotlib (the extra ``plot``), which is imported when a picture is drawn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from statistics import median
+from typing import Any
+
+from ..errors import ProfileError
+from ..planning.profiles.profile import Profile
+from .plot import require, save
+
+Run = Mapping[str, Any]
+
+#: The most lines at multiples of the compute units.
+MOST_LINES = 16
+#: Times that differ by more than this factor are drawn on a logarithmic axis.
+LOG_FROM = 6
+#: The other parameters of a plan that a line over B has fixed.
+FIXED = "T", "alpha", "chunk"
+#: What runs were made for -> the marker, whether it is filled, and how it is called.
+USES = {"calibration": ("o", True, "fitted"), "check": ("D", False, "held out")}
+
+
+def plot_tuning(profile: Profile, path: str | os.PathLike[str], units: int | None = None) -> None:
+    """Draw the time over B of each subject of ``profile`` into a file (its suffix is the format).
+
+    Points are runs, the line goes through the medians of those that differ from the chosen values
+    in B only, and grey points are medians of the others.  Vertical lines are at multiples of
+    ``units``, the device's compute units (None: those that the profile names).  Times are seconds;
+    where the runs of a subject have several sizes, seconds for 10^9 cells.
+
+    Raises ProfileError if the profile holds no runs with a B, and InputError and FormatError as
+    :func:`.plot.plot` does.
+    """
+    figure_of = require()
+    units = units or profile.identity.compute_units or 1
+    subjects = _by_subject(run for run in profile.runs if _blocks(run, units) is not None)
+    if not subjects:
+        raise _nothing(profile, "runs of a search over B")
+    columns = 1 if len(subjects) == 1 else 2
+    rows = -(-len(subjects) // columns)
+    figure = figure_of(figsize=(6.4 * columns, 0.4 + 3.9 * rows), layout="constrained")
+    for number, (subject, runs) in enumerate(subjects.items(), 1):
+        axes = figure.add_subplot(rows, columns, number)
+        _draw_search(axes, subject, runs, profile.parameters.get(subject, {}), units)
+    figure.suptitle(f"Time over B: {_device(profile)}".replace("$", r"\$"))
+    save(figure, path)
+
+
+def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
+    """Draw predicted and measured times over the cells of the matrix, and below them by how much
+    predictions are off, into a file (its suffix is the format).
+
+    Of the runs of ``profile``, those of a calibration or a check are drawn, if they have a
+    prediction.  Filled points were fitted, open ones held out; bars go from the fastest to the
+    slowest repeat, and crosses are predictions.  The band is the profile's spread.
+
+    Raises ProfileError if the profile holds no runs with a prediction, and InputError and
+    FormatError as :func:`.plot.plot` does.
+    """
+    figure_of = require()
+    subjects = _by_subject(
+        run for run in profile.runs if run.get("predicted") and run.get("use") in USES
+    )
+    if not subjects:
+        raise _nothing(profile, "runs with a prediction")
+    figure = figure_of(figsize=(7.6, 7), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    for number, (subject, runs) in enumerate(subjects.items()):
+        _draw_model(above, below, runs, f"C{number}")
+        above.plot([], [], "s", color=f"C{number}", label=subject)
+    for use, (marker, filled, words) in USES.items():
+        if any(run["use"] == use for runs in subjects.values() for run in runs):
+            face = "0.3" if filled else "white"
+            above.plot([], [], marker, color="0.3", mfc=face, label=f"measured, {words}")
+    above.plot([], [], "x", color="black", label="predicted")
+    above.set_ylabel("seconds")
+    above.grid(color="0.9")
+    above.legend(fontsize="small", framealpha=0.9)
+    below.axhline(0, color="0.4", linewidth=1)
+    if profile.spread < 1:
+        share = 100 * profile.spread
+        text = f"nine of ten within {share:.2g}%"
+        below.axhspan(-share, share, color="0.9", zorder=0, label=text)
+        below.legend(fontsize="small", loc="best", framealpha=0.9)
+    below.set_ylabel("predicted over measured, %")
+    below.set_xlabel("cells of the matrix, m n")
+    below.yaxis.set_major_formatter("{x:+g}")
+    figure.suptitle(f"Predicted and measured: {_device(profile)}".replace("$", r"\$"))
+    save(figure, path)
+
+
+def _draw_search(
+    axes: Any, subject: str, runs: list[Run], chosen: Mapping[str, float], units: int
+) -> None:
+    """One subject's times over B."""
+    sizes = {(run["m"], run["n"]) for run in runs}
+    lines: dict[tuple[Any, ...], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs:
+        share = 1.0 if len(sizes) == 1 else 1e9 / (run["m"] * run["n"])
+        blocks, key = _blocks(run, units), tuple(run["values"].get(name) for name in FIXED)
+        assert blocks is not None  # the caller has left out others
+        lines[key][blocks] += [share * seconds for seconds in run["seconds"]]
+    wanted = tuple(chosen.get(name) for name in FIXED)
+    best = wanted if wanted in lines else max(lines, key=lambda key: len(lines[key]))
+    others = [
+        (blocks, median(times))
+        for key, line in lines.items()
+        if key != best
+        for blocks, times in line.items()
+    ]
+    if others:
+        axes.plot(
+            *zip(*others, strict=True), ".", color="0.7", zorder=1, label="other values of these"
+        )
+    line = dict(sorted(lines[best].items()))
+    points = [(blocks, seconds) for blocks, times in line.items() for seconds in times]
+    axes.plot(*zip(*points, strict=True), ".", color="C0", alpha=0.4, zorder=2)
+    middles = {blocks: median(times) for blocks, times in line.items()}
+    words = ", ".join(
+        f"{name} = {value:g}" for name, value in zip(FIXED, best, strict=True) if value is not None
+    )
+    axes.plot(*zip(*middles.items(), strict=True), "o-", color="C0", ms=4, zorder=3, label=words)
+    if "groups" in chosen:
+        taken = round(chosen["groups"] * units)
+        text = f"chosen: B = {taken:,}"
+        axes.axvline(taken, color="C3", linewidth=1.5, zorder=1)
+        if taken in middles:
+            axes.plot(taken, middles[taken], "o", ms=11, mfc="none", mec="C3", mew=1.8, zorder=4)
+        axes.plot([], [], "-", color="C3", label=text)
+    _draw_multiples(axes, max([*middles, *(blocks for blocks, _ in others)]), units)
+    times = [seconds for _, seconds in [*points, *others]]
+    if max(times) > LOG_FROM * min(times):
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    same = "{:,} x {:,} letters".format(*next(iter(sizes))) if len(sizes) == 1 else "several sizes"
+    axes.set_title(f"{subject}, {same}", fontsize="medium")
+    axes.set_ylabel("seconds" if len(sizes) == 1 else "seconds for $10^9$ cells")
+    axes.set_xlabel("B (work-groups)")
+    axes.legend(fontsize="small", framealpha=0.9)
+
+
+def _draw_multiples(axes: Any, last: int, units: int) -> None:
+    """Vertical lines at multiples of the compute units, at most `MOST_LINES`."""
+    step = units * max(1, -(-last // (units * MOST_LINES)))
+    for place in range(step, last + 1, step):
+        axes.axvline(place, color="0.75", linewidth=0.8, linestyle=":", zorder=0)
+    text = f"multiples of {step:,}" if step > 1 else ""
+    if step == units:
+        text = f"multiples of the {units:,} compute units"
+    if text and last >= step:
+        axes.plot([], [], ":", color="0.6", linewidth=0.8, label=text)
+
+
+def _draw_model(above: Any, below: Any, runs: list[Run], color: str) -> None:
+    """One subject's points: times above, errors below, both over the cells."""
+    for run in runs:
+        cells, seconds = run["m"] * run["n"], run["seconds"]
+        middle, predicted = median(seconds), run["predicted"]
+        marker, filled, _ = USES[run["use"]]
+        face = color if filled else "white"
+        look = {"fmt": marker, "color": color, "mfc": face, "ms": 5, "elinewidth": 1}
+        reach = [[middle - min(seconds)], [max(seconds) - middle]]
+        above.errorbar(cells, middle, yerr=reach, **look)
+        above.loglog(cells, predicted, "x", color="black", ms=4, zorder=5)
+        lower, upper = (100 * (predicted / t - 1) for t in (max(seconds), min(seconds)))
+        off = 100 * (predicted / middle - 1)
+        below.errorbar(cells, off, yerr=[[off - lower], [upper - off]], **look)
+
+
+def _by_subject(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Those of the runs that were timed, by subject."""
+    found: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        if run.get("seconds"):
+            found[run["subject"]].append(run)
+    return dict(sorted(found.items()))
+
+
+def _blocks(run: Run, units: int) -> int | None:
+    """B of a run of a search; None: it has none, or was made for something else."""
+    values = run.get("values", {})
+    if run.get("use") != "search" or not ("B" in values or "groups" in values):
+        return None
+    return int(values["B"]) if "B" in values else round(values["groups"] * units)
+
+
+def _device(profile: Profile) -> str:
+    """What the profile is of."""
+    return profile.identity.name or profile.identity.architecture or "any device"
+
+
+def _nothing(profile: Profile, what: str) -> ProfileError:
+    """The error of a profile without such runs."""
+    return ProfileError(
+        f"the profile of {_device(profile)} holds no {what}, so there is nothing to draw; "
+        "tune the device and draw the profile that this gives"
+    )
