@@ -34,7 +34,7 @@ def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
     if timed:
         runtime = runtime.timed()
     plan = make_plan(runtime, wishes) if wishes else _default_plan(runtime)
-    return WavefrontEngine(runtime, plan, _free(wishes), _row_scan if _free(wishes) else None)
+    return WavefrontEngine(runtime, plan, is_free(wishes), _row_scan if is_free(wishes) else None)
 
 
 def _rowscan(device: Any, wishes: Wishes, timed: bool) -> Engine:
@@ -66,7 +66,7 @@ def _default_plan(runtime: Runtime) -> Plan:
     return plan
 
 
-def _free(wishes: Wishes) -> bool:
+def is_free(wishes: Wishes) -> bool:
     """Do the wishes leave it to the engine how small matrices are computed?"""
     if isinstance(wishes, Plan):
         return False
@@ -109,6 +109,11 @@ def engine_for(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
     """Make the engine that a plan names.  ``device`` is as `align` takes it; ``timed`` measures its
     kernels (`Engine.kernel_seconds`).  Raises PlanError or DeviceError."""
     return row_of(wishes).make(device, wishes, timed)
+
+
+def row_scan_plan(runtime: Runtime) -> Plan:
+    """The plan of tiles that the wavefront's engine leaves to the row scan."""
+    return default_rowscan(runtime)
 
 
 def plan_on(runtime: Runtime, wishes: Wishes) -> Plan:

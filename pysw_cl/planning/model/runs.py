@@ -15,7 +15,7 @@ from ..geometry import cuts
 from ..plan import Plan
 from ..score_files import narrow_score, wide_score, widths_of
 from ..sections import Sections, sections_of, sooner_by_rows, span
-from .counts import Strips, Work, side_by_side, wave
+from .counts import Strips, Wave, Work, side_by_side, wave
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Setting:
     scan: Plan | None = None
     #: Are tiles below each other computed in a pipeline?
     pipelines: bool = False
-    #: May the plan's engine cut tiles into sections?
+    #: Is the plan the wavefront's, whose tiles may be cut into sections?
     sections: bool = True
     #: May small matrices be held whole?
     holds: bool = False
@@ -79,6 +79,9 @@ def _parts(length: int, step: int, quantum: int) -> Counter[int]:
 def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
     """Count ``times`` tiles of m x n cells."""
     plan, scoring, scan = setting.plan, setting.scoring, setting.scan
+    if not setting.sections:  # the plan of another engine than the wavefront's
+        _add_rows(work, plan, m, n, times)
+        return
     narrow = narrow_score(plan, scoring, n, setting.four)
     if plan.lane_set.narrow is not None and narrow is None:
         plan = plan.without_narrow()
@@ -92,24 +95,34 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
         launches = 1 if cut.proven else 2
         work.counts["call", "section"] += times * cut.count
     elif scan is not None and sooner_by_rows(plan, scan, m, n, setting.local):
-        plan, subject = scan, f"rowscan/{scan.lanes}"
-        columns = wave(-(-n // (scan.T * scan.alpha)), scan.B, m, 1)
+        _add_rows(work, scan, m, n, times)
+        return
     else:
         plan = plan.for_size(m, n) or plan
         columns = wave(-(-m // plan.strip_rows), plan.B, n + plan.T, plan.T + plan.chunk)
     work.counts["call", "launch"] += times * launches
-    machine = setting.plan.machine
-    work.strips.append(
-        Strips(
-            subject,
-            plan.alpha,
-            plan.chunk,
-            machine.share(columns.groups),
-            columns.columns,
-            columns.running / (machine.schedulers or plan.B),
-            columns.hops,
-            times,
-        )
+    work.strips.append(_strips(subject, plan, columns, times))
+
+
+def _add_rows(work: Work, plan: Plan, m: int, n: int, times: int) -> None:
+    """Count ``times`` tiles that are computed row by row."""
+    columns = wave(-(-n // (plan.T * plan.alpha)), plan.B, m, 1)
+    work.counts["call", "launch"] += times
+    work.strips.append(_strips(f"rowscan/{plan.lanes}", plan, columns, times))
+
+
+def _strips(subject: str, plan: Plan, columns: Wave, tiles: int) -> Strips:
+    """The strips of tiles under a plan."""
+    machine = plan.machine
+    return Strips(
+        subject,
+        plan.alpha,
+        plan.chunk,
+        machine.share(columns.groups),
+        columns.columns,
+        columns.running / (machine.schedulers or plan.B),
+        columns.hops,
+        tiles,
     )
 
 

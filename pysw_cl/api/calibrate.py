@@ -1,0 +1,284 @@
+"""Calibration: runs of designed sizes, and the times that explain them best."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._version import __version__
+from ..engines.settings import setting_of
+from ..opencl.device import Runtime
+from ..planning.model.counts import Work
+from ..planning.model.fit import errors, fitted
+from ..planning.model.runs import Setting, sweep_of
+from ..planning.model.times import GENERIC, Times
+from ..planning.plan import Plan, default_plan
+from ..planning.profiles.profile import Profile
+from ..scoring.scoring import Scoring, cached_scoring
+from .align import align
+
+Letters = NDArray[np.uint8]
+DNA, PROTEIN = b"ACGT", b"ARNDCQEGHILKMFPSTWYV"
+#: What is compared: letters, substitution scores, gap cost.
+KINDS: dict[str, tuple[bytes, Any, Any]] = {
+    "dna": (DNA, (1, -3), (3, 2)),
+    "protein": (PROTEIN, "BLOSUM62", (11, 1)),
+}
+#: No tile is cut into sections or computed row by row.
+IN_STRIPS = {"sections.least_cells": 1 << 62}
+#: Seconds on the device that a run takes about, and values of alpha that are tried.
+SECONDS, ALPHAS = 0.03, 8
+#: Nine of ten predictions are off by so much at least, whatever few runs say.
+LEAST_SPREAD = 0.03
+
+
+@dataclass
+class Case:
+    """One run of a calibration."""
+
+    kind: str
+    mode: str
+    m: int
+    n: int
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    use: str = "calibration"
+    #: Seconds of the call, and of these on the device.
+    seconds: list[float] = field(default_factory=list)
+    device: list[float] = field(default_factory=list)
+
+    @property
+    def scoring(self) -> Scoring:
+        """The scoring of the kind."""
+        _, sub_score, gap_cost = KINDS[self.kind]
+        return cached_scoring(sub_score, gap_cost, None, "error")
+
+    def setting(self, runtime: Runtime) -> Setting:
+        """What the model is asked."""
+        return setting_of(runtime, dict(self.plan) or None, self.scoring, self.mode)
+
+    def facts(self, predicted: float) -> dict[str, Any]:
+        """The run, as a profile keeps it."""
+        return {
+            "subject": f"{self.kind}/{self.mode}",
+            "values": dict(self.plan),
+            "m": self.m,
+            "n": self.n,
+            "seconds": [float(f"{one:.6g}") for one in self.seconds],
+            "predicted": float(f"{predicted:.6g}"),
+            "use": self.use,
+        }
+
+
+def calibrated(
+    runtime: Runtime,
+    profile: Profile,
+    budget: float = 10.0,
+    repeats: int = 3,
+    told: Callable[[int, int], None] = lambda done, total: None,
+) -> Profile:
+    """``profile`` with the times of its device, measured within about ``budget`` seconds.
+
+    Builds of kernels do not count.  ``told(done, total)`` is called between runs.
+    """
+    cases = [*designed(runtime), *checks(runtime)]
+    measure(runtime, cases, budget, repeats, told)
+    done = [case for case in cases if case.seconds]
+    times = times_of(runtime, [case for case in done if case.use == "calibration"])
+    known = Times({**GENERIC.by_subject, **times})
+    predicted = [known.seconds(work_of(runtime, case)) for case in done]
+    off = np.abs([p / min(case.seconds) - 1 for p, case in zip(predicted, done, strict=True)])
+    spread = max(LEAST_SPREAD, float(np.quantile(off, 0.9))) if len(off) else profile.spread
+    runs = [case.facts(p) for case, p in zip(done, predicted, strict=True)]
+    return replace(
+        profile,
+        times={**profile.times, **rounded(times)},
+        spread=round(spread, 3),
+        made=f"pysw-cl {__version__}, {time.strftime('%Y-%m-%d')}",
+        runs=(*(run for run in profile.runs if run.get("use") == "search"), *runs),
+    )
+
+
+def designed(runtime: Runtime) -> Iterator[Case]:
+    """Runs in which each of the times counts: strips of each alpha and share at once, strips that
+    wait for each other, blocks of other sizes, sections, row scan, small and long sequences."""
+    plan = default_plan(runtime)
+    for side in (60, 200, 500):
+        yield Case("dna", "local", side, side)
+    for side in (1000, 3000, 10_000, 30_000):
+        yield Case("dna", "local", side, side)
+        yield Case("dna", "global", side, side)
+    for kind in KINDS:
+        for mode in ("local", "global"):
+            lanes = plan if kind == "dna" or not plan.lane_set.of_warps else plan.without_narrow()
+            yield from _strips(kind, mode, lanes)
+    for m, n in ((200, 1_000_000), (1024, 1_000_000), (1024, 3_000_000), (5000, 1_000_000)):
+        yield Case("dna", "local", m, n)
+    for n in (100_000, 1_000_000):
+        yield Case("dna", "local", n, 500)
+    if plan.lane_set.of_warps:
+        for n in (200_000, 800_000, 1_600_000, 2_400_000):
+            for m in (500, 3000):
+                yield Case("dna", "global", m, n, {"engine": "rowscan"})
+
+
+def _strips(kind: str, mode: str, plan: Plan) -> Iterator[Case]:
+    """Strips of some values of alpha, for each number of them that may share a scheduler."""
+    machine, T = plan.machine, plan.T
+    most = machine.share(plan.B)
+    groups = [min(plan.B, share * (machine.schedulers or plan.B)) for share in range(1, most + 1)]
+    alphas = _some(plan.alphas, ALPHAS if kind == "dna" else 3)
+    for alpha in alphas:
+        fixed = {"alpha": alpha, **IN_STRIPS}
+        for B in groups:
+            lag = B * (T + plan.chunk)
+            width = _columns(plan, alpha, B)
+            yield Case(kind, mode, B * T * alpha, max(width, lag // 2), fixed)
+            if alpha in (alphas[0], alphas[len(alphas) // 2], alphas[-1]):
+                yield Case(kind, mode, 3 * B * T * alpha, 1500, fixed)
+                chunk = plan.chunk // 2
+                yield Case(
+                    kind, mode, B * T * alpha, max(width, lag) // 2, {**fixed, "chunk": chunk}
+                )
+        if mode == "local" and plan.lane_set.prunes:
+            for B in groups:
+                n = min(4_000_000, B * max(1100, _columns(plan, alpha, B) // 8))
+                cut = {"alpha": alpha, "B": B, "sections.least_cells": 1, "sections.rounds": 1}
+                yield Case(kind, mode, T * alpha, n, cut)
+
+
+def _columns(plan: Plan, alpha: int, B: int) -> int:
+    """The columns that so many strips sweep in about `SECONDS`, by what is known so far."""
+    times = plan.machine.times
+    column, busy, block, _ = times.pace(f"wavefront/{plan.lanes}").line(
+        alpha, plan.machine.share(B)
+    )
+    pace = column + busy * B / (plan.machine.schedulers or B) + block / plan.chunk
+    return int(min(400_000, max(3000, SECONDS / max(pace, 1e-10))))
+
+
+def _some(values: tuple[int, ...], most: int) -> list[int]:
+    """At most so many of the values, the ends among them, spread evenly."""
+    if len(values) <= most:
+        return list(values)
+    places = np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))
+    return [values[place] for place in places]
+
+
+def checks(runtime: Runtime, count: int = 8) -> Iterator[Case]:
+    """Runs that are not fitted: they say how far off predictions are."""
+    rng = np.random.default_rng(7)
+    cells = 0.2 / _cell(default_plan(runtime))
+    for _ in range(count):
+        size, aspect = cells * 10 ** rng.uniform(-2, 0), 10 ** rng.uniform(-1.5, 1.5)
+        m = int(max(200, (size * aspect) ** 0.5))
+        yield Case("dna", "local", m, max(200, int(size / m)), use="check")
+
+
+def _cell(plan: Plan) -> float:
+    """Seconds of a cell, by what is known so far."""
+    m, n = plan.device_rows, 10**6
+    return plan.cost.tile(plan, plan.alpha, m, n) / (m * n)
+
+
+def measure(
+    runtime: Runtime,
+    cases: list[Case],
+    budget: float,
+    repeats: int,
+    told: Callable[[int, int], None],
+) -> None:
+    """Run the cases: each once to build its kernels, then ``repeats`` times one after the other,
+    as long as the ``budget`` lasts."""
+    letters = {kind: _letters(given[0], cases, kind) for kind, given in KINDS.items()}
+    total = len(cases) * (1 + repeats)
+    for done, case in enumerate(cases):
+        told(done, total)
+        _run(runtime, case, letters[case.kind])
+        case.seconds.clear()
+        case.device.clear()
+    ends = time.monotonic() + budget
+    for turn in range(repeats):
+        for k, case in enumerate(cases):
+            if turn and time.monotonic() > ends:
+                return
+            told(len(cases) * (1 + turn) + k, total)
+            _run(runtime, case, letters[case.kind])
+
+
+def _letters(alphabet: bytes, cases: list[Case], kind: str) -> Letters:
+    """Random letters for all cases of a kind."""
+    most = max((case.m + case.n for case in cases if case.kind == kind), default=0)
+    codes = np.random.default_rng(1).integers(0, len(alphabet), most, dtype=np.uint8)
+    return np.frombuffer(alphabet, np.uint8)[codes]
+
+
+def _run(runtime: Runtime, case: Case, letters: Letters) -> None:
+    """One run of a case, whose seconds are added to it."""
+    _, sub_score, gap_cost = KINDS[case.kind]
+    query, target = letters[: case.m], letters[case.m : case.m + case.n]
+    started = time.perf_counter()
+    found = align(
+        query,
+        target,
+        mode=case.mode,
+        output="score",
+        sub_score=sub_score,
+        gap_cost=gap_cost,
+        device=runtime,
+        plan=dict(case.plan) or None,
+        kernel_times=True,
+        max_cost=None,
+    )
+    case.seconds.append(time.perf_counter() - started)
+    case.device.append(sum(found.stats.kernel_seconds.values()))
+
+
+def work_of(runtime: Runtime, case: Case) -> Work:
+    """What a case does."""
+    return sweep_of(case.setting(runtime), case.m, case.n)
+
+
+def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]:
+    """The times that explain the cases: first those of kernels, by the device's clock, then those
+    of the host, by what calls take beside that."""
+    works = [work_of(runtime, case) for case in cases]
+    swept = [k for k, work in enumerate(works) if work.strips]
+    times = fitted([Work(works[k].strips) for k in swept], [min(cases[k].device) for k in swept])
+    host = [k for k in swept if min(cases[k].seconds) > min(cases[k].device)]
+    rest = [min(cases[k].seconds) - min(cases[k].device) for k in host]
+    times |= fitted([Work([], works[k].counts) for k in host], rest)
+    held = [k for k, work in enumerate(works) if not work.strips]
+    if held:
+        known = Times({"call": times.get("call", {})})
+        total = [min(cases[k].seconds) for k in held]
+        times["held"] = fitted([works[k] for k in held], total, known).get("held", {})
+    return _with_lanes(times)
+
+
+def _with_lanes(times: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """The times with those of lanes whatever the score: of the first kind of a local comparison."""
+    for subject in sorted(times, key=lambda one: ("local" not in one, "matrix" in one)):
+        parts = subject.split("/")
+        if parts[0] == "wavefront" and len(parts) > 2:
+            times.setdefault("/".join(parts[:2]), times[subject])
+    return times
+
+
+def rounded(times: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """Times with four digits, without those that are 0."""
+    return {
+        subject: {name: float(f"{value:.4g}") for name, value in own.items() if value}
+        for subject, own in sorted(times.items())
+    }
+
+
+def model_errors(runtime: Runtime, cases: list[Case]) -> NDArray[np.float64]:
+    """(predicted - measured) / measured of cases that were run, by the device's profile."""
+    times = default_plan(runtime).machine.times
+    works = [work_of(runtime, case) for case in cases]
+    return errors(works, [min(case.seconds) for case in cases], times)

@@ -1,0 +1,26 @@
+"""What the model of the run time is asked about a device: its plan, and what engines may choose."""
+
+from __future__ import annotations
+
+from ..opencl.device import Runtime
+from ..planning.model.runs import Setting
+from ..scoring.scoring import Scoring
+from .registry import Wishes, is_free, plan_on, row_scan_plan
+
+
+def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) -> Setting:
+    """The setting of comparisons with this scoring and ``mode`` on a device, with the ``wishes``
+    for a plan.  Raises PlanError as `make_plan` does."""
+    plan = plan_on(runtime, wishes)
+    free, few = is_free(wishes), scoring.match_mismatch is not None
+    in_rows = f"{plan.engine}/{plan.lanes}".startswith("rowscan")
+    return Setting(
+        plan=plan,
+        scoring=scoring,
+        mode=mode,
+        four=few and runtime.traits.byte_permute,
+        scan=row_scan_plan(runtime) if free else None,
+        pipelines=runtime.traits.speculative and plan.form == "ticketed" and not in_rows,
+        sections=not in_rows,
+        holds=free and plan.lane_set.per_item is None,
+    )
