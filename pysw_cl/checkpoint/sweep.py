@@ -17,9 +17,9 @@ from typing import Any
 from ..drivers.find_end import best_end
 from ..drivers.forecast import path_work
 from ..drivers.pair_progress import StrandProgress
-from ..drivers.traceback import grid_places
 from ..drivers.traceback_state import Path
 from ..errors import CheckpointError, InputError
+from ..planning.path_grid import grid_places
 from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..tiles.contract import Engine

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any, NamedTuple
 
+from ..planning.path_grid import grid_pieces, grid_places
 from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..tiles.contract import EdgeCompression, Engine
@@ -19,7 +20,7 @@ from .find_end import find_end
 from .held import held_matrix, held_path
 from .pair_progress import StrandProgress
 from .problem import Problem
-from .traceback import grid_places, most_pieces, trace_back
+from .traceback import trace_back
 from .traceback_state import Path
 
 
@@ -165,17 +166,16 @@ class _Search:
         is compressed only if it can have more lines then."""
         m, n = len(self.problem.query), len(self.problem.target)
         tuning, compression = self.plan.tuning.traceback, self.engine.edge_compression
-        pieces = most_pieces(tuning, m, n)
-        if compression is not None:
-            more = most_pieces(tuning, m, n, compression.cell_bytes)
-            one_tile = more > pieces and shape == (m, n)
-            if one_tile and compression.fits(self.problem.scoring, m, n, more - 1):
-                pieces = more
-            else:
-                compression = None
+
+        def fits(lines: int) -> bool:
+            return compression is not None and compression.fits(self.problem.scoring, m, n, lines)
+
+        cell_bytes = None if compression is None else compression.cell_bytes
+        pieces, compresses = grid_pieces(tuning, m, n, cell_bytes, shape == (m, n), fits)
         quantum = self.engine.strip_rows(*shape)
         rows, columns = grid_places(tuning, m, quantum, pieces), grid_places(tuning, n, 1, pieces)
-        return SweptGrid.over(self.problem.edges, rows, columns), compression
+        grid = SweptGrid.over(self.problem.edges, rows, columns)
+        return grid, compression if compresses else None
 
     def trace(
         self,

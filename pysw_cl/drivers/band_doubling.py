@@ -23,6 +23,7 @@ import numpy as np
 from ..errors import InputError
 from ..planning.cost import Cost
 from ..planning.geometry import cuts
+from ..planning.path_grid import path_bytes
 from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
@@ -33,7 +34,6 @@ from ..tiles.tile import Area, Hit
 from .band_bound import Band, BandScoreBound
 from .find_end import find_end
 from .problem import Problem
-from .traceback_state import path_bytes
 
 if TYPE_CHECKING:
     from .pair_progress import BandProgress

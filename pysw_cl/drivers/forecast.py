@@ -14,6 +14,7 @@ from math import isqrt
 
 import numpy as np
 
+from ..planning.path_grid import grid_places, most_pieces
 from ..planning.plan import Plan
 from ..tiles.contract import Engine
 from ..tiles.special_lines import RestartPoints
@@ -21,7 +22,6 @@ from ..tiles.sweep import Swept
 from ..tiles.tile import Area, Hit
 from .path_prediction import swept_lines
 from .problem import Problem
-from .traceback import grid_places, most_pieces
 
 #: A cell with stored moves takes at most as long as so many cells of a sweep.
 MOST_SLOWER = 25

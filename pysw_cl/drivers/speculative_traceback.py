@@ -10,20 +10,22 @@ leaves the predicted tiles, the traceback goes on from there with a new predicti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError
 from ..planning.parameters import Tuning
+from ..planning.path_grid import path_bytes
+from ..planning.speculative_memory import level_shares, level_steps
 from ..scoring.precision import UNREACHABLE_BELOW
 from ..tiles.contract import Engine, Part, TileBatch, TileSet
 from ..tiles.special_lines import RestartPoints
 from ..tiles.tile import Area, Hit, Traced
 from .path_prediction import Cell, Lines, SetLines, swept_lines
 from .problem import Problem
-from .traceback_state import Path, path_bytes
+from .traceback_state import Path
 
 
 class Guess(NamedTuple):
@@ -107,7 +109,10 @@ class SpeculativeTraceback:
         spacing = self.tuning.spacing
         self.lines = swept_lines(grid, path.row, path.column, self.match, spacing)
         #: (rows, columns) between the special lines of each level, coarsest first.
-        self.levels = list(self._levels(self.lines.side))
+        first, later = self.tuning.first_cells, self.tuning.cells
+        self.levels = level_steps(
+            self.lines.side, engine.row_quantum, self.tuning.side, first, later
+        )
         #: Bytes that the tiles of each level may take; the last is the level with moves.
         self.level_bytes = self._level_bytes(tuning)
         side = self.tuning.side
@@ -130,27 +135,9 @@ class SpeculativeTraceback:
         """The path's memory, shared among the levels."""
         trace, share = tuning.traceback, tuning.speculation_memory
         m, n = len(self.problem.query), len(self.problem.target)
-        most = max(1, path_bytes(trace, m, n))
-        free = max(0, most - self.engine.held_bytes)
-        # less than ``most`` where the grid has more than its share
-        scale = min(most, free / (1 - trace.grid_share))
-        inner = [share.inner * share.next**k for k in range(max(0, len(self.levels) - 1))]
-        rest = sum(inner) + share.moves
-        first = min(share.first * most, share.left * (free - rest * scale))
-        sizes = [first, *(part * scale for part in [*inner, share.moves])]
-        return [int(min(size, self.engine.most_bytes)) for size in sizes]
-
-    def _levels(self, side: int) -> Iterator[tuple[int, int]]:
-        """(rows, columns) between the special lines of each level, from grid cells of ``side``
-        on."""
-        quantum, cells = self.engine.row_quantum, self.tuning.first_cells
-        least = self.tuning.side
-        while side > least + least // 2:
-            step, cells = max(least, -(-side // cells)), self.tuning.cells
-            if step < 2 * least:
-                step = least
-            yield -(-step // quantum) * quantum, step
-            side = step
+        most, held = max(1, path_bytes(trace, m, n)), self.engine.held_bytes
+        largest = self.engine.most_bytes
+        return level_shares(most, held, len(self.levels), share, trace.grid_share, largest)
 
     def trace(self, path: Path, end: Hit, after: Callable[[Path], None]) -> bool:
         """Trace ``path``, which ends at ``end``, back as far as predictions lead.  Returns whether

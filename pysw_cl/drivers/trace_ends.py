@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ..planning.path_grid import grid_places, most_pieces
 from ..results.cigar import Runs
 from ..results.cigar_builder import FoundPath
 from ..tiles.contract import BoxEnd, Engine
@@ -24,7 +25,7 @@ from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Box, Hit, TileJob
 from .job import Job, path_of
 from .problem import Problem
-from .traceback import grid_places, most_pieces, trace_back
+from .traceback import trace_back
 from .traceback_state import Path
 
 

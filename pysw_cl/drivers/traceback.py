@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from math import isqrt
 
 import numpy as np
 
 from ..errors import InternalError
-from ..planning.geometry import cuts, tile_shape
-from ..planning.parameters import TracebackTuning
+from ..planning.path_grid import finer_grid
 from ..tiles.contract import Engine
 from ..tiles.edges import Edges
 from ..tiles.special_lines import RestartPoints, SweptGrid
@@ -29,35 +27,7 @@ from .traceback_state import (
     CONSUMES_TARGET,
     Meanwhile,
     Path,
-    path_bytes,
 )
-
-
-def grid_places(
-    tuning: TracebackTuning, length: int, quantum: int, most: int | None = None, least: int = 1
-) -> list[int]:
-    """The cuts of a side of this length, from 0 to ``length``: at most ``most`` pieces (None:
-    ``tuning.pieces``) of at least ``tuning.least_side`` and ``least``, multiples of ``quantum``."""
-    most = tuning.pieces if most is None else most
-    pieces = max(1, min(most, length // max(tuning.least_side, least)))
-    return cuts(length, -(-length // pieces), quantum)
-
-
-def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | None = None) -> int:
-    """Pieces per side of the largest grid that fits the path's memory.  A grid of k x k pieces
-    keeps (k - 1) (m + n) cells of 8 bytes.
-
-    ``compressed``: bytes of a compressed cell; None: the grid is not compressed.  All rows are
-    compressed, then all columns (`SweptGrid.compressed`), and meanwhile both copies exist.  Before
-    the rows, two more lines take memory.
-    """
-    memory = path_bytes(tuning, m, n)
-    lines = tuning.grid_share * memory / ((compressed or 8) * (m + n))
-    if compressed is not None:
-        most, both = tuning.compressing_share * memory, 8 + compressed
-        lines = min(lines, (most - 2 * 8 * n) / (8 * m + both * n))
-        lines = min(lines, most / (both * m + compressed * n))
-    return max(2, min(tuning.pieces, 1 + int(lines)))
 
 
 def trace_back(
@@ -183,16 +153,7 @@ def _finer_grid(
 ) -> SweptGrid:
     """Sweep a grid cell again, with special rows and columns inside it."""
     m, n = cell.row_end - cell.row, cell.column_end - cell.column
-    # Pieces have at least half the side of the largest tile with moves.  A step of the path takes
-    # no longer in large tiles than in small ones.
-    tuning = engine.plan.tuning
-    most, least = most_pieces(tuning.traceback, m, n), isqrt(traceback_tile_cells) // 2
-    shape = tile_shape(m, n, m * n, longest=tuning.sweep.longest_side)
-    rows = grid_places(tuning.traceback, m, engine.strip_rows(*shape), most, least)
-    columns = grid_places(tuning.traceback, n, 1, most, least)
-    # at least two pieces a side, however small the caller wants the tiles
-    if len(rows) == 2 and len(columns) == 2:
-        rows, columns = cuts(m, -(-m // 2), 1), cuts(n, -(-n // 2), 1)
+    shape, rows, columns = finer_grid(engine.plan, m, n, traceback_tile_cells, engine.strip_rows)
     grid = SweptGrid.over(edges, rows, columns)
     result = sweep(
         engine,

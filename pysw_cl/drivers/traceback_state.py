@@ -8,17 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..planning.parameters import TracebackTuning
 from ..tiles.tile import Area
 
 CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
 #: Called with the path so far while a device computes; the second argument: does it still?
 Meanwhile = Callable[["Path", Callable[[], bool]], None]
-
-
-def path_bytes(tuning: TracebackTuning, m: int, n: int) -> int:
-    """Bytes that the traceback of an m x n matrix may take."""
-    return tuning.path_bytes + tuning.side_bytes * (m + n)
 
 
 @dataclass

@@ -16,6 +16,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from ..planning.geometry import tile_shape
+from ..planning.path_grid import grid_places
 from ..planning.plan import Plan
 from ..sequences.view import Pairs
 from ..tiles.contract import Engine, HeldMatrix
@@ -26,7 +27,7 @@ from ..tiles.tile import Area, Hit, Want
 from .held import held_matrix, held_path
 from .problem import Problem
 from .progress import TopStrand
-from .traceback import grid_places, trace_back
+from .traceback import trace_back
 from .traceback_state import CONSUMES_QUERY, CONSUMES_TARGET, Path
 
 #: The place of a tile in the grid: its tile row, its tile column.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DeviceError
+from ..planning.sizes import pooled_bytes
 from ..tiles.edges import DeviceEdge
 from .device import Runtime
 
@@ -143,7 +144,7 @@ class Pool:
         if not 0 < size <= self._most:
             return None
         self._asked += 1
-        key = self._asked, min(1 << max(10, (size - 1).bit_length()), self._most)
+        key = self._asked, pooled_bytes(size, self._most)
         if key not in self._kept:
             key = min((old for old in self._kept if old[0] == key[0] and old > key), default=key)
         if key not in self._kept:

@@ -184,3 +184,11 @@ def cuts(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> li
         size = -(-size // quantum) * quantum
         out += [*range(start + size, end, size), end]
     return out
+
+
+def tile_rows(height: int, rows: int, quantum: int, forced: tuple[int, ...] = ()) -> list[int]:
+    """Where ``height`` rows are cut into tiles of ``rows`` rows at most, 0 and ``height`` included:
+    as :func:`cuts`, or whole tiles and a small rest."""
+    if not forced and rows % quantum == 0 and 0 < 4 * (height % rows) < rows < height:
+        return [*range(0, height, rows), height]
+    return cuts(height, rows, quantum, forced)

@@ -43,6 +43,23 @@ def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool) -> str 
     return "matrix" if profiled else None
 
 
+def planned(
+    plan: Plan, scoring: Scoring, size: tuple[int, int], rows: tuple[int, ...], narrow: str | None
+) -> tuple[Plan | None, str]:
+    """The plan for one tile of this size and its score file.  The plan is None if a special row
+    (``rows``) is not at the end of a strip.
+
+    A tile gets narrow lanes if it stores no moves, has no forbidden pairs, every block is proven to
+    fit 16 bits, and narrow lanes can compute its substitution scores.  ``narrow``: their score
+    file; None where one of these does not hold.
+    """
+    if narrow is not None:
+        return plan.for_size(*size, rows), narrow
+    if plan.lane_set.instead is not None:
+        plan = plan.without_narrow()
+    return plan.for_size(*size, rows), wide_score(scoring)
+
+
 def widths_of(plan: Plan, scoring: Scoring, local: bool, best: bool) -> tuple[int, ...]:
     """The widths of narrow lanes for a tile.  8 bits need a local comparison with small scores and
     a search for the best cell, because its score shows when 8 bits were exceeded."""

@@ -39,6 +39,46 @@ class Sections:
         return max(0, self.cuts[k] - self.overlap)
 
 
+@dataclass(frozen=True)
+class SectionsLayout:
+    """The buffer of the edges of all sections, in 32-bit numbers: the bus of the sections side by
+    side, then columns of each section: H of the corner and of the rows, then E^."""
+
+    #: Numbers in half a line of the bus.
+    stride: int
+    #: Numbers of a column.
+    column_words: int
+    #: Where the columns of each kind begin: left and right edges, columns that are compared, and
+    #: those from which sections are swept again.
+    columns_at: dict[str, int]
+    #: Numbers in all.
+    words: int
+
+    @classmethod
+    def of(
+        cls,
+        sections: Sections,
+        T: int,
+        padded_rows: int,
+        chunk: int,
+        flat_groups: int,
+        stores_right: bool,
+    ) -> SectionsLayout:
+        """``flat_groups``: groups that have a line of ``chunk`` columns each, beside one that all
+        read (0: lines are as long as the sections).  ``stores_right``: are right edges kept?"""
+        checked = not sections.proven
+        swept = sum(sections.cuts[k + 1] - sections.start(k) for k in range(sections.count))
+        stride = chunk + T if flat_groups else swept + 2 * T * sections.count
+        column_words = -(-(2 * padded_rows + 1) // 32) * 32
+        place = 2 * stride * (1 + flat_groups if flat_groups else 3 if checked else 2)
+        kinds = {"left": True, "right": stores_right, "crossed": checked, "again": checked}
+        columns_at: dict[str, int] = {}
+        for kind, there in kinds.items():
+            columns_at[kind] = place
+            place += column_words * (sections.count if there else 1)
+        return cls(stride, column_words, columns_at, place)
+
+
 def span(scoring: Scoring, rows: int, excess: int, local: bool) -> int | None:
     """Columns after which no path from further left matters in a tile of so many ``rows``; None
     where there is no bound.
@@ -55,6 +95,31 @@ def span(scoring: Scoring, rows: int, excess: int, local: bool) -> int | None:
     if not local:  # a section starts at most one gap through all rows below the true values
         gain += scoring.gap_open + rows * extend
     return rows + gain // extend + 1
+
+
+def cut_tile(
+    plan: Plan,
+    scoring: Scoring,
+    size: tuple[int, int],
+    columns: tuple[int, ...],
+    reach: int | None,
+    overlap: int,
+    *,
+    narrow: bool,
+    after: bool,
+    largest: int,
+) -> Sections | None:
+    """The sections of a tile of this size without special rows and moves; None if it is as fast
+    without them, or if a device whose largest allocation is ``largest`` bytes cannot hold them.
+
+    ``reach``: see :func:`span`.  ``narrow``: can narrow lanes compute the scores?  ``after``: may
+    cells be pruned?  ``columns``, ``overlap``: see :func:`sections_of`.
+    """
+    if plan.lane_set.narrow is not None and not narrow:
+        plan = plan.without_narrow()
+    if plan.form != "ticketed" or 36 * size[1] > largest:  # three lines of the bus, and overlaps
+        return None
+    return sections_of(plan, *size, reach, overlap, columns, after and plan.lane_set.prunes)
 
 
 def sections_of(

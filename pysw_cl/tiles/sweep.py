@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ..planning.geometry import cuts
+from ..planning.geometry import cuts, tile_rows
 from ..scoring.scoring import Scoring
 from ..sequences.view import Pairs, View
 from .best_cells import BestCells
@@ -160,10 +160,7 @@ class _TileRows:
         height, engine = slab.rows, self.state.engine
         special = () if self._captures else tuple(r - slab.start for r in self.state.edges.rows)
         quantum = engine.strip_rows(rows, columns) if self._captures else engine.row_quantum
-        places = cuts(height, rows, quantum, special)
-        if not special and rows % quantum == 0 and 0 < 4 * (height % rows) < rows < height:
-            places = [*range(0, height, rows), height]  # whole tiles and a small rest
-        return [slab.start + place for place in places]
+        return [slab.start + place for place in tile_rows(height, rows, quantum, special)]
 
     def _column_cuts(self, slab: Slab, first: int, last: int, step: int) -> list[int]:
         """The column ``first``, and the columns where the tiles of a row end."""

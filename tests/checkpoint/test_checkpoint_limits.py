@@ -24,9 +24,9 @@ from saving import (
 
 import pysw_cl
 from pysw_cl.checkpoint import container
-from pysw_cl.drivers.traceback import grid_places, most_pieces
 from pysw_cl.errors import CheckpointError, InputError, PlanError, Stopped
 from pysw_cl.planning.parameters import SavingTuning, TracebackTuning
+from pysw_cl.planning.path_grid import grid_places, most_pieces
 from pysw_cl.scoring.matrices import load_matrix
 
 pytestmark = pytest.mark.usefixtures("small")

@@ -20,11 +20,11 @@ from speculating import (
 )
 
 import pysw_cl
-from pysw_cl.drivers.traceback_state import path_bytes
 from pysw_cl.engines.wavefront.engine import WavefrontEngine, WavefrontTileBatches
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.errors import DeviceError
 from pysw_cl.planning.parameters import default_tuning
+from pysw_cl.planning.path_grid import path_bytes
 
 
 @pytest.fixture

@@ -22,11 +22,12 @@ from widths import DNA, SMALL, engine_of, made_job
 
 from pysw_cl.drivers.find_end import find_end
 from pysw_cl.drivers.problem import FreeEnds, Problem
-from pysw_cl.drivers.traceback import grid_places, trace_back
+from pysw_cl.drivers.traceback import trace_back
 from pysw_cl.engines.reference import ReferenceEngine, align_reference
 from pysw_cl.engines.schedule_checker import ORDERS, ScheduleChecker
 from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.errors import InternalError
+from pysw_cl.planning.path_grid import grid_places
 from pysw_cl.planning.plan import Plan, make_plan
 from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.scoring.scoring import Scoring

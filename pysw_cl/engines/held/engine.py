@@ -18,15 +18,14 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.plan import Plan
+from ...planning.sizes import HELD_BLOCK, HELD_CELL_BYTES, HELD_LANES, held_numbers
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes, Pairs
 from ...tiles.contract import HeldFound
 from ...tiles.tile import Hit, Traced
 
 #: Lanes of a strip, and steps of a block (BLOCK of the kernel).
-LANES, BLOCK = 16, 16
-#: Bytes of a cell: H, E, F and its mark.
-CELL_BYTES = 13
+LANES, BLOCK = HELD_LANES, HELD_BLOCK
 #: The words of ``found`` in cl/held/held.cl; the moves follow them.
 SCORE, END_ROW, END_COLUMN, START_ROW, START_COLUMN, MADE, ENDED, STEPS = range(8)
 #: The codes of padding by match and mismatch: no letter has them.
@@ -81,12 +80,12 @@ class Layout:
     @property
     def numbers(self) -> int:
         """Numbers H of all steps."""
-        return self.strips * self.blocks * BLOCK * LANES
+        return held_numbers(self.m, self.n)
 
     @property
     def bytes(self) -> int:
         """Bytes of the cells and their marks."""
-        return CELL_BYTES * self.numbers
+        return HELD_CELL_BYTES * self.numbers
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,11 @@ from .common import (
     least_of,
     scores_of,
 )
-from .plan import THREE_LAUNCH, RowscanPlan
+from .plan import MOST_GROUPS, RECORD_WORDS, THREE_LAUNCH, RowscanPlan
 from .three_launches import ThreeLaunches
 
-#: Words of a group's record: score, row, column, top.
-RECORD_WORDS = 4
-#: Bits of H - E^ in a word of a column, and the most groups that tell words apart.
-DIFFERENCE_BITS, MOST_GROUPS = 20, 4000
+#: Bits of H - E^ in a word of a column.
+DIFFERENCE_BITS = 20
 _ARGUMENTS = (
     "query target m:int n:int gap_open:int gap_extend:int top_h top_x level:int columns "
     "corner:int bottom_h bottom_x bottom:int ticket segments:int record least:int hits capacity:int"

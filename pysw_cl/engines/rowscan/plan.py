@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import PlanError
 from ...planning.cost import Cost, RowCost
 from ...planning.lane_sets import LANE_SETS
 from ...planning.limits import FORMS
+from ...planning.memory import engine_memory
+from ...planning.memory_parts import (
+    Compared,
+    DeviceFacts,
+    EngineMemory,
+    Memory,
+    TileMemory,
+    TileShape,
+)
 from ...planning.parameters import tunable
-from ...planning.plan import StriplessPlan, default_plan, profiled
+from ...planning.plan import Plan, StriplessPlan, default_plan, profiled
 from ...scoring.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -19,6 +29,10 @@ if TYPE_CHECKING:
 ROW_COST = RowCost()
 #: What a gap loses in a segment at most: numbers stay in 32 bits.
 MOST_DECAY = 1 << 28
+#: Words of a group's record: score, row, column, top.
+RECORD_WORDS = 4
+#: The most groups that tell words of a column apart.
+MOST_GROUPS = 4000
 #: The form with three launches a row.
 THREE_LAUNCH = "three-launch"
 #: Its lanes: work-items.
@@ -121,3 +135,68 @@ def default_rowscan(runtime: Runtime) -> RowscanPlan:
         return profiled(plan, runtime)
     wide = usual.without_narrow()
     return profiled(replace(plan, lanes=wide.lanes, T=wide.T, alpha=WARP_ALPHA), runtime)
+
+
+@dataclass(frozen=True)
+class RowscanMemory:
+    """The memory of the row scan: see `pysw_cl.planning.memory_parts.EngineMemory`."""
+
+    plan: RowscanPlan
+    compared: Compared
+    captures: bool = False
+    row_quantum: int = 1
+
+    def strip_rows(self, rows: int, columns: int) -> int:
+        """See `EngineMemory`: there are no strips."""
+        return 1
+
+    def tile(self, tile: TileShape) -> TileMemory:
+        """The memory of a tile: of its largest part if it has special rows or columns."""
+        m = max(b - a for a, b in pairwise((0, *tile.rows, tile.m)))
+        n = max(b - a for a, b in pairwise((0, *tile.columns, tile.n)))
+        if (m, n) != (tile.m, tile.n):
+            tile = replace(tile, m=m, n=n, bottom=True, right=True, first=False)
+        scoring = self.compared.scoring
+        table = 0 if scoring.match_mismatch is not None else 4 * scoring.matrix.size
+        requests = [("letters", m), ("scratch", 4), *([("scratch", table)] if table else [])]
+        if self.plan.form == THREE_LAUNCH:
+            return TileMemory(Memory.of(requests + self._lines(m, n, tile.best)))
+        return TileMemory(Memory.of(requests + self._segments(tile)))
+
+    def _segments(self, tile: TileShape) -> list[tuple[str, int]]:
+        """The buffers of one launch that computes a tile."""
+        m, n = tile.m, tile.n
+        plan = self.plan.for_tile(self.compared.scoring, n)
+        segments = -(-n // plan.segment)
+        groups = min(plan.B, segments, MOST_GROUPS) if plan.form == "ticketed" else 1
+        level = tile.first and (self.compared.local or self.compared.free_ends[0])
+        top, bottom = 4 if level else 4 * n, 4 * n if tile.bottom else 4
+        return [
+            ("letters", n),
+            ("vertical_bus", 16 * m),
+            *(2 * [("horizontal_bus", bottom)]),
+            *(2 * [("horizontal_bus", top)]),
+            ("scratch", 4 * RECORD_WORDS * groups),
+            ("scratch", 4),  # the ticket
+        ]
+
+    def _lines(self, m: int, n: int, best: bool) -> list[tuple[str, int]]:
+        """The buffers of three launches a row."""
+        plan, groups = self.plan, -(-n // self.plan.segment)
+        columns, items = groups * plan.segment, groups * plan.T
+        return [
+            ("letters", columns),
+            *(3 * [("horizontal_bus", 4 * columns)]),  # H, F, H~
+            *(4 * [("vertical_bus", 4 * m)]),
+            *(3 * [("state", 4 * items if best else 4)]),
+            ("state", 4 * items),
+            ("state", 4 * -(-groups // plan.segment) * plan.segment),
+            ("scratch", 4),
+        ]
+
+
+@engine_memory.register
+def _(
+    plan: RowscanPlan, compared: Compared, device: DeviceFacts, row_scan: Plan | None = None
+) -> EngineMemory | None:
+    return RowscanMemory(plan, compared)

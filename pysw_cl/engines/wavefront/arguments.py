@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from ...errors import InternalError
 from ...opencl.buffers import Buffers
 from ...opencl.program import BoundKernel
+from ...planning.sizes import RECORD_WORDS, profile_bytes
 from ...scoring.precision import UNREACHABLE, Bounds
 from ...scoring.scoring import Scoring
-from .descriptors import RECORD_WORDS, RecordWord
+from .descriptors import RecordWord
 
 Buffer = Any  #: a buffer on the device; None: this launch does not use it
 MOST = 2**31 - 1
@@ -83,7 +84,7 @@ class Scores:
 
     def profile_bytes(self, T: int) -> int:
         """Bytes of one group's query profile; 0 without a matrix."""
-        return 16 * T * getattr(self.arguments, "wide", 0)
+        return profile_bytes(T, getattr(self.arguments, "wide", 0))
 
 
 @dataclass(frozen=True)

@@ -10,19 +10,12 @@ from ...errors import DeviceError, InternalError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
-from ...scoring.scoring import Scoring
+from ...planning.sizes import EDGE_HEAD, GROUP_CELLS, compressed_words
 from ...tiles.edges import Edge, Ints, Source
 
-#: Cells of a group, and 32-bit numbers before the first group (cl/wavefront/compressed_edge.cl).
-CELLS, HEAD = 16, 16
+CELLS, HEAD = GROUP_CELLS, EDGE_HEAD
 #: A base below `RAW` is `INT_MIN` plus the index of a raw group, which is stored uncompressed.
 INT_MIN, RAW = -(1 << 31), -(1 << 31) + (1 << 27)
-#: Groups that may be raw: LEAST_RAW, or one of GROUPS_A_RAW if that is more.
-LEAST_RAW, GROUPS_A_RAW = 64, 32
-#: Bytes of a cell, including the memory for raw groups.
-CELL_BYTES = 3.5
-#: The most that an H may be above the lowest of its group, and an X below its H.
-MOST_RISE, MOST_GAP = 65535, 255
 #: Work-items of a work-group.
 GROUP = 128
 #: Cells that are copied between host and device at once; each takes 8 bytes on the device.
@@ -47,14 +40,6 @@ UNPACK = KernelSpec(
 )
 
 
-def holds(scoring: Scoring) -> bool:
-    """Do compressed groups hold all scores of a sweep?  In k steps along a row or a column H rises
-    by at most k (highest + extend) + open, and falls by less (`Bounds.fits16`).  So a group is raw
-    only if it has unreachable or pruned cells."""
-    rise = (CELLS - 1) * (max(0, scoring.highest) + scoring.gap_extend) + scoring.gap_open
-    return rise <= MOST_RISE and scoring.gap_open <= MOST_GAP
-
-
 class CompressedEdge(Source):
     """A lossless compressed edge on the device: a sink (:meth:`write`) and a source (:meth:`read`).
 
@@ -73,10 +58,7 @@ class CompressedEdge(Source):
     ) -> None:
         self.may_be_unreachable, self._piece = may_be_unreachable, piece
         self._runtime, self._length = runtime, length
-        self._groups = max(1, -(-length // CELLS))
-        self._raw_capacity = max(LEAST_RAW, -(-self._groups // GROUPS_A_RAW))
-        self._shorts = HEAD + -(-self._groups // 4) * 4  # where the 16 bits of H begin
-        words = self._shorts + 3 * self._groups * CELLS // 4 + 2 * self._raw_capacity * CELLS
+        self._groups, self._raw_capacity, self._shorts, words = compressed_words(length)
         self.bytes = 4 * words
         self.buffer = Buffers(runtime).offset(self.bytes)
         self._done = 0  # cells stored so far

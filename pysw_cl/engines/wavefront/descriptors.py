@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from ...planning.sizes import RECORD_WORDS
+
 
 class TileWord(IntEnum):
     """64-bit words that describe a tile of a tile batch, or a section of a tile (wavefront.cl and
@@ -110,8 +112,6 @@ class RecordWord(IntEnum):
 #: The line of a tile's bus that holds its top edge, after the two lines of ordinary strips.
 #: Special rows follow.
 TOP_LINE = 2
-#: 32-bit words of a record.
-RECORD_WORDS = 12
 
 
 def macros(prefix: str, words: type[IntEnum], size: int | None = None) -> tuple[str, ...]:

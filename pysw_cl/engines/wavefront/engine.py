@@ -17,8 +17,10 @@ from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime
 from ...opencl.kernel_times import Stopwatch
 from ...planning.geometry import fit
+from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
 from ...planning.plan import Plan, make_plan
 from ...planning.sections import Sections, sooner_by_rows
+from ...planning.sizes import COMPRESSED_CELL_BYTES, moves_bytes
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
 from ...tiles.contract import (
@@ -36,12 +38,12 @@ from ...tiles.tile_split import by_parts, collected
 from ..batch.boxes import Boxes
 from ..held.engine import Held
 from ..reference import ReferenceEngine
-from .compressed_edge import CELL_BYTES, CompressedEdge, holds
+from .compressed_edge import CompressedEdge
 from .device_traceback import DeviceMoves
 from .kernel import planned
 from .pipeline import RunningPipeline
 from .sections import Overlaps, SectionsRun, cut
-from .tile import TileRun, moves_bytes, warps_of
+from .tile import TileRun, warps_of
 from .tile_batch import WavefrontTileBatch
 
 
@@ -63,7 +65,7 @@ class WavefrontEngine(Engine):
         self._row_scan: Engine | None = None
         self.plan = plan
         self.row_quantum = plan.strip_rows
-        self.peak_bytes, self.captures_inside = 0, plan.form == "ticketed"
+        self.peak_bytes, self.captures_inside = 0, captures_inside(plan)
         self._room = RetainedBuffers()  # memory that is kept from tile to tile
         self._watch = Stopwatch(runtime.times)
         self.compressed_edges: WeakSet[CompressedEdge] = WeakSet()
@@ -132,8 +134,8 @@ class WavefrontEngine(Engine):
             return None
         if self._row_scan is None:
             self._row_scan = self._make_row_scan(self.runtime)
-        prunable = job.after is not None
-        return self._row_scan if sooner_by_rows(plan, self._row_scan.plan, m, n, prunable) else None
+        scan = self._row_scan
+        return scan if sooner_by_rows(plan, scan.plan, m, n, job.after is not None) else None
 
     def _cut(self, job: TileJob) -> Sections | None:
         return cut(self.runtime, self.plan, job, self._overlaps)
@@ -190,25 +192,16 @@ class WavefrontEngine(Engine):
     def strip_rows(self, rows: int, columns: int) -> int:
         """Rows of a strip of a tile of this size.  Special rows at multiples of it cost nothing,
         whether narrow or 32-bit lanes compute the tile."""
-        plan = self.plan.for_size(rows, columns)
-        if plan is None or plan.alpha_fixed or not self.captures_inside:
-            return self.row_quantum
-        wide = plan.without_narrow()
-        every = (plan.T * alpha for alpha in range(plan.alpha, 1, -1))
-        return next((strip for strip in every if wide.for_size(rows, columns, (strip,))), plan.T)
+        return strip_rows(self.plan, rows, columns)
 
     def in_memory(self, m: int, n: int, rows: int, columns: int) -> bool:
         """Do so many special rows and columns of an m x n tile fit half of the device's memory?"""
-        across = 8 * (n + 2 * self.plan.T) * (2 + rows)
-        down = 8 * (m + self.row_quantum) * columns
-        piece, limit = (
-            int(getattr(self.runtime.device, name))
-            for name in ("max_mem_alloc_size", "global_mem_size")
-        )
-        return max(across, down) <= piece and across + down <= limit // 2
+        device = self.runtime.device
+        limit, piece = int(device.global_mem_size), int(device.max_mem_alloc_size)
+        return lines_fit(self.plan, m, n, rows, columns, limit, piece)
 
     def moves_bytes(self, rows: int, columns: int) -> int:
-        """Bytes of a tile's moves: see :func:`pysw_cl.engines.wavefront.tile.moves_bytes`."""
+        """Bytes of a tile's moves: see :func:`pysw_cl.planning.sizes.moves_bytes`."""
         plan = self.plan.for_moves(rows, columns)
         grid = fit(rows, columns, 1, plan.T, plan.alpha, "ticketed")
         return int(moves_bytes(grid.m, grid.n, grid.T, grid.alpha))
@@ -278,11 +271,11 @@ class WavefrontEdgeCompression:
     """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
 
     engine: WavefrontEngine
-    cell_bytes: float = CELL_BYTES
+    cell_bytes: float = COMPRESSED_CELL_BYTES
 
     def fits(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
         """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
-        return holds(scoring) and self.engine.in_memory(rows, columns, lines, lines)
+        return compressible(scoring) and self.engine.in_memory(rows, columns, lines, lines)
 
     def compressed(self, cells: DeviceEdge) -> CompressedEdge | None:
         """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""

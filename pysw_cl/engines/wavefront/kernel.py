@@ -15,7 +15,6 @@ from ...opencl.traits import DeviceTraits
 from ...planning import score_files
 from ...planning.lane_sets import LANE_SETS
 from ...planning.plan import Plan
-from ...planning.score_files import wide_score
 from ...scoring.precision import worst
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes
@@ -151,47 +150,14 @@ class Program:
         return BoundKernel(runtime, kernel_spec(*parts), self.defines(runtime.traits))
 
 
-def state_bytes(T: int, alpha: int, strip_groups: int, copied: bool, deferred: bool) -> int:
-    """Bytes of the lanes of ``strip_groups`` groups between two blocks (cl/wavefront/strip.clh).
-
-    ``copied``: narrow lanes are copied there at the start of a block; ``deferred``: narrow lanes
-    may defer column passes.
-    """
-    rows = 3 * alpha + 5
-    if copied:
-        rows += alpha + 1
-    if deferred:
-        rows += 2 * alpha + 4 - -8 // T
-    return 4 * strip_groups * rows * T
-
-
-def argmax_bytes(T: int, alpha: int, strip_groups: int, chunk: int) -> int:
-    """Bytes of the deferred argmax of ``strip_groups`` groups, whose blocks have at most ``chunk``
-    columns (cl/wavefront/best.clh)."""
-    return 4 * strip_groups * (8 + 2 * (alpha + 1) * T + 2 * chunk)
-
-
-def stage_bytes(chunk: int, strip_groups: int) -> int:
-    """Bytes of the portions of the bus of ``strip_groups`` groups."""
-    return 8 * strip_groups * chunk
-
-
 def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
-    """The plan for one tile and its score file.  The plan is None if a special row is not at the
-    end of a strip.
-
-    A tile gets narrow lanes if it stores no moves, has no forbidden pairs, every block is proven to
-    fit 16 bits, and narrow lanes can compute its substitution scores.  ``permute``: does the device
-    have a byte permutation?
-    """
-    scoring = job.scoring
-    score = wide_score(scoring)
-    if plan.lane_set.instead is None:
-        return plan.for_size(*job.size, job.rows), score
-    narrow = narrow_score(plan, scoring, job.target, permute)
-    if narrow is not None and not job.store_moves and job.forbidden is None:
-        return plan.for_size(*job.size, job.rows), narrow
-    return plan.without_narrow().for_size(*job.size, job.rows), score
+    """The plan for one tile and its score file: see `pysw_cl.planning.score_files.planned`.
+    ``permute``: does the device have a byte permutation?"""
+    narrow = None
+    if plan.lane_set.instead is not None:
+        narrow = narrow_score(plan, job.scoring, job.target, permute)
+    wide = job.store_moves or job.forbidden is not None
+    return score_files.planned(plan, job.scoring, job.size, job.rows, None if wide else narrow)
 
 
 def _table(scoring: Scoring) -> NDArray[np.int32]:

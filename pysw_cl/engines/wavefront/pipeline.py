@@ -20,6 +20,7 @@ from ...opencl.buffers import Buffers, Pool, part_align
 from ...opencl.device import Runtime
 from ...opencl.program import running
 from ...planning.plan import Plan
+from ...planning.sizes import pipeline_bus_bytes, pipeline_slots
 from ...tiles.tile import TileJob, TileResult
 from .kernel import planned
 from .tile import Link, PipelineMemory, TileRun
@@ -208,13 +209,11 @@ class RunningPipeline:
 
 def slots_of(plan: Plan) -> int:
     """Tiles of a pipeline that have memory at once: running, begun, or just taken out."""
-    return plan.tuning.pipeline.depth + plan.tuning.pipeline.more
+    return pipeline_slots(plan.tuning.pipeline.depth, plan.tuning.pipeline.more)
 
 
 def _bus_bytes(plan: Plan, job: TileJob) -> int:
-    """Bytes of the bus that the tiles of a pipeline share: two lines for strips, and a ring of
-    lines between tiles."""
-    return 8 * (job.size[1] + 2 * plan.T) * (2 + slots_of(plan) + 1)
+    return pipeline_bus_bytes(job.size[1], plan.T, slots_of(plan))
 
 
 def _shared_memory(

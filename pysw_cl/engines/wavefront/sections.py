@@ -19,7 +19,8 @@ from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
 from ...planning.score_files import may_skew, wide_score, widths_of
-from ...planning.sections import Sections, sections_of, span
+from ...planning.sections import Sections, SectionsLayout, cut_tile, span
+from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...tiles.best_cells import first_hits
 from ...tiles.edges import Edge, Ints
@@ -32,7 +33,7 @@ from .arguments import (
     new_progress,
     new_records,
 )
-from .descriptors import RECORD_WORDS, RecordWord, TileWord
+from .descriptors import RecordWord, TileWord
 from .kernel import Program, narrow_score, scores_of
 from .tile import cells_by_width, least_score, warps_of
 from .tile_memory import left_parts, letters_of, scratch_of
@@ -74,25 +75,28 @@ def cut(runtime: Runtime, plan: Plan, job: TileJob, overlaps: Overlaps) -> Secti
     Values in the middle of a row are known not to be too low where H is never below 0, and where
     all H of the top edge are equal.  Elsewhere they may depend on all columns before them.
     """
-    if plan.form != "ticketed" or job.store_moves or job.forbidden is not None or job.rows:
+    if job.store_moves or job.forbidden is not None or job.rows:
         return None
     (m, n), top = job.size, job.above.h
-    if m * n < plan.tuning.sections.least_cells:
+    if plan.form != "ticketed" or m * n < plan.tuning.sections.least_cells:
         return None
     level = top.strides == (0,)
     if job.floor is None and (not level or top[0] < UNREACHABLE_BELOW):
         return None
     narrow = narrow_score(plan, job.scoring, job.target, runtime.traits.byte_permute)
-    if plan.lane_set.narrow is not None and narrow is None:
-        plan = plan.without_narrow()
     highest = max(int(top[0] if level else top.max()), int(job.left.h.max()), job.corner)
     lowest = int(top[0]) if job.floor is None else job.floor
-    reach = span(job.scoring, m, highest - lowest, job.floor is not None)
-    prunable = job.after is not None and plan.lane_set.prunes
-    overlap = overlaps.of(job, plan)
-    if 36 * n > int(runtime.device.max_mem_alloc_size):  # three lines of the bus, and overlaps
-        return None
-    return sections_of(plan, m, n, reach, overlap, job.columns, prunable)
+    return cut_tile(
+        plan,
+        job.scoring,
+        job.size,
+        job.columns,
+        span(job.scoring, m, highest - lowest, job.floor is not None),
+        overlaps.of(job, plan),
+        narrow=narrow is not None,
+        after=job.after is not None,
+        largest=int(runtime.device.max_mem_alloc_size),
+    )
 
 
 class SectionsRun:
@@ -126,32 +130,26 @@ class SectionsRun:
         self._send()
 
     def _layout(self) -> None:
-        """Places in the buffer of the edges, in 32-bit numbers: the bus of all sections side by
-        side, then the columns of each section: H of the corner and of the rows, then E^."""
+        """Places in the buffer of the edges, in 32-bit numbers: see `SectionsLayout`."""
         sections, T, padded = self.sections, self.grid.T, self.grid.padded_rows
         every = range(sections.count)
         self.starts = np.array([sections.start(k) for k in every], np.int64)
         self.ends = np.array(sections.cuts[1:], np.int64)
         widths = self.ends - self.starts + 2 * T
         self.bus_at = np.cumsum(widths) - widths
-        self.stride = int(widths.sum())
         flat = self.program.flat
         if flat:
-            self.bus_at[:], self.stride = 0, self.chunk + T
-        self.column_words = -(-(2 * padded + 1) // 32) * 32
+            self.bus_at[:] = 0
         checked = not sections.proven
         self.stores_right = checked or self.job.right or bool(self.job.columns)
+        flat_groups = self.strip_groups if flat else 0
+        layout = SectionsLayout.of(sections, T, padded, self.chunk, flat_groups, self.stores_right)
+        self.stride, self.column_words = layout.stride, layout.column_words
+        self._columns_at, self.words = layout.columns_at, layout.words
         # strips alternate between lines 0 and 1; the top edge is needed again
         self.lines = np.arange(self.grid.strips + 1, dtype=np.int32) & 1
         if checked and not flat:
             self.lines[0] = 2
-        place = 2 * self.stride * (1 + self.strip_groups if flat else 3 if checked else 2)
-        kinds = {"left": True, "right": self.stores_right, "crossed": checked, "again": checked}
-        self._columns_at: dict[str, int] = {}
-        for kind, there in kinds.items():
-            self._columns_at[kind] = place
-            place += self.column_words * (sections.count if there else 1)
-        self.words = place
 
     def _column(self, kind: str, k: Any) -> Any:
         """The place of a column of section k (which may be an array)."""

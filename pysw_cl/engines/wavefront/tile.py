@@ -13,9 +13,11 @@ from ...errors import InternalError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
+from ...planning import sizes
 from ...planning.geometry import Grid, fit
 from ...planning.plan import Plan
 from ...planning.score_files import may_skew, widths_of
+from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE_BELOW, worst
 from ...tiles.best_cells import first_hits
 from ...tiles.edges import DeviceEdge, Edge
@@ -31,7 +33,7 @@ from .arguments import (
     counted,
     new_progress,
 )
-from .descriptors import RECORD_WORDS, RecordWord
+from .descriptors import RecordWord
 from .kernel import Program, planned, scores_of
 from .tile_memory import Memory, left_of, letters_of, scratch_of
 
@@ -164,7 +166,7 @@ class TileRun:
         grid, buffers, link = self.grid, self.buffers, self.link
         moves = None
         if self.job.store_moves:
-            moves = buffers.lasting(int(moves_bytes(grid.m, grid.n, grid.T, grid.alpha)))
+            moves = buffers.lasting(int(sizes.moves_bytes(grid.m, grid.n, grid.T, grid.alpha)))
         ticket = link.ticket if link else buffers.of(np.zeros(1, np.int32))
         progress = buffers.of(new_progress(grid.strips, grid.T))
         before, before_at = progress, grid.strips  # this one lets every strip begin
@@ -318,13 +320,9 @@ def _shaped(
 
 
 def warps_of(runtime: Runtime, plan: Plan, B: int) -> int:
-    """Warps of a work-group of the ticketed form, if B strips are swept at once: the same number on
-    each scheduler of a compute unit.  1 if lanes are not warps, or if the device's work-groups are
-    to be single warps."""
-    schedulers = runtime.traits.schedulers
-    if not plan.lane_set.of_warps or not schedulers:
-        return 1
-    return schedulers * -(-B // (schedulers * runtime.info.compute_units))
+    """See :func:`pysw_cl.planning.sizes.warps_of`."""
+    of_warps, schedulers = plan.lane_set.of_warps, runtime.traits.schedulers
+    return sizes.warps_of(of_warps, schedulers, runtime.info.compute_units, B)
 
 
 def read_device(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:
@@ -332,9 +330,3 @@ def read_device(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArra
     other queues."""
     with Buffers(runtime.beside(0)) as buffers:
         return buffers.read(buffer, count, place)
-
-
-def moves_bytes(m: Any, n: Any, T: int, alpha: int) -> Any:
-    """Bytes of the moves of a tile, or of many (arrays of m and n).  In each column a lane stores a
-    32-bit word for each 8 rows or part of them.  Strips are whole and have T more columns."""
-    return 4 * -(-alpha // 8) * T * (n + T) * -(-m // (T * alpha))

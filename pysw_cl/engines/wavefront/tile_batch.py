@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import lcm
 from typing import Any, Protocol
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from ...opencl.buffers import Buffers, Pool
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, running, wait
-from ...planning.plan import MOVES_CHUNK, Plan
+from ...planning.plan import Plan
 from ...planning.score_files import wide_score
+from ...planning.sizes import moves_bytes
+from ...planning.speculative_memory import batch_plans, group_bytes, kept_bytes
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
 from ...tiles.contract import Part
@@ -25,8 +27,7 @@ from .arguments import Letters, Scratch, counted
 from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord, TracedWord
 from .device_traceback import TiledMoves, traceback_defines
-from .kernel import backwards, narrow_score, pads, stage_bytes, state_bytes
-from .tile import moves_bytes
+from .kernel import backwards, narrow_score, pads
 from .tile_batch_launch import Scored, Tally, Work, launch_tiles, strip_groups_of
 from .tile_batch_layout import TILE_SET_FILES, TileSet
 
@@ -47,9 +48,6 @@ TRACED = [
 ]
 #: Work-groups that copy the edges of one tile.
 EDGE_GROUPS = 16
-#: The largest alpha, of narrow lanes and of lanes that store moves.
-ALPHA, MOVES_ALPHA = 8, 8
-
 TAKE_EDGES = KernelSpec("take_edges", TILE_SET_FILES, ("from", "to", "tiles", "sources"))
 
 
@@ -78,15 +76,6 @@ class Moves:
     buffers: Buffers
     #: What its groups count.
     tally: Tally
-
-
-def _group_bytes(plan: Plan, strip_groups: int) -> tuple[int, int]:
-    """Bytes of the groups' lanes between two blocks, and of their portions of the bus."""
-    narrow = plan.lane_set.narrow is not None
-    return (
-        state_bytes(plan.T, plan.alpha, strip_groups, narrow, narrow),
-        stage_bytes(plan.chunk, strip_groups),
-    )
 
 
 class WavefrontTileBatch:
@@ -125,10 +114,8 @@ class WavefrontTileBatch:
         self.able = score is not None
         if score is None:
             return
-        alpha = plan.alpha if plan.alpha_fixed else min(ALPHA, plan.alpha)
-        wide = plan.without_narrow()
-        moves_alpha = wide.alpha if plan.alpha_fixed else min(MOVES_ALPHA, wide.alpha)
-        self.row_quantum = lcm(plan.T * alpha, wide.T * moves_alpha)
+        level_plan, moves_plan = batch_plans(plan)
+        self.row_quantum = lcm(level_plan.strip_rows, moves_plan.strip_rows)
         wide_target = narrow_target = self._buffers.of(target_codes)
         if plan.lane_set.backwards:
             padded = backwards(target_codes, plan.T, pads(scoring, score)[1])
@@ -141,11 +128,10 @@ class WavefrontTileBatch:
             letters = Letters(self._buffers.of(codes.copy()), wide_target, narrow_target)
             return Work(plan, Scored(scoring, file, floor is not None), letters)
 
-        chunk = min(MOVES_CHUNK, plan.chunk)
         #: By whether moves are stored.
         self._works = {
-            False: work(replace(plan, alpha=alpha), score),
-            True: work(replace(wide, alpha=moves_alpha, chunk=chunk), wide_score(scoring)),
+            False: work(level_plan, score),
+            True: work(moves_plan, wide_score(scoring)),
         }
 
     def __enter__(self) -> WavefrontTileBatch:
@@ -168,7 +154,7 @@ class WavefrontTileBatch:
     @property
     def held_bytes(self) -> int:
         """Bytes in use, with the engine's other edges and the scratch memory of any launch."""
-        level, moves = (sum(_group_bytes(one.plan, one.plan.B)) for one in self._works.values())
+        level, moves = (sum(group_bytes(one.plan, one.plan.B)) for one in self._works.values())
         return self.engine.edge_bytes + self._buffers.bytes + level + 2 * moves  # two slots
 
     def cost(self) -> tuple[dict[str, int], int]:
@@ -179,9 +165,7 @@ class WavefrontTileBatch:
 
     def kept_bytes(self, rows: int, columns: int, steps: tuple[int, int]) -> int:
         """Bytes of a tile's edges with its special rows and columns, ``steps`` apart."""
-        T = self._works[False].plan.T
-        lines = (columns + 2 * T) * (TOP_LINE + 1 + rows // steps[0])
-        return 8 * (lines + rows * (1 + columns // steps[1]) + 64)
+        return kept_bytes(rows, columns, steps, self._works[False].plan.T)
 
     def moves_bytes(self, rows: Any, columns: Any) -> Any:
         """Bytes of the moves of a tile, or of many (arrays)."""
@@ -368,7 +352,7 @@ class WavefrontTileBatch:
     def _launch(self, done: TileSet, moves: Any, buffers: Buffers, slot: str = "") -> Tally:
         """Enqueue the computation of tiles.  ``moves``: the buffer for their moves, or None."""
         work = self._works[moves is not None]
-        state, stages = _group_bytes(work.plan, strip_groups_of(self.runtime, work.plan, done))
+        state, stages = group_bytes(work.plan, strip_groups_of(self.runtime, work.plan, done))
         scratch = Scratch(self._keep("state" + slot, state), self._keep("stages" + slot, stages))
         tally = launch_tiles(self.runtime, work, done, moves, scratch, buffers)
         self._launches += 1

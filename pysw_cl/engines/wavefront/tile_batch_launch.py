@@ -13,6 +13,7 @@ from ...opencl.device import Runtime
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
 from ...planning.score_files import may_skew, widths_of
+from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
 from .arguments import (
@@ -25,7 +26,7 @@ from .arguments import (
     new_progress,
     new_records,
 )
-from .descriptors import RECORD_WORDS, TOP_LINE, TileWord
+from .descriptors import TOP_LINE, TileWord
 from .kernel import Program, scores_of
 from .tile_batch_layout import TileSet
 

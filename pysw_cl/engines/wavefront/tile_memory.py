@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from ...opencl.buffers import Buffers
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
+from ...planning.sizes import argmax_bytes, bus_bytes, line_cells, stage_bytes, state_bytes
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...tiles.edges import Edge, Ints
 from ...tiles.tile import TileJob
 from .arguments import Letters, Scores, Scratch, new_records
-from .kernel import Program, argmax_bytes, backwards, stage_bytes, state_bytes
+from .kernel import Program, backwards
 
 if TYPE_CHECKING:
     from .tile import Link
@@ -57,12 +58,13 @@ class Memory:
         right = buffers.empty(4 * rows), buffers.empty(4 * rows)
         columns = 8 * grid.padded_rows * len(job.columns)
         crossed = (own if job.columns else buffers.empty)(columns)
-        stride = grid.n + 2 * grid.T
+        stride = line_cells(grid.n, grid.T)
         if link is not None:
             bus, lines = link.shared.bus, link.lines(grid.strips)
         else:
             lines = grid.bus_lines(job.rows)
-            bus = (own if job.rows else buffers.empty)(8 * stride * (2 + len(job.rows)))
+            size = bus_bytes(grid.n, grid.T, 2 + len(job.rows))
+            bus = (own if job.rows else buffers.empty)(size)
         if link is None or link.above is None:
             top = 2 * stride * int(lines[0])
             buffers.write(bus, job.above.h, 4 * top)

@@ -1,0 +1,132 @@
+"""The grid of special rows and columns that a traceback restarts from, and its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isqrt
+from typing import TYPE_CHECKING
+
+from ..scoring.scoring import Scoring
+from .geometry import cuts, tile_shape
+from .parameters import TracebackTuning
+from .plan import Plan
+from .sizes import GROUP_CELLS, bus_bytes
+
+#: The most that an H of a compressed edge may be above the lowest of its group, and an X below its
+#: H.
+MOST_RISE, MOST_GAP = 65535, 255
+
+if TYPE_CHECKING:
+    pass
+
+
+def path_bytes(tuning: TracebackTuning, m: int, n: int) -> int:
+    """Bytes that the traceback of an m x n matrix may take."""
+    return tuning.path_bytes + tuning.side_bytes * (m + n)
+
+
+def grid_places(
+    tuning: TracebackTuning, length: int, quantum: int, most: int | None = None, least: int = 1
+) -> list[int]:
+    """The cuts of a side of this length, from 0 to ``length``: at most ``most`` pieces (None:
+    ``tuning.pieces``) of at least ``tuning.least_side`` and ``least``, multiples of ``quantum``."""
+    most = tuning.pieces if most is None else most
+    pieces = max(1, min(most, length // max(tuning.least_side, least)))
+    return cuts(length, -(-length // pieces), quantum)
+
+
+def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | None = None) -> int:
+    """Pieces per side of the largest grid that fits the path's memory.  A grid of k x k pieces
+    keeps (k - 1) (m + n) cells of 8 bytes.
+
+    ``compressed``: bytes of a compressed cell; None: the grid is not compressed.  All rows are
+    compressed, then all columns (:mod:`pysw_cl.tiles.special_lines`), and meanwhile both copies
+    exist.  Before the rows, two more lines take memory.
+    """
+    memory = path_bytes(tuning, m, n)
+    lines = tuning.grid_share * memory / ((compressed or 8) * (m + n))
+    if compressed is not None:
+        most, both = tuning.compressing_share * memory, 8 + compressed
+        lines = min(lines, (most - 2 * 8 * n) / (8 * m + both * n))
+        lines = min(lines, most / (both * m + compressed * n))
+    return max(2, min(tuning.pieces, 1 + int(lines)))
+
+
+def grid_pieces(
+    tuning: TracebackTuning,
+    m: int,
+    n: int,
+    compressed: float | None,
+    one_tile: bool,
+    fits: Callable[[int], bool],
+) -> tuple[int, bool]:
+    """Pieces per side of the grid of an m x n matrix, and whether it is compressed: only if it can
+    have more lines then.
+
+    ``compressed``: bytes of a compressed cell, None if there are none.  ``one_tile``: is the matrix
+    one tile?  ``fits(lines)``: can so many lines each way be compressed on the device?
+    """
+    pieces = most_pieces(tuning, m, n)
+    if compressed is not None and one_tile:
+        more = most_pieces(tuning, m, n, compressed)
+        if more > pieces and fits(more - 1):
+            return more, True
+    return pieces, False
+
+
+def compressible(scoring: Scoring) -> bool:
+    """Do compressed groups hold all scores of a sweep?  In k steps along a row or a column H rises
+    by at most k (highest + extend) + open, and falls by less (`Bounds.fits16`).  So a group is raw
+    only if it has unreachable or pruned cells."""
+    rise = (GROUP_CELLS - 1) * (max(0, scoring.highest) + scoring.gap_extend) + scoring.gap_open
+    return rise <= MOST_RISE and scoring.gap_open <= MOST_GAP
+
+
+def finer_grid(
+    plan: Plan,
+    m: int,
+    n: int,
+    traceback_tile_cells: int,
+    strip_rows: Callable[[int, int], int],
+) -> tuple[tuple[int, int], list[int], list[int]]:
+    """The grid inside a grid cell of m x n cells: the tiles of its sweep, and its rows and columns.
+
+    ``traceback_tile_cells``: cells of the largest tile with moves.  ``strip_rows``: of the engine.
+    Pieces have at least half the side of that tile.  A step of the path takes no longer in large
+    tiles than in small ones.
+    """
+    tuning = plan.tuning
+    most, least = most_pieces(tuning.traceback, m, n), isqrt(traceback_tile_cells) // 2
+    shape = tile_shape(m, n, m * n, longest=tuning.sweep.longest_side)
+    rows = grid_places(tuning.traceback, m, strip_rows(*shape), most, least)
+    columns = grid_places(tuning.traceback, n, 1, most, least)
+    # at least two pieces a side, however small the caller wants the tiles
+    if len(rows) == 2 and len(columns) == 2:
+        rows, columns = cuts(m, -(-m // 2), 1), cuts(n, -(-n // 2), 1)
+    return shape, rows, columns
+
+
+def strip_rows(plan: Plan, rows: int, columns: int) -> int:
+    """Rows of a strip of a tile of this size.  Special rows at multiples of it cost nothing,
+    whether narrow or 32-bit lanes compute the tile."""
+    fits = plan.for_size(rows, columns)
+    if fits is None or fits.alpha_fixed or not captures_inside(plan):
+        return plan.strip_rows
+    wide = fits.without_narrow()
+    every = (fits.T * alpha for alpha in range(fits.alpha, 1, -1))
+    return next((strip for strip in every if wide.for_size(rows, columns, (strip,))), fits.T)
+
+
+def captures_inside(plan: Plan) -> bool:
+    """Are special rows and columns captured inside a tile of strips?"""
+    return plan.form == "ticketed"
+
+
+def lines_fit(
+    plan: Plan, m: int, n: int, rows: int, columns: int, memory: int, largest: int
+) -> bool:
+    """Do so many special rows and columns of an m x n tile fit half of the device's ``memory``, and
+    the rows or the columns its ``largest`` allocation?"""
+    across = bus_bytes(n, plan.T, 2 + rows)
+    down = 8 * (m + plan.strip_rows) * columns
+    return max(across, down) <= largest and across + down <= memory // 2

@@ -1,0 +1,110 @@
+"""Bytes of the parts of device memory: engines allocate by these, and predictions add them up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: 32-bit words of a group's record (`pysw_cl.engines.wavefront.descriptors.RecordWord`).
+RECORD_WORDS = 12
+#: Bytes of a cell of a matrix that is held whole: H, E, F and its mark.
+HELD_CELL_BYTES = 13
+#: Lanes of a strip, and steps of a block, of a matrix that is held whole.
+HELD_LANES, HELD_BLOCK = 16, 16
+#: Cells of a group of a compressed edge, and 32-bit numbers before the first group
+#: (cl/wavefront/compressed_edge.cl).
+GROUP_CELLS, EDGE_HEAD = 16, 16
+#: Groups that may be raw: LEAST_RAW, or one of GROUPS_A_RAW if that is more.
+LEAST_RAW, GROUPS_A_RAW = 64, 32
+#: Bytes of a compressed cell, including the memory for raw groups.
+COMPRESSED_CELL_BYTES = 3.5
+
+
+def line_cells(columns: int, T: int) -> int:
+    """Cells of a line of the horizontal bus: those of a tile, and T more at both ends."""
+    return columns + 2 * T
+
+
+def bus_bytes(columns: int, T: int, lines: int) -> int:
+    """Bytes of so many lines of the horizontal bus, H and F^ of each cell."""
+    return 8 * line_cells(columns, T) * lines
+
+
+def state_bytes(T: int, alpha: int, strip_groups: int, copied: bool, deferred: bool) -> int:
+    """Bytes of the lanes of ``strip_groups`` groups between two blocks (cl/wavefront/strip.clh).
+
+    ``copied``: narrow lanes are copied there at the start of a block; ``deferred``: narrow lanes
+    may defer column passes.
+    """
+    rows = 3 * alpha + 5
+    if copied:
+        rows += alpha + 1
+    if deferred:
+        rows += 2 * alpha + 4 - -8 // T
+    return 4 * strip_groups * rows * T
+
+
+def argmax_bytes(T: int, alpha: int, strip_groups: int, chunk: int) -> int:
+    """Bytes of the deferred argmax of ``strip_groups`` groups, whose blocks have at most ``chunk``
+    columns (cl/wavefront/best.clh)."""
+    return 4 * strip_groups * (8 + 2 * (alpha + 1) * T + 2 * chunk)
+
+
+def stage_bytes(chunk: int, strip_groups: int) -> int:
+    """Bytes of the portions of the bus of ``strip_groups`` groups."""
+    return 8 * strip_groups * chunk
+
+
+def profile_bytes(T: int, letters: int) -> int:
+    """Bytes of one group's query profile; ``letters``: columns of the substitution matrix."""
+    return 16 * T * letters
+
+
+def record_bytes(strip_groups: int) -> int:
+    """Bytes of the records of so many groups."""
+    return 4 * RECORD_WORDS * strip_groups
+
+
+def moves_bytes(m: Any, n: Any, T: int, alpha: int) -> Any:
+    """Bytes of the moves of a tile, or of many (arrays of m and n).  In each column a lane stores a
+    32-bit word for each 8 rows or part of them.  Strips are whole and have T more columns."""
+    return 4 * -(-alpha // 8) * T * (n + T) * -(-m // (T * alpha))
+
+
+def warps_of(of_warps: bool, schedulers: int, units: int, B: int) -> int:
+    """Warps of a work-group of the ticketed form, if B strips are swept at once: the same number on
+    each of the ``schedulers`` of a compute unit.  1 if lanes are not warps, or if the device's
+    work-groups are to be single warps (no ``schedulers``)."""
+    if not of_warps or not schedulers:
+        return 1
+    return schedulers * -(-B // (schedulers * units))
+
+
+def held_numbers(m: int, n: int) -> int:
+    """Cells of a matrix that is held whole, padding included."""
+    strips, blocks = -(-m // HELD_LANES), -(-(n + HELD_LANES - 1) // HELD_BLOCK)
+    return strips * blocks * HELD_BLOCK * HELD_LANES
+
+
+def compressed_words(length: int) -> tuple[int, int, int, int]:
+    """How a compressed edge of so many cells lies in memory: its groups, how many may be raw, where
+    the 16 bits of H begin, and its size, in 32-bit words."""
+    groups = max(1, -(-length // GROUP_CELLS))
+    raw = max(LEAST_RAW, -(-groups // GROUPS_A_RAW))
+    shorts = EDGE_HEAD + -(-groups // 4) * 4
+    return groups, raw, shorts, shorts + 3 * groups * GROUP_CELLS // 4 + 2 * raw * GROUP_CELLS
+
+
+def pipeline_slots(depth: int, more: int) -> int:
+    """Tiles of a pipeline that have memory at once: running, begun, or just taken out."""
+    return depth + more
+
+
+def pipeline_bus_bytes(columns: int, T: int, slots: int) -> int:
+    """Bytes of the bus that the tiles of a pipeline share: two lines for strips, and a ring of
+    lines between tiles."""
+    return bus_bytes(columns, T, 2 + slots + 1)
+
+
+def pooled_bytes(size: int, most: int) -> int:
+    """Bytes of the buffer of a pool for a request of ``size`` bytes; ``most``: of any buffer."""
+    return min(1 << max(10, (size - 1).bit_length()), most)

@@ -1,0 +1,292 @@
+"""The device memory of a tile in strips, in sections, and of tiles in a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import lcm
+
+from ..scoring.scoring import Scoring
+from . import sizes
+from .geometry import Grid, fit
+from .memory_parts import Compared, DeviceFacts, EngineMemory, Memory, TileMemory, TileShape
+from .path_grid import captures_inside, lines_fit, strip_rows
+from .plan import Plan
+from .score_files import narrow_score, planned, wide_score, widths_of
+from .sections import Sections, SectionsLayout, cut_tile, sooner_by_rows, span
+
+#: Parts of memory with their bytes, one entry a buffer.
+Requests = list[tuple[str, int]]
+#: Words of the descriptor of a section (`pysw_cl.engines.wavefront.descriptors.TileWord`).
+TILE_WORDS = 14
+
+
+def scores_bytes(scoring: Scoring, score: str) -> tuple[int, int]:
+    """Bytes of a scoring as a score file takes it, and letters of a row of query profiles."""
+    q, t = scoring.matrix.shape
+    return {"match": (0, 0), "permute4": (4 * (q + 1), 0)}.get(
+        score, (4 * (q + 1) * (t + 1), t + 1)
+    )
+
+
+@dataclass(frozen=True)
+class Strips:
+    """The strips of a tile, and the groups that sweep them."""
+
+    plan: Plan
+    grid: Grid
+    score: str
+    widths: tuple[int, ...]
+    #: Groups, or warps of groups, at once.
+    strip_groups: int
+
+    def scratch(self, scoring: Scoring, chunk: int, defers: bool, crosses: bool) -> Requests:
+        """What the groups work in, whose blocks have ``chunk`` columns at most.  ``defers``: is the
+        best cell found by a second sweep of its block?  ``crosses``: are there special columns?"""
+        T, alpha, groups = self.grid.T, self.plan.alpha, self.strip_groups
+        narrow = bool(self.widths)
+        again = narrow and defers
+        table, letters = scores_bytes(scoring, self.score)
+        deferred = narrow and crosses
+        return [
+            ("state", sizes.state_bytes(T, alpha, groups, narrow and not again, deferred)),
+            ("state", sizes.stage_bytes(chunk, groups)),
+            ("state", groups * sizes.profile_bytes(T, letters)),
+            ("state", sizes.argmax_bytes(T, alpha, groups, chunk) if again else 0),
+            ("scratch", sizes.record_bytes(groups)),
+            *([("scratch", table)] if table else []),
+        ]
+
+
+@dataclass(frozen=True)
+class StripMemory:
+    """The memory of the wavefront: see `EngineMemory`.  ``row_scan``: the memory of tiles that are
+    computed sooner row by row, and the plan of that."""
+
+    plan: Plan
+    compared: Compared
+    device: DeviceFacts
+    row_scan: tuple[EngineMemory, Plan] | None = None
+
+    @property
+    def captures(self) -> bool:
+        """See `EngineMemory`."""
+        return captures_inside(self.plan)
+
+    @property
+    def row_quantum(self) -> int:
+        """See `EngineMemory`."""
+        return self.plan.strip_rows
+
+    def strip_rows(self, rows: int, columns: int) -> int:
+        """See `EngineMemory`."""
+        return strip_rows(self.plan, rows, columns)
+
+    def in_memory(self, m: int, n: int, rows: int, columns: int) -> bool:
+        """Does the device hold so many special rows and columns of an m x n tile?"""
+        return lines_fit(self.plan, m, n, rows, columns, self.device.memory, self.device.largest)
+
+    def tile(self, tile: TileShape) -> TileMemory:
+        """The memory of a tile, in the way that the engine computes it."""
+        m, n = tile.m, tile.n
+        sections = self._cut(tile)
+        if sections is not None:
+            return TileMemory(self._in_sections(tile, sections))
+        wide = n > self.plan.tuning.sweep.longest_side
+        if wide and not self.in_memory(m, n, 0, 0):
+            return self.tile(replace(tile, n=n - n // 2, columns=(), right=True))
+        if self.row_scan is not None and not tile.moves:
+            scan, plan = self.row_scan
+            if sooner_by_rows(self.plan, plan, m, n, tile.after):
+                return TileMemory(scan.tile(tile).whole)
+        if tile.rows or tile.columns:
+            fits = self.captures and self.in_memory(m, n, len(tile.rows), len(tile.columns))
+            if not fits:
+                return self._parts(tile, tile.columns)
+            if self._planned(tile)[0] is None:
+                return self._parts(tile, ())
+        return self._in_strips(tile)
+
+    def _parts(self, tile: TileShape, columns: tuple[int, ...]) -> TileMemory:
+        """The largest part of a tile that is cut at its special rows and at these columns; the
+        host keeps the cells of the cuts."""
+        m = max(b - a for a, b in pairwise((0, *tile.rows, tile.m)))
+        n = max(b - a for a, b in pairwise((0, *columns, tile.n)))
+        kept = () if columns else tile.columns
+        part = replace(tile, m=m, n=n, rows=(), columns=kept, bottom=True, right=True, first=False)
+        return TileMemory(self.tile(part).whole)
+
+    def _planned(self, tile: TileShape) -> tuple[Plan | None, str]:
+        narrow = None if tile.moves else self.narrow_score(self.plan, tile.n)
+        return planned(self.plan, self.compared.scoring, (tile.m, tile.n), tile.rows, narrow)
+
+    def narrow_score(self, plan: Plan, columns: int) -> str | None:
+        """The score file of narrow lanes; None if there are none, or if they cannot compute it."""
+        if plan.lane_set.narrow is None:
+            return None
+        four = self.device.byte_permute and self.compared.four
+        return narrow_score(plan, self.compared.scoring, columns, four)
+
+    def _warps(self, plan: Plan, B: int) -> int:
+        device = self.device
+        return sizes.warps_of(plan.lane_set.of_warps, device.schedulers, device.units, B)
+
+    def _strips(self, tile: TileShape, plan: Plan, score: str, piped: bool) -> Strips:
+        """The strips of a tile; ``plan`` is the tile's unless moves are stored."""
+        form, B = plan.form, plan.B
+        if tile.moves and form == "two-phase":
+            form, B = "ticketed", 1
+        grid = fit(tile.m, tile.n, B, plan.T, plan.alpha, form, self.device.least_T)
+        widths = widths_of(plan, self.compared.scoring, self.compared.local, tile.best)
+        warps = self._warps(plan, plan.B if piped else grid.B) if grid.form == "ticketed" else 1
+        return Strips(plan, grid, score, widths, -(-grid.B // warps) * warps)
+
+    def _in_strips(self, tile: TileShape) -> TileMemory:
+        """A tile in strips that follow each other."""
+        fits, score = self._planned(tile)
+        plan = self.plan.for_moves(tile.m, tile.n) if tile.moves else fits
+        assert plan is not None
+        strips = self._strips(tile, plan, score, piped=False)
+        whole = Memory.of(self._requests(tile, strips, piped=False))
+        T, kept = strips.grid.T, len(tile.rows)
+        rows, columns = Memory(), Memory()
+        if kept:  # special rows are in the buffer of the bus
+            bus = sizes.bus_bytes(tile.n, T, 2)
+            rows = Memory(horizontal_bus=bus, special_rows=kept * bus // 2)
+        if tile.columns:
+            columns = Memory(special_columns=8 * strips.grid.padded_rows * len(tile.columns))
+        return TileMemory(whole + Memory(largest=rows.total), rows, columns)
+
+    def _requests(self, tile: TileShape, strips: Strips, piped: bool) -> Requests:
+        """The buffers of a tile in strips; without those that the tiles of a pipeline share."""
+        plan, grid = strips.plan, strips.grid
+        padded, chunk = grid.padded_rows, min(plan.chunk, grid.n + grid.T)
+        ticketed = grid.form == "ticketed"
+        right = 4 * padded if tile.right else 4
+        made: Requests = [
+            ("vertical_bus", right),
+            ("vertical_bus", right),
+            ("special_columns", 8 * padded * len(tile.columns)),
+            ("scratch", 4),  # the count of collected cells
+            ("vertical_bus", 4 * (padded + 1)),
+            ("vertical_bus", 4 * padded),
+            ("letters", padded),
+            *strips.scratch(
+                self.compared.scoring, chunk, tile.best and ticketed, bool(tile.columns)
+            ),
+            ("scratch", 4 * len(grid.bus_lines(()))),
+            ("scratch", 4 * max(1, len(tile.columns))),
+        ]
+        if not piped:
+            made += [
+                ("horizontal_bus", sizes.bus_bytes(grid.n, grid.T, 2)),
+                ("scratch", 4),  # the best score
+                *self._target(tile.n, plan, grid.T),
+            ]
+            if tile.rows:
+                made.append(("special_rows", sizes.bus_bytes(grid.n, grid.T, len(tile.rows))))
+        if ticketed:
+            moves = sizes.moves_bytes(grid.m, grid.n, grid.T, grid.alpha) if tile.moves else 0
+            made += [("moves" if tile.moves else "scratch", int(moves))]
+            made += [("scratch", 4 * (grid.strips + 1)), *([] if piped else [("scratch", 4)])]
+        return made
+
+    @staticmethod
+    def _target(n: int, plan: Plan, T: int) -> Requests:
+        """The target's letters, for wide and for narrow lanes."""
+        return [("letters", n), *([("letters", n + 2 * T)] if plan.lane_set.backwards else [])]
+
+    # Sections
+
+    def _cut(self, tile: TileShape) -> Sections | None:
+        """The sections of a tile, where no score of its edges exceeds that of its top edge."""
+        compared, plan, (m, n) = self.compared, self.plan, (tile.m, tile.n)
+        level = tile.first and compared.free_ends[0]
+        if tile.moves or tile.rows or not (compared.local or level):
+            return None
+        if m * n < plan.tuning.sections.least_cells:
+            return None
+        scoring, narrow = compared.scoring, self.narrow_score(plan, n)
+        return cut_tile(
+            plan,
+            scoring,
+            (m, n),
+            tile.columns,
+            span(scoring, m, 0, compared.local),
+            plan.tuning.sections.first_overlap,
+            narrow=narrow is not None,
+            after=tile.after,
+            largest=self.device.largest,
+        )
+
+    def _in_sections(self, tile: TileShape, sections: Sections) -> Memory:
+        """A tile in sections, of which none is swept again."""
+        plan, compared = sections.plan, self.compared
+        grid = Grid(tile.m, tile.n, plan.B, plan.T, plan.alpha, "ticketed")
+        units = grid.strips * sections.count
+        warps = self._warps(plan, min(plan.B, units))
+        groups = warps * -(-min(plan.B, units) // warps)
+        score = self.narrow_score(plan, tile.n) or wide_score(compared.scoring)
+        widths = widths_of(plan, compared.scoring, compared.local, tile.best)
+        level = tile.first and (compared.local or compared.free_ends[0])
+        flat = level and grid.strips == 1 and not tile.bottom
+        chunk = min(plan.chunk, tile.n + grid.T)
+        stores_right = not sections.proven or tile.right or bool(tile.columns)
+        layout = SectionsLayout.of(
+            sections, grid.T, grid.padded_rows, chunk, groups if flat else 0, stores_right
+        )
+        bus = 4 * layout.columns_at["left"]
+        strips = Strips(plan, grid, score, widths, groups)
+        requests = [
+            ("letters", grid.padded_rows),
+            *self._target(tile.n, plan, grid.T),
+            *strips.scratch(compared.scoring, chunk, tile.best, not sections.proven),
+            *(5 * [("scratch", 4)]),  # hits, best score, overlap, ticket, unused arguments
+            ("scratch", 4 * (grid.strips + 1)),
+            ("scratch", 4 * (units + 1)),
+            ("scratch", 8 * TILE_WORDS * sections.count),
+            ("horizontal_bus", bus),
+            ("vertical_bus", 4 * layout.words - bus),
+        ]
+        return Memory.of(requests) + Memory(largest=4 * layout.words)
+
+    # Pipelines
+
+    def pipeline(self, tile: TileShape, ends: Iterable[int]) -> Memory | None:
+        """The memory of a pipeline of tiles as wide as ``tile``, which is as high as the matrix,
+        with these special rows; None where tiles are computed one by one."""
+        plan, (m, n) = self.plan, (tile.m, tile.n)
+        tuning = plan.tuning.pipeline
+        if not self.captures or not self.device.speculative or m * n < tuning.least_cells:
+            return None
+        fits, score = self._planned(replace(tile, rows=()))
+        sized = plan.for_size(m, n)
+        if fits is None or sized is None or fits.lane_set.narrow is None:
+            return None
+        quantum = sized.strip_rows * self._warps(sized, sized.B)
+        quantum = lcm(quantum, plan.without_narrow().strip_rows)
+        most = plan.tile_shape(m, n)
+        if most[1] < n or most[0] >= m:
+            return None
+        least = max(1, sized.device_rows // tuning.depth // quantum) * quantum
+        height = max(1, min(least, most[0]) // quantum) * quantum
+        places = (0, *ends, m)
+        highest = min(height, max(b - a for a, b in pairwise(places)))
+        count = sum(-(-(b - a) // height) for a, b in pairwise(places))
+        part = replace(tile, m=highest, rows=(), bottom=True)
+        slots = sizes.pipeline_slots(tuning.depth, tuning.more)
+        shared = [
+            ("horizontal_bus", sizes.pipeline_bus_bytes(n, fits.T, slots)),
+            ("scratch", 4),
+            ("scratch", tuning.most_tiles * self.device.part_align),
+            *self._target(n, fits, fits.T),
+        ]
+        if shared[0][1] > self.device.largest or count < 2:
+            return None
+        strips = self._strips(part, fits, score, piped=True)
+        one = [
+            (kind, sizes.pooled_bytes(max(size, 4), self.device.largest))
+            for kind, size in self._requests(part, strips, piped=True)
+        ]
+        return Memory.of(shared + min(slots, count) * one)

@@ -1,0 +1,238 @@
+"""Predicted device memory, against what was allocated, and on devices that are not here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import device_has
+from pipelining import chains
+from speculating import PLANS, constants
+
+import pysw_cl
+from pysw_cl.engines.registry import plan_on
+from pysw_cl.engines.rowscan.plan import RowscanPlan, default_rowscan
+from pysw_cl.engines.wavefront.descriptors import RecordWord, TileWord
+from pysw_cl.errors import InputError
+from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning import sizes, strip_memory
+from pysw_cl.planning.memory import device_memory, fits
+from pysw_cl.planning.memory_parts import DeviceFacts, Memory
+from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.plan import Plan
+from pysw_cl.scoring.scoring import make_scoring
+
+DNA, PROTEIN = (np.frombuffer(text, np.uint8) for text in (b"ACGT", b"ARNDCQEGHILKMFPSTWYV"))
+SCORING = make_scoring((1, -3), (3, 2))
+#: Sections of small tiles.
+SECTIONS = {
+    "sections.least_cells": 1,
+    "sections.least_columns": 100,
+    "sections.least_aspect": 0,
+    "sections.rounds": 4,
+    "sections.most_cost": 1000,
+    "sections.most_cost_beside_pruning": 1000,
+    "sections.most_refused": 1,
+    "sections.first_overlap": 64,
+}
+#: Small strips, for which other tests build kernels, too.
+STRIPS = {"lanes": "vector", "T": 4, "alpha": 2, "B": 3, "chunk": 5}
+#: An H200, and its plan.
+H200 = DeviceFacts(
+    memory=150_000_000_000,
+    largest=37_500_000_000,
+    units=132,
+    schedulers=4,
+    byte_permute=True,
+    speculative=True,
+)
+PACKED = Plan(
+    lanes="packed",
+    B=12 * 132,
+    alpha=25,
+    chunk=128,
+    tile_cells=1 << 46,
+    traceback_tile_cells=1 << 28,
+)
+
+
+def _letters(m: int, n: int, related: bool, letters: Any = DNA) -> tuple[Any, Any]:
+    rng = np.random.default_rng(m + n)
+    b = letters[rng.integers(0, len(letters), max(m, n))]
+    a = b[:m] if related else letters[rng.integers(0, len(letters), m)]
+    return a.copy(), b[:n].copy()
+
+
+def _share(
+    m: int, n: int, plan: Any = None, letters: Any = DNA, related: bool = True, **how: Any
+) -> float:
+    """Predicted over allocated bytes of a comparison."""
+    a, b = _letters(m, n, related, letters)
+    scores: dict[str, Any] = {}
+    if letters is PROTEIN:
+        scores = {"sub_score": "BLOSUM62", "gap_cost": (10, 1)}
+    if how.get("mode") == "global":
+        how["max_cost"] = None
+    how.setdefault("output", "score")
+    found = pysw_cl.align(a, b, plan=plan, device="auto", **scores, **how)
+    how.pop("max_cost", None)
+    runtime = get_runtime("auto")
+    if plan is None:
+        how |= {"holds": True, "row_scan": default_rowscan(runtime)}
+    facts = DeviceFacts.of(runtime)
+    asked = plan_on(runtime, plan), m, n, facts, found.scoring
+    return device_memory(*asked, **how).total / found.stats.device_bytes
+
+
+@pytest.mark.parametrize("mode", ["local", "global"])
+@pytest.mark.parametrize("size", [(200, 300), (3000, 4000), (30, 100_000), (40_000, 50)])
+def test_scores(size: tuple[int, int], mode: str) -> None:
+    assert _share(*size, mode=mode) == 1
+
+
+def test_free_ends_and_proteins() -> None:
+    for free in [(True,) * 4, (True, False, False, False), (False, True, False, False)]:
+        assert _share(900, 800, STRIPS, mode="global", free_ends=free, output="ends") == 1
+    assert (
+        _share(900, 1100, letters=PROTEIN) == _share(900, 1100, None, PROTEIN, mode="global") == 1
+    )
+    assert _share(2000, 1900, letters=PROTEIN) == 1
+
+
+@pytest.mark.parametrize(
+    "plan", [STRIPS, {"form": "two-phase", **STRIPS}, {"tile_cells": 1 << 17}, {"B": 5, **STRIPS}]
+)
+def test_plans(plan: dict[str, Any]) -> None:
+    for mode in ("local", "global"):
+        assert _share(1500, 1100, plan, mode=mode) == 1
+
+
+@pytest.mark.parametrize("share", [0.0, 10.0])
+def test_sections(share: float) -> None:
+    """Those whose overlap is checked, and those that need no check."""
+    plan = {**SECTIONS, "sections.most_share": share, "sections.most_overlap": 10}
+    assert _share(90, 6000, plan, related=False) == 1
+    assert _share(300, 6000, {**plan, **STRIPS}, related=False) == 1
+    free = (True, True, False, False)
+    assert _share(90, 6000, plan, related=False, mode="global", free_ends=free) == 1
+
+
+@pytest.mark.parametrize("form", ["ticketed", "three-launch"])
+def test_row_scan(form: str) -> None:
+    for mode, letters in [("local", DNA), ("global", PROTEIN)]:
+        plan = {"engine": "rowscan", "form": form}
+        assert _share(100, 3000, plan, letters, mode=mode) == 1
+    assert _share(100, 3000, {**plan, "tile_cells": 1 << 16}) == 1
+
+
+def test_the_reference_takes_none() -> None:
+    plan = plan_on(get_runtime("auto"), {"engine": "reference"})
+    assert device_memory(plan, 100, 100, H200, SCORING) == Memory()
+
+
+@pytest.mark.parametrize("mode", ["local", "global"])
+def test_paths(mode: str) -> None:
+    assert _share(400, 500, mode=mode, output="path") == 1
+    for side, plan in [
+        (5000, None),
+        (9000, {"tile_cells": 1 << 24}),
+        (9000, {"form": "two-phase"}),
+    ]:
+        assert _share(side, side, plan, mode=mode, output="path") == pytest.approx(1, abs=0.01)
+
+
+def test_paths_through_finer_grids() -> None:
+    """A grid cell's moves do not fit; how it is cut depends on where the path enters it."""
+    plan = {"traceback_tile_cells": 1 << 20}
+    assert 1 <= _share(9000, 9000, plan, output="path") < 1.15  # along the diagonal
+    assert _share(3000, 9000, {"traceback_tile_cells": 1 << 18}, output="path") >= 1
+
+
+def test_pipelines() -> None:
+    """A chain of tiles takes memory for as many as it may have at once."""
+    with chains() as seen, pysw_cl.planning.parameters.tuned({"sweep.longest_side": 64}):
+        plan = {**STRIPS, "form": "ticketed", "pipeline.depth": 2}
+        found = _share(2400, 900, plan, related=False)
+        assert seen.tiles > 3 and found == 1
+
+
+@pytest.mark.parametrize("most", [500_000_000, 300_000])
+def test_paths_ahead(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Speculative tiles, with as much memory for a path as they want, and with little."""
+    device_has(monkeypatch, speculative=True)
+    constants(monkeypatch)
+    memory = {"traceback.path_bytes": most, "traceback.side_bytes": 10}
+    plan = {"form": "ticketed", **memory, **PLANS["vector"]}
+    assert _share(6000, 6000, plan, output="path") == pytest.approx(1, abs=0.05)
+
+
+def test_an_h200_by_hand() -> None:
+    """A sweep of 5 x 5 Mb: the parts, each as its buffers are."""
+    m = n = 5_000_000
+    found = device_memory(PACKED, m, n, H200, SCORING)
+    plan = PACKED.for_size(m, n)
+    assert plan is not None
+    padded = -(-m // plan.strip_rows) * plan.strip_rows
+    assert found.horizontal_bus == 8 * (n + 2 * plan.T) * 2
+    assert found.letters == padded + n
+    assert found.vertical_bus == 8 * padded + 4 + 8
+    assert found.moves == found.special_rows == found.speculative == 0
+    assert found.largest == found.horizontal_bus and found.state < 100 << 20
+
+
+def test_an_h200_chains_long_matrices() -> None:
+    """Longer sides than a tile's: as many tiles as have a place, and a ring of lines."""
+    n = 20_000_000
+    found = device_memory(PACKED, n, n, H200, SCORING)
+    slots = PACKED.tuning.pipeline.depth + PACKED.tuning.pipeline.more
+    assert found.horizontal_bus >= 8 * n * (slots + 3) and found.letters < 2 * n
+    shorter = device_memory(PACKED, 8_000_000, 8_000_000, H200, SCORING)
+    assert shorter.horizontal_bus < found.horizontal_bus / 9
+
+
+def test_an_h200_keeps_paths_in_their_memory() -> None:
+    """500 MB and 100 bytes for each letter of both sequences."""
+    for m in (100_000, 1_000_000, 5_000_000):
+        found = device_memory(PACKED, m, m, H200, SCORING, output="path", mode="global")
+        assert found.total <= 500_000_000 + 200 * m
+        assert found.special_rows > 0 and found.special_columns > 0
+    assert found.moves > 0 and found.speculative > 0
+
+
+def test_an_h200_takes_the_row_scan_for_few_rows() -> None:
+    rows_of_warps = {"hop": 1e-9, "column": 1e-9, "row": 1e-9}
+    times = {"rowscan/warp32": rows_of_warps, "wavefront/packed": {"column": 1e-5, "row": 1e-6}}
+    known = Machine(GENERIC.having(times), 4 * 132)
+    scan = RowscanPlan(lanes="warp32", T=64, alpha=16, B=PACKED.B, machine=known)
+    plan, n = replace(PACKED, machine=known), 30_000_000
+    how: dict[str, Any] = {"mode": "global"}  # of which there are no sections
+    strips = device_memory(plan, 20, n, H200, SCORING, **how)
+    rows = device_memory(plan, 20, n, H200, SCORING, row_scan=scan, **how)
+    assert rows == device_memory(scan, 20, n, H200, SCORING, **how) != strips
+
+
+def test_a_job_that_does_not_fit_is_told_why() -> None:
+    found = device_memory(Plan(), 100_000, 100_000, H200, SCORING)
+    assert fits(found, found.total, found.largest) is None
+    assert "MiB of device memory are needed" in str(fits(found, found.total - 1, found.largest))
+    assert "in one piece" in str(fits(found, found.total, found.largest - 1))
+
+
+def test_wrong_questions() -> None:
+    for wrong in ({"output": "cigar"}, {"mode": "semiglobal"}):
+        with pytest.raises(InputError):
+            device_memory(Plan(), 10, 10, H200, SCORING, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError):
+        device_memory(Plan(), 0, 10, H200, SCORING)
+
+
+def test_words_of_records_and_descriptors() -> None:
+    assert max(RecordWord) + 2 == sizes.RECORD_WORDS  # the last word has 64 bits
+    assert len(TileWord) == strip_memory.TILE_WORDS
+
+
+def test_parts_add_up() -> None:
+    one = Memory(letters=3, moves=5, largest=7) + Memory(moves=1, largest=2)
+    assert one == Memory(letters=3, moves=6, largest=7) and one.total == 9
