@@ -131,7 +131,8 @@ def _strips(kind: str, mode: str, plan: Plan) -> Iterator[Case]:
     machine, T = plan.machine, plan.T
     most = machine.share(plan.B)
     groups = [min(plan.B, share * (machine.schedulers or plan.B)) for share in range(1, most + 1)]
-    alphas = _some(plan.alphas, ALPHAS if kind == "dna" else 3)
+    few = ALPHAS if mode == "local" else ALPHAS // 2
+    alphas = _some(plan.alphas, few if kind == "dna" else 3)
     for alpha in alphas:
         fixed = {"alpha": alpha, **IN_STRIPS}
         for B in groups:

@@ -9,6 +9,8 @@ from ..drivers.options import AlignOptions
 from ..engines.settings import setting_of
 from ..errors import InputError
 from ..opencl.device import Runtime, get_runtime
+from ..planning.memory import device_memory
+from ..planning.memory_parts import DeviceFacts
 from ..planning.model.predict import Prediction, predicted
 from ..planning.plan import Plan
 
@@ -71,8 +73,21 @@ def predict_on(
 ) -> Prediction:
     """`predict`, with options that are checked, on a device."""
     setting = setting_of(runtime, plan, options.scoring, options.mode)
+    memory = device_memory(
+        setting.plan,
+        m,
+        n,
+        DeviceFacts.of(runtime),
+        options.scoring,
+        output=options.output,
+        mode=options.mode,
+        free_ends=options.free.flags,
+        four_letters=setting.four,
+        holds=setting.holds,
+        row_scan=setting.scan,
+    )
     profile, source = runtime.profile()
-    return predicted(setting, m, n, profile, source)
+    return predicted(setting, m, n, profile, source, memory=memory.total)
 
 
 def _length(value: Any, name: str) -> int:
