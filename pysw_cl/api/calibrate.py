@@ -155,10 +155,9 @@ def _strips(kind: str, mode: str, plan: Plan) -> Iterator[Case]:
 def _columns(plan: Plan, alpha: int, B: int) -> int:
     """The columns that so many strips sweep in about `SECONDS`, by what is known so far."""
     times = plan.machine.times
-    column, busy, block, _ = times.pace(f"wavefront/{plan.lanes}").line(
-        alpha, plan.machine.share(B)
-    )
-    pace = column + busy * B / (plan.machine.schedulers or B) + block / plan.chunk
+    machine = plan.machine
+    line = times.pace(f"wavefront/{plan.lanes}").line(alpha, machine.share(B))
+    pace = line.pace(B / (machine.schedulers or B), plan.chunk)
     return int(min(400_000, max(3000, SECONDS / max(pace, 1e-10))))
 
 
@@ -249,7 +248,10 @@ def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]
     of the host, by what calls take beside that."""
     works = [work_of(runtime, case) for case in cases]
     swept = [k for k, work in enumerate(works) if work.strips]
-    times = fitted([Work(works[k].strips) for k in swept], [min(cases[k].device) for k in swept])
+    columns = [one for k in swept if "alpha" in cases[k].plan for one in works[k].strips]
+    columns += [one for k in swept for one in works[k].strips if one.subject.startswith("rowscan")]
+    device = [min(cases[k].device) for k in swept]
+    times = fitted([Work(works[k].strips) for k in swept], device, None, columns)
     host = [k for k in swept if min(cases[k].seconds) > min(cases[k].device)]
     rest = [min(cases[k].seconds) - min(cases[k].device) for k in host]
     times |= fitted([Work([], works[k].counts) for k in host], rest)

@@ -123,9 +123,9 @@ def _seconds(plan: Plan, alpha: int, columns: Wave) -> float:
     """What strips take on the plan's device."""
     machine = plan.machine
     pace = machine.times.pace(f"{plan.engine}/{plan.lanes}")
-    column, busy, block, hop = pace.line(alpha, machine.share(columns.groups))
+    line = pace.line(alpha, machine.share(columns.groups))
     beside = columns.running / (machine.schedulers or plan.B)
-    return columns.columns * (column + busy * beside + block / plan.chunk) + columns.hops * hop
+    return line.seconds(columns.columns, beside, plan.chunk, columns.hops)
 
 
 class CellCost(Cost):

@@ -157,11 +157,8 @@ class Plan:
     def traced_row(self) -> int:
         """Cells that a sweep computes while the traceback takes one row of a path."""
         cells, times = self.B * self.strip_rows, self.machine.times
-        column, busy, block, _ = times.pace(f"wavefront/{self.lanes}").line(
-            self.alpha, self.machine.share(self.B)
-        )
-        beside = self.B / (self.machine.schedulers or self.B)
-        column += busy * beside + block / self.chunk
+        line = times.pace(f"wavefront/{self.lanes}").line(self.alpha, self.machine.share(self.B))
+        column = line.pace(self.B / (self.machine.schedulers or self.B), self.chunk)
         return int(times.of(f"path/{self.lanes}").get("row", 0.0) * cells / column)
 
     def without_narrow(self) -> Plan:

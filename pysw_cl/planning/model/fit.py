@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .counts import Work
+from .counts import Strips, Work
 from .times import Times, table_of, weights_of
 
 Floats = NDArray[np.float64]
@@ -45,16 +45,20 @@ def nonnegative(a: Floats, b: Floats) -> Floats:
 
 
 def fitted(
-    works: Sequence[Work], seconds: Sequence[float], known: Times | None = None
+    works: Sequence[Work],
+    seconds: Sequence[float],
+    known: Times | None = None,
+    columns: Sequence[Strips] | None = None,
 ) -> dict[str, dict[str, float]]:
     """Times by subject that explain that each of the ``works`` took so many ``seconds``.
 
-    What ``known`` has a time for is not sought.  Of a subject's columns, those times are found that
-    some of the works have: of their alpha and share.
+    What ``known`` has a time for is not sought.  The times of a column are sought of each alpha and
+    share that ``columns`` have (None: the works); others lie between them.
     """
     known = known or Times({})
-    strips = [one for work in works for one in work.strips if not known.by_subject.get(one.subject)]
-    form = known.having(table_of(strips))
+    if columns is None:
+        columns = [one for work in works for one in work.strips]
+    form = known.having(table_of([one for one in columns if one.subject not in known.by_subject]))
     rows = [weights_of(work, form) for work in works]
     names = sorted({name for row in rows for name in row if not _has(known, name)})
     fixed = [

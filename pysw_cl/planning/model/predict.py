@@ -136,9 +136,8 @@ def limit(setting: Setting, work: Work, widest: Strips | None) -> float:
     best = 0.0
     rows = widest.subject.startswith("rowscan")
     for alpha in {widest.alpha} if rows else {widest.alpha, *plan.alphas}:
-        column, busy, block, _ = times.pace(widest.subject).line(alpha, groups)
-        pace = column + busy * chosen.B / (machine.schedulers or chosen.B)
-        pace += block / max(widest.chunk, 1)
+        line = times.pace(widest.subject).line(alpha, groups)
+        pace = line.pace(chosen.B / (machine.schedulers or chosen.B), widest.chunk)
         if pace > 0:
             best = max(best, chosen.B * chosen.T * alpha / pace / 1e9)
     return best

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from ..profiles.profile import Numbers
 from .counts import Strips, Work
@@ -16,6 +17,29 @@ Name = tuple[str, str]
 def cell(alpha: int, share: int) -> str:
     """The name of the time of a column of ``alpha`` rows while so many strips share a scheduler."""
     return f"{alpha}@{share}"
+
+
+class Line(NamedTuple):
+    """What strips with so many rows a lane take, in seconds."""
+
+    #: A column.
+    column: float
+    #: More of it for each strip that runs beside, as a share of those that fill all schedulers.
+    busy: float
+    #: A block, beside its columns.
+    block: float
+    #: Until a strip has heard of the one above it.
+    hop: float
+    #: A tile, beside all that.
+    tile: float
+
+    def pace(self, busy: float, chunk: int) -> float:
+        """A column in a block of ``chunk`` columns."""
+        return self.column + self.busy * busy + self.block / chunk
+
+    def seconds(self, columns: float, busy: float, chunk: int, hops: float) -> float:
+        """A tile in which the last strip is done after so many columns and hops."""
+        return columns * self.pace(busy, chunk) + hops * self.hop + self.tile
 
 
 @dataclass(frozen=True)
@@ -73,33 +97,33 @@ class Pace:
             ("busy" + at, columns * strips.busy),
             ("block", columns / strips.chunk),
             ("hop", strips.tiles * strips.hops),
+            ("tile", strips.tiles),
         ):
             found[name] = count
             found[_of_rows(name)] = count * alpha
         return found
 
-    def line(self, alpha: int, share: int) -> tuple[float, float, float, float]:
-        """Seconds of a column; more of it for each strip that runs beside; of a block; of a hop."""
+    def line(self, alpha: int, share: int) -> Line:
+        """The seconds of strips with so many rows a lane."""
         key = alpha, share
         if key not in self._lines:
             own = self.own
             column = sum(own.get(name, 0.0) * w for name, w in self.parts(alpha, share).items())
             more = (
                 own.get(name, 0.0) + own.get(_of_rows(name), 0.0) * alpha
-                for name in (f"busy@{share}", "block", "hop")
+                for name in (f"busy@{share}", "block", "hop", "tile")
             )
-            self._lines[key] = (column, *more)  # type: ignore[assignment]
+            self._lines[key] = Line(column, *more)
         return self._lines[key]
 
     @cached_property
-    def _lines(self) -> dict[tuple[int, int], tuple[float, float, float, float]]:
+    def _lines(self) -> dict[tuple[int, int], Line]:
         return {}
 
     def seconds(self, strips: Strips) -> float:
         """What these strips take."""
-        column, busy, block, hop = self.line(strips.alpha, strips.share)
-        pace = column + busy * strips.busy + block / strips.chunk
-        return strips.tiles * (strips.columns * pace + strips.hops * hop)
+        line = self.line(strips.alpha, strips.share)
+        return strips.tiles * line.seconds(strips.columns, strips.busy, strips.chunk, strips.hops)
 
 
 def _of_rows(name: str) -> str:
