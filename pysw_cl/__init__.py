@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .api.files import read as read
     from .api.files import write as write
     from .api.many import align_many as align_many
+    from .api.plans import plan as plan
+    from .api.predict import predict as predict
     from .api.prepare import prepare as prepare
     from .api.profiles import profile as profile
     from .api.top import align_top as align_top
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from .errors import PyswError as PyswError
     from .opencl.device import DeviceInfo as DeviceInfo
     from .opencl.device import devices as devices
+    from .planning.model.choice import Choice as Choice
+    from .planning.model.predict import Prediction as Prediction
     from .planning.plan import Plan as Plan
     from .planning.profiles.profile import Profile as Profile
     from .results.alignment import Alignment as Alignment
@@ -50,9 +54,13 @@ _HOME = {
     "devices": "opencl.device",
     "read": "api.files",
     "write": "api.files",
+    "plan": "api.plans",
+    "predict": "api.predict",
     "prepare": "api.prepare",
     "profile": "api.profiles",
     "DeviceInfo": "opencl.device",
+    "Choice": "planning.model.choice",
+    "Prediction": "planning.model.predict",
     "Plan": "planning.plan",
     "Profile": "planning.profiles.profile",
     "Alignment": "results.alignment",

@@ -64,7 +64,7 @@ def predict(
     limit of the speed.  Here the terms follow from B, T, alpha and the shape, too.
     """
     options = AlignOptions(mode=mode, sub_score=sub_score, gap_cost=gap_cost, output=output)
-    rows, columns = _length(m, "m"), _length(n, "n")
+    rows, columns = length_of(m, "m"), length_of(n, "n")
     return predict_on(get_runtime(device), rows, columns, options, plan)
 
 
@@ -90,7 +90,7 @@ def predict_on(
     return predicted(setting, m, n, profile, source, memory=memory.total)
 
 
-def _length(value: Any, name: str) -> int:
+def length_of(value: Any, name: str) -> int:
     """A number of letters.  Raises InputError."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise InputError(f"{name} must be a number of letters, not {value!r}")

@@ -63,8 +63,8 @@ def add_device(add: Any) -> None:
     )
 
 
-def add_scoring(add: Any) -> None:
-    """Declare the scoring on a parser, whose ``add_argument`` is given."""
+def add_scores(add: Any) -> None:
+    """Declare scores and gap costs on a parser, whose ``add_argument`` is given."""
     add("--match", metavar="N", type=number, help="score of two equal letters (default: 1)")
     add("--mismatch", metavar="N", type=number, help="score of two others (default: -3)")
     add(
@@ -86,6 +86,11 @@ def add_scoring(add: Any) -> None:
         type=number,
         help="per letter (default: what is usual for the matrix, 1 for BLOSUM62; 2 without one)",
     )
+
+
+def add_scoring(add: Any) -> None:
+    """Declare the scoring on a parser, whose ``add_argument`` is given."""
+    add_scores(add)
     add("--wildcard", metavar="LETTER", help="a letter that scores 0 against everything")
     add(
         "--unknown-as",

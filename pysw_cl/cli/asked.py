@@ -126,12 +126,19 @@ def _turned(args: argparse.Namespace) -> dict[str, Any]:
     return {} if args.strand == "plus" else {"strand": args.strand}
 
 
-def _scoring(args: argparse.Namespace) -> dict[str, Any]:
+def scores_asked(args: argparse.Namespace) -> dict[str, Any]:
+    """Substitution scores and the gap cost."""
     match = 1 if args.match is None else args.match
     mismatch = -3 if args.mismatch is None else args.mismatch
     return {
         "sub_score": (match, mismatch) if args.matrix is None else args.matrix,
         "gap_cost": _gap_cost(args),
+    }
+
+
+def _scoring(args: argparse.Namespace) -> dict[str, Any]:
+    return {
+        **scores_asked(args),
         "wildcard": args.wildcard,
         "unknown": args.unknown_as,
         "allow_odd_scoring": args.allow_odd_scoring,

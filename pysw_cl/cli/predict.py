@@ -1,0 +1,120 @@
+"""``pysw-cl predict`` and ``pysw-cl plan``."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any
+
+from ..errors import InputError
+from .arguments import add_device, add_plan, add_scores, mode
+from .asked import scores_asked, usage
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+
+
+def add_to(commands: Any) -> None:
+    """Declare the subcommands."""
+    predict = commands.add_parser(
+        "predict",
+        help="say how long a comparison will take, before it begins",
+        description="How long a comparison will take on a device, by its profile: the time and its "
+        "interval, the speed and its limit, and the memory.",
+    )
+    plan = commands.add_parser(
+        "plan",
+        help="say what a comparison would run on, and why",
+        description="What would compute a matrix on a device: engine, lanes, B, T, alpha, the "
+        "expected time, the profile that it is from, and what would be second best.",
+    )
+    for parser, run in ((predict, run_predict), (plan, run_plan)):
+        add = parser.add_argument
+        add("query", metavar="QUERY", help="a length such as 33M or 1500, or a file")
+        add("target", metavar="TARGET", help="as QUERY")
+        add("--mode", metavar="{local,global}", type=mode, default="local", help="default: local")
+        add_scores(add)
+        add_device(add)
+        add_plan(add)
+        parser.set_defaults(run=run, usage_error=parser.error)
+    predict.add_argument(
+        "--output",
+        choices=("score", "ends", "path"),
+        default="score",
+        help="how much is computed (default: score)",
+    )
+    predict.add_argument(
+        "--plot", metavar="FILE", help="draw what the device's profile measured and predicts"
+    )
+
+
+def length(text: str) -> int | None:
+    """The length that a text says, "33M" for 33 million; None if it says none, as a file's name."""
+    found = re.fullmatch(r"(\d+(?:[_,]\d{3})*(?:\.\d+)?)\s*([kmg]?)(?:b|bp|aa)?", text.lower())
+    if found is None:
+        return None
+    number = float(found[1].replace("_", "").replace(",", "")) * _UNITS[found[2]]
+    if not number.is_integer() or number < 1:
+        raise InputError(f"{text!r} is no number of letters")
+    return int(number)
+
+
+def lengths(args: argparse.Namespace) -> tuple[int, int]:
+    """The lengths of query and target: given, or those of the records in the files."""
+    found = []
+    for text in (args.query, args.target):
+        number = length(text)
+        found.append(_letters_in(text) if number is None else number)
+    return found[0], found[1]
+
+
+def _letters_in(path: str) -> int:
+    """The letters of the one record in a file."""
+    from ..sequences.reading import read_sequences
+
+    records = list(read_sequences(path))
+    if len(records) != 1:
+        raise InputError(f"{path} has {len(records)} records; give a file with one, or a length")
+    return len(records[0])
+
+
+def run_predict(args: argparse.Namespace) -> int:
+    """Print the prediction."""
+    from ..api.predict import predict
+    from ..opencl.device import get_runtime
+    from ..planning.model.predict import in_words
+
+    with usage(args):
+        m, n = lengths(args)
+        options = {**scores_asked(args), "mode": args.mode, "output": args.output}
+        found = predict(m, n, device=args.device, plan=args.plan, **options)
+    low, high = (in_words(one) for one in found.interval)
+    parts = ", ".join(f"{name} {in_words(one)}" for name, one in found.parts.items() if one)
+    runtime = get_runtime(args.device)
+    for name, text in (
+        ("matrix", f"{m:,} x {n:,}, {found.cells:.3g} cells"),
+        ("device", runtime.info.name),
+        ("time", f"{in_words(found.seconds)} ({parts})"),
+        ("interval", f"{low} to {high}, nine times of ten"),
+        ("first use", f"{in_words(found.first_use)} more" if found.first_use else "unknown"),
+        ("speed", f"{found.gcups:,.1f} GCUPS"),
+        ("limit", f"{found.gcups_limit:,.1f} GCUPS"),
+        ("memory", f"{found.memory / 2**20:,.1f} MiB"),
+        ("profile", found.source),
+    ):
+        print(f"{name + ':':<11}{text}")
+    if args.plot:
+        from ..results.profile_plot import plot_model
+
+        plot_model(runtime.profile()[0], args.plot)
+    return 0
+
+
+def run_plan(args: argparse.Namespace) -> int:
+    """Print the choice."""
+    from ..api.plans import plan
+
+    with usage(args):
+        m, n = lengths(args)
+        options = {**scores_asked(args), "mode": args.mode}
+        print(plan(m, n, device=args.device, plan=args.plan, **options))
+    return 0
