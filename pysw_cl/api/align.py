@@ -25,6 +25,7 @@ from ..drivers.pair_progress import PairProgress
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import Progress, RunProgress
 from ..drivers.recompute import checked
+from ..engines.choose_device import device_for
 from ..engines.registry import engine_for
 from ..errors import RecomputedWarning
 from ..opencl.builds import expecting
@@ -197,7 +198,7 @@ def align_with(
     if not quiet:
         rows, columns = job.frame.shape
         advise_pair(*job.frame.compared, options.scoring, options.mode, rows * columns)
-    engines = partial(make_engine, resources)
+    engines = partial(make_engine, resources, job)
     with told(resources.progress) as progress, expecting(programs(job.output)):
         if resources.checkpoint is None:
             return _align_here(job, resources, engines, progress, started)
@@ -277,9 +278,13 @@ def resume_with(given: ResumeResources) -> Alignment:
             return run_saved(store, resources, engines, progress)
 
 
-def make_engine(resources: Resources) -> tuple[Engine, Plan]:
-    """The engine that a plan asks for, on a device, and what it runs."""
-    engine = engine_for(resources.device, resources.plan, resources.kernel_times)
+def make_engine(resources: Resources, job: Job | None = None) -> tuple[Engine, Plan]:
+    """The engine that a plan asks for, on a device, and what it runs.  Which device that is may
+    depend on the ``job``, if there is one and no plan."""
+    device = resources.device
+    if job is not None and resources.plan is None:
+        device = device_for(device, *job.frame.shape, job.scoring, job.mode)
+    engine = engine_for(device, resources.plan, resources.kernel_times)
     return engine, engine.plan
 
 

@@ -174,11 +174,9 @@ class Runtime:
     """One device with its context and program cache.  Threads may share it; each has a queue."""
 
     def __init__(self, device: Any, info: DeviceInfo, context: Any = None, queue: Any = None):
-        import pyopencl as cl
-
         self.device = device
         self.info = info
-        self.context: cl.Context = context if context is not None else cl.Context([device])
+        self._context = context
         self.traits, self._quirks = traits_of(info.platform, device)
         self.traits.prepare(device)
         #: where the text of a kernel file comes from, by the file's name
@@ -186,11 +184,28 @@ class Runtime:
         self.programs: dict[tuple[str, str], Any] = {}
         #: The programs that were not launched yet and whose build somebody was told of.
         self.begun: dict[Any, Build] = {}
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         #: What launches take, where that is measured (`timed`).
         self.times: KernelTimes | None = None
         self._given = queue
         self._local = threading.local()
+
+    @property
+    def started(self) -> bool:
+        """Is there a context of the device?  Making one takes a part of a second on some."""
+        return self._context is not None
+
+    @property
+    def context(self) -> cl.Context:
+        """The context of the device, made when it is needed first."""
+        if self._context is None:
+            import pyopencl as cl
+
+            with self.lock:
+                if self._context is None:
+                    self._context = cl.Context([self.device])
+        context: cl.Context = self._context
+        return context
 
     def why(self, trait: str) -> str:
         """The reasons that the quirk table gives for a trait, by its name."""
@@ -243,6 +258,7 @@ class Runtime:
         if unable or self.times is not None:
             return self
         if not hasattr(self._local, "timed"):
+            self.context.int_ptr  # noqa: B018 (copies share it)
             other = self._local.timed = copy.copy(self)
             other.times, other._local = KernelTimes(), threading.local()
         timed: Runtime = self._local.timed
@@ -254,6 +270,7 @@ class Runtime:
         if not hasattr(self._local, "beside"):
             self._local.beside = {}
         if k not in self._local.beside:
+            self.context.int_ptr  # noqa: B018 (copies share it)
             other = self._local.beside[k] = copy.copy(self)
             other._given = self._new_queue()
             other._local = threading.local()
@@ -307,7 +324,7 @@ atexit.register(_forget)
 #: The most runtimes that are kept for contexts and queues of the caller.
 MOST_GIVEN = 8
 _runtimes: dict[Any, Runtime] = {}
-_named: dict[Any, Runtime] = {}
+_named: dict[Any, Any] = {}
 _runtimes_lock = threading.Lock()
 _used_in = os.getpid()
 
@@ -340,6 +357,23 @@ def _meaning(device: str) -> tuple[Any, ...]:
     return (device, asked, *(os.environ.get(variable) for variable in _VARIABLES))
 
 
+def runtimes_to_choose_from(device: Any) -> list[Runtime]:
+    """The runtimes of all usable devices, if ``device`` leaves the choice to the program: "auto",
+    where no variable of the environment names one.  The first is the one that is preferred by its
+    kind; of devices of one kind there is one."""
+    asked = isinstance(device, str) and device.strip().lower() == "auto"
+    if not asked or any(os.environ.get(variable, "").strip() for variable in _VARIABLES):
+        return []
+    named = ("every device", *_meaning("auto"))
+    if named not in _named:
+        usable = sorted((info for _, info in _scan() if info.usable), key=_preference)
+        first = {info.kind: info for info in reversed(usable)}
+        kinds = sorted(first.values(), key=_preference)
+        _named[named] = [get_runtime(info.index) for info in kinds]
+    found: list[Runtime] = _named[named]
+    return found
+
+
 def get_runtime(device: Any = "auto") -> Runtime:
     """The runtime for ``device``: "auto", "cpu", "gpu", "platform:device" (indices or parts of
     names), or a pyopencl Device, Context (its first device) or CommandQueue.
@@ -354,7 +388,8 @@ def get_runtime(device: Any = "auto") -> Runtime:
     if isinstance(device, str):
         named = _meaning(device)
         if named in _named:  # looking for devices takes as long as aligning a short pair
-            return _named[named]
+            known: Runtime = _named[named]
+            return known
         chosen, info = _choose(device)
     else:
         import pyopencl as cl

@@ -103,12 +103,7 @@ class StripCost(Cost):
 class RowCost(StripCost):
     """The cost of the row scan by the times of a profile: in seconds on the device.
 
-    A segment of a row is what a strip is to the wavefront, and a row what a column is.  Where its
-    times are unknown it costs its cells."""
-
-    def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
-        """See `Cost`."""
-        return super().tile(plan, alpha, m, n) or float(m * n)
+    A segment of a row is what a strip is to the wavefront, and a row what a column is."""
 
     def wave(self, plan: Plan, alpha: int, m: int, n: int) -> Wave:
         """The segments of a tile, each a row behind the one to its left."""

@@ -203,10 +203,11 @@ class Machine:
 
 
 #: Times of no device in particular: only their ratios mean something.  A column of a strip takes
-#: as long as three rows of a lane beside its own; a row of a path, what 2 CPU cores take for it.
+#: as long as three rows of a lane beside its own; the others are those of 2 CPU cores.
 GENERIC = Times(
     {
         "wavefront": {"column": 3e-9, "row": 1e-9},
+        "rowscan": {"column": 2e-8, "row": 2.5e-9},
         "path": {"row": 6e-7},
         "call": {"call": 3e-4, "launch": 2e-4, "letter": 5e-9, "edge": 2e-9},
     }

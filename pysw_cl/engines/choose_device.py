@@ -1,0 +1,38 @@
+"""Which device ``device="auto"`` means for a job: the one that has it done first.
+
+Small jobs are sooner done on a CPU, large ones on a GPU.  The model of the run time says which is
+which.  What a device takes to start and to build its kernels counts as long as this process has not
+used it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..opencl.device import Runtime, runtimes_to_choose_from
+from ..planning.model.predict import first_use
+from ..planning.model.runs import sweep_of
+from ..scoring.scoring import Scoring
+from .settings import setting_of
+
+#: Seconds of a first use where no profile has measured it: a context and builds.
+FIRST_USE = 3.0
+
+
+def device_for(device: Any, m: int, n: int, scoring: Scoring, mode: str) -> Any:
+    """``device``, or the runtime that it means for a matrix of m x n cells."""
+    choices = runtimes_to_choose_from(device)
+    if len(choices) < 2:
+        return device
+    return min(choices, key=lambda runtime: seconds_on(runtime, m, n, scoring, mode))
+
+
+def seconds_on(runtime: Runtime, m: int, n: int, scoring: Scoring, mode: str) -> float:
+    """What a sweep of the matrix takes on a device from now on."""
+    setting = setting_of(runtime, None, scoring, mode)
+    times = setting.plan.machine.times
+    work = sweep_of(setting, m, n)
+    taken = times.seconds(work)
+    if runtime.programs:
+        return taken
+    return taken + (first_use(work, times) or FIRST_USE)
