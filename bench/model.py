@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""How right predictions are: prints tables, writes JSON, verifies every result.
+
+    python bench/model.py [--short] [--device auto] [--only WORD] [--sizes 20] [--json FILE]
+
+"sizes": sizes that are drawn at random and were never used for fitting, predicted and then run.
+Each is run several times.  Where its repeats spread by more than half of a bar, twice that spread
+counts as the bar.  "memory": predicted over allocated bytes of the same runs.  "auto": the time by
+device="auto" over that by the best single device, where there are several.  "calibration": how long
+one takes once its kernels are built.  "cuts": the model's choice of alpha over the best of all.
+
+A score that two devices or plans do not agree on, or a bar that is missed, ends with exit code 1.
+The bars are for one NVIDIA H200 and for a quiet machine with 2 cores and PoCL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from cases import WrongResult, pysw_cl, random_pair, write_report
+
+from pysw_cl.api.calibrate import calibrated
+from pysw_cl.opencl.device import get_runtime, runtimes_to_choose_from
+from pysw_cl.planning.plan import default_plan
+
+Row = dict[str, Any]
+#: Kind of device -> cells of the least and of the largest matrix, bars of the median and of the
+#: worst error.
+SIZES = {"gpu": (1e9, 3e13, 0.01, 0.04), "cpu": (1e8, 1e11, 0.05, 0.15)}
+#: The most letters of a sequence, and the longest side over the shortest.
+MOST_LETTERS, ASPECT = 180_000_000, 1000.0
+#: Lengths at which "auto" has to choose.
+LENGTHS = (150, 500, 2000, 5000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 5_000_000)
+
+
+def drawn(kind: str, count: int, seed: int, most: float) -> list[tuple[int, int]]:
+    """Random sizes for a kind of device, of at most so many cells."""
+    low, high, *_ = SIZES["gpu" if kind == "gpu" else "cpu"]
+    rng, found = np.random.default_rng(seed), []
+    while len(found) < count:
+        cells = np.exp(rng.uniform(np.log(low), np.log(min(high, most))))
+        aspect = np.exp(rng.uniform(-np.log(ASPECT), np.log(ASPECT)))
+        m = int((cells * aspect) ** 0.5)
+        n = int(cells / max(1, m))
+        if max(m, n) <= MOST_LETTERS:
+            found.append((m, n))
+    return found
+
+
+def run(m: int, n: int, runs: int, device: Any, **options: Any) -> tuple[list[float], Any]:
+    """Seconds of calls of one size, after one that builds, and the last result."""
+    a, b = random_pair(m, n)
+    seconds, found = [], None
+    for turn in range(runs + 1):
+        started = time.perf_counter()
+        found = pysw_cl.align(a, b, output="score", device=device, **options)
+        if turn:
+            seconds.append(time.perf_counter() - started)
+    return seconds, found
+
+
+def sizes(args: argparse.Namespace) -> list[Row]:
+    """Predicted and measured time of random sizes, and the memory."""
+    rows = []
+    for m, n in drawn(args.kind, args.sizes, args.seed, 1e9 if args.short else 1e99):
+        said = pysw_cl.predict(m, n, device=args.device)
+        seconds, found = run(m, n, 2 if said.seconds > 2 else 5, args.device)
+        taken = median(seconds)
+        if m * n < 3e10:
+            again = run(m, n, 0, args.device, plan={"alpha": 4})[1]
+            if again.score != found.score:
+                raise WrongResult(f"{m} x {n}: {found.score} and {again.score}")
+        rows.append(
+            {
+                "case": f"{m:,} x {n:,}",
+                "seconds": taken,
+                "predicted": said.seconds,
+                "error": said.seconds / taken - 1,
+                "inside": said.interval[0] <= taken <= said.interval[1],
+                "spread": (max(seconds) - min(seconds)) / taken,
+                "memory": said.memory / found.stats.device_bytes,
+                "way": said.way,
+                "alpha": said.plan.alpha,
+            }
+        )
+        print(told(rows[-1]), flush=True)
+    _, _, usual, most = SIZES["gpu" if args.kind == "gpu" else "cpu"]
+    off = [abs(row["error"]) for row in rows]
+    spread = 2 * median([row["spread"] for row in rows])
+    usual = usual if spread < usual else spread
+    worst = max(
+        e / (most if row["spread"] < most / 2 else 2 * row["spread"])
+        for e, row in zip(off, rows, strict=True)
+    )
+    memory = max(abs(row["memory"] - 1) for row in rows)
+    summary = [
+        {"case": "median error", "value": median(off), "bar": usual, "met": median(off) <= usual},
+        {"case": "worst error", "value": max(off), "bar": most, "met": worst <= 1},
+        {
+            "case": "runs inside their interval",
+            "value": sum(row["inside"] for row in rows) / len(rows),
+        },
+        {"case": "memory, worst error", "value": memory, "bar": 0.05, "met": memory <= 0.05},
+    ]
+    return rows + summary
+
+
+def auto(args: argparse.Namespace) -> list[Row]:
+    """device="auto" against each device, over lengths."""
+    devices = runtimes_to_choose_from("auto")
+    if len(devices) < 2:
+        return []
+    rows = []
+    for length in LENGTHS[: 5 if args.short else None]:
+        taken = {}
+        scores = set()
+        for runtime in devices:
+            if runtime.info.kind == "cpu" and length > 300_000:
+                continue
+            seconds, found = run(length, length, 3, runtime.info.index)
+            taken[runtime.info.kind] = median(seconds)
+            scores.add(found.score)
+        seconds, found = run(length, length, 3, "auto")
+        if len(scores | {found.score}) > 1:
+            raise WrongResult(f"{length}: {scores} and {found.score}")
+        over = median(seconds) / min(taken.values())
+        rows.append(
+            {
+                "case": f"auto, {length:,} x {length:,}",
+                "seconds": median(seconds),
+                **taken,
+                "over": over,
+                "bar": 1.1,
+                "met": over <= 1.1,
+            }
+        )
+        print(told(rows[-1]), flush=True)
+    return rows
+
+
+def calibration(args: argparse.Namespace) -> list[Row]:
+    """Seconds of a calibration, once its kernels are built."""
+    runtime = get_runtime(args.device)
+    budget = 1.0 if args.short else 5.0
+    profile, _ = runtime.profile()
+    calibrated(runtime, profile, budget)
+    started = time.perf_counter()
+    found = calibrated(runtime, profile, budget)
+    taken = time.perf_counter() - started
+    row = {"case": "calibration", "seconds": taken, "spread": found.spread, "bar": 10.0}
+    row["met"] = taken <= 10
+    print(told(row), flush=True)
+    return [row]
+
+
+def cuts(args: argparse.Namespace) -> list[Row]:
+    """The plan's alpha against every other one, for some sizes."""
+    runtime = get_runtime(args.device)
+    cells = 1e8 if args.short else 3e9 if args.kind == "cpu" else 3e11
+    rows = []
+    for aspect in (1.0, 30.0, 1 / 30):
+        m = int((cells * aspect) ** 0.5)
+        n = int(cells / m)
+        own = median(run(m, n, 5, args.device)[0])
+        fixed = {
+            alpha: median(run(m, n, 3, args.device, plan={"alpha": alpha})[0])
+            for alpha in default_plan(runtime).alphas[:: 3 if args.kind == "gpu" else 1]
+        }
+        best = min(fixed, key=lambda alpha: fixed[alpha])
+        share = fixed[best] / own
+        rows.append(
+            {
+                "case": f"alpha, {m:,} x {n:,}",
+                "seconds": own,
+                "best alpha": best,
+                "share": share,
+                "bar": 0.97,
+                "met": share >= 0.97,
+            }
+        )
+        print(told(rows[-1]), flush=True)
+    return rows
+
+
+def told(row: Row) -> str:
+    """A row in words."""
+    parts = [f"{row['case']:>30}"]
+    for name, value in row.items():
+        if name != "case":
+            parts.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
+    return "  ".join(parts)
+
+
+def main() -> int:
+    """Run the cases; see the module's text."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--short", action="store_true", help="small cases")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--only", default="", help="groups of cases whose name has this word")
+    parser.add_argument("--sizes", type=int, default=20, help="how many sizes are drawn")
+    parser.add_argument("--seed", type=int, default=2024, help="of the sizes")
+    parser.add_argument("--json", type=Path, help="where to write the results")
+    args = parser.parse_args()
+    info = get_runtime(args.device).info
+    args.kind = info.kind
+    groups: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
+        "sizes": sizes,
+        "auto": auto,
+        "calibration": calibration,
+        "cuts": cuts,
+    }
+    results: list[Row] = []
+    for name, group in groups.items():
+        if args.only not in name:
+            continue
+        try:
+            rows = group(args)
+        except WrongResult as error:
+            print(f"WRONG RESULT: {error}", file=sys.stderr)
+            return 1
+        results += rows
+    for row in results:
+        if "met" in row and "value" in row:
+            print(told(row))
+    write_report(args.json, info, results)
+    return 0 if args.short or all(row.get("met", True) for row in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

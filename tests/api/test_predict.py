@@ -1,0 +1,134 @@
+"""`predict` and `plan`: what they say, and that the engines do what they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pysw_cl
+from pysw_cl.engines.choose_device import device_for, seconds_on
+from pysw_cl.errors import InputError, PlanError
+from pysw_cl.opencl.device import Runtime, get_runtime, runtimes_to_choose_from
+from pysw_cl.planning.profiles.profile import Profile
+from pysw_cl.planning.profiles.store import save
+from pysw_cl.scoring.scoring import cached_scoring
+
+DNA = cached_scoring((1, -3), (3, 2), None, "error")
+
+
+def random_pair(m: int, n: int) -> tuple[bytes, bytes]:
+    rng = np.random.default_rng([m, n])
+    letters = np.frombuffer(b"ACGT", np.uint8)
+    return letters[rng.integers(0, 4, m)].tobytes(), letters[rng.integers(0, 4, n)].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "options", "way"),
+    [
+        (100, 300, {}, "held"),
+        (3000, 5000, {}, "strips"),
+        (600, 500_000, {}, "sections"),
+        (900, 2000, {"plan": {"engine": "rowscan"}}, "rows"),
+        (2000, 900, {"mode": "global"}, "strips"),
+    ],
+)
+def test_what_is_predicted_is_what_runs(m: int, n: int, options: dict[str, Any], way: str) -> None:
+    said = pysw_cl.predict(m, n, **options)
+    assert said.way == way and said.cells == m * n
+    low, high = said.interval
+    assert 0 < low < said.seconds < high and said.gcups > 0 and said.source
+    found = pysw_cl.align(*random_pair(m, n), output="score", max_cost=None, **options)
+    lanes = {"held": "held", "rows": "rowscan"}.get(way, "wavefront")
+    assert all(kind.startswith(lanes) for kind in found.stats.cells)
+    assert said.memory == pytest.approx(found.stats.device_bytes, rel=0.05)
+
+
+def test_more_takes_longer() -> None:
+    seconds = [pysw_cl.predict(n, n).seconds for n in (500, 2000, 20_000, 10**6, 10**8)]
+    assert seconds == sorted(seconds)
+
+
+@pytest.mark.parametrize("wrong", [0, -5, 1.5, "a", None, True])
+def test_wrong_lengths(wrong: Any) -> None:
+    with pytest.raises(InputError):
+        pysw_cl.predict(wrong, 100)
+
+
+def test_wrong_options() -> None:
+    with pytest.raises(PlanError, match="not one of"):
+        pysw_cl.predict(100, 100, plan={"C": 5})
+    with pytest.raises(InputError, match="mode"):
+        pysw_cl.plan(100, 100, mode="sideways")
+
+
+def test_a_plan_says_why() -> None:
+    chosen = pysw_cl.plan(1024, 4_000_000)
+    assert chosen.prediction.way == "sections"
+    best, second = chosen.alternatives[0], chosen.second
+    assert second is not None and best.seconds <= second.seconds
+    said = str(chosen)
+    for word in ("sections side by side", "alpha=", "B=", "profile:", "second best:", "8 bits"):
+        assert word in said, said
+
+
+def test_the_profile_decides(profile_folder: Any) -> None:
+    """Its parameters make plans, its times choose and predict."""
+    runtime = get_runtime("auto")
+    identity, lanes = runtime.identity, runtime.info.lanes
+    before = pysw_cl.predict(5000, 6000)
+    slow = {f"wavefront/{lanes}": {"column": 1e-5, "row": 0.0}}
+    save(Profile(identity, "", {f"wavefront/{lanes}": {"chunk": 64}}, slow, 0.5))
+    said = pysw_cl.predict(5000, 6000)
+    assert said.seconds > 20 * before.seconds and "the user's" in said.source
+    assert said.plan.chunk == 64 and said.plan.alpha == max(said.plan.alphas)  # fewest columns
+    assert said.interval[1] == pytest.approx(1.5 * said.seconds)
+
+
+class _Device:
+    """Stands for a runtime, with a time of its own for each cell."""
+
+    def __init__(self, runtime: Runtime, cell: float, used: bool) -> None:
+        self._runtime, self.programs = runtime, {1: 1} if used else {}
+        times = {
+            "wavefront": {"column": 1024 * cell, "row": 0.0},
+            "held": {"cell": cell},
+            "call": {"call": 1e-3 if cell > 1e-11 else 1e-2},
+        }
+        self._profile = Profile(replace(runtime.identity, driver=str(cell)), "", {}, times)
+
+    def profile(self) -> tuple[Profile, str]:
+        return self._profile, "made here"
+
+    def kept(self, name: str, make: Any) -> Any:
+        return make()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runtime, name)
+
+
+def test_small_jobs_and_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The near device begins sooner, the fast one is done sooner; builds count."""
+    runtime = get_runtime("auto")
+    fast, near = _Device(runtime, 1e-13, True), _Device(runtime, 1e-10, True)
+    from pysw_cl.engines import choose_device
+
+    monkeypatch.setattr(choose_device, "runtimes_to_choose_from", lambda device: [fast, near])
+    assert device_for("auto", 200, 300, DNA, "local") is near
+    assert device_for("auto", 100_000, 100_000, DNA, "local") is fast
+    fast.programs = {}
+    assert device_for("auto", 20_000, 20_000, DNA, "local") is near
+    assert device_for("auto", 10**6, 10**6, DNA, "local") is fast
+    assert seconds_on(fast, 100, 100, DNA, "local") > 1  # type: ignore[arg-type]
+
+
+def test_who_leaves_the_choice_to_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert runtimes_to_choose_from("cpu") == runtimes_to_choose_from(get_runtime("auto")) == []
+    for variable in ("PYSW_CL_DEVICE", "PYOPENCL_CTX"):
+        monkeypatch.delenv(variable, raising=False)
+    kinds = [runtime.info.kind for runtime in runtimes_to_choose_from(" Auto ")]
+    assert kinds and len(set(kinds)) == len(kinds)
+    monkeypatch.setenv("PYSW_CL_DEVICE", "0:0")
+    assert runtimes_to_choose_from("auto") == []

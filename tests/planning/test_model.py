@@ -1,0 +1,174 @@
+"""The model of the run time: what is counted, and that times are found again from runs."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from pysw_cl.engines.rowscan.plan import RowscanPlan
+from pysw_cl.planning.model.counts import Strips, Work, side_by_side, wave
+from pysw_cl.planning.model.fit import errors, fitted, nonnegative
+from pysw_cl.planning.model.predict import in_words, predicted
+from pysw_cl.planning.model.runs import Setting, sweep_of
+from pysw_cl.planning.model.times import GENERIC, Machine, Times
+from pysw_cl.planning.plan import Plan
+from pysw_cl.planning.profiles.profile import Profile
+from pysw_cl.scoring.scoring import cached_scoring
+
+DNA = cached_scoring((1, -3), (3, 2), None, "error")
+SUBJECT = "wavefront/packed/match/local/16"
+
+
+def simulated(strips: int, B: int, n: int, lag: int) -> int:
+    """The columns until the last strip is done: each starts when its group is free, at least
+    ``lag`` columns behind the one above it."""
+    starts: list[int] = []
+    for k in range(strips):
+        free = starts[k - B] + n if k >= B else 0
+        starts.append(max(free, starts[-1] + lag if starts else 0))
+    return starts[-1] + n
+
+
+@pytest.mark.parametrize("lag", [1, 40, 700])
+def test_strips_that_follow_each_other(lag: int) -> None:
+    for strips, B, n in itertools.product((1, 2, 5, 8, 23, 64), (1, 2, 7, 16), (1, 90, 3000)):
+        found = wave(strips, B, n, lag)
+        assert found.columns == simulated(strips, B, n, lag), (strips, B, n)
+        assert 0 < found.running <= min(strips, B) + 1e-9
+        assert found.groups == min(strips, B)
+
+
+def test_sections_fill_the_device() -> None:
+    one = side_by_side(1, 8, 8, 1000, 100)
+    assert (one.columns, one.running, one.hops) == (1000, 8, 0)
+    two = side_by_side(2, 8, 8, 1000, 100)  # two rounds, and a strip below the first
+    assert (two.columns, two.groups) == (2100, 8)
+
+
+def test_least_squares_without_negative_times() -> None:
+    rng = np.random.default_rng(1)
+    a = rng.random((40, 6))
+    wanted = np.array([0, 1.5, 0, 2, 0.25, 0])
+    assert np.allclose(nonnegative(a, a @ wanted), wanted, atol=1e-9)
+    # where the best solution has a negative one, it is 0
+    found = nonnegative(np.array([[1.0, 1], [1, 2], [1, 3]]), np.array([3.0, 2, 1]))
+    assert found[1] == 0 and found[0] == pytest.approx(2)
+
+
+def truth() -> Times:
+    """Times of a device that somebody knows."""
+    cells = {f"{a}@{s}": (20 + 8 * a) * s * 1e-9 for a in (2, 8, 20) for s in (1, 3)}
+    more = {"busy@1": 2e-9, "busy_row@3": 1e-9, "block": 2e-6, "hop_row": 3e-7, "tile": 3e-5}
+    host = {"call": 1e-3, "launch": 2e-4, "letter": 4e-9}
+    return Times({SUBJECT: {**cells, **more}, "call": host})
+
+
+def runs() -> list[Work]:
+    """Runs of many shapes, alphas and shares."""
+    rng = np.random.default_rng(2)
+    works = []
+    for alpha, share in itertools.product((2, 8, 20), (1, 3)):
+        for _ in range(12):
+            columns, hops = rng.integers(2000, 10**6), int(rng.integers(0, 3000))
+            chunk, busy = int(rng.choice([32, 64, 128, 256])), float(rng.uniform(0, share))
+            strips = Strips(SUBJECT, alpha, chunk, share, float(columns), busy, hops)
+            work = Work([strips])
+            for name, count in (("call", 1), ("launch", 2), ("letter", 10 ** rng.uniform(3, 7))):
+                work.counts["call", name] += count  # type: ignore[assignment]
+            works.append(work)
+    return works
+
+
+def test_known_times_are_found_again() -> None:
+    works, known = runs(), truth()
+    seconds = [known.seconds(work) for work in works]
+    found = Times(fitted(works, seconds))
+    assert np.abs(errors(works, seconds, found)).max() < 1e-6
+    for name in ("8@1", "20@3", "block"):
+        assert found.of(SUBJECT)[name] == pytest.approx(known.of(SUBJECT)[name], rel=1e-3)
+
+
+def test_noise_is_averaged() -> None:
+    works, known = runs(), truth()
+    rng = np.random.default_rng(3)
+    noisy = [known.seconds(work) * (1 + rng.normal(0, 0.03)) for work in works]
+    found = Times(fitted(works, noisy))
+    off = np.abs(errors(works, [known.seconds(work) for work in works], found))
+    assert np.median(off) < 0.02 and off.max() < 0.08
+
+
+def test_what_is_known_is_not_sought() -> None:
+    works, known = runs(), truth()
+    seconds = [known.seconds(work) for work in works]
+    host = Times({"call": known.of("call")})
+    found = fitted(works, seconds, host)
+    assert "call" not in found and set(found) == {SUBJECT}
+    assert np.abs(errors(works, seconds, host.having(found))).max() < 1e-6
+
+
+def test_rows_between_measured_ones_lie_on_a_line() -> None:
+    pace = truth().pace(SUBJECT)
+    assert pace.line(5, 1).column == pytest.approx((20 + 8 * 5) * 1e-9)
+    assert pace.line(25, 1).column == pytest.approx((20 + 8 * 25) * 1e-9)  # beyond them, too
+    assert pace.line(8, 2).column == pytest.approx(2 * (20 + 8 * 8) * 1e-9)  # the nearest share
+    assert pace.line(8, 3).hop == pytest.approx(8 * 3e-7)
+
+
+def test_a_subject_without_times_has_those_above_it() -> None:
+    times = Times({"wavefront": {"row": 1.0}, "wavefront/packed": {"row": 2.0}})
+    assert times.of("wavefront/packed/match")["row"] == 2.0
+    assert times.of("wavefront/other/match")["row"] == 1.0
+    assert times.of("rowscan/warp32") == {} and times.known("rowscan/warp32") is None
+
+
+def setting(**changed: object) -> Setting:
+    plan = Plan(B=2, machine=Machine(GENERIC))
+    return Setting(**{"plan": plan, "scoring": DNA, "sections": True, **changed})  # type: ignore[arg-type]
+
+
+def test_counts_of_a_matrix() -> None:
+    work = sweep_of(setting(), 5000, 7000)
+    assert len(work.strips) == 1 and work.counts["call", "letter"] == 12_000
+    assert work.strips[0].subject == "wavefront/vector/match/local/8"
+    held = sweep_of(setting(holds=True), 100, 100)
+    assert not held.strips and held.counts["held", "cell"] == 10_000
+    large = sweep_of(setting(), 300_000, 400_000)  # tiles of 2^33 cells at most
+    assert sum(one.tiles for one in large.strips) == large.counts["call", "launch"] > 10
+    assert large.counts["call", "edge"] > 400_000
+    border = sweep_of(setting(mode="global"), 5000, 7000)
+    assert border.strips[0].subject == "wavefront/vector/match/global/16"
+    assert border.counts["call", "border"] == 12_000
+
+
+def test_sections_and_rows_are_counted() -> None:
+    thin = sweep_of(setting(), 1000, 4_000_000)
+    assert thin.counts["call", "section"] > 1
+    for times, wanted in (
+        (GENERIC, "wavefront/vector/match/global/16"),  # nobody knows how long rows take
+        (GENERIC.having({"rowscan/vector32": {"row": 1e-12}}), "rowscan/vector32"),
+    ):
+        scan = RowscanPlan(machine=Machine(times))
+        rows = sweep_of(setting(mode="global", scan=scan), 1000, 4_000_000)
+        assert [one.subject for one in rows.strips] == [wanted]
+
+
+def test_predictions() -> None:
+    profile = Profile(times=GENERIC.by_subject, spread=0.25)
+    small, large = (
+        predicted(setting(), n, n, profile, "here", memory=7) for n in (20_000, 200_000)
+    )
+    assert 50 * small.seconds < large.seconds < 120 * small.seconds
+    assert small.interval == (small.seconds / 1.25, small.seconds * 1.25)
+    assert small.gcups < large.gcups < large.gcups_limit
+    assert sum(large.parts.values()) == pytest.approx(large.seconds)
+    assert (large.memory, large.source, large.way) == (7, "here", "strips")
+    half = predicted(setting(), 200_000, 200_000, profile, "here", share=0.5, path=1.0)
+    assert half.parts["sweep"] == large.parts["sweep"] / 2 and half.parts["path"] == 1.0
+    assert "200,000 x 200,000: " in str(large)
+
+
+def test_times_in_words() -> None:
+    said = [in_words(one) for one in (2e-5, 0.0123, 1.5, 75, 3600 * 5 + 61)]
+    assert said == ["0.02 ms", "12.3 ms", "1.5 s", "1 min 15 s", "5 h 01 min"]
