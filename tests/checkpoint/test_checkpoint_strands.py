@@ -86,7 +86,7 @@ def test_interrupted_at_any_moment(tmp_path: Path, kind: str) -> None:
     expected = pysw_cl.align(a, b, strand="both", plan=REFERENCE)
     calls = len(kind)
     while True:
-        calls += 4
+        calls += 6
         folder = tmp_path / str(calls)
         try:
             with likely(kind == "minus"):
