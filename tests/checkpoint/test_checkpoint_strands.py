@@ -197,7 +197,7 @@ def flip(path: Path) -> None:
 @pytest.mark.parametrize("kind", ["plus", "minus"])
 def test_damaged_files(tmp_path: Path, kind: str, damage: Any) -> None:
     """The first result, the second strand's rows, both results: what is lost is computed again."""
-    a, b = texts(kind)
+    a, b = texts(kind, 140)
     expected = pysw_cl.align(a, b, strand="both", plan=REFERENCE)
     for number, lost in enumerate(["plus/result", "minus/result", "*/result", "*/rows-*", "*/*"]):
         for progress, end in ((None, nullcontext()), (second_strand, pytest.raises(Enough))):
