@@ -11,6 +11,7 @@ import pytest
 from aligning import (
     ALL,
     NO_FREE_ENDS,
+    ODD,
     SCALAR,
     SMALL,
     USUAL,
@@ -51,12 +52,12 @@ def on(*choice: Kernels) -> Any:
     return pytest.mark.parametrize("kernels", choice, ids=str)
 
 
-def differential(examples: int, longest: int) -> Callable[[Test], Test]:
+def differential(examples: int, *choice: Kernels) -> Callable[[Test], Test]:
     """A test of (kernels, case, mode, free_ends, cut, prune) with cases from hypothesis."""
 
     def decorate(test: Test) -> Test:
         given_cases = given(
-            case=cases(longest),
+            case=cases(longest=300),
             mode=st.sampled_from(["local", "global"]),
             free_ends=st.sampled_from(ALL_FREE_ENDS),
             cut=cuts(),
@@ -64,13 +65,13 @@ def differential(examples: int, longest: int) -> Callable[[Test], Test]:
         )
         checks = [HealthCheck.too_slow, HealthCheck.data_too_large]
         limits = settings(max_examples=examples, deadline=None, suppress_health_check=checks)
-        decorated: Test = on(*ALL)(limits(given_cases(test)))
+        decorated: Test = on(*choice)(limits(given_cases(test)))
         return decorated
 
     return decorate
 
 
-@differential(examples=25, longest=300)
+@differential(25, *SMALL, USUAL)
 def test_any_case(
     kernels: Kernels, case: Case, mode: str, free_ends: FreeEnds, cut: dict[str, Any], prune: bool
 ) -> None:
@@ -78,8 +79,16 @@ def test_any_case(
     check(case, mode, free_ends, kernels, prune=prune, **cut)
 
 
+@differential(12, *ODD, *SCALAR)
+def test_any_case_in_odd_shapes_and_work_items(
+    kernels: Kernels, case: Case, mode: str, free_ends: FreeEnds, cut: dict[str, Any], prune: bool
+) -> None:
+    needs_lanes(kernels)
+    check(case, mode, free_ends, kernels, prune=prune, **cut)
+
+
 @pytest.mark.long
-@differential(examples=400, longest=300)
+@differential(400, *ALL)
 def test_many_cases(
     kernels: Kernels, case: Case, mode: str, free_ends: FreeEnds, cut: dict[str, Any], prune: bool
 ) -> None:

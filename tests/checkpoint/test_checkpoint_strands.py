@@ -86,7 +86,7 @@ def test_interrupted_at_any_moment(tmp_path: Path, kind: str) -> None:
     expected = pysw_cl.align(a, b, strand="both", plan=REFERENCE)
     calls = len(kind)
     while True:
-        calls += 4
+        calls += 6
         folder = tmp_path / str(calls)
         try:
             with likely(kind == "minus"):
@@ -197,7 +197,7 @@ def flip(path: Path) -> None:
 @pytest.mark.parametrize("kind", ["plus", "minus"])
 def test_damaged_files(tmp_path: Path, kind: str, damage: Any) -> None:
     """The first result, the second strand's rows, both results: what is lost is computed again."""
-    a, b = texts(kind)
+    a, b = texts(kind, 140)
     expected = pysw_cl.align(a, b, strand="both", plan=REFERENCE)
     for number, lost in enumerate(["plus/result", "minus/result", "*/result", "*/rows-*", "*/*"]):
         for progress, end in ((None, nullcontext()), (second_strand, pytest.raises(Enough))):

@@ -117,7 +117,7 @@ def test_nothing_is_left_after_an_error(
 def test_nothing_is_left_of_a_run_that_stops(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    one, out, folder = fasta(tmp_path / "a.fa", ("a", A * 300)), tmp_path / "out", tmp_path / "job"
+    one, out, folder = fasta(tmp_path / "a.fa", ("a", A * 100)), tmp_path / "out", tmp_path / "job"
     saved = ["--checkpoint", str(folder), "--disk-size", "30K"]
     plan = ["--plan", "engine=reference,tile_cells=10000"]
     with tight():

@@ -13,6 +13,7 @@ import shlex
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from subprocess import DEVNULL, Popen, run
 
@@ -107,10 +108,10 @@ def check(session: Session, results: list[str]) -> None:
     assert [line for line in session.screen() if line] == results
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> Files:
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """A query, a target like it, three targets, and a short one."""
-    rng = np.random.default_rng(1)
+    rng, tmp_path = np.random.default_rng(1), tmp_path_factory.mktemp("files")
     query = rng.choice(ACGT, 5000)
     near = query.copy()
     near[::20] = rng.choice(ACGT, 250)
@@ -126,6 +127,7 @@ def files(tmp_path: Path) -> Files:
     return tuple(str(tmp_path / f"{name}.fa") for name in "abcd")  # type: ignore[return-value]
 
 
+@cache
 def expected(command: str) -> list[str]:
     """The lines of a command's standard output, which are the same on any device."""
     done = run(shlex.split(command.replace(SLOW, "")), capture_output=True, text=True, check=True)

@@ -52,7 +52,9 @@ def test_a_bad_record_of_a_pipe_is_met_later(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("side", ["query", "target"])
 @pytest.mark.parametrize("piped", [False, True])
-def test_skip_bad(tmp_path: Path, side: str, piped: bool) -> None:
+def test_skip_bad(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, side: str, piped: bool
+) -> None:
     good = fasta(tmp_path / "a.fa", ("a", A), ("b", B))
     sound = fasta(tmp_path / "sound.fa", BAD[0], BAD[2])
     mixed = fasta(tmp_path / "mixed.fa", *BAD)
@@ -60,14 +62,16 @@ def test_skip_bad(tmp_path: Path, side: str, piped: bool) -> None:
     def argv(path: str) -> list[str]:
         return [path, good] if side == "query" else [good, path]
 
-    expected = process("align", *argv(sound))
-    assert expected.stdout.count(b"\n") == 4
-    name = "-" if piped else mixed
-    text = Path(mixed).read_bytes()
-    done = process("align", "--skip-bad", *argv(name), input=text)
-    assert (done.returncode, done.stdout) == (0, expected.stdout)
+    expected = run(capsys, "align", *argv(sound))[1]
+    assert expected.count("\n") == 4
+    if piped:
+        done = process("align", "--skip-bad", *argv("-"), input=Path(mixed).read_bytes())
+        code, out, err = done.returncode, done.stdout.decode(), done.stderr.decode()
+    else:
+        code, out, err = run(capsys, "align", "--skip-bad", *argv(mixed))
+    assert (code, out) == (0, expected)
     where = "standard input" if piped else mixed
-    first, second, third, last = done.stderr.decode().splitlines()
+    first, second, third, last = err.splitlines()
     assert first == (
         f"pysw-cl: left out: record 'empty' of {where} (line 3) has no sequence; it needs at least "
         "one letter"
@@ -78,28 +82,30 @@ def test_skip_bad(tmp_path: Path, side: str, piped: bool) -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_fastq_is_read_wherever_fasta_is(tmp_path: Path, packed: bool) -> None:
+def test_fastq_is_read_wherever_fasta_is(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, packed: bool
+) -> None:
     """And its bad records are named with their line, or left out."""
     good = fasta(tmp_path / "a.fa", ("a", A), ("b", B))
     reads = tmp_path / "reads"
     text = f"@a\n{A}\n+\n{'I' * len(A)}\n@bad\nACGT\n+\nIII\n@b\n{B}\n+\n{'I' * len(B)}\n@end\nAC"
     reads.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
-    expected = process("align", good, good).stdout
-    assert expected.count(b"\n") == 4
-    for argv in ((str(reads), good), (good, str(reads)), ("-", good)):
-        done = process("align", "--skip-bad", *argv, input=reads.read_bytes())
-        where = "standard input" if "-" in argv else reads
-        assert (done.returncode, done.stdout) == (0, expected)
-        assert done.stderr.decode().splitlines() == [
+    expected = run(capsys, "align", good, good)[1]
+    assert expected.count("\n") == 4
+    done = process("align", "--skip-bad", "-", good, input=reads.read_bytes())
+    said = [("standard input", done.returncode, done.stdout.decode(), done.stderr.decode())]
+    for argv in ((str(reads), good), (good, str(reads))):
+        said.append((str(reads), *run(capsys, "align", "--skip-bad", *argv)))
+    for where, code, out, err in said:
+        assert (code, out) == (0, expected)
+        assert err.splitlines() == [
             f"pysw-cl: left out: record 'bad' of {where} (line 5) has 4 letters and 3 qualities "
             "(line 8); it needs one quality a letter, in one line",
             f"pysw-cl: left out: record 'end' of {where} (line 13) is cut off: the file ends after "
             "2 of its 4 lines",
             "pysw-cl: 2 records were left out",
         ]
-    done = process("align", good, str(reads))
-    assert (done.returncode, done.stdout) == (1, b"")
-    assert b"(line 5) has 4 letters and 3 qualities" in done.stderr
+    assert "(line 5) has 4 letters and 3 qualities" in fails(capsys, "align", good, str(reads))
 
 
 def test_skip_bad_keeps_pairs_together(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

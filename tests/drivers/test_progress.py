@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -27,6 +28,8 @@ from pysw_cl.tiles.tile import Area, Hit
 
 ACGT = np.frombuffer(b"ACGT", np.uint8)
 SMALL = {"engine": "reference", "tile_cells": 900, "traceback_tile_cells": 400}
+#: Rows are saved whenever they can be.
+OFTEN = {"saving.least_seconds": 0, "saving.least_times": 0}
 
 
 def letters(seed: int, length: int) -> bytes:
@@ -102,7 +105,8 @@ def test_one_pair(
     if saved:
         how["checkpoint"] = tmp_path
     told = Told()
-    with tuned({"traceback.least_side": 30, "saving.least_seconds": 0, "saving.least_times": 0}):
+    no_waits = mock.patch("os.fsync")
+    with no_waits, tuned({**OFTEN, "traceback.least_side": 30}):
         pysw_cl.align(*PAIRS[pair], progress=told, **how)
     told.check()
     a, b = PAIRS[pair]
@@ -121,7 +125,7 @@ def test_one_pair(
 @pytest.mark.parametrize("strand", ["plus", "both"])
 def test_a_resumed_run_goes_on_at_its_share(mode: str, strand: str, tmp_path: Path) -> None:
     how: dict[str, Any] = {"mode": mode, "strand": strand, "plan": SMALL}
-    tuning = {"traceback.least_side": 30, "saving.least_seconds": 0, "saving.least_times": 0}
+    tuning = {**OFTEN, "traceback.least_side": 30}
     shares = []
     with tuned(tuning):
         for stop in (0.3, 0.6, 0.8, 0.95):

@@ -327,7 +327,7 @@ def check_want(name: str, local: bool, where: str, counts: tuple[int, ...], seed
     for count in counts:
         for threshold in (None, best + 1, best, best - 3):
             wanted = brute_hits(full.h, where, count, threshold, job.floor)
-            for shape in (None, (16, 9)):
+            for shape in (None, (24, 20)):
                 result, _, _ = run_sweep(
                     name, job.query, job.target, SCORING, job.floor, job.corner, top, left,
                     Want(where, count, threshold), shape=shape,

@@ -29,7 +29,7 @@ REFERENCE = ReferenceEngine()
 #: T and alpha: one lane, few, one row, more rows than a word of moves holds, many.
 SHAPES = {
     "vector32": [(1, 3), (4, 2), (8, 1), (8, 9), (16, 16)],
-    "scalar32": [(4, 2), (32, 3)],
+    "scalar32": [(4, 2), (2, 3)],
     "warp32": [(0, 1), (0, 4), (0, 8)],
 }
 #: How a walk may read moves: where they are, or a group through windows: high, as small as they
@@ -41,6 +41,13 @@ GROUPS: list[dict[str, int]] = [
     {"TRACEBACK_GROUP_SIZE": 4, "WINDOW_DIAGONALS": 3, "WINDOW_WORDS": 20},
     {"TRACEBACK_GROUP_SIZE": 32, "WINDOW_DIAGONALS": 40, "WINDOW_WORDS": 1},
 ]
+#: A CPU builds a kernel of a large group for seconds: all are tried for one shape, small ones for
+#: one with more rows than a word, and for others one work-item and the smallest group and windows,
+#: unless long tests run.
+FEWER_GROUPS = {
+    ("vector32", 4, 2): GROUPS,
+    ("vector32", 8, 9): [GROUPS[0], GROUPS[2], GROUPS[3]],
+}
 
 
 def engine_of(lanes: str, T: int, alpha: int) -> WavefrontEngine:
@@ -97,12 +104,25 @@ def job_of(rng: np.random.Generator, m: int, n: int, local: bool, related: bool)
 CASES = [(lanes, T, alpha) for lanes, shapes in SHAPES.items() for T, alpha in shapes]
 
 
+def check_sizes(lanes: str, T: int, alpha: int, local: bool, groups: list[dict[str, int]]) -> None:
+    engine, rng = engine_of(lanes, T, alpha), np.random.default_rng(5)
+    for m, n in [(1, 1), (1, 70), (70, 1), (33, 40), (150, 90), (90, 200)]:
+        check(engine, job_of(rng, m, n, local, related=m > 40), groups, rng)
+
+
 @pytest.mark.parametrize("lanes, T, alpha", CASES)
 @pytest.mark.parametrize("local", [True, False], ids=["local", "global"])
 def test_random_tiles(lanes: str, T: int, alpha: int, local: bool) -> None:
-    engine, rng = engine_of(lanes, T, alpha), np.random.default_rng(5)
-    for m, n in [(1, 1), (1, 70), (70, 1), (33, 40), (150, 90), (90, 200)]:
-        check(engine, job_of(rng, m, n, local, related=m > 40), GROUPS, rng)
+    fewer = FEWER_GROUPS.get((lanes, T, alpha), [GROUPS[0], GROUPS[2]])
+    on_cpu = get_runtime("auto").info.kind == "cpu"
+    check_sizes(lanes, T, alpha, local, fewer if on_cpu else GROUPS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lanes, T, alpha", [*CASES, ("scalar32", 32, 3)])
+@pytest.mark.parametrize("local", [True, False], ids=["local", "global"])
+def test_random_tiles_in_every_way(lanes: str, T: int, alpha: int, local: bool) -> None:
+    check_sizes(lanes, T, alpha, local, GROUPS)
 
 
 def test_long_gaps() -> None:
@@ -117,13 +137,16 @@ def test_long_gaps() -> None:
         check(engine, job, GROUPS, rng)
 
 
-def test_windows_of_every_size() -> None:
+@pytest.mark.parametrize("size", [2, pytest.param(16, marks=pytest.mark.long)])
+def test_windows_of_every_size(size: int) -> None:
     """A window may end at any lane and diagonal, on any side of a strip."""
     engine, rng = engine_of("vector32", 4, 2), np.random.default_rng(7)
     job = job_of(rng, 37, 45, False, related=True)
     sizes = [(diagonals, words) for diagonals in (1, 2, 7) for words in (1, 99)]
+    if size == 2:
+        sizes = [(1, 99), (2, 1), (7, 1), (7, 99)]  # with (1, 1), which is one of GROUPS
     groups = [
-        {"TRACEBACK_GROUP_SIZE": 16, "WINDOW_DIAGONALS": d, "WINDOW_WORDS": w} for d, w in sizes
+        {"TRACEBACK_GROUP_SIZE": size, "WINDOW_DIAGONALS": d, "WINDOW_WORDS": w} for d, w in sizes
     ]
     check(engine, job, groups, rng, traces=12)
 

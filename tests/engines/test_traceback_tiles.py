@@ -12,7 +12,7 @@ from aligning import needs_lanes
 from contract_engines import column_of, random_job, row_of
 from helpers import match_scoring, mutated, random_codes
 from numpy.typing import NDArray
-from test_device_traceback import GROUPS, engine_of, job_of, same_walk
+from test_device_traceback import FEWER_GROUPS, GROUPS, engine_of, job_of, same_walk
 
 from pysw_cl.engines.reference import ReferenceMoves, fill
 from pysw_cl.engines.wavefront.device_traceback import DeviceMoves, TiledMoves
@@ -180,7 +180,8 @@ def check(cut: Cut, lists: list[Rows], start: Start, groups: list[dict[str, int]
 @pytest.mark.parametrize("local", [True, False], ids=["local", "global"])
 def test_matrices_cut_anywhere(lanes: str, T: int, alpha: int, local: bool) -> None:
     engine, rng = engine_of(lanes, T, alpha), np.random.default_rng(20)
-    groups = in_groups([*GROUPS, {"TRACEBACK_GROUP_SIZE": 256}])
+    usual = FEWER_GROUPS[lanes, T, alpha] if lanes == "vector32" else GROUPS
+    groups = in_groups([*usual, {"TRACEBACK_GROUP_SIZE": 256}] if usual is GROUPS else usual)
     groups = [
         group for group in groups if group["TRACEBACK_GROUP_SIZE"] <= some_rows(engine.runtime)
     ]
@@ -292,7 +293,7 @@ def test_long_paths_through_large_windows(lanes: str, T: int, alpha: int, local:
 def test_many_tiles_with_equal_letters() -> None:
     """Thousands of diagonal moves, in more tiles than the group has work-items."""
     needs_lanes("vector32")
-    engine = engine_of("vector32", 8, 8)
+    engine = engine_of("vector32", 16, 4)
     scoring = match_scoring(2, -3, 5, 1)
     rng, side, count = np.random.default_rng(24), 60, 50
     letters = random_codes(rng, side, 4)
