@@ -204,7 +204,7 @@ class Plan:
         """
         plan = self.without_narrow()
         alphas, cost = plan.lane_set.moves_alphas, plan.cost
-        if self.alpha_fixed or f"moves/{plan.lanes}" not in self.machine.times.by_subject:
+        if self.alpha_fixed or not alphas:
             return plan
         plan = replace(plan, chunk=min(plan.chunk, MOVES_CHUNK))
 
@@ -212,6 +212,8 @@ class Plan:
             strips = -(-m // (plan.T * alpha))
             return 4 * strips * plan.T * (n + plan.T) <= self.traceback_tile_cells // 2
 
+        if f"moves/{plan.lanes}" not in self.machine.times.by_subject:
+            alphas = ()
         tried = [alpha for alpha in alphas if alpha < plan.alpha and fits(alpha)]
         tried.append(plan.alpha)
         return replace(plan, alpha=min(tried, key=lambda a: cost.tile_with_moves(plan, a, m, n)))

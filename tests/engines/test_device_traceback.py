@@ -19,6 +19,7 @@ from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning.geometry import fit
+from pysw_cl.planning.model.times import GENERIC, Machine, Times
 from pysw_cl.planning.parameters import TracebackTuning
 from pysw_cl.planning.path_grid import grid_places
 from pysw_cl.planning.plan import Plan, default_plan, make_plan
@@ -170,7 +171,16 @@ def test_memory_of_moves_goes_from_tile_to_tile() -> None:
     same_walk(fourth.trace(60, 60, 0), wanted.trace(60, 60, 0))
 
 
-WARPS = Plan(lanes="packed", T=64, alpha=25, B=12 * 132, chunk=128, traceback_tile_cells=1 << 28)
+MOVES = Times({"moves/warp32": {"step": 7.5e-8, "row": 1.5e-8, "block": 1e-6}})
+WARPS = Plan(
+    lanes="packed",
+    T=64,
+    alpha=25,
+    B=12 * 132,
+    chunk=128,
+    traceback_tile_cells=1 << 28,
+    machine=Machine(MOVES),
+)
 
 
 def test_plans_of_tiles_with_moves() -> None:
@@ -185,6 +195,8 @@ def test_plans_of_tiles_with_moves() -> None:
         assert kept <= limit or plan.alpha == 8
     assert replace(WARPS, form="two-phase").for_moves(4096, 4096).alpha == 8  # strips in turn
     assert replace(WARPS, chunk=9).for_moves(4096, 4096).chunk == 9
+    unknown = replace(WARPS, machine=Machine(GENERIC)).for_moves(300, 300)
+    assert (unknown.alpha, unknown.chunk) == (8, 32)  # nobody knows how long fewer rows take
     asked = replace(WARPS, alpha=6, alpha_fixed=True).for_moves(4096, 4096)
     assert (asked.alpha, asked.chunk) == (6, 128)
     vectors = Plan().for_moves(4096, 4096)
@@ -218,7 +230,13 @@ def test_finer_grids_are_no_finer_than_tiles_need() -> None:
 def test_large_tiles_with_moves_where_their_side_decides(form: str, cells: int) -> None:
     runtime = get_runtime("auto")
     info = replace(runtime.info, lanes="packed", form=form)
-    like = SimpleNamespace(info=info, traits=runtime.traits, device=runtime.device)
+    like = SimpleNamespace(
+        info=info,
+        traits=runtime.traits,
+        device=runtime.device,
+        profile=runtime.profile,
+        kept=runtime.kept,
+    )
     assert default_plan(cast(Runtime, like)).traceback_tile_cells == cells
     assert default_plan(runtime).traceback_tile_cells == 1 << 24 or runtime.info.lanes == "packed"
 
