@@ -236,6 +236,7 @@ def test_large_tiles_with_moves_where_their_side_decides(form: str, cells: int) 
         device=runtime.device,
         profile=runtime.profile,
         kept=runtime.kept,
+        why=runtime.why,
     )
     assert default_plan(cast(Runtime, like)).traceback_tile_cells == cells
     assert default_plan(runtime).traceback_tile_cells == 1 << 24 or runtime.info.lanes == "packed"
