@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from .._version import __version__
 from ..engines.settings import setting_of
 from ..opencl.device import Runtime
 from ..planning.model.counts import Work
-from ..planning.model.fit import errors, fitted
+from ..planning.model.fit import fitted
 from ..planning.model.runs import Setting, sweep_of
 from ..planning.model.times import GENERIC, Times
 from ..planning.plan import Plan, default_plan
@@ -33,6 +34,8 @@ KINDS: dict[str, tuple[bytes, Any, Any]] = {
 IN_STRIPS = {"sections.least_cells": 1 << 62}
 #: Seconds on the device that a run takes about, and values of alpha that are tried.
 SECONDS, ALPHAS = 0.03, 8
+#: Letters of the sequences of a first use.
+FIRST_SIDE = 2000
 #: Nine of ten predictions are off by so much at least, whatever few runs say.
 LEAST_SPREAD = 0.03
 
@@ -280,8 +283,16 @@ def rounded(times: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, flo
     }
 
 
-def model_errors(runtime: Runtime, cases: list[Case]) -> NDArray[np.float64]:
-    """(predicted - measured) / measured of cases that were run, by the device's profile."""
-    times = default_plan(runtime).machine.times
-    works = [work_of(runtime, case) for case in cases]
-    return errors(works, [min(case.seconds) for case in cases], times)
+def first_uses(runtime: Runtime) -> dict[str, dict[str, float]]:
+    """Seconds that the first use of each kind of kernel takes: its build, whatever the driver does
+    before it runs, and the first run."""
+    found: dict[str, dict[str, float]] = {}
+    for kind in KINDS:
+        for mode in ("local", "global"):
+            case = Case(kind, mode, FIRST_SIDE, FIRST_SIDE)
+            work = work_of(runtime, case)
+            letters = _letters(KINDS[kind][0], [case], kind)
+            _run(runtime.anew(str(secrets.randbelow(1 << 60))), case, letters)
+            for strips in work.strips:
+                found[f"build/{strips.subject}"] = {"build": case.seconds[0]}
+    return found

@@ -187,6 +187,7 @@ class Runtime:
         self.lock = threading.RLock()
         #: What launches take, where that is measured (`timed`).
         self.times: KernelTimes | None = None
+        self._salt = ""
         self._given = queue
         self._local = threading.local()
 
@@ -224,11 +225,10 @@ class Runtime:
     def build_options(self) -> str:
         """Compiler options of all kernels: the traits', and the profile's limit of registers."""
         own, _ = self.profile()
-        registers = own.parameters.get("build", {}).get("registers")
-        if registers is None or not self.traits.register_option:
-            return self.traits.build_options
-        limit = self.traits.register_option.format(int(registers))
-        return f"{self.traits.build_options} {limit}".strip()
+        registers, parts = own.parameters.get("build", {}).get("registers"), [self._salt]
+        if registers is not None and self.traits.register_option:
+            parts.append(self.traits.register_option.format(int(registers)))
+        return " ".join([self.traits.build_options, *parts]).strip()
 
     @property
     def queue(self) -> Any:
@@ -263,6 +263,15 @@ class Runtime:
             other.times, other._local = KernelTimes(), threading.local()
         timed: Runtime = self._local.timed
         return timed
+
+    def anew(self, salt: str) -> Runtime:
+        """A runtime of this device that has built nothing, with options of the compiler that no
+        cache knows: ``salt`` is a macro's value."""
+        self.context.int_ptr  # noqa: B018 (copies share it)
+        other = copy.copy(self)
+        other._salt = f"-DSALT={salt}"
+        other.programs, other.begun, other._local = {}, {}, threading.local()
+        return other
 
     def beside(self, k: int) -> Runtime:
         """This thread's k-th runtime with a queue of its own, which may run concurrently with other
