@@ -188,6 +188,7 @@ class Runtime:
         #: What launches take, where that is measured (`timed`).
         self.times: KernelTimes | None = None
         self._given = queue
+        self._own: Profile | None = None
         self._local = threading.local()
 
     @property
@@ -218,6 +219,8 @@ class Runtime:
 
     def profile(self) -> tuple[Profile, str]:
         """The profile of the device, and where it is from, in words."""
+        if self._own is not None:
+            return self._own, "given"
         return profile_for(self.identity, kernels_digest)
 
     @property
@@ -263,6 +266,13 @@ class Runtime:
             other.times, other._local = KernelTimes(), threading.local()
         timed: Runtime = self._local.timed
         return timed
+
+    def having(self, profile: Profile) -> Runtime:
+        """A runtime of this device that has this profile, whichever one is stored, and queues of
+        its own.  Programs are shared: those of other build options are others."""
+        other = copy.copy(self)
+        other._own, other._local = profile, threading.local()
+        return other
 
     def beside(self, k: int) -> Runtime:
         """This thread's k-th runtime with a queue of its own, which may run concurrently with other
