@@ -139,7 +139,7 @@ class Subject:
 
     def _runtime_with(self, registers: int) -> Runtime:
         """The device with another limit of registers; 0: with its own."""
-        if not registers:
+        if registers in (0, self.start.get("registers")):
             return self.runtime
         if registers not in self._runtimes:
             profile, _ = self.runtime.profile()
@@ -148,7 +148,8 @@ class Subject:
         return self._runtimes[registers]
 
     def sizes(self) -> Iterable[tuple[int, int]]:
-        """Rows and columns of tiles, each about twice as large as the one before.
+        """Rows and columns of tiles, each larger than the one before: twice, or four times as long
+        as it has too few columns.
 
         The first that is worth timing has two strips for every group, and so many columns that the
         last group begins before the first one ends: smaller tiles do not fill the device.
@@ -157,7 +158,7 @@ class Subject:
         while True:
             yield m, n
             if self.by_rows or n <= m:
-                n *= 2
+                n *= 4 if 4 * n <= self._least[1] else 2
             else:
                 m *= 2
 

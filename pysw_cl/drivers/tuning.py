@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..planning.tuning.records import Failure, Records, Run
-from ..planning.tuning.search import Found, search
+from ..planning.tuning.search import Effort, Found, search
 from ..planning.tuning.space import Values
 from ..planning.tuning.strategies import Given, Strategy
 from .measure import TileTimer
@@ -24,6 +24,9 @@ BUSY, MOST_SHARE = 0.02, 1 / 60
 SIZE_SHARE, SEARCH_SHARE, OTHERS_SHARE = 0.3, 0.8, 0.1
 #: Beside local DNA: (kind, local?), which have the same parameters.
 OTHERS = (("protein", True), ("dna", False))
+#: The share of a search's seconds that each value may run in one race: on a device that others use,
+#: too, many values are tried a few times rather than few very often.
+RACE_SHARE = 0.05
 #: Runs that are kept of each values, and values of each subject.
 KEPT_RUNS, KEPT_VALUES = 5, 150
 
@@ -80,6 +83,9 @@ class SubjectTuning:
     strategy: Strategy | None = None
     told: Told = lambda spent: None
     _spent: float = 0.0
+    #: Seconds of a run of the start, and how often values are run.
+    _seconds: float = 0.0
+    _effort: Effort = field(default_factory=Effort)
     #: What the last failure of the start said.
     _said: str = ""
 
@@ -93,6 +99,7 @@ class SubjectTuning:
             return self._default("its seconds are over before the search begins")
         m, n = size
         records = self._records("search", m, n)
+        self._effort = _effort(self._seconds, SEARCH_SHARE * self.budget)
         found = self._search(self.subject.start, records, self.strategy, m, n, SEARCH_SHARE)
         values, why = self._chosen(found, records, m, n)
         changed = values != self.subject.start
@@ -131,7 +138,7 @@ class SubjectTuning:
                 raise Failure(run.failure, self._said)
             if run.seconds is None:  # a tile that the device has no memory for, for example
                 break
-            last = m, n
+            last, self._seconds = (m, n), run.seconds
             if run.seconds >= most or (run.seconds >= BUSY and self.subject.fills(m, n)):
                 break
             if self._spent > SIZE_SHARE * self.budget:
@@ -179,7 +186,7 @@ class SubjectTuning:
 
         space = replace(self.subject.space(), start=start)
         budget = max(0.0, min(share * self.budget, self.budget - self._spent))
-        found = search(space, measure, budget, strategy, records)
+        found = search(space, measure, budget, strategy, records, effort=self._effort)
         self._note(found.spent)
         return found
 
@@ -223,3 +230,10 @@ class SubjectTuning:
                 "seconds": [float(f"{one:.6g}") for one in seconds[values][-KEPT_RUNS:]],
                 "use": "search",
             }
+
+
+def _effort(seconds: float, budget: float) -> Effort:
+    """How often values are run, of which a run takes so long."""
+    usual = Effort()
+    turns = int(RACE_SHARE * budget / seconds)
+    return replace(usual, most=min(usual.most, max(usual.least, turns)))

@@ -200,6 +200,7 @@ def test_registers_are_another_build(nvidia: Subject) -> None:
     assert "-cl-nv-maxrregcount=96" in limited.build_options
     assert "96" not in nvidia.runtime.build_options
     assert nvidia.setup({**start, "registers": 96})[0] is limited
+    assert nvidia.setup(start)[0] is nvidia.runtime
     assert nvidia.parameters(start) == {
         "wavefront/packed": {"groups": 12, "alpha": 25, "chunk": 128}
     }
