@@ -58,7 +58,8 @@ def tune(
 
     For each engine and its lanes (a subject) it searches B, T, alpha and the columns of a block,
     and on NVIDIA the limit of registers.  It begins with what jobs have now, and gives that up only
-    for what is faster with confidence, for local comparisons of DNA and not slower for others.
+    for what is faster with confidence for local comparisons of DNA, and not slower for these,
+    proteins and global ones together.
     Each result is checked before its time counts.  Then it measures the times that predictions are
     made of.
 

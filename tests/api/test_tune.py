@@ -149,20 +149,32 @@ def test_a_default_that_fails_stays(clockwork: Clockwork, name: str) -> None:
     assert (outcome.failed, outcome.why) == ({"launch": 1}, "the default fails: no")
 
 
-@pytest.mark.parametrize("slow", [("protein", True), ("dna", False)])
-def test_what_is_slower_for_other_scores_is_not_taken(
-    clockwork: Clockwork, name: str, slow: tuple[str, bool]
+@pytest.mark.parametrize("other", [("protein", True), ("dna", False)])
+@pytest.mark.parametrize("slower", [1.1, 20.0, None])
+def test_other_scores_count_as_much(
+    clockwork: Clockwork, name: str, other: tuple[str, bool], slower: float | None
 ) -> None:
+    """What is twice as fast for local DNA may be a little slower elsewhere, but not much, and it
+    must not fail there."""
     usual = clockwork.speed
 
     def speed(values: Values, kind: str, local: bool) -> float:
-        return 1e-9 * values["groups"] if (kind, local) == slow else usual(values, kind, local)
+        if (kind, local) != other or values["groups"] != 2:
+            return 1e-9 if (kind, local) == other else usual(values, kind, local)
+        if slower is None:
+            raise Failure("wrong")
+        return 1e-9 * slower
 
     clockwork.speed = speed
-    found = tuning.tuned("auto", 60)
-    assert name not in found.profile.parameters
-    where = "local protein" if slow[1] else "global dna"
-    assert found.outcomes[0].why == f"what is faster for local DNA is slower for {where}"
+    (outcome,) = tuning.tuned("auto", 60).outcomes
+    assert outcome.changed == (slower == 1.1)
+    where = "local protein" if other[1] else "global dna"
+    why = {
+        1.1: "faster for sure",
+        20.0: "what is faster for local DNA is slower for other scores",
+        None: f"what is faster for local DNA fails for {where}",
+    }
+    assert outcome.why == why[slower]
 
 
 def test_the_default_stays_where_nothing_is_faster(clockwork: Clockwork) -> None:
