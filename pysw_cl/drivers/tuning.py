@@ -4,11 +4,11 @@ found is good for other scores, too."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, log
+from math import exp, log
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from ..planning.tuning.records import Failure, Records, Run
@@ -21,11 +21,15 @@ from .tuned_subjects import Subject
 #: Seconds that a run of the start keeps the device busy at least, and the share of a subject's
 #: seconds that one run may take: with little time tiles are small.
 BUSY, MOST_SHARE = 0.02, 1 / 60
-#: The share of a subject's seconds in which the tile's size is found; of the search; and of each
-#: comparison with the start for other scores.
-SIZE_SHARE, SEARCH_SHARE, OTHERS_SHARE = 0.3, 0.8, 0.1
-#: Beside local DNA: (kind, local?), which have the same parameters.
-OTHERS = (("protein", True), ("dna", False))
+#: The share of a subject's seconds in which the tile's size is found, and of the search by one
+#: case; what is left is for all cases.
+SIZE_SHARE, SEARCH_SHARE = 0.3, 0.7
+#: What is compared, and whether it is local.
+Case = tuple[str, bool]
+#: The search is by the first; its best values are then compared by all, whose parameters they are.
+CASES: tuple[Case, ...] = (("dna", True), ("protein", True), ("dna", False))
+#: How many of these there are at most.
+MOST_CANDIDATES = 8
 #: The share of a search's seconds that each value may run in one race: on a device that others use,
 #: too, many values are tried a few times rather than few very often.
 RACE_SHARE = 0.05
@@ -102,7 +106,9 @@ class SubjectTuning:
         m, n = size
         records = self._records("search", m, n)
         self._effort = _effort(self._seconds, SEARCH_SHARE * self.budget)
-        found = self._search(self.subject.start, records, self.strategy, m, n, SEARCH_SHARE)
+        found = self._search(
+            CASES[:1], self.subject.start, records, self.strategy, m, n, SEARCH_SHARE
+        )
         values, why = self._chosen(found, records, m, n)
         changed = values != self.subject.start
         return Outcome(
@@ -113,7 +119,7 @@ class SubjectTuning:
             m=m,
             n=n,
             start_seconds=found.start_seconds,
-            seconds=found.seconds if changed else found.start_seconds,
+            seconds=_seconds_of(records, values) if changed else found.start_seconds,
             measured=found.measured,
             ran=found.runs,
             failed=found.failed,
@@ -155,7 +161,7 @@ class SubjectTuning:
             return known[0]
         began, seconds, failure = time.monotonic(), None, None
         try:
-            seconds = self._timer("dna", True, m, n)(self.subject.start)
+            seconds = self._timer(*CASES[0], m, n)(self.subject.start)
         except Failure as failed:
             failure, self._said = failed.kind, str(failed)
         run = Run(values, time.monotonic() - began, seconds, failure)
@@ -167,22 +173,23 @@ class SubjectTuning:
 
     def _search(
         self,
+        cases: Sequence[Case],
         start: Values,
         records: Records,
         strategy: Strategy | None,
         m: int,
         n: int,
         share: float,
-        kind: str = "dna",
-        local: bool = True,
     ) -> Found:
-        """A search that begins with ``start``, for a share of the seconds."""
-        timer, before = self._timer(kind, local, m, n), self._spent
+        """A search that begins with ``start``, for a share of the seconds; where there are several
+        ``cases``, by the geometric mean of their times."""
+        timers = [self._timer(kind, local, m, n) for kind, local in cases]
+        before = self._spent
 
         def measure(values: Values) -> float:
             began = time.monotonic()
             try:
-                return timer(values)
+                return exp(fmean(log(timer(values)) for timer in timers))
             finally:
                 self.told(before + sum(run.took for run in records) + time.monotonic() - began)
 
@@ -204,20 +211,27 @@ class SubjectTuning:
         if found.values == start:
             return start, "nothing is faster for sure"
         longest = max(run.took for run in records)
-        gains = [log((found.start_seconds or inf) / (found.seconds or inf))]
-        for kind, local in OTHERS:
-            if self.budget - self._spent < 2 * longest:  # its kernels have to be built twice
-                break
-            where = "local" if local else "global"
-            others = self._records(kind, where, m, n, sorted(found.values.items()))
-            self._search(found.values, others, Given((start,)), m, n, OTHERS_SHARE, kind, local)
-            mine, usual = _seconds_of(others, found.values), _seconds_of(others, start)
-            if mine is None:
-                return start, f"what is faster for local DNA fails for {where} {kind}"
-            gains += [] if usual is None else [log(usual / mine)]
-        if sum(gains) <= 0:
-            return start, "what is faster for local DNA is slower for other scores"
-        return found.values, "faster for sure"
+        if self.budget - self._spent < len(CASES) * longest:  # their kernels have to be built
+            return found.values, "faster for sure"
+        strategy = Given(tuple(self._candidates(found.values, records)))
+        together = self._records("together", m, n)
+        best = self._search(CASES, start, together, strategy, m, n, 1.0).values
+        if best is None or best == start:
+            return start, "nothing is faster for sure for DNA, proteins and global ones together"
+        return best, "faster for sure"
+
+    def _candidates(self, best: Values, records: Records) -> Iterator[Values]:
+        """What is tried with all scores: the best values; the best of those that have the start's
+        value of a dimension; and the best of each other build."""
+        space, start = self.subject.space(), self.subject.start
+        medians = {space.key(run.values): _seconds_of(records, run.values) for run in records}
+        ran = {space.key(run.values): run.values for run in records}
+        order = sorted((s, key) for key, s in medians.items() if s is not None)
+        ranking = [best, *(ran[key] for _, key in order)]
+        firsts = [next((v for v in ranking if v[name] == start[name]), best) for name in start]
+        builds = {space.build(values): values for values in reversed(ranking)}
+        found = {space.key(values): values for values in (best, *firsts, *builds.values())}
+        yield from list(found.values())[:MOST_CANDIDATES]
 
     def _kept(self, records: Records, m: int, n: int) -> Iterator[Mapping[str, Any]]:
         """What a profile keeps of the runs: those of the values that were run most often."""
