@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .api.profiles import profile as profile
     from .api.top import align_top as align_top
     from .api.trace_ends import trace_ends as trace_ends
+    from .api.tune import tune as tune
     from .drivers.progress import Stage as Stage
     from .errors import PyswError as PyswError
     from .opencl.device import DeviceInfo as DeviceInfo
@@ -51,6 +52,7 @@ _HOME = {
     "align_top": "api.top",
     "best_ends": "api.ends",
     "trace_ends": "api.trace_ends",
+    "tune": "api.tune",
     "devices": "opencl.device",
     "read": "api.files",
     "write": "api.files",

@@ -39,6 +39,14 @@ class DeviceError(PyswError, RuntimeError):
     """No usable device, or a device that failed or ran out of memory."""
 
 
+class BuildError(DeviceError):
+    """A kernel that the device's compiler does not build."""
+
+
+class DeviceMemoryError(DeviceError):
+    """A device that lacks memory for what it was given."""
+
+
 class InternalError(PyswError, AssertionError):
     """A result that failed its own check: a bug in this package, never a wrong answer."""
 

@@ -29,11 +29,11 @@ from ..errors import (
     RecomputedWarning,
     Stopped,
 )
-from . import align, demo, devices, ends, plot, predict, prepare, profile, resume
+from . import align, demo, devices, ends, plot, predict, prepare, profile, resume, tune
 from .parser import Parser
 
 #: The subcommands, in the order of the help: each declares its arguments and what it runs.
-COMMANDS = (align, plot, ends, resume, predict, devices, prepare, profile, demo)
+COMMANDS = (align, plot, ends, resume, predict, devices, prepare, tune, profile, demo)
 
 #: The exit code of a run that ended by --stop-after.
 STOPPED = 3

@@ -58,7 +58,7 @@ def _row_scan(runtime: Runtime) -> Engine:
 
 def _default_plan(runtime: Runtime) -> Plan:
     """The plan without wishes, which this thread makes once for a device."""
-    of = (runtime.info, runtime.traits, runtime.device, default_tuning())
+    of = (runtime.info, runtime.traits, runtime.device, default_tuning(), runtime.profile()[0])
     known = runtime.kept("default plan", dict)
     if known.get("of") is None or any(a is not b for a, b in zip(known["of"], of, strict=True)):
         known |= {"of": of, "plan": make_plan(runtime)}

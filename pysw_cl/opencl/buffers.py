@@ -8,7 +8,7 @@ from weakref import WeakSet, finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DeviceError
+from ..errors import DeviceError, DeviceMemoryError
 from ..planning.sizes import pooled_bytes
 from ..tiles.edges import DeviceEdge
 from .device import Runtime
@@ -246,7 +246,7 @@ class Buffers:
         self.bytes += size
         device = self._runtime.device
         limit, piece = int(device.global_mem_size), int(device.max_mem_alloc_size)
-        needed = DeviceError(
+        needed = DeviceMemoryError(
             f"{self._runtime.info.name} ran out of memory: {self.bytes / 2**20:,.1f} MiB needed, "
             f"{limit / 2**20:,.1f} MiB there, {piece / 2**20:,.1f} MiB in one piece; smaller tiles "
             "need less (plan: tile_cells, traceback_tile_cells)"

@@ -189,6 +189,7 @@ class Runtime:
         self.times: KernelTimes | None = None
         self._salt = ""
         self._given = queue
+        self._own: Profile | None = None
         self._local = threading.local()
 
     @property
@@ -219,6 +220,8 @@ class Runtime:
 
     def profile(self) -> tuple[Profile, str]:
         """The profile of the device, and where it is from, in words."""
+        if self._own is not None:
+            return self._own, "given"
         return profile_for(self.identity, kernels_digest)
 
     @property
@@ -264,6 +267,7 @@ class Runtime:
         timed: Runtime = self._local.timed
         return timed
 
+<<<<<<< HEAD
     def anew(self, salt: str) -> Runtime:
         """A runtime of this device that has built nothing, with options of the compiler that no
         cache knows: ``salt`` is a macro's value."""
@@ -271,6 +275,14 @@ class Runtime:
         other = copy.copy(self)
         other._salt = f"-DSALT={salt}"
         other.programs, other.begun, other._local = {}, {}, threading.local()
+=======
+    def having(self, profile: Profile) -> Runtime:
+        """A runtime of this device that has this profile, whichever one is stored, and queues of
+        its own.  Programs are shared: those of other build options are others."""
+        self.context.int_ptr  # noqa: B018 (copies share it)
+        other = copy.copy(self)
+        other._own, other._local = profile, threading.local()
+>>>>>>> tune
         return other
 
     def beside(self, k: int) -> Runtime:

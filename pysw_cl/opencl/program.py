@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DeviceError, InternalError
+from ..errors import BuildError, DeviceError, InternalError
 from . import builds
 from .buffers import LASTING
 from .device import Runtime
@@ -77,7 +77,7 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
                     )
             except cl.Error as error:
                 builds.ended(begun)
-                raise DeviceError(
+                raise BuildError(
                     f"{runtime.info.name} cannot build the kernel {spec.name} with {options}: "
                     f"{error}"
                 ) from None
@@ -131,7 +131,7 @@ class BoundKernel:
             try:
                 runtime.kernels[spec.name, program] = cl.Kernel(program, spec.name), {}
             except cl.Error as error:
-                raise DeviceError(
+                raise BuildError(
                     f"{runtime.info.name} cannot create the kernel {spec.name}: {error}"
                 ) from None
         self._kernel, self._bound = runtime.kernels[spec.name, program]

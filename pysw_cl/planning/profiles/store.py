@@ -128,6 +128,13 @@ def save(profile: Profile) -> Path:
     return path
 
 
+def measurements(profile: Profile) -> Path | None:
+    """Where a tuning that goes on later keeps its measurements: beside the file of a profile; None
+    where the user's folder is switched off."""
+    folder = user_folder()
+    return None if folder is None else folder / f"{_file_name(profile)}l"
+
+
 def reset(identity: Identity) -> list[Path]:
     """Remove the user's profiles of a device, of any driver and kernels, damaged ones too.
 

@@ -114,3 +114,14 @@ class RandomSearch:
         drawn = random.Random(self.seed).sample(every, min(self.count, len(every)))
         for first in range(0, len(drawn), self.each):
             yield drawn[first : first + self.each]
+
+
+@dataclass(frozen=True)
+class Given:
+    """These values, at once: held against the start."""
+
+    values: tuple[Values, ...]
+
+    def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
+        """See :class:`Strategy`."""
+        yield self.values

@@ -1,0 +1,229 @@
+"""`tune`: measures which parameters are fastest on a device, and how long things take on it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .._version import __version__
+from ..drivers.progress import Progress, RunProgress, Stage
+from ..drivers.tuned_subjects import Subject, subjects_of
+from ..drivers.tuning import Outcome, SubjectTuning
+from ..errors import InputError, ProfileError, ProfileWarning
+from ..opencl.device import Runtime, get_runtime
+from ..opencl.identity import kernels_digest
+from ..planning.profiles.profile import Profile
+from ..planning.profiles.store import measurements, save
+from ..planning.tuning.strategies import Strategy
+from . import amounts
+from .bar import told
+
+#: Seconds of a calibration at most, its share of the budget, and those below which there is none.
+CALIBRATION, CALIBRATION_SHARE, LEAST_CALIBRATION = 10.0, 1 / 6, 1.0
+#: What is told of progress are hundredths of a second.
+TICKS = 100
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a tuning gave."""
+
+    profile: Profile
+    outcomes: tuple[Outcome, ...]
+    #: Where the profile was saved; None: it could not be.
+    path: Path | None
+    #: Seconds of all.
+    seconds: float
+
+
+def tune(
+    device: Any = "auto",
+    budget: float | str = "60s",
+    *,
+    subjects: Iterable[str] | None = None,
+    strategy: Strategy | None = None,
+    progress: Progress | bool | None = None,
+    resume: bool = True,
+) -> Profile:
+    """Measure which parameters are fastest on a device, and how long things take on it.
+
+    The result is saved as the user's profile of the device (:func:`profile`), which all later plans
+    and predictions use.  Nothing calls this by itself: without it a device has the profile that
+    ships for its kind.
+
+    For each engine and its lanes (a subject) it searches B, T, alpha and the columns of a block,
+    and on NVIDIA the limit of registers.  It begins with what jobs have now, and gives that up only
+    for what is faster with confidence for local comparisons of DNA, and not slower for these,
+    proteins and global ones together.
+    Each result is checked before its time counts.  Then it measures the times that predictions are
+    made of.
+
+    Parameters
+    ----------
+    device :
+        As for :func:`align`.
+    budget : float or str
+        Seconds, or a text such as ``"60s"``, ``"2m"`` or ``"0.5h"``.  It is divided among the
+        subjects; a sixth, at most 10 s, is for the calibration, whose builds of kernels do not
+        count.  A first tuning may take longer by the build that it is at when the budget ends.
+    subjects : iterable of str, optional
+        What is tuned, for example ``["wavefront/vector"]``.  None: all that jobs use.
+    strategy : Strategy, optional
+        Which values are tried next (:mod:`pysw_cl.planning.tuning.strategies`).
+    progress : callable or True, optional
+        As for :func:`align`, in hundredths of a second of the budget.
+    resume : bool
+        Whether to go on with what a tuning that was ended early has measured.  Its seconds count as
+        spent.  Measurements are kept beside the user's profiles until a tuning is complete.
+
+    Returns
+    -------
+    Profile
+        The profile: ``parameters`` where they beat what jobs had, ``times``, and ``runs``.
+
+    Raises
+    ------
+    InputError
+        For a budget or a subject that does not exist.
+    DeviceError
+        If there is no usable device.
+
+    Warns
+    -----
+    ProfileWarning
+        If the profile cannot be saved.  It is returned all the same, but no plan uses it.
+    """
+    return tuned(device, budget, subjects, strategy, progress, resume).profile
+
+
+def tuned(
+    device: Any,
+    budget: float | str,
+    subjects: Iterable[str] | None = None,
+    strategy: Strategy | None = None,
+    progress: Progress | bool | None = None,
+    resume: bool = True,
+) -> Tuned:
+    """As :func:`tune`, with what came out for each subject."""
+    seconds = _seconds(budget)
+    began, runtime = time.monotonic(), get_runtime(device)
+    chosen = _subjects(runtime, subjects)
+    base, _ = runtime.profile()
+    blank = replace(base, identity=runtime.identity, kernels=kernels_digest())
+    path = _measurements(blank, resume)
+    key = f"{runtime.identity}/{kernels_digest()}/{__version__}"
+    calibration = min(CALIBRATION, CALIBRATION_SHARE * seconds)
+    left, outcomes = seconds - calibration, []
+    with told(progress) as run:
+        for number, subject in enumerate(chosen, 1):
+            share = left * subject.weight / sum(one.weight for one in chosen[number - 1 :])
+            stage = Stage(f"tuning {subject.name},", number, len(chosen))
+            tell = _telling(run, seconds, seconds - calibration - left, stage)
+            outcomes.append(SubjectTuning(subject, share, path, key, strategy, tell).outcome())
+            left = max(0.0, left - outcomes[-1].spent)
+        profile = _with_outcomes(blank, chosen, outcomes)
+        if calibration >= LEAST_CALIBRATION:
+            tell = _telling(run, seconds, seconds - calibration, Stage("calibration"))
+            profile = _calibrated(runtime.having(profile), profile, calibration, tell)
+        if run is not None:
+            run.tell(round(TICKS * seconds), round(TICKS * seconds), Stage("calibration"))
+    return Tuned(profile, tuple(outcomes), _saved(profile, path), time.monotonic() - began)
+
+
+def _seconds(budget: float | str) -> float:
+    """The seconds of a budget.  Raises InputError."""
+    if isinstance(budget, str):
+        return amounts.seconds(budget)
+    if isinstance(budget, bool) or not isinstance(budget, int | float) or not 0 < budget < 1e9:
+        raise InputError(f"budget: {budget!r} is not seconds above 0, nor a text like '60s'")
+    return float(budget)
+
+
+def _subjects(runtime: Runtime, names: Iterable[str] | None) -> list[Subject]:
+    """What is tuned; what weighs most comes first.  Raises InputError for an unknown name."""
+    known = subjects_of(runtime)
+    if names is None:
+        return [one for one in known.values() if one.weight]
+    given = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+    unknown = [name for name in given if name not in known]
+    if unknown or not given:
+        named = f"{unknown[0]!r} is not one" if unknown else "none is given"
+        raise InputError(f"subjects: {named} of {', '.join(known)} on {runtime.info.name}")
+    weighed = [replace(known[name], weight=known[name].weight or 1) for name in given]
+    return sorted(weighed, key=lambda one: -one.weight)
+
+
+def _measurements(profile: Profile, resume: bool) -> Path | None:
+    """The file of measurements, which can be written; None: they are kept in memory only."""
+    path = measurements(profile)
+    if path is None:
+        return None
+    try:
+        if not resume:
+            path.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+    except OSError:
+        return None
+    return path
+
+
+def _telling(
+    run: RunProgress | None, seconds: float, before: float, stage: Stage
+) -> Callable[[float], None]:
+    """What tells of the seconds that a part has taken, where others took some before."""
+
+    def tell(spent: float) -> None:
+        if run is not None:
+            total = round(TICKS * seconds)
+            run.tell(min(total, round(TICKS * (before + spent))), total, stage)
+
+    return tell
+
+
+def _with_outcomes(base: Profile, subjects: list[Subject], outcomes: list[Outcome]) -> Profile:
+    """A profile with what was found, and with the runs."""
+    parameters = {name: dict(own) for name, own in base.parameters.items()}
+    for subject, outcome in zip(subjects, outcomes, strict=True):
+        if outcome.changed:
+            for name, own in subject.parameters(outcome.values).items():
+                parameters[name] = {**parameters.get(name, {}), **own}
+    again = {outcome.subject for outcome in outcomes if outcome.runs}
+    kept = [
+        run for run in base.runs if run.get("use") != "search" or run.get("subject") not in again
+    ]
+    return replace(
+        base,
+        parameters=parameters,
+        runs=(*kept, *(run for outcome in outcomes for run in outcome.runs)),
+        made=f"pysw-cl {__version__}, {time.strftime('%Y-%m-%d')}",
+    )
+
+
+def _calibrated(
+    runtime: Runtime, profile: Profile, budget: float, tell: Callable[[float], None]
+) -> Profile:
+    """The profile with the times of the device."""
+    from .calibrate import calibrated
+
+    return calibrated(
+        runtime, profile, budget, told=lambda done, total: tell(budget * done / max(1, total))
+    )
+
+
+def _saved(profile: Profile, path: Path | None) -> Path | None:
+    """Save a profile, and remove the measurements that it was made from."""
+    try:
+        saved = save(profile)
+    except ProfileError as error:
+        warnings.warn(f"the profile is not saved: {error}", ProfileWarning, stacklevel=4)
+        return None
+    if path is not None:
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return saved

@@ -1,0 +1,111 @@
+"""``pysw-cl tune``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .arguments import add_device
+from .asked import usage
+from .checkpoint import seconds
+from .progress import add_quiet, progress_of
+
+if TYPE_CHECKING:
+    from ..api.tune import Tuned
+    from ..drivers.tuning import Outcome
+
+HEAD = ("subject", "", "parameters", "GCUPS")
+
+
+def add_to(commands: Any) -> None:
+    """Declare the subcommand."""
+    parser = commands.add_parser(
+        "tune",
+        help="measure which parameters are fastest on a device, once",
+        description="Measures which parameters are fastest on a device, and how long things take "
+        "on it, and stores both as the user's profile, which all later plans and predictions use. "
+        "Nothing has to be tuned: a device without a profile of its own has the one that ships "
+        "for its kind. A tuning that was interrupted goes on.",
+    )
+    add_device(parser.add_argument)
+    parser.add_argument(
+        "--budget",
+        metavar="TIME",
+        type=seconds,
+        default=60.0,
+        help="how long it may take, like 30s or 5m (default: 60s)",
+    )
+    parser.add_argument(
+        "--subject",
+        dest="subjects",
+        metavar="SUBJECT",
+        action="append",
+        help="tune only this, an engine and its lanes like wavefront/vector; may be repeated",
+    )
+    parser.add_argument(
+        "--no-resume",
+        dest="resume",
+        action="store_false",
+        help="measure anew what an interrupted tuning has measured",
+    )
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="draw the time over B into FILE (.png, .svg, .pdf); needs matplotlib",
+    )
+    add_quiet(parser.add_argument)
+    parser.set_defaults(run=run, usage_error=parser.error)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Tune; say what was found, and where it is."""
+    from ..api.tune import tuned
+    from ..opencl.device import get_runtime
+
+    if args.plot:
+        from ..results.plot import require
+
+        require()  # not after a minute
+    with progress_of(sys.stderr, args.quiet) as bar, usage(args):
+        found = tuned(args.device, args.budget, args.subjects, None, bar, args.resume)
+    info = get_runtime(args.device).info
+    print(f"{info.name} [{info.platform}], tuned in {found.seconds:.1f} s")
+    print("\n".join(_lines(found)))
+    if args.plot:
+        from ..results.profile_plot import plot_tuning
+
+        plot_tuning(found.profile, args.plot)
+    return 0
+
+
+def _lines(found: Tuned) -> Iterator[str]:
+    """A table of what each subject had and has, what was measured, and where the profile is."""
+    rows = [HEAD]
+    for one in found.outcomes:
+        rows.append((one.subject, "default", _values(one.start), _speed(one, one.start_seconds)))
+        if one.changed:
+            rows.append(("", "tuned", _values(one.values), _speed(one, one.seconds)))
+    widths = [max(len(row[k]) for row in rows) for k in range(len(HEAD))]
+    for row in rows:
+        *texts, speed = (text.ljust(width) for text, width in zip(row, widths, strict=True))
+        yield "  ".join([*texts, speed.strip().rjust(widths[-1])])
+    yield ""
+    for one in found.outcomes:
+        failed = ", ".join(f"{count} failed ({kind})" for kind, count in one.failed.items())
+        measured = f"{one.measured} values in {one.ran} runs of {one.m:,} x {one.n:,} cells"
+        parts = (one.why, measured if one.ran else "", failed, f"{one.spent:.1f} s")
+        yield f"{one.subject}: {'; '.join(filter(None, parts))}"
+    if found.path is not None:
+        yield f"saved in {found.path}"
+
+
+def _values(values: Mapping[str, float]) -> str:
+    return " ".join(f"{name}={value:g}" for name, value in values.items())
+
+
+def _speed(outcome: Outcome, seconds: float | None) -> str:
+    """GCUPS, where they are known."""
+    gcups = outcome.gcups(seconds)
+    return "" if gcups is None else f"{gcups:,.2f}"

@@ -1,0 +1,204 @@
+"""What is tuned on a device: its subjects, the values that are tried of each, and where they begin.
+
+A subject is an engine and its lanes, as in a profile (docs/dev/profiles.md).  Values are pruned by
+what the device says of itself: compute units, the largest group, local memory, and whether its
+compiler takes a limit of registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..engines.registry import plan_on
+from ..errors import PlanError
+from ..planning.parameters import Number
+from ..planning.plan import Plan
+from ..planning.tuning.space import Dimension, Space, Values
+
+if TYPE_CHECKING:
+    from ..opencl.device import Runtime
+
+#: Multiples of the groups for each compute unit that a search starts with, where a group is a
+#: thread, and where many groups share a unit.
+THREADS, SHARED = (0.5, 1, 2), (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3)
+#: Multiples of its rows of a lane, columns of a block, and columns of a lane of the row scan.
+ALPHAS, CHUNKS, COLUMNS = (0.5, 0.75, 1, 1.25, 1.5), (0.25, 0.5, 1, 2, 4), (0.25, 0.5, 1, 2, 4)
+#: Multiples of its lanes of a strip, where the lane set has several.
+LANES = (0.5, 1, 2)
+#: The most registers of a work-item; the last is no limit on any device that has the option.
+REGISTERS = (64, 80, 96, 112, 128, 144, 168, 192, 255)
+#: The least columns of a block.
+LEAST_CHUNK = 16
+#: Bytes of local memory for each column of a block that is held there.
+COLUMN_BYTES = 8
+#: No tile is cut into sections: strips and segments are timed themselves.
+WHOLE = {"sections.least_cells": 1 << 62}
+#: Rows of a tile of the row scan: it is chosen for short queries.
+SCAN_ROWS = 256
+#: The least sides of a tile.
+LEAST_SIDE = 1024
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One engine with its lanes on one device."""
+
+    #: As in a profile.
+    name: str
+    #: The plan that jobs have now.
+    plan: Plan
+    runtime: Runtime
+    #: Its share of the time, in proportion to the others'.
+    weight: float
+    #: What is compared (`measure.KINDS`).
+    kind: str = "dna"
+    _runtimes: dict[int, Runtime] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def units(self) -> int:
+        """Compute units of the device."""
+        return self.runtime.info.compute_units
+
+    @property
+    def limits_registers(self) -> bool:
+        """Is the limit of registers searched with it?  All kernels share it: one subject does."""
+        return bool(self.runtime.traits.register_option) and not self.by_rows
+
+    @property
+    def by_rows(self) -> bool:
+        """Are tiles computed row by row, so that alpha is columns, and blocks mean nothing?"""
+        return self.plan.pipeline_lag == 0
+
+    @cached_property
+    def start(self) -> Values:
+        """The values of the plan that jobs have now."""
+        plan, lanes = self.plan, self.plan.lane_set
+        values: dict[str, Number] = {"groups": _plain(plan.B / self.units), "alpha": plan.alpha}
+        if not self.by_rows:
+            values["chunk"] = plan.chunk
+            if len(lanes.T) > 1 and not lanes.of_warps:
+                values["T"] = plan.T
+        if self.limits_registers:
+            profile, _ = self.runtime.profile()
+            registers = profile.parameters.get("build", {}).get("registers", REGISTERS[-1])
+            values["registers"] = int(registers)
+        return values
+
+    def space(self) -> Space:
+        """What is searched."""
+        start, lanes = self.start, self.plan.lane_set
+        shared = lanes.per_item is not None
+        in_local = not self.by_rows and lanes.chunk_defined and lanes.narrow is not None
+        groups = {
+            _plain(max(1, round(share * start["groups"] * self.units)) / self.units)
+            for share in (SHARED if shared else THREADS)
+        }
+        dimensions = [
+            Dimension("groups", tuple(sorted(groups))),
+            Dimension("alpha", self._alphas(), builds=True),
+        ]
+        if "chunk" in start:
+            most = int(self.runtime.device.local_mem_size) // COLUMN_BYTES if in_local else 1 << 24
+            chunks = _multiples(start["chunk"], CHUNKS, LEAST_CHUNK, most)
+            dimensions.append(Dimension("chunk", chunks, builds=in_local))
+        if "T" in start:
+            some = [T for T in _multiples(start["T"], LANES, 1, 1024) if T in lanes.T]
+            dimensions.append(Dimension("T", tuple(some), builds=True))
+        if "registers" in start:
+            dimensions.append(Dimension("registers", REGISTERS, builds=True))
+        return Space(tuple(dimensions), start, self._impossible)
+
+    def _alphas(self) -> tuple[Number, ...]:
+        """Rows (columns, of the row scan) of a lane that are tried."""
+        alpha, lanes = self.plan.alpha, self.plan.lane_set
+        if self.by_rows:
+            return _multiples(alpha, COLUMNS, 1, 1024)
+        # narrow lanes with a query profile in bytes have no more rows than that holds
+        return _multiples(alpha, ALPHAS, 1, lanes.scores.profile_rows or 64)
+
+    def _impossible(self, values: Values) -> str | None:
+        """Why the device cannot run these values."""
+        try:
+            self.setup(values)[1].check_on(self.runtime)
+        except PlanError as error:
+            return str(error)
+        return None
+
+    def setup(self, values: Values) -> tuple[Runtime, Plan]:
+        """The device and the plan that values mean."""
+        given: dict[str, Any] = {
+            name: int(values[name]) for name in ("alpha", "chunk", "T") if name in values
+        }
+        blocks = max(1, round(values["groups"] * self.units))
+        tuning = self.plan.tuning.with_values(WHOLE)
+        plan = replace(self.plan, B=blocks, alpha_fixed=True, tuning=tuning, **given)
+        return self._runtime_with(int(values.get("registers", 0))), plan
+
+    def _runtime_with(self, registers: int) -> Runtime:
+        """The device with another limit of registers; 0: with its own."""
+        if registers in (0, self.start.get("registers")):
+            return self.runtime
+        if registers not in self._runtimes:
+            profile, _ = self.runtime.profile()
+            limited = {**profile.parameters, "build": {"registers": registers}}
+            self._runtimes[registers] = self.runtime.having(replace(profile, parameters=limited))
+        return self._runtimes[registers]
+
+    def sizes(self) -> Iterable[tuple[int, int]]:
+        """Rows and columns of tiles, each larger than the one before: twice, or four times as long
+        as it has too few columns.
+
+        The first that is worth timing has two strips for every group, and so many columns that the
+        last group begins before the first one ends: smaller tiles do not fill the device.
+        """
+        m, n = (SCAN_ROWS, LEAST_SIDE) if self.by_rows else (self._least[0], LEAST_SIDE)
+        while True:
+            yield m, n
+            if self.by_rows or n <= m:
+                n *= 4 if 4 * n <= self._least[1] else 2
+            else:
+                m *= 2
+
+    @property
+    def _least(self) -> tuple[int, int]:
+        """The least tile that fills the device."""
+        if self.by_rows:
+            return SCAN_ROWS, 2 * self.plan.B * self.plan.T * self.plan.alpha
+        return max(LEAST_SIDE, 2 * self.plan.device_rows), self.plan.pipeline_lag
+
+    def fills(self, m: int, n: int) -> bool:
+        """Does a tile of this size fill the device?"""
+        return m >= self._least[0] and n >= self._least[1]
+
+    def parameters(self, values: Values) -> dict[str, dict[str, float]]:
+        """What a profile says where these values are its choice."""
+        own = {name: float(value) for name, value in values.items() if name != "registers"}
+        found = {self.name: {name: _plain(value) for name, value in own.items()}}
+        if "registers" in values and values["registers"] != self.start["registers"]:
+            found["build"] = {"registers": int(values["registers"])}
+        return found
+
+
+def subjects_of(runtime: Runtime) -> dict[str, Subject]:
+    """What can be tuned on a device, by name.  The weight of what jobs do not use is 0: it is
+    tuned only where it is asked for."""
+    strips = plan_on(runtime, None)
+    found = [Subject(f"{strips.engine}/{strips.lanes}", strips, runtime, 4)]
+    scan = plan_on(runtime, {"engine": "rowscan"})
+    name = f"{scan.engine}/{scan.lanes}"
+    used = name in scan.machine.times.by_subject
+    found.append(Subject(name, scan, runtime, 1 if used else 0))
+    return {one.name: one for one in found}
+
+
+def _multiples(start: Number, shares: Iterable[float], least: int, most: int) -> tuple[Number, ...]:
+    """Rounded multiples of a value, within limits."""
+    return tuple(sorted({min(most, max(least, round(share * start))) for share in shares}))
+
+
+def _plain(value: float) -> Number:
+    """A whole number as such."""
+    return int(value) if value == int(value) else value

@@ -1,0 +1,314 @@
+"""`tune`: what is found, kept, resumed and saved.  Times are made up; see test_measure.py."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pysw_cl
+from pysw_cl.api import tune as tuning
+from pysw_cl.drivers import tuning as driver
+from pysw_cl.drivers.tuned_subjects import Subject, subjects_of
+from pysw_cl.engines.registry import engine_for
+from pysw_cl.errors import InputError, ProfileWarning
+from pysw_cl.opencl.device import Runtime, get_runtime
+from pysw_cl.planning.plan import default_plan
+from pysw_cl.planning.profiles.profile import Profile
+from pysw_cl.planning.profiles.store import VARIABLE, save
+from pysw_cl.planning.tuning.records import Failure
+from pysw_cl.planning.tuning.space import Values
+from pysw_cl.planning.tuning.strategies import Given
+
+pytestmark = pytest.mark.usefixtures("profile_folder")
+
+#: Seconds of a cell, by values and what is compared.
+Speed = Callable[[Values, str, bool], float]
+
+
+class Clockwork:
+    """A `TileTimer` that measures nothing."""
+
+    def __init__(self, speed: Speed) -> None:
+        self.speed, self.calls, self.ends_after = speed, 0, 1 << 60
+
+    def __call__(
+        self, setup: Any, start: Values, kind: str, m: int, n: int, local: bool = True
+    ) -> Callable[[Values], float]:
+        def run(values: Values) -> float:
+            self.calls += 1
+            if self.calls > self.ends_after:
+                raise KeyboardInterrupt
+            return m * n * self.speed(values, kind, local)
+
+        return run
+
+
+@pytest.fixture
+def clockwork(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clockwork]:
+    """One group for each unit is half as fast as two, and blocks are best at 512 columns."""
+
+    def speed(values: Values, kind: str, local: bool) -> float:
+        return 1e-9 / values["groups"] * (1 + abs(values.get("chunk", 512) - 512) / 1000)
+
+    made = Clockwork(speed)
+    monkeypatch.setattr(driver, "TileTimer", made)
+    monkeypatch.setattr(tuning, "_calibrated", lambda runtime, profile, budget, tell: profile)
+    yield made
+
+
+@pytest.fixture
+def name() -> str:
+    return next(iter(subjects_of(get_runtime())))
+
+
+def no_build(runtime: Runtime) -> Given:
+    """Values that differ in what needs no build."""
+    start = next(iter(subjects_of(runtime).values())).start
+    found = [{**start, "groups": g, "chunk": c} for g in (0.5, 1, 2) for c in (128, 512)]
+    return Given(tuple(found))
+
+
+def test_what_is_faster_is_found_saved_and_used(
+    clockwork: Clockwork, profile_folder: Path, name: str
+) -> None:
+    before = default_plan(get_runtime())
+    assert engine_for("auto", None).plan == before
+    profile = pysw_cl.tune(budget="1m")
+    own = profile.parameters[name]
+    assert (own["groups"], own["chunk"]) == (2, 512)
+    (file,) = profile_folder.iterdir()  # the measurements are gone
+    assert json.loads(file.read_text())["parameters"][name]["groups"] == 2
+    after = default_plan(get_runtime())
+    assert (after.B, after.chunk) == (2 * before.B, 512)
+    assert engine_for("auto", None).plan == after
+    assert pysw_cl.profile().parameters == profile.parameters
+    assert {run["use"] for run in profile.runs} == {"search"}
+    assert {"subject", "values", "m", "n", "seconds"} < set(profile.runs[0])
+    assert len(profile.runs) <= driver.KEPT_VALUES
+
+
+def test_a_killed_tuning_goes_on(clockwork: Clockwork, profile_folder: Path) -> None:
+    """It ends as one that was not killed, and measures nothing twice."""
+    whole = pysw_cl.tune(budget=60)
+    in_all, clockwork.calls, clockwork.ends_after = clockwork.calls, 0, 40
+    for file in profile_folder.iterdir():
+        file.unlink()
+    pysw_cl.planning.profiles.store._forget()
+    with pytest.raises(KeyboardInterrupt):
+        pysw_cl.tune(budget=60)
+    (file,) = profile_folder.iterdir()
+    assert len(file.read_text().splitlines()) == 40
+    clockwork.calls, clockwork.ends_after = 0, 1 << 60
+    again = pysw_cl.tune(budget=60)
+    assert clockwork.calls == in_all - 40
+    assert again.parameters == whole.parameters
+    assert [file.suffix for file in profile_folder.iterdir()] == [".json"]
+
+
+def test_a_killed_tuning_begins_anew_where_asked(
+    clockwork: Clockwork, profile_folder: Path
+) -> None:
+    clockwork.ends_after = 10
+    with pytest.raises(KeyboardInterrupt):
+        pysw_cl.tune(budget=60)
+    clockwork.calls = 0
+    with pytest.raises(KeyboardInterrupt):
+        pysw_cl.tune(budget=60, resume=False)
+    (file,) = profile_folder.iterdir()
+    assert len(file.read_text().splitlines()) == 10
+
+
+def test_what_fails_is_counted_and_never_chosen(clockwork: Clockwork, name: str) -> None:
+    usual = clockwork.speed
+
+    def speed(values: Values, kind: str, local: bool) -> float:
+        if values["groups"] == 2:
+            raise Failure("wrong" if values["chunk"] > 300 else "build")
+        return usual(values, kind, local)
+
+    clockwork.speed = speed
+    found = tuning.tuned("auto", 60, strategy=no_build(get_runtime()))
+    assert found.outcomes[0].failed == {"wrong": 1, "build": 1}
+    assert found.profile.parameters[name]["groups"] == 1
+
+
+def test_a_default_that_fails_stays(clockwork: Clockwork, name: str) -> None:
+    def speed(values: Values, kind: str, local: bool) -> float:
+        raise Failure("launch", "no")
+
+    clockwork.speed = speed
+    found = tuning.tuned("auto", 60)
+    (outcome,) = found.outcomes
+    assert not outcome.changed and name not in found.profile.parameters
+    assert (outcome.failed, outcome.why) == ({"launch": 1}, "the default fails: no")
+
+
+@pytest.mark.parametrize("other", [("protein", True), ("dna", False)])
+@pytest.mark.parametrize("slower", [1.1, 20.0, None])
+def test_other_scores_count_as_much(
+    clockwork: Clockwork, name: str, other: tuple[str, bool], slower: float | None
+) -> None:
+    """What is twice as fast for local DNA may be a little slower elsewhere, but not much, and it
+    must not fail there."""
+    usual = clockwork.speed
+
+    def speed(values: Values, kind: str, local: bool) -> float:
+        if (kind, local) != other or values["groups"] != 2:
+            return 1e-9 if (kind, local) == other else usual(values, kind, local)
+        if slower is None:
+            raise Failure("wrong")
+        return 1e-9 * slower
+
+    clockwork.speed = speed
+    profile = pysw_cl.tune(budget=60)
+    own = profile.parameters[name]
+    assert own["groups"] == (2 if slower == 1.1 else 1)
+    assert own["chunk"] == 512  # that is faster for all
+
+
+def test_what_is_faster_for_one_score_only_is_not_taken(clockwork: Clockwork) -> None:
+    def speed(values: Values, kind: str, local: bool) -> float:
+        dna = kind == "dna" and local
+        return 1e-9 * (1 if values["groups"] == 1 else 0.5 if dna else 2)
+
+    clockwork.speed = speed
+    (outcome,) = tuning.tuned("auto", 60).outcomes
+    assert not outcome.changed
+    assert "for sure for DNA, proteins and global ones together" in outcome.why
+
+
+def test_the_default_stays_where_nothing_is_faster(clockwork: Clockwork) -> None:
+    clockwork.speed = lambda values, kind, local: 1e-9
+    found = tuning.tuned("auto", 60, strategy=no_build(get_runtime()))
+    assert not found.outcomes[0].changed
+    assert found.profile.parameters == {}
+    assert found.path is not None
+
+
+def test_what_a_profile_had_is_kept(clockwork: Clockwork, name: str) -> None:
+    runtime = get_runtime()
+    checked = {"subject": "dna/local", "use": "check", "values": {}, "seconds": [1.0]}
+    old = {"subject": name, "use": "search", "values": {"B": 1}, "seconds": [1.0]}
+    had = Profile(
+        runtime.identity,
+        "0" * 16,
+        {"other/lanes": {"groups": 3}, name: {"alpha": 8}},
+        {"call": {"call": 1.0}},
+        0.2,
+        runs=(checked, old),
+    )
+    save(had)
+    profile = pysw_cl.tune(budget=60)
+    assert profile.parameters["other/lanes"] == {"groups": 3}
+    assert profile.parameters[name]["groups"] == 2
+    assert (profile.times, profile.spread) == (had.times, 0.2)
+    assert profile.runs[0] == checked and old not in profile.runs
+    assert profile.kernels != had.kernels
+
+
+@pytest.mark.parametrize("value", ["off", "a file"])
+def test_a_profile_that_cannot_be_saved_is_returned(
+    clockwork: Clockwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(VARIABLE, "off" if value == "off" else str(tmp_path / "file"))
+    with pytest.warns(ProfileWarning, match="the profile is not saved: ") as said:
+        profile = pysw_cl.tune(budget=60)
+    assert len(said) == 1
+    assert profile.parameters[name]["groups"] == 2
+    assert default_plan(get_runtime()).chunk != 512
+
+
+def test_the_calibration_has_the_new_parameters(
+    clockwork: Clockwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, float]] = []
+
+    def calibrated(runtime: Runtime, profile: Profile, budget: float, tell: Any) -> Profile:
+        asked.append((default_plan(runtime).B, budget))
+        return replace(profile, times={"call": {"call": 2.0}})
+
+    monkeypatch.setattr(tuning, "_calibrated", calibrated)
+    B = default_plan(get_runtime()).B
+    assert pysw_cl.tune(budget=30).times == {"call": {"call": 2.0}}
+    assert asked == [(2 * B, 5.0)]
+    assert pysw_cl.tune(budget=5).times == {"call": {"call": 2.0}}
+    assert len(asked) == 1  # too short
+
+
+def test_progress(clockwork: Clockwork) -> None:
+    told: list[tuple[int, int, str]] = []
+    pysw_cl.tune(
+        budget=30, progress=lambda done, total, stage: told.append((done, total, str(stage)))
+    )
+    assert {total for _, total, _ in told} == {3000}
+    done = [done for done, _, _ in told]
+    assert done == sorted(done) and done[-1] == 3000
+    assert told[0][2].startswith("tuning wavefront/")
+
+
+def test_a_tuning_ends_in_time(clockwork: Clockwork) -> None:
+    """Tiles are small where the budget is."""
+    names = list(subjects_of(get_runtime()))
+    found = tuning.tuned("auto", 0.05, names)
+    assert [one.subject for one in found.outcomes] == names
+    assert found.seconds < 5
+    assert found.outcomes[0].m * found.outcomes[0].n < 1 << 26
+
+
+@pytest.mark.parametrize("budget", [0, -1, "soon", "0s", True, None, float("nan")])
+def test_a_budget_that_is_none(budget: Any) -> None:
+    with pytest.raises(InputError):
+        pysw_cl.tune(budget=budget)
+
+
+@pytest.mark.parametrize("subjects", [["wavefront/none"], []])
+def test_a_subject_that_does_not_exist(subjects: list[str], name: str) -> None:
+    with pytest.raises(InputError, match=f"of {name}, rowscan/"):
+        pysw_cl.tune(subjects=subjects)
+
+
+def test_one_subject_by_its_name(clockwork: Clockwork) -> None:
+    scan = list(subjects_of(get_runtime()))[1]
+    clockwork.speed = lambda values, kind, local: 1e-9 * (1 + abs(values["alpha"] - 64))
+    profile = pysw_cl.tune(budget=60, subjects=scan)
+    assert list(profile.parameters) == [scan]
+    assert profile.parameters[scan]["alpha"] == 64
+
+
+def test_a_real_tuning_ends_in_time_and_is_right(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """On the device at hand, with lanes that are built soon."""
+    runtime = get_runtime()
+    plan = replace(default_plan(runtime), lanes="vector32", T=4, alpha=2, chunk=7, B=2)
+    subject = Subject("wavefront/vector32", plan, runtime, 1)
+    monkeypatch.setattr(tuning, "subjects_of", lambda runtime: {subject.name: subject})
+    start = subject.start
+    strategy = Given(tuple({**start, "chunk": chunk} for chunk in (16, 28)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = tuning.tuned("auto", 2.0, strategy=strategy)
+    (outcome,) = found.outcomes
+    assert outcome.measured >= 1 and not outcome.failed  # as many as another's load lets
+    assert outcome.spent < 30  # cold builds included
+    assert outcome.start_seconds is not None and outcome.start_seconds > 0
+
+
+@pytest.mark.long
+def test_two_tunings_agree(monkeypatch: pytest.MonkeyPatch, profile_folder: Path) -> None:
+    """What the second finds is as fast as what the first found, within their noise."""
+    monkeypatch.setattr(tuning, "_calibrated", lambda runtime, profile, budget, tell: profile)
+    speeds = []
+    for _ in range(2):
+        (outcome,) = tuning.tuned("auto", "60s", resume=False).outcomes
+        assert outcome.seconds is not None
+        speeds.append(outcome.m * outcome.n / outcome.seconds)
+        pysw_cl.planning.profiles.store.reset(get_runtime().identity)
+    assert max(speeds) < 1.1 * min(speeds), speeds

@@ -1,0 +1,88 @@
+"""``pysw-cl tune``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pysw_cl.api import tune as api
+from pysw_cl.api.tune import Tuned
+from pysw_cl.cli.main import main
+from pysw_cl.drivers.tuning import Outcome
+from pysw_cl.planning.profiles.profile import Profile
+
+pytestmark = pytest.mark.usefixtures("profile_folder")
+
+START = {"groups": 1, "alpha": 16, "chunk": 256}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
+    """What `tuned` is asked; it answers at once."""
+    calls: list[Any] = []
+    first = Outcome(
+        "wavefront/vector", START, {**START, "chunk": 512}, "faster for sure", 1000, 2000,
+        1e-3, 5e-4, 7, 120, {"build": 2}, 9.5,
+    )  # fmt: skip
+    second = Outcome("rowscan/vector32", {"groups": 0.5}, {"groups": 0.5}, "all values fail")
+    runs = [
+        {"subject": "wavefront/vector", "values": {**START, "groups": groups}, "m": 1000,
+         "n": 2000, "seconds": [1e-3], "use": "search"}
+        for groups in (1, 2)
+    ]  # fmt: skip
+
+    def tuned(*given: Any) -> Tuned:
+        calls.append(given)
+        return Tuned(Profile(runs=tuple(runs)), (first, second), tmp_path / "p.json", 61.26)
+
+    monkeypatch.setattr(api, "tuned", tuned)
+    return calls
+
+
+def test_what_it_prints(
+    asked: list[Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["tune"]) == 0
+    out, err = capsys.readouterr()
+    first, *table = out.splitlines()
+    assert first.endswith("tuned in 61.3 s")
+    assert table == [
+        "subject                    parameters                   GCUPS",
+        "wavefront/vector  default  groups=1 alpha=16 chunk=256   2.00",
+        "                  tuned    groups=1 alpha=16 chunk=512   4.00",
+        "rowscan/vector32  default  groups=0.5                        ",
+        "",
+        "wavefront/vector: faster for sure; 7 values in 120 runs of 1,000 x 2,000 cells; "
+        "2 failed (build); 9.5 s",
+        "rowscan/vector32: all values fail; 0.0 s",
+        f"saved in {tmp_path / 'p.json'}",
+    ]
+    assert err == ""  # no terminal
+    assert asked == [("auto", 60.0, None, None, None, True)]
+
+
+def test_options(asked: list[Any]) -> None:
+    words = "tune --device cpu --budget 2m --subject a/b --subject c/d --no-resume --quiet"
+    assert main(words.split()) == 0
+    assert asked == [("cpu", 120.0, ["a/b", "c/d"], None, None, False)]
+
+
+def test_a_picture(asked: list[Any], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "over-b.svg"
+    assert main(["tune", "--plot", str(picture)]) == 0
+    assert picture.read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--budget", "soon"], "'soon' is not a time above 0, like 90m or 2h"),
+        (["--subject", "wavefront/none"], "'wavefront/none' is not one of wavefront/"),
+    ],
+)
+def test_wrong_usage(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", *words]) == 2
+    assert said in capsys.readouterr().err
