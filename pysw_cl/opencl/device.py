@@ -267,7 +267,6 @@ class Runtime:
         timed: Runtime = self._local.timed
         return timed
 
-<<<<<<< HEAD
     def anew(self, salt: str) -> Runtime:
         """A runtime of this device that has built nothing, with options of the compiler that no
         cache knows: ``salt`` is a macro's value."""
@@ -275,14 +274,14 @@ class Runtime:
         other = copy.copy(self)
         other._salt = f"-DSALT={salt}"
         other.programs, other.begun, other._local = {}, {}, threading.local()
-=======
+        return other
+
     def having(self, profile: Profile) -> Runtime:
         """A runtime of this device that has this profile, whichever one is stored, and queues of
         its own.  Programs are shared: those of other build options are others."""
         self.context.int_ptr  # noqa: B018 (copies share it)
         other = copy.copy(self)
         other._own, other._local = profile, threading.local()
->>>>>>> tune
         return other
 
     def beside(self, k: int) -> Runtime:
