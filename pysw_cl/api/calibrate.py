@@ -260,9 +260,7 @@ def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]
     times |= fitted([Work([], works[k].counts) for k in host], rest)
     held = [k for k, work in enumerate(works) if not work.strips]
     if held:
-        known = Times({"call": times.get("call", {})})
-        total = [min(cases[k].seconds) for k in held]
-        times["held"] = fitted([works[k] for k in held], total, known).get("held", {})
+        times |= fitted([works[k] for k in held], [min(cases[k].seconds) for k in held])
     return _with_lanes(times)
 
 

@@ -23,6 +23,8 @@ from ..planning.tuning.strategies import Strategy
 from . import amounts
 from .bar import told
 
+#: Seconds of a calibration from which on it is also measured what first uses take.
+LEAST_FOR_BUILDS = 5.0
 #: Seconds of a calibration at most, its share of the budget, and those below which there is none.
 CALIBRATION, CALIBRATION_SHARE, LEAST_CALIBRATION = 10.0, 1 / 6, 1.0
 #: What is told of progress are hundredths of a second.
@@ -209,11 +211,14 @@ def _calibrated(
     runtime: Runtime, profile: Profile, budget: float, tell: Callable[[float], None]
 ) -> Profile:
     """The profile with the times of the device."""
-    from .calibrate import calibrated
+    from .calibrate import calibrated, first_uses
 
-    return calibrated(
+    found = calibrated(
         runtime, profile, budget, told=lambda done, total: tell(budget * done / max(1, total))
     )
+    if budget < LEAST_FOR_BUILDS or any(name.startswith("build/") for name in profile.times):
+        return found
+    return replace(found, times={**found.times, **first_uses(runtime)})
 
 
 def _saved(profile: Profile, path: Path | None) -> Path | None:

@@ -46,12 +46,12 @@ class Setting:
 def sweep_of(setting: Setting, m: int, n: int) -> Work:
     """What a sweep of an m x n matrix does, if no cell is pruned."""
     work, plan = Work(), setting.plan
-    work.counts["call", "call"] += 1
-    work.counts["call", "letter"] += m + n
     if setting.holds and plan.lane_set.per_item is None and m * n <= plan.tuning.held.score_cells:
         work.counts["held", "launch"] += 1
         work.counts["held", "cell"] += m * n
         return work
+    work.counts["call", "call"] += 1
+    work.counts["call", "letter"] += m + n
     rows, columns = plan.tile_shape(m, n)
     tuning = plan.tuning.pipeline
     strips = plan.for_size(min(rows, m), min(columns, n)) or plan
