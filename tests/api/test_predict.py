@@ -94,7 +94,7 @@ class _Device:
         self._runtime, self.programs = runtime, {1: 1} if used else {}
         times = {
             "wavefront": {"column": 1024 * cell, "row": 0.0},
-            "held": {"cell": cell},
+            "held": {"cell": cell, "launch": 1e-3 if cell > 1e-11 else 1e-2},
             "call": {"call": 1e-3 if cell > 1e-11 else 1e-2},
         }
         self._profile = Profile(replace(runtime.identity, driver=str(cell)), "", {}, times)
