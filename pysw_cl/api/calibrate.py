@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -83,16 +84,26 @@ def calibrated(
     budget: float = 10.0,
     repeats: int = 3,
     told: Callable[[int, int], None] = lambda done, total: None,
+    most_builds: float = inf,
 ) -> Profile:
     """``profile`` with the times of its device, measured within about ``budget`` seconds.
 
-    Builds of kernels do not count.  ``told(done, total)`` is called between runs.
+    Builds of kernels do not count.  After ``most_builds`` seconds of them nothing more is built,
+    and what has not been run by then keeps the times that it had.  ``told(done, total)`` is called
+    between runs.
     """
     cases = [*designed(runtime), *checks(runtime)]
-    measure(runtime, cases, budget, repeats, told)
+    measure(runtime, cases, budget, repeats, told, most_builds)
     done = [case for case in cases if case.seconds]
     times = times_of(runtime, [case for case in done if case.use == "calibration"])
-    known = Times({**GENERIC.by_subject, **times})
+    partly = {
+        strips.subject
+        for case in cases
+        if not case.seconds
+        for strips in work_of(runtime, case).strips
+    }
+    times = _with_lanes({name: own for name, own in times.items() if name not in partly})
+    known = Times({**GENERIC.by_subject, **profile.times, **times})
     predicted = [known.seconds(work_of(runtime, case)) for case in done]
     off = np.abs([p / min(case.seconds) - 1 for p, case in zip(predicted, done, strict=True)])
     spread = max(LEAST_SPREAD, float(np.quantile(off, 0.9))) if len(off) else profile.spread
@@ -194,14 +205,20 @@ def measure(
     budget: float,
     repeats: int,
     told: Callable[[int, int], None],
+    most_builds: float = inf,
 ) -> None:
-    """Run the cases: each once to build its kernels, then ``repeats`` times one after the other,
-    as long as the ``budget`` lasts."""
+    """Run the cases: each once to build its kernels, for ``most_builds`` seconds, then ``repeats``
+    times one after the other, as long as the ``budget`` lasts."""
     letters = {kind: _letters(given[0], cases, kind) for kind, given in KINDS.items()}
     total = len(cases) * (1 + repeats)
+    ends = time.monotonic() + most_builds
     for done, case in enumerate(cases):
+        if time.monotonic() > ends:
+            cases = cases[:done]
+            break
         told(done, total)
         _run(runtime, case, letters[case.kind])
+    for case in cases:
         case.seconds.clear()
         case.device.clear()
     ends = time.monotonic() + budget
@@ -261,7 +278,7 @@ def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]
     held = [k for k, work in enumerate(works) if not work.strips]
     if held:
         times |= fitted([works[k] for k in held], [min(cases[k].seconds) for k in held])
-    return _with_lanes(times)
+    return times
 
 
 def _with_lanes(times: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:

@@ -131,7 +131,7 @@ def tuned(
         profile = _with_outcomes(blank, chosen, outcomes)
         if calibration >= LEAST_CALIBRATION:
             tell = _telling(run, seconds, seconds - calibration, Stage("calibration"))
-            profile = _calibrated(runtime.having(profile), profile, calibration, tell)
+            profile = _calibrated(runtime.having(profile), profile, calibration, seconds, tell)
         if run is not None:
             run.tell(round(TICKS * seconds), round(TICKS * seconds), Stage("calibration"))
     return Tuned(profile, tuple(outcomes), _saved(profile, path), time.monotonic() - began)
@@ -208,13 +208,21 @@ def _with_outcomes(base: Profile, subjects: list[Subject], outcomes: list[Outcom
 
 
 def _calibrated(
-    runtime: Runtime, profile: Profile, budget: float, tell: Callable[[float], None]
+    runtime: Runtime,
+    profile: Profile,
+    budget: float,
+    most_builds: float,
+    tell: Callable[[float], None],
 ) -> Profile:
     """The profile with the times of the device."""
     from .calibrate import calibrated, first_uses
 
     found = calibrated(
-        runtime, profile, budget, told=lambda done, total: tell(budget * done / max(1, total))
+        runtime,
+        profile,
+        budget,
+        told=lambda done, total: tell(budget * done / max(1, total)),
+        most_builds=most_builds,
     )
     if budget < LEAST_FOR_BUILDS or any(name.startswith("build/") for name in profile.times):
         return found
