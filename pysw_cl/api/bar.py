@@ -139,6 +139,7 @@ class ProgressBar:
         with self._lock:
             now = self._clock()
             self._now, self._waiting = (done, total, stage), None
+            self._left.predicted = stage.predicted_speed
             self._left.told(self._cells_before + stage.work_done, now)
             if self._many:
                 self._pairs_left.told(self._pairs_done, now)

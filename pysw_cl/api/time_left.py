@@ -1,4 +1,5 @@
-"""The time that a run has left, from the speed of its last seconds."""
+"""The time that a run has left: from the speed of its last seconds, and, before that is known, from
+the predicted one."""
 
 from __future__ import annotations
 
@@ -22,6 +23,8 @@ class TimeLeft:
         #: (time, work) of reports; time that the run waited is left out.
         self._told: deque[tuple[float, float]] = deque()
         self._begun: float | None = None
+        #: Work a second, as it was predicted; None: it was not.
+        self.predicted: float | None = None
         self._waited, self._waiting_since = 0.0, 0.0
         self._waiting = False
 
@@ -59,7 +62,9 @@ class TimeLeft:
     def seconds(self, left: float, now: float) -> float | None:
         """Seconds until ``left``, the work that was left at the last report, is done."""
         speed = self.speed(now)
-        if speed is None or not speed:
+        if not speed and self.predicted and self._told:
+            return max(0.0, left / self.predicted - (self._own(now) - self._told[-1][0]))
+        if not speed:
             return None
         return max(0.0, left / speed - min(self._own(now) - self._told[-1][0], self._gap()))
 

@@ -23,6 +23,14 @@ BETWEEN = 0.05
 BANDS_SLOWER, BAND_TILE, MOST_SLOWER_TILE = 1.3, 6e7, 4.0
 
 
+def predicted_speed(plan: Plan, m: int, n: int) -> float | None:
+    """Cells a second of a sweep of m x n cells, by the times of the device's profile; None without
+    them."""
+    if f"{plan.engine}/{plan.lanes}" not in plan.machine.times.by_subject:
+        return None
+    return m * n / plan.cost.matrix(plan, m, n, plan.tile_shape(m, n))
+
+
 class PairProgress:
     """The progress of one comparison of ``cells`` cells a strand, and of a path to each end if
     ``path_cells``, what it counts as, is not 0."""
@@ -37,10 +45,18 @@ class PairProgress:
             return None
         run.begin_anew()
         work = path_work(engine, plan, *shape) if want_path else 0
-        return cls(run, shape[0] * shape[1], work, strands)
+        return cls(run, shape[0] * shape[1], work, strands, predicted_speed(plan, *shape))
 
-    def __init__(self, run: RunProgress, cells: int, path_cells: int, strands: int) -> None:
+    def __init__(
+        self,
+        run: RunProgress,
+        cells: int,
+        path_cells: int,
+        strands: int,
+        speed: float | None = None,
+    ) -> None:
         self.run, self.cells, self.path_cells, self.strands = run, cells, path_cells, strands
+        self.speed = speed
         #: The work of the strands that are done.
         self.work = 0.0
 
@@ -172,7 +188,7 @@ class StrandProgress:
         if pair.run.staged:
             work = pair.work + self._work + (self._forecast.computed if self._forecast else 0)
             rest = self._foreseen(work, left, number == 2 or done >= self.cells)
-            stage = Stage(name, stage_number, stages, work, rest)
+            stage = Stage(name, stage_number, stages, work, rest, pair.speed)
         else:
             stage = Stage(name, stage_number, stages)
         pair.run.tell(self._first + done, self._total, stage)

@@ -38,6 +38,8 @@ class Stage:
     work_done: float | None = None
     #: Work that is left, as foreseen now.
     work_left: float | None = None
+    #: Work a second, as the model of the run time predicts it; None: it does not.
+    predicted_speed: float | None = None
 
     def __str__(self) -> str:
         if self.name == "pairs":

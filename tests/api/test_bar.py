@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -12,8 +13,11 @@ import pytest
 import pysw_cl
 from pysw_cl.api.bar import ProgressBar, duration, told
 from pysw_cl.api.time_left import TimeLeft
+from pysw_cl.drivers.pair_progress import predicted_speed
 from pysw_cl.drivers.progress import Stage
 from pysw_cl.errors import InputError
+from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.plan import Plan
 
 G = 10**9
 
@@ -214,6 +218,26 @@ def test_duration() -> None:
 
 
 # The time left
+
+
+def test_the_time_left_begins_with_the_prediction() -> None:
+    left = TimeLeft()
+    left.predicted = 100.0
+    assert left.seconds(1000, 0) is None  # nothing was told
+    left.told(0, 0)
+    assert left.seconds(1000, 0) == 10
+    assert left.seconds(1000, 4) == 6
+    assert left.speed(4) is None
+    left.told(50, 5)  # a tenth of what was predicted: that counts from now on
+    assert left.seconds(950, 5) == pytest.approx(95)
+
+
+def test_the_predicted_speed_comes_from_the_profile() -> None:
+    plan = Plan(B=2)
+    assert predicted_speed(plan, 5000, 6000) is None  # nobody measured this device
+    times = GENERIC.having({"wavefront/vector": {"column": 0.0, "row": 1e-6}})
+    speed = predicted_speed(replace(plan, machine=Machine(times)), 2048 * 64, 10**6)
+    assert speed == pytest.approx(2 * 64 / 1e-6, rel=0.1)
 
 
 def test_the_first_report_tells_the_speed_only_while_there_are_no_others() -> None:
