@@ -24,7 +24,7 @@ LEAST_BITS = 3
 #: Letters that are processed at once, so that temporary arrays stay in the caches.
 PIECE = 1 << 16
 #: Multiplication by this odd number (2^32 / golden ratio) mixes the high bits well.
-_MIX = np.uint32(0x9E3779B1)
+MIX = np.uint32(0x9E3779B1)
 
 Kmers = NDArray[np.uint32]
 
@@ -66,15 +66,15 @@ def sampled(letters: Letters, bits: int, piece: int = PIECE) -> tuple[Kmers, Kme
     for start in range(0, len(letters) - K + 1, piece):
         some = letters[start : start + piece + K - 1].tobytes().translate(_CODES)
         codes = np.frombuffer(some, np.uint8)
-        forward, backward = _kmers(codes), _kmers(np.uint8(3) - codes[::-1])[::-1]
-        kept = np.flatnonzero((forward + backward) * _MIX <= np.uint32(0xFFFFFFFF >> bits))
+        forward, backward = kmers(codes), kmers(np.uint8(3) - codes[::-1])[::-1]
+        kept = np.flatnonzero((forward + backward) * MIX <= np.uint32(0xFFFFFFFF >> bits))
         found[0].append(forward[kept])
         found[1].append(backward[kept])
     forward, backward = (np.concatenate(k) if k else np.zeros(0, np.uint32) for k in found)
     return forward, backward
 
 
-def _kmers(codes: NDArray[np.uint8]) -> Kmers:
+def kmers(codes: NDArray[np.uint8]) -> Kmers:
     """All k-mers, the first letter in the highest bits, built by way of 2, 4 and 8 letters."""
     kmers = codes[:-1] << 2 | codes[1:]
     kmers = kmers[:-2] << 4 | kmers[2:]
