@@ -5,25 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..drivers.job import Job
 from ..drivers.options import AlignOptions
+from ..drivers.pair_forecast import PairForecast, pair_forecast
 from ..engines.settings import setting_of
 from ..errors import InputError
 from ..opencl.device import Runtime, get_runtime
 from ..planning.memory import device_memory
 from ..planning.memory_parts import DeviceFacts
+from ..planning.model.counts import Work
 from ..planning.model.predict import Prediction, predicted
+from ..planning.model.runs import Setting
 from ..planning.plan import Plan
+from .align import job_of
 
 
 def predict(
-    m: Any,
-    n: Any,
+    a: Any,
+    b: Any,
     *,
     device: Any = "auto",
     output: str = "score",
     mode: str = "local",
+    free_ends: bool | tuple[bool, ...] = False,
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
+    wildcard: str | None = None,
+    unknown: str = "error",
+    allow_odd_scoring: bool = False,
+    strand: str = "plus",
+    query_range: tuple[int, int] | None = None,
+    target_range: tuple[int, int] | None = None,
+    prune: bool = True,
     plan: Plan | Mapping[str, Any] | None = None,
 ) -> Prediction:
     """How long :func:`align` will take, before it begins.
@@ -33,15 +46,17 @@ def predict(
 
     Parameters
     ----------
-    m, n : int
-        The lengths of the query and the target, in letters.  The sequences are taken to be
-        unrelated, so that nothing is pruned and there is no long path.
+    a, b : two lengths, or two sequences as for :func:`align`
+        The query and the target.  Sequences are looked at for a few hundredths of a second at most:
+        where they are similar, cells are pruned and there is a long path.  By lengths alone they
+        are taken to be unrelated.
     device, plan :
         As for :func:`align`.
     output : {"score", "ends", "path"}
         How much is computed.
-    mode, sub_score, gap_cost :
-        As for :func:`align`.
+    mode, free_ends, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, strand, \
+    query_range, target_range, prune :
+        As for :func:`align`.  Ranges go with sequences.  Both strands take two sweeps.
 
     Returns
     -------
@@ -54,25 +69,65 @@ def predict(
     Raises
     ------
     InputError
-        For lengths, scorings, options and plans that cannot be used.
+        For lengths, sequences, scorings, options and plans that cannot be used.
     DeviceError
         If there is no usable device.
 
     Notes
     -----
     Sandes (2011, thesis, chapter 6) predicts t(m, n) = c1 + c2 m + c3 n + c4 m n, and 1 / c4 as the
-    limit of the speed.  Here the terms follow from B, T, alpha and the shape, too.
+    limit of the speed.  Here the terms follow from B, T, alpha and the shape, too.  Of a global
+    comparison all cells are counted; a diagonal band (``max_cost`` of :func:`align`) takes less.
     """
-    options = AlignOptions(mode=mode, sub_score=sub_score, gap_cost=gap_cost, output=output)
-    rows, columns = length_of(m, "m"), length_of(n, "n")
+    options = AlignOptions(
+        mode=mode,
+        free_ends=free_ends,
+        sub_score=sub_score,
+        gap_cost=gap_cost,
+        output=output,
+        wildcard=wildcard,
+        unknown=unknown,
+        allow_odd_scoring=allow_odd_scoring,
+        strand=strand,
+        query_range=query_range,
+        target_range=target_range,
+    )
+    if not _are_lengths(a, b):
+        job = job_of(a, b, options, options.mode, options.free)
+        return predict_job(get_runtime(device), job, options, plan, prune)
+    if query_range is not None or target_range is not None:
+        raise InputError("query_range and target_range go with sequences, not with lengths")
+    rows, columns = length_of(a, "a"), length_of(b, "b")
     return predict_on(get_runtime(device), rows, columns, options, plan)
+
+
+def predict_job(
+    runtime: Runtime, job: Job, options: AlignOptions, plan: Any = None, prune: bool = True
+) -> Prediction:
+    """`predict` for two sequences, with options that are checked, on a device."""
+    setting = setting_of(runtime, plan, options.scoring, options.mode)
+    foreseen = pair_forecast(setting, job.frame, job.both, options.output == "path", prune)
+    return _predicted(runtime, setting, *job.frame.shape, options, foreseen)
 
 
 def predict_on(
     runtime: Runtime, m: int, n: int, options: AlignOptions, plan: Any = None
 ) -> Prediction:
-    """`predict`, with options that are checked, on a device."""
+    """`predict` for two lengths, with options that are checked, on a device."""
     setting = setting_of(runtime, plan, options.scoring, options.mode)
+    strands = 1 + (options.strand == "both")
+    return _predicted(runtime, setting, m, n, options, PairForecast(float(strands), strands))
+
+
+def _predicted(
+    runtime: Runtime,
+    setting: Setting,
+    m: int,
+    n: int,
+    options: AlignOptions,
+    foreseen: PairForecast,
+) -> Prediction:
+    """The prediction for a matrix, given what is foreseen of the sequences."""
     memory = device_memory(
         setting.plan,
         m,
@@ -87,7 +142,25 @@ def predict_on(
         row_scan=setting.scan,
     )
     profile, source = runtime.profile()
-    return predicted(setting, m, n, profile, source, memory=memory.total)
+    return predicted(
+        setting,
+        m,
+        n,
+        profile,
+        source,
+        path=setting.plan.machine.times.seconds(Work([], foreseen.path)),
+        memory=memory.total,
+        share=foreseen.share,
+        sweeps=foreseen.sweeps,
+    )
+
+
+def _are_lengths(a: Any, b: Any) -> bool:
+    """Are these two lengths, rather than two sequences?  Raises InputError for one of each."""
+    numbers = [not isinstance(one, str | bytes) and not hasattr(one, "__len__") for one in (a, b)]
+    if numbers[0] != numbers[1]:
+        raise InputError("give two lengths or two sequences, not one of each")
+    return numbers[0]
 
 
 def length_of(value: Any, name: str) -> int:

@@ -92,15 +92,17 @@ def predicted(
     path: float = 0.0,
     memory: int = 0,
     share: float = 1.0,
+    sweeps: int = 1,
 ) -> Prediction:
     """The prediction for an m x n matrix.
 
-    ``path``: seconds of its traceback.  ``share``: of its cells that are computed, because others
-    are pruned.
+    ``path``: seconds of its traceback.  ``share``: what its sweep on the device takes, relative to
+    one of all cells, because some are pruned.  ``sweeps``: how often the host begins one, for two
+    strands; ``share`` is that of all of them.
     """
     times, work = setting.plan.machine.times, sweep_of(setting, m, n)
     device, host = swept(work, times)
-    device *= share
+    device, host = share * device, sweeps * host
     seconds = device + host + path
     widest = max(work.strips, key=lambda one: one.columns * one.tiles, default=None)
     spread = profile.spread if profile.times else UNSURE

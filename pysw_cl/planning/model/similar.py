@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...scoring.scoring import Scoring
 from ...sequences.resemblance import Resemblance
 from ..path_grid import grid_places, most_pieces
+from .counts import Work
 from .runs import Setting
 from .times import Name, Times
 
@@ -186,9 +187,22 @@ def swept_again(setting: Setting, m: int, n: int, extent: tuple[float, float]) -
 def relative_time(shares: Shares, times: Times, width: int) -> float:
     """How long a sweep takes that computes these cells, as a share of one in which no H is above
     what chance gives.  ``width``: bits of its lanes; cells near the path need at least 16."""
-    own = times.of("similar")
+    own = times.of(f"similar/{width}")
     near = own.get("near", max(1.0, 16 / width))
     return shares.far + near * shares.near + own.get("pruned", 0.0) * (1 - shares.computed)
+
+
+def width_of(work: Work) -> int:
+    """The bits of the lanes that compute most of a run."""
+    widest = max(work.strips, key=lambda one: one.columns * one.tiles)
+    bits = widest.subject.rpartition("/")[2]
+    return int(bits) if bits.isdigit() else 32
+
+
+def may_prune(work: Work) -> bool:
+    """Are there blocks to be pruned: strips, and none in sections?"""
+    strips = bool(work.strips) and work.strips[0].subject.startswith("wavefront")
+    return strips and not work.counts["call", "section"]
 
 
 def shares_under(setting: Setting, path: SimilarPath, known: float = 0) -> Shares:
