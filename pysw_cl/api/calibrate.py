@@ -23,6 +23,7 @@ from ..planning.plan import Plan, default_plan
 from ..planning.profiles.profile import Profile
 from ..scoring.scoring import Scoring, cached_scoring
 from .align import align
+from .calibrate_similar import similar_times
 
 Letters = NDArray[np.uint8]
 DNA, PROTEIN = b"ACGT", b"ARNDCQEGHILKMFPSTWYV"
@@ -103,6 +104,8 @@ def calibrated(
         for strips in work_of(runtime, case).strips
     }
     times = _with_lanes({name: own for name, own in times.items() if name not in partly})
+    if not partly:  # builds left time for those of paths
+        times |= similar_times(runtime, {**profile.times, **times}, repeats)
     known = Times({**GENERIC.by_subject, **profile.times, **times})
     predicted = [known.seconds(work_of(runtime, case)) for case in done]
     off = np.abs([p / min(case.seconds) - 1 for p, case in zip(predicted, done, strict=True)])

@@ -19,7 +19,8 @@ def add_to(commands: Any) -> None:
         "predict",
         help="say how long a comparison will take, before it begins",
         description="How long a comparison will take on a device, by its profile: the time and its "
-        "interval, the speed and its limit, and the memory.",
+        "interval, the speed and its limit, and the memory. Two files are looked at: similar "
+        "sequences take less, and have a path.",
     )
     plan = commands.add_parser(
         "plan",
@@ -41,6 +42,12 @@ def add_to(commands: Any) -> None:
         choices=("score", "ends", "path"),
         default="score",
         help="how much is computed (default: score)",
+    )
+    predict.add_argument(
+        "--strand",
+        choices=("plus", "minus", "both"),
+        default="plus",
+        help="strand of the query (default: plus)",
     )
     predict.add_argument(
         "--plot", metavar="FILE", help="draw what the device's profile measured and predicts"
@@ -67,14 +74,26 @@ def lengths(args: argparse.Namespace) -> tuple[int, int]:
     return found[0], found[1]
 
 
+def sides(args: argparse.Namespace) -> tuple[Any, Any]:
+    """Two sequences if both are files, else two lengths."""
+    if length(args.query) is None and length(args.target) is None:
+        return _record_in(args.query), _record_in(args.target)
+    return lengths(args)
+
+
 def _letters_in(path: str) -> int:
     """The letters of the one record in a file."""
+    return len(_record_in(path))
+
+
+def _record_in(path: str) -> Any:
+    """The one record in a file."""
     from ..sequences.reading import read_sequences
 
     records = list(read_sequences(path))
     if len(records) != 1:
         raise InputError(f"{path} has {len(records)} records; give a file with one, or a length")
-    return len(records[0])
+    return records[0]
 
 
 def run_predict(args: argparse.Namespace) -> int:
@@ -84,14 +103,14 @@ def run_predict(args: argparse.Namespace) -> int:
     from ..planning.model.predict import in_words
 
     with usage(args):
-        m, n = lengths(args)
         options = {**scores_asked(args), "mode": args.mode, "output": args.output}
-        found = predict(m, n, device=args.device, plan=args.plan, **options)
+        options["strand"] = args.strand
+        found = predict(*sides(args), device=args.device, plan=args.plan, **options)
     low, high = (in_words(one) for one in found.interval)
     parts = ", ".join(f"{name} {in_words(one)}" for name, one in found.parts.items() if one)
     runtime = get_runtime(args.device)
     for name, text in (
-        ("matrix", f"{m:,} x {n:,}, {found.cells:.3g} cells"),
+        ("matrix", f"{found.shape[0]:,} x {found.shape[1]:,}, {found.cells:.3g} cells"),
         ("device", runtime.info.name),
         ("time", f"{in_words(found.seconds)} ({parts})"),
         ("interval", f"{low} to {high}, nine times of ten"),

@@ -4,10 +4,10 @@ It only says how long a comparison will probably take (:func:`pysw_cl.predict`);
 on it.
 
 Method: words of k letters are hashed, and those with the lowest hashes are kept, as FracMinHash
-does (Irber et al. 2022, bioRxiv 10.1101/2022.01.11.475838), so both sequences keep the same words.
+does (Irber et al. 2022, bioRxiv 10.1101/2022.01.11.475838), so both sequences keep the same ones.
 Words that each sequence has once are anchors; the longest chain of anchors that rise in both
-sequences is where an alignment probably runs.  A word survives if none of its k letters has changed,
-so the share c of words that did gives the identity c^(1/k) (Mash: Ondov et al. 2016, Genome
+sequences is where an alignment probably runs.  A word survives if none of its k letters changes, so
+the share c of words that did gives the identity c^(1/k) (Mash: Ondov et al. 2016, Genome
 Biology 17, 132).
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .alphabet import Letters
-from .likely_strand import K, MIX, PIECE, kmers
+from .likely_strand import MIX, PIECE, K, kmers
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -45,6 +45,8 @@ PART_K = 12
 LONG, DRIFT = 64, 0.05
 #: Rows without an anchor, on top of twenty times as many as are usual, are a piece of their own.
 EMPTY = 500
+#: What is alike probably goes on beyond the last anchor for so many words, and three anchors.
+BEYOND = 8
 #: Anchors of a chain at least, and how many times those that chance gives.
 LEAST, TIMES = 4, 3
 
@@ -77,17 +79,15 @@ class Resemblance:
 
 
 class _Words(NamedTuple):
-    """Words that a sequence has once, sorted, with their places; and words that it has more often."""
+    """Words that a sequence has once, sorted, with their places; and those it has more often."""
 
     words: NDArray[np.uint32]
     places: Ints
     repeated: NDArray[np.uint32]
 
 
-def resemblance(
-    query: Letters, target: Letters, nucleotides: bool = True
-) -> Resemblance | None:
-    """What two sequences (uint8, ASCII letters) have in common; None if that is no more than chance.
+def resemblance(query: Letters, target: Letters, nucleotides: bool = True) -> Resemblance | None:
+    """What two sequences (uint8, ASCII letters) have in common; None if no more than by chance.
 
     Takes time linear in both lengths: 0.1 s for two of 5 million letters.  ``nucleotides``: are
     letters A, C, G and T, all others being unknown?  Else they are any letters.  Repeats are no
@@ -147,7 +147,7 @@ def _without_others(letters: Letters, kept: Ints) -> Ints:
     if b"\4" not in text:
         return kept
     before = np.concatenate([[0], np.cumsum(np.frombuffer(text, np.uint8) == 4)])
-    return kept[before[kept + K] == before[kept]]
+    return np.asarray(kept[before[kept + K] == before[kept]])
 
 
 def _other_words(letters: Letters) -> NDArray[np.uint32]:
@@ -221,15 +221,13 @@ def _steps(rows: Ints, columns: Ints) -> tuple[float, float]:
     return len(steps) / max(1, int(rows[-1] - rows[0])), float(steps.mean()) if len(steps) else 1.0
 
 
-
-
 def _described(
     m: int, n: int, k: int, rows: Ints, columns: Ints, known: Ints, gaps: tuple[float, float]
 ) -> Resemblance:
     """What a chain of anchors says.  ``known``: places in the query of words that may be found."""
     spacing = (rows[-1] - rows[0]) / max(1, len(rows) - 1)
-    first = int(min(rows[0], columns[0], 3 * spacing))
-    last = int(min(m - rows[-1], n - columns[-1], k + 3 * spacing))
+    first = int(min(rows[0], columns[0], BEYOND * k + 3 * spacing))
+    last = int(min(m - rows[-1], n - columns[-1], BEYOND * k + 3 * spacing))
     pieces = max(1, min(PIECES, len(rows) // PIECE_ANCHORS))
     cuts = np.unique(np.linspace(0, len(rows) - 1, pieces + 1).astype(int))
     # a long stretch without an anchor is a piece of its own

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pysw_cl
+from pysw_cl.api.calibrate_similar import mutated
 from pysw_cl.engines.choose_device import device_for, seconds_on
 from pysw_cl.errors import InputError, PlanError
 from pysw_cl.opencl.device import Runtime, get_runtime, runtimes_to_choose_from
@@ -132,3 +133,62 @@ def test_who_leaves_the_choice_to_the_program(monkeypatch: pytest.MonkeyPatch) -
     assert kinds and len(set(kinds)) == len(kinds)
     monkeypatch.setenv("PYSW_CL_DEVICE", "0:0")
     assert runtimes_to_choose_from("auto") == []
+
+
+def similar_pair(length: int, changed: float = 0.05) -> tuple[Any, Any]:
+    rng = np.random.default_rng(length)
+    query = rng.choice(np.frombuffer(b"ACGT", np.uint8), length)
+    return query, mutated(query, changed, rng)
+
+
+def test_sequences_that_are_similar_prune_and_have_a_path() -> None:
+    query, target = similar_pair(30_000)
+    other = random_pair(30_000, len(target))[1]
+    size = pysw_cl.predict(30_000, len(target))
+    unlike, like = pysw_cl.predict(query, other), pysw_cl.predict(query, target)
+    assert unlike.parts == size.parts and unlike.memory == size.memory
+    assert like.parts["sweep"] < 0.9 * unlike.parts["sweep"]
+    assert pysw_cl.predict(query, target, prune=False).parts == size.parts
+    paths = [pysw_cl.predict(query, one, output="path").parts["path"] for one in (other, target)]
+    assert 0 < 5 * paths[0] < paths[1]
+    assert like.parts["path"] == 0
+    ends = {"query_range": (10_000, 20_000), "target_range": (0, 5000)}
+    part = pysw_cl.predict(query, target, output="path", **ends)
+    assert part.shape == (10_000, 5000) and part.parts["path"] < paths[1] / 5
+
+
+def test_both_strands_count() -> None:
+    query, target = similar_pair(30_000)
+    minus = pysw_cl.reverse_complement(query)
+    one, both = pysw_cl.predict(30_000, 20_000), pysw_cl.predict(30_000, 20_000, strand="both")
+    assert both.parts["sweep"] == pytest.approx(2 * one.parts["sweep"])
+    assert both.parts["host"] == pytest.approx(2 * one.parts["host"])
+    plus = pysw_cl.predict(query, target).parts["sweep"]
+    for strand, given in (("minus", minus), ("both", minus), ("both", query)):
+        found = pysw_cl.predict(given, target, strand=strand).parts["sweep"]
+        assert plus <= found < 1.5 * plus + 1e-9  # the first score prunes most of the other
+    assert pysw_cl.predict(minus, target).parts["sweep"] > plus
+
+
+def test_proteins_and_small_ones() -> None:
+    rng = np.random.default_rng(4)
+    query = rng.choice(np.frombuffer(b"ARNDCQEGHILKMFPSTWYV", np.uint8), 3000)
+    for sides in ((query, query), (query[:50], query), (query[:1], query[:1])):
+        found = pysw_cl.predict(*sides, sub_score="BLOSUM62", output="path")
+        assert found.seconds > 0 and found.shape == tuple(map(len, sides))
+    assert pysw_cl.predict("ACGTNN" * 800, "ACG" * 1600, mode="global", output="path").seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("sides", "options", "word"),
+    [
+        ((100, "ACGT"), {}, "two lengths or two sequences"),
+        (("ACGT", ""), {}, "target"),
+        (("ACGJ", "ACGT"), {}, "J"),
+        ((100, 100), {"query_range": (0, 5)}, "go with sequences"),
+        (("ACGT", "ACGT"), {"query_range": (3, 9)}, "query_range"),
+    ],
+)
+def test_wrong_sequences(sides: Any, options: dict[str, Any], word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        pysw_cl.predict(*sides, **options)

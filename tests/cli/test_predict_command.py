@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,18 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "2 records" in capsys.readouterr().err
     assert main(["predict", str(tmp_path / "none.fa"), "5"]) != 0
     assert "none.fa" in capsys.readouterr().err
+
+
+def test_similar_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "".join(random.Random(3).choices("ACGT", k=20_000))
+    path = tmp_path / "one.fa"
+    path.write_text(f">a\n{text}\n")
+    said = []
+    for words in (["20k", "20k"], [str(path), str(path)], [str(path), "20k", "--strand", "both"]):
+        assert main(["predict", "--output", "path", *words]) == 0
+        said.append(capsys.readouterr().out)
+        assert "20,000 x 20,000" in said[-1]
+    assert ["path" in one for one in said] == [False, True, False]
 
 
 def test_plan_says_why(capsys: pytest.CaptureFixture[str]) -> None:

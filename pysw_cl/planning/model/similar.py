@@ -152,9 +152,10 @@ class SimilarPath:
 def _starts(length: int, step: int) -> Floats:
     """The first rows of the blocks, or of some of them."""
     count = -(-length // step)
-    if count <= POINTS:
-        return np.arange(count) * float(step)
-    return np.floor((np.arange(POINTS) + 0.5) / POINTS * count) * step
+    blocks = np.arange(count, dtype=np.float64)
+    if count > POINTS:
+        blocks = np.floor((np.arange(POINTS, dtype=np.float64) + 0.5) / POINTS * count)
+    return np.asarray(blocks * step, np.float64)
 
 
 def _means(scoring: Scoring) -> tuple[float, float]:

@@ -1,0 +1,144 @@
+"""Calibration by similar pairs: what cells near a path, pruned cells and a traceback take."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.settings import setting_of
+from ..opencl.device import Runtime
+from ..planning.model.fit import nonnegative
+from ..planning.model.predict import swept
+from ..planning.model.runs import sweep_of
+from ..planning.model.similar import (
+    Shares,
+    SimilarPath,
+    shares_under,
+    swept_again,
+    width_of,
+)
+from ..planning.model.times import GENERIC, Times
+from ..scoring.scoring import cached_scoring
+from ..sequences.resemblance import resemblance
+from .align import align
+
+Letters = NDArray[np.uint8]
+#: Seconds that the sweep of an unrelated pair of the usual length takes about, and the longest one.
+SECONDS, LONGEST = 0.15, 600_000
+#: Lengths, as shares of the usual one, and the share of the query's letters that are changed.
+PAIRS = ((0.4, 0.04), (0.7, 0.12), (1.0, 0.07))
+#: One change in so many is a gap.
+GAP_EVERY = 10
+
+
+@dataclass
+class _Pair:
+    """A pair that is measured."""
+
+    query: Letters
+    target: Letters
+    #: Seconds on the device of a score, of the call, and of one with the path.
+    device: list[float] = field(default_factory=list)
+    score: list[float] = field(default_factory=list)
+    path: list[float] = field(default_factory=list)
+
+    def run(self, runtime: Runtime) -> None:
+        """Measure both."""
+        for output, seconds in (("score", self.score), ("path", self.path)):
+            started = time.perf_counter()
+            found = align(self.query, self.target, output=output, device=runtime, kernel_times=True)
+            seconds.append(time.perf_counter() - started)
+            if output == "score":
+                self.device.append(sum(found.stats.kernel_seconds.values()))
+
+
+def mutated(query: Letters, changed: float, rng: np.random.Generator) -> Letters:
+    """A copy of nucleotides in which this share of the letters is changed: most are others, and
+    around one in `GAP_EVERY` some are left out or put in."""
+    acgt = np.frombuffer(b"ACGT", np.uint8)
+    target = query.copy()
+    places = np.flatnonzero(rng.random(len(query)) < changed)
+    gaps = places[rng.random(len(places)) < 1 / GAP_EVERY]
+    others = np.setdiff1d(places, gaps, assume_unique=True)
+    code = np.searchsorted(acgt, target[others])
+    target[others] = acgt[(code + rng.integers(1, 4, len(others))) % 4]
+    sizes = rng.geometric(0.4, len(gaps))
+    parts, last = [], 0
+    for place, size, cut in zip(gaps.tolist(), sizes.tolist(), rng.random(len(gaps)), strict=True):
+        if place < last:
+            continue
+        parts.append(target[last:place])
+        parts.append(acgt[rng.integers(0, 4, 0 if cut < 0.5 else size)])
+        last = place + (size if cut < 0.5 else 0)
+    return np.concatenate([*parts, target[last:]])
+
+
+def similar_times(
+    runtime: Runtime, times: dict[str, dict[str, float]], repeats: int = 3
+) -> dict[str, dict[str, float]]:
+    """The times of "similar" and "path", given those of sweeps.
+
+    Measures a score and a path of each of `PAIRS`, once to build kernels and then ``repeats``
+    times, in turn.
+    """
+    known = Times({**GENERIC.by_subject, **times})
+    pairs = _pairs(runtime, known)
+    for _ in range(1 + repeats):
+        for pair in pairs:
+            pair.run(runtime)
+    return fitted_similar(runtime, known, pairs)
+
+
+def _pairs(runtime: Runtime, known: Times) -> list[_Pair]:
+    """Pairs for this device."""
+    rng = np.random.default_rng(5)
+    setting = setting_of(runtime, None, cached_scoring((1, -3), None, None, "error"), "local")
+    side = 20_000
+    while side < LONGEST and known.seconds(sweep_of(setting, side, side)) < SECONDS:
+        side = int(side * 1.2)
+    found = []
+    for share, changed in PAIRS:
+        query = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, int(share * side))]
+        found.append(_Pair(query, mutated(query, changed, rng)))
+    return found
+
+
+def fitted_similar(
+    runtime: Runtime, known: Times, pairs: list[_Pair]
+) -> dict[str, dict[str, float]]:
+    """What explains the pairs best, relative to what each took."""
+    setting = setting_of(runtime, None, cached_scoring((1, -3), None, None, "error"), "local")
+    sweeps, paths, width, cell = [], [], 32, 0.0
+    for pair in pairs:
+        m, n = len(pair.query), len(pair.target)
+        work = sweep_of(setting, m, n)
+        whole, _ = swept(work, known)
+        found = resemblance(pair.query, pair.target)
+        assert found is not None
+        path = SimilarPath.of(found, m, n, setting.scoring)
+        sweeps.append((whole, min(pair.device), shares_under(setting, path)))
+        counts = swept_again(setting, m, n, path.extent)
+        paths.append((counts, min(pair.path) - min(pair.score), min(pair.path)))
+        width, cell = width_of(work), whole / (m * n)
+    near, pruned = _sweep_times(sweeps)
+    cell *= near
+    rows = np.array([[1.0, counts["path", "row"]] for counts, _, _ in paths])
+    taken = np.array([t - cell * counts["path", "cell"] for counts, t, _ in paths])
+    whole_calls = np.array([t for _, _, t in paths])
+    call, row = nonnegative(rows / whole_calls[:, None], taken / whole_calls)
+    return {
+        f"similar/{width}": {"near": near, "pruned": pruned},
+        "path": {"call": float(call), "row": float(row), "cell": cell},
+    }
+
+
+def _sweep_times(sweeps: list[tuple[float, float, Shares]]) -> tuple[float, float]:
+    """The time of a cell near the path and of a pruned one, relative to one far from it, from
+    (seconds of a sweep of all cells, of that of the pair, its shares)."""
+    a = [[whole * one.near / t, whole * (1 - one.computed) / t] for whole, t, one in sweeps]
+    b = [(t - whole * one.far) / t for whole, t, one in sweeps]
+    near, pruned = nonnegative(np.array(a), np.array(b))
+    return float(near), float(pruned)
