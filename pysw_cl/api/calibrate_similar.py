@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..planning.model.similar import (
     swept_again,
     width_of,
 )
-from ..planning.model.times import GENERIC, Times
+from ..planning.model.times import GENERIC, Name, Times
 from ..scoring.scoring import cached_scoring
 from ..sequences.resemblance import resemblance
 from .align import align
@@ -125,13 +126,13 @@ def fitted_similar(
         width, cell = width_of(work), whole / (m * n)
     near, pruned = _sweep_times(sweeps)
     cell *= near
-    rows = np.array([[1.0, counts["path", "row"]] for counts, _, _ in paths])
-    taken = np.array([t - cell * counts["path", "cell"] for counts, t, _ in paths])
-    whole_calls = np.array([t for _, _, t in paths])
-    call, row = nonnegative(rows / whole_calls[:, None], taken / whole_calls)
+    call, row = _path_times(paths, cell)
+    if not row:  # cells that are swept again take less than those of the first sweep
+        cell = 0.0
+        call, row = _path_times(paths, cell)
     return {
         f"similar/{width}": {"near": near, "pruned": pruned},
-        "path": {"call": float(call), "row": float(row), "cell": cell},
+        "path": {"call": call, "row": row, "cell": cell},
     }
 
 
@@ -142,3 +143,14 @@ def _sweep_times(sweeps: list[tuple[float, float, Shares]]) -> tuple[float, floa
     b = [(t - whole * one.far) / t for whole, t, one in sweeps]
     near, pruned = nonnegative(np.array(a), np.array(b))
     return float(near), float(pruned)
+
+
+def _path_times(
+    paths: list[tuple[Counter[Name], float, float]], cell: float
+) -> tuple[float, float]:
+    """The time of any path, and that of a row of it, from (counts, seconds beside those of a score,
+    seconds of the call), given that of a grid cell that is swept again."""
+    a = [[1 / t, counts["path", "row"] / t] for counts, _, t in paths]
+    b = [(beside - cell * counts["path", "cell"]) / t for counts, beside, t in paths]
+    call, row = nonnegative(np.array(a), np.array(b))
+    return float(call), float(row)
