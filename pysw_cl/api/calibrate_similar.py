@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from ..engines.settings import setting_of
 from ..opencl.device import Runtime
 from ..planning.model.fit import nonnegative
-from ..planning.model.predict import swept
 from ..planning.model.runs import sweep_of
 from ..planning.model.similar import (
     Shares,
@@ -41,19 +41,35 @@ class _Pair:
 
     query: Letters
     target: Letters
-    #: Seconds on the device of a score, of the call, and of one with the path.
+    #: An unrelated sequence as long as the target.
+    other: Letters
+    #: Seconds on the device of a score, and of that of the unrelated pair; of the call for a score,
+    #: and for a path.
     device: list[float] = field(default_factory=list)
+    whole: list[float] = field(default_factory=list)
     score: list[float] = field(default_factory=list)
     path: list[float] = field(default_factory=list)
 
     def run(self, runtime: Runtime) -> None:
-        """Measure both."""
+        """Measure all three."""
+        self.whole.append(self._seconds(runtime, self.other, "score")[1])
         for output, seconds in (("score", self.score), ("path", self.path)):
-            started = time.perf_counter()
-            found = align(self.query, self.target, output=output, device=runtime, kernel_times=True)
-            seconds.append(time.perf_counter() - started)
+            taken, device = self._seconds(runtime, self.target, output)
+            seconds.append(taken)
             if output == "score":
-                self.device.append(sum(found.stats.kernel_seconds.values()))
+                self.device.append(device)
+
+    def forget_first(self) -> None:
+        """Forget the run in which kernels were built."""
+        for seconds in (self.device, self.whole, self.score, self.path):
+            del seconds[0]
+
+    def _seconds(self, runtime: Runtime, target: Letters, output: str) -> tuple[float, float]:
+        """Seconds of a call, and of these on the device."""
+        started = time.perf_counter()
+        found = align(self.query, target, output=output, device=runtime, kernel_times=True)
+        taken = time.perf_counter() - started
+        return taken, sum(found.stats.kernel_seconds.values())
 
 
 def mutated(query: Letters, changed: float, rng: np.random.Generator) -> Letters:
@@ -82,49 +98,50 @@ def similar_times(
 ) -> dict[str, dict[str, float]]:
     """The times of "similar" and "path", given those of sweeps.
 
-    Measures a score and a path of each of `PAIRS`, once to build kernels and then ``repeats``
-    times, in turn.
+    Measures a score and a path of each of `PAIRS`, and the score of an unrelated pair: once to
+    build kernels, and then ``repeats`` times, in turn.
     """
     known = Times({**GENERIC.by_subject, **times})
     pairs = _pairs(runtime, known)
     for _ in range(1 + repeats):
         for pair in pairs:
             pair.run(runtime)
-    return fitted_similar(runtime, known, pairs)
+    for pair in pairs:
+        pair.forget_first()
+    return fitted_similar(runtime, pairs)
 
 
 def _pairs(runtime: Runtime, known: Times) -> list[_Pair]:
     """Pairs for this device."""
     rng = np.random.default_rng(5)
     setting = setting_of(runtime, None, cached_scoring((1, -3), None, None, "error"), "local")
-    side = 20_000
+    side, acgt = 20_000, np.frombuffer(b"ACGT", np.uint8)
     while side < LONGEST and known.seconds(sweep_of(setting, side, side)) < SECONDS:
         side = int(side * 1.2)
     found = []
     for share, changed in PAIRS:
-        query = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, int(share * side))]
-        found.append(_Pair(query, mutated(query, changed, rng)))
+        query = acgt[rng.integers(0, 4, int(share * side))]
+        target = mutated(query, changed, rng)
+        found.append(_Pair(query, target, acgt[rng.integers(0, 4, len(target))]))
     return found
 
 
-def fitted_similar(
-    runtime: Runtime, known: Times, pairs: list[_Pair]
-) -> dict[str, dict[str, float]]:
+def fitted_similar(runtime: Runtime, pairs: list[_Pair]) -> dict[str, dict[str, float]]:
     """What explains the pairs best, relative to what each took."""
     setting = setting_of(runtime, None, cached_scoring((1, -3), None, None, "error"), "local")
     sweeps, paths, width, cell = [], [], 32, 0.0
     for pair in pairs:
         m, n = len(pair.query), len(pair.target)
-        work = sweep_of(setting, m, n)
-        whole, _ = swept(work, known)
         found = resemblance(pair.query, pair.target)
         assert found is not None
         path = SimilarPath.of(found, m, n, setting.scoring)
-        sweeps.append((whole, min(pair.device), shares_under(setting, path)))
+        # both ran one after the other, so a device whose speed drifts does no harm
+        ratios = [one / whole for one, whole in zip(pair.device, pair.whole, strict=True)]
+        sweeps.append((median(ratios), shares_under(setting, path)))
         counts = swept_again(setting, m, n, path.extent)
         paths.append((counts, min(pair.path) - min(pair.score), min(pair.path)))
-        width, cell = width_of(work), whole / (m * n)
-    near, pruned = _sweep_times(sweeps)
+        width, cell = width_of(sweep_of(setting, m, n)), min(pair.whole) / (m * n)
+    near, pruned = _sweep_times(sweeps, width)
     cell *= near
     call, row = _path_times(paths, cell)
     if not row:  # cells that are swept again take less than those of the first sweep
@@ -136,13 +153,18 @@ def fitted_similar(
     }
 
 
-def _sweep_times(sweeps: list[tuple[float, float, Shares]]) -> tuple[float, float]:
-    """The time of a cell near the path and of a pruned one, relative to one far from it, from
-    (seconds of a sweep of all cells, of that of the pair, its shares)."""
-    a = [[whole * one.near / t, whole * (1 - one.computed) / t] for whole, t, one in sweeps]
-    b = [(t - whole * one.far) / t for whole, t, one in sweeps]
-    near, pruned = nonnegative(np.array(a), np.array(b))
-    return float(near), float(pruned)
+def _sweep_times(sweeps: list[tuple[float, Shares]], width: int) -> tuple[float, float]:
+    """The time of a cell near the path and of a pruned one, relative to one far from it, from the
+    time of each pair's sweep, relative to that of all cells, and its shares.
+
+    Lanes of 8 bits are not wide enough near the path, which costs much more than pruned cells do.
+    Wider ones are, so that these are all the difference.
+    """
+    if width < 16:
+        found = [(taken - one.far) / one.near for taken, one in sweeps]
+        return max(1.0, median(found)), 0.0
+    left = [(taken - one.computed) / (1 - one.computed) for taken, one in sweeps]
+    return 1.0, min(1.0, max(0.0, median(left)))
 
 
 def _path_times(

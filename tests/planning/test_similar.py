@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pysw_cl
-from pysw_cl.api.calibrate_similar import fitted_similar, mutated
+from pysw_cl.api.calibrate_similar import _sweep_times, fitted_similar, mutated
 from pysw_cl.engines.settings import setting_of
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.model.similar import (
@@ -126,19 +126,23 @@ class _Pair:
         whole = pysw_cl.predict(m, n).parts["sweep"]
         sweep = whole * relative_time(shares_under(setting, path), times, 8)
         counts = swept_again(setting, m, n, path.extent)
-        self.device, self.score = [sweep], [sweep + 0.001]
+        self.device, self.whole, self.score = [sweep], [whole], [sweep + 0.001]
         traced = sum(times.of("path")[name] * count for (_, name), count in counts.items())
         self.path = [self.score[0] + traced]
 
 
 def test_times_are_found_again() -> None:
-    known = Times({"similar": {"near": 2.5, "pruned": 0.1}, "path": {"call": 0.01, "row": 2e-6}})
+    known = Times({"similar": {"near": 2.5}, "path": {"call": 0.01, "row": 2e-6}})
     known.by_subject["path"]["cell"] = 0.0  # type: ignore[index]
     pairs = [_Pair(*one, known) for one in ((20_000, 0.04), (40_000, 0.14), (60_000, 0.07))]
-    runtime = get_runtime("auto")
-    times = setting_of(runtime, None, DNA, "local").plan.machine.times
-    found = fitted_similar(runtime, times, pairs)  # type: ignore[arg-type]
+    found = fitted_similar(get_runtime("auto"), pairs)  # type: ignore[arg-type]
     near = next(own for subject, own in found.items() if subject.startswith("similar"))
-    assert near == pytest.approx({"near": 2.5, "pruned": 0.1}, rel=0.01)
+    assert near == pytest.approx({"near": 2.5, "pruned": 0.0}, rel=0.01)
     assert found["path"]["row"] == pytest.approx(2e-6, rel=0.01)
     assert found["path"]["call"] == pytest.approx(0.01, rel=0.01)
+
+
+def test_in_wide_lanes_pruned_cells_are_the_difference() -> None:
+    sweeps = [(0.6, Shares(0.3, 0.2)), (0.7, Shares(0.4, 0.2)), (0.58, Shares(0.3, 0.2))]
+    assert _sweep_times(sweeps, 16) == pytest.approx((1.0, 0.2))
+    assert _sweep_times(sweeps, 8) == pytest.approx((1.5, 0.0))
