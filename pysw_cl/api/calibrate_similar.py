@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -22,6 +23,7 @@ from ..planning.model.similar import (
     width_of,
 )
 from ..planning.model.times import GENERIC, Name, Times
+from ..planning.profiles.profile import Numbers
 from ..scoring.scoring import cached_scoring
 from ..sequences.resemblance import resemblance
 from .align import align
@@ -94,7 +96,7 @@ def mutated(query: Letters, changed: float, rng: np.random.Generator) -> Letters
 
 
 def similar_times(
-    runtime: Runtime, times: dict[str, dict[str, float]], repeats: int = 3
+    runtime: Runtime, times: Mapping[str, Numbers], repeats: int = 3
 ) -> dict[str, dict[str, float]]:
     """The times of "similar" and "path", given those of sweeps.
 
