@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def calibrated(
         times |= similar_times(runtime, {**profile.times, **times}, repeats)
     known = Times({**GENERIC.by_subject, **profile.times, **times})
     predicted = [known.seconds(work_of(runtime, case)) for case in done]
-    off = np.abs([p / min(case.seconds) - 1 for p, case in zip(predicted, done, strict=True)])
+    off = np.abs([p / median(case.seconds) - 1 for p, case in zip(predicted, done, strict=True)])
     spread = max(LEAST_SPREAD, float(np.quantile(off, 0.9))) if len(off) else profile.spread
     runs = [case.facts(p) for case, p in zip(done, predicted, strict=True)]
     return replace(
@@ -273,14 +274,14 @@ def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]
     swept = [k for k, work in enumerate(works) if work.strips]
     columns = [one for k in swept if "alpha" in cases[k].plan for one in works[k].strips]
     columns += [one for k in swept for one in works[k].strips if one.subject.startswith("rowscan")]
-    device = [min(cases[k].device) for k in swept]
+    device = [median(cases[k].device) for k in swept]
     times = fitted([Work(works[k].strips) for k in swept], device, None, columns)
-    host = [k for k in swept if min(cases[k].seconds) > min(cases[k].device)]
-    rest = [min(cases[k].seconds) - min(cases[k].device) for k in host]
+    host = [k for k in swept if median(cases[k].seconds) > median(cases[k].device)]
+    rest = [median(cases[k].seconds) - median(cases[k].device) for k in host]
     times |= fitted([Work([], works[k].counts) for k in host], rest)
     held = [k for k, work in enumerate(works) if not work.strips]
     if held:
-        times |= fitted([works[k] for k in held], [min(cases[k].seconds) for k in held])
+        times |= fitted([works[k] for k in held], [median(cases[k].seconds) for k in held])
     return times
 
 

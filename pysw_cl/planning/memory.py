@@ -108,6 +108,12 @@ def fits(memory: Memory, device_memory_bytes: int, largest_allocation: int) -> s
     return None
 
 
+def _kinds(parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """One part of each length, apart from the first and the last one."""
+    kinds = {end - start: (start, end) for start, end in parts[1:-1]}
+    return [*parts[:1], *kinds.values(), *parts[1:][-1:]]
+
+
 def _size(size: int) -> str:
     return f"{size / 2**20:,.1f} MiB"
 
@@ -198,9 +204,12 @@ class _Job:
         most = kept = Memory()
         row_ends, column_ends = self._tiles(lines, shape)
         seen: dict[TileShape, Memory] = {}
-        for row, row_end in pairwise(row_ends):
+        rows, columns = list(pairwise(row_ends)), list(pairwise(column_ends))
+        if not inner_rows and not inner_columns:
+            rows, columns = _kinds(rows), _kinds(columns)
+        for row, row_end in rows:
             stays = Memory()
-            for column, column_end in pairwise(column_ends):
+            for column, column_end in columns:
                 one = replace(
                     matrix,
                     m=row_end - row,

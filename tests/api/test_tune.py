@@ -58,7 +58,7 @@ def clockwork(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clockwork]:
 
     made = Clockwork(speed)
     monkeypatch.setattr(driver, "TileTimer", made)
-    monkeypatch.setattr(tuning, "_calibrated", lambda runtime, profile, budget, tell: profile)
+    monkeypatch.setattr(tuning, "_calibrated", lambda runtime, profile, *_: profile)
     yield made
 
 
@@ -230,7 +230,7 @@ def test_the_calibration_has_the_new_parameters(
 ) -> None:
     asked: list[tuple[int, float]] = []
 
-    def calibrated(runtime: Runtime, profile: Profile, budget: float, tell: Any) -> Profile:
+    def calibrated(runtime: Runtime, profile: Profile, budget: float, *_: Any) -> Profile:
         asked.append((default_plan(runtime).B, budget))
         return replace(profile, times={"call": {"call": 2.0}})
 
@@ -304,7 +304,7 @@ def test_a_real_tuning_ends_in_time_and_is_right(
 @pytest.mark.long
 def test_two_tunings_agree(monkeypatch: pytest.MonkeyPatch, profile_folder: Path) -> None:
     """What the second finds is as fast as what the first found, within their noise."""
-    monkeypatch.setattr(tuning, "_calibrated", lambda runtime, profile, budget, tell: profile)
+    monkeypatch.setattr(tuning, "_calibrated", lambda runtime, profile, *_: profile)
     speeds = []
     for _ in range(2):
         (outcome,) = tuning.tuned("auto", "60s", resume=False).outcomes
