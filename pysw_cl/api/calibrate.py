@@ -17,7 +17,7 @@ from .._version import __version__
 from ..engines.settings import setting_of
 from ..opencl.device import Runtime
 from ..planning.model.counts import Work
-from ..planning.model.fit import fitted
+from ..planning.model.fit import fitted, scaled
 from ..planning.model.runs import Setting, sweep_of
 from ..planning.model.times import GENERIC, Times
 from ..planning.plan import Plan, default_plan
@@ -37,6 +37,8 @@ KINDS: dict[str, tuple[bytes, Any, Any]] = {
 IN_STRIPS = {"sections.least_cells": 1 << 62}
 #: Seconds on the device that a run takes about, and values of alpha that are tried.
 SECONDS, ALPHAS = 0.03, 8
+#: Seconds on the device from which on a run tells how fast its cores are.
+LEAST_SCALED = 2e-3
 #: Letters of the sequences of a first use.
 FIRST_SIDE = 2000
 #: Nine of ten predictions are off by so much at least, whatever few runs say.
@@ -272,10 +274,21 @@ def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]
     of the host, by what calls take beside that."""
     works = [work_of(runtime, case) for case in cases]
     swept = [k for k, work in enumerate(works) if work.strips]
-    columns = [one for k in swept if "alpha" in cases[k].plan for one in works[k].strips]
-    columns += [one for k in swept for one in works[k].strips if one.subject.startswith("rowscan")]
-    device = [median(cases[k].device) for k in swept]
-    times = fitted([Work(works[k].strips) for k in swept], device, None, columns)
+    columns = [
+        one
+        for k in swept
+        for one in works[k].strips
+        if "alpha" in cases[k].plan or one.subject.startswith("rowscan")
+    ]
+    device, strips = (
+        [median(cases[k].device) for k in swept],
+        [Work(works[k].strips) for k in swept],
+    )
+    if default_plan(runtime).machine.schedulers:
+        times = fitted(strips, device, None, columns)
+    else:  # cores that other programs use, too: the ratios of a column and its rows are known
+        large = [k for k, seconds in enumerate(device) if seconds >= LEAST_SCALED]
+        times = scaled([strips[k] for k in large], [device[k] for k in large], GENERIC)
     host = [k for k in swept if median(cases[k].seconds) > median(cases[k].device)]
     rest = [median(cases[k].seconds) - median(cases[k].device) for k in host]
     times |= fitted([Work([], works[k].counts) for k in host], rest)

@@ -7,6 +7,7 @@ ones.  Times are not negative (Lawson & Hanson 1974, Solving Least Squares Probl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,23 @@ def fitted(
     for (subject, name), value in zip(names, found, strict=True):
         times.setdefault(subject, {})[name] = float(value)
     return times
+
+
+def scaled(
+    works: Sequence[Work], seconds: Sequence[float], base: Times
+) -> dict[str, dict[str, float]]:
+    """The times of strips that ``base`` has, by subject, all longer or shorter by the median of the
+    ratios of measured runs to it.
+
+    For devices that other programs use meanwhile, whose runs differ too much to tell more."""
+    ratios: dict[str, list[float]] = {}
+    for work, taken in zip(works, seconds, strict=True):
+        for subject in {one.subject for one in work.strips}:
+            ratios.setdefault(subject, []).append(taken / base.seconds(Work(work.strips)))
+    return {
+        subject: {name: value * median(found) for name, value in base.of(subject).items()}
+        for subject, found in ratios.items()
+    }
 
 
 def _has(times: Times, name: tuple[str, str]) -> bool:
