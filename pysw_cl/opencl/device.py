@@ -197,15 +197,19 @@ class Runtime:
         """Is there a context of the device?  Making one takes a part of a second on some."""
         return self._context is not None
 
-    @property
-    def context(self) -> cl.Context:
-        """The context of the device, made when it is needed first."""
+    def start(self) -> None:
+        """Make the context of the device, unless there is one.  Copies share it."""
         if self._context is None:
             import pyopencl as cl
 
             with self.lock:
                 if self._context is None:
                     self._context = cl.Context([self.device])
+
+    @property
+    def context(self) -> cl.Context:
+        """The context of the device, made when it is needed first."""
+        self.start()
         context: cl.Context = self._context
         return context
 
@@ -261,7 +265,7 @@ class Runtime:
         if unable or self.times is not None:
             return self
         if not hasattr(self._local, "timed"):
-            self.context.int_ptr  # noqa: B018 (copies share it)
+            self.start()
             other = self._local.timed = copy.copy(self)
             other.times, other._local = KernelTimes(), threading.local()
         timed: Runtime = self._local.timed
@@ -270,7 +274,7 @@ class Runtime:
     def anew(self, salt: str) -> Runtime:
         """A runtime of this device that has built nothing, with options of the compiler that no
         cache knows: ``salt`` is a macro's value."""
-        self.context.int_ptr  # noqa: B018 (copies share it)
+        self.start()
         other = copy.copy(self)
         other._salt = f"-DSALT={salt}"
         other.programs, other.begun, other._local = {}, {}, threading.local()
@@ -279,7 +283,7 @@ class Runtime:
     def having(self, profile: Profile) -> Runtime:
         """A runtime of this device that has this profile, whichever one is stored, and queues of
         its own.  Programs are shared: those of other build options are others."""
-        self.context.int_ptr  # noqa: B018 (copies share it)
+        self.start()
         other = copy.copy(self)
         other._own, other._local = profile, threading.local()
         return other
@@ -290,7 +294,7 @@ class Runtime:
         if not hasattr(self._local, "beside"):
             self._local.beside = {}
         if k not in self._local.beside:
-            self.context.int_ptr  # noqa: B018 (copies share it)
+            self.start()
             other = self._local.beside[k] = copy.copy(self)
             other._given = self._new_queue()
             other._local = threading.local()
