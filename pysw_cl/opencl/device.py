@@ -198,13 +198,18 @@ class Runtime:
         return self._context is not None
 
     def start(self) -> None:
-        """Make the context of the device, unless there is one.  Copies share it."""
-        if self._context is None:
-            import pyopencl as cl
+        """Make the context of the device, unless there is one.  Copies share it.  Raises
+        DeviceError."""
+        if self._context is not None:
+            return
+        import pyopencl as cl
 
-            with self.lock:
-                if self._context is None:
+        with self.lock:
+            if self._context is None:
+                try:
                     self._context = cl.Context([self.device])
+                except cl.Error as error:
+                    raise DeviceError(f"{self.info.name} cannot be started: {error}") from None
 
     @property
     def context(self) -> cl.Context:

@@ -97,7 +97,8 @@ class StripCost(Cost):
         strips = -(-m // (plan.T * alpha))
         rounds, busy = -(-strips // at_once), min(strips, at_once)
         steps = rounds * (n + plan.T) + (busy - 1) * (plan.T + plan.chunk)
-        return steps * (own["step"] + own["row"] * alpha + own["block"] / plan.chunk)
+        step, row, block = (own.get(name, 0.0) for name in ("step", "row", "block"))
+        return steps * (step + row * alpha + block / plan.chunk)
 
 
 class RowCost(StripCost):

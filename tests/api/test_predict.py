@@ -88,6 +88,24 @@ def test_the_profile_decides(profile_folder: Any) -> None:
     assert said.interval[1] == pytest.approx(1.5 * said.seconds)
 
 
+def test_odd_times_do_no_harm(profile_folder: Any) -> None:
+    """A profile decides how long a run takes, never what it gives, nor whether it ends."""
+    runtime = get_runtime("auto")
+    lanes = runtime.info.lanes
+    a, b = random_pair(700, 800)
+    wanted = pysw_cl.align(a, b)
+    for times in (
+        {f"wavefront/{lanes}": {"column": 0.0, "row": 0.0}, "path": {"row": 0.0}},
+        {f"wavefront/{lanes}": {"8@1": 0.0, "@": 1.0, "x@2": 1.0, "8@0": 5.0, "8@": 2.0}},
+        {"call": {}, "rowscan": {}, f"wavefront/{lanes}": {}, "moves/vector32": {}},
+    ):
+        save(Profile(runtime.identity, "", {}, times, 0.5))
+        assert pysw_cl.align(a, b, mode="global", output="score").score is not None
+        found = pysw_cl.align(a, b)
+        assert (found.score, found.cigar) == (wanted.score, wanted.cigar)
+        assert pysw_cl.predict(700, 800).seconds >= 0 and str(pysw_cl.plan(700, 800))
+
+
 class _Device:
     """Stands for a runtime, with a time of its own for each cell."""
 

@@ -41,6 +41,7 @@ WRONG = {
     "word": (text(parameters={"a": {"T": "32"}}), r"a\.T is '32', not a number"),
     "bool": (text(times={"a": {"x": True}}), r"a\.x is True"),
     "nan": (text(times={"a": {"x": float("nan")}}), r"a\.x is nan"),
+    "negative": (text(times={"a": {"x": -1.0}}), r"a\.x is -1\.0, and no time is below 0"),
     "large": (text(times={"a": {"x": 10**400}}), "damaged: OverflowError"),
     "list of numbers": (text(times=[1]), "damaged: AttributeError"),
     "spread": (text(spread=float("inf")), "spread is inf"),

@@ -10,6 +10,8 @@ from typing import NamedTuple
 from ..profiles.profile import Numbers
 from .counts import Strips, Work
 
+#: Seconds that no column is faster than, whatever a profile says: costs are divided by each other.
+LEAST_COLUMN = 1e-13
 #: What a time is called: a subject and a name.
 Name = tuple[str, str]
 
@@ -58,7 +60,7 @@ class Pace:
         found: dict[int, list[tuple[int, float]]] = {}
         for name, seconds in self.own.items():
             alpha, at, share = name.partition("@")
-            if at and alpha.isdigit():
+            if at and alpha.isdigit() and share.isdigit() and int(share):
                 found.setdefault(int(share), []).append((int(alpha), seconds))
         return {share: sorted(found[share]) for share in sorted(found)}
 
@@ -113,7 +115,7 @@ class Pace:
                 own.get(name, 0.0) + own.get(_of_rows(name), 0.0) * alpha
                 for name in (f"busy@{share}", "block", "hop", "tile")
             )
-            self._lines[key] = Line(column, *more)
+            self._lines[key] = Line(max(column, LEAST_COLUMN), *more)
         return self._lines[key]
 
     @cached_property

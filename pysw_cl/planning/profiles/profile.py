@@ -72,7 +72,7 @@ class Profile:
                 identity=_identity(facts["identity"]),
                 kernels=_text("kernels", facts["kernels"]),
                 parameters=_numbers(facts["parameters"]),
-                times=_numbers(facts["times"]),
+                times=_times(facts["times"]),
                 spread=_number("spread", facts["spread"]),
                 made=_text("made", facts["made"]),
                 runs=tuple(dict(run) for run in facts["runs"]),
@@ -112,3 +112,13 @@ def _numbers(groups: Any) -> dict[str, dict[str, float]]:
         subject: {name: _number(f"{subject}.{name}", value) for name, value in numbers.items()}
         for subject, numbers in groups.items()
     }
+
+
+def _times(groups: Any) -> dict[str, dict[str, float]]:
+    """Seconds by subject, checked: none is below 0.  Raises TypeError."""
+    found = _numbers(groups)
+    for subject, numbers in found.items():
+        for name, value in numbers.items():
+            if value < 0:
+                raise TypeError(f"{subject}.{name} is {value!r}, and no time is below 0")
+    return found
