@@ -11,7 +11,7 @@ from ..drivers.pair_forecast import PairForecast, pair_forecast
 from ..engines.settings import setting_of
 from ..errors import InputError
 from ..opencl.device import Runtime, get_runtime
-from ..planning.memory import device_memory
+from ..planning.memory import device_memory, fits
 from ..planning.memory_parts import DeviceFacts
 from ..planning.model.counts import Work
 from ..planning.model.predict import Prediction, predicted
@@ -64,7 +64,8 @@ def predict(
         ``seconds``, and the ``interval`` in which nine of ten runs are; ``parts`` of it;
         ``first_use``, the seconds to build kernels on top of it the first time; ``gcups`` (10^9
         cells a second), and the ``gcups_limit`` of matrices without end; ``memory`` (bytes on the
-        device); ``way``, ``plan`` and ``source``: what computes it, and whose times these are.
+        device), and ``too_large``: why it does not fit there, or None; ``way``, ``plan`` and
+        ``source``: what computes it, and whose times these are.
 
     Raises
     ------
@@ -128,11 +129,12 @@ def _predicted(
     foreseen: PairForecast,
 ) -> Prediction:
     """The prediction for a matrix, given what is foreseen of the sequences."""
+    facts = DeviceFacts.of(runtime)
     memory = device_memory(
         setting.plan,
         m,
         n,
-        DeviceFacts.of(runtime),
+        facts,
         options.scoring,
         output=options.output,
         mode=options.mode,
@@ -150,6 +152,7 @@ def _predicted(
         source,
         path=setting.plan.machine.times.seconds(Work([], foreseen.path)),
         memory=memory.total,
+        too_large=fits(memory, facts.memory, facts.largest),
         share=foreseen.share,
         sweeps=foreseen.sweeps,
     )

@@ -117,10 +117,15 @@ def run_predict(args: argparse.Namespace) -> int:
         ("first use", f"{in_words(found.first_use)} more" if found.first_use else "unknown"),
         ("speed", f"{found.gcups:,.1f} GCUPS"),
         ("limit", f"{found.gcups_limit:,.1f} GCUPS"),
-        ("memory", f"{found.memory / 2**20:,.1f} MiB"),
+        (
+            "memory",
+            f"{found.memory / 2**20:,.1f} MiB{', which does not fit' if found.too_large else ''}",
+        ),
         ("profile", found.source),
     ):
         print(f"{name + ':':<11}{text}")
+    if found.too_large:
+        print(f"{'too large:':<11}{found.too_large}")
     if args.plot:
         from ..results.profile_plot import plot_model
 

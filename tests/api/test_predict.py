@@ -13,6 +13,7 @@ from pysw_cl.api.calibrate_similar import mutated
 from pysw_cl.engines.choose_device import device_for, seconds_on
 from pysw_cl.errors import InputError, PlanError
 from pysw_cl.opencl.device import Runtime, get_runtime, runtimes_to_choose_from
+from pysw_cl.planning.memory_parts import DeviceFacts
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.planning.profiles.store import save
 from pysw_cl.scoring.scoring import cached_scoring
@@ -63,6 +64,14 @@ def test_wrong_options() -> None:
         pysw_cl.predict(100, 100, plan={"C": 5})
     with pytest.raises(InputError, match="mode"):
         pysw_cl.plan(100, 100, mode="sideways")
+
+
+def test_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pysw_cl.predict(3000, 4000).too_large is None
+    small = replace(DeviceFacts.of(get_runtime("auto")), memory=1000, largest=1000)
+    monkeypatch.setattr(DeviceFacts, "of", classmethod(lambda cls, runtime: small))
+    said = pysw_cl.predict(3000, 4000).too_large
+    assert said is not None and "device memory are needed" in said
 
 
 def test_a_plan_says_why() -> None:

@@ -33,6 +33,8 @@ class Prediction:
     gcups_limit: float
     #: Bytes of device memory.
     memory: int
+    #: Why the device cannot hold it, in words; None: it can.
+    too_large: str | None
     #: What computes it, in words: "strips", "sections", "rows" or "held".
     way: str
     #: The plan of its largest tile.
@@ -91,6 +93,7 @@ def predicted(
     *,
     path: float = 0.0,
     memory: int = 0,
+    too_large: str | None = None,
     share: float = 1.0,
     sweeps: int = 1,
 ) -> Prediction:
@@ -114,6 +117,7 @@ def predicted(
         first_use=first_use(work, times),
         gcups_limit=limit(setting, work, widest),
         memory=memory,
+        too_large=too_large,
         way=_way(work, widest),
         plan=setting.plan if widest is None else _plan_of(setting, widest),
         source=source,
