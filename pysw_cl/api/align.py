@@ -273,7 +273,7 @@ def resume_with(given: ResumeResources) -> Alignment:
     """`resume`, with resources that are checked."""
     with Store.open(given.checkpoint) as store:
         resources = store.wishes.resumed(given)
-        engines = partial(make_engine, resources)
+        engines = partial(make_engine, resources, store.job)
         with told(resources.progress) as progress, expecting(programs(store.job.output)):
             return run_saved(store, resources, engines, progress)
 

@@ -110,6 +110,8 @@ def similar_times(
             pair.run(runtime)
     for pair in pairs:
         pair.forget_first()
+    if not all(min(pair.whole) > 0 for pair in pairs):  # a queue that measures nothing
+        return {}
     return fitted_similar(runtime, pairs)
 
 
@@ -163,10 +165,11 @@ def _sweep_times(sweeps: list[tuple[float, Shares]], width: int) -> tuple[float,
     Wider ones are, so that these are all the difference.
     """
     if width < 16:
-        found = [(taken - one.far) / one.near for taken, one in sweeps]
-        return max(1.0, median(found)), 0.0
-    left = [(taken - one.computed) / (1 - one.computed) for taken, one in sweeps]
-    return 1.0, min(1.0, max(0.0, median(left)))
+        found = [(taken - one.far) / one.near for taken, one in sweeps if one.near > 0]
+        return max(1.0, median(found or [1.0])), 0.0
+    some = [(taken, one.computed) for taken, one in sweeps if one.computed < 1]
+    left = [(taken - computed) / (1 - computed) for taken, computed in some]
+    return 1.0, min(1.0, max(0.0, median(left or [0.0])))
 
 
 def _path_times(

@@ -7,10 +7,10 @@ from typing import Any
 
 from ..drivers.options import AlignOptions
 from ..engines.settings import setting_of
-from ..opencl.device import Runtime, get_runtime
+from ..opencl.device import Runtime
 from ..planning.model.choice import Choice, choice_of
 from ..planning.plan import Plan
-from .predict import length_of, predict_on
+from .predict import length_of, predict_on, runtime_for
 
 
 def plan(
@@ -48,7 +48,8 @@ def plan(
     """
     options = AlignOptions(mode=mode, sub_score=sub_score, gap_cost=gap_cost, output="score")
     rows, columns = length_of(m, "m"), length_of(n, "n")
-    return choose_on(get_runtime(device), rows, columns, options, plan)
+    runtime = runtime_for(device, rows, columns, options, plan)
+    return choose_on(runtime, rows, columns, options, plan)
 
 
 def choose_on(runtime: Runtime, m: int, n: int, options: AlignOptions, wishes: Any) -> Choice:

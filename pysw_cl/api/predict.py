@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..drivers.job import Job
 from ..drivers.options import AlignOptions
 from ..drivers.pair_forecast import PairForecast, pair_forecast
+from ..engines.choose_device import device_for
 from ..engines.settings import setting_of
 from ..errors import InputError
 from ..opencl.device import Runtime, get_runtime
@@ -16,8 +18,12 @@ from ..planning.memory_parts import DeviceFacts
 from ..planning.model.counts import Work
 from ..planning.model.predict import Prediction, predicted
 from ..planning.model.runs import Setting
+from ..planning.model.similar import swept_again
 from ..planning.plan import Plan
 from .align import job_of
+
+#: The most letters of a length: no sequence is longer.
+MOST_LETTERS = 1 << 40
 
 
 def predict(
@@ -95,11 +101,21 @@ def predict(
     )
     if not _are_lengths(a, b):
         job = job_of(a, b, options, options.mode, options.free)
-        return predict_job(get_runtime(device), job, options, plan, prune)
+        runtime = runtime_for(device, *job.frame.shape, options, plan)
+        return predict_job(runtime, job, options, plan, prune)
     if query_range is not None or target_range is not None:
         raise InputError("query_range and target_range go with sequences, not with lengths")
     rows, columns = length_of(a, "a"), length_of(b, "b")
-    return predict_on(get_runtime(device), rows, columns, options, plan)
+    return predict_on(
+        runtime_for(device, rows, columns, options, plan), rows, columns, options, plan
+    )
+
+
+def runtime_for(device: Any, m: int, n: int, options: AlignOptions, plan: Any) -> Runtime:
+    """The device that `align` would take for m x n letters."""
+    if plan is None:
+        device = device_for(device, m, n, options.scoring, options.mode)
+    return get_runtime(device)
 
 
 def predict_job(
@@ -117,7 +133,10 @@ def predict_on(
     """`predict` for two lengths, with options that are checked, on a device."""
     setting = setting_of(runtime, plan, options.scoring, options.mode)
     strands = 1 + (options.strand == "both")
-    return _predicted(runtime, setting, m, n, options, PairForecast(float(strands), strands))
+    foreseen = PairForecast(float(strands), strands)
+    if options.output == "path" and not setting.local:  # from corner to corner
+        foreseen = replace(foreseen, path=swept_again(setting, m, n, (float(m), float(n))))
+    return _predicted(runtime, setting, m, n, options, foreseen)
 
 
 def _predicted(
@@ -171,6 +190,6 @@ def length_of(value: Any, name: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise InputError(f"{name} must be a number of letters, not {value!r}")
     length = value.__index__()
-    if length < 1:
-        raise InputError(f"{name} must be at least 1, not {length}")
+    if not 1 <= length <= MOST_LETTERS:
+        raise InputError(f"{name} must be from 1 to {MOST_LETTERS}, not {length}")
     return int(length)

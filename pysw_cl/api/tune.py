@@ -18,7 +18,7 @@ from ..errors import InputError, ProfileError, ProfileWarning
 from ..opencl.device import Runtime, get_runtime
 from ..opencl.identity import kernels_digest
 from ..planning.profiles.profile import Profile
-from ..planning.profiles.store import measurements, save
+from ..planning.profiles.store import measurements, save, shipped_for
 from ..planning.tuning.strategies import Strategy
 from . import amounts
 from .bar import told
@@ -116,7 +116,7 @@ def tuned(
     began, runtime = time.monotonic(), get_runtime(device)
     chosen = _subjects(runtime, subjects)
     base, _ = runtime.profile()
-    blank = replace(base, identity=runtime.identity, kernels=kernels_digest())
+    blank = _blank(base, runtime)
     path = _measurements(blank, resume)
     key = f"{runtime.identity}/{kernels_digest()}/{__version__}"
     calibration = min(CALIBRATION, CALIBRATION_SHARE * seconds)
@@ -134,7 +134,20 @@ def tuned(
             profile = _calibrated(runtime.having(profile), profile, calibration, seconds, tell)
         if run is not None:
             run.tell(round(TICKS * seconds), round(TICKS * seconds), Stage("calibration"))
-    return Tuned(profile, tuple(outcomes), _saved(profile, path), time.monotonic() - began)
+    measured = calibration >= LEAST_CALIBRATION or any(outcome.runs for outcome in outcomes)
+    saved = _saved(profile, path) if measured else None
+    return Tuned(profile, tuple(outcomes), saved, time.monotonic() - began)
+
+
+def _blank(base: Profile, runtime: Runtime) -> Profile:
+    """The profile to begin with: ``base`` as one of this device and these kernels.  Times with
+    another driver or of other kernels are left for those that ship, and runs on other devices."""
+    identity, digest = runtime.identity, kernels_digest()
+    if base.kernels not in ("", digest) or base.identity.driver not in ("", identity.driver):
+        ships = shipped_for(identity).profile
+        base = replace(ships, parameters=base.parameters)
+    own = base.identity.name == identity.name and base.identity.driver == identity.driver
+    return replace(base, identity=identity, kernels=digest, runs=base.runs if own else ())
 
 
 def _seconds(budget: float | str) -> float:
@@ -151,7 +164,10 @@ def _subjects(runtime: Runtime, names: Iterable[str] | None) -> list[Subject]:
     known = subjects_of(runtime)
     if names is None:
         return [one for one in known.values() if one.weight]
-    given = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+    try:
+        given = [names] if isinstance(names, str) else list(dict.fromkeys(map(str, names)))
+    except TypeError:
+        raise InputError(f"subjects: {names!r} is no list of names") from None
     unknown = [name for name in given if name not in known]
     if unknown or not given:
         named = f"{unknown[0]!r} is not one" if unknown else "none is given"

@@ -111,7 +111,7 @@ def run_predict(args: argparse.Namespace) -> int:
     runtime = get_runtime(args.device)
     for name, text in (
         ("matrix", f"{found.shape[0]:,} x {found.shape[1]:,}, {found.cells:.3g} cells"),
-        ("device", runtime.info.name),
+        ("device", found.plan.device or runtime.info.name),
         ("time", f"{in_words(found.seconds)} ({parts})"),
         ("interval", f"{low} to {high}, nine times of ten"),
         ("first use", f"{in_words(found.first_use)} more" if found.first_use else "unknown"),

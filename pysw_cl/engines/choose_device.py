@@ -17,6 +17,9 @@ from .settings import setting_of
 
 #: Seconds of a first use where no profile has measured it: a context and builds.
 FIRST_USE = 3.0
+#: Choices that are kept, for calls that repeat.
+MOST_CHOSEN = 1024
+_chosen: dict[tuple[Any, ...], tuple[Runtime, Any]] = {}
 
 
 def device_for(device: Any, m: int, n: int, scoring: Scoring, mode: str) -> Any:
@@ -24,7 +27,14 @@ def device_for(device: Any, m: int, n: int, scoring: Scoring, mode: str) -> Any:
     choices = runtimes_to_choose_from(device)
     if len(choices) < 2:
         return device
-    return min(choices, key=lambda runtime: seconds_on(runtime, m, n, scoring, mode))
+    known = [(runtime.profile()[0], bool(runtime.programs)) for runtime in choices]
+    key = m, n, id(scoring), mode, *((id(profile), used) for profile, used in known)
+    if key not in _chosen:
+        if len(_chosen) >= MOST_CHOSEN:
+            _chosen.clear()
+        best = min(choices, key=lambda runtime: seconds_on(runtime, m, n, scoring, mode))
+        _chosen[key] = best, (scoring, known)  # what has the identities is kept, too
+    return _chosen[key][0]
 
 
 def seconds_on(runtime: Runtime, m: int, n: int, scoring: Scoring, mode: str) -> float:

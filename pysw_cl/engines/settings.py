@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import PlanError
 from ..opencl.device import Runtime
 from ..planning.model.runs import Setting
 from ..scoring.scoring import Scoring
@@ -14,6 +15,8 @@ def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) ->
     plan = plan_on(runtime, wishes)
     free, few = is_free(wishes), scoring.match_mismatch is not None
     in_rows = f"{plan.engine}/{plan.lanes}".startswith("rowscan")
+    if plan.machine.times.known(plan.engine) is None:
+        raise PlanError(f"plan: nobody has measured how long the engine {plan.engine!r} takes")
     return Setting(
         plan=plan,
         scoring=scoring,

@@ -238,7 +238,7 @@ class Runtime:
         """Compiler options of all kernels: the traits', and the profile's limit of registers."""
         own, _ = self.profile()
         registers, parts = own.parameters.get("build", {}).get("registers"), [self._salt]
-        if registers is not None and self.traits.register_option:
+        if registers is not None and 16 <= registers <= 255 and self.traits.register_option:
             parts.append(self.traits.register_option.format(int(registers)))
         return " ".join([self.traits.build_options, *parts]).strip()
 
@@ -390,6 +390,7 @@ def runtimes_to_choose_from(device: Any) -> list[Runtime]:
     """The runtimes of all usable devices, if ``device`` leaves the choice to the program: "auto",
     where no variable of the environment names one.  The first is the one that is preferred by its
     kind; of devices of one kind there is one."""
+    _check_process()
     asked = isinstance(device, str) and device.strip().lower() == "auto"
     if not asked or any(os.environ.get(variable, "").strip() for variable in _VARIABLES):
         return []

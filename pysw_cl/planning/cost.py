@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .model.counts import Wave, side_by_side, wave
+from .model.counts import Wave, lag_of, side_by_side, wave
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -79,12 +79,12 @@ class StripCost(Cost):
 
     def wave(self, plan: Plan, alpha: int, m: int, n: int) -> Wave:
         """The strips of a tile."""
-        return wave(-(-m // (plan.T * alpha)), plan.B, n + plan.T, plan.T + plan.chunk)
+        return wave(-(-m // (plan.T * alpha)), plan.B, n + plan.T, lag_of(plan.T, plan.chunk, n))
 
     def sections(self, plan: Plan, alpha: int, m: int, n: int, count: int, overlap: int) -> float:
         """Strips of different sections run at once; those of one section follow each other."""
         strips, width = -(-m // (plan.T * alpha)), -(-n // count) + overlap + plan.T
-        beside = side_by_side(strips, count, plan.B, width, plan.T + plan.chunk)
+        beside = side_by_side(strips, count, plan.B, width, lag_of(plan.T, plan.chunk, width))
         return _seconds(plan, alpha, beside)
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
@@ -96,7 +96,7 @@ class StripCost(Cost):
         at_once = 1 if plan.form == "two-phase" else plan.B  # in two phases one group does all
         strips = -(-m // (plan.T * alpha))
         rounds, busy = -(-strips // at_once), min(strips, at_once)
-        steps = rounds * (n + plan.T) + (busy - 1) * (plan.T + plan.chunk)
+        steps = rounds * (n + plan.T) + (busy - 1) * lag_of(plan.T, plan.chunk, n)
         step, row, block = (own.get(name, 0.0) for name in ("step", "row", "block"))
         return steps * (step + row * alpha + block / plan.chunk)
 

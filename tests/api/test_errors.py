@@ -19,6 +19,7 @@ from machines import Machine
 import pysw_cl
 from pysw_cl.errors import (
     DeviceError,
+    DeviceMemoryError,
     InputError,
     PlanError,
     PyswError,
@@ -286,7 +287,7 @@ def test_out_of_memory_says_how_much_was_needed(
     long = "ACGT" * 25_000
     with monkeypatch.context() as patch:
         device_has(patch, global_mem_size=1 << 16)
-        fails(DeviceError, "out of memory", "MiB needed", "0.1 MiB there", a=long, b=long)
+        fails(DeviceMemoryError, "out of memory", "MiB needed", "0.1 MiB there", a=long, b=long)
 
 
 def test_a_buffer_that_the_device_refuses(
@@ -295,7 +296,7 @@ def test_a_buffer_that_the_device_refuses(
     refused = cl.MemoryError("create_buffer failed: MEM_OBJECT_ALLOCATION_FAILURE")
     with monkeypatch.context() as patch:
         fault(patch, cl, "Buffer", refused)
-        fails(DeviceError, runtime.info.name, "out of memory", "MiB needed")
+        fails(DeviceMemoryError, runtime.info.name, "out of memory", "MiB needed")
 
 
 def test_more_than_the_device_has(runtime: Runtime) -> None:

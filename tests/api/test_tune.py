@@ -18,6 +18,7 @@ from pysw_cl.drivers.tuned_subjects import Subject, subjects_of
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.errors import InputError, ProfileWarning
 from pysw_cl.opencl.device import Runtime, get_runtime
+from pysw_cl.opencl.identity import kernels_digest
 from pysw_cl.planning.plan import default_plan
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.planning.profiles.store import VARIABLE, save
@@ -197,7 +198,7 @@ def test_what_a_profile_had_is_kept(clockwork: Clockwork, name: str) -> None:
     old = {"subject": name, "use": "search", "values": {"B": 1}, "seconds": [1.0]}
     had = Profile(
         runtime.identity,
-        "0" * 16,
+        kernels_digest(),
         {"other/lanes": {"groups": 3}, name: {"alpha": 8}},
         {"call": {"call": 1.0}},
         0.2,
@@ -209,7 +210,20 @@ def test_what_a_profile_had_is_kept(clockwork: Clockwork, name: str) -> None:
     assert profile.parameters[name]["groups"] == 2
     assert (profile.times, profile.spread) == (had.times, 0.2)
     assert profile.runs[0] == checked and old not in profile.runs
-    assert profile.kernels != had.kernels
+
+
+def test_times_of_other_kernels_are_not_kept(clockwork: Clockwork, name: str) -> None:
+    runtime = get_runtime()
+    had = Profile(runtime.identity, "0" * 16, {name: {"alpha": 8}}, {"call": {"call": 77.0}}, 0.2)
+    save(had)
+    profile = pysw_cl.tune(budget=60)
+    assert profile.kernels == kernels_digest() and profile.parameters[name]["alpha"] == 8
+    assert profile.times.get("call", {}).get("call") != 77.0 and profile.spread != 0.2
+
+
+def test_a_tuning_that_measured_nothing_is_not_saved(profile_folder: Path) -> None:
+    tuning.tuned("auto", 0.001)
+    assert not list(profile_folder.glob("*.json")) if profile_folder.exists() else True
 
 
 @pytest.mark.parametrize("value", ["off", "a file"])

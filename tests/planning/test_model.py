@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from pysw_cl.engines.rowscan.plan import RowscanPlan
+from pysw_cl.planning.geometry import cuts
 from pysw_cl.planning.model.counts import Strips, Work, side_by_side, wave
 from pysw_cl.planning.model.fit import errors, fitted, nonnegative, scaled
 from pysw_cl.planning.model.predict import in_words, predicted
-from pysw_cl.planning.model.runs import Setting, sweep_of
+from pysw_cl.planning.model.runs import Setting, _parts, sweep_of
 from pysw_cl.planning.model.times import GENERIC, Machine, Times
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import Profile
@@ -180,3 +184,23 @@ def test_predictions() -> None:
 def test_times_in_words() -> None:
     said = [in_words(one) for one in (2e-5, 0.0123, 1.5, 75, 3600 * 5 + 61)]
     assert said == ["0.02 ms", "12.3 ms", "1.5 s", "1 min 15 s", "5 h 01 min"]
+
+
+def test_sides_are_cut_as_sweeps_cut_them() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        length, step, quantum = (int(rng.integers(1, most)) for most in (5000, 900, 70))
+        wanted = Counter(b - a for a, b in pairwise(cuts(length, step, quantum)))
+        assert _parts(length, step, quantum) == wanted, (length, step, quantum)
+
+
+def test_a_block_is_no_longer_than_its_strip() -> None:
+    plan = Plan(B=2, machine=Machine(GENERIC))
+    usual, long = (plan.cost.tile(replace(plan, chunk=c), 16, 9000, 5000) for c in (5064, 1 << 24))
+    assert usual == pytest.approx(long, rel=1e-3)
+
+
+def test_runs_that_tell_nothing_are_left_out() -> None:
+    assert fitted([], []) == {}
+    works = runs()
+    assert fitted(works, [0.0] * len(works)) == {}

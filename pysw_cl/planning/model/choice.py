@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from .predict import Prediction, in_words
 from .runs import Setting, sweep_of
 
+#: The way of tiles that are cut.
+CUT = "sections"
 #: No tile is cut into sections, and none is computed row by row.
 NO_SECTIONS = {"sections.least_cells": 1 << 62}
 #: All that may be cut is.
@@ -81,8 +83,11 @@ def choice_of(setting: Setting, prediction: Prediction) -> Choice:
     """The choice that a prediction is of."""
     m, n = prediction.shape
     times = setting.plan.machine.times
+    works = {(way, alpha): sweep_of(other, m, n) for way, alpha, other in _others(setting)}
     found = {
-        (way, alpha): times.seconds(sweep_of(other, m, n)) for way, alpha, other in _others(setting)
+        key: times.seconds(work)
+        for key, work in works.items()
+        if key[0] != CUT or work.counts["call", "section"]
     }
     chosen = prediction.way, prediction.plan.alpha
     found[chosen] = prediction.parts["sweep"] + prediction.parts["host"]
@@ -103,7 +108,7 @@ def _others(setting: Setting) -> Iterator[tuple[str, int, Setting]]:
         tuning = fixed.tuning.with_values(ALL_SECTIONS)
         cut = replace(setting, plan=replace(fixed, tuning=tuning), scan=None, holds=False)
         if setting.local:
-            yield "sections", alpha, cut
+            yield CUT, alpha, cut
     scan = setting.scan
     if scan is not None and f"{scan.engine}/{scan.lanes}" in scan.machine.times.by_subject:
         yield "rows", scan.alpha, replace(setting, plan=scan, sections=False, holds=False)

@@ -57,6 +57,12 @@ class Work:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
+def lag_of(T: int, chunk: int, n: int) -> int:
+    """Columns that a strip starts behind the one above it: its lanes, and a block, which is no
+    longer than the strip."""
+    return T + min(chunk, n + T)
+
+
 def wave(strips: int, B: int, n: int, lag: int) -> Wave:
     """So many strips of n columns.  Each of B groups takes the next one when it has done one; a
     strip starts ``lag`` columns behind the one above it."""

@@ -57,11 +57,15 @@ def fitted(
     share that ``columns`` have (None: the works); others lie between them.
     """
     known = known or Times({})
+    told = [k for k, taken in enumerate(seconds) if taken > 0]
+    works, seconds = [works[k] for k in told], [seconds[k] for k in told]
     if columns is None:
         columns = [one for work in works for one in work.strips]
     form = known.having(table_of([one for one in columns if one.subject not in known.by_subject]))
     rows = [weights_of(work, form) for work in works]
     names = sorted({name for row in rows for name in row if not _has(known, name)})
+    if not names:
+        return {}
     fixed = [
         sum(weight * known.by_subject[subject][name] for (subject, name), weight in row.items()
             if _has(known, (subject, name)))

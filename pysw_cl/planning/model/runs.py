@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
 
 from ...scoring.scoring import Scoring
-from ..geometry import cuts
 from ..plan import Plan
 from ..score_files import narrow_score, wide_score, widths_of
 from ..sections import Sections, sections_of, sooner_by_rows, span
-from .counts import Strips, Wave, Work, side_by_side, wave
+from .counts import Strips, Wave, Work, lag_of, side_by_side, wave
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,11 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
 
 def _parts(length: int, step: int, quantum: int) -> Counter[int]:
     """How often each length occurs where a sweep cuts a side."""
-    return Counter(b - a for a, b in pairwise(cuts(length, step, quantum)))
+    pieces = -(-length // max(step, quantum))
+    each = -(-length // pieces)
+    size = -(-each // quantum) * quantum
+    whole, rest = divmod(length, size)
+    return +Counter({size: whole, rest: 1 if rest else 0})
 
 
 def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
@@ -91,7 +93,8 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
     if cut is not None:
         plan = cut.plan
         strips, width = -(-m // plan.strip_rows), -(-n // cut.count) + cut.overlap + plan.T
-        columns = side_by_side(strips, cut.count, plan.B, width, plan.T + plan.chunk)
+        lag = lag_of(plan.T, plan.chunk, width)
+        columns = side_by_side(strips, cut.count, plan.B, width, lag)
         launches = 1 if cut.proven else 2
         work.counts["call", "section"] += times * cut.count
     elif scan is not None and sooner_by_rows(plan, scan, m, n, setting.local):
@@ -99,7 +102,8 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
         return
     else:
         plan = plan.for_size(m, n) or plan
-        columns = wave(-(-m // plan.strip_rows), plan.B, n + plan.T, plan.T + plan.chunk)
+        lag = lag_of(plan.T, plan.chunk, n)
+        columns = wave(-(-m // plan.strip_rows), plan.B, n + plan.T, lag)
     work.counts["call", "launch"] += times * launches
     work.strips.append(_strips(subject, plan, columns, times))
 

@@ -60,7 +60,7 @@ class Pace:
         found: dict[int, list[tuple[int, float]]] = {}
         for name, seconds in self.own.items():
             alpha, at, share = name.partition("@")
-            if at and alpha.isdigit() and share.isdigit() and int(share):
+            if at and _is_count(alpha) and _is_count(share) and int(share):
                 found.setdefault(int(share), []).append((int(alpha), seconds))
         return {share: sorted(found[share]) for share in sorted(found)}
 
@@ -126,6 +126,11 @@ class Pace:
         """What these strips take."""
         line = self.line(strips.alpha, strips.share)
         return strips.tiles * line.seconds(strips.columns, strips.busy, strips.chunk, strips.hops)
+
+
+def _is_count(text: str) -> bool:
+    """Is this a number that alpha or a share may be?"""
+    return text.isascii() and text.isdecimal() and len(text) < 6
 
 
 def _of_rows(name: str) -> str:

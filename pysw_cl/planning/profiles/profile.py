@@ -17,6 +17,8 @@ from ...errors import ProfileError
 #: What a file says it is, and its version.
 SCHEMA, VERSION = "pysw-cl profile", 1
 
+#: No time is longer, and no prediction further off.
+MOST_SECONDS, MOST_SPREAD = 10_000.0, 1000.0
 #: Named numbers of one subject.
 Numbers = Mapping[str, float]
 
@@ -73,7 +75,7 @@ class Profile:
                 kernels=_text("kernels", facts["kernels"]),
                 parameters=_numbers(facts["parameters"]),
                 times=_times(facts["times"]),
-                spread=_number("spread", facts["spread"]),
+                spread=_spread(facts["spread"]),
                 made=_text("made", facts["made"]),
                 runs=tuple(dict(run) for run in facts["runs"]),
             )
@@ -114,11 +116,18 @@ def _numbers(groups: Any) -> dict[str, dict[str, float]]:
     }
 
 
+def _spread(value: Any) -> float:
+    """A spread, checked.  Raises TypeError."""
+    if not 0 <= _number("spread", value) <= MOST_SPREAD:
+        raise TypeError(f"spread is {value!r}, not from 0 to {MOST_SPREAD}")
+    return float(value)
+
+
 def _times(groups: Any) -> dict[str, dict[str, float]]:
     """Seconds by subject, checked: none is below 0.  Raises TypeError."""
     found = _numbers(groups)
     for subject, numbers in found.items():
         for name, value in numbers.items():
-            if value < 0:
-                raise TypeError(f"{subject}.{name} is {value!r}, and no time is below 0")
+            if not 0 <= value <= MOST_SECONDS:
+                raise TypeError(f"{subject}.{name} is {value!r}, not from 0 to {MOST_SECONDS} s")
     return found

@@ -98,7 +98,7 @@ def look_up(identity: Identity, digest: Digest) -> Found:
     with _lock:
         if key not in _found:
             mine = None if folder is None else _users(folder, identity, digest)
-            _found[key] = mine or _shipped_for(identity)
+            _found[key] = mine or shipped_for(identity)
         return _found[key]
 
 
@@ -316,7 +316,7 @@ def _shipped() -> tuple[Profile, ...]:
     return tuple(sorted(filter(None, read), key=rank, reverse=True))
 
 
-def _shipped_for(identity: Identity) -> Found:
+def shipped_for(identity: Identity) -> Found:
     """The most specific profile that ships and fits a device."""
     names = [one.name for one in fields(Identity)]
     for profile in _shipped():
