@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
+from ..drivers.measure import KINDS
 from ..engines.settings import setting_of
 from ..opencl.device import Runtime
 from ..planning.model.counts import Work
-from ..planning.model.fit import fitted, scaled
+from ..planning.model.fit import errors, fitted, scaled
 from ..planning.model.runs import Setting, sweep_of
 from ..planning.model.times import GENERIC, Times
 from ..planning.plan import Plan, default_plan
@@ -27,12 +28,6 @@ from .align import align
 from .calibrate_similar import similar_times
 
 Letters = NDArray[np.uint8]
-DNA, PROTEIN = b"ACGT", b"ARNDCQEGHILKMFPSTWYV"
-#: What is compared: letters, substitution scores, gap cost.
-KINDS: dict[str, tuple[bytes, Any, Any]] = {
-    "dna": (DNA, (1, -3), (3, 2)),
-    "protein": (PROTEIN, "BLOSUM62", (11, 1)),
-}
 #: No tile is cut into sections or computed row by row.
 IN_STRIPS = {"sections.least_cells": 1 << 62}
 #: Seconds on the device that a run takes about, and values of alpha that are tried.
@@ -110,8 +105,9 @@ def calibrated(
     if not partly:  # builds left time for those of paths
         times |= similar_times(runtime, {**profile.times, **times}, repeats)
     known = Times({**GENERIC.by_subject, **profile.times, **times})
-    predicted = [known.seconds(work_of(runtime, case)) for case in done]
-    off = np.abs([p / median(case.seconds) - 1 for p, case in zip(predicted, done, strict=True)])
+    works = [work_of(runtime, case) for case in done]
+    predicted = [known.seconds(work) for work in works]
+    off = np.abs(errors(works, [median(case.seconds) for case in done], known))
     spread = max(LEAST_SPREAD, float(np.quantile(off, 0.9))) if len(off) else profile.spread
     runs = [case.facts(p) for case, p in zip(done, predicted, strict=True)]
     return replace(
@@ -177,7 +173,7 @@ def _columns(plan: Plan, alpha: int, B: int) -> int:
     times = plan.machine.times
     machine = plan.machine
     line = times.pace(f"wavefront/{plan.lanes}").line(alpha, machine.share(B))
-    pace = line.pace(B / (machine.schedulers or B), plan.chunk)
+    pace = line.pace(machine.busy(B, B), plan.chunk)
     return int(min(400_000, max(3000, SECONDS / max(pace, 1e-10))))
 
 

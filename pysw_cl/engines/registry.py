@@ -111,11 +111,6 @@ def engine_for(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
     return row_of(wishes).make(device, wishes, timed)
 
 
-def row_scan_plan(runtime: Runtime) -> Plan:
-    """The plan of tiles that the wavefront's engine leaves to the row scan."""
-    return default_rowscan(runtime)
-
-
 def plan_on(runtime: Runtime, wishes: Wishes) -> Plan:
     """The plan for a device.  Raises PlanError as `make_plan` does."""
     return make_plan(runtime, wishes, row_of(wishes).default(runtime))

@@ -6,7 +6,8 @@ from ..errors import PlanError
 from ..opencl.device import Runtime
 from ..planning.model.runs import Setting
 from ..scoring.scoring import Scoring
-from .registry import Wishes, is_free, plan_on, row_scan_plan
+from .registry import Wishes, is_free, plan_on
+from .rowscan.plan import RowscanPlan, default_rowscan
 
 
 def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) -> Setting:
@@ -14,7 +15,7 @@ def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) ->
     for a plan.  Raises PlanError as `make_plan` does."""
     plan = plan_on(runtime, wishes)
     free, few = is_free(wishes), scoring.match_mismatch is not None
-    in_rows = f"{plan.engine}/{plan.lanes}".startswith("rowscan")
+    in_rows = isinstance(plan, RowscanPlan)
     if plan.machine.times.known(plan.engine) is None:
         raise PlanError(f"plan: nobody has measured how long the engine {plan.engine!r} takes")
     return Setting(
@@ -22,7 +23,7 @@ def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) ->
         scoring=scoring,
         mode=mode,
         four=few and runtime.traits.byte_permute,
-        scan=row_scan_plan(runtime) if free else None,
+        scan=default_rowscan(runtime) if free else None,
         pipelines=runtime.traits.speculative and plan.form == "ticketed" and not in_rows,
         sections=not in_rows,
         holds=free and plan.lane_set.per_item is None,

@@ -73,19 +73,17 @@ class StripCost(Cost):
         if kept is None:
             if len(self._kept) >= self.MOST:
                 self._kept.clear()
-            kept = [_seconds(plan, alpha, self.wave(plan, alpha, m, n)) for alpha in alphas]
+            kept = [seconds_of(plan, alpha, self.wave(plan, alpha, m, n)) for alpha in alphas]
             self._kept[key] = kept
         return kept
 
     def wave(self, plan: Plan, alpha: int, m: int, n: int) -> Wave:
         """The strips of a tile."""
-        return wave(-(-m // (plan.T * alpha)), plan.B, n + plan.T, lag_of(plan.T, plan.chunk, n))
+        return strip_wave(plan, alpha, m, n)
 
     def sections(self, plan: Plan, alpha: int, m: int, n: int, count: int, overlap: int) -> float:
         """Strips of different sections run at once; those of one section follow each other."""
-        strips, width = -(-m // (plan.T * alpha)), -(-n // count) + overlap + plan.T
-        beside = side_by_side(strips, count, plan.B, width, lag_of(plan.T, plan.chunk, width))
-        return _seconds(plan, alpha, beside)
+        return seconds_of(plan, alpha, section_wave(plan, alpha, m, n, count, overlap))
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """Such a tile has few strips.  Each has a scheduler to itself, so a step takes its latency.
@@ -107,21 +105,37 @@ class RowCost(StripCost):
     A segment of a row is what a strip is to the wavefront, and a row what a column is."""
 
     def wave(self, plan: Plan, alpha: int, m: int, n: int) -> Wave:
-        """The segments of a tile, each a row behind the one to its left."""
-        return wave(-(-n // (plan.T * alpha)), plan.B, m, 1)
+        """The segments of a tile."""
+        return row_wave(plan, alpha, m, n)
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """Its cells: other lanes compute it."""
         return float(m * n)
 
 
-def _seconds(plan: Plan, alpha: int, columns: Wave) -> float:
+def strip_wave(plan: Plan, alpha: int, m: int, n: int) -> Wave:
+    """The strips of a tile of m x n cells, which follow each other."""
+    return wave(-(-m // (plan.T * alpha)), plan.B, n + plan.T, lag_of(plan.T, plan.chunk, n))
+
+
+def section_wave(plan: Plan, alpha: int, m: int, n: int, count: int, overlap: int) -> Wave:
+    """The strips of a tile in ``count`` sections, each with the ``overlap`` columns before it."""
+    strips, width = -(-m // (plan.T * alpha)), -(-n // count) + overlap + plan.T
+    return side_by_side(strips, count, plan.B, width, lag_of(plan.T, plan.chunk, width))
+
+
+def row_wave(plan: Plan, alpha: int, m: int, n: int) -> Wave:
+    """The segments of a tile that is computed row by row, each a row behind the one to its left."""
+    return wave(-(-n // (plan.T * alpha)), plan.B, m, 1)
+
+
+def seconds_of(plan: Plan, alpha: int, columns: Wave) -> float:
     """What strips take on the plan's device."""
     machine = plan.machine
     pace = machine.times.pace(f"{plan.engine}/{plan.lanes}")
     line = pace.line(alpha, machine.share(columns.groups))
-    beside = columns.running / (machine.schedulers or plan.B)
-    return line.seconds(columns.columns, beside, plan.chunk, columns.hops)
+    busy = machine.busy(columns.running, plan.B)
+    return line.seconds(columns.columns, busy, plan.chunk, columns.hops)
 
 
 class CellCost(Cost):

@@ -171,6 +171,21 @@ def tile_shape(
     return max(1, min(m, cells // columns, longest)), columns
 
 
+def piece(length: int, step: int, quantum: int) -> int:
+    """The length of even pieces of about ``step`` at most, a multiple of ``quantum``: all but the
+    last one have it."""
+    pieces = -(-length // max(step, quantum))
+    each = -(-length // pieces)
+    return -(-each // quantum) * quantum
+
+
+def tile_height(height: int, rows: int, quantum: int) -> int:
+    """The rows of all tiles but the last one: even pieces, or ``rows`` and a small rest."""
+    if rows % quantum == 0 and 0 < 4 * (height % rows) < rows < height:
+        return rows
+    return piece(height, rows, quantum)
+
+
 def cuts(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> list[int]:
     """Where ``[0, length)`` is cut, 0 and ``length`` included.
 
@@ -179,9 +194,7 @@ def cuts(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> li
     places = sorted({0, length, *(f for f in forced if 0 < f < length)})
     out = [0]
     for start, end in pairwise(places):
-        pieces = -(-(end - start) // max(step, quantum))
-        size = -(-(end - start) // pieces)
-        size = -(-size // quantum) * quantum
+        size = piece(end - start, step, quantum)
         out += [*range(start + size, end, size), end]
     return out
 
@@ -189,6 +202,6 @@ def cuts(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> li
 def tile_rows(height: int, rows: int, quantum: int, forced: tuple[int, ...] = ()) -> list[int]:
     """Where ``height`` rows are cut into tiles of ``rows`` rows at most, 0 and ``height`` included:
     as :func:`cuts`, or whole tiles and a small rest."""
-    if not forced and rows % quantum == 0 and 0 < 4 * (height % rows) < rows < height:
-        return [*range(0, height, rows), height]
-    return cuts(height, rows, quantum, forced)
+    if forced:
+        return cuts(height, rows, quantum, forced)
+    return [*range(0, height, tile_height(height, rows, quantum)), height]

@@ -158,7 +158,7 @@ class Plan:
         """Cells that a sweep computes while the traceback takes one row of a path."""
         cells, times = self.B * self.strip_rows, self.machine.times
         line = times.pace(f"wavefront/{self.lanes}").line(self.alpha, self.machine.share(self.B))
-        column = line.pace(self.B / (self.machine.schedulers or self.B), self.chunk)
+        column = line.pace(self.machine.busy(self.B, self.B), self.chunk)
         return int(times.of(f"path/{self.lanes}").get("row", 0.0) * cells / column)
 
     def without_narrow(self) -> Plan:

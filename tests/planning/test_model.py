@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from pysw_cl.engines.rowscan.plan import RowscanPlan
-from pysw_cl.planning.geometry import cuts
+from pysw_cl.planning.geometry import cuts, piece, tile_height, tile_rows
 from pysw_cl.planning.model.counts import Strips, Work, side_by_side, wave
 from pysw_cl.planning.model.fit import errors, fitted, nonnegative, scaled
 from pysw_cl.planning.model.predict import in_words, predicted
-from pysw_cl.planning.model.runs import Setting, _parts, sweep_of
+from pysw_cl.planning.model.runs import Setting, _lengths, sweep_of
 from pysw_cl.planning.model.times import GENERIC, Machine, Times
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import Profile
@@ -191,7 +191,10 @@ def test_sides_are_cut_as_sweeps_cut_them() -> None:
     for _ in range(300):
         length, step, quantum = (int(rng.integers(1, most)) for most in (5000, 900, 70))
         wanted = Counter(b - a for a, b in pairwise(cuts(length, step, quantum)))
-        assert _parts(length, step, quantum) == wanted, (length, step, quantum)
+        found = _lengths(length, piece(length, step, quantum))
+        assert found == wanted, (length, step, quantum)
+        wanted = Counter(b - a for a, b in pairwise(tile_rows(length, step, quantum)))
+        assert _lengths(length, tile_height(length, step, quantum)) == wanted
 
 
 def test_a_block_is_no_longer_than_its_strip() -> None:

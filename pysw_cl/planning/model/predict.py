@@ -143,7 +143,7 @@ def limit(setting: Setting, work: Work, widest: Strips | None) -> float:
     rows = widest.subject.startswith("rowscan")
     for alpha in {widest.alpha} if rows else {widest.alpha, *plan.alphas}:
         line = times.pace(widest.subject).line(alpha, groups)
-        pace = line.pace(chosen.B / (machine.schedulers or chosen.B), widest.chunk)
+        pace = line.pace(machine.busy(chosen.B, chosen.B), widest.chunk)
         if pace > 0:
             best = max(best, chosen.B * chosen.T * alpha / pace / 1e9)
     return best

@@ -10,10 +10,12 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ...scoring.scoring import Scoring
+from ..cost import row_wave, section_wave, strip_wave
+from ..geometry import piece, tile_height
 from ..plan import Plan
 from ..score_files import narrow_score, wide_score, widths_of
 from ..sections import Sections, sections_of, sooner_by_rows, span
-from .counts import Strips, Wave, Work, lag_of, side_by_side, wave
+from .counts import Strips, Wave, Work
 
 
 @dataclass(frozen=True)
@@ -58,22 +60,20 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
         heights = Counter({m: 1})
         work.counts["call", "launch"] += -(-m // rows)
     else:
-        heights = _parts(m, rows, strips.strip_rows)
+        heights = _lengths(m, tile_height(m, rows, strips.strip_rows))
+    widths = _lengths(n, piece(n, columns, 1))
     for height, down in heights.items():
-        for width, across in _parts(n, columns, 1).items():
+        for width, across in widths.items():
             _add_tile(work, setting, height, width, down * across)
     above = 0 if piped else sum(heights.values()) - 1
-    work.counts["call", "edge"] += above * n + len(_parts(n, columns, 1)) * m
+    work.counts["call", "edge"] += above * n + len(widths) * m
     if not setting.local:
         work.counts["call", "border"] += m + n
     return work
 
 
-def _parts(length: int, step: int, quantum: int) -> Counter[int]:
-    """How often each length occurs where a sweep cuts a side."""
-    pieces = -(-length // max(step, quantum))
-    each = -(-length // pieces)
-    size = -(-each // quantum) * quantum
+def _lengths(length: int, size: int) -> Counter[int]:
+    """How often each length occurs where a side is cut into pieces of this size and a rest."""
     whole, rest = divmod(length, size)
     return +Counter({size: whole, rest: 1 if rest else 0})
 
@@ -92,9 +92,7 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
     launches = 1
     if cut is not None:
         plan = cut.plan
-        strips, width = -(-m // plan.strip_rows), -(-n // cut.count) + cut.overlap + plan.T
-        lag = lag_of(plan.T, plan.chunk, width)
-        columns = side_by_side(strips, cut.count, plan.B, width, lag)
+        columns = section_wave(plan, plan.alpha, m, n, cut.count, cut.overlap)
         launches = 1 if cut.proven else 2
         work.counts["call", "section"] += times * cut.count
     elif scan is not None and sooner_by_rows(plan, scan, m, n, setting.local):
@@ -102,17 +100,16 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
         return
     else:
         plan = plan.for_size(m, n) or plan
-        lag = lag_of(plan.T, plan.chunk, n)
-        columns = wave(-(-m // plan.strip_rows), plan.B, n + plan.T, lag)
+        columns = strip_wave(plan, plan.alpha, m, n)
     work.counts["call", "launch"] += times * launches
     work.strips.append(_strips(subject, plan, columns, times))
 
 
 def _add_rows(work: Work, plan: Plan, m: int, n: int, times: int) -> None:
     """Count ``times`` tiles that are computed row by row."""
-    columns = wave(-(-n // (plan.T * plan.alpha)), plan.B, m, 1)
+    columns = row_wave(plan, plan.alpha, m, n)
     work.counts["call", "launch"] += times
-    work.strips.append(_strips(f"rowscan/{plan.lanes}", plan, columns, times))
+    work.strips.append(_strips(f"{plan.engine}/{plan.lanes}", plan, columns, times))
 
 
 def _strips(subject: str, plan: Plan, columns: Wave, tiles: int) -> Strips:
@@ -124,7 +121,7 @@ def _strips(subject: str, plan: Plan, columns: Wave, tiles: int) -> Strips:
         plan.chunk,
         machine.share(columns.groups),
         columns.columns,
-        columns.running / (machine.schedulers or plan.B),
+        machine.busy(columns.running, plan.B),
         columns.hops,
         tiles,
     )

@@ -208,6 +208,11 @@ class Machine:
         """How many of so many strips share a scheduler."""
         return -(-groups // self.schedulers) if self.schedulers else 1
 
+    def busy(self, running: float, B: int) -> float:
+        """So many strips that run at a time, of B at most, as a share of those that have a
+        scheduler to themselves."""
+        return running / (self.schedulers or B)
+
 
 #: Times of no device in particular: only their ratios mean something.  A column of a strip takes
 #: as long as three rows of a lane beside its own; the others are those of 2 CPU cores.
