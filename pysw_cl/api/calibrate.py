@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -17,7 +18,7 @@ from .._version import __version__
 from ..drivers.measure import KINDS
 from ..engines.settings import setting_of
 from ..opencl.device import Runtime
-from ..planning.model.counts import Work
+from ..planning.model.counts import CUT, Work
 from ..planning.model.fit import errors, fitted, scaled
 from ..planning.model.runs import Setting, sweep_of
 from ..planning.model.times import GENERIC, Times
@@ -31,7 +32,7 @@ Letters = NDArray[np.uint8]
 #: No tile is cut into sections or computed row by row.
 IN_STRIPS = {"sections.least_cells": 1 << 62}
 #: Seconds on the device that a run takes about, and values of alpha that are tried.
-SECONDS, ALPHAS = 0.03, 8
+SECONDS, ALPHAS = 0.02, 8
 #: Seconds on the device from which on a run tells how fast its cores are.
 LEAST_SCALED = 2e-3
 #: Letters of the sequences of a first use.
@@ -96,7 +97,7 @@ def calibrated(
     done = [case for case in cases if case.seconds]
     times = times_of(runtime, [case for case in done if case.use == "calibration"])
     partly = {
-        strips.subject
+        strips.timed
         for case in cases
         if not case.seconds
         for strips in work_of(runtime, case).strips
@@ -119,9 +120,10 @@ def calibrated(
     )
 
 
-def designed(runtime: Runtime) -> Iterator[Case]:
-    """Runs in which each of the times counts: strips of each alpha and share at once, strips that
-    wait for each other, blocks of other sizes, sections, row scan, small and long sequences."""
+def designed(runtime: Runtime, every: bool = False) -> Iterator[Case]:
+    """Runs in which each of the times counts: strips of some alphas and each share at once, strips
+    that wait for each other, blocks of other sizes, sections, row scan, small and long sequences.
+    ``every``: with every alpha of local DNA, for a profile that others are to use."""
     plan = default_plan(runtime)
     for side in (60, 200, 500):
         yield Case("dna", "local", side, side)
@@ -131,41 +133,62 @@ def designed(runtime: Runtime) -> Iterator[Case]:
     for kind in KINDS:
         for mode in ("local", "global"):
             lanes = plan if kind == "dna" or not plan.lane_set.of_warps else plan.without_narrow()
-            yield from _strips(kind, mode, lanes)
+            yield from _strips(kind, mode, lanes, every and (kind, mode) == ("dna", "local"))
     for m, n in ((200, 1_000_000), (1024, 1_000_000), (1024, 3_000_000), (5000, 1_000_000)):
         yield Case("dna", "local", m, n)
     for n in (100_000, 1_000_000):
         yield Case("dna", "local", n, 500)
     if plan.lane_set.of_warps:
+        yield Case("dna", "local", 200_000, 20_000, {"tile_cells": 1 << 29})  # eight tiles
         for n in (200_000, 800_000, 1_600_000, 2_400_000):
             for m in (500, 3000):
                 yield Case("dna", "global", m, n, {"engine": "rowscan"})
 
 
-def _strips(kind: str, mode: str, plan: Plan) -> Iterator[Case]:
-    """Strips of some values of alpha, for each number of them that may share a scheduler."""
+def _strips(kind: str, mode: str, plan: Plan, every: bool) -> Iterator[Case]:
+    """Strips of some values of alpha (or ``every`` one), for each number of them that may share a
+    scheduler."""
     machine, T = plan.machine, plan.T
     most = machine.share(plan.B)
     groups = [min(plan.B, share * (machine.schedulers or plan.B)) for share in range(1, most + 1)]
     few = ALPHAS if mode == "local" else ALPHAS // 2
-    alphas = _some(plan.alphas, few if kind == "dna" else 3)
+    alphas = list(plan.alphas) if every else _some(plan.alphas, few if kind == "dna" else 3)
+    marked = _some(tuple(alphas), 3)
     for alpha in alphas:
         fixed = {"alpha": alpha, **IN_STRIPS}
         for B in groups:
             lag = B * (T + plan.chunk)
             width = _columns(plan, alpha, B)
             yield Case(kind, mode, B * T * alpha, max(width, lag // 2), fixed)
-            if alpha in (alphas[0], alphas[len(alphas) // 2], alphas[-1]):
-                yield Case(kind, mode, 3 * B * T * alpha, 1500, fixed)
-                chunk = plan.chunk // 2
-                yield Case(
-                    kind, mode, B * T * alpha, max(width, lag) // 2, {**fixed, "chunk": chunk}
-                )
+            if alpha in marked:  # strips that wait, other blocks, all groups at once
+                less = {**fixed, "chunk": plan.chunk // 2}
+                for options in (fixed, less):
+                    yield Case(kind, mode, 3 * groups[0] * T * alpha, 3000, {**options, "B": B})
+                yield Case(kind, mode, B * T * alpha, max(width, lag) // 2, less)
+                if kind == "dna" and len(groups) > 1 and B == plan.B:
+                    yield Case(kind, mode, B * T * alpha, 2 * lag, fixed)
         if mode == "local" and plan.lane_set.prunes:
-            for B in groups:
-                n = min(4_000_000, B * max(1100, _columns(plan, alpha, B) // 8))
-                cut = {"alpha": alpha, "B": B, "sections.least_cells": 1, "sections.rounds": 1}
-                yield Case(kind, mode, T * alpha, n, cut)
+            yield from _sections(kind, plan, alpha, groups, alpha in marked)
+
+
+def _sections(kind: str, plan: Plan, alpha: int, groups: list[int], marked: bool) -> Iterator[Case]:
+    """Sections of few strips, for each number of strips that may share a scheduler."""
+    one = {"alpha": alpha, "sections.least_cells": 1, "sections.rounds": 1}
+
+    def case(strips: int, B: int, **more: Any) -> Case:
+        width = max(2000, _columns(plan, alpha, B) // 4)
+        n = min(2_000_000, max(1, B // strips) * width)
+        return Case(kind, "local", strips * plan.T * alpha, n, {**one, "B": B, **more})
+
+    if len(groups) == 1:
+        yield case(1, plan.B)
+        return
+    for B in groups:
+        yield case(12, B)
+    yield case(2, plan.B)
+    if marked:
+        yield case(100, plan.B)
+        yield case(12, plan.B, chunk=plan.chunk // 2)
 
 
 def _columns(plan: Plan, alpha: int, B: int) -> int:
@@ -278,7 +301,7 @@ def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]
     ]
     device, strips = (
         [median(cases[k].device) for k in swept],
-        [Work(works[k].strips) for k in swept],
+        [Work(works[k].strips, _of_device(works[k])) for k in swept],
     )
     if default_plan(runtime).machine.schedulers:
         times = fitted(strips, device, None, columns)
@@ -287,11 +310,19 @@ def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]
         times = scaled([strips[k] for k in large], [device[k] for k in large], GENERIC)
     host = [k for k in swept if median(cases[k].seconds) > median(cases[k].device)]
     rest = [median(cases[k].seconds) - median(cases[k].device) for k in host]
-    times |= fitted([Work([], works[k].counts) for k in host], rest)
+    counts = [works[k].counts - _of_device(works[k]) for k in host]
+    beside = fitted([Work([], own) for own in counts], rest, Times(times))
+    times |= {name: {**times.get(name, {}), **own} for name, own in beside.items()}
     held = [k for k, work in enumerate(works) if not work.strips]
     if held:
         times |= fitted([works[k] for k in held], [median(cases[k].seconds) for k in held])
     return times
+
+
+def _of_device(work: Work) -> Counter[tuple[str, str]]:
+    """Counts beside strips of what the device does."""
+    checks = work.counts["call", "check"]
+    return Counter({("call", "check"): checks} if checks else {})
 
 
 def _with_lanes(times: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
@@ -299,7 +330,8 @@ def _with_lanes(times: dict[str, dict[str, float]]) -> dict[str, dict[str, float
     for subject in sorted(times, key=lambda one: ("local" not in one, "matrix" in one)):
         parts = subject.split("/")
         if parts[0] == "wavefront" and len(parts) > 2:
-            times.setdefault("/".join(parts[:2]), times[subject])
+            kind = [CUT] if parts[-1] == CUT else []
+            times.setdefault("/".join([*parts[:2], *kind]), times[subject])
     return times
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .model.counts import Wave, lag_of, side_by_side, wave
+from .model.counts import CUT, Wave, lag_of, side_by_side, wave
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -32,9 +32,14 @@ class Cost(Protocol):
         ``overlap`` columns before it; in the unit of :meth:`tile`."""
         return self.tile(plan, alpha, m, n + count * overlap)
 
-    def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> int:
-        """The alpha with the least cost of a tile of m x n cells; of equal ones the highest."""
-        return min(alphas, key=lambda alpha: (self.tile(plan, alpha, m, n), -alpha))
+    def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> tuple[int, int, int]:
+        """The alpha, B and chunk with the least cost of a tile of m x n cells; of equal ones those
+        with the highest alpha."""
+        return (
+            min(alphas, key=lambda alpha: (self.tile(plan, alpha, m, n), -alpha)),
+            plan.B,
+            plan.chunk,
+        )
 
     def matrix(self, plan: Plan, m: int, n: int, shape: tuple[int, int]) -> float:
         """The cost of m x n cells in even tiles of at most this shape, each with its best alpha; in
@@ -55,35 +60,54 @@ class StripCost(Cost):
     MOST = 4096
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[Any, ...], list[float]] = {}
+        self._kept: dict[tuple[Any, ...], list[tuple[float, int, int]]] = {}
 
     def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """See `Cost`."""
-        return self._tiles(plan, (alpha,), m, n)[0]
+        return self._tiles(plan, (alpha,), m, n)[0][0]
 
-    def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> int:
+    def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> tuple[int, int, int]:
         """See :class:`Cost`.  All costs are computed in one go, because every tile needs this."""
-        taken = self._tiles(plan, alphas, m, n)
-        least = min(taken)
-        return max(alpha for alpha, cost in zip(alphas, taken, strict=True) if cost == least)
+        tiles = self._tiles(plan, alphas, m, n)
+        least = min(cost for cost, _, _ in tiles)
+        alpha, (_, B, chunk) = max(
+            (alpha, tile) for alpha, tile in zip(alphas, tiles, strict=True) if tile[0] == least
+        )
+        return alpha, B, chunk
 
-    def _tiles(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> list[float]:
-        key = plan.machine, plan.lanes, plan.B, plan.T, plan.chunk, m, n, *alphas
+    def _tiles(
+        self, plan: Plan, alphas: Sequence[int], m: int, n: int
+    ) -> list[tuple[float, int, int]]:
+        """For each alpha the least cost, and the B and chunk that have it."""
+        key = plan.machine, plan.lanes, plan.groups, plan.T, plan.chunks, m, n, *alphas
         kept = self._kept.get(key)
         if kept is None:
             if len(self._kept) >= self.MOST:
                 self._kept.clear()
-            kept = [seconds_of(plan, alpha, self.wave(plan, alpha, m, n)) for alpha in alphas]
+            kept = [self._tile(plan, alpha, m, n) for alpha in alphas]
             self._kept[key] = kept
         return kept
 
-    def wave(self, plan: Plan, alpha: int, m: int, n: int) -> Wave:
+    def _tile(self, plan: Plan, alpha: int, m: int, n: int) -> tuple[float, int, int]:
+        strips, fewer = -(-m // (plan.T * alpha)), 0
+        found: list[tuple[float, int, int]] = []
+        for B in plan.groups:
+            if fewer >= strips and found:  # each strip has a group already
+                break
+            fewer = B
+            for chunk in plan.chunks:
+                columns = self.wave(plan, alpha, m, n, B, chunk)
+                found.append((seconds_of(plan, alpha, columns, chunk), B, chunk))
+        return min(found)
+
+    def wave(self, plan: Plan, alpha: int, m: int, n: int, B: int, chunk: int) -> Wave:
         """The strips of a tile."""
-        return strip_wave(plan, alpha, m, n)
+        return strip_wave(plan, alpha, m, n, B, chunk)
 
     def sections(self, plan: Plan, alpha: int, m: int, n: int, count: int, overlap: int) -> float:
         """Strips of different sections run at once; those of one section follow each other."""
-        return seconds_of(plan, alpha, section_wave(plan, alpha, m, n, count, overlap))
+        columns = section_wave(plan, alpha, m, n, count, overlap)
+        return seconds_of(plan, alpha, columns, plan.chunk, f"/{CUT}")
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """Such a tile has few strips.  Each has a scheduler to itself, so a step takes its latency.
@@ -104,7 +128,7 @@ class RowCost(StripCost):
 
     A segment of a row is what a strip is to the wavefront, and a row what a column is."""
 
-    def wave(self, plan: Plan, alpha: int, m: int, n: int) -> Wave:
+    def wave(self, plan: Plan, alpha: int, m: int, n: int, B: int, chunk: int) -> Wave:
         """The segments of a tile."""
         return row_wave(plan, alpha, m, n)
 
@@ -113,9 +137,9 @@ class RowCost(StripCost):
         return float(m * n)
 
 
-def strip_wave(plan: Plan, alpha: int, m: int, n: int) -> Wave:
+def strip_wave(plan: Plan, alpha: int, m: int, n: int, B: int, chunk: int) -> Wave:
     """The strips of a tile of m x n cells, which follow each other."""
-    return wave(-(-m // (plan.T * alpha)), plan.B, n + plan.T, lag_of(plan.T, plan.chunk, n))
+    return wave(-(-m // (plan.T * alpha)), B, n + plan.T, lag_of(plan.T, chunk, n))
 
 
 def section_wave(plan: Plan, alpha: int, m: int, n: int, count: int, overlap: int) -> Wave:
@@ -129,13 +153,14 @@ def row_wave(plan: Plan, alpha: int, m: int, n: int) -> Wave:
     return wave(-(-n // (plan.T * alpha)), plan.B, m, 1)
 
 
-def seconds_of(plan: Plan, alpha: int, columns: Wave) -> float:
-    """What strips take on the plan's device."""
+def seconds_of(plan: Plan, alpha: int, columns: Wave, chunk: int, kind: str = "") -> float:
+    """What strips take on the plan's device.  ``kind``: what follows the lanes in the subject of
+    their times."""
     machine = plan.machine
-    pace = machine.times.pace(f"{plan.engine}/{plan.lanes}")
+    pace = machine.times.pace(f"{plan.engine}/{plan.lanes}{kind}")
     line = pace.line(alpha, machine.share(columns.groups))
     busy = machine.busy(columns.running, plan.B)
-    return line.seconds(columns.columns, busy, plan.chunk, columns.hops)
+    return line.seconds(columns.columns, busy, chunk, columns.hops)
 
 
 class CellCost(Cost):

@@ -30,7 +30,8 @@ STRIP_COST, CELL_COST = StripCost(), CellCost()
 #: A device of which nothing is known.
 UNKNOWN = Machine(GENERIC)
 #: Fields that are no wishes, and those that are not stored either.
-_OWN, _PASSING = ("device", "alpha_fixed", "tuning", "machine"), ("machine",)
+_OWN = ("device", "alpha_fixed", "B_fixed", "tuning", "machine")
+_PASSING = ("machine",)
 
 
 P = TypeVar("P", bound="Plan")
@@ -40,11 +41,13 @@ P = TypeVar("P", bound="Plan")
 class Plan:
     """What a job runs on; prints as one line.
 
-    ``B``: work-groups in flight, that is blocks of an external diagonal or strips swept at once.
-    ``T``: lanes of a strip.  ``alpha``: rows of a lane, at most unless ``alpha_fixed``.  ``chunk``:
-    columns between two progress reports of a ticketed strip.  ``tile_cells``: cells of a tile at
-    most.  ``traceback_tile_cells``: cells of a tile with stored moves at most.  ``alpha_fixed``:
-    the user gave ``alpha``.  ``tuning``: all other numbers that do not change a result.
+    ``B``: work-groups in flight, that is blocks of an external diagonal or strips swept at once; at
+    most unless ``B_fixed``.  ``T``: lanes of a strip.  ``alpha``: rows of a lane, at most unless
+    ``alpha_fixed``.  ``chunk``: columns between two progress reports of a ticketed strip, at most.
+    ``tile_cells``: cells of a tile at most.  ``traceback_tile_cells``: cells of a tile with stored
+    moves at most.  ``alpha_fixed``: the user gave ``alpha``; no tile gets another ``alpha``, ``B``
+    or ``chunk``.  ``B_fixed``: the user gave ``B``.  ``tuning``: all other numbers that do not
+    change a result.
 
     This is the wavefront engine's plan.  Another engine has a subclass beside it, with its own
     defaults, which says what the fields mean there (:mod:`pysw_cl.engines.registry`).
@@ -96,6 +99,7 @@ class Plan:
         "moves have to fit the device",
     )
     alpha_fixed: bool = False
+    B_fixed: bool = False
     tuning: Tuning = field(default_factory=default_tuning)
     #: What is known of the device's speed, which no wish changes and which is not stored.
     machine: Machine = field(default=UNKNOWN, compare=False, repr=False)
@@ -149,6 +153,26 @@ class Plan:
         return self.lane_set.tried(self.B, self.alpha)
 
     @property
+    def groups(self) -> tuple[int, ...]:
+        """Values of B that tiles may be computed with; the last is the plan's own.
+
+        Groups that wait take turns from those that share a scheduler with them.  So where few
+        strips run at a time, fewer groups are sooner done."""
+        each = self.machine.schedulers
+        if self.alpha_fixed or self.B_fixed or not each or self.lane_set.narrow is None:
+            return (self.B,)
+        return (*range(each, self.B, each), self.B)
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """Values of ``chunk`` that tiles may be computed with: a strip waits for less of a shorter
+        block, but blocks take time, too."""
+        early = self.lane_set.early_chunk
+        if self.alpha_fixed or early is None or early >= self.chunk:
+            return (self.chunk,)
+        return early, self.chunk
+
+    @property
     def cost(self) -> Cost:
         """The cost model of all choices."""
         return STRIP_COST
@@ -168,7 +192,7 @@ class Plan:
         return replace(self, lanes=lanes, T=min(self.T, T), alpha=min(self.alpha, alpha))
 
     def for_size(self, m: int, n: int, rows: tuple[int, ...] = ()) -> Plan | None:
-        """This plan with the best alpha for a tile of m x n cells.
+        """This plan with the best alpha, B and chunk for a tile of m x n cells.
 
         Strips have to end at all these special ``rows``.  None if no alpha does that, or, if the
         lanes are not narrow, none of at least half the plan's.  CPUs try few values, because each
@@ -189,11 +213,8 @@ class Plan:
             strips = -(-m // (self.T * small))
             if strips * self.T * small * n < self.tuning.engine.small_cells:
                 return replace(self, alpha=small)
-        alpha = cost.soonest(self, fit, m, n)
-        at_once = self.B * self.T * alpha
-        if lanes.early_chunk is not None and m <= at_once and n <= 2 * at_once:
-            return replace(self, alpha=alpha, chunk=min(self.chunk, lanes.early_chunk))
-        return replace(self, alpha=alpha)
+        alpha, B, chunk = cost.soonest(self, fit, m, n)
+        return replace(self, alpha=alpha, B=B, chunk=chunk)
 
     def for_moves(self, m: int, n: int) -> Plan:
         """This plan for an m x n tile with stored moves.
@@ -420,4 +441,5 @@ def _with_wishes(base: Plan, given: Mapping[str, Any], runtime: Runtime | None) 
             wishes["T"] = _default_T(asked, runtime)
         else:
             wishes["T"] = min(base.T, 16)
-    return replace(base, **wishes, alpha_fixed="alpha" in wishes, tuning=tuning)
+    wishes |= {"alpha_fixed": "alpha" in wishes, "B_fixed": "B" in wishes}
+    return replace(base, **wishes, tuning=tuning)

@@ -53,7 +53,7 @@ def test_a_declared_value_can_be_set(name: str) -> None:
         assert getattr(getattr(plan.tuning, group) if group else plan, field) == value
         assert plan_of_facts(plan.facts()) == plan
         assert make_plan(None, {**plan.overrides()}, base) == dataclasses.replace(
-            plan, alpha_fixed=True
+            plan, alpha_fixed=True, B_fixed=True
         )
     for value in (one.low - 1, one.high + 1, "much", True, None):
         with pytest.raises(PlanError, match=re.escape(name)):

@@ -46,7 +46,7 @@ COMPARE = KernelSpec(
 #: Columns of a block at most where cells are collected: a block with one is swept twice.
 COLLECTING = 128
 #: Work-items that compare two columns.
-COMPARING = 64
+COMPARING = 256
 
 
 class Overlaps:
@@ -162,7 +162,7 @@ class SectionsRun:
         top = 2 * self.stride * int(self.lines[0])
         for place, cells in ((top, job.above.h), (top + self.stride, job.above.x)):
             buffers.write(self.kept, self._side_by_side(cells), 4 * place)
-        buffers.write(self.kept, self._lefts(), 4 * self._columns_at["left"])
+        self._send_lefts()
         plan = program.plan
         self.scores = scores_of(job.scoring, program.score, program.skewed, buffers)
         self.letters = letters_of(job, grid, plan, self.scores, buffers, None)
@@ -183,27 +183,41 @@ class SectionsRun:
             line[at : at + end - start] = cells[start:end]
         return line
 
-    def _lefts(self) -> Ints:
+    def _send_lefts(self) -> None:
         """The left edges of all sections: the tile's own, and values that are not too high."""
-        job, m = self.job, self.job.size[0]
+        job, buffers, at = self.job, self.buffers, 4 * self._columns_at["left"]
+        m, words, count = job.size[0], self.column_words, self.sections.count
         opened, extend = job.scoring.gap_open, job.scoring.gap_extend
-        lefts = np.zeros((self.sections.count, self.column_words), np.int32)
-        made: dict[int, list[Ints]] = {}
-        for k, start in enumerate(self.starts):
-            corner = int(job.above.h[start - 1]) if start else job.corner
-            parts = made.get(corner) if start else None
-            if parts is None:
-                left = job.left
-                if start and job.floor is not None:
-                    left = Edge.level(job.floor, m, opened)
-                elif start:
-                    left = Edge.one_gap(corner, m, opened, extend)
-                parts = [part for both in left_parts(job, self.grid, corner, left) for part in both]
-                if start:
-                    made[corner] = parts
-            joined = np.concatenate(parts)
-            lefts[k, : len(joined)] = joined
-        return lefts
+        own = int((self.starts == 0).sum())  # sections that begin where the tile does
+        lefts = [self._left(job.corner, job.left)] * own
+        corners = [int(job.above.h[start - 1]) for start in self.starts[own:]]
+        if job.floor is None:
+            made = {
+                corner: self._left(corner, Edge.one_gap(corner, m, opened, extend))
+                for corner in set(corners)
+            }
+            lefts += [made[corner] for corner in corners]
+        elif corners:
+            lefts.append(self._left(corners[0], Edge.level(job.floor, m, opened)))
+        buffers.write(self.kept, np.stack(lefts), at)
+        begun = len(lefts)
+        while begun < count:  # the device copies the last one, twice as many each time
+            more = min(begun - own, count - begun)
+            start, to = at // 4 + words * own, at // 4 + words * begun
+            buffers.move(self.kept, start, self.kept, to, words * more)
+            begun += more
+        if job.floor is not None:
+            for k, corner in enumerate(corners, own):
+                if corner != corners[0]:
+                    buffers.write(self.kept, np.array([corner], np.int32), at + 4 * words * k)
+
+    def _left(self, corner: int, left: Edge) -> Ints:
+        """A left edge as the kernel reads it."""
+        found = np.zeros(self.column_words, np.int32)
+        parts = left_parts(self.job, self.grid, corner, left)
+        joined = np.concatenate([part for both in parts for part in both])
+        found[: len(joined)] = joined
+        return found
 
     def run(self) -> bool:
         """Compute all sections; False if so many were refused that another way is quicker."""
@@ -230,12 +244,13 @@ class SectionsRun:
         places = np.empty((len(checked), 2), np.int64)
         places[:, 0] = self.began[checked]
         places[:, 1] = self._column("right", checked - 1) + 1
-        kernel = BoundKernel(self.runtime, COMPARE, {"COMPARING": COMPARING})
+        items = min(COMPARING, self.runtime.device.max_work_group_size)
+        kernel = BoundKernel(self.runtime, COMPARE, {"COMPARING": items})
         with Buffers(self.runtime) as buffers:
             refused = buffers.of(np.zeros(len(checked), np.int32))
             kernel.bind(kept=self.kept, places=buffers.of(places), refused=refused)
             kernel.bind(rows=self.grid.m, padded_rows=self.grid.padded_rows)
-            kernel.launch(len(checked), COMPARING)
+            kernel.launch(len(checked), items)
             self.launches += 1
             differ: NDArray[np.bool_] = buffers.read(refused, len(checked)) != 0
             return np.asarray(checked[differ], np.int64)

@@ -83,7 +83,7 @@ def choice_of(setting: Setting, prediction: Prediction) -> Choice:
     """The choice that a prediction is of."""
     m, n = prediction.shape
     times = setting.plan.machine.times
-    works = {(way, alpha): sweep_of(other, m, n) for way, alpha, other in _others(setting)}
+    works = {(way, alpha): sweep_of(other, m, n) for way, alpha, other in _others(setting, m, n)}
     found = {
         key: times.seconds(work)
         for key, work in works.items()
@@ -95,7 +95,7 @@ def choice_of(setting: Setting, prediction: Prediction) -> Choice:
     return Choice(prediction, _lanes(setting, m, n), tuple(sorted(every, key=lambda a: a.seconds)))
 
 
-def _others(setting: Setting) -> Iterator[tuple[str, int, Setting]]:
+def _others(setting: Setting, m: int, n: int) -> Iterator[tuple[str, int, Setting]]:
     """Other ways for a whole matrix, each with its alpha."""
     plan = setting.plan
     if not setting.sections:
@@ -103,7 +103,9 @@ def _others(setting: Setting) -> Iterator[tuple[str, int, Setting]]:
     for alpha in plan.alphas:
         fixed = replace(plan, alpha=alpha, alpha_fixed=True)
         tuning = fixed.tuning.with_values(NO_SECTIONS)
-        strips = replace(setting, plan=replace(fixed, tuning=tuning), scan=None, holds=False)
+        _, B, chunk = plan.cost.soonest(plan, (alpha,), m, n)
+        in_strips = replace(fixed, B=B, chunk=chunk, tuning=tuning)
+        strips = replace(setting, plan=in_strips, scan=None, holds=False)
         yield "strips", alpha, strips
         tuning = fixed.tuning.with_values(ALL_SECTIONS)
         cut = replace(setting, plan=replace(fixed, tuning=tuning), scan=None, holds=False)

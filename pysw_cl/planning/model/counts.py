@@ -13,6 +13,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+#: What the times of sections have behind the subject of strips that do the same work.
+CUT = "sections"
+
 
 class Wave(NamedTuple):
     """Strips that follow each other, as the last of them sees it."""
@@ -46,6 +49,15 @@ class Strips:
     hops: float = 0
     #: How many such tiles there are.
     tiles: int = 1
+    #: The most strips that run at once.
+    B: int = 1
+    #: Are these sections side by side?  Their kernel is another one.
+    cut: bool = False
+
+    @property
+    def timed(self) -> str:
+        """The subject of their times."""
+        return f"{self.subject}/{CUT}" if self.cut else self.subject
 
 
 @dataclass

@@ -61,7 +61,7 @@ def fitted(
     works, seconds = [works[k] for k in told], [seconds[k] for k in told]
     if columns is None:
         columns = [one for work in works for one in work.strips]
-    form = known.having(table_of([one for one in columns if one.subject not in known.by_subject]))
+    form = known.having(table_of([one for one in columns if one.timed not in known.by_subject]))
     rows = [weights_of(work, form) for work in works]
     names = sorted({name for row in rows for name in row if not _has(known, name)})
     if not names:
@@ -89,7 +89,7 @@ def scaled(
     For devices that other programs use meanwhile, whose runs differ too much to tell more."""
     ratios: dict[str, list[float]] = {}
     for work, taken in zip(works, seconds, strict=True):
-        for subject in {one.subject for one in work.strips}:
+        for subject in {one.timed for one in work.strips}:
             ratios.setdefault(subject, []).append(taken / base.seconds(Work(work.strips)))
     return {
         subject: {name: value * median(found) for name, value in base.of(subject).items()}

@@ -137,12 +137,14 @@ def limit(setting: Setting, work: Work, widest: Strips | None) -> float:
         cell = times.of("held").get("cell", 0.0)
         return 1e-9 / cell if cell else 0.0
     machine = plan.machine
+    rows = widest.subject.startswith("rowscan")
     chosen = _plan_of(setting, widest)
+    if not rows:
+        chosen = replace(chosen, B=plan.B)
     groups = machine.share(chosen.B)
     best = 0.0
-    rows = widest.subject.startswith("rowscan")
     for alpha in {widest.alpha} if rows else {widest.alpha, *plan.alphas}:
-        line = times.pace(widest.subject).line(alpha, groups)
+        line = times.pace(widest.timed).line(alpha, groups)
         pace = line.pace(machine.busy(chosen.B, chosen.B), widest.chunk)
         if pace > 0:
             best = max(best, chosen.B * chosen.T * alpha / pace / 1e9)
@@ -157,7 +159,7 @@ def _plan_of(setting: Setting, strips: Strips) -> Plan:
     lanes = strips.subject.split("/")[1]
     if lanes != plan.lanes:
         plan = plan.without_narrow()
-    return replace(plan, alpha=strips.alpha, chunk=strips.chunk)
+    return replace(plan, alpha=strips.alpha, chunk=strips.chunk, B=strips.B)
 
 
 def _way(work: Work, widest: Strips | None) -> str:

@@ -17,6 +17,9 @@ from ..score_files import narrow_score, wide_score, widths_of
 from ..sections import Sections, sections_of, sooner_by_rows, span
 from .counts import Strips, Wave, Work
 
+#: The first letters of a call take longer than others: their memory is new to the caches.
+EARLY_LETTERS = 1 << 17
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -52,6 +55,7 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
         return work
     work.counts["call", "call"] += 1
     work.counts["call", "letter"] += m + n
+    work.counts["call", "early_letter"] += min(m + n, EARLY_LETTERS)
     rows, columns = plan.tile_shape(m, n)
     tuning = plan.tuning.pipeline
     strips = plan.for_size(min(rows, m), min(columns, n)) or plan
@@ -89,20 +93,20 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
         plan = plan.without_narrow()
     cut = _sections(setting, plan, m, n)
     subject = subject_of(plan, scoring, setting.local, narrow)
-    launches = 1
     if cut is not None:
         plan = cut.plan
         columns = section_wave(plan, plan.alpha, m, n, cut.count, cut.overlap)
-        launches = 1 if cut.proven else 2
         work.counts["call", "section"] += times * cut.count
+        if not cut.proven:
+            work.counts["call", "check"] += times * (cut.count - 1) * m
     elif scan is not None and sooner_by_rows(plan, scan, m, n, setting.local):
         _add_rows(work, scan, m, n, times)
         return
     else:
         plan = plan.for_size(m, n) or plan
-        columns = strip_wave(plan, plan.alpha, m, n)
-    work.counts["call", "launch"] += times * launches
-    work.strips.append(_strips(subject, plan, columns, times))
+        columns = strip_wave(plan, plan.alpha, m, n, plan.B, plan.chunk)
+    work.counts["call", "launch"] += times
+    work.strips.append(_strips(subject, plan, columns, times, cut is not None))
 
 
 def _add_rows(work: Work, plan: Plan, m: int, n: int, times: int) -> None:
@@ -112,7 +116,7 @@ def _add_rows(work: Work, plan: Plan, m: int, n: int, times: int) -> None:
     work.strips.append(_strips(f"{plan.engine}/{plan.lanes}", plan, columns, times))
 
 
-def _strips(subject: str, plan: Plan, columns: Wave, tiles: int) -> Strips:
+def _strips(subject: str, plan: Plan, columns: Wave, tiles: int, cut: bool = False) -> Strips:
     """The strips of tiles under a plan."""
     machine = plan.machine
     return Strips(
@@ -124,6 +128,8 @@ def _strips(subject: str, plan: Plan, columns: Wave, tiles: int) -> Strips:
         machine.busy(columns.running, plan.B),
         columns.hops,
         tiles,
+        plan.B,
+        cut,
     )
 
 

@@ -172,7 +172,7 @@ class Times:
 
     def seconds(self, work: Work) -> float:
         """What a run takes that does this work."""
-        taken = sum(self.pace(strips.subject).seconds(strips) for strips in work.strips)
+        taken = sum(self.pace(strips.timed).seconds(strips) for strips in work.strips)
         for (subject, name), count in work.counts.items():
             taken += count * self.of(subject).get(name, 0.0)
         return taken
@@ -182,7 +182,7 @@ def table_of(strips: Iterable[Strips]) -> dict[str, dict[str, float]]:
     """Places for the times that these strips tell: 0 each, by subject."""
     found: dict[str, dict[str, float]] = {}
     for one in strips:
-        found.setdefault(one.subject, {})[cell(one.alpha, one.share)] = 0.0
+        found.setdefault(one.timed, {})[cell(one.alpha, one.share)] = 0.0
     return found
 
 
@@ -190,7 +190,7 @@ def weights_of(work: Work, times: Times) -> dict[Name, float]:
     """How much each time counts in a run."""
     found: dict[Name, float] = dict(work.counts)
     for strips in work.strips:
-        subject = times.known(strips.subject) or strips.subject
+        subject = times.known(strips.timed) or strips.timed
         for name, weight in times.pace(strips.subject).weights(strips).items():
             found[subject, name] = found.get((subject, name), 0.0) + weight
     return found
