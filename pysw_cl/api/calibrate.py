@@ -31,6 +31,10 @@ from .calibrate_similar import similar_times
 Letters = NDArray[np.uint8]
 #: No tile is cut into sections or computed row by row.
 IN_STRIPS = {"sections.least_cells": 1 << 62}
+#: A tile is cut into as many sections as groups can sweep at once.
+CUT_ONCE = {"sections.least_cells": 1, "sections.rounds": 1, "sections.least_aspect": 0}
+#: Columns of a section.
+SECTION = 32_000
 #: Seconds on the device that a run takes about, and values of alpha that are tried.
 SECONDS, ALPHAS = 0.02, 8
 #: Seconds on the device from which on a run tells how fast its cores are.
@@ -132,6 +136,8 @@ def designed(runtime: Runtime, every: bool = False) -> Iterator[Case]:
         yield Case("dna", "global", side, side)
     for kind in KINDS:
         for mode in ("local", "global"):
+            if kind == "protein" and mode == "global" and plan.lane_set.of_warps:
+                continue  # as fast as local ones
             lanes = plan if kind == "dna" or not plan.lane_set.of_warps else plan.without_narrow()
             yield from _strips(kind, mode, lanes, every and (kind, mode) == ("dna", "local"))
     for m, n in ((200, 1_000_000), (1024, 1_000_000), (1024, 3_000_000), (5000, 1_000_000)):
@@ -140,6 +146,8 @@ def designed(runtime: Runtime, every: bool = False) -> Iterator[Case]:
         yield Case("dna", "local", n, 500)
     if plan.lane_set.of_warps:
         yield Case("dna", "local", 200_000, 20_000, {"tile_cells": 1 << 29})  # eight tiles
+        if every:
+            yield Case("dna", "local", 12_000_000, 20_000)
         for n in (200_000, 800_000, 1_600_000, 2_400_000):
             for m in (500, 3000):
                 yield Case("dna", "global", m, n, {"engine": "rowscan"})
@@ -165,19 +173,21 @@ def _strips(kind: str, mode: str, plan: Plan, every: bool) -> Iterator[Case]:
                 for options in (fixed, less):
                     yield Case(kind, mode, 3 * groups[0] * T * alpha, 3000, {**options, "B": B})
                 yield Case(kind, mode, B * T * alpha, max(width, lag) // 2, less)
-                if kind == "dna" and len(groups) > 1 and B == plan.B:
+                if kind == "dna" and len(groups) > 1:
                     yield Case(kind, mode, B * T * alpha, 2 * lag, fixed)
+                    if every:
+                        yield Case(kind, mode, B * T * alpha, 4 * lag, fixed)
         if mode == "local" and plan.lane_set.prunes:
             yield from _sections(kind, plan, alpha, groups, alpha in marked)
 
 
 def _sections(kind: str, plan: Plan, alpha: int, groups: list[int], marked: bool) -> Iterator[Case]:
     """Sections of few strips, for each number of strips that may share a scheduler."""
-    one = {"alpha": alpha, "sections.least_cells": 1, "sections.rounds": 1}
+    one = {"alpha": alpha, **CUT_ONCE}
 
     def case(strips: int, B: int, **more: Any) -> Case:
-        width = max(2000, _columns(plan, alpha, B) // 4)
-        n = min(2_000_000, max(1, B // strips) * width)
+        width = max(2000, _columns(plan, alpha, B) // 4) if len(groups) == 1 else SECTION
+        n = min(4_500_000, max(1, B // strips) * width)
         return Case(kind, "local", strips * plan.T * alpha, n, {**one, "B": B, **more})
 
     if len(groups) == 1:
@@ -185,7 +195,7 @@ def _sections(kind: str, plan: Plan, alpha: int, groups: list[int], marked: bool
         return
     for B in groups:
         yield case(12, B)
-    yield case(2, plan.B)
+    yield case(4, plan.B)
     if marked:
         yield case(100, plan.B)
         yield case(12, plan.B, chunk=plan.chunk // 2)
