@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from statistics import median
@@ -18,7 +18,7 @@ from .._version import __version__
 from ..drivers.measure import KINDS
 from ..engines.settings import setting_of
 from ..opencl.device import Runtime
-from ..planning.model.counts import CUT, Work
+from ..planning.model.counts import CUT, Strips, Work
 from ..planning.model.fit import errors, fitted, scaled
 from ..planning.model.runs import Setting, sweep_of
 from ..planning.model.times import GENERIC, Times
@@ -309,15 +309,12 @@ def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]
         for one in works[k].strips
         if "alpha" in cases[k].plan or one.subject.startswith("rowscan")
     ]
-    device, strips = (
-        [median(cases[k].device) for k in swept],
-        [Work(works[k].strips, _of_device(works[k])) for k in swept],
-    )
+    device = {k: median(cases[k].device) for k in swept}
     if default_plan(runtime).machine.schedulers:
-        times = fitted(strips, device, None, columns)
+        times = _of_kernels(works, device, columns)
     else:  # cores that other programs use, too: the ratios of a column and its rows are known
-        large = [k for k, seconds in enumerate(device) if seconds >= LEAST_SCALED]
-        times = scaled([strips[k] for k in large], [device[k] for k in large], GENERIC)
+        large = [k for k in swept if device[k] >= LEAST_SCALED]
+        times = scaled([Work(works[k].strips) for k in large], [device[k] for k in large], GENERIC)
     host = [k for k in swept if median(cases[k].seconds) > median(cases[k].device)]
     rest = [median(cases[k].seconds) - median(cases[k].device) for k in host]
     counts = [works[k].counts - _of_device(works[k]) for k in host]
@@ -327,6 +324,30 @@ def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]
     if held:
         times |= fitted([works[k] for k in held], [median(cases[k].seconds) for k in held])
     return times
+
+
+def _of_kernels(
+    works: Sequence[Work], device: Mapping[int, float], columns: Sequence[Strips]
+) -> dict[str, dict[str, float]]:
+    """Times of strips, then those of sections, whose strips wait for each other as long."""
+
+    def found(cut: bool, known: Times | None = None) -> dict[str, dict[str, float]]:
+        these = [k for k in device if any(one.cut for one in works[k].strips) == cut]
+        swept = [Work(works[k].strips, _of_device(works[k])) for k in these]
+        return fitted(swept, [device[k] for k in these], known, columns)
+
+    times = found(False)
+    waits = {
+        one.timed: {
+            name: value
+            for name, value in times[one.subject].items()
+            if name.startswith(("hop", "block"))
+        }
+        for one in columns
+        if one.cut and one.subject in times
+    }
+    own = found(True, Times({**times, **waits}))
+    return times | waits | {name: {**waits.get(name, {}), **more} for name, more in own.items()}
 
 
 def _of_device(work: Work) -> Counter[tuple[str, str]]:

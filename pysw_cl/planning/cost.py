@@ -159,8 +159,8 @@ def seconds_of(plan: Plan, alpha: int, columns: Wave, chunk: int, kind: str = ""
     machine = plan.machine
     pace = machine.times.pace(f"{plan.engine}/{plan.lanes}{kind}")
     line = pace.line(alpha, machine.share(columns.groups))
-    busy = machine.busy(columns.running, plan.B)
-    return line.seconds(columns.columns, busy, chunk, columns.hops)
+    busy = 0 if kind else machine.busy(columns.running, plan.B)  # sections keep all groups busy
+    return line.seconds(columns.columns, busy, chunk, columns.hops, columns.chain)
 
 
 class CellCost(Cost):

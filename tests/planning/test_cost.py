@@ -27,6 +27,8 @@ from pysw_cl.tiles.contract import Engine
 #: The machines of lanes in warps, by a profile that ships, and of others.
 WARPS = Machine(GENERIC.having(profile_for(H200, "")[0].times), 528)
 GENERAL = Machine(GENERIC)
+#: Numbers of groups that tiles may have instead of 1,584.
+WARPS_GROUPS = (528, 1056)
 #: What was chosen when this was written.
 CHOICES = Path(__file__).parents[1] / "data" / "choices.txt"
 SIDES = (1, 60, 1000, 9000, 100_000, 1_000_000, 5_300_000)
@@ -52,7 +54,10 @@ def plans() -> Iterator[tuple[str, Plan]]:
 
 def said(plan: Plan | None) -> str:
     """What matters of a plan."""
-    return "-" if plan is None else f"{plan.lanes[:1]}{plan.T}:{plan.alpha}:{plan.chunk}"
+    if plan is None:
+        return "-"
+    fewer = f":{plan.B}" if plan.B in WARPS_GROUPS else ""
+    return f"{plan.lanes[:1]}{plan.T}:{plan.alpha}:{plan.chunk}{fewer}"
 
 
 def tile_choices() -> Iterator[str]:
@@ -120,6 +125,24 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
 
     monkeypatch.setitem(ENGINES, "reference", replace(ENGINES["reference"], make=make))
     return model
+
+
+def test_a_tile_of_few_strips_at_a_time_has_fewer_groups() -> None:
+    """Groups that wait take turns from those that compute; what is given stays."""
+    plan = Plan(lanes="packed", T=64, alpha=25, B=1584, chunk=128, machine=WARPS)
+    thin, wide = (1_600_000, 29_000), (5_000_000, 5_000_000)
+    found = plan.for_size(*thin)
+    assert found is not None and (found.B, found.chunk) == (528, 64)
+    full = plan.for_size(*wide)
+    assert full is not None and (full.B, full.chunk) == (1584, 128)
+    given = replace(plan, B_fixed=True).for_size(*thin)
+    assert given is not None and given.B == 1584
+    whole = replace(plan, alpha_fixed=True).for_size(*thin)
+    assert whole is not None and (whole.alpha, whole.B, whole.chunk) == (25, 1584, 128)
+    general = replace(plan, machine=GENERAL).for_size(*thin)  # nobody knows its schedulers
+    assert general is not None and general.B == 1584
+    usual, fewer = (WARPS.times.pace("wavefront/packed").line(25, share).hop for share in (3, 1))
+    assert usual > fewer
 
 
 def test_plans_choose_by_their_model() -> None:

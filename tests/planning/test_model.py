@@ -64,7 +64,8 @@ def test_least_squares_without_negative_times() -> None:
 def truth() -> Times:
     """Times of a device that somebody knows."""
     cells = {f"{a}@{s}": (20 + 8 * a) * s * 1e-9 for a in (2, 8, 20) for s in (1, 3)}
-    more = {"busy@1": 2e-9, "busy_row@3": 1e-9, "block": 2e-6, "hop_row": 3e-7, "tile": 3e-5}
+    more = {"busy@1": 2e-9, "busy_row@3": 1e-9, "hop_row@1": 3e-7, "tile": 3e-5}
+    more |= {"block@1": 2e-6, "block@3": 1e-6}
     host = {"call": 1e-3, "launch": 2e-4, "letter": 4e-9}
     return Times({SUBJECT: {**cells, **more}, "call": host})
 
@@ -90,7 +91,7 @@ def test_known_times_are_found_again() -> None:
     seconds = [known.seconds(work) for work in works]
     found = Times(fitted(works, seconds))
     assert np.abs(errors(works, seconds, found)).max() < 1e-6
-    for name in ("8@1", "20@3", "block"):
+    for name in ("8@1", "20@3", "block@1"):
         assert found.of(SUBJECT)[name] == pytest.approx(known.of(SUBJECT)[name], rel=1e-3)
 
 
@@ -125,7 +126,19 @@ def test_rows_between_measured_ones_lie_on_a_line() -> None:
     assert pace.line(5, 1).column == pytest.approx((20 + 8 * 5) * 1e-9)
     assert pace.line(25, 1).column == pytest.approx((20 + 8 * 25) * 1e-9)  # beyond them, too
     assert pace.line(8, 2).column == pytest.approx(2 * (20 + 8 * 8) * 1e-9)  # the nearest share
-    assert pace.line(8, 3).hop == pytest.approx(8 * 3e-7)
+    assert pace.line(8, 1).hop == pytest.approx(8 * 3e-7)
+    assert pace.line(8, 2).hop == pace.line(8, 1).hop and not pace.line(8, 3).hop
+
+
+def test_what_takes_longer_counts() -> None:
+    """Strips wait for a group, or, if hops take long, for each other."""
+    columns = wave(30, 10, 1100, 100)  # a group is done 100 columns after it is waited for
+    assert columns.hops == 9 and columns.chain == (29 * 100 + 1100, 29)
+    strips = Strips(SUBJECT, 8, 64, 1, columns.columns, 0, columns.hops, chain=columns.chain)
+    own = {"8@1": 1e-8}
+    for hop, (count, hops) in ((1e-9, (columns.columns, 9)), (1e-4, columns.chain)):
+        found = Times({SUBJECT: {**own, "hop@1": hop}}).seconds(Work([strips]))
+        assert found == pytest.approx(count * 1e-8 + hops * hop)
 
 
 def test_a_subject_without_times_has_those_above_it() -> None:

@@ -28,6 +28,8 @@ class Wave(NamedTuple):
     hops: int
     #: Groups that take strips.
     groups: int
+    #: The same columns and hops if each strip waits for the one above it, not for a group.
+    chain: tuple[float, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Strips:
     B: int = 1
     #: Are these sections side by side?  Their kernel is another one.
     cut: bool = False
+    #: Columns and hops if each strip waits for the one above it, which may take longer.
+    chain: tuple[float, int] = (0, 0)
 
     @property
     def timed(self) -> str:
@@ -79,13 +83,15 @@ def wave(strips: int, B: int, n: int, lag: int) -> Wave:
     """So many strips of n columns.  Each of B groups takes the next one when it has done one; a
     strip starts ``lag`` columns behind the one above it."""
     rounds, rest = divmod(strips - 1, B)
-    first = max(n, B * lag) if rounds else 0  # from the start of a round to that of the next one
-    columns = rounds * first + rest * lag + n
-    return Wave(columns, strips * n / columns, rest if n > B * lag else strips - 1, min(B, strips))
+    chain = (strips - 1) * lag + n, strips - 1
+    if not rounds or n <= B * lag:  # a group is done before the strip above its next one begins
+        return Wave(chain[0], strips * n / chain[0], chain[1], min(B, strips), chain)
+    columns = rounds * n + rest * lag + n
+    return Wave(columns, strips * n / columns, rest, B, chain)
 
 
 def side_by_side(strips: int, sections: int, B: int, n: int, lag: int) -> Wave:
     """Sections of n columns each, all of which have so many strips."""
     units = strips * sections
     columns = -(-units // B) * n + (strips - 1) * lag
-    return Wave(columns, units * n / columns, strips - 1, min(B, units))
+    return Wave(columns, units * n / columns, strips - 1, min(B, units), (columns, strips - 1))

@@ -61,7 +61,10 @@ def fitted(
     works, seconds = [works[k] for k in told], [seconds[k] for k in told]
     if columns is None:
         columns = [one for work in works for one in work.strips]
-    form = known.having(table_of([one for one in columns if one.timed not in known.by_subject]))
+    table = table_of([one for one in columns if not _has_columns(known, one.timed)])
+    form = known.having(
+        {name: {**own, **known.by_subject.get(name, {})} for name, own in table.items()}
+    )
     rows = [weights_of(work, form) for work in works]
     names = sorted({name for row in rows for name in row if not _has(known, name)})
     if not names:
@@ -95,6 +98,12 @@ def scaled(
         subject: {name: value * median(found) for name, value in base.of(subject).items()}
         for subject, found in ratios.items()
     }
+
+
+def _has_columns(times: Times, subject: str) -> bool:
+    """Does a subject have times of columns of its own?"""
+    own = times.by_subject.get(subject, {})
+    return any(name in ("column", "row") or name[0].isdigit() for name in own)
 
 
 def _has(times: Times, name: tuple[str, str]) -> bool:

@@ -117,7 +117,7 @@ def _add_rows(work: Work, plan: Plan, m: int, n: int, times: int) -> None:
 
 
 def _strips(subject: str, plan: Plan, columns: Wave, tiles: int, cut: bool = False) -> Strips:
-    """The strips of tiles under a plan."""
+    """The strips of tiles under a plan; if ``cut``, of sections, which keep all groups busy."""
     machine = plan.machine
     return Strips(
         subject,
@@ -125,11 +125,12 @@ def _strips(subject: str, plan: Plan, columns: Wave, tiles: int, cut: bool = Fal
         plan.chunk,
         machine.share(columns.groups),
         columns.columns,
-        machine.busy(columns.running, plan.B),
+        0 if cut else machine.busy(columns.running, plan.B),
         columns.hops,
         tiles,
         plan.B,
         cut,
+        columns.chain,
     )
 
 

@@ -39,9 +39,13 @@ class Line(NamedTuple):
         """A column in a block of ``chunk`` columns."""
         return self.column + self.busy * busy + self.block / chunk
 
-    def seconds(self, columns: float, busy: float, chunk: int, hops: float) -> float:
-        """A tile in which the last strip is done after so many columns and hops."""
-        return columns * self.pace(busy, chunk) + hops * self.hop + self.tile
+    def seconds(
+        self, columns: float, busy: float, chunk: int, hops: float, chain: tuple[float, int]
+    ) -> float:
+        """A tile in which the last strip is done after so many columns and hops, or after those of
+        the ``chain``: what takes longer."""
+        pace, (chained, waits) = self.pace(busy, chunk), chain
+        return max(columns * pace + hops * self.hop, chained * pace + waits * self.hop) + self.tile
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class Pace:
             if share * row * (alpha + 1) > self.own.get("column", 0.0) + row * alpha:
                 return {"row": share * (alpha + 1.0)}
             return {"column": 1.0, "row": float(alpha)}
-        near = min(self._measured, key=lambda one: (abs(one - share), one))
+        near = self._near(share)
         alphas = [one for one, _ in self._measured[near]]
         scale = share / near
         if alpha in alphas or len(alphas) == 1:
@@ -91,14 +95,19 @@ class Pace:
         part = (alpha - low) / (high - low)
         return {cell(low, near): scale * (1 - part), cell(high, near): scale * part}
 
+    def _near(self, share: int) -> int:
+        """The measured share that is nearest; the share itself where none is."""
+        return min(self._measured, key=lambda one: (abs(one - share), one), default=share)
+
     def weights(self, strips: Strips) -> dict[str, float]:
         """How much each of the subject's times counts in these strips."""
-        columns, alpha, at = strips.tiles * strips.columns, strips.alpha, f"@{strips.share}"
+        columns, alpha = strips.tiles * strips.columns, strips.alpha
+        at = f"@{self._near(strips.share)}"
         found = {name: w * columns for name, w in self.parts(alpha, strips.share).items()}
         for name, count in (
             ("busy" + at, columns * strips.busy),
-            ("block", columns / strips.chunk),
-            ("hop", strips.tiles * strips.hops),
+            ("block" + at, columns / strips.chunk),
+            ("hop" + at, strips.tiles * strips.hops),
             ("tile", strips.tiles),
         ):
             found[name] = count
@@ -111,9 +120,10 @@ class Pace:
         if key not in self._lines:
             own = self.own
             column = sum(own.get(name, 0.0) * w for name, w in self.parts(alpha, share).items())
+            at = self._near(share)
             more = (
                 own.get(name, 0.0) + own.get(_of_rows(name), 0.0) * alpha
-                for name in (f"busy@{share}", "block", "hop", "tile")
+                for name in (f"busy@{at}", f"block@{at}", f"hop@{at}", "tile")
             )
             self._lines[key] = Line(max(column, LEAST_COLUMN), *more)
         return self._lines[key]
@@ -125,7 +135,8 @@ class Pace:
     def seconds(self, strips: Strips) -> float:
         """What these strips take."""
         line = self.line(strips.alpha, strips.share)
-        return strips.tiles * line.seconds(strips.columns, strips.busy, strips.chunk, strips.hops)
+        one = line.seconds(strips.columns, strips.busy, strips.chunk, strips.hops, strips.chain)
+        return strips.tiles * one
 
 
 def _is_count(text: str) -> bool:
