@@ -70,8 +70,14 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "oclgrind",
         lambda platform, device: "Oclgrind" in platform,
-        {"lanes": "scalar32", "form": "two-phase"},
-        "an interpreter that runs work-groups one after another; barriers are what it checks",
+        {
+            "lanes": "scalar32",
+            "form": "two-phase",
+            "build_options": "-DSHUFFLES=0",
+            "warp_width": 8,
+        },
+        "an interpreter that runs work-groups one after another; barriers are what it checks, so "
+        "lanes in lock step hand each other values through local memory",
         "https://github.com/jrprice/Oclgrind",
     ),
     Quirk(
@@ -125,7 +131,7 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         "no-shuffles",
-        lambda platform, device: not _shuffles(platform, device),
+        lambda platform, device: "Oclgrind" not in platform and not _shuffles(platform, device),
         {"refused_lanes": ("packed", "warp32")},
         "lanes in lock step hand each other values by shuffles, which this device lacks",
         "https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_Ext.html",

@@ -158,7 +158,7 @@ def test_the_form_is_asked_for() -> None:
     assert (plan.form, plan.lanes) == ("three-launch", "scalar32")
     assert plan.T in range(1, runtime.device.max_work_group_size + 1)
     given = engine_for("auto", plan.overrides()).plan
-    assert given == replace(plan, alpha_fixed=True)
+    assert given == replace(plan, alpha_fixed=True, B_fixed=True)
     assert engine_for("auto", plan).plan == plan
 
 
