@@ -9,7 +9,7 @@ other, tiles with moves with each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .model.counts import CUT, Wave, lag_of, side_by_side, wave
@@ -79,26 +79,37 @@ class StripCost(Cost):
         self, plan: Plan, alphas: Sequence[int], m: int, n: int
     ) -> list[tuple[float, int, int]]:
         """For each alpha the least cost, and the B and chunk that have it."""
-        key = plan.machine, plan.lanes, plan.groups, plan.T, plan.chunks, m, n, *alphas
+        groups, chunks = plan.groups, plan.chunks
+        key = plan.machine, plan.lanes, groups, plan.T, chunks, m, n, *alphas
         kept = self._kept.get(key)
         if kept is None:
             if len(self._kept) >= self.MOST:
                 self._kept.clear()
-            kept = [self._tile(plan, alpha, m, n) for alpha in alphas]
+            kept = [min(self._ways(plan, alpha, (m, n), groups, chunks)) for alpha in alphas]
             self._kept[key] = kept
         return kept
 
-    def _tile(self, plan: Plan, alpha: int, m: int, n: int) -> tuple[float, int, int]:
-        strips, fewer = -(-m // (plan.T * alpha)), 0
-        found: list[tuple[float, int, int]] = []
-        for B in plan.groups:
-            if fewer >= strips and found:  # each strip has a group already
+    def _ways(
+        self,
+        plan: Plan,
+        alpha: int,
+        size: tuple[int, int],
+        groups: Sequence[int],
+        chunks: Sequence[int],
+    ) -> Iterator[tuple[float, int, int]]:
+        """The costs of a tile, with each B and chunk; no more groups than there are strips."""
+        strips, fewer = -(-size[0] // (plan.T * alpha)), 0
+        machine = plan.machine
+        pace = machine.times.pace(f"{plan.engine}/{plan.lanes}")
+        for B in groups:
+            if fewer >= strips:  # each strip has a group already
                 break
             fewer = B
-            for chunk in plan.chunks:
-                columns = self.wave(plan, alpha, m, n, B, chunk)
-                found.append((seconds_of(plan, alpha, columns, chunk), B, chunk))
-        return min(found)
+            for chunk in chunks:
+                wave = self.wave(plan, alpha, *size, B, chunk)
+                line = pace.line(alpha, machine.share(wave.groups))
+                busy = machine.busy(wave.running, plan.B)
+                yield line.seconds(wave.columns, busy, chunk, wave.hops, wave.chain), B, chunk
 
     def wave(self, plan: Plan, alpha: int, m: int, n: int, B: int, chunk: int) -> Wave:
         """The strips of a tile."""
@@ -106,8 +117,10 @@ class StripCost(Cost):
 
     def sections(self, plan: Plan, alpha: int, m: int, n: int, count: int, overlap: int) -> float:
         """Strips of different sections run at once; those of one section follow each other."""
-        columns = section_wave(plan, alpha, m, n, count, overlap)
-        return seconds_of(plan, alpha, columns, plan.chunk, f"/{CUT}")
+        wave, machine = section_wave(plan, alpha, m, n, count, overlap), plan.machine
+        pace = machine.times.pace(f"{plan.engine}/{plan.lanes}/{CUT}")
+        line = pace.line(alpha, machine.share(wave.groups))
+        return line.seconds(wave.columns, 0, plan.chunk, wave.hops, wave.chain)
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """Such a tile has few strips.  Each has a scheduler to itself, so a step takes its latency.
@@ -151,16 +164,6 @@ def section_wave(plan: Plan, alpha: int, m: int, n: int, count: int, overlap: in
 def row_wave(plan: Plan, alpha: int, m: int, n: int) -> Wave:
     """The segments of a tile that is computed row by row, each a row behind the one to its left."""
     return wave(-(-n // (plan.T * alpha)), plan.B, m, 1)
-
-
-def seconds_of(plan: Plan, alpha: int, columns: Wave, chunk: int, kind: str = "") -> float:
-    """What strips take on the plan's device.  ``kind``: what follows the lanes in the subject of
-    their times."""
-    machine = plan.machine
-    pace = machine.times.pace(f"{plan.engine}/{plan.lanes}{kind}")
-    line = pace.line(alpha, machine.share(columns.groups))
-    busy = 0 if kind else machine.busy(columns.running, plan.B)  # sections keep all groups busy
-    return line.seconds(columns.columns, busy, chunk, columns.hops, columns.chain)
 
 
 class CellCost(Cost):

@@ -1,5 +1,5 @@
-"""Packed lanes under Oclgrind, which lacks shuffles: values go through local memory there, and every
-access is checked."""
+"""Packed lanes under Oclgrind, which lacks shuffles: values go through local memory there, and
+every access is checked."""
 
 from __future__ import annotations
 
