@@ -59,7 +59,7 @@ try_narrow(__global const int *in, __global const uchar *letters, __global const
   ROW(lv_select(lanes_from_to(0, 0), a, b), base)
   ROW(lv_select(lanes_from_to(T, T - 1), a, b), base)
   ROW(lv_select(lanes_from_to(2, 99), a, b), base)
-  const stage_t s = stage_of(stage, CHUNK);
+  const stage_t s = stage_of(stage, CHUNK, scratch);
   stage_letters(s, letters, {COLUMNS}, {WIDE}, {STEP}, 1);
   lanes_sync();
   const raw_t step = lanes_letters(s, letters, {COLUMNS}, {STEP}, 0);
@@ -69,10 +69,10 @@ try_narrow(__global const int *in, __global const uchar *letters, __global const
   out += T;
   for (int i = 0; i < LANES_OWN; i++) out[LANES_FIRST_OWN + i] = lanes_own(a, i);
   out += T;
-  OWN(lanes_highest(b))
-  OWN(lanes_lowest(b))
+  OWN(lanes_highest(scratch, b))
+  OWN(lanes_lowest(scratch, b))
   __global const int *mine = hits + 3 * get_local_id(0);
-  const hit_t best = lanes_best((hit_t){{mine[0], mine[1], mine[2]}});
+  const hit_t best = lanes_best(scratch, (hit_t){{mine[0], mine[1], mine[2]}});
   OWN(best.score)
   OWN(best.row)
   OWN(best.column)
@@ -233,7 +233,7 @@ enter_after(__global const int *h, __global int *stages, __global int *out, int 
   STAGE_OF_GROUP(stage, stages, 0, CHUNK);
   for (int k = ITEM; k < CHUNK; k += GROUP) stage[k] = poison;
   lanes_sync();
-  const stage_t s = stage_of(stage, CHUNK);
+  const stage_t s = stage_of(stage, CHUNK, scratch);
   const int2 none = {{INT_MAX, INT_MIN}};
   stage_load(s, h, h, {INSIDE}, base, 0, none);
   for (int k = {INSIDE}; k < {AFTER}; k++) {{
