@@ -79,7 +79,9 @@ def run(lanes: str, given: np.ndarray[Any, Any]) -> tuple[list[int], int, list[t
     runtime, T = get_runtime("auto"), lanes_of(lanes)
     files = ("base.clh", "names.clh", "platform.clh", "WIDTH=32", f"lanes/{lanes}.clh")
     source = joined_source(files) + KERNEL
-    program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T}")
+    program = cl.Program(runtime.context, source).build(
+        f"-cl-std=CL1.2 -DT={T} {runtime.build_options}"
+    )
     with Buffers(runtime) as buffers:
         out = buffers.of(np.zeros(16 * T, np.int32))
         hits = buffers.of(np.zeros(1 + 3 * T, np.int32))

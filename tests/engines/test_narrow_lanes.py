@@ -119,7 +119,9 @@ def run(lanes: str, T: int, width: int, data: dict[str, Any]) -> tuple[Any, Any,
     score = "matrix" if lane_set.scores.profile_rows else "match"
     files = kernel_spec("ticketed", lanes, score).files[:-3]
     source = joined_source((*files, f"WIDTH={width}")) + KERNEL
-    program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T} -DR={R}")
+    program = cl.Program(runtime.context, source).build(
+        f"-cl-std=CL1.2 -DT={T} -DR={R} {runtime.build_options}"
+    )
     letters = backwards(data["target"], T, WIDE) if lane_set.backwards else data["target"]
     with Buffers(runtime) as buffers:
         out = buffers.of(np.zeros(ROWS * T, np.int32))
@@ -263,7 +265,9 @@ def test_what_enters_after_the_last_column_disturbs_no_lane(
         pytest.skip(str(error))
     files = kernel_spec("ticketed", lanes, "match").files[:-3]
     source = joined_source((*files, "WIDTH=16")) + ENTERING
-    program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 -DT={T} -DR={R}")
+    program = cl.Program(runtime.context, source).build(
+        f"-cl-std=CL1.2 -DT={T} -DR={R} {runtime.build_options}"
+    )
     group, base, number = LANE_SETS[lanes].group(T), 5, -20_000
     with Buffers(runtime) as buffers:
         out = buffers.of(np.zeros(2 * T * (AFTER - INSIDE), np.int32))
@@ -348,7 +352,9 @@ def test_a_state_has_room_for_all_its_parts(T: int, alpha: int, best: int) -> No
     runtime, groups, copied = get_runtime("auto"), 3, best != 1
     source = joined_source(kernel_spec("ticketed", "vector", "match").files[:-3]) + PLACES
     defines = f"-DT={T} -DR={alpha} -DBEST={best} -DNARROW_WIDTHS=24"
-    program = cl.Program(runtime.context, source).build(f"-cl-std=CL1.2 {defines}")
+    program = cl.Program(runtime.context, source).build(
+        f"-cl-std=CL1.2 {defines} {runtime.build_options}"
+    )
     with Buffers(runtime) as buffers:
         out = buffers.of(np.zeros(7 * groups, np.int32))
         cl.Kernel(program, "places")(runtime.queue, (groups,), (1,), out, out)
