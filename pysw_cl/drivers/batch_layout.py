@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import countOf
 from typing import Any, overload
 
 import numpy as np
@@ -16,6 +17,8 @@ from ..sequences.sequence import as_letters
 Lengths = NDArray[np.int64]
 #: So many sequences tell whether the same ones come again and again.
 SOME = 256
+#: Pairs that are joined at once, so that their Python objects are still in a core's caches.
+PIECE = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -101,12 +104,17 @@ def _joined(halves: list[Any], text: bool, first: int) -> NDArray[np.uint8]:
         )  # its error names the pair
 
 
+def _repeated(halves: list[Any]) -> bool:
+    """Do the first sequences look as if the same objects came again and again?"""
+    few = halves[:SOME]
+    return 4 * len(set(map(id, few))) <= 3 * len(few)
+
+
 def _once(halves: list[Any], lengths: Lengths) -> tuple[list[Any], Lengths]:
     """The sequences to join, and where each of ``halves`` begins among them then.
 
     Where the same objects come again and again, as where all meet all, each is there once."""
-    few = halves[:SOME]
-    if 4 * len(set(map(id, few))) > 3 * len(few):
+    if not _repeated(halves):
         return halves, lengths.cumsum() - lengths
     numbers = np.fromiter(map(id, halves), np.int64, len(halves))
     _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
@@ -120,7 +128,7 @@ def lengths_of(halves: list[Any]) -> Lengths:
 
 
 class _Listed:
-    """Some pairs of sequences, from number ``first`` on."""
+    """Some pairs of sequences of any kinds, from number ``first`` on."""
 
     def __init__(self, pairs: Sequence[Any], first: int) -> None:
         halves, self._first = as_halves(pairs, first), first
@@ -193,18 +201,65 @@ def parts(
         if isinstance(pairs, Joined):
             some = _Slice(pairs, first, most_pairs)
         else:
+            plain = _plain(pairs, first, most_pairs, most_letters, longest)
+            if plain is not None:
+                yield plain
+                first += len(plain[0])
+                continue
             some = _Listed(pairs[first : first + most_pairs], first)
         lengths = some.lengths
-        short = np.asarray(lengths.max(axis=1) <= longest)
-        ends = np.where(short, lengths.sum(axis=1), 0).cumsum()
+        short = np.maximum(lengths[:, 0], lengths[:, 1]) <= longest
+        ends = np.where(short, lengths[:, 0] + lengths[:, 1], 0).cumsum()
         count = max(1, int(np.searchsorted(ends, most_letters, "right")))
         lengths, short = lengths[:count], short[:count]
         text, starts = some.laid_out(short)
         index, taken = np.arange(first, first + count), lengths[short]
-        rows = np.empty((len(taken), 4), np.int32)
-        rows[:, 0::2], rows[:, 1::2] = starts.reshape(-1, 2), taken
-        yield Part(index[short], text, rows), lengths, index[~short]
+        part = Part(index[short], text, _rows(starts, taken))
+        yield part, lengths, index[~short]
         first += count
+
+
+def _rows(starts: Lengths, lengths: Lengths) -> NDArray[np.int32]:
+    """The rows of `Part.pairs`: where queries and targets begin, in turn, and their lengths
+    (n x 2)."""
+    rows = np.empty((len(lengths), 4), np.int32)
+    rows[:, 0::2], rows[:, 1::2] = starts.reshape(-1, 2), lengths
+    return rows
+
+
+def _plain(
+    pairs: Sequence[Any], first: int, most_pairs: int, most_letters: int, longest: int
+) -> tuple[Part, Lengths, NDArray[np.int64]] | None:
+    """The same of the next pairs as long as all are str, or all bytes, of which none is long, and
+    few are the same object.  None if the first ones are not.
+
+    Every object is looked at while it is in the caches, and no list holds all of them."""
+    texts: list[bytes] = []
+    sizes: list[Lengths] = []
+    stop = min(first + most_pairs, len(pairs))
+    for start in range(first, stop, PIECE):
+        halves = as_halves(pairs[start : min(start + PIECE, stop)], start)
+        kind, count = type(halves[0]), len(halves)
+        if kind not in (str, bytes) or countOf(map(type, halves), kind) != count:
+            break
+        some = np.fromiter(map(len, halves), np.int64, count)
+        letters = int(some.sum())
+        if letters > most_letters or some.max() > longest or _repeated(halves):
+            break
+        try:
+            text = "".join(halves).encode("ascii") if kind is str else b"".join(halves)
+        except UnicodeEncodeError:
+            break
+        texts.append(text)
+        sizes.append(some)
+        most_letters -= letters
+    if not texts:
+        return None
+    lengths = sizes[0] if len(sizes) == 1 else np.concatenate(sizes)
+    starts, lengths = lengths.cumsum() - lengths, lengths.reshape(-1, 2)
+    index = np.arange(first, first + len(lengths))
+    letters_of_all = np.frombuffer(b"".join(texts), np.uint8)
+    return Part(index, letters_of_all, _rows(starts, lengths)), lengths, index[:0]
 
 
 def in_order(part: Part, lanes: int) -> Part:

@@ -96,11 +96,12 @@ class OneByOne:
         refuses grows with min(m, n) and with m + n, so the pairs that are largest by either are
         checked first.
         """
-        empty = np.flatnonzero((lengths == 0).any(axis=1))
-        if len(empty):
-            self.check(first + int(empty[0]))
+        query, target = lengths[:, 0], lengths[:, 1]
+        least = np.minimum(query, target)
+        if not least.all():
+            self.check(first + int(least.argmin()))
         try:
-            for k in (lengths.min(axis=1).argmax(), lengths.sum(axis=1).argmax()):
+            for k in map(int, (least.argmax(), (query + target).argmax())):
                 check_range(self.scoring, int(lengths[k, 0]), int(lengths[k, 1]), self.mode)
         except RangeError:
             for k in range(len(lengths)):
