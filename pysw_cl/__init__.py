@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .api.top import align_top as align_top
     from .api.trace_ends import trace_ends as trace_ends
     from .api.tune import tune as tune
+    from .drivers.prepared import Batch as Batch
     from .drivers.progress import Stage as Stage
     from .errors import PyswError as PyswError
     from .opencl.device import DeviceInfo as DeviceInfo
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Aligner": "api.aligner",
+    "Batch": "drivers.prepared",
     "align": "api.align",
     "align_many": "api.many",
     "align_top": "api.top",

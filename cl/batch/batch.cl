@@ -16,6 +16,8 @@
 //   results: for all pairs the score, then for all the query end, target end, matches, columns, and whether a letter
 //     is outside the alphabet.
 //   places: per group of pairs its first row of moves (a row is R cells of each lane), and the rows of a panel.
+//   keep, kept, kept_at: whether codes are kept from launch to launch (0: no; 1: this launch makes them; 2: they are
+//     there), where, and per group of pairs its first byte there.
 //   levels, rise: per box the most that H is above it, and to its left; in the column left of its first one, and in the
 //     row above its first one, from where it rises at most by `rise` a column and a row.
 
@@ -31,7 +33,7 @@ INLINE lv box_gap(lv h, lv low, gap_t gap)
   return lv_sub(h, lv_select(lm_less(low, h), gap.extend, gap.first));
 }
 #else
-#define BOX_ARGS
+#define BOX_ARGS int keep, __global uchar *kept, __global const long *restrict kept_at,
 #endif
 
 // H on the border, k letters from the corner.
@@ -47,7 +49,7 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       int floor, int ends, __global int *restrict results, __global const int2 *restrict places,
       __global el *restrict moves, BOX_ARGS SCORE_ARGS)
 {
-  const scratch_t scratch = scratch_of(scratch_memory + (size_t)get_group_id(0) * scratch_size, most_m, most_n);
+  scratch_t scratch = scratch_of(scratch_memory + (size_t)get_group_id(0) * scratch_size, most_m, most_n);
   const gap_t gap = gap_of(gap_open, gap_extend);
   const lv low = lv_splat(floor);
   // A gap is extended if E or F is at least H - stay.  With linear gaps none is: they have no state.
@@ -66,11 +68,23 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       least_n = min(least_n, pair.w);
     }
     const int panels = (n + R - 1) / R;
+#if BOXES
+    const int encoded = 0;
+#else
+    const int encoded = keep == 2;
+    if (keep) {
+      scratch.query = kept + kept_at[g];
+      scratch.target = scratch.query + (size_t)m * LANES;
+    }
+#endif
     EACH_LANE(l) {
       const int p = min(g * LANES + l, count - 1);
       const int4 pair = pairs[p];
-      int wrong = encode_letters(scratch.query, l, text + pair.x, pair.y, m, codes, QUERY_PAD);
-      wrong |= encode_letters(scratch.target, l, text + pair.z, pair.w, panels * R, codes + 256, TARGET_PAD);
+      int wrong = 0;
+      if (!encoded) {
+        wrong = encode_letters(scratch.query, l, text + pair.x, pair.y, m, codes, QUERY_PAD);
+        wrong |= encode_letters(scratch.target, l, text + pair.z, pair.w, panels * R, codes + 256, TARGET_PAD);
+      }
       results[(size_t)5 * count + p] = wrong;
     }
 

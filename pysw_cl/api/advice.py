@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from ..drivers.prepared import Batch
 from ..errors import LettersWarning, PhaseWarning
 from ..scoring.phase import is_linear
 from ..scoring.protein import STAND_INS
@@ -112,6 +113,22 @@ def advise_pairs(
         while some := list(islice(halves, AT_ONCE)):
             tally.add(_joined(some))
         warn_of_letters(tally, stacklevel)
+    if mode == "local":
+        _advise_phase(scoring, cells, stacklevel)
+
+
+def advise_batch(
+    batch: Batch, scoring: Scoring, mode: str, cells: int, stacklevel: int = 4
+) -> None:
+    """The same for prepared pairs, whose letters are counted once."""
+    key = (scoring.letters, scoring.own_bytes, scoring.stand_ins, scoring.unknown)
+    tally = batch.known.get(key)
+    if tally is None:
+        tally = Tally(scoring)
+        for letters in batch.pieces() if tally.needed else ():
+            tally.add(letters)
+        batch.known[key] = tally
+    warn_of_letters(replace(tally, scoring=scoring), stacklevel)
     if mode == "local":
         _advise_phase(scoring, cells, stacklevel)
 

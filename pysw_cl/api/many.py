@@ -14,17 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.batch import BatchDriver
-from ..drivers.batch_layout import Joined, as_halves
+from ..drivers.batch_layout import as_halves
 from ..drivers.batch_results import PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
 from ..drivers.options import ManyOptions, Resources
+from ..drivers.prepared import Batch
 from ..drivers.progress import Progress
 from ..engines.registry import row_of
 from ..errors import InputError, PyswError, RecomputedWarning
 from ..planning.parameters import PairTuning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Stats
-from .advice import advise_pairs
+from .advice import advise_batch, advise_pairs
 from .align import align_with
 from .bar import told
 from .reaching import Tell, align_reaching, teller
@@ -154,11 +155,14 @@ def align_many_with(
     if isinstance(pairs, str | bytes | bytearray) or not isinstance(pairs, Iterable):
         kind = type(pairs).__name__
         raise InputError(f"pairs must be an iterable of (query, target), not {kind}")
-    listed: Sequence[Any] = pairs if isinstance(pairs, list | tuple | Joined) else list(pairs)
+    listed: Sequence[Any] = pairs if isinstance(pairs, list | tuple | Batch) else list(pairs)
     with aligners or PairAligner(options, resources) as aligner:
         rows, stats, wrong = aligner.align(listed, resources.progress)
-    halves = chain.from_iterable(listed)
-    advise_pairs(halves, options.scoring, options.mode, stats.total_cells)
+    if isinstance(listed, Batch):
+        advise_batch(listed, options.scoring, options.mode, stats.total_cells)
+    else:
+        halves = chain.from_iterable(listed)
+        advise_pairs(halves, options.scoring, options.mode, stats.total_cells)
     if wrong:
         warnings.warn(wrong, RecomputedWarning, stacklevel=3)
     return rows, stats

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.batch_layout import as_halves, lengths_of
+from ..drivers.prepared import Batch
 from ..drivers.progress import PairsProgress, RunProgress
 from ..errors import PyswError
 from ..results.alignment import Stats
@@ -31,6 +32,8 @@ def teller(progress: RunProgress | None, pairs: Sequence[Any], sweeps: int) -> T
 
 def cells_of(pairs: Sequence[Any]) -> int:
     """The cells of all pairs; 0 if one has no length, which is an error that is found later."""
+    if isinstance(pairs, Batch):
+        return int(pairs.lengths.prod(axis=1).sum())
     halves = as_halves(pairs)
     if not all(hasattr(half, "__len__") for half in halves):
         return 0

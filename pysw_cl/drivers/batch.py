@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.batch.bounds import counts_fit, global_fits, local_limit, local_width
-from ..engines.batch.engine import COLUMNS, Batch, BatchEngine
+from ..engines.batch.engine import COLUMNS, BatchEngine, Computed
 from ..planning.parameters import PairTuning, default_tuning
 from ..scoring.scoring import NO_CODE, Scoring
 from .batch_layout import Part, group_cells, in_order, lonely, parts
 from .batch_results import PairResults
 from .batch_singles import OneByOne
 from .batch_strands import Minus, turn_back, turned
+from .prepared import Batch
 
 #: The rows of a batch's forward results, and of its traceback's.
 FOUND = ("score", "query_end", "target_end", "matches", "columns")
@@ -39,7 +40,7 @@ class Under:
     part: Part
     width: int
     how: str
-    batch: Batch
+    batch: Computed
 
 
 class BatchDriver:
@@ -76,7 +77,9 @@ class BatchDriver:
         tuning = self.tuning
         most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
         mates = tuning.cpu_mates if self.vector else tuning.gpu_mates
-        for part, lengths, long in parts(pairs, most, tuning.most_letters, tuning.longest):
+        limits = most, tuning.most_letters, tuning.longest
+        cut = pairs.parts(*limits) if isinstance(pairs, Batch) else parts(pairs, *limits)
+        for part, lengths, long in cut:
             first = int(min([*part.index[:1], *long[:1]]))
             self.one.check_lengths(first, lengths)
             found.query_lengths[first : first + len(lengths)] = lengths[:, 0]
@@ -149,9 +152,14 @@ class BatchDriver:
         if moves and len(part):
             cuts = _cuts(computed, lanes, 2 * self._most_moves(int(computed.max()) // 2))
             cuts.append(len(part))
+        codes = None
+        if part.kept is not None and len(part):
+            most = int(tuning.kept_share * self.engine.memory_bytes)
+            codes = self.engine.kept_codes(part.kept, part.text, part.pairs, width, most)
         for start, stop in pairwise(cuts):
             some = part if stop - start == len(part) else part.take(np.arange(start, stop))
-            batch = self.engine.start(some.text, some.pairs, width, how)
+            kept = None if codes is None else (codes, start)
+            batch = self.engine.start(some.text, some.pairs, width, how, kept)
             self.under_way.append(Under(some, width, how, batch))
             self.found.stats.launches += 2 if moves else 1
             kind = f"batch/{self.engine.lanes}/{width}"
@@ -176,6 +184,8 @@ class BatchDriver:
         wrong = np.flatnonzero(found[-1])
         if len(wrong):
             self.one.check(int(part.index[wrong].min()))
+        if batch.lent is not None:
+            batch.lent.done()
         outgrown = np.zeros(len(part), np.bool_)
         if self.engine.local and width < 32:
             outgrown = found[0] > local_limit(self.scoring, width)
@@ -192,7 +202,7 @@ class BatchDriver:
             for k in self._start(part.take(outgrown), 2 * width, how):
                 self.done(self.one.align(k), self.one.sweeps)
 
-    def _take_paths(self, part: Part, batch: Batch, sure: NDArray[np.bool_]) -> None:
+    def _take_paths(self, part: Part, batch: Computed, sure: NDArray[np.bool_]) -> None:
         """Take the results of the traceback.  A ``sure`` pair, which fits its lanes, is aligned
         again alone if its path does not score what the sweep found."""
         traced = batch.traced

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import countOf
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.batch.kept import KeptStore
 from ..errors import InputError, PyswError
 from ..sequences.sequence import as_letters
 
@@ -31,13 +32,15 @@ class Part:
     text: NDArray[np.uint8]
     #: n x 4: first query letter, query length, first target letter, target length.
     pairs: NDArray[np.int32]
+    #: What engines keep of them from call to call; None if they are not prepared.
+    kept: KeptStore | None = None
 
     def __len__(self) -> int:
         return len(self.index)
 
     def take(self, chosen: NDArray[Any]) -> Part:
         """The ``chosen`` pairs (indices or booleans), with the same letters."""
-        return Part(self.index[chosen], self.text, self.pairs[chosen])
+        return Part(self.index[chosen], self.text, self.pairs[chosen], self.kept)
 
     @property
     def m(self) -> NDArray[np.int32]:
@@ -53,6 +56,10 @@ class Part:
     def cells(self) -> NDArray[np.int64]:
         """Cells of each pair."""
         return self.m.astype(np.int64) * self.n
+
+
+#: A part, the lengths of all its pairs (n x 2), and the numbers of those that are too long for it.
+PartOf = tuple[Part, Lengths, NDArray[np.int64]]
 
 
 def blame(k: int, error: PyswError) -> PyswError:
@@ -148,47 +155,9 @@ class _Listed:
         return _joined(halves, self._text, self._first), starts
 
 
-class _Slice:
-    """The same of `Joined` pairs."""
-
-    def __init__(self, pairs: Joined, first: int, most: int) -> None:
-        self._letters = np.frombuffer(pairs.text, np.uint8)
-        self._bounds = pairs.bounds[2 * first : 2 * (first + most) + 1]
-        self.lengths = np.diff(self._bounds).reshape(-1, 2)
-
-    def laid_out(self, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
-        """The letters of the first pairs; those that are not ``short`` are among them."""
-        begin, end = self._bounds[0], self._bounds[2 * len(short)]
-        starts = self._bounds[: 2 * len(short)].reshape(-1, 2)[short] - begin
-        return self._letters[begin:end], starts.ravel()
-
-
-@dataclass(frozen=True)
-class Joined(Sequence[tuple[bytes, bytes]]):
-    """Pairs whose letters (ASCII) are joined already, so that none is taken apart again.
-
-    ``bounds``: where each query and each target begins in ``text``, in turn, and the last ends."""
-
-    text: bytes
-    bounds: Lengths
-
-    def __len__(self) -> int:
-        return len(self.bounds) // 2
-
-    @overload
-    def __getitem__(self, key: int) -> tuple[bytes, bytes]: ...
-    @overload
-    def __getitem__(self, key: slice) -> list[tuple[bytes, bytes]]: ...
-    def __getitem__(self, key: int | slice) -> Any:
-        if isinstance(key, slice):
-            return [self[k] for k in range(len(self))[key]]
-        start, middle, stop = self.bounds[2 * key : 2 * key + 3].tolist()
-        return self.text[start:middle], self.text[middle:stop]
-
-
 def parts(
     pairs: Sequence[Any], most_pairs: int, most_letters: int, longest: int
-) -> Iterator[tuple[Part, Lengths, NDArray[np.int64]]]:
+) -> Iterator[PartOf]:
     """``pairs`` in order, in parts of at most ``most_pairs`` pairs and ``most_letters`` letters, or
     of one pair.
 
@@ -197,16 +166,12 @@ def parts(
     """
     first = 0
     while first < len(pairs):
-        some: _Listed | _Slice
-        if isinstance(pairs, Joined):
-            some = _Slice(pairs, first, most_pairs)
-        else:
-            plain = _plain(pairs, first, most_pairs, most_letters, longest)
-            if plain is not None:
-                yield plain
-                first += len(plain[0])
-                continue
-            some = _Listed(pairs[first : first + most_pairs], first)
+        plain = _plain(pairs, first, most_pairs, most_letters, longest)
+        if plain is not None:
+            yield plain
+            first += len(plain[0])
+            continue
+        some = _Listed(pairs[first : first + most_pairs], first)
         lengths = some.lengths
         short = np.maximum(lengths[:, 0], lengths[:, 1]) <= longest
         ends = np.where(short, lengths[:, 0] + lengths[:, 1], 0).cumsum()
@@ -214,12 +179,26 @@ def parts(
         lengths, short = lengths[:count], short[:count]
         text, starts = some.laid_out(short)
         index, taken = np.arange(first, first + count), lengths[short]
-        part = Part(index[short], text, _rows(starts, taken))
+        part = Part(index[short], text, rows_of(starts, taken))
         yield part, lengths, index[~short]
         first += count
 
 
-def _rows(starts: Lengths, lengths: Lengths) -> NDArray[np.int32]:
+def letters_of(halves: list[Any], first: int) -> tuple[bytes, Lengths]:
+    """The letters of sequences of any kinds, one after the other, and their lengths.  ``first``:
+    the number of their first pair, for errors."""
+    kinds = set(map(type, halves))
+    if kinds == {str}:
+        try:
+            return "".join(halves).encode("ascii"), lengths_of(halves).ravel()
+        except UnicodeEncodeError:
+            pass  # the error that names the pair comes below
+    if kinds != {bytes}:
+        halves = _letters(halves, first)
+    return b"".join(halves), lengths_of(halves).ravel()
+
+
+def rows_of(starts: Lengths, lengths: Lengths) -> NDArray[np.int32]:
     """The rows of `Part.pairs`: where queries and targets begin, in turn, and their lengths
     (n x 2)."""
     rows = np.empty((len(lengths), 4), np.int32)
@@ -229,7 +208,7 @@ def _rows(starts: Lengths, lengths: Lengths) -> NDArray[np.int32]:
 
 def _plain(
     pairs: Sequence[Any], first: int, most_pairs: int, most_letters: int, longest: int
-) -> tuple[Part, Lengths, NDArray[np.int64]] | None:
+) -> PartOf | None:
     """The same of the next pairs as long as all are str, or all bytes, of which none is long, and
     few are the same object.  None if the first ones are not.
 
@@ -259,7 +238,7 @@ def _plain(
     starts, lengths = lengths.cumsum() - lengths, lengths.reshape(-1, 2)
     index = np.arange(first, first + len(lengths))
     letters_of_all = np.frombuffer(b"".join(texts), np.uint8)
-    return Part(index, letters_of_all, _rows(starts, lengths)), lengths, index[:0]
+    return Part(index, letters_of_all, rows_of(starts, lengths)), lengths, index[:0]
 
 
 def in_order(part: Part, lanes: int) -> Part:

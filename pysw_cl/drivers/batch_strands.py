@@ -31,7 +31,7 @@ def turned(part: Part, minus: Minus) -> Part:
     pairs = part.pairs.copy()
     pairs[minus, 0] = len(part.text) + firsts
     text = np.concatenate([part.text, COMPLEMENT[part.text[backward]]])
-    return replace(part, text=text, pairs=pairs)
+    return replace(part, text=text, pairs=pairs, kept=None)
 
 
 def turn_back(found: PairResults, chosen: Minus) -> None:

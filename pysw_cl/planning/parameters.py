@@ -334,6 +334,9 @@ class PairTuning:
         1 << 27, 0, 1 << 50, "a group that computes more may be taken apart"
     )
     most_waste: int = tunable(32, 1, 1 << 20, "if it computes this x the cells of its pairs")
+    kept_share: float = tunable(
+        1 / 4, 0, 1, "of the device's memory, for the codes of a prepared batch"
+    )
     most_outgrown: float = tunable(
         0.4, 0, 1, "of a batch's pairs: a width that more of them outgrow is not tried again"
     )

@@ -12,8 +12,9 @@ from skbio.alignment import PairAlignPath, _pair
 from skbio.sequence import Sequence as TheirSequence
 
 from ..api.many import PairAligner
-from ..drivers.batch_layout import Joined, as_halves
+from ..drivers.batch_layout import as_halves
 from ..drivers.options import ManyOptions, Resources
+from ..drivers.prepared import Batch
 from ..errors import InputError, RangeError
 from ..results.cigar import Runs
 from ..results.convert import merged
@@ -111,7 +112,7 @@ class _Paths:
         self._moves, self._lengths, self._bounds = moves, lengths, bounds.tolist()
         names = ("query_start", "query_end", "target_start", "target_end")
         self._spans = list(zip(*(rows[name].tolist() for name in names), strict=True))
-        self._sizes, self._ends = np.diff(batch.pairs.bounds).tolist(), ends
+        self._sizes, self._ends = batch.pairs.lengths.ravel().tolist(), ends
 
     def path(self, k: int) -> PairAlignPath:
         """The path of pair k."""
@@ -135,7 +136,7 @@ def _one_by_one(seqs: list[Any], how: tuple[Any, ...], device: Any) -> PairAlign
 class _Batch(NamedTuple):
     """Pairs in `LETTERS`, and their scores."""
 
-    pairs: Joined
+    pairs: Batch
     scores: Scores
     #: scikit-bio's tolerance.
     atol: float
@@ -151,7 +152,7 @@ def _encoded(seqs: list[Any], sub_score: Any, gap_cost: Any, atol: Any) -> _Batc
     if together is None:
         coded, tolerance = encoded(seqs, sub_score, gap_cost, atol, longest)
         text = LETTERS[np.concatenate(coded.ranks)].tobytes()
-        return _Batch(Joined(text, bounds), coded.scores, tolerance)
+        return _Batch(Batch.joined(text, bounds), coded.scores, tolerance)
     kind, text = together
     codes, there = np.frombuffer(text, np.uint8), np.zeros(256, np.bool_)
     for start in range(0, len(codes), PIECE):
@@ -163,7 +164,8 @@ def _encoded(seqs: list[Any], sub_score: Any, gap_cost: Any, atol: Any) -> _Batc
     coded, tolerance = encoded([kind(symbols)], sub_score, gap_cost, atol, longest)
     table = np.zeros(256, np.uint8)
     table[distinct] = LETTERS[coded.ranks[0]]
-    return _Batch(Joined(text.translate(table.tobytes()), bounds), coded.scores, tolerance)
+    joined = Batch.joined(text.translate(table.tobytes()), bounds)
+    return _Batch(joined, coded.scores, tolerance)
 
 
 def _together(seqs: list[Any]) -> tuple[type, bytes] | None:

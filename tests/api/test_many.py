@@ -15,6 +15,7 @@ import pysw_cl
 from pysw_cl.api.many import align_many_stats
 from pysw_cl.drivers import batch_layout
 from pysw_cl.drivers.batch_results import FIELDS
+from pysw_cl.drivers.prepared import Batch
 from pysw_cl.errors import InputError, RangeError, ScoringError, SequenceError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.resources import kernel_source
@@ -176,7 +177,7 @@ def test_letters_that_are_joined_already(output: str, strand: str) -> None:
     pairs, _ = mixed(rng)
     halves = [half.encode() for pair in pairs for half in pair]
     bounds = np.cumsum([0, *map(len, halves)])
-    joined = batch_layout.Joined(b"".join(halves), bounds)
+    joined = Batch.joined(b"".join(halves), bounds)
     assert len(joined) == len(pairs) and joined[-1:] == [tuple(halves[-2:])]
     expected = pysw_cl.align_many(pairs, output=output, strand=strand)
     assert (pysw_cl.align_many(joined, output=output, strand=strand) == expected).all()

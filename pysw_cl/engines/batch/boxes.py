@@ -20,6 +20,7 @@ from ...tiles.tile import Box
 from .bounds import local_floor, local_limit
 from .engine import (
     COLUMNS,
+    KEPT,
     RESULTS,
     TRACED,
     VECTOR_BITS,
@@ -42,8 +43,8 @@ CIGAR_BYTES = 2
 def box_spec(header: str, score: str) -> KernelSpec:
     """The kernel of `batch_spec`, for boxes."""
     spec = batch_spec(header, score)
-    at = spec.arguments.index("moves") + 1
-    arguments = (*spec.arguments[:at], "levels", "rise:int", *spec.arguments[at:])
+    at = spec.arguments.index("keep:int")
+    arguments = (*spec.arguments[:at], "levels", "rise:int", *spec.arguments[at + len(KEPT) :])
     return replace(spec, arguments=arguments)
 
 

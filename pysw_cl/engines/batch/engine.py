@@ -20,6 +20,7 @@ from ...planning.lane_sets import LANE_SETS
 from ...scoring.scoring import Scoring
 from ...sequences.alphabet import MAX_LETTERS, NO_CODE
 from .bounds import local_floor
+from .kept import KeptCodes, KeptStore, LentCodes
 
 Ints = NDArray[np.int32]
 
@@ -39,6 +40,8 @@ _BATCH = (
     "text codes pairs count:int groups:int counter scratch_memory scratch_size:int "
     "most_m:int most_n:int gap_open:int gap_extend:int floor:int ends:int results places moves"
 )
+#: What codes that are kept add; boxes have none.
+KEPT = ("keep:int", "kept", "kept_at")
 _SCORE = {"compare": "match:int mismatch:int", "profile": "matrix bad:int", "lookup": "matrix"}
 TRACEBACK = KernelSpec(
     "batch_traceback",
@@ -62,7 +65,8 @@ def batch_spec(header: str, score: str) -> KernelSpec:
         "batch/endpoint.clh",
         "batch/batch.cl",
     )
-    return KernelSpec("batch", files, tuple(f"{_BATCH} {_SCORE[score]}".split()))
+    arguments = (*_BATCH.split(), *KEPT, *_SCORE[score].split())
+    return KernelSpec("batch", files, arguments)
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,7 @@ class Running:
 
 
 @dataclass
-class Batch:
+class Computed:
     """The results of a batch, after `Running.finish`; arrays are in the order of the pairs."""
 
     running: Running
@@ -161,6 +165,8 @@ class Batch:
     cigars: NDArray[np.uint8] | None = None
     #: The CIGAR of pair k ends at [k + 1].
     cigar_at: Ints | None = None
+    #: The kept codes that it makes or uses.
+    lent: LentCodes | None = None
 
 
 class RetainedMemory:
@@ -308,16 +314,35 @@ class BatchEngine:
         workers = max(1, min(self.workers, groups, most // size))
         return self._retained.get("scratch", workers * size), workers
 
-    def start(self, text: NDArray[np.uint8], pairs: Ints, width: int, how: str) -> Batch:
+    def kept_codes(
+        self, store: KeptStore, text: NDArray[np.uint8], pairs: Ints, width: int, most: int
+    ) -> KeptCodes | None:
+        """The codes of pairs (see :meth:`start`) in the layout of a width's lanes, which ``store``
+        keeps from call to call; None if it cannot, or if it kept more than ``most`` bytes."""
+        lanes = self.pairs_a_group(width)
+        groups = Groups.of(pairs, lanes)
+        sizes = (groups.rows.astype(np.int64) + groups.panels * COLUMNS) * lanes
+        key = (self.runtime.context, self.tables.codes.tobytes(), lanes, id(text), len(pairs))
+        return store.get(self.runtime, key, text, pairs, sizes, most)
+
+    def start(
+        self,
+        text: NDArray[np.uint8],
+        pairs: Ints,
+        width: int,
+        how: str,
+        kept: tuple[KeptCodes, int] | None = None,
+    ) -> Computed:
         """Enqueue a batch.
 
         ``text`` holds the letters (ASCII).  ``pairs`` (n x 4) has each pair's first query letter,
         query length, first target letter and target length; pairs of similar lengths are
-        neighbours.  ``how`` is one of `WANTS`.
+        neighbours.  ``how`` is one of `WANTS`.  ``kept``: the codes of these pairs and others, and
+        the first pair among them, which begins a group.
         """
         buffers = Buffers(self.runtime)
         try:
-            return self._start(buffers, text, pairs, width, how)
+            return self._start(buffers, text, pairs, width, how, kept)
         except BaseException:
             buffers.free()
             raise
@@ -325,8 +350,14 @@ class BatchEngine:
             self.peak_bytes = max(self.peak_bytes, buffers.bytes + self._retained.bytes)
 
     def _start(
-        self, buffers: Buffers, text: NDArray[np.uint8], pairs: Ints, width: int, how: str
-    ) -> Batch:
+        self,
+        buffers: Buffers,
+        text: NDArray[np.uint8],
+        pairs: Ints,
+        width: int,
+        how: str,
+        kept: tuple[KeptCodes, int] | None,
+    ) -> Computed:
         """See :meth:`start`; ``buffers`` hold the batch's own memory."""
         lanes, count = self.pairs_a_group(width), len(pairs)
         groups = Groups.of(pairs, lanes)
@@ -346,8 +377,12 @@ class BatchEngine:
             "WIDTH": width,
         }
         kernel = BoundKernel(self.runtime, batch_spec(self._lanes.header, score), defines)
+        lent = None
+        if kept is not None:
+            lent = kept[0].lend(kept[1] // lanes, groups.count)
+        unread = lent is not None and lent.there and not moves
         shared = {
-            "text": self._retained.letters(text),
+            "text": self._codes if unread else self._retained.letters(text),
             "pairs": buffers.of(pairs),
             "count": count,
             "gap_open": self.scoring.gap_open,
@@ -366,17 +401,29 @@ class BatchEngine:
             most_m=most_m,
             most_n=most_n,
             floor=local_floor(self.scoring, width) if self.local else 0,
+            **self._kept_arguments(buffers, lent),
             **shared,
             **score_arguments,
         ).launch(workers, self._lanes.items)
         if moves:
-            return self._trace(buffers, shared, pairs, width, how == "cigar")
-        running = Running(self.runtime, buffers)
-        return Batch(running, running.fetch(shared["results"], (RESULTS, count), np.int32))
+            batch = self._trace(buffers, shared, pairs, width, how == "cigar")
+        else:
+            running = Running(self.runtime, buffers)
+            found = running.fetch(shared["results"], (RESULTS, count), np.int32)
+            batch = Computed(running, found)
+        batch.lent = lent
+        return batch
+
+    def _kept_arguments(self, buffers: Buffers, lent: LentCodes | None) -> dict[str, Any]:
+        """The arguments `KEPT`."""
+        if lent is None:
+            return {"keep": 0, "kept": self._codes, "kept_at": self._codes}
+        places = buffers.of(lent.places)
+        return {"keep": 2 if lent.there else 1, "kept": lent.of.buffer, "kept_at": places}
 
     def _trace(
         self, buffers: Buffers, shared: dict[str, Any], pairs: Ints, width: int, text: bool
-    ) -> Batch:
+    ) -> Computed:
         """Enqueue the traceback of all paths of a batch; ``text``: with CIGARs."""
         count = len(pairs)
         cigar_at = np.zeros(count + 1, np.int32)
@@ -388,9 +435,9 @@ class BatchEngine:
         results = running.fetch(shared["results"], (RESULTS, count), np.int32)
         found = running.fetch(traced, (TRACED, count), np.int32)
         if not text:
-            return Batch(running, results, found)
+            return Computed(running, results, found)
         letters = running.fetch(cigars, (int(cigar_at[-1]),), np.uint8)
-        return Batch(running, results, found, letters, cigar_at)
+        return Computed(running, results, found, letters, cigar_at)
 
     def _launch_traceback(
         self,
