@@ -107,14 +107,24 @@ def advise_pairs(
     halves: Iterable[Any], scoring: Scoring, mode: str, cells: int, stacklevel: int = 4
 ) -> None:
     """The same for many pairs: ``halves`` are their sequences, of any kind."""
-    tally = Tally(scoring)
+    advise_tally(tally_of(halves, Tally(scoring)), mode, cells, stacklevel + 1)
+
+
+def tally_of(halves: Iterable[Any], tally: Tally) -> Tally:
+    """The tally with the letters of sequences of any kind."""
     if tally.needed:
         halves = iter(halves)
         while some := list(islice(halves, AT_ONCE)):
             tally.add(_joined(some))
+    return tally
+
+
+def advise_tally(tally: Tally, mode: str, cells: int, stacklevel: int = 4) -> None:
+    """Warn about letters that were counted, and about their scoring."""
+    if tally.needed:
         warn_of_letters(tally, stacklevel)
     if mode == "local":
-        _advise_phase(scoring, cells, stacklevel)
+        _advise_phase(tally.scoring, cells, stacklevel)
 
 
 def advise_batch(
@@ -128,9 +138,7 @@ def advise_batch(
         for letters in batch.pieces() if tally.needed else ():
             tally.add(letters)
         batch.known[key] = tally
-    warn_of_letters(replace(tally, scoring=scoring), stacklevel)
-    if mode == "local":
-        _advise_phase(scoring, cells, stacklevel)
+    advise_tally(replace(tally, scoring=scoring), mode, cells, stacklevel + 1)
 
 
 def _joined(halves: list[Any]) -> Letters:

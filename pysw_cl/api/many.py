@@ -25,9 +25,10 @@ from ..errors import InputError, PyswError, RecomputedWarning
 from ..planning.parameters import PairTuning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Stats
-from .advice import advise_batch, advise_pairs
+from .advice import advise_batch, advise_pairs, advise_tally
 from .align import align_with
 from .bar import told
+from .iterated import LIMITS, align_iterated
 from .reaching import Tell, align_reaching, teller
 
 if TYPE_CHECKING:
@@ -57,8 +58,10 @@ def align_many(
     Parameters
     ----------
     pairs : iterable of (query, target)
-        Sequences as `align` takes them, of any lengths; it is read to its end before the work
-        starts.  Plain str (or plain bytes) throughout is the fast way.
+        Sequences as `align` takes them, of any lengths.  Plain str (or plain bytes) throughout is
+        the fast way; a `Batch`, which is prepared once, is faster.  What is no list or tuple is
+        read in parts of 131,072 pairs or 67 million letters, or so, which are aligned and
+        forgotten; with ``progress`` it is read to its end first.
     output : "score", "ends", "matches" or "path"
         How much is found out about each pair; see below.
     mode, free_ends, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring
@@ -155,14 +158,19 @@ def align_many_with(
     if isinstance(pairs, str | bytes | bytearray) or not isinstance(pairs, Iterable):
         kind = type(pairs).__name__
         raise InputError(f"pairs must be an iterable of (query, target), not {kind}")
-    listed: Sequence[Any] = pairs if isinstance(pairs, list | tuple | Batch) else list(pairs)
+    scoring, mode = options.scoring, options.mode
+    if resources.progress and not isinstance(pairs, list | tuple | Batch):
+        pairs = list(pairs)  # a share is told of all cells
     with aligners or PairAligner(options, resources) as aligner:
-        rows, stats, wrong = aligner.align(listed, resources.progress)
-    if isinstance(listed, Batch):
-        advise_batch(listed, options.scoring, options.mode, stats.total_cells)
-    else:
-        halves = chain.from_iterable(listed)
-        advise_pairs(halves, options.scoring, options.mode, stats.total_cells)
+        if isinstance(pairs, list | tuple | Batch):
+            rows, stats, wrong = aligner.align(pairs, resources.progress)
+        else:
+            rows, stats, wrong, tally = align_iterated(aligner, pairs, LIMITS)
+            advise_tally(tally, mode, stats.total_cells)
+    if isinstance(pairs, Batch):
+        advise_batch(pairs, scoring, mode, stats.total_cells)
+    elif isinstance(pairs, list | tuple):
+        advise_pairs(chain.from_iterable(pairs), scoring, mode, stats.total_cells)
     if wrong:
         warnings.warn(wrong, RecomputedWarning, stacklevel=3)
     return rows, stats

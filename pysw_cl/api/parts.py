@@ -16,6 +16,7 @@ from ..results.alignment import Alignment, Stats
 from ..results.formats.row import rows_of
 from ..sequences.sequence import as_sequence
 from .many import PairAligner
+from .reaching import renumbered
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def align_parts(
                     if error.pair is None:
                         raise
                     if on_bad is None:
-                        raise _numbered(error, first) from None
+                        raise renumbered(error, first + error.pair) from None
                     numbers, part = _without_bad(aligner, numbers, part, error, on_bad)
             if done is None:
                 continue
@@ -120,15 +121,6 @@ def _parts(pairs: Iterable[Any], limits: PartLimits) -> Iterator[tuple[int, list
             first, part, letters, cells = first + len(part), [], 0, 0
     if part:
         yield first, part
-
-
-def _numbered(error: PyswError, first: int) -> PyswError:
-    """The error of a pair of a part, with the pair's number in the whole input."""
-    assert error.pair is not None
-    number = first + error.pair
-    found = type(error)(str(error).replace(f"pair {error.pair}", f"pair {number}", 1))
-    found.pair = number
-    return found
 
 
 def _without_bad(

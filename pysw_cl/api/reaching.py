@@ -65,7 +65,7 @@ def align_reaching(
     except PyswError as error:
         if error.pair is None:
             raise
-        raise _renumbered(error, int(kept[error.pair])) from None
+        raise renumbered(error, int(kept[error.pair])) from None
     if progress is not None:
         left = len(pairs) - len(some)
         tell(aligner.sweeps * (cells_of(pairs) - cells_of(some)), aligner.sweeps * left)
@@ -85,7 +85,7 @@ def _numbered(numbers: NDArray[np.int64], rows: NDArray[Any]) -> NDArray[Any]:
     return table
 
 
-def _renumbered(error: PyswError, number: int) -> PyswError:
+def renumbered(error: PyswError, number: int) -> PyswError:
     """The error of a pair, with its number among all pairs."""
     found = type(error)(str(error).replace(f"pair {error.pair}", f"pair {number}", 1))
     found.pair = number
