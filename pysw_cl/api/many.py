@@ -25,6 +25,7 @@ from ..errors import InputError, PyswError, RecomputedWarning
 from ..planning.parameters import PairTuning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Stats
+from ..results.pair_paths import PairPaths
 from .advice import advise_batch, advise_pairs, advise_tally
 from .align import align_with
 from .bar import told
@@ -232,6 +233,14 @@ class PairAligner:
         self, pairs: Sequence[Any], tell: Tell
     ) -> tuple[NDArray[Any], Stats, str | None]:
         """A row for each pair; ``tell`` is called as results arrive."""
+        found, stats, wrong = self.found(pairs, tell)
+        table = table_of(found, self.options)
+        if found.cigars is not None:
+            table = PairPaths(table, *found.cigars.joined()).table()
+        return table, stats, wrong
+
+    def found(self, pairs: Sequence[Any], tell: Tell) -> tuple[PairResults, Stats, str | None]:
+        """The results of each pair; ``tell`` is called as they arrive."""
         started, options = time.perf_counter(), self.options
         one = OneByOne(pairs, options, self.resources, partial(align_with, quiet=True))
         one.sweeps = self.sweeps
@@ -252,7 +261,7 @@ class PairAligner:
             wrong = f"{found.wrong[0]}; please report this with both sequences and all arguments"
             more = f" ({len(found.wrong) - 1} more pairs)" if len(found.wrong) > 1 else ""
             wrong += f"{more} -- computed again alone, which passed the check"
-        return _table(found, options), stats, wrong
+        return found, stats, wrong
 
     def wrong_with(self, pairs: Sequence[Any]) -> dict[int, PyswError]:
         """The pairs that cannot be aligned, by their places, and why not, without a number."""
@@ -316,17 +325,18 @@ def _run_strands(driver: BatchDriver, one: OneByOne, options: ManyOptions) -> No
     driver.run(pairs, output, found, minus)
 
 
-def _table(found: PairResults, options: ManyOptions) -> NDArray[Any]:
-    """A row for each pair, with the fields that are asked for."""
+def table_of(found: PairResults, options: ManyOptions) -> NDArray[Any]:
+    """A row for each pair, with the fields that are asked for but the CIGAR."""
     scale, names = options.scoring.scale, fields_of(options.output, options.strand)
     score = np.int64 if scale == 1 else np.float64
-    kinds = {"score": score, "cigar": object, "strand": "U5"}
+    kinds = {"score": score, "strand": "U5"}
+    names = tuple(name for name in names if name != "cigar")
     table = np.empty(len(found.alone), [(name, kinds.get(name, np.int64)) for name in names])
     for name in names:
         if name == "strand":
             table[name] = np.where(found.minus, "minus", "plus")
         else:
-            table[name] = found.cigars if name == "cigar" else found.values[name]
+            table[name] = found.values[name]
     if scale != 1:
         table["score"] /= scale
     return table

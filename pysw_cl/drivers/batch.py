@@ -212,11 +212,9 @@ class BatchDriver:
             if name in self.found.values:
                 self.found.values[name][part.index] = traced[row]
         if batch.cigars is not None and batch.cigar_at is not None:
-            text = batch.cigars.data  # between the CIGARs is what was there before
-            bounds = zip(traced[4].tolist(), batch.cigar_at[1:].tolist(), strict=True)
-            cigars = np.empty(len(part), object)
-            cigars[:] = [str(text[start:stop], "ascii", "replace") for start, stop in bounds]
-            self.found.cigars[part.index] = cigars
+            assert self.found.cigars is not None
+            starts, stops = traced[4].astype(np.int64), batch.cigar_at[1:].astype(np.int64)
+            self.found.cigars.add(part.index, batch.cigars, starts, stops)
         for k in bad.tolist():
             self._again(int(part.index[k]), int(traced[5, k]), int(batch.found[0, k]))
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..results.alignment import Stats
+from ..results.pair_paths import CigarText
 
 #: The fields of a row for each output, in order.
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -48,8 +49,8 @@ class PairResults:
 
     #: A column for each field but the CIGAR; the score in the scoring's integers.
     values: dict[str, NDArray[np.int64]]
-    #: A CIGAR for each pair; empty without paths.
-    cigars: NDArray[np.object_]
+    #: The CIGARs; None without paths.
+    cigars: CigarText | None
     #: Is the query on the minus strand?
     minus: NDArray[np.bool_]
     #: Was the pair aligned alone?
@@ -69,7 +70,7 @@ class PairResults:
             values["query_start"][:] = UNKNOWN
         return cls(
             values,
-            np.full(count if "cigar" in names else 0, "", object),
+            CigarText(count) if "cigar" in names else None,
             np.zeros(count, np.bool_),
             np.zeros(count, np.bool_),
             np.zeros(count, np.int64),

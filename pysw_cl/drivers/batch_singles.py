@@ -55,8 +55,8 @@ class OneByOne:
             if name == "score":
                 value = round(value * self.scoring.scale)
             found.values[name][k] = UNKNOWN if value is None else value
-        if len(found.cigars):
-            found.cigars[k] = result.cigar
+        if found.cigars is not None:
+            found.cigars.put(k, result.cigar or "")
         found.minus[k], found.alone[k] = result.strand == "minus", True
         self.stats.add_cells(result.stats.cells)
         self.stats.launches += result.stats.launches

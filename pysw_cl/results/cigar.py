@@ -54,14 +54,7 @@ class Runs:
     def of_cigars(cls, cigars: Sequence[str]) -> tuple[Runs, NDArray[np.int64]]:
         """The runs of many CIGARs in turn, and the first run of each, then the number of all."""
         text = np.frombuffer("".join(cigars).encode("ascii"), np.uint8)
-        places = np.flatnonzero(text > ord("9"))
-        digits = np.diff(places, prepend=-1) - 1
-        lengths = np.zeros(len(places), np.int64)
-        for k in range(int(digits.max(initial=0)), 0, -1):  # all lengths of k digits or more
-            there = digits >= k
-            lengths[there] = 10 * lengths[there] + (text[places[there] - k] - ord("0"))
-        ends = np.cumsum([0, *map(len, cigars)])
-        return cls(text[places], lengths), np.searchsorted(places, ends)
+        return runs_of_text(text, np.cumsum([0, *map(len, cigars)]))
 
     def __len__(self) -> int:
         return len(self.ops)
@@ -104,6 +97,20 @@ class Runs:
             lengths[1:] -= lengths[:-1].copy()
             lengths[0] -= start
             yield np.repeat(self.ops[first : last + 1], lengths)
+
+
+def runs_of_text(
+    text: NDArray[np.uint8], ends: NDArray[np.int64]
+) -> tuple[Runs, NDArray[np.int64]]:
+    """The runs of CIGARs that are joined (ASCII): CIGAR k is ``text[ends[k]:ends[k + 1]]``.  Also
+    the first run of each, and then the number of all."""
+    places = np.flatnonzero(text > ord("9"))
+    digits = np.diff(places, prepend=-1) - 1
+    lengths = np.zeros(len(places), np.int64)
+    for k in range(int(digits.max(initial=0)), 0, -1):  # all lengths of k digits or more
+        there = digits >= k
+        lengths[there] = 10 * lengths[there] + (text[places[there] - k] - ord("0"))
+    return Runs(text[places], lengths), np.searchsorted(places, ends)
 
 
 def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Letters) -> Runs:

@@ -20,7 +20,7 @@ from ...planning.lane_sets import LANE_SETS
 from ...scoring.scoring import Scoring
 from ...sequences.alphabet import MAX_LETTERS, NO_CODE
 from .bounds import local_floor
-from .kept import KeptCodes, KeptStore, LentCodes
+from .kept import KeptCodes, KeptStore, LentCodes, RetainedMemory
 
 Ints = NDArray[np.int32]
 
@@ -167,45 +167,6 @@ class Computed:
     cigar_at: Ints | None = None
     #: The kept codes that it makes or uses.
     lent: LentCodes | None = None
-
-
-class RetainedMemory:
-    """Device memory that is kept from batch to batch, because one queue runs them in order."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._owners: dict[str, Buffers] = {}
-        self._buffers: dict[str, Any] = {}
-        self._text: NDArray[np.uint8] | None = None
-
-    @property
-    def bytes(self) -> int:
-        """All of it."""
-        return sum(owner.bytes for owner in self._owners.values())
-
-    def free(self) -> None:
-        """Give it back."""
-        for owner in self._owners.values():
-            owner.free()
-
-    def get(self, name: str, size: int) -> Any:
-        """The buffer of this name, with at least ``size`` bytes."""
-        owner = self._owners.get(name)
-        if owner is None or owner.bytes < size:
-            if owner is not None:
-                owner.free()  # the driver keeps it while a batch uses it
-            owner = self._owners[name] = Buffers(self._runtime)
-            self._buffers[name] = owner.empty(size)
-        return self._buffers[name]
-
-    def letters(self, text: NDArray[np.uint8]) -> Any:
-        """The letters on the device; successive batches with the same ``text`` share them."""
-        if self._text is not text:
-            if "text" in self._owners:
-                self._owners["text"].free()  # the driver keeps it while a batch uses it
-            self._owners["text"] = Buffers(self._runtime)
-            self._buffers["text"], self._text = self._owners["text"].of(text), text
-        return self._buffers["text"]
 
 
 @dataclass(frozen=True)

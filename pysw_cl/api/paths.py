@@ -1,0 +1,85 @@
+"""What users call for the paths of many pairs as arrays: ``align_paths``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any
+
+from ..drivers.options import ManyOptions, Resources
+from ..drivers.prepared import Batch
+from ..drivers.progress import Progress
+from ..errors import InputError, RecomputedWarning
+from ..planning.plan import Plan
+from ..results.pair_paths import PairPaths
+from .advice import advise_batch, advise_pairs
+from .bar import told
+from .many import PairAligner, table_of
+from .reaching import teller
+
+
+def align_paths(
+    pairs: Iterable[Any],
+    *,
+    mode: str = "local",
+    free_ends: bool | tuple[bool, ...] = False,
+    sub_score: Any = (1, -3),
+    gap_cost: Any = None,
+    wildcard: str | None = None,
+    unknown: str = "error",
+    allow_odd_scoring: bool = False,
+    device: Any = "auto",
+    plan: Plan | Mapping[str, Any] | None = None,
+    progress: Progress | bool | None = None,
+    strand: str = "plus",
+) -> PairPaths:
+    """What `align_many` finds with output "path", as arrays: no Python object is made for a pair.
+
+    Parameters
+    ----------
+    pairs, mode, free_ends, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, device,
+    plan, progress, strand
+        As for `align_many`; ``pairs`` is read to its end before the work starts.
+
+    Returns
+    -------
+    PairPaths
+        ``rows`` is the structured array without the CIGARs; ``runs`` and ``offsets`` are the paths
+        as BAM has them; ``cigar`` is an array of str, and ``table()`` the array of `align_many`,
+        both made when they are read.
+
+    A gap of k letters costs ``open + k * extend``.
+
+    Raises
+    ------
+    InputError, DeviceError
+        As `align_many`.
+    """
+    options = ManyOptions(
+        mode=mode,
+        free_ends=free_ends,
+        sub_score=sub_score,
+        gap_cost=gap_cost,
+        output="path",
+        wildcard=wildcard,
+        unknown=unknown,
+        allow_odd_scoring=allow_odd_scoring,
+        strand=strand,
+    )
+    resources = Resources(device=device, plan=plan, progress=progress)
+    if isinstance(pairs, str | bytes | bytearray) or not isinstance(pairs, Iterable):
+        kind = type(pairs).__name__
+        raise InputError(f"pairs must be an iterable of (query, target), not {kind}")
+    listed = pairs if isinstance(pairs, list | tuple | Batch) else list(pairs)
+    with PairAligner(options, resources) as aligner, told(progress) as run:
+        found, stats, wrong = aligner.found(listed, teller(run, listed, aligner.sweeps))
+    if isinstance(listed, Batch):
+        advise_batch(listed, options.scoring, mode, stats.total_cells, 3)
+    else:
+        halves = chain.from_iterable(listed)
+        advise_pairs(halves, options.scoring, mode, stats.total_cells, 3)
+    if wrong:
+        warnings.warn(wrong, RecomputedWarning, stacklevel=2)
+    assert found.cigars is not None
+    return PairPaths(table_of(found, options), *found.cigars.joined())
