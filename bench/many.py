@@ -4,11 +4,12 @@
     python bench/many.py [--short] [--device auto] [--json FILE]
 
 Pairs are random, 150 x 200 letters, given as str; the time is that of the whole call, from str to
-result array.  Every score is compared with parasail's, which is timed as a loop in the same process
-(where parasail is installed), the sums of every column with stored ones, and a sample of pairs,
-paths included, with `align` by the reference engine.  A wrong result, or a bar that is missed, ends
-with exit code 1.  The bars are for a quiet machine with 2 cores and PoCL; the short form has wide
-ones.
+result array, or of a call with a `Batch` of them that is used again. The JSON also has the time of
+joining all letters and measuring all lengths, in the same run. Every score is compared with
+parasail's, which is timed as a loop in the same process (where parasail is installed), the sums of
+every column with stored ones, and a sample of pairs, paths included, with `align` by the reference
+engine. A wrong result, or a bar that is missed, ends with exit code 1. The bars are for a quiet
+machine with 2 cores and PoCL; the short form has wide ones.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import sys
 import time
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -25,6 +27,7 @@ import numpy as np
 from cases import WrongResult, pysw_cl, write_report
 
 from pysw_cl.api.many import align_many_stats
+from pysw_cl.results.alignment import Stats
 
 M, N = 150, 200
 SAMPLE = 40
@@ -108,22 +111,48 @@ def verify(kind: Kind, pairs: list[tuple[str, str]], rows: Any, scores: list[int
     return "; ".join(how)
 
 
+def join(pairs: list[tuple[str, str]]) -> tuple[str, list[int]]:
+    """The least that Python does to have all letters and lengths in one place."""
+    halves = list(chain.from_iterable(pairs))
+    return "".join(halves), list(map(len, halves))
+
+
+def align(given: Any, output: str, device: str, options: dict[str, Any]) -> tuple[Any, Stats]:
+    """The rows and the cost; "runs": paths as arrays, whose text is not part of the time."""
+    if output == "runs":
+        paths = pysw_cl.align_paths(given, device=device, **options)
+        assert len(paths.runs) == paths.offsets[-1]
+        return paths, Stats()
+    return align_many_stats(given, output=output, device=device, **options)
+
+
 def case(
-    kind: Kind, output: str, pairs: list[tuple[str, str]], args: argparse.Namespace, peer: Any
+    kind: Kind,
+    output: str,
+    pairs: list[tuple[str, str]],
+    args: argparse.Namespace,
+    peer: Any,
+    prepared: bool,
 ) -> dict[str, Any]:
-    """One timed and verified case."""
+    """One timed and verified case; ``prepared``: the pairs are a Batch, which is used again."""
     runs = 3 if args.short else 5
-    seconds = []
+    given: Any = pysw_cl.Batch.from_sequences(pairs) if prepared else pairs
+    seconds, joins = [], []
     for run in range(runs + 1):  # the first is not counted: it may build kernels
         started = time.perf_counter()
-        rows, stats = align_many_stats(pairs, output=output, device=args.device, **kind.options)
+        join(pairs)
+        joins.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        rows, stats = align(given, output, args.device, kind.options)
         if run:
             seconds.append(time.perf_counter() - started)
+    rows = rows.table() if output == "runs" else rows
     scores = None if peer is None else peer[0]
     cells = len(pairs) * M * N
     row = {
-        "case": f"{len(pairs):,} x ({M} x {N}) {kind.name}, {output}",
+        "case": f"{len(pairs):,} x ({M} x {N}) {kind.name}, {output}{', again' * prepared}",
         "seconds": median(seconds),
+        "join_seconds": median(joins),
         "gcups": cells / median(seconds) / 1e9,
         "cells": stats.cells,
         "device_bytes": stats.device_bytes,
@@ -147,13 +176,14 @@ def main() -> int:
     for kind in (DNA, PROTEIN):
         pairs = random_pairs(kind, count)
         peer = parasail_loop(kind, pairs)
-        for output in ("score", "ends", "matches", "path"):
+        wanted = [(output, False) for output in ("score", "ends", "matches", "path", "runs")]
+        for output, prepared in [*wanted, ("score", True), ("runs", True)]:
             try:
-                row = case(kind, output, pairs, args, peer)
+                row = case(kind, output, pairs, args, peer, prepared)
             except WrongResult as error:
                 print(f"WRONG RESULT: {error}", file=sys.stderr)
                 return 1
-            least = bars.get((kind.name, output))
+            least = None if prepared else bars.get((kind.name, output))
             bar, met = "", True
             if least is not None:
                 least = 1 if args.short else least
