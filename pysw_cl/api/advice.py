@@ -56,11 +56,13 @@ class Tally:
             piece = letters[start : start + PIECE].tobytes()
             if self.scoring.protein and self.nucleotides:
                 self.nucleotides = not piece.translate(None, _NUCLEOTIDES)
-            rest = piece.translate(None, self.scoring.own_bytes).upper()
-            for letter in self.scoring.stand_ins if rest else "":
-                self._more(letter, rest.count(letter.encode()))
-            if self.scoring.unknown:
-                self._more("", len(rest.translate(None, self.scoring.stand_ins.encode())))
+            if self.scoring.unknown:  # else all letters that remain are stand-ins
+                piece = piece.translate(None, self.scoring.own_bytes).upper()
+                self._more("", len(piece.translate(None, self.scoring.stand_ins.encode())))
+            for letter in self.scoring.stand_ins:
+                both = {letter.encode(), letter.lower().encode()}
+                # a search is much faster than a count
+                self._more(letter, sum(piece.count(one) for one in both if one in piece))
 
     def _more(self, letter: str, count: int) -> None:
         if count:
