@@ -3,7 +3,7 @@
 // Needs: all that kernel_spec() of pysw_cl/engines/wavefront/kernel.py lists before it, in that order: base.clh,
 // names.clh, platform.clh, the 32-bit lanes, strip.clh, best.clh, strip_sync.clh, score_range.clh, prune.clh, the
 // narrow lanes with narrow.clh, width_dispatch.clh.
-// Reads T, R, LOCAL, BEST, TICKETED, PRUNE, MULTI_TILE, SECTIONS, FLAT_BUS, STORE_MOVES, FORBIDDEN_PAIRS, WARPS, NARROW_WIDTHS,
+// Reads T, R, LAG, LOCAL, BEST, TICKETED, PRUNE, MULTI_TILE, SECTIONS, FLAT_BUS, STORE_MOVES, FORBIDDEN_PAIRS, WARPS, NARROW_WIDTHS,
 // AUTO_VECTORS.
 //
 // Arguments:
@@ -117,6 +117,8 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   sw.padded_rows = t->strips * ROWS;
 #if SECTIONS
   sw.first_column = t->first_column;
+#else
+  sw.first_column = 0;
 #endif
 #if FORBIDDEN_PAIRS
   sw.forbidden = t->forbidden + 2 * (size_t)t->forbidden_places[strip];
@@ -313,9 +315,13 @@ KERNEL(wavefront_ticketed, TICKETED)
 
     int seen = -T;
     for (int from = 0, limit = 0;;) {
-      const bool ends = from >= n + T;
+      const bool ends = from >= n + LAG * T;
+#if LAG
       if (from == limit && !ends) limit = columns_from(&sw, from, n + T);
-#if NARROW_WIDTHS
+#else
+      if (from == limit) limit = columns_next(mine, &sw, from, n);
+#endif
+#if NARROW_WIDTHS && LAG
       if (ends ? best.columns_deferred : columns_due(&sw, &best, min(block_end(&sw, from, limit), n), seen)) {
         narrow_deferred_columns16(mine, &sw);  // (one call, because each call inlines another copy)
         best.columns_deferred = false;
@@ -336,8 +342,12 @@ KERNEL(wavefront_ticketed, TICKETED)
 #endif
       const int to = block_end(&sw, from, limit);
       wait_for(&sw, min(to, n), &seen);
+#if NARROW_WIDTHS && !LAG
+      sweep_wide_block(mine, &sw, from, to, shared_best, &best);
+#else
       sweep_wide(mine, &sw, from, to, from < T || from >= n || outlet_elsewhere(&sw) || crosses(&sw), shared_best,
                  &best);
+#endif
       publish(&sw, to);
       from = to;
     }

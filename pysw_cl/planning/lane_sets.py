@@ -132,6 +132,9 @@ class LaneSet:
     scores: NarrowScores = NarrowScores()
     #: Do they read the target backwards, from a copy with T columns of padding at both ends?
     backwards: bool = False
+    #: Rows of a lane, more than `NarrowScores.profile_rows`, with which all lanes are at the same
+    #: column (cl/wavefront/striped.clh) where `pysw_cl.planning.score_files.striped` allows it.
+    striped_alphas: tuple[int, ...] = ()
     #: May their scores be skewed (SKEWED_SCORES)?
     skews: bool = False
     #: (least B, values of alpha beside the plan's) for plans of at least this B.  Few values if a
@@ -173,6 +176,7 @@ LANE_SETS = {
         widths=(8, 16),
         scores=NarrowScores(profile_rows=16),
         backwards=True,
+        striped_alphas=(32, 64),
         alphas=((1, (4, 8, 16)), (8, (4, 8, 12, 14, 16))),
         small_alpha=8,
         instead=Instead("vector32", 16, 16),

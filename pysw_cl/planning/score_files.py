@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..scoring.precision import Bounds, worst
 from ..scoring.scoring import Scoring
 from .plan import Plan
 
 #: Narrow lanes use a query profile from so many columns on.
 LEAST_PROFILED = 64
+#: The time of lanes at the same column, in rows of lanes at a lag: of a row, and of a column beside
+#: its rows (docs/ideas.md, Any matrix on CPUs).
+STRIPED_SHARE, STRIPED_ROWS = 0.4, 9
+#: They are to take at most this share of the others' time, which is better known.
+STRIPED_MOST = 0.75
 
 
 def simple(scoring: Scoring) -> bool:
@@ -20,13 +27,14 @@ def wide_score(scoring: Scoring) -> str:
     return "match" if simple(scoring) else "matrix"
 
 
-def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool) -> str | None:
+def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool, local: bool) -> str | None:
     """The score file of narrow lanes for a target of so many ``columns``, or None if they cannot
     compute these scores.
 
     "match" compares and selects.  "matrix" makes a query profile of bytes for each strip.
     "permute4" has the scores of four target letters in the bytes of a word; ``four``: has the
-    target no others, and can the device permute bytes with their sign?
+    target no others, and can the device permute bytes with their sign?  ``local``: is H never
+    below 0?
     :class:`pysw_cl.planning.lane_sets.NarrowScores` has the limits of each lane set.
     """
     if not Bounds.of(scoring).fits16(scoring, plan.strip_rows, plan.chunk, plan.T):
@@ -39,12 +47,59 @@ def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool) -> str 
         assert scoring.match_mismatch is not None
         match, mismatch = (max(score, worst(scoring)) for score in scoring.match_mismatch)
         return "match" if kinds.compare(len(scoring.matrix), match, mismatch) else None
-    profiled = bytes_do and plan.alpha <= kinds.profile_rows and columns >= LEAST_PROFILED
+    rows = plan.alpha <= kinds.profile_rows or striped(plan, plan.form, "matrix", local)
+    profiled = bytes_do and kinds.profile_rows and rows and columns >= LEAST_PROFILED
     return "matrix" if profiled else None
 
 
+def striped(plan: Plan, form: str, score: str, local: bool) -> bool:
+    """Are all narrow lanes of a strip at the same column (cl/wavefront/striped.clh)?  Only in local
+    mode, because elsewhere F changes nearly all rows, and with more rows of a lane than the other
+    form of a query profile has."""
+    lanes = plan.lane_set
+    many = plan.alpha > lanes.scores.profile_rows
+    return (
+        bool(lanes.striped_alphas) and form == "ticketed" and score == "matrix" and local and many
+    )
+
+
+def _striped_plan(
+    plan: Plan, score: str, size: tuple[int, int], rows: tuple[int, ...], local: bool
+) -> Plan | None:
+    """The plan with the best alpha for lanes at the same column; None if they cannot compute a tile
+    of this size, or take longer than others."""
+    if plan.alpha_fixed or score != "matrix" or not local:
+        return None
+    (m, n), cost = size, plan.cost
+    plans = [replace(plan, alpha=alpha) for alpha in plan.lane_set.striped_alphas]
+    plans = [
+        one
+        for one in plans
+        if striped(one, one.form, score, local) and not any(r % one.strip_rows for r in rows)
+    ]
+    if not plans:
+        return None
+
+    def taken(one: Plan) -> float:
+        return cost.tile(plan, one.alpha, m, n) * striped_rows(one.alpha) / one.alpha
+
+    best = min(plans, key=taken)
+    least = min(cost.tile(plan, alpha, m, n) for alpha in plan.alphas)
+    return best if taken(best) < STRIPED_MOST * least else None
+
+
+def striped_rows(alpha: int) -> float:
+    """How many rows of a lane at a lag take as long as ``alpha`` of lanes at the same column."""
+    return STRIPED_SHARE * alpha + STRIPED_ROWS
+
+
 def planned(
-    plan: Plan, scoring: Scoring, size: tuple[int, int], rows: tuple[int, ...], narrow: str | None
+    plan: Plan,
+    scoring: Scoring,
+    size: tuple[int, int],
+    rows: tuple[int, ...],
+    narrow: str | None,
+    local: bool,
 ) -> tuple[Plan | None, str]:
     """The plan for one tile of this size and its score file.  The plan is None if a special row
     (``rows``) is not at the end of a strip.
@@ -54,7 +109,8 @@ def planned(
     file; None where one of these does not hold.
     """
     if narrow is not None:
-        return plan.for_size(*size, rows), narrow
+        best = _striped_plan(plan, narrow, size, rows, local)
+        return best or plan.for_size(*size, rows), narrow
     if plan.lane_set.instead is not None:
         plan = plan.without_narrow()
     return plan.for_size(*size, rows), wide_score(scoring)

@@ -29,16 +29,21 @@ def bus_bytes(columns: int, T: int, lines: int) -> int:
     return 8 * line_cells(columns, T) * lines
 
 
-def state_bytes(T: int, alpha: int, strip_groups: int, copied: bool, deferred: bool) -> int:
+def state_bytes(
+    T: int, alpha: int, strip_groups: int, copied: bool, deferred: bool, striped: bool = False
+) -> int:
     """Bytes of the lanes of ``strip_groups`` groups between two blocks (cl/wavefront/strip.clh).
 
     ``copied``: narrow lanes are copied there at the start of a block; ``deferred``: narrow lanes
-    may defer column passes.
+    may defer column passes; ``striped``: narrow lanes are all at the same column, defer none, and
+    have room for the edges of a block in 32 bits.
     """
     rows = 3 * alpha + 5
     if copied:
         rows += alpha + 1
-    if deferred:
+    if striped:
+        rows += 4 * alpha + 1
+    elif deferred:
         rows += 2 * alpha + 4 - -8 // T
     return 4 * strip_groups * rows * T
 
@@ -54,9 +59,10 @@ def stage_bytes(chunk: int, strip_groups: int) -> int:
     return 8 * strip_groups * chunk
 
 
-def profile_bytes(T: int, letters: int) -> int:
-    """Bytes of one group's query profile; ``letters``: columns of the substitution matrix."""
-    return 16 * T * letters
+def profile_bytes(T: int, letters: int, alpha: int, striped: bool) -> int:
+    """Bytes of one group's query profile; ``letters``: columns of the substitution matrix;
+    ``striped``: are all lanes at the same column?"""
+    return (alpha if striped else 16) * T * letters
 
 
 def record_bytes(strip_groups: int) -> int:

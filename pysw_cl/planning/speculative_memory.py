@@ -34,9 +34,11 @@ def batch_plans(plan: Plan) -> tuple[Plan, Plan]:
 
 def group_bytes(plan: Plan, strip_groups: int) -> tuple[int, int]:
     """Bytes of the groups' lanes between two blocks, and of their portions of the bus."""
-    narrow = plan.lane_set.narrow is not None
+    lanes, T, alpha = plan.lane_set, plan.T, plan.alpha
+    narrow = lanes.narrow is not None
+    kinds = {False, bool(lanes.striped_alphas)}
     return (
-        sizes.state_bytes(plan.T, plan.alpha, strip_groups, narrow, narrow),
+        max(sizes.state_bytes(T, alpha, strip_groups, narrow, narrow, kind) for kind in kinds),
         sizes.stage_bytes(plan.chunk, strip_groups),
     )
 

@@ -13,7 +13,7 @@ from .geometry import Grid, fit
 from .memory_parts import Compared, DeviceFacts, EngineMemory, Memory, TileMemory, TileShape
 from .path_grid import captures_inside, lines_fit, strip_rows
 from .plan import Plan
-from .score_files import narrow_score, planned, wide_score, widths_of
+from .score_files import narrow_score, planned, striped, wide_score, widths_of
 from .sections import Sections, SectionsLayout, cut_tile, sooner_by_rows, span
 
 #: Parts of memory with their bytes, one entry a buffer.
@@ -38,6 +38,7 @@ class Strips:
     grid: Grid
     score: str
     widths: tuple[int, ...]
+    local: bool
     #: Groups, or warps of groups, at once.
     strip_groups: int
 
@@ -49,10 +50,14 @@ class Strips:
         again = narrow and defers
         table, letters = scores_bytes(scoring, self.score)
         deferred = narrow and crosses
+        stripes = narrow and striped(self.plan, self.grid.form, self.score, self.local)
         return [
-            ("state", sizes.state_bytes(T, alpha, groups, narrow and not again, deferred)),
+            (
+                "state",
+                sizes.state_bytes(T, alpha, groups, narrow and not again, deferred, stripes),
+            ),
             ("state", sizes.stage_bytes(chunk, groups)),
-            ("state", groups * sizes.profile_bytes(T, letters)),
+            ("state", groups * sizes.profile_bytes(T, letters, alpha, stripes)),
             ("state", sizes.argmax_bytes(T, alpha, groups, chunk) if again else 0),
             ("scratch", sizes.record_bytes(groups)),
             *([("scratch", table)] if table else []),
@@ -119,14 +124,15 @@ class StripMemory:
 
     def _planned(self, tile: TileShape) -> tuple[Plan | None, str]:
         narrow = None if tile.moves else self.narrow_score(self.plan, tile.n)
-        return planned(self.plan, self.compared.scoring, (tile.m, tile.n), tile.rows, narrow)
+        compared, size = self.compared, (tile.m, tile.n)
+        return planned(self.plan, compared.scoring, size, tile.rows, narrow, compared.local)
 
     def narrow_score(self, plan: Plan, columns: int) -> str | None:
         """The score file of narrow lanes; None if there are none, or if they cannot compute it."""
         if plan.lane_set.narrow is None:
             return None
         four = self.device.byte_permute and self.compared.four
-        return narrow_score(plan, self.compared.scoring, columns, four)
+        return narrow_score(plan, self.compared.scoring, columns, four, self.compared.local)
 
     def _warps(self, plan: Plan, B: int) -> int:
         device = self.device
@@ -140,7 +146,8 @@ class StripMemory:
         grid = fit(tile.m, tile.n, B, plan.T, plan.alpha, form, self.device.least_T)
         widths = widths_of(plan, self.compared.scoring, self.compared.local, tile.best)
         warps = self._warps(plan, plan.B if piped else grid.B) if grid.form == "ticketed" else 1
-        return Strips(plan, grid, score, widths, -(-grid.B // warps) * warps)
+        local = self.compared.local
+        return Strips(plan, grid, score, widths, local, -(-grid.B // warps) * warps)
 
     def _in_strips(self, tile: TileShape) -> TileMemory:
         """A tile in strips that follow each other."""
@@ -237,7 +244,7 @@ class StripMemory:
             sections, grid.T, grid.padded_rows, chunk, groups if flat else 0, stores_right
         )
         bus = 4 * layout.columns_at["left"]
-        strips = Strips(plan, grid, score, widths, groups)
+        strips = Strips(plan, grid, score, widths, compared.local, groups)
         requests = [
             ("letters", grid.padded_rows),
             *self._target(tile.n, plan, grid.T),

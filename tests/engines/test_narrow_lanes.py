@@ -299,9 +299,8 @@ def test_every_header_has_the_same_names() -> None:
     arguments; each such name is told apart by width."""
     headers = {path.stem: header(path) for path in (FOLDER / "narrow").glob("*.clh")}
     assert set(headers) == {Path(one.narrow).stem for one in LANE_SETS.values() if one.narrow}
-    users = [
-        FOLDER / name for name in ("wavefront/narrow.clh", "recurrence.clh", "score/match.clh")
-    ]
+    bodies = (f"wavefront/{name}.clh" for name in ("narrow_lanes", "lagged", "narrow"))
+    users = [FOLDER / name for name in (*bodies, "recurrence.clh", "score/match.clh")]
     used = set(re.findall(r"\w+", " ".join(COMMENT.sub("", user.read_text()) for user in users)))
     exported = {
         name: {

@@ -82,9 +82,9 @@ class Scores:
     #: The arguments of its score file.
     arguments: MatchArguments | MatrixArguments | FourArguments
 
-    def profile_bytes(self, T: int) -> int:
+    def profile_bytes(self, T: int, alpha: int, striped: bool) -> int:
         """Bytes of one group's query profile; 0 without a matrix."""
-        return profile_bytes(T, getattr(self.arguments, "wide", 0))
+        return profile_bytes(T, getattr(self.arguments, "wide", 0), alpha, striped)
 
 
 @dataclass(frozen=True)

@@ -44,16 +44,25 @@ def kernel_spec(
     widths: tuple[int, ...] | None = None,
     forbidden: bool = False,
     many: bool = False,
+    striped: bool = False,
 ) -> KernelSpec:
     """The wavefront kernel of a form ("ticketed", "two-phase"), a lane set and a score file.
 
     ``widths``: of the narrow lanes; None: all that the set has.  ``forbidden``: built with
-    -D FORBIDDEN_PAIRS=1.  ``many``: built with -D MULTI_TILE=1.
+    -D FORBIDDEN_PAIRS=1.  ``many``: built with -D MULTI_TILE=1.  ``striped``: are all narrow lanes
+    at the same column?
     """
     lane_set = LANE_SETS[lanes]
     widths = lane_set.widths if widths is None else widths
     at_width = (f"score/{score}.clh", "recurrence.clh")
-    files = [f"NARROW_WIDTHS={sum(widths)}", "base.clh", "names.clh", "platform.clh", "WIDTH=32"]
+    files = [
+        f"NARROW_WIDTHS={sum(widths)}",
+        f"LAG={int(not striped)}",
+        "base.clh",
+        "names.clh",
+        "platform.clh",
+        "WIDTH=32",
+    ]
     files += [
         lane_set.wide,
         *at_width,
@@ -66,7 +75,8 @@ def kernel_spec(
     ]
     for width in widths:
         assert lane_set.narrow is not None
-        files += [f"WIDTH={width}", lane_set.narrow, *at_width, "wavefront/narrow.clh"]
+        files += [f"WIDTH={width}", lane_set.narrow, *at_width, "wavefront/narrow_lanes.clh"]
+        files += [f"wavefront/{'striped' if striped else 'lagged'}.clh", "wavefront/narrow.clh"]
     files += [*(TILE_MACROS if many else ()), "WIDTH=32"]
     files += ["wavefront/width_dispatch.clh", "wavefront/wavefront.cl"]
     parts: list[type] = [TileArguments, FORMS[form], SCORES[score]]
@@ -115,6 +125,13 @@ class Program:
         return bool(self.widths) and self.best == 1 and self.form == "ticketed"
 
     @property
+    def striped(self) -> bool:
+        """Are all narrow lanes of a strip at the same column?"""
+        return bool(self.widths) and score_files.striped(
+            self.plan, self.form, self.score, self.local
+        )
+
+    @property
     def group(self) -> int:
         """Work-items of a work-group."""
         return self.warps * self.plan.lane_set.group(self.T)
@@ -147,17 +164,18 @@ class Program:
     def kernel(self, runtime: Runtime) -> BoundKernel:
         """Its kernel on a device, built if necessary."""
         parts = self.form, self.plan.lanes, self.score, self.widths, self.forbidden, self.many
-        return BoundKernel(runtime, kernel_spec(*parts), self.defines(runtime.traits))
+        return BoundKernel(runtime, kernel_spec(*parts, self.striped), self.defines(runtime.traits))
 
 
 def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
     """The plan for one tile and its score file: see `pysw_cl.planning.score_files.planned`.
     ``permute``: does the device have a byte permutation?"""
-    narrow = None
+    narrow, local = None, job.floor is not None
     if plan.lane_set.instead is not None:
-        narrow = narrow_score(plan, job.scoring, job.target, permute)
+        narrow = narrow_score(plan, job.scoring, job.target, permute, local)
     wide = job.store_moves or job.forbidden is not None
-    return score_files.planned(plan, job.scoring, job.size, job.rows, None if wide else narrow)
+    narrow = None if wide else narrow
+    return score_files.planned(plan, job.scoring, job.size, job.rows, narrow, local)
 
 
 def _table(scoring: Scoring) -> NDArray[np.int32]:
@@ -169,12 +187,14 @@ def _table(scoring: Scoring) -> NDArray[np.int32]:
     return np.maximum(table, worst(scoring))
 
 
-def narrow_score(plan: Plan, scoring: Scoring, target: Codes, permute: bool) -> str | None:
+def narrow_score(
+    plan: Plan, scoring: Scoring, target: Codes, permute: bool, local: bool
+) -> str | None:
     """The score file of narrow lanes for a target, or None: see
     :func:`pysw_cl.planning.score_files.narrow_score`.  ``permute``: can the device permute bytes
-    with their sign?"""
+    with their sign?  ``local``: is H never below 0?"""
     four = permute and plan.lane_set.scores.permute4 and int(target.max()) < 4
-    return score_files.narrow_score(plan, scoring, len(target), four)
+    return score_files.narrow_score(plan, scoring, len(target), four, local)
 
 
 def pads(scoring: Scoring, score: str) -> tuple[int, int]:

@@ -83,7 +83,8 @@ def cut(runtime: Runtime, plan: Plan, job: TileJob, overlaps: Overlaps) -> Secti
     level = top.strides == (0,)
     if job.floor is None and (not level or top[0] < UNREACHABLE_BELOW):
         return None
-    narrow = narrow_score(plan, job.scoring, job.target, runtime.traits.byte_permute)
+    byte_permute, is_local = runtime.traits.byte_permute, job.floor is not None
+    narrow = narrow_score(plan, job.scoring, job.target, byte_permute, is_local)
     highest = max(int(top[0] if level else top.max()), int(job.left.h.max()), job.corner)
     lowest = int(top[0]) if job.floor is None else job.floor
     return cut_tile(
@@ -388,7 +389,7 @@ def _program(
 ) -> Program:
     """The program that computes sections."""
     local = job.floor is not None
-    narrow = narrow_score(plan, job.scoring, job.target, runtime.traits.byte_permute)
+    narrow = narrow_score(plan, job.scoring, job.target, runtime.traits.byte_permute, local)
     return Program(
         plan=plan,
         form="ticketed",

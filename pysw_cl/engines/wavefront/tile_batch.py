@@ -110,7 +110,8 @@ class WavefrontTileBatch:
         self.most_bytes = int(runtime.device.max_mem_alloc_size)  # of the tiles of a level
         self.rows, self.columns = rows, len(target)
         target_codes = target.read(0, len(target))
-        score = narrow_score(plan, scoring, target_codes, runtime.traits.byte_permute)
+        permute = runtime.traits.byte_permute
+        score = narrow_score(plan, scoring, target_codes, permute, floor is not None)
         self.able = score is not None
         if score is None:
             return

@@ -97,7 +97,9 @@ def launch_tiles(
     least = np.array([UNREACHABLE if p.known is None else p.known for p in done.parts], np.int32)
     program = _program(runtime, plan, scored, moves is not None)
     scores = scores_of(scored.scoring, scored.file, program.skewed, buffers)
-    profiles = buffers.empty(strip_groups * scores.profile_bytes(plan.T))
+    profiles = buffers.empty(
+        strip_groups * scores.profile_bytes(plan.T, plan.alpha, program.striped)
+    )
     record = buffers.of(new_records(strip_groups))
     progress = buffers.of(new_progress(int(strips.sum()), plan.T))
     ticket = buffers.of(np.zeros(1, np.int32))

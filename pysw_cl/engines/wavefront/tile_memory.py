@@ -104,12 +104,13 @@ def scratch_of(
         bool(program.widths),
         program.defers_argmax,
     )
-    state = state_bytes(T, alpha, strip_groups, narrow and not again, narrow and crosses)
+    striped = program.striped
+    state = state_bytes(T, alpha, strip_groups, narrow and not again, narrow and crosses, striped)
     argmax = argmax_bytes(T, alpha, strip_groups, chunk) if again else 0
     return Scratch(
         state=buffers.empty(state),
         stages=buffers.empty(stage_bytes(chunk, strip_groups)),
-        profiles=buffers.empty(strip_groups * scores.profile_bytes(T)),
+        profiles=buffers.empty(strip_groups * scores.profile_bytes(T, alpha, striped)),
         argmax=buffers.empty(argmax),
     )
 

@@ -7,13 +7,20 @@ Engines choose by the same functions: :mod:`pysw_cl.planning.sections`, `Plan.fo
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...scoring.scoring import Scoring
 from ..cost import row_wave, section_wave, strip_wave
 from ..geometry import piece, tile_height
 from ..plan import Plan
-from ..score_files import narrow_score, wide_score, widths_of
+from ..score_files import (
+    narrow_score,
+    planned,
+    striped,
+    striped_rows,
+    wide_score,
+    widths_of,
+)
 from ..sections import Sections, sections_of, sooner_by_rows, span
 from .counts import Strips, Wave, Work
 
@@ -88,7 +95,7 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
     if not setting.sections:  # the plan of another engine than the wavefront's
         _add_rows(work, plan, m, n, times)
         return
-    narrow = narrow_score(plan, scoring, n, setting.four)
+    narrow = narrow_score(plan, scoring, n, setting.four, setting.local)
     if plan.lane_set.narrow is not None and narrow is None:
         plan = plan.without_narrow()
     cut = _sections(setting, plan, m, n)
@@ -103,10 +110,15 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
         _add_rows(work, scan, m, n, times)
         return
     else:
-        plan = plan.for_size(m, n) or plan
+        plan = planned(plan, scoring, (m, n), (), narrow, setting.local)[0] or plan
         columns = strip_wave(plan, plan.alpha, m, n, plan.B, plan.chunk)
     work.counts["call", "launch"] += times
-    work.strips.append(_strips(subject, plan, columns, times, cut is not None))
+    strips = _strips(subject, plan, columns, times, cut is not None)
+    if narrow is not None and striped(plan, plan.form, narrow, setting.local):
+        share, (chain, hops) = striped_rows(plan.alpha) / plan.alpha, strips.chain
+        # the subject's times are of lanes at a lag
+        strips = replace(strips, columns=share * strips.columns, chain=(share * chain, hops))
+    work.strips.append(strips)
 
 
 def _add_rows(work: Work, plan: Plan, m: int, n: int, times: int) -> None:
