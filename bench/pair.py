@@ -160,7 +160,7 @@ def speed_cases(bench: Bench) -> list[Case]:
         Case(
             "protein 35,000 x 35,000, ends",
             lambda name: bench.protein(name, 35_000, 5),
-            of_cpu(("gcups", 12), ("ratio", 1.5)),
+            of_cpu(("gcups", 12), ("ratio", 2.0)),
         ),
         Case(
             "random DNA 1,000 x 1,000, score",
