@@ -10,10 +10,8 @@ from .plan import Plan
 
 #: Narrow lanes use a query profile from so many columns on.
 LEAST_PROFILED = 64
-#: The time of lanes at the same column, in rows of lanes at a lag: of a row, and of a column beside
-#: its rows (docs/ideas.md, Any matrix on CPUs).
-STRIPED_SHARE, STRIPED_ROWS = 0.4, 9
-#: They are to take at most this share of the others' time, which is better known.
+#: Lanes at the same column are to take at most this share of the others' time, which is better
+#: known.
 STRIPED_MOST = 0.75
 
 
@@ -81,16 +79,18 @@ def _striped_plan(
         return None
 
     def taken(one: Plan) -> float:
-        return cost.tile(plan, one.alpha, m, n) * striped_rows(one.alpha) / one.alpha
+        return cost.tile(plan, one.alpha, m, n) * striped_rows(one) / one.alpha
 
     best = min(plans, key=taken)
     least = min(cost.tile(plan, alpha, m, n) for alpha in plan.alphas)
     return best if taken(best) < STRIPED_MOST * least else None
 
 
-def striped_rows(alpha: int) -> float:
-    """How many rows of a lane at a lag take as long as ``alpha`` of lanes at the same column."""
-    return STRIPED_SHARE * alpha + STRIPED_ROWS
+def striped_rows(plan: Plan) -> float:
+    """How many rows of a lane at a lag take as long as those of a plan's lanes at the same column,
+    by the times "striped" of the device's profile."""
+    own = plan.machine.times.of("striped")
+    return own.get("row", 1.0) * plan.alpha + own.get("column", 0.0)
 
 
 def planned(

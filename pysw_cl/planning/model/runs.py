@@ -115,7 +115,7 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
     work.counts["call", "launch"] += times
     strips = _strips(subject, plan, columns, times, cut is not None)
     if narrow is not None and striped(plan, plan.form, narrow, setting.local):
-        share, (chain, hops) = striped_rows(plan.alpha) / plan.alpha, strips.chain
+        share, (chain, hops) = striped_rows(plan) / plan.alpha, strips.chain
         # the subject's times are of lanes at a lag
         strips = replace(strips, columns=share * strips.columns, chain=(share * chain, hops))
     work.strips.append(strips)

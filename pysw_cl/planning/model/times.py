@@ -231,6 +231,7 @@ GENERIC = Times(
     {
         "wavefront": {"column": 9.9e-9, "row": 3.3e-9},
         "rowscan": {"column": 2e-8, "row": 2.5e-9},
+        "striped": {"row": 0.4, "column": 9.0},  # in rows of lanes at a lag
         "held": {"launch": 3e-4, "cell": 1e-9},
         "path": {"row": 2e-6},
         "call": {"call": 3e-4, "launch": 2e-4, "letter": 5e-9, "edge": 2e-9},
