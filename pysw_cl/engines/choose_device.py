@@ -26,7 +26,7 @@ def device_for(device: Any, m: int, n: int, scoring: Scoring, mode: str) -> Any:
     """``device``, or the runtime that it means for a matrix of m x n cells."""
     choices = runtimes_to_choose_from(device)
     if len(choices) < 2:
-        return device
+        return choices[0] if choices else device
     known = [(runtime.profile()[0], bool(runtime.programs)) for runtime in choices]
     key = m, n, id(scoring), mode, *((id(profile), used) for profile, used in known)
     if key not in _chosen:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DeviceError
 from ..planning.profiles.profile import Identity, Profile
-from ..planning.profiles.store import profile_for
+from ..planning.profiles.store import profile_for, stamp
 from .builds import Build
 from .identity import identity_of, kernels_digest
 from .kernel_times import KernelTimes
@@ -190,6 +190,8 @@ class Runtime:
         self._salt = ""
         self._given = queue
         self._own: Profile | None = None
+        #: The profile that was found, and when that was right.
+        self._looked_up: tuple[tuple[str | None, int], tuple[Profile, str]] | None = None
         self._local = threading.local()
 
     @property
@@ -231,7 +233,10 @@ class Runtime:
         """The profile of the device, and where it is from, in words."""
         if self._own is not None:
             return self._own, "given"
-        return profile_for(self.identity, kernels_digest)
+        now = stamp()
+        if self._looked_up is None or self._looked_up[0] != now:
+            self._looked_up = now, profile_for(self.identity, kernels_digest)
+        return self._looked_up[1]
 
     @property
     def build_options(self) -> str:
@@ -391,10 +396,12 @@ def runtimes_to_choose_from(device: Any) -> list[Runtime]:
     where no variable of the environment names one.  The first is the one that is preferred by its
     kind; of devices of one kind there is one."""
     _check_process()
-    asked = isinstance(device, str) and device.strip().lower() == "auto"
-    if not asked or any(os.environ.get(variable, "").strip() for variable in _VARIABLES):
+    if not isinstance(device, str) or device.strip().lower() != "auto":
         return []
-    named = ("every device", *_meaning("auto"))
+    _, _, *variables = meaning = _meaning("auto")
+    if any(given and given.strip() for given in variables):
+        return []
+    named = ("every device", *meaning)
     if named not in _named:
         usable = sorted((info for _, info in _scan() if info.usable), key=_preference)
         first = {info.kind: info for info in reversed(usable)}

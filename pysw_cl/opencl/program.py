@@ -49,7 +49,12 @@ def _joined(files: tuple[str, ...], source_of: Callable[[str], str]) -> str:
 
 
 def _options(defines: Mapping[str, int]) -> str:
-    return " ".join(["-cl-std=CL1.2", *(f"-D{k}={v}" for k, v in sorted(defines.items()))])
+    return _options_of(tuple(defines.items()))
+
+
+@cache
+def _options_of(defines: tuple[tuple[str, int], ...]) -> str:
+    return " ".join(["-cl-std=CL1.2", *(f"-D{k}={v}" for k, v in sorted(defines))])
 
 
 def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any:

@@ -57,6 +57,8 @@ class Found:
 
 _lock = threading.RLock()  # a warning may be shown by code that looks up another
 _found: dict[tuple[Path | None, Identity, Digest], Found] = {}
+#: How often this process has stored or removed a profile.
+_changes = 0
 #: The files that a warning was given of.
 _warned: set[Path] = set()
 
@@ -88,6 +90,12 @@ def profile_for(identity: Identity, digest: Digest) -> tuple[Profile, str]:
     """
     found = look_up(identity, digest)
     return found.profile, found.source
+
+
+def stamp() -> tuple[str | None, int]:
+    """What changes when another profile may be found: the user's folder, and how often this process
+    has stored or removed one."""
+    return os.environ.get(VARIABLE), _changes
 
 
 def look_up(identity: Identity, digest: Digest) -> Found:
@@ -351,5 +359,7 @@ def _cannot_write(folder: Path, error: OSError) -> ProfileError:
 
 def _forget() -> None:
     """The next look-ups read the files again."""
+    global _changes
     with _lock:
         _found.clear()
+        _changes += 1
