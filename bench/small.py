@@ -24,9 +24,10 @@ def related(pair: tuple[bytes, bytes]) -> tuple[str, str]:
     return query, target[:at] + query[:half] + target[at + half :]
 
 
-#: How often a comparison is measured, of which the best counts: a call that wakes another thread
-#: takes twice as long while the host's other guests use that core, one on its own thread does not.
-TIMES = 3
+#: How often a comparison is measured, of which the best counts, and seconds between: a call that
+#: wakes another thread takes twice as long while the host's other guests use that core, one on its
+#: own thread does not.
+TIMES, PAUSE = 8, 0.25
 
 
 def side_by_side(
@@ -34,7 +35,10 @@ def side_by_side(
 ) -> tuple[float, float]:
     """The median seconds of two calls that take turns, so that both meet the same disturbances: of
     `TIMES` parts of the runs the one with the least ratio."""
-    parts = (_in_turns(-(-runs // TIMES), ours, theirs) for _ in range(TIMES))
+    parts = []
+    for turn in range(TIMES):
+        time.sleep(PAUSE if turn else 0)
+        parts.append(_in_turns(max(3, runs // 4), ours, theirs))
     return min(parts, key=lambda part: part[0] / part[1])
 
 
