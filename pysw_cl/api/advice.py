@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -106,10 +106,14 @@ def advise_pair(
 
 
 def advise_pairs(
-    halves: Iterable[Any], scoring: Scoring, mode: str, cells: int, stacklevel: int = 4
+    pairs: Sequence[Any] | Batch, scoring: Scoring, mode: str, cells: int, stacklevel: int = 4
 ) -> None:
-    """The same for many pairs: ``halves`` are their sequences, of any kind."""
-    advise_tally(tally_of(halves, Tally(scoring)), mode, cells, stacklevel + 1)
+    """The same for many pairs of sequences of any kind."""
+    if isinstance(pairs, Batch):
+        tally = _tally_of_batch(pairs, scoring)
+    else:
+        tally = tally_of(chain.from_iterable(pairs), Tally(scoring))
+    advise_tally(tally, mode, cells, stacklevel + 1)
 
 
 def tally_of(halves: Iterable[Any], tally: Tally) -> Tally:
@@ -129,10 +133,8 @@ def advise_tally(tally: Tally, mode: str, cells: int, stacklevel: int = 4) -> No
         _advise_phase(tally.scoring, cells, stacklevel)
 
 
-def advise_batch(
-    batch: Batch, scoring: Scoring, mode: str, cells: int, stacklevel: int = 4
-) -> None:
-    """The same for prepared pairs, whose letters are counted once."""
+def _tally_of_batch(batch: Batch, scoring: Scoring) -> Tally:
+    """The letters of prepared pairs, which are counted once."""
     key = (scoring.letters, scoring.own_bytes, scoring.stand_ins, scoring.unknown)
     tally = batch.known.get(key)
     if tally is None:
@@ -140,7 +142,7 @@ def advise_batch(
         for letters in batch.pieces() if tally.needed else ():
             tally.add(letters)
         batch.known[key] = tally
-    advise_tally(replace(tally, scoring=scoring), mode, cells, stacklevel + 1)
+    return replace(tally, scoring=scoring)
 
 
 def _joined(halves: list[Any]) -> Letters:

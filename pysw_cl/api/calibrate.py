@@ -156,9 +156,7 @@ def designed(runtime: Runtime, every: bool = False) -> Iterator[Case]:
 def _strips(kind: str, mode: str, plan: Plan, every: bool) -> Iterator[Case]:
     """Strips of some values of alpha (or ``every`` one), for each number of them that may share a
     scheduler."""
-    machine, T = plan.machine, plan.T
-    most = machine.share(plan.B)
-    groups = [min(plan.B, share * (machine.schedulers or plan.B)) for share in range(1, most + 1)]
+    T, groups = plan.T, plan.machine.groups(plan.B)
     few = ALPHAS if mode == "local" else ALPHAS // 2
     alphas = list(plan.alphas) if every else _some(plan.alphas, few if kind == "dna" else 3)
     marked = _some(tuple(alphas), 3)
@@ -181,7 +179,9 @@ def _strips(kind: str, mode: str, plan: Plan, every: bool) -> Iterator[Case]:
             yield from _sections(kind, plan, alpha, groups, alpha in marked)
 
 
-def _sections(kind: str, plan: Plan, alpha: int, groups: list[int], marked: bool) -> Iterator[Case]:
+def _sections(
+    kind: str, plan: Plan, alpha: int, groups: Sequence[int], marked: bool
+) -> Iterator[Case]:
     """Sections of few strips, for each number of strips that may share a scheduler."""
     one = {"alpha": alpha, **CUT_ONCE}
 

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,15 +17,15 @@ from ..drivers.batch_layout import as_halves
 from ..drivers.batch_results import PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
 from ..drivers.options import ManyOptions, Resources
-from ..drivers.prepared import Batch
+from ..drivers.prepared import Batch, check_pairs
 from ..drivers.progress import Progress
 from ..engines.registry import row_of
-from ..errors import InputError, PyswError, RecomputedWarning
+from ..errors import PyswError, RecomputedWarning
 from ..planning.parameters import PairTuning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Stats
 from ..results.pair_paths import PairPaths
-from .advice import advise_batch, advise_pairs, advise_tally
+from .advice import advise_pairs, advise_tally
 from .align import align_with
 from .bar import told
 from .iterated import LIMITS, align_iterated
@@ -156,9 +155,7 @@ def align_many_with(
     """`align_many` with what the run cost, with options that are checked.
 
     ``aligners``: gives the aligner that is used; default: a new one."""
-    if isinstance(pairs, str | bytes | bytearray) or not isinstance(pairs, Iterable):
-        kind = type(pairs).__name__
-        raise InputError(f"pairs must be an iterable of (query, target), not {kind}")
+    check_pairs(pairs)
     scoring, mode = options.scoring, options.mode
     if resources.progress and not isinstance(pairs, list | tuple | Batch):
         pairs = list(pairs)  # a share is told of all cells
@@ -168,10 +165,8 @@ def align_many_with(
         else:
             rows, stats, wrong, tally = align_iterated(aligner, pairs, LIMITS)
             advise_tally(tally, mode, stats.total_cells)
-    if isinstance(pairs, Batch):
-        advise_batch(pairs, scoring, mode, stats.total_cells)
-    elif isinstance(pairs, list | tuple):
-        advise_pairs(chain.from_iterable(pairs), scoring, mode, stats.total_cells)
+    if isinstance(pairs, list | tuple | Batch):
+        advise_pairs(pairs, scoring, mode, stats.total_cells)
     if wrong:
         warnings.warn(wrong, RecomputedWarning, stacklevel=3)
     return rows, stats

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from typing import Any
 
 from ..drivers.options import ManyOptions, Resources
-from ..drivers.prepared import Batch
+from ..drivers.prepared import Batch, check_pairs
 from ..drivers.progress import Progress
-from ..errors import InputError, RecomputedWarning
+from ..errors import RecomputedWarning
 from ..planning.plan import Plan
 from ..results.pair_paths import PairPaths
-from .advice import advise_batch, advise_pairs
+from .advice import advise_pairs
 from .bar import told
 from .many import PairAligner, table_of
 from .reaching import teller
@@ -68,17 +67,11 @@ def align_paths(
         strand=strand,
     )
     resources = Resources(device=device, plan=plan, progress=progress)
-    if isinstance(pairs, str | bytes | bytearray) or not isinstance(pairs, Iterable):
-        kind = type(pairs).__name__
-        raise InputError(f"pairs must be an iterable of (query, target), not {kind}")
+    check_pairs(pairs)
     listed = pairs if isinstance(pairs, list | tuple | Batch) else list(pairs)
     with PairAligner(options, resources) as aligner, told(progress) as run:
         found, stats, wrong = aligner.found(listed, teller(run, listed, aligner.sweeps))
-    if isinstance(listed, Batch):
-        advise_batch(listed, options.scoring, mode, stats.total_cells, 3)
-    else:
-        halves = chain.from_iterable(listed)
-        advise_pairs(halves, options.scoring, mode, stats.total_cells, 3)
+    advise_pairs(listed, options.scoring, mode, stats.total_cells, 3)
     if wrong:
         warnings.warn(wrong, RecomputedWarning, stacklevel=2)
     assert found.cigars is not None

@@ -48,9 +48,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         no pair, and SequenceError for one that is no sequence, with the number of the pair, counted
         from 0.  Letters outside an alphabet are found when they are aligned.
         """
-        if isinstance(pairs, str | bytes | bytearray) or not isinstance(pairs, Iterable):
-            kind = type(pairs).__name__
-            raise InputError(f"pairs must be an iterable of (query, target), not {kind}")
+        check_pairs(pairs)
         if isinstance(pairs, Batch):
             return cls(pairs._queries, pairs._targets)
         listed = pairs if isinstance(pairs, list | tuple) else list(pairs)
@@ -202,3 +200,10 @@ def _column(letters: Any, offsets: Any, what: str) -> Column:
             f"the {what} offsets must rise, from 0 at least to {len(text):,}, the letters, at most"
         )
     return Column(text, places[:-1], places[1:])
+
+
+def check_pairs(pairs: Any) -> None:
+    """Raise InputError for what is no iterable of pairs, as one text is none."""
+    if isinstance(pairs, str | bytes | bytearray) or not isinstance(pairs, Iterable):
+        kind = type(pairs).__name__
+        raise InputError(f"pairs must be an iterable of (query, target), not {kind}")

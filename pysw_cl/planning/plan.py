@@ -158,10 +158,9 @@ class Plan:
 
         Groups that wait take turns from those that share a scheduler with them.  So where few
         strips run at a time, fewer groups are sooner done."""
-        each = self.machine.schedulers
-        if self.alpha_fixed or self.B_fixed or not each or self.lane_set.narrow is None:
+        if self.alpha_fixed or self.B_fixed or self.lane_set.narrow is None:
             return (self.B,)
-        return (*range(each, self.B, each), self.B)
+        return self.machine.groups(self.B)
 
     @property
     def chunks(self) -> tuple[int, ...]:

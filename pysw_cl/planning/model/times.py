@@ -202,7 +202,7 @@ def weights_of(work: Work, times: Times) -> dict[Name, float]:
     found: dict[Name, float] = dict(work.counts)
     for strips in work.strips:
         subject = times.known(strips.timed) or strips.timed
-        for name, weight in times.pace(strips.subject).weights(strips).items():
+        for name, weight in times.pace(strips.timed).weights(strips).items():
             found[subject, name] = found.get((subject, name), 0.0) + weight
     return found
 
@@ -218,6 +218,11 @@ class Machine:
     def share(self, groups: int) -> int:
         """How many of so many strips share a scheduler."""
         return -(-groups // self.schedulers) if self.schedulers else 1
+
+    def groups(self, B: int) -> tuple[int, ...]:
+        """For each number of strips that may share a scheduler the most groups that do, up to
+        B."""
+        return (*range(self.schedulers, B, self.schedulers), B) if self.schedulers else (B,)
 
     def busy(self, running: float, B: int) -> float:
         """So many strips that run at a time, of B at most, as a share of those that have a
