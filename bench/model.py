@@ -2,12 +2,15 @@
 """How right predictions are: prints tables, writes JSON, verifies every result.
 
     python bench/model.py [--short] [--device auto] [--only WORD] [--sizes 20] [--json FILE]
+                          [--budgets TUNING ALL]
 
 "sizes": sizes that are drawn at random and were never used for fitting, predicted and then run.
 Each is run several times.  Where its repeats spread by more than half of a bar, twice that spread
-counts as the bar.  "memory": predicted over allocated bytes of the same runs.  "auto": the time by
-device="auto" over that by the best single device, where there are several.  "calibration": how long
-one takes once its kernels are built.  "cuts": the model's choice of alpha over the best of all.
+counts as the bar.  "memory": predicted over allocated bytes of the same runs.  "pairs": similar
+pairs with their paths, likewise.  "auto": the time by device="auto" over that by the best single
+device, where there are several.  "calibration": how long one takes once its kernels are built.
+"cuts": the model's choice of alpha over the best of all.  "tuned": tuned parameters over the
+defaults, and over the best of everything.
 
 A score that two devices or plans do not agree on, or a bar that is missed, ends with exit code 1.
 The bars are for one NVIDIA H200 and for a quiet machine with 2 cores and PoCL.
@@ -24,13 +27,13 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from cases import WrongResult, pysw_cl, random_pair, write_report
+from cases import Row, WrongResult, pysw_cl, random_pair, write_report
+from model_tuning import pairs, tell, tuned
 
 from pysw_cl.api.calibrate import calibrated
 from pysw_cl.opencl.device import get_runtime, runtimes_to_choose_from
 from pysw_cl.planning.plan import default_plan
 
-Row = dict[str, Any]
 #: Kind of device -> cells of the least and of the largest matrix, bars of the median and of the
 #: worst error.
 SIZES = {"gpu": (1e9, 3e13, 0.01, 0.04), "cpu": (1e8, 1e11, 0.05, 0.15)}
@@ -90,7 +93,7 @@ def sizes(args: argparse.Namespace) -> list[Row]:
                 "alpha": said.plan.alpha,
             }
         )
-        print(told(rows[-1]), flush=True)
+        tell(rows[-1])
     _, _, usual, most = SIZES["gpu" if args.kind == "gpu" else "cpu"]
     off = [abs(row["error"]) for row in rows]
     spread = 2 * median([row["spread"] for row in rows])
@@ -141,7 +144,7 @@ def auto(args: argparse.Namespace) -> list[Row]:
                 "met": over <= 1.1,
             }
         )
-        print(told(rows[-1]), flush=True)
+        tell(rows[-1])
     return rows
 
 
@@ -156,7 +159,7 @@ def calibration(args: argparse.Namespace) -> list[Row]:
     taken = time.perf_counter() - started
     row = {"case": "calibration", "seconds": taken, "spread": found.spread, "bar": 10.0}
     row["met"] = taken <= 10
-    print(told(row), flush=True)
+    tell(row)
     return [row]
 
 
@@ -185,17 +188,8 @@ def cuts(args: argparse.Namespace) -> list[Row]:
                 "met": share >= 0.97,
             }
         )
-        print(told(rows[-1]), flush=True)
+        tell(rows[-1])
     return rows
-
-
-def told(row: Row) -> str:
-    """A row in words."""
-    parts = [f"{row['case']:>30}"]
-    for name, value in row.items():
-        if name != "case":
-            parts.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
-    return "  ".join(parts)
 
 
 def main() -> int:
@@ -206,15 +200,24 @@ def main() -> int:
     parser.add_argument("--only", default="", help="groups of cases whose name has this word")
     parser.add_argument("--sizes", type=int, default=20, help="how many sizes are drawn")
     parser.add_argument("--seed", type=int, default=2024, help="of the sizes")
+    parser.add_argument(
+        "--budgets",
+        type=float,
+        nargs=2,
+        metavar=("TUNING", "ALL"),
+        help="seconds of a tuning, and those in which everything is tried",
+    )
     parser.add_argument("--json", type=Path, help="where to write the results")
     args = parser.parse_args()
     info = get_runtime(args.device).info
     args.kind = info.kind
     groups: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
         "sizes": sizes,
+        "pairs": pairs,
         "auto": auto,
         "calibration": calibration,
         "cuts": cuts,
+        "tuned": tuned,
     }
     results: list[Row] = []
     for name, group in groups.items():
@@ -228,7 +231,7 @@ def main() -> int:
         results += rows
     for row in results:
         if "met" in row and "value" in row:
-            print(told(row))
+            tell(row)
     write_report(args.json, info, results)
     return 0 if args.short or all(row.get("met", True) for row in results) else 1
 
