@@ -31,8 +31,6 @@ typedef struct {
   __global int *hits, *argmax_scratch;
   __global const uchar *letters;
   int chunk, highest, depth, limit8, rows_after, columns_after;
-  __global char *profiles;
-  int profile_bytes;
   scoring_t scoring;
   __global const int *lines, *columns;
   int column_count, offset;
@@ -65,7 +63,8 @@ INLINE outlet_t outlet(const tile_t *t, int strip)
 }
 
 // The sweep of a strip by a group.
-INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *stage, __local int *scratch)
+INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *stage, PROFILE_SPACE char *profile,
+                        __local int *scratch)
 {
   sweep_t sw;
   sw.query = t->query;
@@ -101,7 +100,7 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   sw.depth = t->depth;
   sw.limit8 = t->limit8;
   sw.stage = stage;
-  sw.profile = t->profiles + (size_t)group * t->profile_bytes;
+  sw.profile = profile;
   sw.argmax_scratch = t->argmax_scratch + (size_t)group * ARGMAX_SCRATCH(t->chunk);
   sw.moves = 0;
   sw.hits = t->hits;
@@ -145,7 +144,7 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
 #define TILE_INIT \
   {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, outlet_lane, outlet_row, right, \
    target_pad, gap_open, gap_extend, capacity, hits, argmax_scratch, letters, chunk, highest, depth, limit8, \
-   rows_after, columns_after, profiles, PROFILE_BYTES, SCORE_INIT, lines, columns, column_count, 0, \
+   rows_after, columns_after, SCORE_INIT, lines, columns, column_count, 0, \
    crossed FORBIDDEN_INIT}
 #if FORBIDDEN_PAIRS
 #define FORBIDDEN_ARGS \
@@ -253,6 +252,7 @@ KERNEL(wavefront_ticketed, TICKETED)
   LANES_LOCAL(scratch);
   SLOTS(slots);
   STAGE_OF_GROUP(stage, stages, STRIP_GROUP_ID, chunk);
+  PROFILE_OF_GROUP(profile, profiles, STRIP_GROUP_ID);
 #if MULTI_TILE
   const tile_t all = TILE_INIT;
   volatile __global int *const progress_of = progress;
@@ -294,7 +294,7 @@ KERNEL(wavefront_ticketed, TICKETED)
 #if MULTI_TILE || WARPS > 1
     if (strip >= tile.strips) continue;
 #endif
-    sweep_t sw = sweep_of(&tile, strip, STRIP_GROUP_ID, stage, scratch);
+    sweep_t sw = sweep_of(&tile, strip, STRIP_GROUP_ID, stage, profile, scratch);
     KEEP_GROUPS(sw);
     sw.leave = strip;
     sw.leave_at = n;
@@ -359,7 +359,7 @@ KERNEL(wavefront_ticketed, TICKETED)
 #if SECTIONS
     const tile_t tile = tile_at(all, scratch, tiles + block.section * TILE_WORDS);
 #endif
-    const sweep_t sw = sweep_of(&tile, block.strip, STRIP_GROUP_ID, stage, scratch);
+    const sweep_t sw = sweep_of(&tile, block.strip, STRIP_GROUP_ID, stage, profile, scratch);
     strip_begin(mine, &sw);
     profile_begin(sw.profile, sw.scoring, query + (size_t)block.strip * ROWS);
     lanes_sync();
@@ -386,9 +386,10 @@ KERNEL(wavefront_two_phase, TWO_PHASE)
   LANES_LOCAL(scratch);
   const int block = first_block + STRIP_GROUP_ID, strip = diagonal - block;
   STAGE_OF_GROUP(stage, stages, block, chunk);
+  PROFILE_OF_GROUP(profile, profiles, block);
   const tile_t tile = TILE_INIT;
   const int start = (int)((long)block * n / blocks), end = (int)((long)(block + 1) * n / blocks);
-  sweep_t sw = sweep_of(&tile, strip, block, stage, scratch);
+  sweep_t sw = sweep_of(&tile, strip, block, stage, profile, scratch);
   const bool drains = block == 0 && strip >= blocks && phase == 0;
   if (drains) {
     sw.leave = strip - blocks;

@@ -31,6 +31,8 @@ class NarrowScores:
     gain: int | None = None
     #: "matrix": rows of a lane at most for a query profile of bytes; 0: there is no profile.
     profile_rows: int = 0
+    #: "matrix": letters of the target at most, padding included; None: any number.
+    profile_letters: int | None = None
     #: "permute4": are the scores of four target letters looked up by permuting bytes?
     permute4: bool = False
 
@@ -124,6 +126,12 @@ class LaneSet:
     #: known; few, because each is another build of the kernel.
     moves_alphas: tuple[int, ...] = ()
 
+    #: The lanes for tiles whose scores are looked up in a query profile; None: these lanes.
+    profiled: str | None = None
+    #: Is the query profile of a strip in local memory, which holds that of one strip for each
+    #: work-group?
+    local_profile: bool = False
+
     #: Header of the narrow lanes; None: there are none, and no field below is used.
     narrow: str | None = None
     #: Their widths in bits.
@@ -148,8 +156,13 @@ class LaneSet:
     #: The lanes for what they cannot do.
     instead: Instead | None = None
 
+    @property
+    def joins_warps(self) -> bool:
+        """May a work-group be several warps?"""
+        return self.of_warps and not self.local_profile
+
     def group(self, T: int) -> int:
-        """Work-items of a work-group."""
+        """Work-items of a work-group, or of one of its warps."""
         return 1 if self.per_item is None else T // self.per_item
 
     def tried(self, B: int, most: int) -> tuple[int, ...]:
@@ -202,6 +215,25 @@ LANE_SETS = {
         narrow="narrow/packed.clh",
         widths=(16,),
         scores=NarrowScores(codes=6, gain=1 << 12, permute4=True),
+        skews=True,
+        alphas=((1, tuple(range(2, 65))),),
+        early_chunk=64,
+        profiled="packed_profile",
+        instead=Instead("warp32", 128, 8),
+    ),
+    "packed_profile": LaneSet(
+        wide="lanes/warp32.clh",
+        family="packed",
+        T=(16, 32, 64, 128),
+        per_item=2,
+        defaults=replace(_WARPS, alpha=16, groups=8),
+        pairs=WORK_ITEMS,
+        of_warps=True,
+        chunk_defined=True,
+        local_profile=True,
+        narrow="narrow/packed.clh",
+        widths=(16,),
+        scores=NarrowScores(codes=0, profile_rows=16, profile_letters=40),
         skews=True,
         alphas=((1, tuple(range(2, 65))),),
         early_chunk=64,

@@ -190,6 +190,22 @@ class Plan:
         lanes, T, alpha = self.lane_set.instead or (self.lanes, self.T, self.alpha)
         return replace(self, lanes=lanes, T=min(self.T, T), alpha=min(self.alpha, alpha))
 
+    def for_scores(self, score: str | None) -> Plan:
+        """This plan with the lanes for a score file of narrow lanes (None: they cannot do it)."""
+        lanes = self.lane_set
+        if score is None:
+            return self.without_narrow() if lanes.narrow is not None else self
+        if score != "matrix" or lanes.profiled is None:
+            return self
+        other = LANE_SETS[lanes.profiled]
+        B = self.B
+        if not self.B_fixed:
+            B = max(1, B * other.defaults.groups // lanes.defaults.groups)
+        alpha = self.alpha
+        if not self.alpha_fixed:
+            alpha = min(alpha, other.scores.profile_rows)
+        return replace(self, lanes=lanes.profiled, B=B, alpha=alpha)
+
     def for_size(self, m: int, n: int, rows: tuple[int, ...] = ()) -> Plan | None:
         """This plan with the best alpha, B and chunk for a tile of m x n cells.
 

@@ -35,19 +35,24 @@ def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool, local: 
     below 0?
     :class:`pysw_cl.planning.lane_sets.NarrowScores` has the limits of each lane set.
     """
-    if not Bounds.of(scoring).fits16(scoring, plan.strip_rows, plan.chunk, plan.T):
-        return None
+    bounds = Bounds.of(scoring)
+    fits = bounds.fits16(scoring, plan.strip_rows, plan.chunk, plan.T)
     kinds = plan.lane_set.scores
     bytes_do = scoring.highest <= 127 and max(worst(scoring), min(0, scoring.lowest)) >= -128
-    if kinds.permute4 and four and bytes_do:
+    if fits and kinds.permute4 and four and bytes_do:
         return "permute4"
     if simple(scoring):
         assert scoring.match_mismatch is not None
         match, mismatch = (max(score, worst(scoring)) for score in scoring.match_mismatch)
-        return "match" if kinds.compare(len(scoring.matrix), match, mismatch) else None
+        if fits and kinds.compare(len(scoring.matrix), match, mismatch):
+            return "match"
+    plan = plan.for_scores("matrix")
+    kinds, most = plan.lane_set.scores, plan.lane_set.scores.profile_letters
     rows = plan.alpha <= kinds.profile_rows or striped(plan, plan.form, "matrix", local)
-    profiled = bytes_do and kinds.profile_rows and rows and columns >= LEAST_PROFILED
-    return "matrix" if profiled else None
+    letters = most is None or scoring.matrix.shape[1] < most
+    fits = bounds.fits16(scoring, plan.strip_rows, plan.chunk, plan.T)
+    profiled = bytes_do and kinds.profile_rows and rows and letters and columns >= LEAST_PROFILED
+    return "matrix" if profiled and fits else None
 
 
 def striped(plan: Plan, form: str, score: str, local: bool) -> bool:
@@ -108,11 +113,10 @@ def planned(
     fit 16 bits, and narrow lanes can compute its substitution scores.  ``narrow``: their score
     file; None where one of these does not hold.
     """
+    plan = plan.for_scores(narrow)
     if narrow is not None:
         best = _striped_plan(plan, narrow, size, rows, local)
         return best or plan.for_size(*size, rows), narrow
-    if plan.lane_set.instead is not None:
-        plan = plan.without_narrow()
     return plan.for_size(*size, rows), wide_score(scoring)
 
 

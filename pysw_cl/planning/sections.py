@@ -105,18 +105,17 @@ def cut_tile(
     reach: int | None,
     overlap: int,
     *,
-    narrow: bool,
+    narrow: str | None,
     after: bool,
     largest: int,
 ) -> Sections | None:
     """The sections of a tile of this size without special rows and moves; None if it is as fast
     without them, or if a device whose largest allocation is ``largest`` bytes cannot hold them.
 
-    ``reach``: see :func:`span`.  ``narrow``: can narrow lanes compute the scores?  ``after``: may
-    cells be pruned?  ``columns``, ``overlap``: see :func:`sections_of`.
+    ``reach``: see :func:`span`.  ``narrow``: the score file of narrow lanes; None: there is none.
+    ``after``: may cells be pruned?  ``columns``, ``overlap``: see :func:`sections_of`.
     """
-    if plan.lane_set.narrow is not None and not narrow:
-        plan = plan.without_narrow()
+    plan = plan.for_scores(narrow)
     if plan.form != "ticketed" or 36 * size[1] > largest:  # three lines of the bus, and overlaps
         return None
     return sections_of(plan, *size, reach, overlap, columns, after and plan.lane_set.prunes)

@@ -76,11 +76,11 @@ def moves_bytes(m: Any, n: Any, T: int, alpha: int) -> Any:
     return 4 * -(-alpha // 8) * T * (n + T) * -(-m // (T * alpha))
 
 
-def warps_of(of_warps: bool, schedulers: int, units: int, B: int) -> int:
+def warps_of(joins_warps: bool, schedulers: int, units: int, B: int) -> int:
     """Warps of a work-group of the ticketed form, if B strips are swept at once: the same number on
-    each of the ``schedulers`` of a compute unit.  1 if lanes are not warps, or if the device's
-    work-groups are to be single warps (no ``schedulers``)."""
-    if not of_warps or not schedulers:
+    each of the ``schedulers`` of a compute unit.  1 if groups are no warps or single ones, or if
+    the device's work-groups are to be single warps (no ``schedulers``)."""
+    if not joins_warps or not schedulers:
         return 1
     return schedulers * -(-B // (schedulers * units))
 

@@ -97,8 +97,10 @@ def speculative_memory(
     plan, device = engine.plan, engine.device
     tuning, trace = plan.tuning.speculation, plan.tuning.traceback
     able = device.speculative and engine.captures and plan.lane_set.narrow is not None
-    if not able or engine.narrow_score(plan, n) is None:
+    score = engine.narrow_score(plan, n)
+    if not able or score is None:
         return None
+    plan = plan.for_scores(score)
     if min(m, n) < tuning.least_sides * tuning.side:
         return None
     level_plan, moves_plan = batch_plans(plan)

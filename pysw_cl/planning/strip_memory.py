@@ -51,13 +51,16 @@ class Strips:
         table, letters = scores_bytes(scoring, self.score)
         deferred = narrow and crosses
         stripes = narrow and striped(self.plan, self.grid.form, self.score, self.local)
+        profile = sizes.profile_bytes(T, letters, alpha, stripes)
+        if self.plan.lane_set.local_profile:
+            profile = 0
         return [
             (
                 "state",
                 sizes.state_bytes(T, alpha, groups, narrow and not again, deferred, stripes),
             ),
             ("state", sizes.stage_bytes(chunk, groups)),
-            ("state", groups * sizes.profile_bytes(T, letters, alpha, stripes)),
+            ("state", groups * profile),
             ("state", sizes.argmax_bytes(T, alpha, groups, chunk) if again else 0),
             ("scratch", sizes.record_bytes(groups)),
             *([("scratch", table)] if table else []),
@@ -136,7 +139,7 @@ class StripMemory:
 
     def _warps(self, plan: Plan, B: int) -> int:
         device = self.device
-        return sizes.warps_of(plan.lane_set.of_warps, device.schedulers, device.units, B)
+        return sizes.warps_of(plan.lane_set.joins_warps, device.schedulers, device.units, B)
 
     def _strips(self, tile: TileShape, plan: Plan, score: str, piped: bool) -> Strips:
         """The strips of a tile; ``plan`` is the tile's unless moves are stored."""
@@ -222,7 +225,7 @@ class StripMemory:
             tile.columns,
             span(scoring, m, 0, compared.local),
             plan.tuning.sections.first_overlap,
-            narrow=narrow is not None,
+            narrow=narrow,
             after=tile.after,
             largest=self.device.largest,
         )
@@ -269,6 +272,8 @@ class StripMemory:
             return None
         fits, score = self._planned(replace(tile, rows=()))
         sized = plan.for_size(m, n)
+        if fits is not None and fits.lanes != plan.lanes:  # strips of other heights
+            return None
         if fits is None or sized is None or fits.lane_set.narrow is None:
             return None
         quantum = sized.strip_rows * self._warps(sized, sized.B)

@@ -35,7 +35,7 @@ _ARGUMENTS = (
     "codes cells forbidden tops spans m:int n:int blocks:int gap_open:int gap_extend:int ends:int "
     "again:int pairs count:int path:int found"
 )
-_SCORES = {"match": "match:int mismatch:int lift:int", "matrix": "matrix wide:int"}
+_SCORES = {"match": "match:int mismatch:int lift:int", "matrix": "matrix wide:int lift:int"}
 
 
 def held_spec(header: str, score: str) -> KernelSpec:
@@ -244,4 +244,4 @@ def _scores(scoring: Scoring, buffers: Buffers) -> tuple[str, dict[str, Any]]:
     wide = len(scoring.matrix) + 1
     matrix = np.full((wide, wide), min(0, scoring.lowest), np.int32)
     matrix[:-1, :-1] = scoring.matrix
-    return "matrix", {"matrix": buffers.of(matrix), "wide": wide}
+    return "matrix", {"matrix": buffers.of(matrix), "wide": wide, "lift": 0}

@@ -14,7 +14,7 @@ from ...tiles.edges import Edge, Ints
 from ...tiles.tile import Hit, TileJob
 
 #: The arguments of each score file of cl/score.
-SCORES = {"match": "match:int mismatch:int lift:int", "matrix": "matrix wide:int"}
+SCORES = {"match": "match:int mismatch:int lift:int", "matrix": "matrix wide:int lift:int"}
 
 
 def joined_files(header: str, score: str, kernel: str) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def scores_of(scoring: Scoring, buffers: Buffers) -> tuple[str, dict[str, Any]]:
     if pair is not None:
         return "match", {"match": pair[0], "mismatch": pair[1], "lift": 0}
     table = np.ascontiguousarray(scoring.matrix, np.int32)
-    return "matrix", {"matrix": buffers.of(table.ravel()), "wide": table.shape[1]}
+    return "matrix", {"matrix": buffers.of(table.ravel()), "wide": table.shape[1], "lift": 0}
 
 
 def least_of(job: TileJob) -> int:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...errors import InternalError
 from ...opencl.buffers import Buffers
 from ...opencl.program import BoundKernel
+from ...planning.plan import Plan
 from ...planning.sizes import RECORD_WORDS, profile_bytes
 from ...scoring.precision import UNREACHABLE, Bounds
 from ...scoring.scoring import Scoring
@@ -58,6 +59,8 @@ class MatrixArguments:
     matrix: Buffer
     #: Scores in a row.
     wide: int
+    #: What the skew adds to a diagonal step.
+    lift: int
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,16 @@ class Scores:
     #: The arguments of its score file.
     arguments: MatchArguments | MatrixArguments | FourArguments
 
-    def profile_bytes(self, T: int, alpha: int, striped: bool) -> int:
-        """Bytes of one group's query profile; 0 without a matrix."""
-        return profile_bytes(T, getattr(self.arguments, "wide", 0), alpha, striped)
+    @property
+    def letters(self) -> int:
+        """Letters of the target, padding included, of a substitution matrix; 0 without one."""
+        return int(getattr(self.arguments, "wide", 0))
+
+    def profile_bytes(self, plan: Plan, T: int, striped: bool) -> int:
+        """Bytes of one group's query profile in global memory; 0 without a matrix."""
+        if plan.lane_set.local_profile:
+            return 0
+        return profile_bytes(T, self.letters, plan.alpha, striped)
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,8 @@ class Program:
     many: bool = False
     #: Are they sections of one tile?
     sections: bool = False
+    #: Letters of a query profile in local memory, padding included; 0: there is none.
+    letters: int = 0
     #: Is a section one strip, below equal cells, whose bottom row nobody wants?
     flat: bool = False
 
@@ -159,6 +161,8 @@ class Program:
         # use, so CHUNK keeps its default.  Launches of many tiles have short blocks.
         if lanes.chunk_defined and (lanes.narrow is not None or self.many):
             defines["CHUNK"] = self.plan.chunk
+        if self.letters:
+            defines["PROFILE_LETTERS"] = self.letters
         return defines
 
     def kernel(self, runtime: Runtime) -> BoundKernel:
@@ -171,7 +175,7 @@ def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
     """The plan for one tile and its score file: see `pysw_cl.planning.score_files.planned`.
     ``permute``: does the device have a byte permutation?"""
     narrow, local = None, job.floor is not None
-    if plan.lane_set.instead is not None:
+    if plan.lane_set.narrow is not None:
         narrow = narrow_score(plan, job.scoring, job.target, permute, local)
     wide = job.store_moves or job.forbidden is not None
     narrow = None if wide else narrow
@@ -195,6 +199,12 @@ def narrow_score(
     with their sign?  ``local``: is H never below 0?"""
     four = permute and plan.lane_set.scores.permute4 and int(target.max()) < 4
     return score_files.narrow_score(plan, scoring, len(target), four, local)
+
+
+def profile_letters(plan: Plan, scoring: Scoring, score: str) -> int:
+    """Letters of a query profile in local memory, padding included; 0: there is none."""
+    local = plan.lane_set.local_profile and score == "matrix"
+    return scoring.matrix.shape[1] + 1 if local else 0
 
 
 def pads(scoring: Scoring, score: str) -> tuple[int, int]:
@@ -223,7 +233,7 @@ def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> S
         arguments = FourArguments(buffers.of(four.view("<i4")), lift)
     else:
         table = _table(scoring)
-        arguments = MatrixArguments(buffers.of(table.ravel()), table.shape[1])
+        arguments = MatrixArguments(buffers.of(table.ravel()), table.shape[1], lift)
     return Scores(scoring, *pads(scoring, score), arguments)
 
 

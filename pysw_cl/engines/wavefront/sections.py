@@ -34,7 +34,7 @@ from .arguments import (
     new_records,
 )
 from .descriptors import RecordWord, TileWord
-from .kernel import Program, narrow_score, scores_of
+from .kernel import Program, narrow_score, profile_letters, scores_of
 from .tile import cells_by_width, least_score, warps_of
 from .tile_memory import left_parts, letters_of, scratch_of
 
@@ -94,7 +94,7 @@ def cut(runtime: Runtime, plan: Plan, job: TileJob, overlaps: Overlaps) -> Secti
         job.columns,
         span(job.scoring, m, highest - lowest, job.floor is not None),
         overlaps.of(job, plan),
-        narrow=narrow is not None,
+        narrow=narrow,
         after=job.after is not None,
         largest=int(runtime.device.max_mem_alloc_size),
     )
@@ -390,11 +390,13 @@ def _program(
     """The program that computes sections."""
     local = job.floor is not None
     narrow = narrow_score(plan, job.scoring, job.target, runtime.traits.byte_permute, local)
+    score = narrow if plan.lane_set.narrow is not None and narrow else wide_score(job.scoring)
     return Program(
         plan=plan,
         form="ticketed",
         T=plan.T,
-        score=narrow if plan.lane_set.narrow is not None and narrow else wide_score(job.scoring),
+        score=score,
+        letters=profile_letters(plan, job.scoring, score),
         widths=widths_of(plan, job.scoring, local, job.best),
         local=local,
         best=2 if capacity else int(job.best),

@@ -34,7 +34,7 @@ from .arguments import (
     new_progress,
 )
 from .descriptors import RecordWord
-from .kernel import Program, planned, scores_of
+from .kernel import Program, planned, profile_letters, scores_of
 from .tile_memory import Memory, left_of, letters_of, scratch_of
 
 
@@ -314,6 +314,7 @@ def _shaped(
         forbidden=job.forbidden is not None,
         prunes=prunes and plan.lane_set.prunes,
         skewed=may_skew(plan, job.scoring),
+        letters=profile_letters(plan, job.scoring, score),
         warps=warps_of(runtime, plan, B if link else grid.B) if form == "ticketed" else 1,
     )
     return program, grid
@@ -321,8 +322,8 @@ def _shaped(
 
 def warps_of(runtime: Runtime, plan: Plan, B: int) -> int:
     """See :func:`pysw_cl.planning.sizes.warps_of`."""
-    of_warps, schedulers = plan.lane_set.of_warps, runtime.traits.schedulers
-    return sizes.warps_of(of_warps, schedulers, runtime.info.compute_units, B)
+    joins, schedulers = plan.lane_set.joins_warps, runtime.traits.schedulers
+    return sizes.warps_of(joins, schedulers, runtime.info.compute_units, B)
 
 
 def read_device(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:

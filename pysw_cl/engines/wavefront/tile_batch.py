@@ -115,7 +115,7 @@ class WavefrontTileBatch:
         self.able = score is not None
         if score is None:
             return
-        level_plan, moves_plan = batch_plans(plan)
+        level_plan, moves_plan = batch_plans(plan.for_scores(score))
         self.row_quantum = lcm(level_plan.strip_rows, moves_plan.strip_rows)
         wide_target = narrow_target = self._buffers.of(target_codes)
         if plan.lane_set.backwards:

@@ -27,7 +27,7 @@ from .arguments import (
     new_records,
 )
 from .descriptors import TOP_LINE, TileWord
-from .kernel import Program, scores_of
+from .kernel import Program, profile_letters, scores_of
 from .tile_batch_layout import TileSet
 
 
@@ -47,7 +47,7 @@ class Tally:
 
 def _warps(runtime: Runtime, plan: Plan) -> int:
     """Warps of a work-group: only one per scheduler, because a tile has few strips."""
-    return (plan.lane_set.of_warps and runtime.traits.schedulers) or 1
+    return (plan.lane_set.joins_warps and runtime.traits.schedulers) or 1
 
 
 def strip_groups_of(runtime: Runtime, plan: Plan, done: TileSet) -> int:
@@ -97,9 +97,7 @@ def launch_tiles(
     least = np.array([UNREACHABLE if p.known is None else p.known for p in done.parts], np.int32)
     program = _program(runtime, plan, scored, moves is not None)
     scores = scores_of(scored.scoring, scored.file, program.skewed, buffers)
-    profiles = buffers.empty(
-        strip_groups * scores.profile_bytes(plan.T, plan.alpha, program.striped)
-    )
+    profiles = buffers.empty(strip_groups * scores.profile_bytes(plan, plan.T, program.striped))
     record = buffers.of(new_records(strip_groups))
     progress = buffers.of(new_progress(int(strips.sum()), plan.T))
     ticket = buffers.of(np.zeros(1, np.int32))
@@ -141,6 +139,7 @@ def _program(runtime: Runtime, plan: Plan, scored: Scored, moves: bool) -> Progr
         forbidden=False,
         prunes=not moves,
         skewed=may_skew(plan, scored.scoring),
+        letters=profile_letters(plan, scored.scoring, scored.file),
         warps=_warps(runtime, plan),
         many=True,
     )

@@ -110,7 +110,7 @@ def scratch_of(
     return Scratch(
         state=buffers.empty(state),
         stages=buffers.empty(stage_bytes(chunk, strip_groups)),
-        profiles=buffers.empty(strip_groups * scores.profile_bytes(T, alpha, striped)),
+        profiles=buffers.empty(strip_groups * scores.profile_bytes(program.plan, T, striped)),
         argmax=buffers.empty(argmax),
     )
 

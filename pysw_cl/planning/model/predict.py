@@ -158,7 +158,8 @@ def _plan_of(setting: Setting, strips: Strips) -> Plan:
         return setting.scan
     lanes = strips.subject.split("/")[1]
     if lanes != plan.lanes:
-        plan = plan.without_narrow()
+        profiled = plan.for_scores("matrix")
+        plan = profiled if lanes == profiled.lanes else plan.without_narrow()
     return replace(plan, alpha=strips.alpha, chunk=strips.chunk, B=strips.B)
 
 

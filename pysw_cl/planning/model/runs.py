@@ -96,8 +96,7 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
         _add_rows(work, plan, m, n, times)
         return
     narrow = narrow_score(plan, scoring, n, setting.four, setting.local)
-    if plan.lane_set.narrow is not None and narrow is None:
-        plan = plan.without_narrow()
+    plan = plan.for_scores(narrow)
     cut = _sections(setting, plan, m, n)
     subject = subject_of(plan, scoring, setting.local, narrow)
     if cut is not None:
