@@ -160,7 +160,7 @@ def speed_cases(bench: Bench) -> list[Case]:
         Case(
             "protein 35,000 x 35,000, ends",
             lambda name: bench.protein(name, 35_000, 5),
-            of_cpu(("gcups", 12), ("ratio", 2.0)),
+            (("gcups", 300),) if gpu else (("gcups", 12), ("ratio", 2.0)),
         ),
         Case(
             "random DNA 1,000 x 1,000, score",
@@ -187,8 +187,10 @@ def speed_cases(bench: Bench) -> list[Case]:
 
 
 def gpu_cases(bench: Bench, long: bool) -> list[Case]:
-    """Long random pairs: a longer one must not be slower than a shorter one, but for 5%."""
-    cases = []
+    """Proteins, and long random pairs: a longer one must not be slower than a shorter one, but for
+    5%."""
+    name = "protein 300,000 x 300,000, ends"
+    cases = [Case(name, lambda name: bench.protein(name, 300_000, 5), (("gcups", 3000),))]
     for n in (1_000_000, 5_000_000, 10_000_000, 30_000_000) if long else (5_000_000,):
         bars: tuple[tuple[str, float], ...] = (("share", 95),)
         if n == 5_000_000:

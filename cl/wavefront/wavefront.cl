@@ -312,6 +312,9 @@ KERNEL(wavefront_ticketed, TICKETED)
     strip_begin(mine, &sw);
     profile_begin(sw.profile, sw.scoring, sw.query + (size_t)strip * ROWS);
     lanes_sync();
+#if NARROW_WIDTHS && LAG && SHORT_STEPS
+    best.level = left_is_level(mine, &sw);
+#endif
 
     int seen = -T;
     for (int from = 0, limit = 0;;) {

@@ -138,8 +138,8 @@ def designed(runtime: Runtime, every: bool = False) -> Iterator[Case]:
         for mode in ("local", "global"):
             if kind == "protein" and mode == "global" and plan.lane_set.of_warps:
                 continue  # as fast as local ones
-            lanes = plan if kind == "dna" or not plan.lane_set.of_warps else plan.without_narrow()
-            yield from _strips(kind, mode, lanes, every and (kind, mode) == ("dna", "local"))
+            lanes = plan if kind == "dna" else plan.for_scores("matrix")
+            yield from _strips(kind, mode, lanes, every and mode == "local")
     for m, n in ((200, 1_000_000), (1024, 1_000_000), (1024, 3_000_000), (5000, 1_000_000)):
         yield Case("dna", "local", m, n)
     for n in (100_000, 1_000_000):

@@ -240,10 +240,16 @@ class Runtime:
 
     @property
     def build_options(self) -> str:
-        """Compiler options of all kernels: the traits', and the profile's limit of registers."""
+        """Compiler options of most kernels: see :meth:`options_of`."""
+        return self.options_of(True)
+
+    def options_of(self, limited: bool) -> str:
+        """Compiler options: the traits', and, if ``limited``, the profile's limit of registers."""
         own, _ = self.profile()
         registers, parts = own.parameters.get("build", {}).get("registers"), [self._salt]
-        if registers is not None and 16 <= registers <= 255 and self.traits.register_option:
+        if registers is None or not limited:
+            registers = 0
+        if 16 <= registers <= 255 and self.traits.register_option:
             parts.append(self.traits.register_option.format(int(registers)))
         return " ".join([self.traits.build_options, *parts]).strip()
 

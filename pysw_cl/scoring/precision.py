@@ -61,7 +61,7 @@ class Bounds:
         spread = max(rows * extend + across * slope, rows * slope + across * extend)
         spread += 2 * scoring.gap_open
         inside = 2 * scoring.gap_open + columns * extend + min(rows, columns) * self.highest
-        values = 32767 - extend * (sloped + columns + 4) if sloped else 65535
+        values = 32767 - extend * (2 * sloped + columns + 4) if sloped else 65535
         return spread + inside + self.depth <= values
 
 

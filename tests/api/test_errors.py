@@ -198,7 +198,10 @@ def test_free_ends_in_every_form() -> None:
         ({"lanes": "scalar32", "T": 24}, ["scalar32", "not 24"]),
         (
             {"lanes": "vector64"},
-            ["lanes 'vector64' do not exist", "vector, vector32, packed, packed_profile, warp32, scalar32"],
+            [
+                "lanes 'vector64' do not exist",
+                "vector, vector32, packed, packed_profile, warp32, scalar32",
+            ],
         ),
         ({"lanes": ["vector32"]}, ["lanes", "do not exist"]),
         ({"form": "three-phase"}, ["form 'three-phase' does not exist", "two-phase"]),

@@ -88,11 +88,11 @@ try_narrow(__global const int *in, __global const uchar *letters, __global const
   OWN(alone.y)
   OWN(range.x == min(alone.x, some.x) && range.y == alone.y)
   for (int k = 0; k < {BUS}; k++) {{
-    lanes_shift_in(s, k, true, &a, &b);
+    lanes_shift_in(s, k, lanes_enter(s, k, true), &a, &b);
     if (k == {EARLY}) lanes_store_bottom_at(s, k, 2, a, b);
     else lanes_store_bottom(s, k, a, b);
   }}
-  stage_store(s, {GIVEN}, {BUS}, given_h, given_x, base, 2);
+  stage_store(s, {GIVEN}, {BUS}, given_h, given_x, base, 2, INT_MIN);
   ROW(a, base)
   ROW(b, base)
   for (int k = 0; k < {KEPT}; k++) {{ ROW(lanes_restore(saved, k), base) }}
@@ -240,7 +240,7 @@ enter_after(__global const int *h, __global int *stages, __global int *out, int 
   stage_load(s, h, h, {INSIDE}, base, 0, none);
   for (int k = {INSIDE}; k < {AFTER}; k++) {{
     lv a = lanes_narrow(lanes_load(h), base), b = a;
-    lanes_shift_in(s, k, false, &a, &b);
+    lanes_shift_in(s, k, lanes_enter(s, k, false), &a, &b);
     lanes_store(out, lanes_wide(lv_skew(a, lv_splat({SLOPE}), -{LOWERED}), base));
     lanes_store(out + T, lanes_wide(lv_skew(b, lv_splat({SLOPE}), -{LOWERED}), base));
     out += 2 * T;
@@ -283,7 +283,7 @@ def test_what_enters_after_the_last_column_disturbs_no_lane(
 
 FOLDER = Path(shipped("cl", "base.clh")).parent
 #: Names that do not depend on the width.
-SAME = {"LANES_OWN", "LANES_FIRST_OWN", "SAVED_SPACE", "SAVED_LANES"}
+SAME = {"LANES_OWN", "LANES_FIRST_OWN", "LETTERS_MOST", "READS_AHEAD", "SAVED_SPACE", "SAVED_LANES"}
 
 
 def header(path: Path) -> str:
@@ -311,7 +311,7 @@ def test_every_header_has_the_same_names() -> None:
         for name, text in headers.items()
     }
     first = exported["vector"]
-    some = "lv lm lv_max lv_min lanes_shift_in stage_load lanes_own lanes_lowest lanes_restore"
+    some = "lv lm lv_max lv_min lanes_shift_in lanes_enter stage_load lanes_own lanes_restore"
     assert {*some.split(), "lanes_best", *SAME} <= set(first)
     for name, names in exported.items():
         assert names == first, name

@@ -33,6 +33,8 @@ from .arguments import (
 )
 from .descriptors import RECORD_MACROS, TILE_MACROS
 
+#: The padding of a target that cl/score/permute4.clh reads.
+PAD4 = 8
 _NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
 
 
@@ -81,7 +83,8 @@ def kernel_spec(
     files += ["wavefront/width_dispatch.clh", "wavefront/wavefront.cl"]
     parts: list[type] = [TileArguments, FORMS[form], SCORES[score]]
     parts += [*([ForbiddenArguments] if forbidden else ()), *([ManyArguments] if many else ())]
-    return KernelSpec(_NAME[form], tuple(files), names(*parts))
+    # where local memory says how many groups there are, fewer registers make no room for more
+    return KernelSpec(_NAME[form], tuple(files), names(*parts), not lane_set.local_profile)
 
 
 @dataclass(frozen=True)
@@ -208,12 +211,12 @@ def profile_letters(plan: Plan, scoring: Scoring, score: str) -> int:
 
 
 def pads(scoring: Scoring, score: str) -> tuple[int, int]:
-    """The codes of query padding and of target padding.  Query padding never scores above 0.  With
-    "permute4" target padding may, but no cell depends on it."""
+    """The codes of query padding and of target padding.  Neither scores above 0 (by "permute4" only
+    in narrow lanes; in 32-bit ones no cell depends on it)."""
     if score == "match":
         return 254, 253
     query, target = scoring.matrix.shape
-    return query, 0 if score == "permute4" else target
+    return query, PAD4 if score == "permute4" else target
 
 
 def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> Scores:
