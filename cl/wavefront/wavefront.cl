@@ -312,7 +312,7 @@ KERNEL(wavefront_ticketed, TICKETED)
     strip_begin(mine, &sw);
     profile_begin(sw.profile, sw.scoring, sw.query + (size_t)strip * ROWS);
     lanes_sync();
-#if NARROW_WIDTHS && LAG && SHORT_STEPS
+#if NARROW_WIDTHS && LAG && SHORT_STEPS && LEFT_PADDED
     best.level = left_is_level(mine, &sw);
 #endif
 

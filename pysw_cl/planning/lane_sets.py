@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+#: Rows of a strip at most whose query profile is in local memory: a letter takes so many bytes.
+LOCAL_ROWS = 1024
+
 
 class Instead(NamedTuple):
     """The lanes for what narrow lanes cannot do: stored moves, forbidden pairs, large scores."""
@@ -160,6 +163,11 @@ class LaneSet:
     def joins_warps(self) -> bool:
         """May a work-group be several warps?"""
         return self.of_warps and not self.local_profile
+
+    def profile_rows(self, T: int) -> int:
+        """Rows of a lane at most, of a strip with so many lanes, for a query profile."""
+        rows = self.scores.profile_rows
+        return min(rows, LOCAL_ROWS // T) if self.local_profile else rows
 
     def group(self, T: int) -> int:
         """Work-items of a work-group, or of one of its warps."""

@@ -203,7 +203,7 @@ class Plan:
             B = max(1, B * other.defaults.groups // lanes.defaults.groups)
         alpha = self.alpha
         if not self.alpha_fixed:
-            alpha = min(alpha, other.scores.profile_rows)
+            alpha = min(alpha, other.profile_rows(self.T))
         return replace(self, lanes=lanes.profiled, B=B, alpha=alpha)
 
     def for_size(self, m: int, n: int, rows: tuple[int, ...] = ()) -> Plan | None:

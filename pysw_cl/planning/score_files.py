@@ -48,7 +48,8 @@ def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool, local: 
             return "match"
     plan = plan.for_scores("matrix")
     kinds, most = plan.lane_set.scores, plan.lane_set.scores.profile_letters
-    rows = plan.alpha <= kinds.profile_rows or striped(plan, plan.form, "matrix", local)
+    most_rows = plan.lane_set.profile_rows(plan.T)
+    rows = plan.alpha <= most_rows or striped(plan, plan.form, "matrix", local)
     letters = most is None or scoring.matrix.shape[1] < most
     fits = bounds.fits16(scoring, plan.strip_rows, plan.chunk, plan.T)
     profiled = bytes_do and kinds.profile_rows and rows and letters and columns >= LEAST_PROFILED
