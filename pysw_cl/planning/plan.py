@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 VERSION = 3
 #: Columns of a block where moves are stored: few, because the strip below waits for a block.
 MOVES_CHUNK = 32
+#: The same at most beside a query profile in local memory, whose rest holds the blocks.
+LOCAL_PROFILE_CHUNK = 1024
 STRIP_COST, CELL_COST = StripCost(), CellCost()
 #: A device of which nothing is known.
 UNKNOWN = Machine(GENERIC)
@@ -195,16 +197,17 @@ class Plan:
         lanes = self.lane_set
         if score is None:
             return self.without_narrow() if lanes.narrow is not None else self
-        if score != "matrix" or lanes.profiled is None:
+        name = self.lanes if lanes.local_profile else lanes.profiled
+        if score != "matrix" or name is None:
             return self
-        other = LANE_SETS[lanes.profiled]
-        B = self.B
+        other, B = LANE_SETS[name], self.B
         if not self.B_fixed:
             B = max(1, B * other.defaults.groups // lanes.defaults.groups)
         alpha = self.alpha
         if not self.alpha_fixed:
             alpha = min(alpha, other.profile_rows(self.T))
-        return replace(self, lanes=lanes.profiled, B=B, alpha=alpha)
+        chunk = min(self.chunk, LOCAL_PROFILE_CHUNK)
+        return replace(self, lanes=name, B=B, alpha=alpha, chunk=chunk)
 
     def for_size(self, m: int, n: int, rows: tuple[int, ...] = ()) -> Plan | None:
         """This plan with the best alpha, B and chunk for a tile of m x n cells.

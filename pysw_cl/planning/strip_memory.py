@@ -272,8 +272,6 @@ class StripMemory:
             return None
         fits, score = self._planned(replace(tile, rows=()))
         sized = plan.for_size(m, n)
-        if fits is not None and fits.lanes != plan.lanes:  # strips of other heights
-            return None
         if fits is None or sized is None or fits.lane_set.narrow is None:
             return None
         quantum = sized.strip_rows * self._warps(sized, sized.B)
@@ -283,6 +281,8 @@ class StripMemory:
             return None
         least = max(1, sized.device_rows // tuning.depth // quantum) * quantum
         height = max(1, min(least, most[0]) // quantum) * quantum
+        if height % fits.strip_rows:
+            return None
         places = (0, *ends, m)
         highest = min(height, max(b - a for a, b in pairwise(places)))
         count = sum(-(-(b - a) // height) for a, b in pairwise(places))

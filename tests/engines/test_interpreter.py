@@ -45,6 +45,18 @@ for alpha in (3, 6, 11):
         wanted = pysw_cl.align(a, b, mode=mode, output=output, plan=plan, **matrix)
         assert found == wanted, (alpha, mode, output, found, wanted)
         assert "wavefront/packed/16" in found.stats.cells, found.stats.cells
+# Six letters that match, so that padding must be another one; scores below 0 beside a base that was
+# chosen for high ones.
+six = (np.where(np.eye(6, dtype=bool), 2, -3), "ABCDEF")
+long = "".join(rng.choice(list("ACG"), 192))
+other = [("F" * 60, "ABCFDEABCFFDECAB" * 3, dict(sub_score=six, gap_cost=(3, 2))),
+         (long, long + "T" * 1950, dict(sub_score=(100, -1000), gap_cost=(1000, 10)))]
+for a, b, scores in other:
+    plan = {"lanes": "packed", "T": 16, "alpha": 2, "B": 2, "chunk": 32, "form": "ticketed"}
+    plan["sections.least_cells"] = 1 << 60
+    found = pysw_cl.align(a, b, output="ends", plan=plan, **scores)
+    wanted = pysw_cl.align(a, b, output="ends", plan={"engine": "reference"}, **scores)
+    assert found == wanted, (found, wanted)
 print("all alike")
 """
 
