@@ -35,8 +35,13 @@ IN_STRIPS = {"sections.least_cells": 1 << 62}
 CUT_ONCE = {"sections.least_cells": 1, "sections.rounds": 1, "sections.least_aspect": 0}
 #: Columns of a section.
 SECTION = 32_000
-#: Seconds on the device that a run takes about, and values of alpha that are tried.
-SECONDS, ALPHAS = 0.02, 8
+#: Seconds on the device that a run takes about, and values of alpha that are tried: of local DNA,
+#: and of what takes as long but for some of its times.
+SECONDS, ALPHAS, OTHER_ALPHAS = 0.02, 5, 3
+#: The mode of comparisons from end to end, as subjects name it.
+GLOBAL = "global"
+#: Times of strips that wait for each other, and of the ends of their blocks.
+WAITS = ("hop", "block")
 #: Seconds on the device from which on a run tells how fast its cores are.
 LEAST_SCALED = 2e-3
 #: Letters of the sequences of a first use.
@@ -108,7 +113,7 @@ def calibrated(
     }
     times = _with_lanes({name: own for name, own in times.items() if name not in partly})
     if not partly:  # builds left time for those of paths
-        times |= similar_times(runtime, {**profile.times, **times}, repeats)
+        times |= similar_times(runtime, {**profile.times, **times}, repeats, budget / 5)
     known = Times({**GENERIC.by_subject, **profile.times, **times})
     works = [work_of(runtime, case) for case in done]
     predicted = [known.seconds(work) for work in works]
@@ -157,9 +162,10 @@ def _strips(kind: str, mode: str, plan: Plan, every: bool) -> Iterator[Case]:
     """Strips of some values of alpha (or ``every`` one), for each number of them that may share a
     scheduler."""
     T, groups = plan.T, plan.machine.groups(plan.B)
-    few = ALPHAS if mode == "local" else ALPHAS // 2
-    alphas = list(plan.alphas) if every else _some(plan.alphas, few if kind == "dna" else 3)
-    marked = _some(tuple(alphas), 3)
+    few = ALPHAS if mode == "local" and kind == "dna" else OTHER_ALPHAS
+    alphas = list(plan.alphas) if every else _some(plan.alphas, few)
+    # global strips wait as long as local ones
+    marked = _some(tuple(alphas), 3 if every else 2) if mode == "local" else []
     for alpha in alphas:
         fixed = {"alpha": alpha, **IN_STRIPS}
         for B in groups:
@@ -171,10 +177,9 @@ def _strips(kind: str, mode: str, plan: Plan, every: bool) -> Iterator[Case]:
                 for options in (fixed, less):
                     yield Case(kind, mode, 3 * groups[0] * T * alpha, 3000, {**options, "B": B})
                 yield Case(kind, mode, B * T * alpha, max(width, lag) // 2, less)
-                if kind == "dna" and len(groups) > 1:
+                if kind == "dna" and len(groups) > 1 and every:
                     yield Case(kind, mode, B * T * alpha, 2 * lag, fixed)
-                    if every:
-                        yield Case(kind, mode, B * T * alpha, 4 * lag, fixed)
+                    yield Case(kind, mode, B * T * alpha, 4 * lag, fixed)
         if mode == "local" and plan.lane_set.prunes:
             yield from _sections(kind, plan, alpha, groups, alpha in marked)
 
@@ -221,7 +226,7 @@ def _some(values: tuple[int, ...], most: int) -> list[int]:
 def checks(runtime: Runtime, count: int = 8) -> Iterator[Case]:
     """Runs that are not fitted: they say how far off predictions are."""
     rng = np.random.default_rng(7)
-    cells = 0.2 / _cell(default_plan(runtime))
+    cells = 0.1 / _cell(default_plan(runtime))
     for _ in range(count):
         size, aspect = cells * 10 ** rng.uniform(-2, 0), 10 ** rng.uniform(-1.5, 1.5)
         m = int(max(200, (size * aspect) ** 0.5))
@@ -242,27 +247,33 @@ def measure(
     told: Callable[[int, int], None],
     most_builds: float = inf,
 ) -> None:
-    """Run the cases: each once to build its kernels, for ``most_builds`` seconds, then ``repeats``
-    times one after the other, as long as the ``budget`` lasts."""
+    """Run the cases ``repeats`` times one after the other, as long as the ``budget`` lasts.  First
+    uses of kernels do not count; they may take ``most_builds`` seconds."""
     letters = {kind: _letters(given[0], cases, kind) for kind, given in KINDS.items()}
     total = len(cases) * (1 + repeats)
     ends = time.monotonic() + most_builds
+    spent = 0.0
     for done, case in enumerate(cases):
-        if time.monotonic() > ends:
+        if time.monotonic() > ends + spent:
             cases = cases[:done]
             break
         told(done, total)
+        built = len(runtime.programs)
         _run(runtime, case, letters[case.kind])
-    for case in cases:
-        case.seconds.clear()
-        case.device.clear()
-    ends = time.monotonic() + budget
+        if len(runtime.programs) > built:
+            case.seconds.clear()
+            case.device.clear()
+        else:
+            spent += case.seconds[0]
     for turn in range(repeats):
         for k, case in enumerate(cases):
-            if turn and time.monotonic() > ends:
+            if len(case.seconds) > turn:
+                continue
+            if turn and spent > budget:
                 return
             told(len(cases) * (1 + turn) + k, total)
             _run(runtime, case, letters[case.kind])
+            spent += case.seconds[-1]
 
 
 def _letters(alphabet: bytes, cases: list[Case], kind: str) -> Letters:
@@ -329,25 +340,44 @@ def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]
 def _of_kernels(
     works: Sequence[Work], device: Mapping[int, float], columns: Sequence[Strips]
 ) -> dict[str, dict[str, float]]:
-    """Times of strips, then those of sections, whose strips wait for each other as long."""
+    """Times of strips, then those of global ones and of sections, which wait for each other as long
+    as those do."""
 
-    def found(cut: bool, known: Times | None = None) -> dict[str, dict[str, float]]:
-        these = [k for k in device if any(one.cut for one in works[k].strips) == cut]
+    def found(kind: str, known: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+        these = [k for k in device if _kind_of(works[k]) == kind]
         swept = [Work(works[k].strips, _of_device(works[k])) for k in these]
-        return fitted(swept, [device[k] for k in these], known, columns)
+        return fitted(swept, [device[k] for k in these], Times(known), columns)
 
-    times = found(False)
-    waits = {
-        one.timed: {
-            name: value
-            for name, value in times[one.subject].items()
-            if name.startswith(("hop", "block"))
+    times = found("", {})
+    for kind, same in ((GLOBAL, (*WAITS, "busy")), (CUT, WAITS)):
+        shared = {
+            subject: {name: value for name, value in times[other].items() if name.startswith(same)}
+            for subject, other in _twins(columns, kind).items()
+            if other in times
         }
+        own = found(kind, {**times, **shared})
+        times = (
+            times | shared | {name: {**shared.get(name, {}), **more} for name, more in own.items()}
+        )
+    return times
+
+
+def _kind_of(work: Work) -> str:
+    """Is it of sections, of global strips, or neither ("")?"""
+    if any(one.cut for one in work.strips):
+        return CUT
+    return GLOBAL if any(GLOBAL in one.subject.split("/") for one in work.strips) else ""
+
+
+def _twins(columns: Sequence[Strips], kind: str) -> dict[str, str]:
+    """The subjects of a kind (see `_kind_of`), each with that of strips that wait as long."""
+    if kind == CUT:
+        return {one.timed: one.subject for one in columns if one.cut}
+    return {
+        one.timed: "/".join("local" if part == GLOBAL else part for part in one.subject.split("/"))
         for one in columns
-        if one.cut and one.subject in times
+        if GLOBAL in one.subject.split("/") and not one.cut
     }
-    own = found(True, Times({**times, **waits}))
-    return times | waits | {name: {**waits.get(name, {}), **more} for name, more in own.items()}
 
 
 def _of_device(work: Work) -> Counter[tuple[str, str]]:

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from statistics import median
 
 import numpy as np
@@ -96,20 +97,28 @@ def mutated(query: Letters, changed: float, rng: np.random.Generator) -> Letters
 
 
 def similar_times(
-    runtime: Runtime, times: Mapping[str, Numbers], repeats: int = 3
+    runtime: Runtime, times: Mapping[str, Numbers], repeats: int = 3, budget: float = inf
 ) -> dict[str, dict[str, float]]:
     """The times of "similar" and "path", given those of sweeps.
 
-    Measures a score and a path of each of `PAIRS`, and the score of an unrelated pair: once to
-    build kernels, and then ``repeats`` times, in turn.
+    Measures a score and a path of each of `PAIRS`, and the score of an unrelated pair, in turn:
+    ``repeats`` times, or once and as long as the ``budget`` of seconds lasts.  Runs in which
+    kernels were built do not count.
     """
     known = Times({**GENERIC.by_subject, **times})
     pairs = _pairs(runtime, known)
-    for _ in range(1 + repeats):
+    built = len(runtime.programs)
+    for pair in pairs:
+        pair.run(runtime)
+    if len(runtime.programs) > built:
+        for pair in pairs:
+            pair.forget_first()
+    ends = time.monotonic() + budget
+    while len(pairs[0].path) < repeats:
+        if pairs[0].path and time.monotonic() > ends:
+            break
         for pair in pairs:
             pair.run(runtime)
-    for pair in pairs:
-        pair.forget_first()
     if not all(min(pair.whole) > 0 for pair in pairs):  # a queue that measures nothing
         return {}
     return fitted_similar(runtime, pairs)
