@@ -3,7 +3,7 @@
 // Needs: all that kernel_spec() of pysw_cl/engines/wavefront/kernel.py lists before it, in that order: base.clh,
 // names.clh, platform.clh, the 32-bit lanes, strip.clh, best.clh, strip_sync.clh, score_range.clh, prune.clh, the
 // narrow lanes with narrow.clh, width_dispatch.clh.
-// Reads T, R, LAG, LOCAL, BEST, TICKETED, PRUNE, MULTI_TILE, SECTIONS, FLAT_BUS, STORE_MOVES, FORBIDDEN_PAIRS, WARPS, NARROW_WIDTHS,
+// Reads T, R, LAG, LOCAL, BEST, TICKETED, PRUNE, MULTI_TILE, SECTIONS, FLAT_BUS, SHARED_STRIPS, STORE_MOVES, FORBIDDEN_PAIRS, WARPS, NARROW_WIDTHS,
 // AUTO_VECTORS.
 //
 // Arguments:
@@ -11,7 +11,7 @@
 //     and 1 take turns, so a strip's input stays unmodified until no group sweeps it again.  A special row has a
 //     line of its own (pysw_cl.planning.geometry.Grid.bus_lines).
 //   columns, column_count: the special columns, sorted.  crossed: strips * ROWS H, then as many E^, of each.
-//   state: per group (two-phase: per strip mod B) the lanes between two blocks, which are the vertical bus.
+//   state: per group (two-phase: per strip mod B; shared strips: per strip in flight, and per group) the lanes between two blocks, which are the vertical bus.
 //   record: per group (score, row, column) of its best cell, the highest score it computed, and columns swept in 8,
 //     16 and 32 bits and pruned.
 //   shared_best: the best score that any group has found; with BEST 2, the least score to collect.
@@ -239,7 +239,8 @@ INLINE int next_ticket(__local int *scratch, volatile __global int *ticket, vola
 // The ticketed form: one launch.  Each group takes the ticket of the next strip, and before each block it waits until
 // the strip above has done that block's columns.  This cannot deadlock even where groups run one after another,
 // because the strip above always has an earlier ticket.  A strip takes T steps more than it has columns: its lanes
-// fill and drain.
+// fill and drain.  Groups that share strips (SHARED_STRIPS, strip_sync.clh) take no tickets; they count those begun.
+// progress: of each strip the columns done, PROGRESS_STRIDE words apart.
 // progress_above[progress_above_at]: how many columns of the row above the tile are done;
 // another launch may be computing it.
 #define TICKETED_ARGS \
@@ -253,6 +254,10 @@ KERNEL(wavefront_ticketed, TICKETED)
   SLOTS(slots);
   STAGE_OF_GROUP(stage, stages, STRIP_GROUP_ID, chunk);
   PROFILE_OF_GROUP(profile, profiles, STRIP_GROUP_ID);
+#if SHARED_STRIPS
+  const int in_flight = STRIPS_A_GROUP * STRIP_GROUPS;  // each has a place for its state; so has each group at the end
+  __global char *const profile_of = profile;
+#endif
 #if MULTI_TILE
   const tile_t all = TILE_INIT;
   volatile __global int *const progress_of = progress;
@@ -268,9 +273,16 @@ KERNEL(wavefront_ticketed, TICKETED)
 #endif
   __global int *my_record = record + RECORD_WORDS * STRIP_GROUP_ID;
   best_t best = best_load(my_record);
+#if SHARED_STRIPS
+  volatile __global int *const top = progress_above + progress_above_at;
+  for (int strip; (strip = next_strip(progress, top, strips, in_flight, n, chunk)) >= 0;) {
+    const int place = strip % in_flight;
+    __global int *mine = state + (size_t)place * STATE_ROWS * T;
+    profile = profiles + (size_t)place * PROFILE_BYTES;
+#else
   __global int *mine = state + (size_t)STRIP_GROUP_ID * STATE_ROWS * T;
-
   for (int round = 0, taken; (taken = next_ticket(scratch, ticket, slots, round)) < tickets; round++) {
+#endif
 #if SECTIONS
     taken = taken * WARPS + WARP_OF_GROUP;
     if (taken >= strips * tile_count) continue;
@@ -288,7 +300,7 @@ KERNEL(wavefront_ticketed, TICKETED)
 #endif
 #if SECTIONS
     const int strip = taken;
-#else
+#elif !SHARED_STRIPS
     const int strip = taken * WARPS + WARP_OF_GROUP;
 #endif
 #if MULTI_TILE || WARPS > 1
@@ -307,18 +319,29 @@ KERNEL(wavefront_ticketed, TICKETED)
     sw.moves += descriptor[TILE_MOVES];
 #endif
 #endif
-    sw.progress_above = strip > 0 ? progress + strip - 1 : progress_above + progress_above_at;
-    sw.progress_own = progress + strip;
-    strip_begin(mine, &sw);
-    profile_begin(sw.profile, sw.scoring, sw.query + (size_t)strip * ROWS);
+    sw.progress_above = strip > 0 ? progress + (strip - 1) * PROGRESS_STRIDE : progress_above + progress_above_at;
+    sw.progress_own = progress + strip * PROGRESS_STRIDE;
+    int from = 0;
+#if SHARED_STRIPS
+    sw.progress = progress;
+    sw.group = place;
+    sw.groups = in_flight + STRIP_GROUPS;
+    from = sw.progress_own[PROGRESS_STEP];
+    best.visits = best.leaves = 0;
+    if (from == 0) atomic_inc(ticket);
+#endif
+    if (from == 0) {
+      strip_begin(mine, &sw);
+      profile_begin(sw.profile, sw.scoring, sw.query + (size_t)strip * ROWS);
+    }
     lanes_sync();
 #if NARROW_WIDTHS && LAG && SHORT_STEPS && LEFT_PADDED
     best.level = left_is_level(mine, &sw);
 #endif
 
     int seen = -T;
-    for (int from = 0, limit = 0;;) {
-      const bool ends = from >= n + LAG * T;
+    for (int limit = from;;) {
+      const bool ends = from >= n + LAG * T || LEAVES(&best);
 #if LAG
       if (from == limit && !ends) limit = columns_from(&sw, from, n + T);
 #else
@@ -333,7 +356,7 @@ KERNEL(wavefront_ticketed, TICKETED)
       if (ends) break;
 #if PRUNE
       const int pruned = prune_blocks(mine, &sw, from, limit, &seen, shared_best, &best);
-      if (pruned > from) {
+      if (pruned > from || LEAVES(&best)) {
         from = pruned;
         continue;
       }
@@ -341,10 +364,10 @@ KERNEL(wavefront_ticketed, TICKETED)
 #if NARROW_WIDTHS
       const int before = from;
       from = sweep_narrow(mine, &sw, from, limit, &seen, shared_best, &best);
-      if (from > before) continue;
+      if (from > before || LEAVES(&best)) continue;
 #endif
       const int to = block_end(&sw, from, limit);
-      wait_for(&sw, min(to, n), &seen);
+      if (!go_on(&sw, min(to, n), &seen, &best)) continue;
 #if NARROW_WIDTHS && !LAG
       sweep_wide_block(mine, &sw, from, to, shared_best, &best);
 #else
@@ -354,7 +377,14 @@ KERNEL(wavefront_ticketed, TICKETED)
       publish(&sw, to);
       from = to;
     }
+#if SHARED_STRIPS
+    leave_strip(&sw, strips, from);
+#endif
   }
+#if SHARED_STRIPS
+  __global int *mine = state + (size_t)(in_flight + STRIP_GROUP_ID) * STATE_ROWS * T;
+  profile = profile_of + (size_t)in_flight * PROFILE_BYTES;
+#endif
 #if DEFERRED_ARGMAX
   const deferred_argmax_t block =
     *(__global const deferred_argmax_t *)(argmax_scratch + (size_t)STRIP_GROUP_ID * ARGMAX_SCRATCH(chunk));

@@ -19,6 +19,24 @@ LEAST_RAW, GROUPS_A_RAW = 64, 32
 COMPRESSED_CELL_BYTES = 3.5
 
 
+#: Strips in flight for each work-group, where groups share them: with a slow group among them the
+#: others have enough to do (cl/wavefront/strip_sync.clh).
+STRIPS_A_GROUP = 4
+#: Bytes of what each strip tells others then: a cache line.
+SHARED_PROGRESS_BYTES = 64
+
+
+def strip_places(groups: int, shared: bool) -> int:
+    """Strips whose states, query profiles and scratch memory exist at once: one for each group; and
+    those in flight if groups share strips."""
+    return groups * (1 + STRIPS_A_GROUP) if shared else groups
+
+
+def progress_bytes(strips: int, shared: bool) -> int:
+    """Bytes of what the strips of a tile tell each other."""
+    return (SHARED_PROGRESS_BYTES if shared else 4) * (strips + 1)
+
+
 def line_cells(columns: int, T: int) -> int:
     """Cells of a line of the horizontal bus: those of a tile, and T more at both ends."""
     return columns + 2 * T

@@ -13,7 +13,7 @@ from .geometry import Grid, fit
 from .memory_parts import Compared, DeviceFacts, EngineMemory, Memory, TileMemory, TileShape
 from .path_grid import captures_inside, lines_fit, strip_rows
 from .plan import Plan
-from .score_files import narrow_score, planned, striped, wide_score, widths_of
+from .score_files import narrow_score, planned, shares_strips, striped, wide_score, widths_of
 from .sections import Sections, SectionsLayout, cut_tile, sooner_by_rows, span
 
 #: Parts of memory with their bytes, one entry a buffer.
@@ -41,11 +41,14 @@ class Strips:
     local: bool
     #: Groups, or warps of groups, at once.
     strip_groups: int
+    #: Are more strips than groups in flight?
+    shared: bool = False
 
     def scratch(self, scoring: Scoring, chunk: int, defers: bool, crosses: bool) -> Requests:
         """What the groups work in, whose blocks have ``chunk`` columns at most.  ``defers``: is the
         best cell found by a second sweep of its block?  ``crosses``: are there special columns?"""
-        T, alpha, groups = self.grid.T, self.plan.alpha, self.strip_groups
+        T, alpha = self.grid.T, self.plan.alpha
+        groups = sizes.strip_places(self.strip_groups, self.shared)
         narrow = bool(self.widths)
         again = narrow and defers
         table, letters = scores_bytes(scoring, self.score)
@@ -62,7 +65,7 @@ class Strips:
             ("state", sizes.stage_bytes(chunk, groups)),
             ("state", groups * profile),
             ("state", sizes.argmax_bytes(T, alpha, groups, chunk) if again else 0),
-            ("scratch", sizes.record_bytes(groups)),
+            ("scratch", sizes.record_bytes(self.strip_groups)),
             *([("scratch", table)] if table else []),
         ]
 
@@ -150,7 +153,8 @@ class StripMemory:
         widths = widths_of(plan, self.compared.scoring, self.compared.local, tile.best)
         warps = self._warps(plan, plan.B if piped else grid.B) if grid.form == "ticketed" else 1
         local = self.compared.local
-        return Strips(plan, grid, score, widths, local, -(-grid.B // warps) * warps)
+        shared = shares_strips(plan, grid.form, tile.moves)
+        return Strips(plan, grid, score, widths, local, -(-grid.B // warps) * warps, shared)
 
     def _in_strips(self, tile: TileShape) -> TileMemory:
         """A tile in strips that follow each other."""
@@ -199,7 +203,8 @@ class StripMemory:
         if ticketed:
             moves = sizes.moves_bytes(grid.m, grid.n, grid.T, grid.alpha) if tile.moves else 0
             made += [("moves" if tile.moves else "scratch", int(moves))]
-            made += [("scratch", 4 * (grid.strips + 1)), *([] if piped else [("scratch", 4)])]
+            made.append(("scratch", sizes.progress_bytes(grid.strips, strips.shared)))
+            made += [] if piped else [("scratch", 4)]
         return made
 
     @staticmethod

@@ -21,7 +21,7 @@ from ...planning.plan import Plan
 from ...planning.sizes import RECORD_WORDS, profile_bytes
 from ...scoring.precision import UNREACHABLE, Bounds
 from ...scoring.scoring import Scoring
-from .descriptors import RecordWord
+from .descriptors import PROGRESS_WORDS, ProgressWord, RecordWord
 
 Buffer = Any  #: a buffer on the device; None: this launch does not use it
 MOST = 2**31 - 1
@@ -303,8 +303,10 @@ def counted(records: NDArray[np.int32]) -> list[int]:
     return [int(columns) for columns in counts.sum(axis=0)]
 
 
-def new_progress(strips: int, T: int) -> NDArray[np.int32]:
-    """The published columns of strips before a launch; then a number that lets any strip begin."""
-    progress = np.full(strips + 1, -T, np.int32)
-    progress[-1] = MOST
-    return progress
+def new_progress(strips: int, T: int, shared: bool = False) -> NDArray[np.int32]:
+    """The published columns of strips before a launch; then a number that lets any strip begin.
+    ``shared``: lines of `ProgressWord`."""
+    progress = np.zeros((strips + 1, PROGRESS_WORDS if shared else 1), np.int32)
+    progress[:, ProgressWord.COLUMNS] = -T
+    progress[-1, ProgressWord.COLUMNS] = MOST
+    return progress.ravel()

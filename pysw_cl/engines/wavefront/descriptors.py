@@ -109,6 +109,23 @@ class RecordWord(IntEnum):
     PRUNED = 10
 
 
+class ProgressWord(IntEnum):
+    """32-bit words of a line of `progress` where groups share strips (strip_sync.clh in
+    cl/wavefront): one line for each strip, and another one for all."""
+
+    #: Columns done.  (For all: a number that lets any strip begin.)
+    COLUMNS = 0
+    #: 0: no group has the strip; 1: one has; 2: it is done.
+    HELD = 1
+    #: The step at which it goes on.
+    STEP = 2
+    #: For all: the number of strips done.
+    DONE = 3
+
+
+#: Words of such a line: as long as a cache line, so that groups that wait do not slow down others.
+PROGRESS_WORDS = 16
+
 #: The line of a tile's bus that holds its top edge, after the two lines of ordinary strips.
 #: Special rows follow.
 TOP_LINE = 2
@@ -123,4 +140,5 @@ def macros(prefix: str, words: type[IntEnum], size: int | None = None) -> tuple[
 TILE_MACROS = (*macros("TILE", TileWord), f"TOP_LINE={TOP_LINE}")
 SOURCE_MACROS = macros("SOURCE", SourceWord)
 TRACE_MACROS = (*macros("TRACED", TracedWord), *macros("FOUND", FoundWord))
+PROGRESS_MACROS = macros("PROGRESS", ProgressWord, PROGRESS_WORDS)
 RECORD_MACROS = macros("RECORD", RecordWord, RECORD_WORDS)

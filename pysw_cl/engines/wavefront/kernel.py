@@ -12,7 +12,7 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...opencl.traits import DeviceTraits
-from ...planning import score_files
+from ...planning import score_files, sizes
 from ...planning.lane_sets import LANE_SETS
 from ...planning.plan import Plan
 from ...scoring.precision import worst
@@ -31,7 +31,7 @@ from .arguments import (
     TileArguments,
     names,
 )
-from .descriptors import RECORD_MACROS, TILE_MACROS
+from .descriptors import PROGRESS_MACROS, RECORD_MACROS, TILE_MACROS
 
 #: The padding of a target that cl/score/permute4.clh reads.
 PAD4 = 8
@@ -71,6 +71,7 @@ def kernel_spec(
         "wavefront/strip.clh",
         *RECORD_MACROS,
         "wavefront/best.clh",
+        *PROGRESS_MACROS,
         "wavefront/strip_sync.clh",
         "wavefront/score_range.clh",
         "wavefront/prune.clh",
@@ -130,6 +131,11 @@ class Program:
         return bool(self.widths) and self.best == 1 and self.form == "ticketed"
 
     @property
+    def shares_strips(self) -> bool:
+        """Are more strips than groups in flight?  Where a group is a thread of a CPU."""
+        return score_files.shares_strips(self.plan, self.form, self.moves or self.many)
+
+    @property
     def striped(self) -> bool:
         """Are all narrow lanes of a strip at the same column?"""
         return bool(self.widths) and score_files.striped(
@@ -159,6 +165,8 @@ class Program:
             "WARPS": self.warps,
             "PRUNE": int(self.prunes),
             "SKEWED_SCORES": int(self.skewed),
+            "SHARED_STRIPS": int(self.shares_strips),
+            "STRIPS_A_GROUP": sizes.STRIPS_A_GROUP,
         }
         # Without narrow lanes the chunk may be larger than local memory, which 32-bit lanes do not
         # use, so CHUNK keeps its default.  Launches of many tiles have short blocks.

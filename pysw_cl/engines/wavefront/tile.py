@@ -33,7 +33,7 @@ from .arguments import (
     counted,
     new_progress,
 )
-from .descriptors import RecordWord
+from .descriptors import PROGRESS_WORDS, RecordWord
 from .kernel import Program, planned, profile_letters, scores_of
 from .tile_memory import Memory, left_of, letters_of, scratch_of
 
@@ -126,6 +126,7 @@ class TileRun:
     def _arguments(self, scores: Scores) -> TileArguments:
         grid, job, buffers, link = self.grid, self.job, self.buffers, self.link
         plan, memory = self.program.plan, self.memory
+        places = sizes.strip_places(self.strip_groups, self.program.shares_strips)
         chunk = min(plan.chunk, grid.n + grid.T)
         left_h, left_x = left_of(job, grid, buffers)
         outlet_lane, outlet_row = (
@@ -136,7 +137,7 @@ class TileRun:
         return TileArguments.of(
             letters_of(job, grid, plan, scores, buffers, link),
             scores,
-            scratch_of(self.program, bool(job.columns), chunk, self.strip_groups, scores, buffers),
+            scratch_of(self.program, bool(job.columns), chunk, places, scores, buffers),
             left_h=left_h,
             left_x=left_x,
             right_h=memory.right[0],
@@ -168,11 +169,13 @@ class TileRun:
         if self.job.store_moves:
             moves = buffers.lasting(int(sizes.moves_bytes(grid.m, grid.n, grid.T, grid.alpha)))
         ticket = link.ticket if link else buffers.of(np.zeros(1, np.int32))
-        progress = buffers.of(new_progress(grid.strips, grid.T))
+        shared = self.program.shares_strips
+        progress = buffers.of(new_progress(grid.strips, grid.T, shared))
         before, before_at = progress, grid.strips  # this one lets every strip begin
         if link is not None and link.above is not None:
             above = link.above
             before, before_at = above.progress, above.grid.strips - 1
+        before_at *= PROGRESS_WORDS if shared else 1
         return TicketedArguments(ticket, progress, before, before_at, moves)
 
     @property
