@@ -208,7 +208,7 @@ class Ticketed:
         s = Lanes.clear(T)
         start = 0
         while start < n + T:
-            end, careful = self._block(tile, strip, start)
+            end, careful = block_of(tile, strip, start, self.chunk)
             while (published := launch.far(k, strip)) is not None and published < min(end, n):
                 yield False
             w.published = published
@@ -221,16 +221,17 @@ class Ticketed:
             yield True  # others may run before this one's next step
             start = end
 
-    def _block(self, tile: ScheduleTile, strip: int, start: int) -> tuple[int, bool]:
-        """Where the block that starts at this step ends (block_end() of
-        cl/wavefront/strip_sync.clh), and whether in it a lane may enter or leave the strip or be at
-        a special column."""
-        n, T = tile.grid.n, tile.grid.T
-        limit, captures = tile.until(start)
-        past = 0 if captures else (start + strip * (T - 1)) % self.chunk
-        end = min(start + self.chunk - past, limit)
-        if start < T:
-            return min(end, T), True
-        if start < n:
-            return min(end, n), tile.has_other_outlet(strip) or captures
-        return end, True
+
+def block_of(tile: ScheduleTile, strip: int, start: int, chunk: int) -> tuple[int, bool]:
+    """Where the block that starts at this step ends (block_end() of
+    cl/wavefront/strip_sync.clh), and whether in it a lane may enter or leave the strip or be at
+    a special column."""
+    n, T = tile.grid.n, tile.grid.T
+    limit, captures = tile.until(start)
+    past = 0 if captures else (start + strip * (T - 1)) % chunk
+    end = min(start + chunk - past, limit)
+    if start < T:
+        return min(end, T), True
+    if start < n:
+        return min(end, n), tile.has_other_outlet(strip) or captures
+    return end, True
