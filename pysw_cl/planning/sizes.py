@@ -21,7 +21,7 @@ COMPRESSED_CELL_BYTES = 3.5
 
 #: Strips in flight for each work-group, where groups share them: with a slow group among them the
 #: others have enough to do (cl/wavefront/strip_sync.clh).
-STRIPS_A_GROUP = 4
+STRIPS_A_GROUP = 8
 #: Bytes of what each strip tells others then: a cache line.
 SHARED_PROGRESS_BYTES = 64
 

@@ -53,7 +53,7 @@ def test_every_cell_once_in_good_order(m: int, n: int, T: int, alpha: int, porti
 
 def test_a_slow_group_does_not_slow_down_the_others() -> None:
     speeds = (1, 1, 0.5, 0.25)
-    launch = SharedStrips(squares(64, 64), 4, 4 * sizes.STRIPS_A_GROUP, speeds)
+    launch = SharedStrips(squares(64, 64), 4, 16, speeds)
     assert speed_share(launch) > 0.9
     assert 10 < launch.left < 64 * 64 / 8
     # of eight strips the slowest group has one, and the others one block each for one of its
