@@ -275,7 +275,8 @@ KERNEL(wavefront_ticketed, TICKETED)
   best_t best = best_load(my_record);
 #if SHARED_STRIPS
   volatile __global int *const top = progress_above + progress_above_at;
-  for (int strip; (strip = next_strip(progress, top, strips, in_flight, n, chunk)) >= 0;) {
+  const int even_from = even_strips(strips, STRIP_GROUPS);
+  for (int strip; (strip = next_strip(progress, top, strips, in_flight, even_from, n, chunk)) >= 0;) {
     const int place = strip % in_flight;
     __global int *mine = state + (size_t)place * STATE_ROWS * T;
     profile = profiles + (size_t)place * PROFILE_BYTES;
@@ -324,6 +325,7 @@ KERNEL(wavefront_ticketed, TICKETED)
     int from = 0;
 #if SHARED_STRIPS
     sw.progress = progress;
+    sw.even_from = even_from;
     sw.group = place;
     sw.groups = in_flight + STRIP_GROUPS;
     from = sw.progress_own[PROGRESS_STEP];

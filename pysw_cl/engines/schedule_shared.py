@@ -1,7 +1,8 @@
 """The schedule checker's launch of strips that groups share, with groups of different speeds.
 
-It repeats next_strip(), go_on() and leave_strip() of cl/wavefront/strip_sync.clh, and checks each
-step as the other launches do (:mod:`pysw_cl.engines.schedule_tile`).
+It repeats next_strip(), better_strip(), go_on() and leave_strip() of
+cl/wavefront/strip_sync.clh, and checks each step as the other launches do
+(:mod:`pysw_cl.engines.schedule_tile`).
 """
 
 from __future__ import annotations
@@ -84,11 +85,26 @@ class SharedStrips:
     def _next(self) -> int | None:
         """next_strip(), but for its wait."""
         flying = range(self.done, min(self.done + self.in_flight, self.tile.grid.strips))
-        for blocks in (BLOCKS_READY, 1):
-            for strip in flying:
-                if self._ready(strip, blocks):
-                    return strip
-        return None
+        ready = [strip for strip in flying if self._ready(strip, BLOCKS_READY)]
+        if ready and ready[0] >= self.even_from:
+            return min(ready, key=lambda strip: (self.steps[strip], -strip))
+        return next(iter(ready), next((one for one in flying if self._ready(one, 1)), None))
+
+    def _better(self, strip: int) -> bool:
+        """better_strip()."""
+        first = range(self.done, strip)
+        if strip < self.even_from:
+            return any(self._ready(one, BLOCKS_READY) for one in first)
+        behind = self.steps[strip] - 2 * BLOCKS_READY * self.chunk
+        later = range(strip + 1, self.tile.grid.strips)
+        return any(self.steps[one] < behind and self._ready(one, BLOCKS_READY) for one in later)
+
+    @property
+    def even_from(self) -> int:
+        """The first of the last strips, which are swept evenly: one for each group and the rest."""
+        strips, groups = self.tile.grid.strips, len(self.speeds)
+        rest = strips % groups
+        return max(strips - groups - rest, 0) if rest else strips
 
     def _group(self, k: int) -> Iterator[float]:
         """One group; yields the time until its next step."""
@@ -129,7 +145,7 @@ class SharedStrips:
             visits += 1
             if visits > BLOCKS_A_VISIT:
                 visits = 0
-                if any(self._ready(one, BLOCKS_READY) for one in range(self.done, strip)):
+                if self._better(strip):
                     return
             w.published = self.progress[strip - 1] if strip else None
             for _ in tile.sweep_block(s, w, start, end, careful, self.again):

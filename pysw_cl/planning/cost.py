@@ -152,7 +152,8 @@ class RowCost(StripCost):
 
 def strip_wave(plan: Plan, alpha: int, m: int, n: int, B: int, chunk: int) -> Wave:
     """The strips of a tile of m x n cells, which follow each other."""
-    return wave(-(-m // (plan.T * alpha)), B, n + plan.T, lag_of(plan.T, chunk, n))
+    shared = plan.lane_set.threads and plan.form == "ticketed"
+    return wave(-(-m // (plan.T * alpha)), B, n + plan.T, lag_of(plan.T, chunk, n), shared)
 
 
 def section_wave(plan: Plan, alpha: int, m: int, n: int, count: int, overlap: int) -> Wave:

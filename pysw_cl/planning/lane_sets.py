@@ -160,6 +160,11 @@ class LaneSet:
     instead: Instead | None = None
 
     @property
+    def threads(self) -> bool:
+        """Is a work-group one thread of a CPU, which has all of a strip?"""
+        return self.per_item is None
+
+    @property
     def joins_warps(self) -> bool:
         """May a work-group be several warps?"""
         return self.of_warps and not self.local_profile

@@ -71,7 +71,7 @@ def shares_strips(plan: Plan, form: str, apart: bool) -> bool:
     """Are more strips than groups in flight (cl/wavefront/strip_sync.clh, SHARED_STRIPS)?  So it is
     where a group is a thread of a CPU, but in launches of many tiles or with stored moves
     (``apart``)."""
-    return plan.lane_set.per_item is None and form == "ticketed" and not apart
+    return plan.lane_set.threads and form == "ticketed" and not apart
 
 
 def _striped_plan(

@@ -67,6 +67,13 @@ def test_equal_groups_keep_their_strips() -> None:
     assert launch.left < 64 // 4
 
 
+@pytest.mark.parametrize(("strips", "groups", "least"), [(9, 2, 0.97), (3, 2, 0.95), (22, 4, 0.95)])
+def test_no_group_is_idle_at_the_end(strips: int, groups: int, least: float) -> None:
+    launch = SharedStrips(squares(strips, 128), 4, 8 * groups, (1,) * groups)
+    assert strips / groups / -(-strips // groups) < 0.92  # whole strips
+    assert speed_share(launch) > least
+
+
 def test_many_groups_of_two_speeds() -> None:
     launch = SharedStrips(squares(96, 96), 4, 64, (1,) * 10 + (0.55,) * 6)
     assert speed_share(launch) > 0.8  # 0.55 * 16 / 13.3 = 0.66 at the pace of the slowest

@@ -36,6 +36,7 @@ print("all alike")
 FLAGS = (
     "PROGRESS_HELD",
     "PROGRESS_STEP",
+    "own[-PROGRESS_WORDS]",
     "PROGRESS_DONE",
     "*sw->progress_own = to",
     "now = *sw->progress_above",

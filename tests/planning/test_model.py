@@ -220,3 +220,10 @@ def test_runs_that_tell_nothing_are_left_out() -> None:
     assert fitted([], []) == {}
     works = runs()
     assert fitted(works, [0.0] * len(works)) == {}
+
+
+def test_groups_share_the_last_strips() -> None:
+    assert wave(8, 2, 1000, 100, even=True) == wave(8, 2, 1000, 100)
+    assert wave(9, 2, 1000, 100, even=True).columns == 4600
+    assert wave(9, 2, 1000, 100).columns == 5000
+    assert wave(2, 4, 1000, 100, even=True) == wave(2, 4, 1000, 100)

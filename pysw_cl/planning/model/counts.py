@@ -79,14 +79,17 @@ def lag_of(T: int, chunk: int, n: int) -> int:
     return T + min(chunk, n + T)
 
 
-def wave(strips: int, B: int, n: int, lag: int) -> Wave:
+def wave(strips: int, B: int, n: int, lag: int, even: bool = False) -> Wave:
     """So many strips of n columns.  Each of B groups takes the next one when it has done one; a
-    strip starts ``lag`` columns behind the one above it."""
+    strip starts ``lag`` columns behind the one above it.  ``even``: no group is idle in the end,
+    because groups share the last strips."""
     rounds, rest = divmod(strips - 1, B)
     chain = (strips - 1) * lag + n, strips - 1
     if not rounds or n <= B * lag:  # a group is done before the strip above its next one begins
         return Wave(chain[0], strips * n / chain[0], chain[1], min(B, strips), chain)
     columns = rounds * n + rest * lag + n
+    if even:
+        columns = min(columns, strips * n // B + (B - 1) * lag)
     return Wave(columns, strips * n / columns, rest, B, chain)
 
 
