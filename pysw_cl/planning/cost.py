@@ -80,7 +80,7 @@ class StripCost(Cost):
     ) -> list[tuple[float, int, int]]:
         """For each alpha the least cost, and the B and chunk that have it."""
         groups, chunks = plan.groups, plan.chunks
-        key = plan.machine, plan.lanes, groups, plan.T, chunks, m, n, *alphas
+        key = plan.machine, plan.lanes, plan.form, groups, plan.T, chunks, m, n, *alphas
         kept = self._kept.get(key)
         if kept is None:
             if len(self._kept) >= self.MOST:

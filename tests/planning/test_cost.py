@@ -92,6 +92,15 @@ def test_choices_are_what_they_were() -> None:
     assert [one for one, other in zip(found, wanted, strict=True) if one != other] == []
 
 
+def test_costs_that_are_kept_know_their_form() -> None:
+    """Whichever of two plans asks first: their strips end differently."""
+    plans = [Plan(lanes="vector", form=form, B=2, T=16) for form in ("ticketed", "two-phase")]
+    alone = [StripCost().tile(plan, 8, 4900, 5000) for plan in plans]
+    cost = StripCost()
+    assert [cost.tile(plan, 8, 4900, 5000) for plan in plans] == alone
+    assert alone[0] != alone[1]
+
+
 # What models say
 
 
