@@ -57,7 +57,7 @@ LOWERED: dict[str, list[dict[str, Any]]] = {
         {
             "sections.least_cells": 1,
             "sections.least_columns": columns,
-            "sections.least_aspect": 0,
+            "sections.least_aspect": aspect,
             "sections.rounds": rounds,
             "sections.first_overlap": overlap,
             "sections.most_overlap": 1000,
@@ -66,11 +66,13 @@ LOWERED: dict[str, list[dict[str, Any]]] = {
             "sections.most_cost": 1000,
             "sections.most_cost_beside_pruning": 1000,
         }
-        for columns, rounds, overlap, share, refused in (
-            (1, 1, 1, 0, 1),
-            (20, 3, 16, 0, 1),
-            (100, 1, 64, 1, 0.25),
-            (300, 2, 256, 1000, 1),
+        for columns, aspect, rounds, overlap, share, refused in (
+            (1, 0, 1, 1, 0, 1),
+            (20, 0, 3, 16, 0, 1),
+            (100, 0, 1, 64, 1, 0.25),
+            (300, 0, 2, 256, 1000, 1),
+            (30, 2, 0, 16, 0, 0.25),
+            (30, 0, 0, 4, 0, 1),
         )
     ],
     "boxes": [

@@ -122,8 +122,10 @@ def predict_job(
     runtime: Runtime, job: Job, options: AlignOptions, plan: Any = None, prune: bool = True
 ) -> Prediction:
     """`predict` for two sequences, with options that are checked, on a device."""
-    setting = setting_of(runtime, plan, options.scoring, options.mode)
+    setting = _setting(runtime, plan, options)
     foreseen = pair_forecast(setting, job.frame, job.both, options.output == "path", prune)
+    if foreseen.found is not None:
+        setting = replace(setting, cuts_squares=False)
     return _predicted(runtime, setting, *job.frame.shape, options, foreseen)
 
 
@@ -131,12 +133,18 @@ def predict_on(
     runtime: Runtime, m: int, n: int, options: AlignOptions, plan: Any = None
 ) -> Prediction:
     """`predict` for two lengths, with options that are checked, on a device."""
-    setting = setting_of(runtime, plan, options.scoring, options.mode)
+    setting = _setting(runtime, plan, options)
     strands = 1 + (options.strand == "both")
     foreseen = PairForecast(float(strands), strands)
     if options.output == "path" and not setting.local:  # from corner to corner
         foreseen = replace(foreseen, path=swept_again(setting, m, n, (float(m), float(n))))
     return _predicted(runtime, setting, m, n, options, foreseen)
+
+
+def _setting(runtime: Runtime, plan: Any, options: AlignOptions) -> Setting:
+    """The setting of these options on a device."""
+    setting = setting_of(runtime, plan, options.scoring, options.mode)
+    return replace(setting, cuts_squares=options.output != "path")
 
 
 def _predicted(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -49,6 +49,8 @@ def pair_forecast(
     best = max(looks, key=_score, default=None)
     found = None if best is None else best[0]
     route = SimilarPath.nowhere(m, n, setting.scoring) if best is None else best[1]
+    if found is not None:
+        setting = replace(setting, cuts_squares=False)
     work, times, share = sweep_of(setting, m, n), setting.plan.machine.times, 1.0 + both
     if prune and setting.local and may_prune(work):
         width = width_of(work)

@@ -10,12 +10,26 @@ other, tiles with moves with each other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .model.counts import CUT, Wave, lag_of, side_by_side, wave
 
 if TYPE_CHECKING:
     from .plan import Plan
+
+
+class Cut(NamedTuple):
+    """Sections of a tile, and the groups that sweep them."""
+
+    alpha: int
+    B: int
+    chunk: int
+    #: How many sections there are.
+    sections: int
+    #: Columns that each also sweeps left of its first.
+    overlap: int
+    #: Need their first columns no comparison with the section before?
+    proven: bool
 
 
 class Cost(Protocol):
@@ -27,10 +41,9 @@ class Cost(Protocol):
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """The cost of a tile of m x n cells with stored moves."""
 
-    def sections(self, plan: Plan, alpha: int, m: int, n: int, count: int, overlap: int) -> float:
-        """The cost of a tile of m x n cells in ``count`` sections, each of which also sweeps the
-        ``overlap`` columns before it; in the unit of :meth:`tile`."""
-        return self.tile(plan, alpha, m, n + count * overlap)
+    def sections(self, plan: Plan, cut: Cut, m: int, n: int) -> float:
+        """The cost of a tile of m x n cells in sections; in the unit of :meth:`tile`."""
+        return self.tile(plan, cut.alpha, m, n + cut.sections * cut.overlap)
 
     def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> tuple[int, int, int]:
         """The alpha, B and chunk with the least cost of a tile of m x n cells; of equal ones those
@@ -115,12 +128,14 @@ class StripCost(Cost):
         """The strips of a tile."""
         return strip_wave(plan, alpha, m, n, B, chunk)
 
-    def sections(self, plan: Plan, alpha: int, m: int, n: int, count: int, overlap: int) -> float:
+    def sections(self, plan: Plan, cut: Cut, m: int, n: int) -> float:
         """Strips of different sections run at once; those of one section follow each other."""
-        wave, machine = section_wave(plan, alpha, m, n, count, overlap), plan.machine
+        wave, machine = section_wave(plan, cut, m, n), plan.machine
         pace = machine.times.pace(f"{plan.engine}/{plan.lanes}/{CUT}")
-        line = pace.line(alpha, machine.share(wave.groups))
-        return line.seconds(wave.columns, 0, plan.chunk, wave.hops, wave.chain)
+        line = pace.line(cut.alpha, machine.share(wave.groups))
+        checks = 0 if cut.proven else (cut.sections - 1) * m
+        checking = checks * machine.times.of("call").get("check", 0.0)
+        return line.seconds(wave.columns, 0, cut.chunk, wave.hops, wave.chain) + checking
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """Such a tile has few strips.  Each has a scheduler to itself, so a step takes its latency.
@@ -156,10 +171,10 @@ def strip_wave(plan: Plan, alpha: int, m: int, n: int, B: int, chunk: int) -> Wa
     return wave(-(-m // (plan.T * alpha)), B, n + plan.T, lag_of(plan.T, chunk, n), shared)
 
 
-def section_wave(plan: Plan, alpha: int, m: int, n: int, count: int, overlap: int) -> Wave:
-    """The strips of a tile in ``count`` sections, each with the ``overlap`` columns before it."""
-    strips, width = -(-m // (plan.T * alpha)), -(-n // count) + overlap + plan.T
-    return side_by_side(strips, count, plan.B, width, lag_of(plan.T, plan.chunk, width))
+def section_wave(plan: Plan, cut: Cut, m: int, n: int) -> Wave:
+    """The strips of a tile in sections."""
+    strips, width = -(-m // (plan.T * cut.alpha)), -(-n // cut.sections) + cut.overlap + plan.T
+    return side_by_side(strips, cut.sections, cut.B, width, lag_of(plan.T, cut.chunk, width))
 
 
 def row_wave(plan: Plan, alpha: int, m: int, n: int) -> Wave:

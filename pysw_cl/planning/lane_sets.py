@@ -65,9 +65,9 @@ class Defaults:
     moves_cells: int = 1 << 24
     #: The same in the ticketed form, where many groups sweep it.
     ticketed_moves_cells: int = 1 << 24
-    #: Sections for each work-group in flight (planning/sections.py): one on a GPU, where all groups
-    #: are as fast; several on a CPU, where another process may use a core.
-    sections: int = 1
+    #: Strips of sections for each work-group (planning/sections.py); 0: as many as cost least.
+    #: Several on a CPU, where another process may use a core.
+    sections: int = 0
 
 
 @dataclass(frozen=True)

@@ -126,13 +126,16 @@ class SectionTuning:
     )
     least_columns: int = tunable(1024, 1, 1 << 30, "of a section: it begins with a wait for lanes")
     least_aspect: float = tunable(
-        2, 0, 1 << 30, "x the rows, in columns: an alignment of all rows meets few ends of sections"
+        2, 0, 1 << 30, "x the rows, of related letters: an alignment of all rows meets few ends"
     )
     rounds: int = tunable(
-        0, 0, 1024, "sections for each work-group in flight; 0: as the lane set says"
+        0, 0, 1024, "strips of sections for each work-group; 0: as the lane set says"
     )
     first_overlap: int = tunable(
         256, 1, 1 << 30, "columns: longer than almost every alignment of unrelated letters"
+    )
+    matrix_overlap: int = tunable(
+        4, 1, 1024, "x the overlap, for a matrix of many letters, with which alignments are longer"
     )
     growth: int = tunable(8, 2, 1024, "x the overlap, for scores that refused too many sections")
     most_share: float = tunable(

@@ -9,18 +9,26 @@ Method: Khajeh-Saeed & Perot (2011), GPU Computing Gems Emerald Edition, section
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
+from math import sqrt
 
 from ..scoring.scoring import Scoring
+from .cost import Cut
 from .plan import Plan
+
+#: Letters of a matrix of nucleotides at most, ambiguous ones included.
+FEW_LETTERS = 16
+#: Values of alpha that are tried with all numbers of groups: those that are best with all groups.
+ALPHAS = 3
 
 
 @dataclass(frozen=True)
 class Sections:
     """How a tile is cut."""
 
-    #: The plan, with the sections' alpha.
+    #: The plan, with the sections' alpha, B and chunk.
     plan: Plan
     #: The columns where sections begin and end: 0, ..., the tile's last.
     cuts: tuple[int, ...]
@@ -33,6 +41,12 @@ class Sections:
     def count(self) -> int:
         """How many sections there are."""
         return len(self.cuts) - 1
+
+    @property
+    def cut(self) -> Cut:
+        """They as models of their cost know them."""
+        plan = self.plan
+        return Cut(plan.alpha, plan.B, plan.chunk, self.count, self.overlap, self.proven)
 
     def start(self, k: int) -> int:
         """The columns before the first that section k sweeps."""
@@ -48,8 +62,8 @@ class SectionsLayout:
     stride: int
     #: Numbers of a column.
     column_words: int
-    #: Where the columns of each kind begin: left and right edges, columns that are compared, and
-    #: those from which sections are swept again.
+    #: Where the columns of each kind begin: left and right edges, and columns that are compared,
+    #: later those from which sections are swept again.
     columns_at: dict[str, int]
     #: Numbers in all.
     words: int
@@ -63,19 +77,27 @@ class SectionsLayout:
         chunk: int,
         flat_groups: int,
         stores_right: bool,
+        level: bool,
     ) -> SectionsLayout:
         """``flat_groups``: groups that have a line of ``chunk`` columns each, beside one that all
-        read (0: lines are as long as the sections).  ``stores_right``: are right edges kept?"""
+        read (0: lines are as long as the sections).  ``stores_right``: are right edges kept?
+        ``level``: are all cells of the top edge equal?  Then only the first left edge may differ
+        from the others."""
         checked = not sections.proven
         swept = sum(sections.cuts[k + 1] - sections.start(k) for k in range(sections.count))
         stride = chunk + T if flat_groups else swept + 2 * T * sections.count
         column_words = -(-(2 * padded_rows + 1) // 32) * 32
         place = 2 * stride * (1 + flat_groups if flat_groups else 3 if checked else 2)
-        kinds = {"left": True, "right": stores_right, "crossed": checked, "again": checked}
+        count = sections.count
+        kinds = {
+            "left": 2 if level else count,
+            "right": count if stores_right else 1,
+            "crossed": count if checked else 1,
+        }
         columns_at: dict[str, int] = {}
-        for kind, there in kinds.items():
+        for kind, columns in kinds.items():
             columns_at[kind] = place
-            place += column_words * (sections.count if there else 1)
+            place += column_words * columns
         return cls(stride, column_words, columns_at, place)
 
 
@@ -97,6 +119,13 @@ def span(scoring: Scoring, rows: int, excess: int, local: bool) -> int | None:
     return rows + gain // extend + 1
 
 
+def first_overlap(plan: Plan, scoring: Scoring) -> int:
+    """The overlap to begin with, in columns."""
+    tuning = plan.tuning.sections
+    few = scoring.match_mismatch is not None or len(scoring.matrix) <= FEW_LETTERS
+    return tuning.first_overlap * (1 if few else tuning.matrix_overlap)
+
+
 def cut_tile(
     plan: Plan,
     scoring: Scoring,
@@ -108,17 +137,27 @@ def cut_tile(
     narrow: str | None,
     after: bool,
     largest: int,
+    related: Callable[[], bool],
 ) -> Sections | None:
     """The sections of a tile of this size without special rows and moves; None if it is as fast
     without them, or if a device whose largest allocation is ``largest`` bytes cannot hold them.
 
     ``reach``: see :func:`span`.  ``narrow``: the score file of narrow lanes; None: there is none.
-    ``after``: may cells be pruned?  ``columns``, ``overlap``: see :func:`sections_of`.
+    ``after``: may cells be pruned?  ``related``: do the letters look as if an alignment leads
+    through much of the tile?  That is asked only where it matters.  ``columns``, ``overlap``: see
+    :func:`sections_of`.
     """
     plan = plan.for_scores(narrow)
-    if plan.form != "ticketed" or 36 * size[1] > largest:  # three lines of the bus, and overlaps
+    (m, n), bus = size, 36 * size[1]  # three lines of the bus, and overlaps
+    if plan.form != "ticketed" or bus > largest:
         return None
-    return sections_of(plan, *size, reach, overlap, columns, after and plan.lane_set.prunes)
+    given = plan, m, n, reach, overlap, columns, after and plan.lane_set.prunes
+    most = (largest - bus) // (16 * (m + plan.strip_rows))  # two columns of each
+    found = sections_of(*given, most)
+    few = int(n / max(1, plan.tuning.sections.least_aspect * m))
+    if found is not None and found.count > few and related():
+        return sections_of(*given, min(few, most))
+    return found
 
 
 def sections_of(
@@ -129,37 +168,74 @@ def sections_of(
     overlap: int,
     columns: tuple[int, ...],
     prunable: bool,
+    most: int,
 ) -> Sections | None:
-    """The sections of a tile of m x n cells; None if it is as fast without them.
+    """The sections of a tile of m x n cells, ``most`` at most; None if it is as fast without them.
 
     ``span``: see :func:`span`.  ``overlap``: to begin with, where ``span`` is long.  ``columns``:
     special columns, at which sections end.  ``prunable``: may blocks be pruned without sections?
     """
-    tuning = plan.tuning.sections
-    if m * n < tuning.least_cells:
+    tuning, cost = plan.tuning.sections, plan.cost
+    most = min(most, n // tuning.least_columns)
+    if m * n < tuning.least_cells or most < 2:
         return None
-    groups = (tuning.rounds or plan.lane_set.defaults.sections) * plan.B
+    cutter = _Cutter(plan, m, n, span, overlap, most)
     alphas = (plan.alpha,) if plan.alpha_fixed else plan.alphas
-    best, cost = None, plan.cost
     least = min(cost.tile(plan, alpha, m, n) for alpha in alphas)
     least *= tuning.most_cost_beside_pruning if prunable else tuning.most_cost
-    for alpha in alphas:
-        strips = -(-m // (plan.T * alpha))
-        least_columns = max(tuning.least_columns, int(tuning.least_aspect * m))
-        count = min(groups // strips, n // least_columns)
-        if count < 2:
-            continue
-        proven = span is not None and span <= tuning.most_share * (n // count)
-        columns_before = span if proven and span is not None else overlap
-        if columns_before > tuning.most_overlap * (n // count):
-            continue
-        taken = cost.sections(plan, alpha, m, n, count, columns_before)
-        if taken < least:
-            best, least = (alpha, count, columns_before, proven), taken
-    if best is None:
+    first = [min(cutter.ways(alpha, plan.B, plan.chunk), default=None) for alpha in alphas]
+    ways = sorted(way for way in first if way is not None)
+    if not ways:
         return None
-    alpha, count, columns_before, proven = best
-    return Sections(replace(plan, alpha=alpha), _cuts(n, count, columns), columns_before, proven)
+    for alpha in [cut.alpha for _, cut in ways[:ALPHAS]]:
+        for B, chunk in product(plan.groups, plan.chunks):
+            ways += cutter.ways(alpha, B, chunk)
+    taken, cut = min(ways)
+    if taken >= least:
+        return None
+    chosen = replace(plan, alpha=cut.alpha, B=cut.B, chunk=cut.chunk)
+    return Sections(chosen, _cuts(n, cut.sections, columns), cut.overlap, cut.proven)
+
+
+@dataclass(frozen=True)
+class _Cutter:
+    """The ways to cut a tile; see :func:`sections_of`."""
+
+    plan: Plan
+    m: int
+    n: int
+    span: int | None
+    overlap: int
+    #: Sections at most.
+    most: int
+
+    def ways(self, alpha: int, B: int, chunk: int) -> Iterator[tuple[float, Cut]]:
+        """Ways with so many groups, with their costs."""
+        strips = -(-self.m // (self.plan.T * alpha))
+        for rounds in self._rounds(strips, B, chunk):
+            count = min(rounds * B // strips, self.most)
+            if count < 2:
+                continue
+            columns, tuning = self.n // count, self.plan.tuning.sections
+            proven = self.span is not None and self.span <= tuning.most_share * columns
+            before = self.span if proven and self.span is not None else self.overlap
+            if before <= tuning.most_overlap * columns:
+                cut = Cut(alpha, B, chunk, count, before, proven)
+                yield self.plan.cost.sections(self.plan, cut, self.m, self.n), cut
+
+    def _rounds(self, strips: int, B: int, chunk: int) -> Iterable[int]:
+        """How many strips each group may sweep.
+
+        More sections have fewer strips in flight, which follow each other sooner; but all overlap.
+        Of ``count`` sections ``B / count`` strips are in flight, so both together cost ``B lag /
+        count + strips count overlap / B`` columns, which is least where they are equal."""
+        tuning, lanes = self.plan.tuning.sections, self.plan.lane_set
+        rounds = tuning.rounds or lanes.defaults.sections
+        if rounds:
+            return (rounds,)
+        T = self.plan.T
+        best = sqrt(strips * (T + chunk) / (self.overlap + T))
+        return sorted({1, max(1, int(best)), int(best) + 1})
 
 
 def sooner_by_rows(plan: Plan, scan: Plan, m: int, n: int, prunable: bool) -> bool:

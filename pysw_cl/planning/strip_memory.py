@@ -14,7 +14,7 @@ from .memory_parts import Compared, DeviceFacts, EngineMemory, Memory, TileMemor
 from .path_grid import captures_inside, lines_fit, strip_rows
 from .plan import Plan
 from .score_files import narrow_score, planned, shares_strips, striped, wide_score, widths_of
-from .sections import Sections, SectionsLayout, cut_tile, sooner_by_rows, span
+from .sections import Sections, SectionsLayout, cut_tile, first_overlap, sooner_by_rows, span
 
 #: Parts of memory with their bytes, one entry a buffer.
 Requests = list[tuple[str, int]]
@@ -229,10 +229,11 @@ class StripMemory:
             (m, n),
             tile.columns,
             span(scoring, m, 0, compared.local),
-            plan.tuning.sections.first_overlap,
+            first_overlap(plan, scoring),
             narrow=narrow,
             after=tile.after,
             largest=self.device.largest,
+            related=lambda: False,  # unrelated letters need more memory
         )
 
     def _in_sections(self, tile: TileShape, sections: Sections) -> Memory:
@@ -249,7 +250,7 @@ class StripMemory:
         chunk = min(plan.chunk, tile.n + grid.T)
         stores_right = not sections.proven or tile.right or bool(tile.columns)
         layout = SectionsLayout.of(
-            sections, grid.T, grid.padded_rows, chunk, groups if flat else 0, stores_right
+            sections, grid.T, grid.padded_rows, chunk, groups if flat else 0, stores_right, level
         )
         bus = 4 * layout.columns_at["left"]
         strips = Strips(plan, grid, score, widths, compared.local, groups)

@@ -19,7 +19,7 @@ from pysw_cl.engines.wavefront.sections import Overlaps, SectionsRun
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.model.times import Machine, Times
 from pysw_cl.planning.plan import Plan, make_plan
-from pysw_cl.planning.sections import Sections, sections_of, span
+from pysw_cl.planning.sections import Sections, cut_tile, first_overlap, sections_of, span
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Edge
@@ -39,6 +39,7 @@ SMALL = {
     "sections.first_overlap": 64,
 }
 WITHOUT = {"sections.least_cells": 1 << 60}
+MANY = 1 << 30
 
 
 @pytest.fixture
@@ -200,13 +201,61 @@ def test_the_longest_alignment_is_shorter_than_its_span() -> None:
 
 def test_which_tiles_are_cut() -> None:
     plan = Plan(B=8, T=64, alpha=16)
-    cut = sections_of(plan, 1000, 1 << 24, 2000, 256, (), False)
+    cut = sections_of(plan, 1000, 1 << 24, 2000, 256, (), False, MANY)
     assert cut is not None and cut.proven and cut.overlap == 2000 and cut.count == 4 * 8
-    cut = sections_of(plan, 1000, 1 << 24, None, 256, (1 << 20,), False)
+    cut = sections_of(plan, 1000, 1 << 24, None, 256, (1 << 20,), False, MANY)
     assert cut is not None and not cut.proven and cut.overlap == 256 and 1 << 20 in cut.cuts
-    assert sections_of(plan, 1000, 1 << 24, None, 1 << 23, (), False) is None  # too long
-    assert sections_of(plan, 1 << 17, 1 << 17, 1 << 18, 256, (), False) is None  # strips suffice
-    assert sections_of(plan, 1000, 1 << 12, 2000, 256, (), False) is None  # too small
+    assert sections_of(plan, 1000, 1 << 24, None, 1 << 23, (), False, MANY) is None  # too long
+    assert (
+        sections_of(plan, 1 << 17, 1 << 17, 1 << 18, 256, (), False, MANY) is None
+    )  # strips suffice
+    assert sections_of(plan, 1000, 1 << 12, 2000, 256, (), False, MANY) is None  # too small
+
+
+def test_square_tiles_of_related_letters_are_not_cut() -> None:
+    """Whether they are related is asked only where it matters."""
+    plan, scoring = Plan(B=64, T=64, alpha=16), make_scoring((1, -3), (2, 1))
+    asked = []
+
+    def cut(m: int, n: int, related: bool, largest: int = 1 << 40) -> Sections | None:
+        def asks() -> bool:
+            asked.append((m, n))
+            return related
+
+        given: dict[str, Any] = {"narrow": None, "after": False, "largest": largest}
+        return cut_tile(plan, scoring, (m, n), (), None, 256, related=asks, **given)
+
+    thin, square = (1000, 1 << 24), (1 << 15, 1 << 16)
+    assert cut(*thin, True) == cut(*thin, False) is not None and not asked
+    found = cut(*square, False)
+    assert found is not None and found.count == 2 and asked == [square]
+    fewer = cut(*square, True)
+    assert fewer is None or fewer.count <= 1
+    # as many as the device can hold
+    held = cut(*thin, False, 36 * thin[1] + 16 * (1000 + 16 * 16) * 5)
+    assert held is not None and held.count == 5
+    assert cut(*thin, False, 36 * thin[1] + 1) is None
+
+
+def test_the_number_of_sections_that_costs_least() -> None:
+    """On a device whose groups are as fast as each other."""
+    plan = Plan(lanes="warp32", B=528, T=64, alpha=25, alpha_fixed=True)
+    found = sections_of(plan, 100_000, 100_000, None, 256, (), False, MANY)
+    assert found is not None
+    costs = {
+        count: plan.cost.sections(
+            plan, replace(found, cuts=(0,) * (count + 1)).cut, 100_000, 100_000
+        )
+        for count in range(2, 90)
+    }
+    assert costs[found.count] <= 1.05 * min(costs.values())
+
+
+def test_proteins_overlap_more() -> None:
+    """Alignments of their letters by chance are longer."""
+    plan = Plan()
+    few, many = make_scoring((5, -4), (2, 1)), make_scoring("BLOSUM62", (10, 1))
+    assert first_overlap(plan, few) == 256 and first_overlap(plan, many) == 1024
 
 
 def test_what_is_learned_belongs_to_a_scoring() -> None:

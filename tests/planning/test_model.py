@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections import Counter
 from dataclasses import replace
@@ -44,11 +45,30 @@ def test_strips_that_follow_each_other(lag: int) -> None:
         assert found.groups == min(strips, B)
 
 
+def simulated_sections(strips: int, sections: int, B: int, n: int, lag: int) -> int:
+    """Columns until the last strip is done: groups take the first strips of all sections, then the
+    second ones; a strip starts ``lag`` columns behind the one above it."""
+    free, starts, end = [0] * B, [-lag] * sections, 0
+    for _ in range(strips):
+        for k in range(sections):
+            starts[k] = max(heapq.heappop(free), starts[k] + lag)
+            heapq.heappush(free, starts[k] + n)
+            end = max(end, starts[k] + n)
+    return end
+
+
 def test_sections_fill_the_device() -> None:
     one = side_by_side(1, 8, 8, 1000, 100)
     assert (one.columns, one.running, one.hops) == (1000, 8, 0)
-    two = side_by_side(2, 8, 8, 1000, 100)  # two rounds, and a strip below the first
-    assert (two.columns, two.groups) == (2100, 8)
+    sizes = itertools.product(
+        (1, 2, 10, 63), (2, 3, 16, 67), (4, 8, 100, 528), (400, 5000), (40, 192)
+    )
+    for strips, sections, B, n, lag in sizes:
+        found = side_by_side(strips, sections, B, n, lag)
+        columns = max(found.columns, found.chain[0])
+        wanted = simulated_sections(strips, sections, B, n, lag)
+        assert 0.85 * wanted <= columns <= 1.3 * wanted, (strips, sections, B, n, lag)
+        assert found.groups == min(B, strips * sections)
 
 
 def test_least_squares_without_negative_times() -> None:

@@ -19,9 +19,10 @@ from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
 from ...planning.score_files import may_skew, wide_score, widths_of
-from ...planning.sections import Sections, SectionsLayout, cut_tile, span
+from ...planning.sections import Sections, SectionsLayout, cut_tile, first_overlap, span
 from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE_BELOW
+from ...sequences.relation import related
 from ...tiles.best_cells import first_hits
 from ...tiles.edges import Edge, Ints
 from ...tiles.tile import Hit, TileJob, TileResult
@@ -57,7 +58,7 @@ class Overlaps:
 
     def of(self, job: TileJob, plan: Plan) -> int:
         """The overlap to begin with, in columns."""
-        return self._known.get(self._key(job), plan.tuning.sections.first_overlap)
+        return self._known.get(self._key(job)) or first_overlap(plan, job.scoring)
 
     def grow(self, job: TileJob, plan: Plan) -> None:
         """Too many sections of a tile were refused."""
@@ -97,6 +98,7 @@ def cut(runtime: Runtime, plan: Plan, job: TileJob, overlaps: Overlaps) -> Secti
         narrow=narrow,
         after=job.after is not None,
         largest=int(runtime.device.max_mem_alloc_size),
+        related=lambda: related(job.query, job.target),
     )
 
 
@@ -121,8 +123,8 @@ class SectionsRun:
         units = grid.strips * sections.count
         warps = warps_of(runtime, plan, min(plan.B, units))
         self.strip_groups = warps * -(-min(plan.B, units) // warps)
-        level = job.above.h.strides == job.above.x.strides == (0,)
-        flat = level and grid.strips == 1 and not job.bottom
+        self.level = job.above.h.strides == job.above.x.strides == (0,)
+        flat = self.level and grid.strips == 1 and not job.bottom
         self.program = _program(runtime, plan, job, capacity, warps, flat)
         self.threshold = least_score(job)
         self.launches = 0
@@ -144,7 +146,9 @@ class SectionsRun:
         checked = not sections.proven
         self.stores_right = checked or self.job.right or bool(self.job.columns)
         flat_groups = self.strip_groups if flat else 0
-        layout = SectionsLayout.of(sections, T, padded, self.chunk, flat_groups, self.stores_right)
+        layout = SectionsLayout.of(
+            sections, T, padded, self.chunk, flat_groups, self.stores_right, self.level
+        )
         self.stride, self.column_words = layout.stride, layout.column_words
         self._columns_at, self.words = layout.columns_at, layout.words
         # strips alternate between lines 0 and 1; the top edge is needed again
@@ -190,27 +194,29 @@ class SectionsRun:
         m, words, count = job.size[0], self.column_words, self.sections.count
         opened, extend = job.scoring.gap_open, job.scoring.gap_extend
         own = int((self.starts == 0).sum())  # sections that begin where the tile does
-        lefts = [self._left(job.corner, job.left)] * own
-        corners = [int(job.above.h[start - 1]) for start in self.starts[own:]]
+        self.left_of = np.arange(count)
+        self.left_of[:own] = 0
+        buffers.write(self.kept, self._left(job.corner, job.left), at)
+        if own == count:
+            return
+        corners = job.above.h[self.starts[own:] - 1]
         if job.floor is None:
-            made = {
-                corner: self._left(corner, Edge.one_gap(corner, m, opened, extend))
-                for corner in set(corners)
-            }
-            lefts += [made[corner] for corner in corners]
-        elif corners:
-            lefts.append(self._left(corners[0], Edge.level(job.floor, m, opened)))
-        buffers.write(self.kept, np.stack(lefts), at)
-        begun = len(lefts)
+            other = Edge.one_gap(int(corners[0]), m, opened, extend)
+        else:
+            other = Edge.level(job.floor, m, opened)
+        place = at + 4 * words * (1 if self.level else own)
+        buffers.write(self.kept, self._left(int(corners[0]), other), place)
+        if self.level:
+            self.left_of[own:] = 1
+            return
+        begun = own + 1
         while begun < count:  # the device copies the last one, twice as many each time
             more = min(begun - own, count - begun)
             start, to = at // 4 + words * own, at // 4 + words * begun
             buffers.move(self.kept, start, self.kept, to, words * more)
             begun += more
-        if job.floor is not None:
-            for k, corner in enumerate(corners, own):
-                if corner != corners[0]:
-                    buffers.write(self.kept, np.array([corner], np.int32), at + 4 * words * k)
+        for k, corner in enumerate(corners.tolist(), own):
+            buffers.write(self.kept, np.array([corner], np.int32), at + 4 * words * k)
 
     def _left(self, corner: int, left: Edge) -> Ints:
         """A left edge as the kernel reads it."""
@@ -257,14 +263,14 @@ class SectionsRun:
             return np.asarray(checked[differ], np.int64)
 
     def _sweep_again(self, refused: NDArray[np.int64], buffers: Buffers) -> None:
-        """Sweep sections from the last column of the one before.  ``buffers`` are other ones than
-        the first launch's, which would send again what they sent."""
+        """Sweep sections from the last column of the one before, which takes the place of the one
+        that it was compared with.  ``buffers`` are other ones than the first launch's, which would
+        send again what they sent."""
         for k in refused.tolist():
-            to, last = int(self._column("again", k)), int(self._column("right", k - 1))
+            to, last = int(self._column("crossed", k)), int(self._column("right", k - 1))
             corner = self.job.above.h[self.sections.cuts[k] - 1 : self.sections.cuts[k]]
             buffers.write(self.kept, np.array(corner, np.int32), 4 * to)
             buffers.move(self.kept, last + 1, self.kept, to + 1, 2 * self.grid.padded_rows)
-        self.began[refused] = self._column("again", refused) + 1
         self._launch(refused, True, buffers)
 
     def _launch(self, which: NDArray[np.int64], again: bool, buffers: Buffers) -> None:
@@ -283,7 +289,11 @@ class SectionsRun:
             if self.program.flat
             else self.bus_at[which] + first - self.starts[which],
             TileWord.STRIDE: self.stride,
-            TileWord.LEFT: self._column("again" if again else "left", which),
+            TileWord.LEFT: (
+                self._column("crossed", which)
+                if again
+                else self._column("left", self.left_of[which])
+            ),
             TileWord.RIGHT: self._column("right", which) + 1 if self.stores_right else 0,
             TileWord.CROSSED: self._column("crossed", which) + 1,
             TileWord.KEPT: kept,

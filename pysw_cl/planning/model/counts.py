@@ -94,7 +94,11 @@ def wave(strips: int, B: int, n: int, lag: int, even: bool = False) -> Wave:
 
 
 def side_by_side(strips: int, sections: int, B: int, n: int, lag: int) -> Wave:
-    """Sections of n columns each, all of which have so many strips."""
+    """Sections of n columns each, all of which have so many strips.  Groups take the first strip
+    of each section, then the second ones, and so on: the more sections, the fewer strips of one are
+    in flight, and wait for each other."""
     units = strips * sections
-    columns = -(-units // B) * n + (strips - 1) * lag
-    return Wave(columns, units * n / columns, strips - 1, min(B, units), (columns, strips - 1))
+    follow = min(strips, -(-B // sections)) - 1
+    columns, chain = -(-units // B) * n + follow * lag, ((strips - 1) * lag + n, strips - 1)
+    longest = max(columns, chain[0])
+    return Wave(columns, units * n / longest, follow, min(B, units), chain)

@@ -21,7 +21,7 @@ from ..score_files import (
     wide_score,
     widths_of,
 )
-from ..sections import Sections, sections_of, sooner_by_rows, span
+from ..sections import Sections, first_overlap, sections_of, sooner_by_rows, span
 from .counts import Strips, Wave, Work
 
 #: The first letters of a call take longer than others: their memory is new to the caches.
@@ -46,6 +46,9 @@ class Setting:
     sections: bool = True
     #: May small matrices be held whole?
     holds: bool = False
+    #: May square tiles be cut into sections?  Not where an alignment leads through many of them, or
+    #: where rows are kept for its path.
+    cuts_squares: bool = True
 
     @property
     def local(self) -> bool:
@@ -101,7 +104,7 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
     subject = subject_of(plan, scoring, setting.local, narrow)
     if cut is not None:
         plan = cut.plan
-        columns = section_wave(plan, plan.alpha, m, n, cut.count, cut.overlap)
+        columns = section_wave(plan, cut.cut, m, n)
         work.counts["call", "section"] += times * cut.count
         if not cut.proven:
             work.counts["call", "check"] += times * (cut.count - 1) * m
@@ -161,5 +164,8 @@ def _sections(setting: Setting, plan: Plan, m: int, n: int) -> Sections | None:
     if not setting.sections or plan.form != "ticketed" or not setting.local:
         return None
     reach = span(setting.scoring, m, 0, setting.local)
-    overlap = plan.tuning.sections.first_overlap
-    return sections_of(plan, m, n, reach, overlap, (), plan.lane_set.prunes)
+    overlap = first_overlap(plan, setting.scoring)
+    most = n
+    if not setting.cuts_squares:
+        most = int(n / max(1, plan.tuning.sections.least_aspect * m))
+    return sections_of(plan, m, n, reach, overlap, (), plan.lane_set.prunes, most)

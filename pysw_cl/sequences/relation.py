@@ -1,0 +1,97 @@
+"""A glance at two sequences: does an alignment probably lead through much of their matrix?
+
+It only decides which of two exact ways is tried first (docs/algorithm.md, Sections); no result
+depends on it.  :mod:`.resemblance` looks at all letters and says more.
+
+Method: words of a few letters at even distances in one sequence are looked up in windows of the
+other (as BLAST's seeds: Altschul et al. 1990, J Mol Biol 215, 403).  Chance spreads the pairs of
+equal words over all diagonals, an alignment gathers them on neighbouring ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.uint8]
+Words = NDArray[np.uint32]
+
+#: Words of the target that are looked up.
+SAMPLES = 2048
+#: Letters of a window of the query.
+WINDOW = 4096
+#: Windows at even distances: the fewest (of a long query), the most, and letters for each between.
+FEWEST, MOST, APART = 16, 64, 1 << 16
+#: Bins of neighbouring diagonals.
+BINS = 64
+#: Pairs of equal words that a bin of related sequences has, on top of those that chance gives.
+LEAST = 4
+#: Words with the same upper half of their hash share a flag.
+HASH, FLAG_BITS = np.uint32(0x9E3779B1), 20
+#: Of the words looked at: with more hits these sequences are full of repeats.
+MOST_HITS = 1 / 8
+#: Letters of a word of nucleotides; one of other letters has five.
+LONGEST_WORD = 12
+
+
+def related(query: Codes, target: Codes) -> bool:
+    """Do pairs of equal words gather on some diagonals?  Takes about a millisecond, however long
+    the sequences are: it may overlook what is short or has changed much.
+
+    ``query``, ``target``: codes of letters.  Codes below 4 alone are taken for nucleotides.
+    """
+    m, n = len(query), len(target)
+    if min(m, n) < LONGEST_WORD:
+        return False
+    four = max(_most(query), _most(target)) < 4
+    k = LONGEST_WORD if four else 5
+    places = np.arange(SAMPLES) * (n - k + 1) // SAMPLES
+    samples, first = np.unique(_words(_windows(target, places, k), four)[:, 0], return_index=True)
+    places = places[first]
+    flags = np.zeros(1 << FLAG_BITS, bool)
+    flags[_flag(samples)] = True
+    windows = min(-(-m // WINDOW), MOST, max(FEWEST, m // APART))
+    length = min(m, WINDOW)
+    starts = np.arange(windows) * (m - length) // max(1, windows - 1)
+    words = _words(_windows(query, starts, length), four)
+    window, row = np.nonzero(flags[_flag(words)])
+    if len(row) > MOST_HITS * words.size:
+        return True
+    words = words[window, row]
+    at = np.minimum(np.searchsorted(samples, words), len(samples) - 1)
+    hit = samples[at] == words
+    diagonals = places[at[hit]] - (starts[window] + row)[hit] + m
+    counts = np.bincount(diagonals * BINS // (m + n))
+    return len(counts) > 0 and bool(counts.max() > LEAST + 4 * counts.sum() / BINS)
+
+
+def _windows(codes: Codes, starts: NDArray[np.int64], length: int) -> Codes:
+    """The letters from some places on."""
+    return np.lib.stride_tricks.sliding_window_view(codes, length)[starts]
+
+
+def _most(codes: Codes) -> int:
+    """The highest code among some."""
+    return int(codes[:: max(1, len(codes) // SAMPLES)].max())
+
+
+def _flag(words: Words) -> NDArray[np.intp]:
+    return ((words * HASH) >> np.uint32(32 - FLAG_BITS)).astype(np.intp)
+
+
+def _words(codes: Codes, four: bool) -> Words:
+    """All words along the last axis: of twelve letters of two bits, or of five letters of five."""
+    bits = 2 if four else 5
+    one = codes.astype(np.uint32) & np.uint32((1 << bits) - 1)
+    two = _joined(one, one, 1, bits)
+    double = _joined(two, two, 2, 2 * bits)
+    if not four:
+        return _joined(double, one, 4, bits)
+    eight = _joined(double, double, 4, 8)
+    return _joined(eight, double, 8, 8)
+
+
+def _joined(left: Words, right: Words, letters: int, bits: int) -> Words:
+    """Words of ``left`` followed by those of ``right`` that begin so many letters later."""
+    right = right[..., letters:]
+    return (left[..., : right.shape[-1]] << np.uint32(bits)) | right
