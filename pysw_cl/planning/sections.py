@@ -9,7 +9,7 @@ Method: Khajeh-Saeed & Perot (2011), GPU Computing Gems Emerald Edition, section
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import sqrt
@@ -183,8 +183,7 @@ def sections_of(
     alphas = (plan.alpha,) if plan.alpha_fixed else plan.alphas
     least = min(cost.tile(plan, alpha, m, n) for alpha in alphas)
     least *= tuning.most_cost_beside_pruning if prunable else tuning.most_cost
-    first = [min(cutter.ways(alpha, plan.B, plan.chunk), default=None) for alpha in alphas]
-    ways = sorted(way for way in first if way is not None)
+    ways = sorted(w for a in alphas for w in cutter.ways(a, plan.B, plan.chunk, first=True))
     if not ways:
         return None
     for alpha in [cut.alpha for _, cut in ways[:ALPHAS]]:
@@ -209,10 +208,13 @@ class _Cutter:
     #: Sections at most.
     most: int
 
-    def ways(self, alpha: int, B: int, chunk: int) -> Iterator[tuple[float, Cut]]:
-        """Ways with so many groups, with their costs."""
+    def ways(
+        self, alpha: int, B: int, chunk: int, first: bool = False
+    ) -> Iterator[tuple[float, Cut]]:
+        """Ways with so many groups, with their costs; ``first``: only one that is near the best."""
         strips = -(-self.m // (self.plan.T * alpha))
-        for rounds in self._rounds(strips, B, chunk):
+        rounds_tried = self._rounds(strips, B, chunk)
+        for rounds in rounds_tried[-1:] if first else rounds_tried:
             count = min(rounds * B // strips, self.most)
             if count < 2:
                 continue
@@ -223,7 +225,7 @@ class _Cutter:
                 cut = Cut(alpha, B, chunk, count, before, proven)
                 yield self.plan.cost.sections(self.plan, cut, self.m, self.n), cut
 
-    def _rounds(self, strips: int, B: int, chunk: int) -> Iterable[int]:
+    def _rounds(self, strips: int, B: int, chunk: int) -> Sequence[int]:
         """How many strips each group may sweep.
 
         More sections have fewer strips in flight, which follow each other sooner; but all overlap.

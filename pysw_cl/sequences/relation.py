@@ -18,18 +18,18 @@ Words = NDArray[np.uint32]
 
 #: Words of the target that are looked up.
 SAMPLES = 2048
-#: Letters of a window of the query.
-WINDOW = 4096
+#: Letters of a window of the query: its words fit the cache, and memory that is used again.
+WINDOW = 1 << 13
 #: Windows at even distances: the fewest (of a long query), the most, and letters for each between.
-FEWEST, MOST, APART = 16, 64, 1 << 16
+FEWEST, MOST, APART = 8, 32, 1 << 17
 #: Bins of neighbouring diagonals.
 BINS = 64
 #: Pairs of equal words that a bin of related sequences has, on top of those that chance gives.
 LEAST = 4
 #: Words with the same upper half of their hash share a flag.
-HASH, FLAG_BITS = np.uint32(0x9E3779B1), 20
+HASH, FLAG_BITS = np.uint32(0x9E3779B1), 16
 #: Of the words looked at: with more hits these sequences are full of repeats.
-MOST_HITS = 1 / 8
+MOST_HITS = 1 / 4
 #: Letters of a word of nucleotides; one of other letters has five.
 LONGEST_WORD = 12
 
@@ -46,28 +46,25 @@ def related(query: Codes, target: Codes) -> bool:
     four = max(_most(query), _most(target)) < 4
     k = LONGEST_WORD if four else 5
     places = np.arange(SAMPLES) * (n - k + 1) // SAMPLES
-    samples, first = np.unique(_words(_windows(target, places, k), four)[:, 0], return_index=True)
+    samples, first = np.unique(
+        _words(target[places[:, None] + np.arange(k)], four)[:, 0], return_index=True
+    )
     places = places[first]
     flags = np.zeros(1 << FLAG_BITS, bool)
     flags[_flag(samples)] = True
-    windows = min(-(-m // WINDOW), MOST, max(FEWEST, m // APART))
-    length = min(m, WINDOW)
-    starts = np.arange(windows) * (m - length) // max(1, windows - 1)
-    words = _words(_windows(query, starts, length), four)
-    window, row = np.nonzero(flags[_flag(words)])
-    if len(row) > MOST_HITS * words.size:
+    windows, length = min(-(-m // WINDOW), MOST, max(FEWEST, m // APART)), min(m, WINDOW)
+    counts, looked, hits = np.zeros(BINS + 1, np.int64), 0, 0
+    for start in (np.arange(windows) * (m - length) // max(1, windows - 1)).tolist():
+        words = _words(query[start : start + length], four)
+        rows = np.flatnonzero(flags[_flag(words)])
+        looked, hits, words = looked + len(words), hits + len(rows), words[rows]
+        at = np.minimum(np.searchsorted(samples, words), len(samples) - 1)
+        hit = samples[at] == words
+        diagonals = places[at[hit]] - rows[hit] - start + m
+        counts += np.bincount(diagonals * BINS // (m + n), minlength=BINS + 1)
+    if hits > MOST_HITS * looked:
         return True
-    words = words[window, row]
-    at = np.minimum(np.searchsorted(samples, words), len(samples) - 1)
-    hit = samples[at] == words
-    diagonals = places[at[hit]] - (starts[window] + row)[hit] + m
-    counts = np.bincount(diagonals * BINS // (m + n))
-    return len(counts) > 0 and bool(counts.max() > LEAST + 4 * counts.sum() / BINS)
-
-
-def _windows(codes: Codes, starts: NDArray[np.int64], length: int) -> Codes:
-    """The letters from some places on."""
-    return np.lib.stride_tricks.sliding_window_view(codes, length)[starts]
+    return bool(counts.max() > LEAST + 4 * counts.sum() / BINS)
 
 
 def _most(codes: Codes) -> int:

@@ -37,7 +37,7 @@ from .arguments import (
 from .descriptors import RecordWord, TileWord
 from .kernel import Program, narrow_score, profile_letters, scores_of
 from .tile import cells_by_width, least_score, warps_of
-from .tile_memory import left_parts, letters_of, scratch_of
+from .tile_memory import LEAST_FILLED, left_parts, letters_of, scratch_of
 
 COMPARE = KernelSpec(
     "compare_columns",
@@ -190,41 +190,43 @@ class SectionsRun:
 
     def _send_lefts(self) -> None:
         """The left edges of all sections: the tile's own, and values that are not too high."""
-        job, buffers, at = self.job, self.buffers, 4 * self._columns_at["left"]
+        job, buffers, at = self.job, self.buffers, self._columns_at["left"]
         m, words, count = job.size[0], self.column_words, self.sections.count
         opened, extend = job.scoring.gap_open, job.scoring.gap_extend
         own = int((self.starts == 0).sum())  # sections that begin where the tile does
         self.left_of = np.arange(count)
         self.left_of[:own] = 0
-        buffers.write(self.kept, self._left(job.corner, job.left), at)
+        self._send_left(at, job.corner, job.left)
         if own == count:
             return
         corners = job.above.h[self.starts[own:] - 1]
         if job.floor is None:
             other = Edge.one_gap(int(corners[0]), m, opened, extend)
         else:
-            other = Edge.level(job.floor, m, opened)
-        place = at + 4 * words * (1 if self.level else own)
-        buffers.write(self.kept, self._left(int(corners[0]), other), place)
+            cells = (np.array([h], np.int32) for h in (job.floor, job.floor - opened))
+            other = Edge(*(np.broadcast_to(cell, m) for cell in cells))
+        self._send_left(at + words * (1 if self.level else own), int(corners[0]), other)
         if self.level:
             self.left_of[own:] = 1
             return
         begun = own + 1
         while begun < count:  # the device copies the last one, twice as many each time
             more = min(begun - own, count - begun)
-            start, to = at // 4 + words * own, at // 4 + words * begun
-            buffers.move(self.kept, start, self.kept, to, words * more)
+            buffers.move(self.kept, at + words * own, self.kept, at + words * begun, words * more)
             begun += more
         for k, corner in enumerate(corners.tolist(), own):
-            buffers.write(self.kept, np.array([corner], np.int32), at + 4 * words * k)
+            buffers.write(self.kept, np.array([corner], np.int32), 4 * (at + words * k))
 
-    def _left(self, corner: int, left: Edge) -> Ints:
-        """A left edge as the kernel reads it."""
-        found = np.zeros(self.column_words, np.int32)
+    def _send_left(self, place: int, corner: int, left: Edge) -> None:
+        """Send a left edge as the kernel reads it."""
         parts = left_parts(self.job, self.grid, corner, left)
-        joined = np.concatenate([part for both in parts for part in both])
-        found[: len(joined)] = joined
-        return found
+        numbers = [part for both in parts for part in both]
+        if self.grid.m < LEAST_FILLED:
+            numbers = [np.concatenate(numbers)]
+        for part in numbers:
+            if len(part):
+                self.buffers.write(self.kept, part, 4 * place)
+            place += len(part)
 
     def run(self) -> bool:
         """Compute all sections; False if so many were refused that another way is quicker."""
