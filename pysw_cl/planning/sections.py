@@ -21,7 +21,7 @@ from .plan import Plan
 #: Letters of a matrix of nucleotides at most, ambiguous ones included.
 FEW_LETTERS = 16
 #: Values of alpha that are tried with all numbers of groups: those that are best with all groups.
-ALPHAS = 3
+ALPHAS = 2
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Sections:
     overlap: int
     #: Is the overlap so long that the values after it are the true ones?
     proven: bool
+    #: Has a section fewer columns than an alignment of all rows would want?
+    square: bool = False
 
     @property
     def count(self) -> int:
@@ -155,9 +157,9 @@ def cut_tile(
     most = (largest - bus) // (16 * (m + plan.strip_rows))  # two columns of each
     found = sections_of(*given, most)
     few = int(n / max(1, plan.tuning.sections.least_aspect * m))
-    if found is not None and found.count > few and related():
-        return sections_of(*given, min(few, most))
-    return found
+    if found is None or found.count <= few:
+        return found
+    return sections_of(*given, min(few, most)) if related() else replace(found, square=True)
 
 
 def sections_of(

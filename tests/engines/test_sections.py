@@ -237,6 +237,31 @@ def test_square_tiles_of_related_letters_are_not_cut() -> None:
     assert cut(*thin, False, 36 * thin[1] + 1) is None
 
 
+def test_related_letters_that_looked_unrelated(swept: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are swept in sections once, and then without: a longer overlap would not help."""
+    monkeypatch.setattr("pysw_cl.engines.wavefront.sections.related", lambda *_: False)
+    a, _ = _random(21, 3000, 1)
+    plan = {
+        **SMALL,
+        "sections.least_aspect": 2,
+        "sections.rounds": 200,
+        "sections.most_refused": 0.1,
+    }
+    assert _same(a, a, plan, output="ends").score == 3000
+    ((sections, refused),) = swept
+    assert sections.square and refused == [sections.count - 1]
+    monkeypatch.undo()
+
+
+def test_related_letters_are_seen(swept: Any) -> None:
+    a, b = _random(22, 9000, 9000)
+    plan = {**SMALL, "sections.least_aspect": 2, "sections.rounds": 200}
+    assert _same(a, a, plan, output="ends").score == 9000
+    assert not swept
+    _same(a, b, plan, output="ends")
+    assert swept
+
+
 def test_the_number_of_sections_that_costs_least() -> None:
     """On a device whose groups are as fast as each other."""
     plan = Plan(lanes="warp32", B=528, T=64, alpha=25, alpha_fixed=True)

@@ -72,16 +72,16 @@ class WavefrontEngine(Engine):
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`."""
-        in_sections = self._cut(job) is not None
+        sections = self._cut(job)
         wide = job.size[1] > self.plan.tuning.sweep.longest_side
-        if wide and not in_sections and not self.in_memory(*job.size, 0, 0):
+        if wide and sections is None and not self.in_memory(*job.size, 0, 0):
             return by_parts(self.tile, job, (), (job.size[1] // 2,))
-        row_scan = None if in_sections else self._sooner(job)
+        row_scan = None if sections is not None else self._sooner(job)
         if row_scan is not None:
             done = row_scan.tile(job)
             self.note_memory(row_scan.peak_bytes)
             return done
-        if (job.rows or job.columns) and not in_sections:
+        if (job.rows or job.columns) and sections is None:
             inner = len(job.rows), len(job.columns)
             if not self.captures_inside or not self.in_memory(*job.size, *inner):
                 return by_parts(self.tile, job, job.rows, job.columns)
@@ -89,7 +89,7 @@ class WavefrontEngine(Engine):
                 return by_parts(self.tile, job, job.rows, ())
         if job.best and job.count > 1:
             return collected(self._run, self.tile, job, self.plan.tuning.engine.least_hits)
-        return self._run(job)[0]
+        return self._run_cut(sections, job, 0)[0]
 
     # Capabilities are made on request: if the engine held them, the reference cycle would keep its
     # memory after the last use.
@@ -160,10 +160,17 @@ class WavefrontEngine(Engine):
     def _run(self, job: TileJob, capacity: int = 0) -> tuple[TileResult, int]:
         """Compute one tile and collect at most ``capacity`` cells; returns the result and how many
         cells there were to collect."""
-        while (sections := self._cut(job)) is not None:
+        return self._run_cut(self._cut(job), job, capacity)
+
+    def _run_cut(
+        self, sections: Sections | None, job: TileJob, capacity: int
+    ) -> tuple[TileResult, int]:
+        """As :meth:`_run`, of a tile that is cut like this (None: in strips)."""
+        while sections is not None:
             done = self._in_sections(sections, job, capacity)
             if done is not None:
                 return done
+            sections = None if sections.square else self._cut(job)
         with Buffers(self.runtime, small=True, retained=self._room) as buffers:
             run = TileRun(self.runtime, self.plan, job, buffers, capacity)
             run.run()
