@@ -380,7 +380,7 @@ KERNEL(wavefront_ticketed, TICKETED)
       from = to;
     }
 #if SHARED_STRIPS
-    leave_strip(&sw, strips, from);
+    leave_strip(&sw, from);
 #endif
   }
 #if SHARED_STRIPS

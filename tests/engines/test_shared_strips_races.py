@@ -38,6 +38,8 @@ FLAGS = (
     "PROGRESS_STEP",
     "own[-PROGRESS_WORDS]",
     "PROGRESS_DONE",
+    "*known",
+    "atomic_max(known",
     "*sw->progress_own = to",
     "now = *sw->progress_above",
     "*shared_best",
