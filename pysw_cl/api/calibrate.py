@@ -32,9 +32,17 @@ Letters = NDArray[np.uint8]
 #: No tile is cut into sections or computed row by row.
 IN_STRIPS = {"sections.least_cells": 1 << 62}
 #: A tile is cut into as many sections as groups can sweep at once.
-CUT_ONCE = {"sections.least_cells": 1, "sections.rounds": 1, "sections.least_aspect": 0}
+CUT_ONCE = {
+    "sections.least_cells": 1,
+    "sections.rounds": 1,
+    "sections.least_aspect": 0,
+    "sections.most_cost": 1000.0,
+    "sections.most_cost_beside_pruning": 1000.0,
+}
 #: Columns of a section.
 SECTION = 32_000
+#: The same of square tiles, their strips, and how many of these each group takes.
+SQUARE_SECTION, SQUARE_STRIPS, SQUARE_ROUNDS = 4000, 60, 4
 #: Seconds on the device that a run takes about, and values of alpha that are tried: of local DNA,
 #: and of what takes as long but for some of its times.
 SECONDS, ALPHAS, OTHER_ALPHAS = 0.02, 5, 3
@@ -182,6 +190,8 @@ def _strips(kind: str, mode: str, plan: Plan, every: bool) -> Iterator[Case]:
                     yield Case(kind, mode, B * T * alpha, 4 * lag, fixed)
         if mode == "local" and plan.lane_set.prunes:
             yield from _sections(kind, plan, alpha, groups, alpha in marked)
+            if len(groups) > 1 and (alpha in marked or every):
+                yield from _square(kind, plan, alpha, groups)
 
 
 def _sections(
@@ -204,6 +214,16 @@ def _sections(
     if marked:
         yield case(100, plan.B)
         yield case(12, plan.B, chunk=plan.chunk // 2)
+
+
+def _square(kind: str, plan: Plan, alpha: int, groups: Sequence[int]) -> Iterator[Case]:
+    """Sections of as many strips as square tiles have, of which each group takes several."""
+    m = SQUARE_STRIPS * plan.T * alpha
+    for B in groups:
+        n = SQUARE_ROUNDS * B // SQUARE_STRIPS * SQUARE_SECTION
+        given = {"alpha": alpha, "B": B, **CUT_ONCE, "sections.rounds": SQUARE_ROUNDS}
+        for chunk in (plan.chunk, plan.chunk // 2):
+            yield Case(kind, "local", m, n, {**given, "chunk": chunk})
 
 
 def _columns(plan: Plan, alpha: int, B: int) -> int:

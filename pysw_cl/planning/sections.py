@@ -214,17 +214,16 @@ class _Cutter:
         self, alpha: int, B: int, chunk: int, first: bool = False
     ) -> Iterator[tuple[float, Cut]]:
         """Ways with so many groups, with their costs; ``first``: only one that is near the best."""
-        strips = -(-self.m // (self.plan.T * alpha))
+        strips, tuning = -(-self.m // (self.plan.T * alpha)), self.plan.tuning.sections
         rounds_tried = self._rounds(strips, B, chunk)
         for rounds in rounds_tried[-1:] if first else rounds_tried:
-            count = min(rounds * B // strips, self.most)
-            if count < 2:
-                continue
-            columns, tuning = self.n // count, self.plan.tuning.sections
-            proven = self.span is not None and self.span <= tuning.most_share * columns
-            before = self.span if proven and self.span is not None else self.overlap
-            if before <= tuning.most_overlap * columns:
-                cut = Cut(alpha, B, chunk, count, before, proven)
+            count, before = min(rounds * B // strips, self.most), self.overlap
+            proven = self.span is not None and self.span * count <= tuning.most_share * self.n
+            if proven and self.span is not None:
+                before = self.span
+            fewer = min(count, int(tuning.most_overlap * self.n / before))
+            if fewer > 1 and 2 * fewer >= count:  # else the overlap is too long
+                cut = Cut(alpha, B, chunk, fewer, before, proven)
                 yield self.plan.cost.sections(self.plan, cut, self.m, self.n), cut
 
     def _rounds(self, strips: int, B: int, chunk: int) -> Sequence[int]:
