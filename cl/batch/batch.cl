@@ -130,11 +130,11 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
     // The path may end at a cell of the border.
     const lx top = lx_splat(ends & LEAD_QUERY ? 0 : -1), left = lx_splat(ends & LEAD_TARGET ? 0 : -1);
     if (ends & TRAIL_TARGET)
-      endpoint_offer(&end, lx_eq(ns, ns), top & -(ns * lx_splat(gap_extend) + lx_splat(gap_open)), lx_splat(0),
-                     top & ns, lx_splat(0), ns);
+      endpoint_offer(&end, lx_eq(ns, ns), lv_of(top & -(ns * lx_splat(gap_extend) + lx_splat(gap_open))),
+                     lv_splat(0), lv_of(top & ns), lx_splat(0), ns);
     if (ends & TRAIL_QUERY)
-      endpoint_offer(&end, lx_eq(ms, ms), left & -(ms * lx_splat(gap_extend) + lx_splat(gap_open)), lx_splat(0),
-                     left & ms, ms, lx_splat(0));
+      endpoint_offer(&end, lx_eq(ms, ms), lv_of(left & -(ms * lx_splat(gap_extend) + lx_splat(gap_open))),
+                     lv_splat(0), lv_of(left & ms), ms, lx_splat(0));
 #endif
 
     for (int panel = 0; panel < panels; panel++) {

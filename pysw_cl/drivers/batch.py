@@ -126,7 +126,7 @@ class BatchDriver:
         for w in engine.widths[:-1]:
             fits = np.full(len(part), True)
             if not engine.local:
-                fits = global_fits(self.scoring, part.m, part.n, w)
+                fits = global_fits(self.scoring, part.m, part.n, w, engine.ends)
             if how == "counts":
                 fits &= counts_fit(part.m, part.n, w)
             width[(width == w) & ~fits] = 2 * w

@@ -148,6 +148,17 @@ class _Listed:
             halves = _letters(halves, first)
         self._halves, self.lengths = halves, lengths_of(halves)
 
+    def letters(self, short: NDArray[np.bool_]) -> Lengths:
+        """The letters that each pair adds to those that are laid out, if it is ``short``."""
+        taken = np.where(short[:, None], self.lengths, 0)
+        if _repeated(self._halves):
+            numbers = np.fromiter(map(id, self._halves), np.int64, len(self._halves))
+            _, first = np.unique(numbers[np.repeat(short, 2)], return_index=True)
+            once = np.zeros(2 * int(short.sum()), np.bool_)
+            once[first] = True
+            taken[short] *= once.reshape(-1, 2)
+        return np.asarray(taken.sum(axis=1))
+
     def laid_out(self, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
         """The letters of the first pairs, those that are ``short``, and where each of their
         sequences begins."""
@@ -163,7 +174,7 @@ def parts(
     pairs: Sequence[Any], most_pairs: int, most_letters: int, longest: int
 ) -> Iterator[PartOf]:
     """``pairs`` in order, in parts of at most ``most_pairs`` pairs and ``most_letters`` letters, or
-    of one pair.
+    of one pair.  The letters of an object that comes again and again count once.
 
     Yields (part, lengths, long).  ``long``: the numbers of the pairs with a sequence longer than
     ``longest``; they are not in ``part``.  ``lengths``: of all pairs, those too (n x 2).
@@ -178,7 +189,7 @@ def parts(
         some = _Listed(pairs[first : first + most_pairs], first)
         lengths = some.lengths
         short = np.maximum(lengths[:, 0], lengths[:, 1]) <= longest
-        ends = np.where(short, lengths[:, 0] + lengths[:, 1], 0).cumsum()
+        ends = some.letters(short).cumsum()
         count = max(1, int(np.searchsorted(ends, most_letters, "right")))
         lengths, short = lengths[:count], short[:count]
         text, starts = some.laid_out(short)
@@ -252,12 +263,14 @@ def in_order(part: Part, lanes: int) -> Part:
     Pairs sorted by target length are cut into runs; a run has about as many groups as there are
     runs.  Each run is sorted by query length.
     """
-    m, n = part.m.astype(np.uint16), part.n.astype(np.uint16)
+    m, n = part.m, part.n
     if len(part) <= lanes or (m.min() == m.max() and n.min() == n.max()):
         return part
+    if max(m.max(), n.max()) < 1 << 16:
+        m, n = m.astype(np.uint16), n.astype(np.uint16)  # for these sorting is by radix
     groups = -(-len(part) // lanes)
     run = lanes * max(1, round(groups**0.5))
-    by_n = np.argsort(~n, kind="stable")  # 16 bits: a radix sort
+    by_n = np.argsort(~n, kind="stable")
     number = np.empty(len(part), np.uint16)
     number[by_n] = np.arange(len(part)) // run
     by_m = np.argsort(~m, kind="stable")

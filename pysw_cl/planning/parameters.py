@@ -344,7 +344,7 @@ class PairTuning:
         0.4, 0, 1, "of a batch's pairs: a width that more of them outgrow is not tried again"
     )
     longest: int = tunable(
-        32_000, 1, 32_000, "letters of a sequence: lengths and matches are counted in 16 bits"
+        1 << 20, 1, 1 << 24, "letters of a sequence: lanes of a thread have 64 bytes for each"
     )
     in_flight: int = tunable(
         2, 0, 64, "batches that the device has not finished while the next part is laid out"

@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from ...scoring.scoring import Scoring
 
-#: The longest sequence of a batch: row and column numbers are 16-bit in lanes of 8 and 16 bits.
+#: The longest sequence of a batch whose row and column numbers have 16 bits in lanes of 8 and 16
+#: bits.  In a batch with a longer one they have 32.
 LONGEST = 32_000
+#: The free leading ends, as bits of a kernel's ``ends``.
+LEAD_QUERY, LEAD_TARGET = 1, 4
 #: A width is tried only if it holds the score of this many matches in a row.
 LEAST_MATCHES = 8
 
@@ -56,21 +59,27 @@ def local_width(scoring: Scoring) -> int:
 
 
 def global_fits(
-    scoring: Scoring, m: NDArray[Any], n: NDArray[Any], width: int
+    scoring: Scoring, m: NDArray[Any], n: NDArray[Any], width: int, ends: int = 0
 ) -> NDArray[np.bool_]:
     """Which global comparisons of m query letters with n target letters (arrays) are surely exact
-    in lanes of ``width`` bits, with free ends or without.
+    in lanes of ``width`` bits.  ``ends``: the free ends, as `BatchEngine` has them.
 
     A gap of i letters and one of j reach cell (i, j), so H >= -(2 o + (i + j) e); free ends and
-    matches only raise it.  Kernels form H - o - e from it, E - e from that, at least
-    -(3 o + (m + n + 2) e), and H + s, at least -(2 o + (m + n) e) + lowest.  All must be above the
+    matches only raise it.  Where all H above the first row are 0 (the query's leading end is free),
+    a gap of i letters alone reaches it; where all H left of the first column are 0, one of j.  Let
+    k be m + n, then, or m, or n, or the lesser of both.  Kernels form H - o - e, E - e from that,
+    at least -(3 o + (k + 2) e), and H + s, at least -(2 o + k e) + lowest.  All must be above the
     lowest value of the width, which marks "no cell yet".  H is at most min(m, n) * max(0, highest),
     and comparisons use H + 1.  Padding cells beyond m or n may overflow: no cell inside depends on
     them, and no result uses them.
     """
     top = (1 << (width - 1)) - 1
-    steps = np.minimum(m, n).astype(np.int64)
-    fall = 3 * scoring.gap_open + (m.astype(np.int64) + n + 2) * scoring.gap_extend
+    steps, reach = np.minimum(m, n).astype(np.int64), m.astype(np.int64) + n
+    if ends & LEAD_QUERY:
+        reach = np.minimum(reach, m)
+    if ends & LEAD_TARGET:
+        reach = np.minimum(reach, n)
+    fall = 3 * scoring.gap_open + (reach + 2) * scoring.gap_extend
     fits = fall + max(0, -scoring.lowest) <= top
     return np.asarray(fits & (steps * max(0, scoring.highest) + 1 <= top))
 

@@ -17,7 +17,7 @@ from ...scoring.scoring import Scoring
 from ...sequences.view import Codes, View
 from ...tiles.contract import BoxEnd, BoxPath
 from ...tiles.tile import Box
-from .bounds import local_floor, local_limit
+from .bounds import LONGEST, local_floor, local_limit
 from .engine import (
     COLUMNS,
     KEPT,
@@ -69,7 +69,9 @@ class Boxes:
             widest = lanes.pairs or VECTOR_BITS // LEAST_WIDTH
             most = 2 * min(tuning.group_moves, self.runtime.device.max_mem_alloc_size) // widest
         return [
-            box.area.cells <= most and max(_sides(box)) < tuning.longest and _most(box) < 1 << 31
+            box.area.cells <= most
+            and max(_sides(box)) < min(tuning.longest, LONGEST)
+            and _most(box) < 1 << 31
             for box in boxes
         ]
 

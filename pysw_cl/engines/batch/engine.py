@@ -19,7 +19,7 @@ from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.lane_sets import LANE_SETS
 from ...scoring.scoring import Scoring
 from ...sequences.alphabet import MAX_LETTERS, NO_CODE
-from .bounds import local_floor
+from .bounds import LONGEST, local_floor
 from .kept import KeptCodes, KeptStore, LentCodes, RetainedMemory
 
 Ints = NDArray[np.int32]
@@ -110,7 +110,7 @@ class Tables:
 def scratch_bytes(most_m: int, most_n: int, lanes: int, width: int, score: str, want: int) -> int:
     """Bytes of a work-group's scratch memory: see `scratch_of` in cl/batch/scratch.clh."""
     item = width // 8
-    index = 4 if width == 32 else 2
+    index = 4 if width == 32 or max(most_m, most_n) > LONGEST else 2
     profile = {
         "compare": 0,
         "profile": lanes * (MAX_LETTERS + 1) * 8,
@@ -336,6 +336,7 @@ class BatchEngine:
             "STORE_MOVES": int(moves),
             "R": COLUMNS,
             "WIDTH": width,
+            "LONG": int(max(most_m, most_n) > LONGEST),
         }
         kernel = BoundKernel(self.runtime, batch_spec(self._lanes.header, score), defines)
         lent = None
