@@ -16,7 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.batch.bounds import counts_fit, global_fits, local_limit, local_width
+from ..engines.batch.bounds import (
+    counts_fit,
+    global_fits,
+    local_limit,
+    local_width,
+    path_reach,
+)
 from ..engines.batch.engine import COLUMNS, BatchEngine, Computed
 from ..planning.parameters import PairTuning, default_tuning
 from ..scoring.scoring import NO_CODE, Scoring
@@ -25,6 +31,8 @@ from .batch_results import PairResults
 from .batch_singles import OneByOne
 from .batch_strands import Minus, turn_back, turned
 from .prepared import Batch
+
+Ints = NDArray[np.int32]
 
 #: The rows of a batch's forward results, and of its traceback's.
 FOUND = ("score", "query_end", "target_end", "matches", "columns")
@@ -41,6 +49,8 @@ class Under:
     width: int
     how: str
     batch: Computed
+    #: What is wanted of the pairs: if not ``how``, their ends are found first.
+    wanted: str
 
 
 class BatchDriver:
@@ -91,16 +101,19 @@ class BatchDriver:
             away = lonely(part, tuning.alone_cells, mates)
             alone = [*long.tolist(), *part.index[away].tolist()]
             part, how = part.take(~away) if away.any() else part, HOW[output]
-            large = part.cells > tuning.counted_cells
+            far = self._far(part, how)
+            large = ~far & (part.cells > tuning.counted_cells)
             if how == "traceback" and large.any():
                 if minus is None:
                     alone += self._begin(part.take(large), "counts")
                 else:  # counting finds no start
                     alone += part.index[large].tolist()
-                part = part.take(~large)
+                part, far = part.take(~large), far[~large]
+            if far.any():
+                alone += self._begin(part.take(far), "ends", how)
+                part = part.take(~far)
             alone += self._begin(part, how)
-            for k in sorted(alone):
-                self.done(self.one.align(k), self.one.sweeps)
+            self._alone(alone)
             while len(self.under_way) > tuning.in_flight:
                 self._finish()
         while self.under_way:
@@ -117,9 +130,20 @@ class BatchDriver:
             for k in part.index.tolist():
                 self.one.check_letters(k)
 
-    def _begin(self, part: Part, how: str) -> list[int]:
+    def _far(self, part: Part, how: str) -> NDArray[np.bool_]:
+        """Which pairs have targets so long that their ends are found first, and then paths near
+        these ends?"""
+        engine, far = self.engine, np.zeros(len(part), np.bool_)
+        if how in ("traceback", "cigar"):
+            reach = path_reach(self.scoring, part.m, None, engine.local, engine.ends)
+            if reach is not None:
+                far = part.n >= self.tuning.far * reach
+        return far
+
+    def _begin(self, part: Part, how: str, wanted: str = "") -> list[int]:
         """Start the batches of a part, each pair in the narrowest lanes that may hold it.  Returns
-        the numbers of the pairs that are better aligned alone."""
+        the numbers of the pairs that are better aligned alone.  ``wanted``: see `Under`; "": the
+        same as ``how``."""
         engine, alone = self.engine, []
         least = max(16, self.least_width) if how == "counts" else self.least_width
         width = np.full(len(part), least)
@@ -133,10 +157,11 @@ class BatchDriver:
         for w in engine.widths:
             chosen = width == w
             if chosen.any():
-                alone += self._start(part if chosen.all() else part.take(chosen), w, how)
+                some = part if chosen.all() else part.take(chosen)
+                alone += self._start(some, w, how, wanted or how)
         return alone
 
-    def _start(self, part: Part, width: int, how: str) -> list[int]:
+    def _start(self, part: Part, width: int, how: str, wanted: str) -> list[int]:
         """Start the batches of pairs in lanes of one width; returns what `_begin` returns."""
         tuning = self.tuning
         lanes, moves = self.engine.pairs_a_group(width), how in ("traceback", "cigar")
@@ -160,7 +185,7 @@ class BatchDriver:
             some = part if stop - start == len(part) else part.take(np.arange(start, stop))
             kept = None if codes is None else (codes, start)
             batch = self.engine.start(some.text, some.pairs, width, how, kept)
-            self.under_way.append(Under(some, width, how, batch))
+            self.under_way.append(Under(some, width, how, batch, wanted))
             self.found.stats.launches += 2 if moves else 1
             kind = f"batch/{self.engine.lanes}/{width}"
             self.found.stats.add_cells({kind: int(some.cells.sum())})
@@ -189,18 +214,45 @@ class BatchDriver:
         outgrown = np.zeros(len(part), np.bool_)
         if self.engine.local and width < 32:
             outgrown = found[0] > local_limit(self.scoring, width)
-        traced = batch.traced is not None
-        for row, name in enumerate(FOUND):
-            if name in self.found.values and not (traced and name in TRACED):
-                self.found.values[name][part.index] = found[row]
-        if traced:
-            self._take_paths(part, batch, ~outgrown)
-        self.done(int(part.cells[~outgrown].sum()), int((~outgrown).sum()))
+        if how == under.wanted:
+            self._take(part, batch, outgrown)
+        else:
+            sure = ~outgrown
+            self._alone(self._begin(self._near(part.take(sure), found[:, sure]), under.wanted))
         if outgrown.any():
             if outgrown.mean() > self.tuning.most_outgrown and len(part) >= 64:
                 self.least_width = max(self.least_width, 2 * width)
-            for k in self._start(part.take(outgrown), 2 * width, how):
-                self.done(self.one.align(k), self.one.sweeps)
+            self._alone(self._start(part.take(outgrown), 2 * width, how, under.wanted))
+
+    def _alone(self, numbers: list[int]) -> None:
+        """Align these pairs alone."""
+        for k in sorted(numbers):
+            self.done(self.one.align(k), self.one.sweeps)
+
+    def _near(self, part: Part, found: Ints) -> Part:
+        """What is near the ends of pairs, in which their paths are."""
+        reach = path_reach(self.scoring, found[1], found[0], self.engine.local, self.engine.ends)
+        assert reach is not None
+        return part.near(found[:3], reach)
+
+    def _take(self, part: Part, batch: Computed, outgrown: NDArray[np.bool_]) -> None:
+        """Take the results of a batch; those of pairs that have ``outgrown`` their lanes will be
+        found again."""
+        found, traced = batch.found, batch.traced
+        if part.whole is not None:  # columns of the whole matrix
+            found[2] += part.whole[:, 1]
+            if traced is not None:
+                traced[1] += part.whole[:, 1]
+        for row, name in enumerate(FOUND):
+            if name in self.found.values and not (traced is not None and name in TRACED):
+                self.found.values[name][part.index] = found[row]
+        if traced is not None:
+            self._take_paths(part, batch, ~outgrown)
+        if part.whole is not None:
+            for k in np.flatnonzero(~outgrown & (found[0] != part.whole[:, 2])).tolist():
+                self._again(int(part.index[k]), int(found[0, k]), int(part.whole[k, 2]))
+        cells = part.cells if part.whole is None else part.whole[:, 0]
+        self.done(int(cells[~outgrown].sum()), int((~outgrown).sum()))
 
     def _take_paths(self, part: Part, batch: Computed, sure: NDArray[np.bool_]) -> None:
         """Take the results of the traceback.  A ``sure`` pair, which fits its lanes, is aligned

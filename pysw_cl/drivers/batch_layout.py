@@ -34,13 +34,27 @@ class Part:
     pairs: NDArray[np.int32]
     #: What engines keep of them from call to call; None if they are not prepared.
     kept: KeptStore | None = None
+    #: Of pairs that are compared in part (n x 3): the cells of the whole pair, the target letters
+    #: left of the part, and the score.  None: they are compared whole.
+    whole: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.index)
 
     def take(self, chosen: NDArray[Any]) -> Part:
         """The ``chosen`` pairs (indices or booleans), with the same letters."""
-        return Part(self.index[chosen], self.text, self.pairs[chosen], self.kept)
+        whole = None if self.whole is None else self.whole[chosen]
+        return Part(self.index[chosen], self.text, self.pairs[chosen], self.kept, whole)
+
+    def near(self, ends: NDArray[np.int32], reach: Lengths) -> Part:
+        """The part of each pair that has ``reach`` columns before its end; at least one letter of
+        each sequence.  ``ends``: the scores, and the row and the column of each end (3 x n)."""
+        scores, rows, columns = ends[0], np.maximum(ends[1], 1), np.maximum(ends[2], 1)
+        left = np.maximum(columns - reach, 0)
+        pairs = self.pairs.copy()
+        pairs[:, 1], pairs[:, 2], pairs[:, 3] = rows, self.pairs[:, 2] + left, columns - left
+        whole = np.stack([self.cells, left, scores.astype(np.int64)], 1)
+        return Part(self.index, self.text, pairs, None, whole)
 
     @property
     def m(self) -> NDArray[np.int32]:

@@ -343,6 +343,9 @@ class PairTuning:
     most_outgrown: float = tunable(
         0.4, 0, 1, "of a batch's pairs: a width that more of them outgrow is not tried again"
     )
+    far: int = tunable(
+        2, 1, 1 << 20, "x the columns of a path at most: in longer targets its end is found first"
+    )
     longest: int = tunable(
         1 << 20, 1, 1 << 24, "letters of a sequence: lanes of a thread have 64 bytes for each"
     )

@@ -19,6 +19,8 @@ from ...scoring.scoring import Scoring
 LONGEST = 32_000
 #: The free leading ends, as bits of a kernel's ``ends``.
 LEAD_QUERY, LEAD_TARGET = 1, 4
+#: The free ends of the query.
+FREE_QUERY = LEAD_QUERY | 2
 #: A width is tried only if it holds the score of this many matches in a row.
 LEAST_MATCHES = 8
 
@@ -82,6 +84,25 @@ def global_fits(
     fall = 3 * scoring.gap_open + (reach + 2) * scoring.gap_extend
     fits = fall + max(0, -scoring.lowest) <= top
     return np.asarray(fits & (steps * max(0, scoring.highest) + 1 <= top))
+
+
+def path_reach(
+    scoring: Scoring, m: NDArray[Any], scores: Any, local: bool, ends: int = 0
+) -> NDArray[np.int64] | None:
+    """The most target letters of optimal paths that begin and end in m query letters at most and
+    have these ``scores`` (arrays; None: any that is possible); None if nothing bounds them.
+
+    Such a path has at most m matches.  Each target letter beyond m is in a gap, so m highest -
+    extend (letters - m) >= score.  A comparison of fewer letters left of the path's end has the
+    same optimal paths to that end, if its left border is not higher than H there: not with the
+    target's leading end free.  H of its other cells is not too high, so no other end comes first.
+    """
+    if scoring.gap_extend == 0 or (not local and not ends & LEAD_QUERY) or ends & ~FREE_QUERY:
+        return None
+    rows = m.astype(np.int64)
+    least = 0 if local else -(scoring.gap_open + rows * scoring.gap_extend)
+    above = np.maximum(rows * max(0, scoring.highest) - (least if scores is None else scores), 0)
+    return np.asarray(rows + above // scoring.gap_extend + 1)
 
 
 def counts_fit(m: NDArray[Any], n: NDArray[Any], width: int) -> NDArray[np.bool_]:
