@@ -3,13 +3,14 @@
 
     python bench/many.py [--short] [--device auto] [--json FILE]
 
-Pairs are random, 150 x 200 letters, given as str; the time is that of the whole call, from str to
-result array, or of a call with a `Batch` of them that is used again. The JSON also has the time of
-joining all letters and measuring all lengths, in the same run. Every score is compared with
-parasail's, which is timed as a loop in the same process (where parasail is installed), the sums of
-every column with stored ones, and a sample of pairs, paths included, with `align` by the reference
-engine. A wrong result, or a bar that is missed, ends with exit code 1. The bars are for a quiet
-machine with 2 cores and PoCL; the short form has wide ones.
+Pairs are random, 150 x 200 letters, given as str, or reads of 150 letters against one target of
+50,000. The time is that of the whole call, from str to result array, or of a call with a `Batch` of
+them that is used again. The JSON also has the time of joining all letters and measuring all
+lengths, in the same run. Every score of the random pairs, and those of some reads, are compared
+with parasail's, which is timed as a loop in the same process (where parasail is installed), the
+sums of every column with stored ones, and a sample of pairs, paths included, with `align` by the
+reference engine. A wrong result, or a bar that is missed, ends with exit code 1. The bars are for a
+quiet machine with 2 cores and PoCL; the short form has wide ones.
 """
 
 from __future__ import annotations
@@ -163,6 +164,104 @@ def case(
     return row
 
 
+def reads_against(target: str, count: int) -> list[str]:
+    """Parts of a target with changes, every second one from the other strand."""
+    rng = np.random.default_rng(count)
+    letters, found = np.frombuffer(target.encode(), np.uint8), []
+    for k in range(count):
+        at = int(rng.integers(0, len(letters) - M))
+        read = letters[at : at + M].copy()
+        changed = rng.integers(0, M, 5)
+        read[changed] = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 5)]
+        found.append(turned(read.tobytes().decode()) if k % 2 else read.tobytes().decode())
+    return found
+
+
+def turned(text: str) -> str:
+    """The reverse complement."""
+    return text.translate(str.maketrans("ACGT", "TGCA"))[::-1]
+
+
+def parasail_reads(reads: list[str], target: str) -> tuple[list[int], float] | None:
+    """The better scores of both strands, each read from end to end, and seconds a read: of the
+    fastest of parasail's exact functions."""
+    try:
+        import parasail
+    except ImportError:
+        return None
+    matrix, best, scores = parasail.matrix_create("ACGT", 1, -3), float("inf"), None
+    for compare in (parasail.sg_dx_striped_16, parasail.sg_dx_scan_16, parasail.sg_dx_striped_sat):
+        started = time.perf_counter()
+        found = [
+            max(compare(one, target, 5, 2, matrix).score for one in (read, turned(read)))
+            for read in reads
+        ]
+        best = min(best, (time.perf_counter() - started) / len(reads))
+        if scores not in (None, found):
+            raise WrongResult("parasail's functions differ")
+        scores = found
+    assert scores is not None
+    return scores, best
+
+
+def reads_case(output: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Reads against one long target, each from end to end, on both strands."""
+    count, length, some = (200, 40_000, 10) if args.short else (1000, 50_000, 40)
+    letters = np.random.default_rng(length).integers(0, 4, length)
+    target = np.frombuffer(b"ACGT", np.uint8)[letters].tobytes().decode()
+    reads = reads_against(target, count)
+    options: dict[str, Any] = {
+        "mode": "global",
+        "free_ends": (True, True, False, False),
+        "strand": "both",
+    }
+    pairs, seconds = [(read, target) for read in reads], []
+    for run in range(4):
+        started = time.perf_counter()
+        rows, stats = align_many_stats(pairs, output=output, device=args.device, **options)
+        if run:
+            seconds.append(time.perf_counter() - started)
+    for k in range(0, count, count // 10):
+        one = pysw_cl.align(*pairs[k], output="path", device=args.device, **options)
+        for name in rows.dtype.names:
+            if rows[k][name] != getattr(one, name):
+                raise WrongResult(f"read {k}: {name} is {rows[k][name]}")
+    row = {
+        "case": f"{count:,} reads of {M} x {length:,}, both strands, {output}",
+        "seconds": median(seconds),
+        "gcups": 2 * count * M * length / median(seconds) / 1e9,
+        "cells": stats.cells,
+        "device_bytes": stats.device_bytes,
+        "verified": "a sample: align",
+    }
+    peer = parasail_reads(reads[:some], target)
+    if peer is not None:
+        if rows["score"][:some].tolist() != peer[0]:
+            raise WrongResult("scores of reads differ from parasail's")
+        row |= {
+            "parasail_seconds": peer[1] * count,
+            "ratio": peer[1] * count / median(seconds),
+            "verified": f"{some} scores: parasail; a sample: align",
+        }
+    return row
+
+
+def told(row: dict[str, Any], least: float | None, twice: float) -> bool:
+    """Print a row; returns whether it meets its bars: GCUPS (None: no bars), and the ratio to
+    parasail (0: none)."""
+    bar, met = "", True
+    if least is not None:
+        bar = f">= {least} GCUPS" + (f", >= {twice} x parasail" if twice else "")
+        met = row["gcups"] >= least and row.get("ratio", twice) >= twice
+    figures = [f"{row['seconds']:7.3f} s", f"{row['gcups']:6.2f} GCUPS"]
+    if "ratio" in row:
+        figures.append(f"parasail {row['parasail_seconds']:.3f} s, {row['ratio']:.1f} x")
+    verdict = f"  bar {bar}: {'met' if met else 'MISSED'}" if bar else ""
+    print(f"{row['case']:<42} {'  '.join(figures)}{verdict}", flush=True)
+    row |= {"bar": bar, "met": met}
+    return met
+
+
 def main() -> int:
     """Run the cases; see the module's text."""
     parser = argparse.ArgumentParser(description="speed of many short pairs")
@@ -184,19 +283,18 @@ def main() -> int:
                 print(f"WRONG RESULT: {error}", file=sys.stderr)
                 return 1
             least = None if prepared else bars.get((kind.name, output))
-            bar, met = "", True
-            if least is not None:
-                least = 1 if args.short else least
-                twice = 0 if args.short or peer is None else 2
-                bar = f">= {least} GCUPS" + (f", >= {twice} x parasail" if twice else "")
-                met = row["gcups"] >= least and row.get("ratio", twice) >= twice
-                good &= met
-            figures = [f"{row['seconds']:7.3f} s", f"{row['gcups']:6.2f} GCUPS"]
-            if peer is not None:
-                figures.append(f"parasail {row['parasail_seconds']:.3f} s, {row['ratio']:.1f} x")
-            verdict = f"  bar {bar}: {'met' if met else 'MISSED'}" if bar else ""
-            print(f"{row['case']:<42} {'  '.join(figures)}{verdict}", flush=True)
-            results.append(row | {"bar": bar, "met": met})
+            if least is not None and args.short:
+                least = 1
+            good &= told(row, least, 0 if args.short or peer is None else 2)
+            results.append(row)
+    for output in ("score", "path"):
+        try:
+            row = reads_case(output, args)
+        except WrongResult as error:
+            print(f"WRONG RESULT: {error}", file=sys.stderr)
+            return 1
+        good &= told(row, 1, 2 if output == "score" and "ratio" in row else 0)
+        results.append(row)
     from pysw_cl.opencl.device import get_runtime
 
     write_report(args.json, get_runtime(args.device).info, results)
