@@ -37,7 +37,8 @@ Ints = NDArray[np.int32]
 #: The rows of a batch's forward results, and of its traceback's.
 FOUND = ("score", "query_end", "target_end", "matches", "columns")
 TRACED = ("query_start", "target_start", "matches", "columns")
-#: The ``how`` of `BatchEngine.start` for each output.
+#: The ``how`` of `BatchEngine.start` of paths, and for each output.
+PATHS = ("traceback", "cigar")
 HOW = {"score": "score", "ends": "ends", "matches": "traceback", "path": "cigar"}
 
 
@@ -75,6 +76,8 @@ class BatchDriver:
         least = local_width(scoring) if engine.local else 16
         self.least_width = max(least, engine.widths[0])
         self.under_way: deque[Under] = deque()
+        #: Cells of the pairs whose paths were computed, and those near their ends.
+        self.paths_seen, self.paths_near = 0, 0
 
     def run(
         self, pairs: Sequence[Any], output: str, found: PairResults, minus: Minus | None = None
@@ -108,12 +111,8 @@ class BatchDriver:
                     alone += self._begin(part.take(large), "counts")
                 else:  # counting finds no start
                     alone += part.index[large].tolist()
-                part, far = part.take(~large), far[~large]
-            if far.any():
-                alone += self._begin(part.take(far), "ends", how)
-                part = part.take(~far)
-            alone += self._begin(part, how)
-            self._alone(alone)
+                part = part.take(~large)
+            self._alone(alone + self._begin_part(part, how))
             while len(self.under_way) > tuning.in_flight:
                 self._finish()
         while self.under_way:
@@ -130,14 +129,34 @@ class BatchDriver:
             for k in part.index.tolist():
                 self.one.check_letters(k)
 
+    def _begin_part(self, part: Part, how: str) -> list[int]:
+        """Start the batches of a part, those of far ends in two steps; returns what `_begin`
+        returns."""
+        alone = []
+        few = self.tuning.first_paths
+        if how in PATHS and not self.paths_seen and len(part) >= 4 * few and part.kept is None:
+            alone = self._begin(part.take(np.arange(few)), how)  # how much of them is near ends?
+            while self.under_way:
+                self._finish()
+            part = part.take(np.arange(few, len(part)))
+        far = self._far(part, how)
+        if far.any():
+            alone += self._begin(part.take(far), "ends", how)
+            part = part.take(~far)
+        return alone + self._begin(part, how)
+
     def _far(self, part: Part, how: str) -> NDArray[np.bool_]:
-        """Which pairs have targets so long that their ends are found first, and then paths near
-        these ends?"""
+        """Of which pairs are the ends found first, and then paths near these ends?  Where targets
+        are long, or where little of the pairs before was near their ends."""
         engine, far = self.engine, np.zeros(len(part), np.bool_)
-        if how in ("traceback", "cigar"):
+        if how in PATHS:
             reach = path_reach(self.scoring, part.m, None, engine.local, engine.ends)
             if reach is not None:
                 far = part.n >= self.tuning.far * reach
+                if self.paths_near < self.tuning.near_share * self.paths_seen:
+                    far[:] = True
+                if part.kept is not None:  # its codes are kept for all pairs of a part
+                    far[:] = 2 * np.count_nonzero(far) > len(part)
         return far
 
     def _begin(self, part: Part, how: str, wanted: str = "") -> list[int]:
@@ -164,7 +183,7 @@ class BatchDriver:
     def _start(self, part: Part, width: int, how: str, wanted: str) -> list[int]:
         """Start the batches of pairs in lanes of one width; returns what `_begin` returns."""
         tuning = self.tuning
-        lanes, moves = self.engine.pairs_a_group(width), how in ("traceback", "cigar")
+        lanes, moves = self.engine.pairs_a_group(width), how in PATHS
         part = in_order(part, lanes)
         cells, computed = group_cells(part, lanes, COLUMNS)
         bad = (computed > tuning.wasted_cells) & (computed > tuning.most_waste * cells)
@@ -231,9 +250,13 @@ class BatchDriver:
 
     def _near(self, part: Part, found: Ints) -> Part:
         """What is near the ends of pairs, in which their paths are."""
-        reach = path_reach(self.scoring, found[1], found[0], self.engine.local, self.engine.ends)
+        reach = self._reach(found)
         assert reach is not None
         return part.near(found[:3], reach)
+
+    def _reach(self, found: Ints) -> NDArray[np.int64] | None:
+        """See `path_reach`."""
+        return path_reach(self.scoring, found[1], found[0], self.engine.local, self.engine.ends)
 
     def _take(self, part: Part, batch: Computed, outgrown: NDArray[np.bool_]) -> None:
         """Take the results of a batch; those of pairs that have ``outgrown`` their lanes will be
@@ -248,6 +271,10 @@ class BatchDriver:
                 self.found.values[name][part.index] = found[row]
         if traced is not None:
             self._take_paths(part, batch, ~outgrown)
+            reach = self._reach(found)
+            if reach is not None and part.whole is None:
+                self.paths_seen += int(part.cells.sum())
+                self.paths_near += int(part.near(found[:3], reach).cells.sum())
         if part.whole is not None:
             for k in np.flatnonzero(~outgrown & (found[0] != part.whole[:, 2])).tolist():
                 self._again(int(part.index[k]), int(found[0, k]), int(part.whole[k, 2]))

@@ -346,6 +346,12 @@ class PairTuning:
     far: int = tunable(
         2, 1, 1 << 20, "x the columns of a path at most: in longer targets its end is found first"
     )
+    first_paths: int = tunable(
+        512, 1, 1 << 24, "pairs whose paths tell how much of the pairs is near their ends"
+    )
+    near_share: float = tunable(
+        0.55, 0, 1, "of the cells, near ends: with less the ends are found first"
+    )
     longest: int = tunable(
         1 << 20, 1, 1 << 24, "letters of a sequence: lanes of a thread have 64 bytes for each"
     )

@@ -53,6 +53,30 @@ def test_paths_near_their_ends(lanes: str, seed: int) -> None:
         check(cases, "global", ALL_FREE_ENDS[rng.integers(16)], lanes, outputs)
 
 
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("seed", range(4))
+def test_ends_first_once_little_is_near_them(lanes: str, seed: int) -> None:
+    skip_lanes(lanes)
+    rng = np.random.default_rng([seed, 1])
+    scoring = random_scoring(rng, int(rng.choice([2, 4, 4, 20])))
+    cases = random_pairs(rng, scoring, 200, 50)
+    with tuned({"pairs.first_paths": 3, "pairs.near_share": 1.0, "pairs.cpu_pairs": 90}):
+        check(cases, "local", NO_FREE_ENDS, lanes, ["matches", "path"])
+        check(cases, "global", ALL_FREE_ENDS[rng.integers(16)], lanes, ["matches", "path"])
+
+
+def test_little_is_near_the_ends_of_random_pairs() -> None:
+    rng = np.random.default_rng(2)
+    pairs = [(LETTERS[rng.integers(0, 4, 80)], LETTERS[rng.integers(0, 4, 90)]) for _ in range(900)]
+    whole, same = 900 * 80 * 90, [(a, a) for a, _ in pairs]
+    with tuned({"pairs.first_paths": 100}):
+        rows, stats = align_many_stats(pairs, output="path")
+        assert 1.1 * whole < stats.total_cells < 1.6 * whole
+        _, stats = align_many_stats(same, output="path")  # all of these are near
+        assert stats.total_cells == sum(len(a) ** 2 for a, _ in pairs)
+    assert (rows == pysw_cl.align_many(pairs, output="path")).all()
+
+
 def test_what_is_compared_again_is_small() -> None:
     rng = np.random.default_rng(1)
     pairs = [(LETTERS[rng.integers(0, 4, 50)], LETTERS[rng.integers(0, 4, 9000)])] * 40
