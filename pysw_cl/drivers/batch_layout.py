@@ -248,15 +248,15 @@ def _plain(
     for start in range(first, stop, PIECE):
         halves = as_halves(pairs[start : min(start + PIECE, stop)], start)
         kind, count = type(halves[0]), len(halves)
-        if kind not in (str, bytes) or countOf(map(type, halves), kind) != count:
-            break
-        some = np.fromiter(map(len, halves), np.int64, count)
-        letters = int(some.sum())
-        if letters > most_letters or some.max() > longest or _repeated(halves):
+        if kind is not str and (kind is not bytes or countOf(map(type, halves), kind) != count):
             break
         try:
+            some = np.fromiter(map(len, halves), np.int64, count)
+            letters = int(some.sum())
+            if letters > most_letters or some.max() > longest or _repeated(halves):
+                break
             text = "".join(halves).encode("ascii") if kind is str else b"".join(halves)
-        except UnicodeEncodeError:
+        except (UnicodeEncodeError, TypeError):  # join() refuses all but str
             break
         texts.append(text)
         sizes.append(some)
