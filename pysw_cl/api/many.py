@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ..drivers.batch import BatchDriver
 from ..drivers.batch_layout import as_halves
-from ..drivers.batch_results import PairResults, fields_of
+from ..drivers.batch_results import UNKNOWN, PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
+from ..drivers.batch_strands import ends_on
 from ..drivers.options import ManyOptions, Resources
 from ..drivers.prepared import Batch, check_pairs
 from ..drivers.progress import Progress
@@ -300,15 +301,20 @@ class PairAligner:
 def _run_strands(driver: BatchDriver, one: OneByOne, options: ManyOptions) -> None:
     """Run the batches of the strands that are asked for.
 
-    Of "both", all scores are computed first, and then the paths on the better strands."""
+    Of "both", all scores are computed first, and then the paths on the better strands; of long
+    targets all ends, and then what is near them."""
     pairs, output, found = one.pairs, options.output, one.found
     if options.strand == "plus":
         driver.run(pairs, output, found)
         return
-    minus = np.ones(len(pairs), np.bool_)
+    minus, ends = np.ones(len(pairs), np.bool_), None
     if options.strand == "both":
         first = output if output in ("score", "ends") else "score"
-        tried = [found.beside(fields_of(first, "both")) for _ in range(2)]
+        fields = fields_of(first if first == output else "ends", "both")
+        tried = [found.beside(fields) for _ in range(2)]
+        if first != output:
+            for results in tried:
+                results.values["target_end"][:] = UNKNOWN
         for results, strand in zip(tried, (~minus, minus), strict=True):
             driver.run(pairs, first, results, strand)
         minus = (tried[1].values["score"] > tried[0].values["score"]) & ~found.alone
@@ -317,7 +323,8 @@ def _run_strands(driver: BatchDriver, one: OneByOne, options: ManyOptions) -> No
                 found.take(results, better)
                 found.minus[better] = results.minus[better]
             return
-    driver.run(pairs, output, found, minus)
+        ends = ends_on(tried[0], tried[1], minus)
+    driver.run(pairs, output, found, minus, ends)
 
 
 def table_of(found: PairResults, options: ManyOptions) -> NDArray[Any]:

@@ -80,12 +80,20 @@ class BatchDriver:
         self.paths_seen, self.paths_near = 0, 0
 
     def run(
-        self, pairs: Sequence[Any], output: str, found: PairResults, minus: Minus | None = None
+        self,
+        pairs: Sequence[Any],
+        output: str,
+        found: PairResults,
+        minus: Minus | None = None,
+        ends: Ints | None = None,
     ) -> None:
         """Find out about all pairs what ``output`` says, except those that were aligned alone.
 
-        The results go to ``found``; those of pairs that are aligned alone go to ``one.found``.
-        ``minus``: for each pair, is the reverse complement of its query aligned?"""
+        The results go to ``found``; those of pairs that are aligned alone go to ``one.found``.  If
+        ``output`` is "score", but ``found`` has ends, too, these are found of the pairs whose paths
+        will be looked for near them.  ``minus``: for each pair, is the reverse complement of its
+        query aligned?  ``ends``: scores, and rows and columns of ends (3 x n); a column below 0 is
+        unknown."""
         self.found = found
         tuning = self.tuning
         most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
@@ -104,6 +112,15 @@ class BatchDriver:
             away = lonely(part, tuning.alone_cells, mates)
             alone = [*long.tolist(), *part.index[away].tolist()]
             part, how = part.take(~away) if away.any() else part, HOW[output]
+            if output == "score" and "target_end" in found.values:
+                far = self._far(part, PATHS[0])
+                alone += self._begin(part.take(far), "ends")
+                part = part.take(~far)
+            known = np.zeros(len(part), np.bool_) if ends is None else ends[2, part.index] >= 0
+            if ends is not None and known.any():
+                near = part.take(known)
+                alone += self._begin(self._near(near, ends[:, near.index]), how)
+                part = part.take(~known)
             far = self._far(part, how)
             large = ~far & (part.cells > tuning.counted_cells)
             if how == "traceback" and large.any():
@@ -234,7 +251,7 @@ class BatchDriver:
         if self.engine.local and width < 32:
             outgrown = found[0] > local_limit(self.scoring, width)
         if how == under.wanted:
-            self._take(part, batch, outgrown)
+            self._take(part, batch, outgrown, FOUND[:1] if how == "score" else FOUND)
         else:
             sure = ~outgrown
             self._alone(self._begin(self._near(part.take(sure), found[:, sure]), under.wanted))
@@ -258,15 +275,17 @@ class BatchDriver:
         """See `path_reach`."""
         return path_reach(self.scoring, found[1], found[0], self.engine.local, self.engine.ends)
 
-    def _take(self, part: Part, batch: Computed, outgrown: NDArray[np.bool_]) -> None:
-        """Take the results of a batch; those of pairs that have ``outgrown`` their lanes will be
-        found again."""
+    def _take(
+        self, part: Part, batch: Computed, outgrown: NDArray[np.bool_], names: Sequence[str]
+    ) -> None:
+        """Take the results of a batch of these ``names``; those of pairs that have ``outgrown``
+        their lanes will be found again."""
         found, traced = batch.found, batch.traced
         if part.whole is not None:  # columns of the whole matrix
             found[2] += part.whole[:, 1]
             if traced is not None:
                 traced[1] += part.whole[:, 1]
-        for row, name in enumerate(FOUND):
+        for row, name in enumerate(names):
             if name in self.found.values and not (traced is not None and name in TRACED):
                 self.found.values[name][part.index] = found[row]
         if traced is not None:

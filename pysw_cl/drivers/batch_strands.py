@@ -34,6 +34,17 @@ def turned(part: Part, minus: Minus) -> Part:
     return replace(part, text=text, pairs=pairs, kept=None)
 
 
+def ends_on(plus: PairResults, minus: PairResults, chosen: Minus) -> NDArray[np.int32]:
+    """Scores, and rows and columns of ends (3 x n): of the ``chosen`` pairs on the minus strand,
+    there along the turned query.  A column below 0 is unknown."""
+    score, row, column = (
+        np.where(chosen, minus.values[name], plus.values[name])
+        for name in ("score", "query_end", "target_end")
+    )
+    turned_row = plus.query_lengths - minus.values["query_start"]
+    return np.stack([score, np.where(chosen, turned_row, row), column]).astype(np.int32)
+
+
 def turn_back(found: PairResults, chosen: Minus) -> None:
     """Count the query coordinates of the ``chosen`` pairs in the letters as given.
 

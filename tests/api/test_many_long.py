@@ -88,6 +88,30 @@ def test_what_is_compared_again_is_small() -> None:
             assert whole.total_cells < stats.total_cells < 1.05 * whole.total_cells
 
 
+@pytest.mark.parametrize("output", ["matches", "path"])
+@pytest.mark.parametrize("mode", ["local", "global"])
+def test_both_strands_of_long_targets(output: str, mode: str) -> None:
+    """Ends are found on both, and then what is near those of the better one."""
+    rng = np.random.default_rng(12)
+    complement = bytes.maketrans(b"ACGT", b"TGCA")
+    pairs, cells = [], 0
+    for k in range(60):
+        m, n = int(rng.integers(1, 40)), int(rng.integers(1, 400 if k % 3 else 45))
+        target = LETTERS[rng.integers(0, 4, n)].tobytes()
+        at = int(rng.integers(0, n))
+        query = target[at : at + m] or b"A"
+        pairs.append((query if k % 2 else query.translate(complement)[::-1], target))
+        cells += len(query) * n
+    free_ends = (True, True, False, False) if mode == "global" else False
+    given: dict[str, Any] = {"mode": mode, "free_ends": free_ends, "strand": "both"}
+    rows, stats = align_many_stats(pairs, output=output, **given)
+    for row, (a, b) in zip(rows, pairs, strict=True):
+        one = pysw_cl.align(a, b, output="path", **given)
+        for name in rows.dtype.names:
+            assert row[name] == getattr(one, name), (name, a, b)
+    assert 2 * cells < stats.total_cells < 2.6 * cells
+
+
 def test_reach() -> None:
     m, scores = np.array([10, 10, 10]), np.array([20, 0, 7])
     scoring = match_scoring(2, -9, 5, 3)
