@@ -98,7 +98,8 @@ class BatchDriver:
         tuning = self.tuning
         most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
         mates = tuning.cpu_mates if self.vector else tuning.gpu_mates
-        limits = most, tuning.most_letters, tuning.longest
+        longest = tuning.longest if self.vector else min(tuning.longest, tuning.gpu_longest)
+        limits = most, tuning.most_letters, longest
         cut = pairs.parts(*limits) if isinstance(pairs, Batch) else parts(pairs, *limits)
         for part, lengths, long in cut:
             first = int(min([*part.index[:1], *long[:1]]))

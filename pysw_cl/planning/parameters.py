@@ -355,6 +355,9 @@ class PairTuning:
     longest: int = tunable(
         1 << 20, 1, 1 << 24, "letters of a sequence: lanes of a thread have 64 bytes for each"
     )
+    gpu_longest: int = tunable(
+        1 << 17, 1, 1 << 24, "the same on a GPU, all of which computes a longer one soon"
+    )
     in_flight: int = tunable(
         2, 0, 64, "batches that the device has not finished while the next part is laid out"
     )

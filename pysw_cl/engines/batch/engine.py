@@ -336,7 +336,7 @@ class BatchEngine:
             "STORE_MOVES": int(moves),
             "R": COLUMNS,
             "WIDTH": width,
-            "LONG": int(max(most_m, most_n) > LONGEST),
+            "LONG": int(width < 32 and max(most_m, most_n) > LONGEST),
         }
         kernel = BoundKernel(self.runtime, batch_spec(self._lanes.header, score), defines)
         lent = None
