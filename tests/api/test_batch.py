@@ -214,3 +214,6 @@ def test_statistics_are_those_of_the_pairs() -> None:
         cells = align_many_stats(pairs, output="path")[1].total_cells
         # which pairs have their ends found first is decided for all of a prepared part at once
         assert abs(stats.total_cells - cells) < 0.01 * cells
+        with tuned({"pairs.far": 1 << 20}):
+            _, stats = align_many_stats(batch, output="path")
+            assert stats.total_cells == align_many_stats(pairs, output="path")[1].total_cells

@@ -140,6 +140,10 @@ def test_paths_are_computed_on_one_strand_only() -> None:
     pairs = some_pairs(7, 200, 60)
     cells = sum(len(a) * len(b) for a, b in pairs)
     for output, sweeps in (("score", 2), ("ends", 2), ("matches", 3), ("path", 3)):
+        with tuned({"pairs.far": 1 << 20}):
+            assert align_many_stats(pairs, output=output, strand="both")[1].total_cells == (
+                sweeps * cells
+            )
         calls: list[int] = []
 
         def tell(done: int, total: int, calls: list[int] = calls, most: int = sweeps) -> None:

@@ -60,6 +60,8 @@ def simulated_sections(strips: int, sections: int, B: int, n: int, lag: int) -> 
 def test_sections_fill_the_device() -> None:
     one = side_by_side(1, 8, 8, 1000, 100)
     assert (one.columns, one.running, one.hops) == (1000, 8, 0)
+    two = side_by_side(2, 8, 8, 1000, 100)  # two rounds: a strip waits for its group alone
+    assert (two.columns, two.groups) == (simulated_sections(2, 8, 8, 1000, 100), 8) == (2000, 8)
     sizes = itertools.product(
         (1, 2, 10, 63), (2, 3, 16, 67), (4, 8, 100, 528), (400, 5000), (40, 192)
     )
