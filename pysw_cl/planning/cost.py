@@ -167,7 +167,7 @@ class RowCost(StripCost):
 
 def strip_wave(plan: Plan, alpha: int, m: int, n: int, B: int, chunk: int) -> Wave:
     """The strips of a tile of m x n cells, which follow each other."""
-    shared = plan.lane_set.threads and plan.form == "ticketed"
+    shared = plan.lane_set.shares_strips(plan.form)
     return wave(-(-m // (plan.T * alpha)), B, n + plan.T, lag_of(plan.T, chunk, n), shared)
 
 

@@ -159,10 +159,11 @@ class LaneSet:
     #: The lanes for what they cannot do.
     instead: Instead | None = None
 
-    @property
-    def threads(self) -> bool:
-        """Is a work-group one thread of a CPU, which has all of a strip?"""
-        return self.per_item is None
+    def shares_strips(self, form: str, apart: bool = False) -> bool:
+        """Are more strips than groups in flight (cl/wavefront/strip_sync.clh, SHARED_STRIPS)?  So
+        it is where a group is a thread of a CPU, which has all of a strip, but in launches of many
+        tiles or with stored moves (``apart``)."""
+        return self.per_item is None and form == "ticketed" and not apart
 
     @property
     def joins_warps(self) -> bool:

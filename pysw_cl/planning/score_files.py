@@ -67,13 +67,6 @@ def striped(plan: Plan, form: str, score: str, local: bool) -> bool:
     )
 
 
-def shares_strips(plan: Plan, form: str, apart: bool) -> bool:
-    """Are more strips than groups in flight (cl/wavefront/strip_sync.clh, SHARED_STRIPS)?  So it is
-    where a group is a thread of a CPU, but in launches of many tiles or with stored moves
-    (``apart``)."""
-    return plan.lane_set.threads and form == "ticketed" and not apart
-
-
 def _striped_plan(
     plan: Plan, score: str, size: tuple[int, int], rows: tuple[int, ...], local: bool
 ) -> Plan | None:

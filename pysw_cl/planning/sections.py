@@ -128,6 +128,11 @@ def first_overlap(plan: Plan, scoring: Scoring) -> int:
     return tuning.first_overlap * (1 if few else tuning.matrix_overlap)
 
 
+def most_of_related(plan: Plan, m: int, n: int) -> int:
+    """The most sections of an m x n tile in which an alignment of all rows meets few ends."""
+    return int(n / max(1, plan.tuning.sections.least_aspect * m))
+
+
 def cut_tile(
     plan: Plan,
     scoring: Scoring,
@@ -156,7 +161,7 @@ def cut_tile(
     given = plan, m, n, reach, overlap, columns, after and plan.lane_set.prunes
     most = (largest - bus) // (16 * (m + plan.strip_rows))  # two columns of each
     found = sections_of(*given, most)
-    few = int(n / max(1, plan.tuning.sections.least_aspect * m))
+    few = most_of_related(plan, m, n)
     if found is None or found.count <= few:
         return found
     return sections_of(*given, min(few, most)) if related() else replace(found, square=True)

@@ -22,8 +22,9 @@ COMPRESSED_CELL_BYTES = 3.5
 #: Strips in flight for each work-group, where groups share them: with a slow group among them the
 #: others have enough to do (cl/wavefront/strip_sync.clh).
 STRIPS_A_GROUP = 8
-#: Bytes of what each strip tells others then: a cache line.
-SHARED_PROGRESS_BYTES = 64
+#: 32-bit words of what each strip tells others then: a cache line, so that groups that wait do not
+#: slow down others.
+PROGRESS_WORDS = 16
 
 
 def strip_places(groups: int, shared: bool) -> int:
@@ -34,7 +35,7 @@ def strip_places(groups: int, shared: bool) -> int:
 
 def progress_bytes(strips: int, shared: bool) -> int:
     """Bytes of what the strips of a tile tell each other."""
-    return (SHARED_PROGRESS_BYTES if shared else 4) * (strips + 1)
+    return 4 * (PROGRESS_WORDS if shared else 1) * (strips + 1)
 
 
 def line_cells(columns: int, T: int) -> int:

@@ -13,7 +13,7 @@ from .geometry import Grid, fit
 from .memory_parts import Compared, DeviceFacts, EngineMemory, Memory, TileMemory, TileShape
 from .path_grid import captures_inside, lines_fit, strip_rows
 from .plan import Plan
-from .score_files import narrow_score, planned, shares_strips, striped, wide_score, widths_of
+from .score_files import narrow_score, planned, striped, wide_score, widths_of
 from .sections import Sections, SectionsLayout, cut_tile, first_overlap, sooner_by_rows, span
 
 #: Parts of memory with their bytes, one entry a buffer.
@@ -153,7 +153,7 @@ class StripMemory:
         widths = widths_of(plan, self.compared.scoring, self.compared.local, tile.best)
         warps = self._warps(plan, plan.B if piped else grid.B) if grid.form == "ticketed" else 1
         local = self.compared.local
-        shared = shares_strips(plan, grid.form, tile.moves)
+        shared = plan.lane_set.shares_strips(grid.form, tile.moves)
         return Strips(plan, grid, score, widths, local, -(-grid.B // warps) * warps, shared)
 
     def _in_strips(self, tile: TileShape) -> TileMemory:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from aligning import NO_FREE_ENDS
-from helpers import ALL_FREE_ENDS, Case, match_scoring, random_scoring
+from helpers import ALL_FREE_ENDS, Case, FreeEnds, match_scoring, random_scoring
 from many import LANES, check, random_pairs, skip_lanes
 
 import pysw_cl
@@ -169,12 +169,15 @@ def test_free_leading_ends_narrow_the_lanes() -> None:
     assert global_fits(scoring, m, n, 16, 2 | 8).tolist() == [False] * 3
 
 
-@pytest.mark.parametrize("free_ends", [(True, False), (False, True), True])
-def test_values_at_the_edge_of_16_bits_with_free_leading_ends(free_ends: Any) -> None:
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize(
+    "free_ends", [(True, True, False, False), (False, False, True, True), (True,) * 4]
+)
+def test_values_at_the_edge_of_16_bits_with_free_leading_ends(
+    free_ends: FreeEnds, lanes: str
+) -> None:
     """Queries whose gap is as low as 16 bits hold, and one letter more, under long targets."""
-    lead = (free_ends, free_ends, free_ends, free_ends)
-    if free_ends is not True:
-        lead = (free_ends[0], free_ends[0], free_ends[1], free_ends[1])
+    skip_lanes(lanes)
     scoring = match_scoring(1, -30_000, 0, 500)
     rng = np.random.default_rng(9)
     cases = []
@@ -182,16 +185,7 @@ def test_values_at_the_edge_of_16_bits_with_free_leading_ends(free_ends: Any) ->
         for long in (70, 300):
             a, b = (rng.integers(0, 4, k).astype(np.uint8) for k in (short, long))
             cases += [Case(a, b, scoring), Case(b, a, scoring)]
-    check(cases, "global", lead, "vector" if not skipped("vector") else "scalar32")
-
-
-def skipped(lanes: str) -> bool:
-    """Does the device at hand not run these lanes?"""
-    try:
-        skip_lanes(lanes)
-    except pytest.skip.Exception:
-        return True
-    return False
+    check(cases, "global", free_ends, lanes)
 
 
 def test_letters_of_an_object_count_once() -> None:

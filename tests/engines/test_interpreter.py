@@ -3,15 +3,8 @@ every access is checked."""
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
-import sys
-from pathlib import Path
+from interpreting import interpreted, needs_oclgrind
 
-import pytest
-
-ROOT = Path(__file__).parents[2]
 #: Compares with the reference what lanes in lock step compute: scores by codes and by a matrix,
 #: paths, pruned and masked blocks, padding rows.
 RUN = """
@@ -61,10 +54,6 @@ print("all alike")
 """
 
 
-@pytest.mark.skipif(shutil.which("oclgrind") is None, reason="Oclgrind is not installed")
+@needs_oclgrind
 def test_packed_lanes_without_shuffles() -> None:
-    command = ["oclgrind", "--data-races", sys.executable, "-c", RUN]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=500)
-    said = done.stdout + done.stderr
-    assert "all alike" in said, said[-3000:]
-    assert not re.search(r"Invalid (read|write)|divergence|race at local", said), said[:3000]
+    interpreted(RUN)

@@ -12,7 +12,7 @@ import pysw_cl
 from pysw_cl.engines.schedule_shared import SharedStrips, speed_share
 from pysw_cl.engines.schedule_tile import ScheduleTile
 from pysw_cl.engines.wavefront.arguments import new_progress
-from pysw_cl.engines.wavefront.descriptors import PROGRESS_WORDS, ProgressWord
+from pysw_cl.engines.wavefront.descriptors import ProgressWord
 from pysw_cl.engines.wavefront.kernel import Program
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning import sizes
@@ -86,7 +86,7 @@ def test_one_group_after_another() -> None:
 
 
 def test_lines_of_progress() -> None:
-    progress = new_progress(3, 16, shared=True).reshape(4, PROGRESS_WORDS)
+    progress = new_progress(3, 16, shared=True).reshape(4, sizes.PROGRESS_WORDS)
     assert progress[:3, ProgressWord.COLUMNS].tolist() == [-16] * 3
     assert not progress[:, ProgressWord.HELD].any()
     assert not progress[:, ProgressWord.DONE].any()

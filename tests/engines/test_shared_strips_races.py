@@ -4,14 +4,9 @@ flags, so what lies between the write of a flag and its reader is reported, and 
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
-import pytest
+from interpreting import interpreted, needs_oclgrind
 
-ROOT = Path(__file__).parents[2]
 #: Groups leave their strips as often as they can.
 RUN = """
 import numpy as np, pysw_cl
@@ -67,14 +62,9 @@ BUS = (
 STATE = ("lanes_load(", "lanes_store(", "lanes_save(", "lanes_saved(", "state[")
 
 
-@pytest.mark.skipif(shutil.which("oclgrind") is None, reason="Oclgrind is not installed")
+@needs_oclgrind
 def test_groups_meet_at_flags_alone() -> None:
-    command = ["oclgrind", "--data-races", sys.executable, "-c", RUN]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=500)
-    said = done.stdout + done.stderr
-    assert "all alike" in said, said[-3000:]
-    assert not re.search(r"Invalid (read|write)|divergence|race at local", said), said[:3000]
-    reported = set(re.findall(r"At line \d+[^\n]*\n\s*([^\n]*)", said))
+    reported = set(re.findall(r"At line \d+[^\n]*\n\s*([^\n]*)", interpreted(RUN)))
     assert reported
     known = (*FLAGS, *BUS, *STATE)
     assert [line for line in reported if not any(part in line for part in known)] == []

@@ -18,10 +18,10 @@ from ...errors import InternalError
 from ...opencl.buffers import Buffers
 from ...opencl.program import BoundKernel
 from ...planning.plan import Plan
-from ...planning.sizes import RECORD_WORDS, profile_bytes
+from ...planning.sizes import PROGRESS_WORDS, RECORD_WORDS, profile_bytes
 from ...scoring.precision import UNREACHABLE, Bounds
 from ...scoring.scoring import Scoring
-from .descriptors import PROGRESS_WORDS, ProgressWord, RecordWord
+from .descriptors import ProgressWord, RecordWord
 
 Buffer = Any  #: a buffer on the device; None: this launch does not use it
 MOST = 2**31 - 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ...planning.sizes import RECORD_WORDS
+from ...planning.sizes import PROGRESS_WORDS, RECORD_WORDS
 
 
 class TileWord(IntEnum):
@@ -122,9 +122,6 @@ class ProgressWord(IntEnum):
     #: For all: the number of strips done.
     DONE = 3
 
-
-#: Words of such a line: as long as a cache line, so that groups that wait do not slow down others.
-PROGRESS_WORDS = 16
 
 #: The line of a tile's bus that holds its top edge, after the two lines of ordinary strips.
 #: Special rows follow.

@@ -132,8 +132,8 @@ class Program:
 
     @property
     def shares_strips(self) -> bool:
-        """Are more strips than groups in flight?  Where a group is a thread of a CPU."""
-        return score_files.shares_strips(self.plan, self.form, self.moves or self.many)
+        """Are more strips than groups in flight?"""
+        return self.plan.lane_set.shares_strips(self.form, self.moves or self.many)
 
     @property
     def striped(self) -> bool:

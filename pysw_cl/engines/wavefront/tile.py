@@ -33,7 +33,7 @@ from .arguments import (
     counted,
     new_progress,
 )
-from .descriptors import PROGRESS_WORDS, RecordWord
+from .descriptors import RecordWord
 from .kernel import Program, planned, profile_letters, scores_of
 from .tile_memory import Memory, left_of, letters_of, scratch_of
 
@@ -175,7 +175,7 @@ class TileRun:
         if link is not None and link.above is not None:
             above = link.above
             before, before_at = above.progress, above.grid.strips - 1
-        before_at *= PROGRESS_WORDS if shared else 1
+        before_at *= sizes.PROGRESS_WORDS if shared else 1
         return TicketedArguments(ticket, progress, before, before_at, moves)
 
     @property

@@ -21,7 +21,7 @@ from ..score_files import (
     wide_score,
     widths_of,
 )
-from ..sections import Sections, first_overlap, sections_of, sooner_by_rows, span
+from ..sections import Sections, first_overlap, most_of_related, sections_of, sooner_by_rows, span
 from .counts import Strips, Wave, Work
 
 #: The first letters of a call take longer than others: their memory is new to the caches.
@@ -165,7 +165,5 @@ def _sections(setting: Setting, plan: Plan, m: int, n: int) -> Sections | None:
         return None
     reach = span(setting.scoring, m, 0, setting.local)
     overlap = first_overlap(plan, setting.scoring)
-    most = n
-    if not setting.cuts_squares:
-        most = int(n / max(1, plan.tuning.sections.least_aspect * m))
+    most = n if setting.cuts_squares else most_of_related(plan, m, n)
     return sections_of(plan, m, n, reach, overlap, (), plan.lane_set.prunes, most)
