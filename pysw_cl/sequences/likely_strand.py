@@ -75,11 +75,12 @@ def sampled(letters: Letters, bits: int, piece: int = PIECE) -> tuple[Kmers, Kme
 
 
 def kmers(codes: NDArray[np.uint8]) -> Kmers:
-    """All k-mers, the first letter in the highest bits, built by way of 2, 4 and 8 letters."""
-    kmers = codes[:-1] << 2 | codes[1:]
-    kmers = kmers[:-2] << 4 | kmers[2:]
-    eights = kmers[:-4].astype(np.uint16) << 8 | kmers[4:]
-    kmers16: Kmers = eights[:-8].astype(np.uint32)
+    """All k-mers along the last axis, the first letter in the highest bits, built by way of 2, 4
+    and 8 letters."""
+    kmers = codes[..., :-1] << 2 | codes[..., 1:]
+    kmers = kmers[..., :-2] << 4 | kmers[..., 2:]
+    eights = kmers[..., :-4].astype(np.uint16) << 8 | kmers[..., 4:]
+    kmers16: Kmers = eights[..., :-8].astype(np.uint32)
     kmers16 <<= 16
-    kmers16 |= eights[8:]
+    kmers16 |= eights[..., 8:]
     return kmers16

@@ -13,6 +13,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .likely_strand import MIX, K, kmers
+from .resemblance import other_words
+
 Codes = NDArray[np.uint8]
 Words = NDArray[np.uint32]
 
@@ -27,11 +30,11 @@ BINS = 64
 #: Pairs of equal words that a bin of related sequences has, on top of those that chance gives.
 LEAST = 4
 #: Words with the same upper half of their hash share a flag.
-HASH, FLAG_BITS = np.uint32(0x9E3779B1), 16
+FLAG_BITS = 16
 #: Of the words looked at: with more hits these sequences are full of repeats.
 MOST_HITS = 1 / 4
-#: Letters of a word of nucleotides; one of other letters has five.
-LONGEST_WORD = 12
+#: The last twelve nucleotides of a k-mer; and letters of a word of others.
+LAST, OTHERS = np.uint32((1 << 24) - 1), 5
 
 
 def related(query: Codes, target: Codes) -> bool:
@@ -41,10 +44,10 @@ def related(query: Codes, target: Codes) -> bool:
     ``query``, ``target``: codes of letters.  Codes below 4 alone are taken for nucleotides.
     """
     m, n = len(query), len(target)
-    if min(m, n) < LONGEST_WORD:
+    if min(m, n) < K:
         return False
     four = max(_most(query), _most(target)) < 4
-    k = LONGEST_WORD if four else 5
+    k = K if four else OTHERS
     places = np.arange(SAMPLES) * (n - k + 1) // SAMPLES
     samples, first = np.unique(
         _words(target[places[:, None] + np.arange(k)], four)[:, 0], return_index=True
@@ -73,22 +76,10 @@ def _most(codes: Codes) -> int:
 
 
 def _flag(words: Words) -> NDArray[np.intp]:
-    return ((words * HASH) >> np.uint32(32 - FLAG_BITS)).astype(np.intp)
+    return ((words * MIX) >> np.uint32(32 - FLAG_BITS)).astype(np.intp)
 
 
 def _words(codes: Codes, four: bool) -> Words:
-    """All words along the last axis: of twelve letters of two bits, or of five letters of five."""
-    bits = 2 if four else 5
-    one = codes.astype(np.uint32) & np.uint32((1 << bits) - 1)
-    two = _joined(one, one, 1, bits)
-    double = _joined(two, two, 2, 2 * bits)
-    if not four:
-        return _joined(double, one, 4, bits)
-    eight = _joined(double, double, 4, 8)
-    return _joined(eight, double, 8, 8)
-
-
-def _joined(left: Words, right: Words, letters: int, bits: int) -> Words:
-    """Words of ``left`` followed by those of ``right`` that begin so many letters later."""
-    right = right[..., letters:]
-    return (left[..., : right.shape[-1]] << np.uint32(bits)) | right
+    """All words along the last axis: the last twelve letters of sixteen, of two bits each, or five
+    letters."""
+    return kmers(codes & np.uint8(3)) & LAST if four else other_words(codes, OTHERS)

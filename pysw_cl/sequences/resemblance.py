@@ -113,7 +113,7 @@ def _words(letters: Letters, bits: int, nucleotides: bool, last: int = K) -> _Wo
     k, most = (K if nucleotides else OTHER_K), np.uint32(0xFFFFFFFF >> bits)
     for start in range(0, len(letters) - k + 1, PIECE):
         some = letters[start : start + PIECE + k - 1]
-        words = _nucleotide_words(some, last) if nucleotides else _other_words(some)
+        words = _nucleotide_words(some, last) if nucleotides else other_words(some)
         kept = np.flatnonzero(words * MIX <= most)
         if nucleotides:
             kept = _without_others(some, kept)
@@ -150,13 +150,14 @@ def _without_others(letters: Letters, kept: Ints) -> Ints:
     return np.asarray(kept[before[kept + K] == before[kept]])
 
 
-def _other_words(letters: Letters) -> NDArray[np.uint32]:
-    """All words of OTHER_K letters, whatever their case."""
+def other_words(letters: Letters, k: int = OTHER_K) -> NDArray[np.uint32]:
+    """All words of ``k`` letters along the last axis, five bits each: whatever their case."""
     codes = (letters & np.uint8(31)).astype(np.uint32)
-    words = codes[: len(codes) - OTHER_K + 1].copy()
-    for at in range(1, OTHER_K):
+    count = codes.shape[-1] - k + 1
+    words = codes[..., :count].copy()
+    for at in range(1, k):
         words <<= np.uint32(5)
-        words |= codes[at : len(codes) - OTHER_K + 1 + at]
+        words |= codes[..., at : count + at]
     return words
 
 
