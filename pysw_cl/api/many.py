@@ -309,10 +309,9 @@ def _run_strands(driver: BatchDriver, one: OneByOne, options: ManyOptions) -> No
         return
     minus, ends = np.ones(len(pairs), np.bool_), None
     if options.strand == "both":
-        first = output if output in ("score", "ends") else "score"
-        fields = fields_of(first if first == output else "ends", "both")
-        tried = [found.beside(fields) for _ in range(2)]
-        if first != output:
+        first, fields = (output, output) if output in ("score", "ends") else ("score", "ends")
+        tried = [found.beside(fields_of(fields, "both")) for _ in range(2)]
+        if first != fields:
             for results in tried:
                 results.values["target_end"][:] = UNKNOWN
         for results, strand in zip(tried, (~minus, minus), strict=True):

@@ -37,9 +37,9 @@ Ints = NDArray[np.int32]
 #: The rows of a batch's forward results, and of its traceback's.
 FOUND = ("score", "query_end", "target_end", "matches", "columns")
 TRACED = ("query_start", "target_start", "matches", "columns")
-#: The ``how`` of `BatchEngine.start` of paths, and for each output.
-PATHS = ("traceback", "cigar")
+#: The ``how`` of `BatchEngine.start` for each output, and those of paths.
 HOW = {"score": "score", "ends": "ends", "matches": "traceback", "path": "cigar"}
+PATHS = ("traceback", "cigar")
 
 
 @dataclass(frozen=True)
@@ -113,24 +113,26 @@ class BatchDriver:
             away = lonely(part, tuning.alone_cells, mates)
             alone = [*long.tolist(), *part.index[away].tolist()]
             part, how = part.take(~away) if away.any() else part, HOW[output]
-            if output == "score" and "target_end" in found.values:
-                far = self._far(part, PATHS[0])
+            if how == "score" and "target_end" in found.values:
+                far = self._far(part)
                 alone += self._begin(part.take(far), "ends")
                 part = part.take(~far)
-            known = np.zeros(len(part), np.bool_) if ends is None else ends[2, part.index] >= 0
-            if ends is not None and known.any():
-                near = part.take(known)
-                alone += self._begin(self._near(near, ends[:, near.index]), how)
-                part = part.take(~known)
-            far = self._far(part, how)
-            large = ~far & (part.cells > tuning.counted_cells)
+            if ends is not None:
+                known = ends[2, part.index] >= 0
+                if known.any():
+                    near = part.take(known)
+                    alone += self._begin(self._near(near, ends[:, near.index]), how)
+                    part = part.take(~known)
+            large = part.cells > tuning.counted_cells
             if how == "traceback" and large.any():
+                large &= ~self._far(part)
                 if minus is None:
                     alone += self._begin(part.take(large), "counts")
                 else:  # counting finds no start
                     alone += part.index[large].tolist()
                 part = part.take(~large)
-            self._alone(alone + self._begin_part(part, how))
+            alone += self._begin_paths(part, how) if how in PATHS else self._begin(part, how)
+            self._alone(alone)
             while len(self.under_way) > tuning.in_flight:
                 self._finish()
         while self.under_way:
@@ -147,34 +149,33 @@ class BatchDriver:
             for k in part.index.tolist():
                 self.one.check_letters(k)
 
-    def _begin_part(self, part: Part, how: str) -> list[int]:
-        """Start the batches of a part, those of far ends in two steps; returns what `_begin`
+    def _begin_paths(self, part: Part, how: str) -> list[int]:
+        """Start the batches of paths, those of far ends in two steps; returns what `_begin`
         returns."""
-        alone = []
-        few = self.tuning.first_paths
-        if how in PATHS and not self.paths_seen and len(part) >= 4 * few and part.kept is None:
+        alone, few = [], self.tuning.first_paths
+        if not self.paths_seen and len(part) >= 4 * few and part.kept is None:
             alone = self._begin(part.take(np.arange(few)), how)  # how much of them is near ends?
             while self.under_way:
                 self._finish()
             part = part.take(np.arange(few, len(part)))
-        far = self._far(part, how)
+        far = self._far(part)
         if far.any():
             alone += self._begin(part.take(far), "ends", how)
             part = part.take(~far)
         return alone + self._begin(part, how)
 
-    def _far(self, part: Part, how: str) -> NDArray[np.bool_]:
+    def _far(self, part: Part) -> NDArray[np.bool_]:
         """Of which pairs are the ends found first, and then paths near these ends?  Where targets
         are long, or where little of the pairs before was near their ends."""
-        engine, far = self.engine, np.zeros(len(part), np.bool_)
-        if how in PATHS:
-            reach = path_reach(self.scoring, part.m, None, engine.local, engine.ends)
-            if reach is not None:
-                far = part.n >= self.tuning.far * reach
-                if self.paths_near < self.tuning.near_share * self.paths_seen:
-                    far[:] = True
-                if part.kept is not None:  # its codes are kept for all pairs of a part
-                    far[:] = 2 * np.count_nonzero(far) > len(part)
+        engine = self.engine
+        reach = path_reach(self.scoring, part.m, None, engine.local, engine.ends)
+        if reach is None:
+            return np.zeros(len(part), np.bool_)
+        far = np.asarray(part.n >= self.tuning.far * reach)
+        if self.paths_near < self.tuning.near_share * self.paths_seen:
+            far[:] = True
+        if part.kept is not None:  # its codes are kept for all pairs of a part
+            far[:] = 2 * np.count_nonzero(far) > len(part)
         return far
 
     def _begin(self, part: Part, how: str, wanted: str = "") -> list[int]:

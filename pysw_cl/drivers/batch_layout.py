@@ -135,14 +135,20 @@ def _repeated(halves: list[Any]) -> bool:
     return 4 * len(set(map(id, few))) <= 3 * len(few)
 
 
-def _once(halves: list[Any], lengths: Lengths) -> tuple[list[Any], Lengths]:
-    """The sequences to join, and where each of ``halves`` begins among them then.
+def _objects(halves: list[Any]) -> Lengths | None:
+    """A number for each object, where the same ones come again and again, as where all meet
+    all."""
+    return np.fromiter(map(id, halves), np.int64, len(halves)) if _repeated(halves) else None
 
-    Where the same objects come again and again, as where all meet all, each is there once."""
-    if not _repeated(halves):
+
+def _once(
+    halves: list[Any], lengths: Lengths, objects: Lengths | None
+) -> tuple[list[Any], Lengths]:
+    """The sequences to join, and where each of ``halves`` begins among them then: each of the
+    ``objects`` once (see :func:`_objects`)."""
+    if objects is None:
         return halves, lengths.cumsum() - lengths
-    numbers = np.fromiter(map(id, halves), np.int64, len(halves))
-    _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
+    _, first, which = np.unique(objects, return_index=True, return_inverse=True)
     sizes = lengths[first]
     return [halves[k] for k in first.tolist()], (sizes.cumsum() - sizes)[which]
 
@@ -161,13 +167,13 @@ class _Listed:
         if not self._text and set(map(type, halves)) != {bytes}:
             halves = _letters(halves, first)
         self._halves, self.lengths = halves, lengths_of(halves)
+        self._objects = _objects(halves)
 
     def letters(self, short: NDArray[np.bool_]) -> Lengths:
         """The letters that each pair adds to those that are laid out, if it is ``short``."""
         taken = np.where(short[:, None], self.lengths, 0)
-        if _repeated(self._halves):
-            numbers = np.fromiter(map(id, self._halves), np.int64, len(self._halves))
-            _, first = np.unique(numbers[np.repeat(short, 2)], return_index=True)
+        if self._objects is not None:
+            _, first = np.unique(self._objects[np.repeat(short, 2)], return_index=True)
             once = np.zeros(2 * int(short.sum()), np.bool_)
             once[first] = True
             taken[short] *= once.reshape(-1, 2)
@@ -176,11 +182,11 @@ class _Listed:
     def laid_out(self, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
         """The letters of the first pairs, those that are ``short``, and where each of their
         sequences begins."""
-        halves = self._halves[: 2 * len(short)]
+        halves, kept = self._halves[: 2 * len(short)], np.repeat(short, 2)
         if not short.all():
-            kept = np.repeat(short, 2).tolist()
-            halves = [half for half, keep in zip(halves, kept, strict=True) if keep]
-        halves, starts = _once(halves, self.lengths[: len(short)][short].ravel())
+            halves = [half for half, keep in zip(halves, kept.tolist(), strict=True) if keep]
+        objects = None if self._objects is None else self._objects[: len(kept)][kept]
+        halves, starts = _once(halves, self.lengths[: len(short)][short].ravel(), objects)
         return _joined(halves, self._text, self._first), starts
 
 

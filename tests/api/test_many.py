@@ -166,7 +166,8 @@ def test_the_same_sequences_again_and_again(output: str) -> None:
     with tuned({"pairs.cpu_pairs": 300, "pairs.gpu_pairs": 300, "pairs.longest": 80}):
         assert (pysw_cl.align_many(pairs, output=output) == expected).all()
     halves = [half for pair in pairs for half in pair]
-    kept, _ = batch_layout._once(halves, batch_layout.lengths_of(halves).ravel())
+    lengths = batch_layout.lengths_of(halves).ravel()
+    kept, _ = batch_layout._once(halves, lengths, batch_layout._objects(halves))
     assert set(kept) == set(texts) and len(kept) <= len(texts)
 
 

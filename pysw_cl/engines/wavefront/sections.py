@@ -214,8 +214,8 @@ class SectionsRun:
             more = min(begun - own, count - begun)
             buffers.move(self.kept, at + words * own, self.kept, at + words * begun, words * more)
             begun += more
-        for k, corner in enumerate(corners.tolist(), own):
-            buffers.write(self.kept, np.array([corner], np.int32), 4 * (at + words * k))
+        for k in (own + np.flatnonzero(corners != corners[0])).tolist():
+            buffers.write(self.kept, corners[k - own : k - own + 1], 4 * (at + words * k))
 
     def _send_left(self, place: int, corner: int, left: Edge) -> None:
         """Send a left edge as the kernel reads it."""
