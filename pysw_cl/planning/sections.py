@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
-from math import sqrt
+from math import log2, sqrt
 
 from ..scoring.scoring import Scoring
 from .cost import Cut
@@ -20,6 +20,8 @@ from .plan import Plan
 
 #: Letters of a matrix of nucleotides at most, ambiguous ones included.
 FEW_LETTERS = 16
+#: Rows from which on the overlap grows.
+MANY_ROWS = 1 << 17
 #: Values of alpha that are tried with all numbers of groups: those that are best with all groups.
 ALPHAS = 2
 
@@ -121,11 +123,16 @@ def span(scoring: Scoring, rows: int, excess: int, local: bool) -> int | None:
     return rows + gain // extend + 1
 
 
-def first_overlap(plan: Plan, scoring: Scoring) -> int:
-    """The overlap to begin with, in columns."""
+def first_overlap(plan: Plan, scoring: Scoring, m: int) -> int:
+    """The overlap to begin with, in columns, of a tile of ``m`` rows.
+
+    Chance alignments are as many as rows, and the longest of more are longer.  With few letters all
+    are so short that this does not count."""
     tuning = plan.tuning.sections
-    few = scoring.match_mismatch is not None or len(scoring.matrix) <= FEW_LETTERS
-    return tuning.first_overlap * (1 if few else tuning.matrix_overlap)
+    if scoring.match_mismatch is not None or len(scoring.matrix) <= FEW_LETTERS:
+        return tuning.first_overlap
+    doublings = max(0.0, log2(m / MANY_ROWS))
+    return int(tuning.first_overlap * tuning.matrix_overlap * (1 + doublings / 2))
 
 
 def most_of_related(plan: Plan, m: int, n: int) -> int:

@@ -229,7 +229,7 @@ class StripMemory:
             (m, n),
             tile.columns,
             span(scoring, m, 0, compared.local),
-            first_overlap(plan, scoring),
+            first_overlap(plan, scoring, m),
             narrow=narrow,
             after=tile.after,
             largest=self.device.largest,

@@ -58,7 +58,8 @@ class Overlaps:
 
     def of(self, job: TileJob, plan: Plan) -> int:
         """The overlap to begin with, in columns."""
-        return self._known.get(self._key(job)) or first_overlap(plan, job.scoring)
+        first = first_overlap(plan, job.scoring, job.size[0])
+        return max(first, self._known.get(self._key(job), 0))
 
     def grow(self, job: TileJob, plan: Plan) -> None:
         """Too many sections of a tile were refused."""

@@ -164,6 +164,6 @@ def _sections(setting: Setting, plan: Plan, m: int, n: int) -> Sections | None:
     if not setting.sections or plan.form != "ticketed" or not setting.local:
         return None
     reach = span(setting.scoring, m, 0, setting.local)
-    overlap = first_overlap(plan, setting.scoring)
+    overlap = first_overlap(plan, setting.scoring, m)
     most = n if setting.cuts_squares else most_of_related(plan, m, n)
     return sections_of(plan, m, n, reach, overlap, (), plan.lane_set.prunes, most)
