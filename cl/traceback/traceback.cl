@@ -79,7 +79,7 @@ INLINE int next_tile(__local shared_t *shared, __global const long *tiles, int f
 INLINE position_t trace_tile(position_t p, tile_moves_t tile, __local shared_t *shared, __global uchar *path)
 {
   while (p.row >= 0 && p.column >= 0 && !p.ended) {
-    const int above = p.row / ROWS * ROWS;
+    const int above = p.row / (T * R) * (T * R);
     __global const uint *strip = tile.moves + word_at(tile, above / R, 0, 0);
     while (p.row >= above && p.column >= 0) {
       const int lane = (p.row - above) / R, r = p.row % R;

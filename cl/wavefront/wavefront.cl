@@ -10,7 +10,7 @@
 //   bus: lines of `stride` H, then `stride` F^.  Strip s reads line lines[s] and writes line lines[s + 1].  Lines 0
 //     and 1 take turns, so a strip's input stays unmodified until no group sweeps it again.  A special row has a
 //     line of its own (pysw_cl.planning.geometry.Grid.bus_lines).
-//   columns, column_count: the special columns, sorted.  crossed: strips * ROWS H, then as many E^, of each.
+//   columns, column_count: the special columns, sorted.  crossed: for all rows of all strips H, then as many E^, of each.
 //   state: per group (two-phase: per strip mod B; shared strips: per strip in flight, and per group) the lanes between two blocks, which are the vertical bus.
 //   record: per group (score, row, column) of its best cell, the highest score it computed, and columns swept in 8,
 //     16 and 32 bits and pruned.
@@ -20,14 +20,14 @@
 //   forbidden, forbidden_places: the steps at which lanes meet forbidden pairs; those of strip s begin at
 //     forbidden_places[s] (pysw_cl.planning.geometry.Grid.blocked_steps).
 
-#define ARGMAX_SCRATCH(chunk) (ARGMAX_WORDS + 2 * (R + 1) * T + 2 * (chunk))
+#define ARGMAX_SCRATCH(tile, chunk) (ARGMAX_WORDS + 2 * (ALPHA(tile) + 1) * T + 2 * (chunk))
 
 // A tile: the kernel's arguments, some of which tile_at() replaces where there are many.
 typedef struct {
   __global const uchar *query, *target;
   __global const int *left_h, *left_x;
   __global int *right_h, *right_x, *bus;
-  int m, n, stride, strips, outlet_lane, outlet_row, right, target_pad, open, extend, capacity;
+  int m, n, alpha, stride, strips, outlet_lane, outlet_row, right, target_pad, open, extend, capacity;
   __global int *hits, *argmax_scratch;
   __global const uchar *letters;
   int chunk, highest, depth, limit8, rows_after, columns_after;
@@ -54,7 +54,7 @@ INLINE __global int *line_of(const tile_t *t, int strip)
 INLINE outlet_t outlet(const tile_t *t, int strip)
 {
   __global int *row = line_of(t, strip + 1);
-  outlet_t out = {row, row + t->stride, T - 1, R - 1};
+  outlet_t out = {row, row + t->stride, T - 1, ALPHA(t) - 1};
   if (strip == t->strips - 1) {
     out.lane = t->outlet_lane;
     out.r = t->outlet_row;
@@ -85,6 +85,7 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   sw.out_before = sw.out;
   sw.m = t->m;
   sw.n = t->n;
+  sw.alpha = t->alpha;
   sw.enter = strip < t->strips ? strip : -1;
   sw.leave = -1;
   sw.leave_at = 0;
@@ -101,7 +102,7 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   sw.limit8 = t->limit8;
   sw.stage = stage;
   sw.profile = profile;
-  sw.argmax_scratch = t->argmax_scratch + (size_t)group * ARGMAX_SCRATCH(t->chunk);
+  sw.argmax_scratch = t->argmax_scratch + (size_t)group * ARGMAX_SCRATCH(t, t->chunk);
   sw.moves = 0;
   sw.hits = t->hits;
   sw.capacity = t->capacity;
@@ -113,7 +114,7 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   sw.column_count = t->column_count;
   sw.crossing = sw.crossing_end = 0;
   sw.crossed = t->crossed;
-  sw.padded_rows = t->strips * ROWS;
+  sw.padded_rows = t->strips * ROWS(t);
 #if SECTIONS
   sw.first_column = t->first_column;
 #else
@@ -131,18 +132,18 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   __global const uchar *restrict query, __global const uchar *restrict target, \
   __global const uchar *restrict letters, __global const int *restrict left_h, \
   __global const int *restrict left_x, __global int *restrict right_h, __global int *restrict right_x, \
-  __global int *bus, int m, int n, int stride, int strips, int outlet_lane, int outlet_row, int right, int query_pad, \
+  __global int *bus, int m, int n, int alpha, int stride, int strips, int outlet_lane, int outlet_row, int right, int query_pad, \
   int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, int rows_after, \
   int columns_after, __global int *state, __global int *stages, __global int *argmax_scratch, __global char *profiles, \
   __global int *record, volatile __global int *shared_best, __global int *hits, int capacity, \
   __global const int *restrict lines, __global const int *restrict columns, int column_count, \
   __global int *restrict crossed
 #define TILE_NAMES \
-  query, target, letters, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, outlet_lane, outlet_row, \
+  query, target, letters, left_h, left_x, right_h, right_x, bus, m, n, alpha, stride, strips, outlet_lane, outlet_row, \
   right, query_pad, target_pad, gap_open, gap_extend, chunk, highest, depth, limit8, rows_after, columns_after, \
   state, stages, argmax_scratch, profiles, record, shared_best, hits, capacity, lines, columns, column_count, crossed
 #define TILE_INIT \
-  {query, target, left_h, left_x, right_h, right_x, bus, m, n, stride, strips, outlet_lane, outlet_row, right, \
+  {query, target, left_h, left_x, right_h, right_x, bus, m, n, alpha, stride, strips, outlet_lane, outlet_row, right, \
    target_pad, gap_open, gap_extend, capacity, hits, argmax_scratch, letters, chunk, highest, depth, limit8, \
    rows_after, columns_after, SCORE_INIT, lines, columns, column_count, 0, \
    crossed FORBIDDEN_INIT}
@@ -172,12 +173,13 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
 // same strip of neighbouring sections.
 #define MULTI_TILE_ARGS , __global const long *restrict tiles, int tile_count
 #define MULTI_TILE_NAMES , tiles, tile_count
+#define GIVEN all  // the tile_t that the kernel's arguments are
 INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *descriptor)
 {
   __global int *start = t.bus;
   t.m = lanes_broadcast(scratch, (int)descriptor[TILE_ROWS]);
   t.n = lanes_broadcast(scratch, (int)descriptor[TILE_COLUMNS]);
-  t.strips = (t.m + ROWS - 1) / ROWS;
+  t.strips = (t.m + ROWS(&t) - 1) / ROWS(&t);
   t.query += descriptor[TILE_QUERY];
   t.target += descriptor[TILE_TARGET];
   t.letters += descriptor[TILE_LETTERS];
@@ -185,10 +187,10 @@ INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *descr
   t.bus = start + descriptor[TILE_BUS];
   t.stride = lanes_broadcast(scratch, (int)descriptor[TILE_STRIDE]);
   t.left_h = start + descriptor[TILE_LEFT];
-  t.left_x = t.left_h + t.strips * ROWS + 1;
+  t.left_x = t.left_h + t.strips * ROWS(&t) + 1;
 #if SECTIONS
   t.right_h = start + descriptor[TILE_RIGHT];
-  t.right_x = t.right_h + t.strips * ROWS;
+  t.right_x = t.right_h + t.strips * ROWS(&t);
   t.first_column = (int)descriptor[TILE_TARGET];
 #endif
   t.crossed = start + descriptor[TILE_CROSSED];
@@ -198,6 +200,7 @@ INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *descr
 #else
 #define MULTI_TILE_ARGS
 #define MULTI_TILE_NAMES
+#define GIVEN tile
 #endif
 
 #define WARP_OF_GROUP (WARPS > 1 ? (int)get_local_id(0) / GROUP : 0)
@@ -278,10 +281,10 @@ KERNEL(wavefront_ticketed, TICKETED)
   const int even_from = even_strips(strips, STRIP_GROUPS);
   for (int strip; (strip = next_strip(progress, top, strips, in_flight, even_from, n, chunk)) >= 0;) {
     const int place = strip % in_flight;
-    __global int *mine = state + (size_t)place * STATE_ROWS * T;
+    __global int *mine = state + (size_t)place * STATE_ROWS(&tile) * T;
     profile = profiles + (size_t)place * PROFILE_BYTES;
 #else
-  __global int *mine = state + (size_t)STRIP_GROUP_ID * STATE_ROWS * T;
+  __global int *mine = state + (size_t)STRIP_GROUP_ID * STATE_ROWS(&GIVEN) * T;
   for (int round = 0, taken; (taken = next_ticket(scratch, ticket, slots, round)) < tickets; round++) {
 #endif
 #if SECTIONS
@@ -334,7 +337,7 @@ KERNEL(wavefront_ticketed, TICKETED)
 #endif
     if (from == 0) {
       strip_begin(mine, &sw);
-      profile_begin(sw.profile, sw.scoring, sw.query + (size_t)strip * ROWS);
+      profile_begin(sw.profile, sw.scoring, sw.query + (size_t)strip * ROWS(&sw), ALPHA(&sw));
     }
     lanes_sync();
 #if NARROW_WIDTHS && LAG && SHORT_STEPS && LEFT_PADDED
@@ -384,19 +387,19 @@ KERNEL(wavefront_ticketed, TICKETED)
 #endif
   }
 #if SHARED_STRIPS
-  __global int *mine = state + (size_t)(in_flight + STRIP_GROUP_ID) * STATE_ROWS * T;
+  __global int *mine = state + (size_t)(in_flight + STRIP_GROUP_ID) * STATE_ROWS(&tile) * T;
   profile = profile_of + (size_t)in_flight * PROFILE_BYTES;
 #endif
 #if DEFERRED_ARGMAX
   const deferred_argmax_t block =
-    *(__global const deferred_argmax_t *)(argmax_scratch + (size_t)STRIP_GROUP_ID * ARGMAX_SCRATCH(chunk));
+    *(__global const deferred_argmax_t *)(argmax_scratch + (size_t)STRIP_GROUP_ID * ARGMAX_SCRATCH(&GIVEN, chunk));
   if (best.deferred_top != NEG && best.deferred_top >= lanes_broadcast(scratch, *shared_best)) {
 #if SECTIONS
     const tile_t tile = tile_at(all, scratch, tiles + block.section * TILE_WORDS);
 #endif
     const sweep_t sw = sweep_of(&tile, block.strip, STRIP_GROUP_ID, stage, profile, scratch);
     strip_begin(mine, &sw);
-    profile_begin(sw.profile, sw.scoring, query + (size_t)block.strip * ROWS);
+    profile_begin(sw.profile, sw.scoring, query + (size_t)block.strip * ROWS(&sw), ALPHA(&sw));
     lanes_sync();
 #if NARROW_WIDTHS & 8
     if (block.width == 8) narrow_deferred_argmax8(mine, &sw, block, &best);
@@ -431,19 +434,19 @@ KERNEL(wavefront_two_phase, TWO_PHASE)
     sw.out_before = outlet(&tile, strip - blocks);
   }
 
-  __global int *mine = state + (size_t)(strip % blocks) * STATE_ROWS * T;
+  __global int *mine = state + (size_t)(strip % blocks) * STATE_ROWS(&tile) * T;
   if (block == 0 && phase == 0) {
     strip_t s;
     if (drains) {
-      strip_load(&s, mine);
+      strip_load(&s, &sw, mine);
       s.column += n;  // the old strip's columns, counted in the new strip's steps
     } else strip_clear(&s, query_pad, target_pad);
-    strip_store(&s, mine);
+    strip_store(&s, &sw, mine);
   }
   __global int *my_record = record + RECORD_WORDS * block;
   best_t best = best_load(my_record);
   const int from = phase ? start + T : start, to = phase ? end : start + T;
-  if (strip < strips) profile_begin(sw.profile, sw.scoring, query + (size_t)strip * ROWS);
+  if (strip < strips) profile_begin(sw.profile, sw.scoring, query + (size_t)strip * ROWS(&sw), ALPHA(&sw));
   lanes_sync();
   const bool delegated = block == 0 && phase == 0;
   int seen = INT_MAX;

@@ -145,6 +145,7 @@ class LaneSet:
     backwards: bool = False
     #: Rows of a lane, more than `NarrowScores.profile_rows`, with which all lanes are at the same
     #: column (cl/wavefront/striped.clh) where `pysw_cl.planning.score_files.striped` allows it.
+    #: One build does for all of them.
     striped_alphas: tuple[int, ...] = ()
     #: May their scores be skewed (SKEWED_SCORES)?
     skews: bool = False
@@ -203,7 +204,7 @@ LANE_SETS = {
         widths=(8, 16),
         scores=NarrowScores(profile_rows=16),
         backwards=True,
-        striped_alphas=(32, 64),
+        striped_alphas=tuple(range(20, 129, 4)),
         alphas=((1, (4, 8, 16)), (8, (4, 8, 12, 14, 16))),
         small_alpha=8,
         instead=Instead("vector32", 16, 16),

@@ -75,12 +75,8 @@ def _striped_plan(
     if plan.alpha_fixed or score != "matrix" or not local:
         return None
     (m, n), cost = size, plan.cost
-    plans = [replace(plan, alpha=alpha) for alpha in plan.lane_set.striped_alphas]
-    plans = [
-        one
-        for one in plans
-        if striped(one, one.form, score, local) and not any(r % one.strip_rows for r in rows)
-    ]
+    plans = [replace(plan, alpha=alpha) for alpha in _heights(plan, m, rows)]
+    plans = [one for one in plans if striped(one, one.form, score, local)]
     if not plans:
         return None
 
@@ -90,6 +86,17 @@ def _striped_plan(
     best = min(plans, key=taken)
     least = min(cost.tile(plan, alpha, m, n) for alpha in plan.alphas)
     return best if taken(best) < STRIPED_MOST * least else None
+
+
+def _heights(plan: Plan, m: int, rows: tuple[int, ...]) -> list[int]:
+    """Rows of a lane, with lanes at the same column, that are worth a try in a tile of ``m`` rows:
+    those that divide the special ``rows``, or else those of a few even strips."""
+    alphas, T = plan.lane_set.striped_alphas, plan.T
+    if rows or not alphas:
+        return [alpha for alpha in alphas if not any(r % (T * alpha) for r in rows)]
+    fewest = -(-m // (T * max(alphas)))
+    needed = {-(-m // (T * (fewest + more))) for more in range(plan.B + 1)}
+    return sorted({min(alpha for alpha in alphas if alpha >= least) for least in needed})
 
 
 def striped_rows(plan: Plan) -> float:

@@ -334,13 +334,13 @@ PLACES = """
 __kernel void places(__global int *state, __global int *out)
 {
   const int strip_group = get_group_id(0), strip_groups = get_num_groups(0);
-  __global int *mine = state + strip_group * STATE_ROWS * T;
   sweep_t sw;
+  __global int *mine = state + strip_group * STATE_ROWS(&sw) * T;
   KEEP_GROUPS(sw);
   out += 7 * strip_group;
   out[0] = END(mine);
-  out[1] = END(mine + SAVED_AT * T);
-  out[2] = END(mine + STATE_ROWS * T);
+  out[1] = END(mine + SAVED_AT(&sw) * T);
+  out[2] = END(mine + STATE_ROWS(&sw) * T);
   out[3] = END(DEFERRED_LANES(&sw, mine));
   out[4] = END(DEFERRED_BUS(&sw, mine));
   out[5] = END(DEFERRED_WORDS(&sw, mine));

@@ -17,11 +17,13 @@ from pysw_cl.planning.score_files import planned, striped
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.tile import TileJob
 
-#: Fewest rows of a lane that stripes have, and others that leave a rest of those corrected at once.
+#: Fewest rows of a lane that stripes have, others that leave a rest of those corrected at once, and
+#: many.
 PLANS: dict[str, dict[str, Any]] = {
     "T4": {"T": 4, "alpha": 17, "chunk": 7},
     "T16": {"T": 16, "alpha": 20, "chunk": 40},
     "T64": {"T": 64, "alpha": 18, "chunk": 100},
+    "T8": {"T": 8, "alpha": 63, "chunk": 30},
 }
 every_plan = pytest.mark.parametrize("plan", list(PLANS))
 
@@ -142,6 +144,26 @@ def test_pruned_tiles(plan: str) -> None:
     assert found.hits == wanted.hits
     assert found.pruned > 0
     assert sum(by_width(found.cells).values()) + found.pruned == len(query) ** 2
+
+
+def test_one_build_does_for_all_heights() -> None:
+    rng, builds = np.random.default_rng(3), set()
+    job = related(rng, 900, 700, protein(), best=True)
+    for alpha in (17, 20, 41, 64):
+        engine = engine_of(T=16, alpha=alpha, chunk=64)
+        check_tile(engine, job)
+        builds.add(len(engine.runtime.programs))
+    assert len(builds) == 1
+
+
+def test_strips_are_about_equal() -> None:
+    """The last strip is not a small rest, and with few strips all groups have some."""
+    plan = replace(engine_of(T=64, alpha=16, chunk=256).plan, alpha_fixed=False, B=2)
+    for m in (9000, 20_000, 33_000, 35_000, 70_000):
+        one = planned(plan, protein(), (m, m), (), "matrix", True)[0]
+        assert one is not None and striped(one, "ticketed", "matrix", True)
+        strips = -(-m // one.strip_rows)
+        assert strips * one.strip_rows - m < 4 * 64 * strips + 64
 
 
 def test_large_tiles_get_stripes_and_small_ones_do_not() -> None:

@@ -134,6 +134,8 @@ class TileArguments:
     m: int = 0
     #: Columns of the tile.
     n: int = 0
+    #: Rows of a lane.
+    alpha: int
     #: 32-bit numbers in half a line of the bus.
     stride: int = 0
     #: Strips; many tiles: strips of the highest one.

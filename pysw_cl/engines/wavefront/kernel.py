@@ -143,6 +143,12 @@ class Program:
         )
 
     @property
+    def rows_built(self) -> int:
+        """Rows of a lane at most, as the kernel is built: one build does for all heights of lanes
+        at the same column."""
+        return max(LANE_SETS[self.plan.lanes].striped_alphas) if self.striped else self.plan.alpha
+
+    @property
     def group(self) -> int:
         """Work-items of a work-group."""
         return self.warps * self.plan.lane_set.group(self.T)
@@ -152,7 +158,7 @@ class Program:
         lanes = self.plan.lane_set
         defines = {
             "T": self.T,
-            "R": self.plan.alpha,
+            "R": self.rows_built,
             "LOCAL": int(self.local),
             "BEST": self.best,
             "STORE_MOVES": int(self.moves),

@@ -313,6 +313,7 @@ class SectionsRun:
             self.scratch,
             bus=self.kept,
             m=grid.m,
+            alpha=grid.alpha,
             strips=grid.strips,
             outlet_lane=outlet[0],
             outlet_row=outlet[1],

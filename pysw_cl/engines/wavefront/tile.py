@@ -145,6 +145,7 @@ class TileRun:
             bus=memory.bus,
             m=grid.m,
             n=grid.n,
+            alpha=grid.alpha,
             stride=memory.stride,
             strips=grid.strips,
             outlet_lane=outlet_lane,

@@ -107,6 +107,7 @@ def launch_tiles(
         replace(scratch, profiles=profiles),
         query_pad=0,  # rows are whole strips
         bus=done.kept,
+        alpha=plan.alpha,
         strips=grid.strips,
         outlet_lane=plan.T - 1,
         outlet_row=plan.alpha - 1,
