@@ -77,7 +77,7 @@ try_narrow(__global const int *in, __global const uchar *letters, __global const
   OWN(best.row)
   OWN(best.column)
 
-  SAVED_SPACE int *saved = SAVED_LANES(state, stage);
+  SAVED_SPACE int *saved = SAVED_LANES(0, state);
   const int2 none = {{INT_MAX, INT_MIN}}, some = {{h[0] - 1, h[0]}};
   const int2 empty = stage_load(s, h, x, 0, base, 2, some);
   const int2 alone = stage_load(s, h, x, {BUS}, base, 2, none);
