@@ -30,7 +30,7 @@
 
 #define COLUMNS R              // of a lane
 #define SEGMENT (T * COLUMNS)  // columns of a segment
-#define EACH_COLUMN(c) EACH_ROW(c)
+#define EACH_COLUMN(c) EACH_ROW(c, R)
 #define SCAN_WORDS 4           // of a record
 #define DIFFERENCE_BITS 20     // of H - E^ in a word of a column; the tag has 12
 

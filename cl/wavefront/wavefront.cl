@@ -50,14 +50,28 @@ INLINE __global int *line_of(const tile_t *t, int strip)
   return t->bus + (size_t)t->lines[strip] * 2 * t->stride;
 }
 
+// The rows of a lane of a strip.
+INLINE int rows_of_lane(const tile_t *t, int strip)
+{
+  return LOWER_LAST ? min(ALPHA(t), (t->m - strip * ROWS(t) + T - 1) / T) : ALPHA(t);
+}
+
 // Where a strip's bottom row goes.  In the tile's last strip it may be another lane's row.
 INLINE outlet_t outlet(const tile_t *t, int strip)
 {
   __global int *row = line_of(t, strip + 1);
-  outlet_t out = {row, row + t->stride, T - 1, ALPHA(t) - 1};
+  outlet_t out = {row, row + t->stride, T - 1, rows_of_lane(t, strip) - 1};
   if (strip == t->strips - 1) {
+#if LOWER_LAST
+    if (t->outlet_lane != T - 1 || t->outlet_row != ALPHA(t) - 1) {
+      const int last = t->m - 1 - strip * ROWS(t), alpha = rows_of_lane(t, strip);
+      out.lane = last / alpha;
+      out.r = last % alpha;
+    }
+#else
     out.lane = t->outlet_lane;
     out.r = t->outlet_row;
+#endif
   }
   return out;
 }
@@ -85,7 +99,10 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   sw.out_before = sw.out;
   sw.m = t->m;
   sw.n = t->n;
-  sw.alpha = t->alpha;
+  sw.strips = t->strips;
+  sw.alpha = rows_of_lane(t, strip);
+  sw.tallest = ALPHA(t);
+  sw.above = strip * ROWS(t);
   sw.enter = strip < t->strips ? strip : -1;
   sw.leave = -1;
   sw.leave_at = 0;
@@ -281,10 +298,10 @@ KERNEL(wavefront_ticketed, TICKETED)
   const int even_from = even_strips(strips, STRIP_GROUPS);
   for (int strip; (strip = next_strip(progress, top, strips, in_flight, even_from, n, chunk)) >= 0;) {
     const int place = strip % in_flight;
-    __global int *mine = state + (size_t)place * STATE_ROWS(&tile) * T;
+    __global int *mine = state + (size_t)place * STATE_ROWS(ALPHA(&tile)) * T;
     profile = profiles + (size_t)place * PROFILE_BYTES;
 #else
-  __global int *mine = state + (size_t)STRIP_GROUP_ID * STATE_ROWS(&GIVEN) * T;
+  __global int *mine = state + (size_t)STRIP_GROUP_ID * STATE_ROWS(ALPHA(&GIVEN)) * T;
   for (int round = 0, taken; (taken = next_ticket(scratch, ticket, slots, round)) < tickets; round++) {
 #endif
 #if SECTIONS
@@ -337,7 +354,7 @@ KERNEL(wavefront_ticketed, TICKETED)
 #endif
     if (from == 0) {
       strip_begin(mine, &sw);
-      profile_begin(sw.profile, sw.scoring, sw.query + (size_t)strip * ROWS(&sw), ALPHA(&sw));
+      profile_begin(sw.profile, sw.scoring, sw.query + ROWS_ABOVE(&sw, (size_t)strip), ALPHA(&sw));
     }
     lanes_sync();
 #if NARROW_WIDTHS && LAG && SHORT_STEPS && LEFT_PADDED
@@ -387,7 +404,7 @@ KERNEL(wavefront_ticketed, TICKETED)
 #endif
   }
 #if SHARED_STRIPS
-  __global int *mine = state + (size_t)(in_flight + STRIP_GROUP_ID) * STATE_ROWS(&tile) * T;
+  __global int *mine = state + (size_t)(in_flight + STRIP_GROUP_ID) * STATE_ROWS(ALPHA(&tile)) * T;
   profile = profile_of + (size_t)in_flight * PROFILE_BYTES;
 #endif
 #if DEFERRED_ARGMAX
@@ -399,7 +416,7 @@ KERNEL(wavefront_ticketed, TICKETED)
 #endif
     const sweep_t sw = sweep_of(&tile, block.strip, STRIP_GROUP_ID, stage, profile, scratch);
     strip_begin(mine, &sw);
-    profile_begin(sw.profile, sw.scoring, query + (size_t)block.strip * ROWS(&sw), ALPHA(&sw));
+    profile_begin(sw.profile, sw.scoring, query + ROWS_ABOVE(&sw, (size_t)block.strip), ALPHA(&sw));
     lanes_sync();
 #if NARROW_WIDTHS & 8
     if (block.width == 8) narrow_deferred_argmax8(mine, &sw, block, &best);
@@ -434,7 +451,7 @@ KERNEL(wavefront_two_phase, TWO_PHASE)
     sw.out_before = outlet(&tile, strip - blocks);
   }
 
-  __global int *mine = state + (size_t)(strip % blocks) * STATE_ROWS(&tile) * T;
+  __global int *mine = state + (size_t)(strip % blocks) * STATE_ROWS(ALPHA(&tile)) * T;
   if (block == 0 && phase == 0) {
     strip_t s;
     if (drains) {
@@ -446,7 +463,7 @@ KERNEL(wavefront_two_phase, TWO_PHASE)
   __global int *my_record = record + RECORD_WORDS * block;
   best_t best = best_load(my_record);
   const int from = phase ? start + T : start, to = phase ? end : start + T;
-  if (strip < strips) profile_begin(sw.profile, sw.scoring, query + (size_t)strip * ROWS(&sw), ALPHA(&sw));
+  if (strip < strips) profile_begin(sw.profile, sw.scoring, query + ROWS_ABOVE(&sw, (size_t)strip), ALPHA(&sw));
   lanes_sync();
   const bool delegated = block == 0 && phase == 0;
   int seen = INT_MAX;

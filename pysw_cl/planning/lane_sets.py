@@ -147,6 +147,8 @@ class LaneSet:
     #: column (cl/wavefront/striped.clh) where `pysw_cl.planning.score_files.striped` allows it.
     #: One build does for all of them.
     striped_alphas: tuple[int, ...] = ()
+    #: Rows of a lane at a lag where scores are compared and selected, if one build does for all.
+    tall_alphas: tuple[int, ...] = ()
     #: May their scores be skewed (SKEWED_SCORES)?
     skews: bool = False
     #: (least B, values of alpha beside the plan's) for plans of at least this B.  Few values if a
@@ -205,6 +207,7 @@ LANE_SETS = {
         scores=NarrowScores(profile_rows=16),
         backwards=True,
         striped_alphas=tuple(range(20, 129, 4)),
+        tall_alphas=tuple(range(4, 65, 4)),
         alphas=((1, (4, 8, 16)), (8, (4, 8, 12, 14, 16))),
         small_alpha=8,
         instead=Instead("vector32", 16, 16),

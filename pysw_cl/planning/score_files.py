@@ -13,6 +13,9 @@ LEAST_PROFILED = 64
 #: Lanes at the same column are to take at most this share of the others' time, which is better
 #: known.
 STRIPED_MOST = 0.75
+#: A tile has so many strips at least, if they are taller than the plan's: blocks on the path of
+#: similar sequences take 16 bits, and one block is swept again for the best cell.
+LEAST_STRIPS = 12
 
 
 def simple(scoring: Scoring) -> bool:
@@ -75,7 +78,8 @@ def _striped_plan(
     if plan.alpha_fixed or score != "matrix" or not local:
         return None
     (m, n), cost = size, plan.cost
-    plans = [replace(plan, alpha=alpha) for alpha in _heights(plan, m, rows)]
+    alphas = _heights(plan, plan.lane_set.striped_alphas, m, rows)
+    plans = [replace(plan, alpha=alpha) for alpha in alphas]
     plans = [one for one in plans if striped(one, one.form, score, local)]
     if not plans:
         return None
@@ -88,10 +92,24 @@ def _striped_plan(
     return best if taken(best) < STRIPED_MOST * least else None
 
 
-def _heights(plan: Plan, m: int, rows: tuple[int, ...]) -> list[int]:
-    """Rows of a lane, with lanes at the same column, that are worth a try in a tile of ``m`` rows:
-    those that divide the special ``rows``, or else those of a few even strips."""
-    alphas, T = plan.lane_set.striped_alphas, plan.T
+def _tall_plan(plan: Plan, score: str, size: tuple[int, int], rows: tuple[int, ...]) -> Plan | None:
+    """The plan with the best of all heights that one build does for; None if there is no such
+    build, or if the tile is small (`Plan.for_size`)."""
+    lanes, (m, n) = plan.lane_set, size
+    if plan.alpha_fixed or score != "match" or m * n < plan.tuning.engine.small_cells:
+        return None
+    most = max(plan.alpha, m // (LEAST_STRIPS * plan.T))
+    alphas = _heights(plan, tuple(a for a in lanes.tall_alphas if a <= most), m, rows)
+    if not alphas:
+        return None
+    alpha, B, chunk = plan.cost.soonest(plan, alphas, m, n)
+    return replace(plan, alpha=alpha, B=B, chunk=chunk)
+
+
+def _heights(plan: Plan, alphas: tuple[int, ...], m: int, rows: tuple[int, ...]) -> list[int]:
+    """The rows of a lane, of these ``alphas``, that are worth a try in a tile of ``m`` rows: those
+    that divide the special ``rows``, or else those of a few even strips."""
+    T = plan.T
     if rows or not alphas:
         return [alpha for alpha in alphas if not any(r % (T * alpha) for r in rows)]
     fewest = -(-m // (T * max(alphas)))
@@ -123,7 +141,9 @@ def planned(
     """
     plan = plan.for_scores(narrow)
     if narrow is not None:
-        best = _striped_plan(plan, narrow, size, rows, local)
+        best = _striped_plan(plan, narrow, size, rows, local) or _tall_plan(
+            plan, narrow, size, rows
+        )
         return best or plan.for_size(*size, rows), narrow
     return plan.for_size(*size, rows), wide_score(scoring)
 

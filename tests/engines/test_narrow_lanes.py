@@ -335,12 +335,12 @@ __kernel void places(__global int *state, __global int *out)
 {
   const int strip_group = get_group_id(0), strip_groups = get_num_groups(0);
   sweep_t sw;
-  __global int *mine = state + strip_group * STATE_ROWS(&sw) * T;
+  __global int *mine = state + strip_group * STATE_ROWS(ALPHA(&sw)) * T;
   KEEP_GROUPS(sw);
   out += 7 * strip_group;
   out[0] = END(mine);
-  out[1] = END(mine + SAVED_AT(&sw) * T);
-  out[2] = END(mine + STATE_ROWS(&sw) * T);
+  out[1] = END(mine + SAVED_AT(ALPHA(&sw)) * T);
+  out[2] = END(mine + STATE_ROWS(ALPHA(&sw)) * T);
   out[3] = END(DEFERRED_LANES(&sw, mine));
   out[4] = END(DEFERRED_BUS(&sw, mine));
   out[5] = END(DEFERRED_WORDS(&sw, mine));

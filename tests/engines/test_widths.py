@@ -12,6 +12,7 @@ from helpers import LETTERS, decode, make_scoring, match_scoring, mutated
 from widths import DNA, REFERENCE, SMALL, by_width, check_tile, engine_of, ladder, made_job
 
 import pysw_cl
+from pysw_cl.planning.score_files import planned
 from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW, Bounds
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.edges import Edge
@@ -202,6 +203,31 @@ def test_extreme_costs(pair: tuple[int, int], gaps: tuple[int, int], widths: set
     found = check_tile(engine_of(), job)
     assert {width for width in found if found[width]} == widths
     check_tile(engine_of(), made_job(query, target, scoring, False, 0, 0))
+
+
+@pytest.mark.parametrize("m", [1, 63, 700, 1000])
+def test_one_build_does_for_all_heights(m: int) -> None:
+    """Strips of few and of many rows a lane, the last one lower, with and without a bottom edge."""
+    rng, scoring = np.random.default_rng(m), match_scoring(2, -3, 5, 2)
+    query = rng.integers(0, 4, m).astype(np.uint8)
+    target, builds = mutated(rng, query, 500, 4), set()
+    for alpha in (1, 4, 13, 40, 64):
+        engine = engine_of(T=16, alpha=alpha, chunk=64)
+        for local in (True, False):
+            check_tile(engine, made_job(query, target, scoring, local, 0, 0, best=local))
+        builds.add(len(engine.runtime.programs))
+    assert len(builds) == 1
+
+
+def test_tall_strips_are_many() -> None:
+    plan = replace(engine_of(T=64, alpha=16, chunk=256).plan, alpha_fixed=False, B=2)
+    scoring, heights = match_scoring(1, -3, 5, 2), []
+    for m in (2000, 20_000, 100_000, 1_000_000):
+        one = planned(plan, scoring, (m, m), (), "match", True)[0]
+        assert one is not None
+        heights.append(one.alpha)
+        assert one.alpha <= 16 or m >= 12 * one.strip_rows
+    assert heights == sorted(heights) and heights[0] <= 16 and heights[-1] == 64
 
 
 PROTEINS = len(LETTERS)

@@ -143,10 +143,12 @@ class Program:
         )
 
     @property
-    def rows_built(self) -> int:
-        """Rows of a lane at most, as the kernel is built: one build does for all heights of lanes
-        at the same column."""
-        return max(LANE_SETS[self.plan.lanes].striped_alphas) if self.striped else self.plan.alpha
+    def heights(self) -> tuple[int, ...]:
+        """The rows of a lane that one build does for; none: the plan's."""
+        lanes = self.plan.lane_set
+        if self.striped:
+            return lanes.striped_alphas
+        return lanes.tall_alphas if self.widths and self.score == "match" else ()
 
     @property
     def group(self) -> int:
@@ -158,7 +160,8 @@ class Program:
         lanes = self.plan.lane_set
         defines = {
             "T": self.T,
-            "R": self.rows_built,
+            "R": max(self.heights, default=self.plan.alpha),
+            "ANY_ALPHA": int(bool(self.heights)),
             "LOCAL": int(self.local),
             "BEST": self.best,
             "STORE_MOVES": int(self.moves),
