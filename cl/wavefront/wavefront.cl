@@ -149,8 +149,8 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
   __global const uchar *restrict query, __global const uchar *restrict target, \
   __global const uchar *restrict letters, __global const int *restrict left_h, \
   __global const int *restrict left_x, __global int *restrict right_h, __global int *restrict right_x, \
-  __global int *bus, int m, int n, int alpha, int stride, int strips, int outlet_lane, int outlet_row, int right, int query_pad, \
-  int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, int rows_after, \
+  __global int *bus, int m, int n, int alpha, int stride, int strips, int outlet_lane, int outlet_row, int right, \
+  int query_pad, int target_pad, int gap_open, int gap_extend, int chunk, int highest, int depth, int limit8, int rows_after, \
   int columns_after, __global int *state, __global int *stages, __global int *argmax_scratch, __global char *profiles, \
   __global int *record, volatile __global int *shared_best, __global int *hits, int capacity, \
   __global const int *restrict lines, __global const int *restrict columns, int column_count, \
