@@ -23,7 +23,7 @@ from ..sequences.sequence import as_letters
 PHASE_CELLS = 1 << 28
 #: Fewer letters may be a short peptide of A, C, G and T.
 FEWEST_NUCLEOTIDES = 12
-#: Sequences whose letters are counted at once.
+#: Sequences, or letters, that are looked at together.
 AT_ONCE = 4096
 #: The most scorings whose cells are counted.
 SCORINGS = 64
@@ -55,7 +55,8 @@ class Tally:
         for start in range(0, len(letters), PIECE):
             piece = letters[start : start + PIECE].tobytes()
             if self.scoring.protein and self.nucleotides:
-                self.nucleotides = not piece.translate(None, _NUCLEOTIDES)
+                some = piece[:AT_ONCE], piece  # a few letters tell most proteins
+                self.nucleotides = not any(one.translate(None, _NUCLEOTIDES) for one in some)
             if self.scoring.unknown:  # else all letters that remain are stand-ins
                 piece = piece.translate(None, self.scoring.own_bytes).upper()
                 self._more("", len(piece.translate(None, self.scoring.stand_ins.encode())))

@@ -18,9 +18,9 @@ ARENA_BYTES = 4 << 20
 #: The most parts that an arena keeps from job to job.
 MOST_PARTS = 512
 #: The largest buffer in a thread's pool.
-POOLED_BYTES = 1 << 18
-#: The most buffers that a pool keeps from job to job.
-MOST_POOLED = 256
+POOLED_BYTES = 1 << 23
+#: The most buffers that a pool keeps from job to job, and how many times its largest all may take.
+MOST_POOLED, MOST_POOLED_BYTES = 256, 8
 
 #: Buffers of arenas and pools, by their id.  Kernels may stay bound to them from job to job.
 LASTING: dict[int, Any] = {}
@@ -120,7 +120,7 @@ class Pool:
 
     def begin(self) -> None:
         """A job begins: all buffers are free."""
-        if len(self._kept) > MOST_POOLED:
+        if len(self._kept) > MOST_POOLED or self.bytes > MOST_POOLED_BYTES * self._most:
             self.forget()
         self._asked = 0
         self._sent.clear()

@@ -252,7 +252,9 @@ class StripMemory:
         layout = SectionsLayout.of(
             sections, grid.T, grid.padded_rows, chunk, groups if flat else 0, stores_right, level
         )
-        bus = 4 * layout.columns_at["left"]
+        bus, checked = 4 * layout.columns_at["left"], 0
+        if not sections.proven:  # places and outcomes of the comparison
+            checked = max(1, sum(sections.start(k) > 0 for k in range(sections.count)))
         strips = Strips(plan, grid, score, widths, compared.local, groups)
         requests = [
             ("letters", grid.padded_rows),
@@ -262,6 +264,7 @@ class StripMemory:
             ("scratch", 4 * (grid.strips + 1)),
             ("scratch", 4 * (units + 1)),
             ("scratch", 8 * TILE_WORDS * sections.count),
+            *((("scratch", 16 * checked), ("scratch", 4 * checked)) if checked else ()),
             ("horizontal_bus", bus),
             ("vertical_bus", 4 * layout.words - bus),
         ]

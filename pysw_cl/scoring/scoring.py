@@ -159,6 +159,10 @@ class Scoring:
                 f"{self._instead(letters, what)}"
             )
 
+    def knows(self, letters: Letters) -> bool:
+        """Are these letters of sequences (no blanks, no gaps), all in the alphabet?"""
+        return first_outside(self._printable, letters) is None
+
     def _instead(self, letters: Letters, what: str) -> str:
         """What to do about a sequence with a letter outside the alphabet."""
         start = letters[:NAME_LENGTH].tobytes()
@@ -183,6 +187,11 @@ class Scoring:
     def _allowed(self) -> bytes:
         """Every byte that is a letter of the alphabet."""
         return np.flatnonzero(self.query_encoding != NO_CODE).astype(np.uint8).tobytes()
+
+    @cached_property
+    def _printable(self) -> bytes:
+        """Those that sequences may have."""
+        return bytes(set(self._allowed) & set(PRINTABLE))
 
     def match_tables(self) -> tuple[Table, Table]:
         """Two tables (uint8, 256 entries) for query and target letters: a pair of letters is a

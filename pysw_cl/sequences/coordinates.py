@@ -39,6 +39,9 @@ class Encoder(Protocol):
     def target_encoding(self) -> Table:
         """The same for a target."""
 
+    def knows(self, letters: Letters) -> bool:
+        """Are these letters of sequences (no blanks, no gaps), all in the alphabet?"""
+
     def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
         """Raise SequenceError for the first letter outside the alphabet; ``letters`` follow the
         first ``first`` letters of the sequence ``what``."""
@@ -173,8 +176,9 @@ def make_frames(
     for sequence, given, what in ((query, query_range, "query"), (target, target_range, "target")):
         start, end = _checked_range(given, len(sequence), what)
         part = sequence.letters[start:end]
-        check_letters(part, what, start)
-        encoder.check_letters(part, what, start)
+        if not len(part) or not encoder.knows(part):  # then say what is wrong
+            check_letters(part, what, start)
+            encoder.check_letters(part, what, start)
         ranges.append((start, end))
     frame = Frame((query.letters, target.letters), *ranges[0], *ranges[1])
     if strand == "plus":

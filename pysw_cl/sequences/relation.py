@@ -25,6 +25,8 @@ SAMPLES = 2048
 WINDOW = 1 << 13
 #: Windows at even distances: the fewest (of a long query), the most, and letters for each between.
 FEWEST, MOST, APART = 8, 32, 1 << 17
+#: Windows that are looked at together.
+AT_ONCE = 8
 #: Bins of neighbouring diagonals.
 BINS = 64
 #: Pairs of equal words that a bin of related sequences has, on top of those that chance gives.
@@ -49,21 +51,23 @@ def related(query: Codes, target: Codes) -> bool:
     four = max(_most(query), _most(target)) < 4
     k = K if four else OTHERS
     places = np.arange(SAMPLES) * (n - k + 1) // SAMPLES
-    samples, first = np.unique(
-        _words(target[places[:, None] + np.arange(k)], four)[:, 0], return_index=True
-    )
-    places = places[first]
+    samples = _words_at(target, places, four)
+    order = np.argsort(samples)
+    samples, places = samples[order], places[order]
     flags = np.zeros(1 << FLAG_BITS, bool)
     flags[_flag(samples)] = True
     windows, length = min(-(-m // WINDOW), MOST, max(FEWEST, m // APART)), min(m, WINDOW)
+    starts = np.arange(windows) * (m - length) // max(1, windows - 1)
     counts, looked, hits = np.zeros(BINS + 1, np.int64), 0, 0
-    for start in (np.arange(windows) * (m - length) // max(1, windows - 1)).tolist():
-        words = _words(query[start : start + length], four)
-        rows = np.flatnonzero(flags[_flag(words)])
-        looked, hits, words = looked + len(words), hits + len(rows), words[rows]
+    for some in np.split(starts, range(AT_ONCE, windows, AT_ONCE)):
+        words = _words(np.stack([query[start : start + length] for start in some]), four)
+        found = np.flatnonzero(flags[_flag(words)])
+        window, row = np.divmod(found, words.shape[1])
+        looked, hits = looked + words.size, hits + len(found)
+        words = words.reshape(-1)[found]
         at = np.minimum(np.searchsorted(samples, words), len(samples) - 1)
         hit = samples[at] == words
-        diagonals = places[at[hit]] - rows[hit] - start + m
+        diagonals = places[at[hit]] - row[hit] - some[window[hit]] + m
         counts += np.bincount(diagonals * BINS // (m + n), minlength=BINS + 1)
     if hits > MOST_HITS * looked:
         return True
@@ -83,3 +87,14 @@ def _words(codes: Codes, four: bool) -> Words:
     """All words along the last axis: the last twelve letters of sixteen, of two bits each, or five
     letters."""
     return kmers(codes & np.uint8(3)) & LAST if four else other_words(codes, OTHERS)
+
+
+def _words_at(codes: Codes, places: NDArray[np.int64], four: bool) -> Words:
+    """The words that begin at these places, letter by letter: `_words` is slow where there is one
+    word a row."""
+    skipped, letters, bits = (K - 12, 12, 2) if four else (0, OTHERS, 5)
+    words = np.zeros(len(places), np.uint32)
+    for at in range(skipped, skipped + letters):
+        words <<= np.uint32(bits)
+        words |= codes[places + at] & np.uint8((1 << bits) - 1)
+    return words

@@ -23,6 +23,13 @@ from ..scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 Ints = NDArray[np.int32]
 
 
+def repeated(value: int, count: int) -> Ints:
+    """``count`` equal numbers, in the memory of one; they cannot be changed."""
+    cells: Ints = np.ndarray((count,), np.int32, np.array([value], np.int32), strides=(0,))
+    cells.flags.writeable = False
+    return cells
+
+
 @dataclass(frozen=True)
 class Edge:
     """A run of edge cells: ``h`` and ``x``, int32 arrays of one length."""
@@ -167,9 +174,7 @@ class Border(Source):
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop`` of the border."""
         if self.free:
-            count = stop - start
-            one = np.array([0, -self.gap_open], np.int32)  # one cell, repeated without memory
-            return Edge(np.broadcast_to(one[:1], count), np.broadcast_to(one[1:], count))
+            return Edge(repeated(0, stop - start), repeated(-self.gap_open, stop - start))
         steps = np.arange(start + 1, stop + 1, dtype=np.int64)
         h = (-self.gap_open - self.gap_extend * steps).astype(np.int32)
         return Edge(h, (h - np.int32(self.gap_open)).astype(np.int32))

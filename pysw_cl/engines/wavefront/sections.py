@@ -8,7 +8,7 @@ again from the latter.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...sequences.relation import related
 from ...tiles.best_cells import first_hits
-from ...tiles.edges import Edge, Ints
+from ...tiles.edges import Edge, Ints, repeated
 from ...tiles.tile import Hit, TileJob, TileResult
 from .arguments import (
     ManyArguments,
@@ -37,7 +37,7 @@ from .arguments import (
 from .descriptors import RecordWord, TileWord
 from .kernel import Program, narrow_score, profile_letters, scores_of
 from .tile import cells_by_width, least_score, warps_of
-from .tile_memory import LEAST_FILLED, left_parts, letters_of, scratch_of
+from .tile_memory import LEAST_FILLED, joined_parts, left_parts, letters_of, scratch_of
 
 COMPARE = KernelSpec(
     "compare_columns",
@@ -46,8 +46,18 @@ COMPARE = KernelSpec(
 )
 #: Columns of a block at most where cells are collected: a block with one is swept twice.
 COLLECTING = 128
+#: Parts of a left edge that are sent one by one, however short they are.
+FEW_PARTS = 2
 #: Work-items that compare two columns.
 COMPARING = 256
+
+
+class _Compared(NamedTuple):
+    """Sections whose first columns are compared, on the device: where, and which differ."""
+
+    which: NDArray[np.int64]
+    places: Any
+    refused: Any
 
 
 class Overlaps:
@@ -183,7 +193,7 @@ class SectionsRun:
     def _side_by_side(self, cells: Ints) -> Ints:
         """The cells above each section, as the bus has them."""
         if cells.strides == (0,):
-            return np.broadcast_to(cells[:1], self.stride)
+            return repeated(int(cells[0]), self.stride)
         line = np.zeros(self.stride, np.int32)
         for at, start, end in zip(self.bus_at, self.starts, self.ends, strict=True):
             line[at : at + end - start] = cells[start:end]
@@ -201,12 +211,16 @@ class SectionsRun:
         if own == count:
             return
         corners = job.above.h[self.starts[own:] - 1]
+        corner = int(corners[0])
         if job.floor is None:
-            other = Edge.one_gap(int(corners[0]), m, opened, extend)
+            other = Edge.one_gap(corner, m, opened, extend)
         else:
-            cells = (np.array([h], np.int32) for h in (job.floor, job.floor - opened))
-            other = Edge(*(np.broadcast_to(cell, m) for cell in cells))
-        self._send_left(at + words * (1 if self.level else own), int(corners[0]), other)
+            other = Edge(repeated(job.floor, m), repeated(job.floor - opened, m))
+        cells = _number(job.left)
+        if self.level and cells and (job.corner, cells) == (corner, _number(other)):
+            self.left_of[:] = 0  # the tile's own does for all
+            return
+        self._send_left(at + words * (1 if self.level else own), corner, other)
         if self.level:
             self.left_of[own:] = 1
             return
@@ -220,13 +234,12 @@ class SectionsRun:
 
     def _send_left(self, place: int, corner: int, left: Edge) -> None:
         """Send a left edge as the kernel reads it."""
-        parts = left_parts(self.job, self.grid, corner, left)
-        numbers = [part for both in parts for part in both]
-        if self.grid.m < LEAST_FILLED:
-            numbers = [np.concatenate(numbers)]
-        for part in numbers:
-            if len(part):
-                self.buffers.write(self.kept, part, 4 * place)
+        h, x = left_parts(self.job, self.grid, corner, left)
+        parts = joined_parts([*h, *x])
+        if len(parts) > FEW_PARTS and self.grid.m < LEAST_FILLED:
+            parts = [np.concatenate(parts)]
+        for part in parts:
+            self.buffers.write(self.kept, part, 4 * place)
             place += len(part)
 
     def run(self) -> bool:
@@ -234,36 +247,42 @@ class SectionsRun:
         count, most = self.sections.count, self.sections.plan.tuning.sections.most_refused
         #: For each section, the column that it was swept from or compared at.
         self.began = np.where(self.starts > 0, self._column("crossed", np.arange(count)) + 1, 0)
+        # made before the sweep: a driver may wait for a kernel that runs before it makes a buffer
+        compared = None if self.sections.proven else self._to_compare(self.buffers)
         self._launch(np.arange(count), False, self.buffers)
-        if self.sections.proven:
+        if compared is None:
             return True
-        refused = self._refused()
+        refused = self._refused(compared)
         if len(refused) > max(1, int(most * count)):
             return False
         while len(refused):  # each time at least the first of them becomes right
             with Buffers(self.runtime) as buffers:
+                compared = self._to_compare(buffers)
                 self._sweep_again(refused, buffers)
-                refused = self._refused()
+                refused = self._refused(compared)
         return True
 
-    def _refused(self) -> NDArray[np.int64]:
+    def _to_compare(self, buffers: Buffers) -> _Compared:
+        """What `_refused` needs."""
+        which = np.flatnonzero(self.began)
+        places = np.zeros((max(1, len(which)), 2), np.int64)  # no buffer is empty
+        places[: len(which), 0] = self.began[which]
+        places[: len(which), 1] = self._column("right", which - 1) + 1
+        return _Compared(which, buffers.of(places), buffers.of(np.zeros(len(places), np.int32)))
+
+    def _refused(self, compared: _Compared) -> NDArray[np.int64]:
         """The sections that did not begin as the one before them ended."""
-        checked = np.flatnonzero(self.began)
-        if not len(checked):
-            return checked
-        places = np.empty((len(checked), 2), np.int64)
-        places[:, 0] = self.began[checked]
-        places[:, 1] = self._column("right", checked - 1) + 1
+        which, places, refused = compared
+        if not len(which):
+            return which
         items = min(COMPARING, self.runtime.device.max_work_group_size)
         kernel = BoundKernel(self.runtime, COMPARE, {"COMPARING": items})
-        with Buffers(self.runtime) as buffers:
-            refused = buffers.of(np.zeros(len(checked), np.int32))
-            kernel.bind(kept=self.kept, places=buffers.of(places), refused=refused)
-            kernel.bind(rows=self.grid.m, padded_rows=self.grid.padded_rows)
-            kernel.launch(len(checked), items)
-            self.launches += 1
-            differ: NDArray[np.bool_] = buffers.read(refused, len(checked)) != 0
-            return np.asarray(checked[differ], np.int64)
+        kernel.bind(kept=self.kept, places=places, refused=refused)
+        kernel.bind(rows=self.grid.m, padded_rows=self.grid.padded_rows)
+        kernel.launch(len(which), items)
+        self.launches += 1
+        differ: NDArray[np.bool_] = self.buffers.read(refused, len(which)) != 0
+        return np.asarray(which[differ], np.int64)
 
     def _sweep_again(self, refused: NDArray[np.int64], buffers: Buffers) -> None:
         """Sweep sections from the last column of the one before, which takes the place of the one
@@ -386,6 +405,13 @@ class SectionsRun:
         """See :meth:`pysw_cl.engines.wavefront.tile.TileRun._hits`."""
         real = (cells[:, 0] >= self.threshold) & (cells[:, 1] <= self.grid.m)
         return first_hits(cells[real], count)
+
+
+def _number(edge: Edge) -> tuple[int, ...]:
+    """The numbers of an edge of equal cells; none of another one."""
+    if edge.h.strides == edge.x.strides == (0,):
+        return int(edge.h[0]), int(edge.x[0])
+    return ()
 
 
 def _distinct(cells: NDArray[np.int32]) -> NDArray[np.int32]:

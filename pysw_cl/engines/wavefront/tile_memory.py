@@ -13,7 +13,7 @@ from ...planning.geometry import Grid
 from ...planning.plan import Plan
 from ...planning.sizes import argmax_bytes, bus_bytes, line_cells, stage_bytes, state_bytes
 from ...scoring.precision import UNREACHABLE_BELOW
-from ...tiles.edges import Edge, Ints
+from ...tiles.edges import Edge, Ints, repeated
 from ...tiles.tile import TileJob
 from .arguments import Letters, Scores, Scratch, new_records
 from .kernel import Program, backwards
@@ -140,12 +140,21 @@ def left_parts(job: TileJob, grid: Grid, corner: int, left: Edge) -> tuple[list[
     if job.floor is not None and last >= job.floor:
         low = max(low, job.floor)
     below = grid.padded_rows - m
-    h_below, x_below = np.full((2, below), low, np.int32)
-    x_below -= scoring.gap_open
-    h_parts = [np.array([corner], np.int32), left.h[: m - (below > 0)], h_below]
-    if below:
-        h_parts.insert(2, h_below[:1])
-    return h_parts, [left.x, x_below]
+    h_below = repeated(low, below + (below > 0))
+    h_parts = [repeated(corner, 1), left.h[: m - (below > 0)], h_below]
+    return h_parts, [left.x, repeated(low - scoring.gap_open, below)]
+
+
+def joined_parts(parts: list[Ints]) -> list[Ints]:
+    """The parts of an edge, neighbours of one number (`repeated`) as one."""
+    found: list[Ints] = []
+    for part in parts:
+        if not len(part):
+            continue
+        if found and part.strides == found[-1].strides == (0,) and part[0] == found[-1][0]:
+            part = repeated(int(part[0]), len(found.pop()) + len(part))
+        found.append(part)
+    return found
 
 
 def _joined(parts: list[NDArray[np.int32]], count: int, buffers: Buffers) -> Any:
