@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +16,16 @@ from pysw_cl.api.many import align_many_stats
 from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.engines.reference import ReferenceAlignment, align_reference
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.lane_sets import LANE_SETS, PACKED_ITEMS
 from pysw_cl.planning.parameters import tuned
 from pysw_cl.results.alignment import Stats
 from pysw_cl.scoring.scoring import Scoring
 
 OUTPUTS = list(FIELDS)
+#: Work-items with two pairs each, as GPUs have them, with plain 32-bit lanes for all else.
+PACKED = "packed pairs"
 #: Lanes of CPU vectors of all widths and of 32 bits, and work-items.
-LANES = ["vector", "vector32", "scalar32"]
+LANES = ["vector", "vector32", "scalar32", PACKED]
 Pairs = list[tuple[str, str]]
 
 
@@ -30,6 +36,18 @@ def skip_lanes(lanes: str) -> None:
         pytest.skip(f"{lanes} lanes are for CPUs, and {runtime.info.name} is none")
     if lanes in runtime.traits.refused_lanes:
         pytest.skip(f"{lanes} lanes: {runtime.why('refused_lanes')}")
+
+
+@contextmanager
+def plan_of(lanes: str) -> Iterator[dict[str, str]]:
+    """A plan with these lanes."""
+    if lanes != PACKED:
+        yield {"lanes": lanes}
+        return
+    plain = LANE_SETS["scalar32"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(LANE_SETS, "scalar32", replace(plain, pairs=PACKED_ITEMS))
+        yield {"lanes": "scalar32"}
 
 
 def random_pairs(
@@ -91,13 +109,14 @@ def check(
     for output, forward in [(output, False) for output in outputs] + [("matches", True)]:
         if output not in outputs:
             continue
-        with tuned({"pairs.counted_cells": 0 if forward else 1 << 20}):
+        counted = {"pairs.counted_cells": 0 if forward else 1 << 20}
+        with tuned(counted), plan_of(lanes) as plan:
             rows, cost = align_many_stats(
                 pairs,
                 mode=mode,
                 free_ends=free_ends,
                 output=output,
-                plan={"lanes": lanes},
+                plan=plan,
                 **options(scoring),
             )
         assert rows.dtype.names == FIELDS[output]

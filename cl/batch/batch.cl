@@ -54,7 +54,7 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
   const lv low = lv_splat(floor);
   // A gap is extended if E or F is at least H - stay.  With linear gaps none is: they have no state.
   const lv stay = lv_splat(gap_open ? gap_open : -1);
-  subs_t subs = SCORE_INIT;
+  SCORE_BEGIN(subs)
 
   for (int g = group_next(counter, -1); g < groups; g = group_next(counter, g)) {
     int m = 0, n = 0, least_m = INT_MAX, least_n = INT_MAX;
@@ -170,14 +170,30 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       end.threshold = lv_max(lv_sub(end.best, lv_splat(1)), low);
 #endif
 
+#if AHEAD
+      lv h_next = lv_load(scratch.h), e_next = lv_load(scratch.e);
+      letters_t letters_next = letters_load(scratch.query);
+#endif
       for (int i = 1; i <= m; i++) {
         const size_t at = (size_t)(i - 1) * LANES;
-        lv diagonal = before, e = lv_load(scratch.e + at), scores[R];
+        lv diagonal = before, scores[R];
+#if AHEAD
+        const size_t next = (size_t)min(i, m - 1) * LANES;
+        const letters_t letters = letters_next;
+        lv e = e_next;
+        before = h_next;
+        h_next = lv_load(scratch.h + next);
+        e_next = lv_load(scratch.e + next);
+        letters_next = letters_load(scratch.query + next);
+#else
+        const letters_t letters = letters_load(scratch.query + at);
+        lv e = lv_load(scratch.e + at);
         before = lv_load(scratch.h + at);
-        subs_row(&subs, scratch.profile, scratch.query + at, t, scores);
+#endif
+        subs_row(&subs, scratch.profile, letters, t, scores);
         row_t row;
 #if WANT == 2
-        const lv q = codes_load(scratch.query + at);
+        const lv q = letters_codes(letters);
         lv matches_d = matches_diagonal, length_d = length_diagonal;
         lv matches_e = lv_load(scratch.matches_e + at), length_e = lv_load(scratch.length_e + at);
         matches_diagonal = lv_load(scratch.matches_h + at);

@@ -23,10 +23,10 @@ from ..engines.batch.bounds import (
     local_width,
     path_reach,
 )
-from ..engines.batch.engine import COLUMNS, BatchEngine, Computed
+from ..engines.batch.engine import BatchEngine, Computed
 from ..planning.parameters import PairTuning, default_tuning
 from ..scoring.scoring import NO_CODE, Scoring
-from .batch_layout import Part, group_cells, in_order, lonely, parts
+from .batch_layout import Part, extremes_of, group_cells, in_order, lonely, parts
 from .batch_results import PairResults
 from .batch_singles import OneByOne
 from .batch_strands import Minus, turn_back, turned
@@ -103,16 +103,18 @@ class BatchDriver:
         cut = pairs.parts(*limits) if isinstance(pairs, Batch) else parts(pairs, *limits)
         for part, lengths, long in cut:
             first = int(min([*part.index[:1], *long[:1]]))
-            self.one.check_lengths(first, lengths)
-            found.query_lengths[first : first + len(lengths)] = lengths[:, 0]
-            known = found.alone[part.index]
+            self.one.check_lengths(first, lengths, extremes_of(part, lengths))
+            known = found.alone[part.places]
             part, long = part.take(~known) if known.any() else part, long[~found.alone[long]]
             if minus is not None:
+                found.query_lengths[first : first + len(lengths)] = lengths[:, 0]
                 self._check_letters(part)
                 part = turned(part, minus[part.index])
+            alone, how = long.tolist(), HOW[output]
             away = lonely(part, tuning.alone_cells, mates)
-            alone = [*long.tolist(), *part.index[away].tolist()]
-            part, how = part.take(~away) if away.any() else part, HOW[output]
+            if away.any():
+                alone += part.index[away].tolist()
+                part = part.take(~away)
             if how == "score" and "target_end" in found.values:
                 far = self._far(part)
                 alone += self._begin(part.take(far), "ends")
@@ -123,8 +125,8 @@ class BatchDriver:
                     near = part.take(known)
                     alone += self._begin(self._near(near, ends[:, near.index]), how)
                     part = part.take(~known)
-            large = part.cells > tuning.counted_cells
-            if how == "traceback" and large.any():
+            large = part.cells > tuning.counted_cells if how == "traceback" else None
+            if large is not None and large.any():
                 large &= ~self._far(part)
                 if minus is None:
                     alone += self._begin(part.take(large), "counts")
@@ -183,6 +185,8 @@ class BatchDriver:
         the numbers of the pairs that are better aligned alone.  ``wanted``: see `Under`; "": the
         same as ``how``."""
         engine, alone = self.engine, []
+        if engine.local and how != "counts":  # the scores tell which need wider ones
+            return self._start(part, self.least_width, how, wanted or how) if len(part) else []
         least = max(16, self.least_width) if how == "counts" else self.least_width
         width = np.full(len(part), least)
         for w in engine.widths[:-1]:
@@ -204,13 +208,16 @@ class BatchDriver:
         tuning = self.tuning
         lanes, moves = self.engine.pairs_a_group(width), how in PATHS
         part = in_order(part, lanes)
-        cells, computed = group_cells(part, lanes, COLUMNS)
+        columns = self.engine.columns(width)
+        cells, computed = group_cells(part, lanes, columns)
         bad = (computed > tuning.wasted_cells) & (computed > tuning.most_waste * cells)
         if moves:
             bad |= computed // 2 > min(tuning.group_moves, self.engine.most_bytes)
-        alone = np.repeat(bad, lanes)[: len(part)]
-        numbers = part.index[alone].tolist()
-        part, computed = part.take(~alone) if bad.any() else part, computed[~bad]
+        numbers: list[int] = []
+        if bad.any():
+            alone = np.repeat(bad, lanes)[: len(part)]
+            numbers = part.index[alone].tolist()
+            part, computed = part.take(~alone), computed[~bad]
         cuts = [0, len(part)] if len(part) else []
         if moves and len(part):
             cuts = _cuts(computed, lanes, 2 * self._most_moves(int(computed.max()) // 2))
@@ -218,16 +225,18 @@ class BatchDriver:
         codes = None
         if part.kept is not None and len(part):
             most = int(tuning.kept_share * self.engine.memory_bytes)
-            codes = self.engine.kept_codes(part.kept, part.text, part.pairs, width, most)
+            given = part.text, part.pairs, part.groups(lanes, columns), width, most
+            codes = self.engine.kept_codes(part.kept, *given)
         for start, stop in pairwise(cuts):
             some = part if stop - start == len(part) else part.take(np.arange(start, stop))
             kept = None if codes is None else (codes, start)
-            batch = self.engine.start(some.text, some.pairs, width, how, kept)
+            groups = some.groups(lanes, columns)
+            batch = self.engine.start(some.text, some.pairs, groups, width, how, kept)
             self.under_way.append(Under(some, width, how, batch, wanted))
             self.found.stats.launches += 2 if moves else 1
             kind = f"batch/{self.engine.lanes}/{width}"
-            self.found.stats.add_cells({kind: int(some.cells.sum())})
-        return list(numbers)
+            self.found.stats.add_cells({kind: some.all_cells})
+        return numbers
 
     def _most_moves(self, group: int) -> int:
         """Bytes of the moves of a batch whose largest group has ``group`` of them."""
@@ -289,16 +298,19 @@ class BatchDriver:
                 traced[1] += part.whole[:, 1]
         for row, name in enumerate(names):
             if name in self.found.values and not (traced is not None and name in TRACED):
-                self.found.values[name][part.index] = found[row]
+                self.found.values[name][part.places] = found[row]
         if traced is not None:
             self._take_paths(part, batch, ~outgrown)
             reach = self._reach(found)
             if reach is not None and part.whole is None:
-                self.paths_seen += int(part.cells.sum())
+                self.paths_seen += part.all_cells
                 self.paths_near += int(part.near(found[:3], reach).cells.sum())
         if part.whole is not None:
             for k in np.flatnonzero(~outgrown & (found[0] != part.whole[:, 2])).tolist():
                 self._again(int(part.index[k]), int(found[0, k]), int(part.whole[k, 2]))
+        if part.whole is None and not outgrown.any():
+            self.done(part.all_cells, len(part))
+            return
         cells = part.cells if part.whole is None else part.whole[:, 0]
         self.done(int(cells[~outgrown].sum()), int((~outgrown).sum()))
 
@@ -310,7 +322,7 @@ class BatchDriver:
         bad = np.flatnonzero(sure & (traced[5] != batch.found[0]))
         for row, name in enumerate(TRACED):
             if name in self.found.values:
-                self.found.values[name][part.index] = traced[row]
+                self.found.values[name][part.places] = traced[row]
         if batch.cigars is not None and batch.cigar_at is not None:
             assert self.found.cigars is not None
             starts, stops = traced[4].astype(np.int64), batch.cigar_at[1:].astype(np.int64)

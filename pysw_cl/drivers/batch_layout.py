@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from operator import countOf
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.batch.groups import Groups
 from ..engines.batch.kept import KeptStore
 from ..errors import InputError, PyswError
 from ..sequences.sequence import as_letters
 
 Lengths = NDArray[np.int64]
+T = TypeVar("T")
 #: So many sequences tell whether the same ones come again and again.
 SOME = 256
 #: Pairs that are joined at once, so that their Python objects are still in a core's caches.
@@ -40,6 +43,19 @@ class Part:
 
     def __len__(self) -> int:
         return len(self.index)
+
+    def once(self, what: Any, made: Callable[[], T]) -> T:
+        """What ``made`` gives, which is the same every time: prepared pairs are aligned again and
+        again.  ``what`` names it."""
+        known = self._known
+        if what not in known:
+            known[what] = made()
+        found: T = known[what]
+        return found
+
+    @cached_property
+    def _known(self) -> dict[Any, Any]:
+        return {}
 
     def take(self, chosen: NDArray[Any]) -> Part:
         """The ``chosen`` pairs (indices or booleans), with the same letters."""
@@ -66,12 +82,32 @@ class Part:
         """Target lengths."""
         return self.pairs[:, 3]
 
-    @property
+    @cached_property
     def cells(self) -> NDArray[np.int64]:
         """Cells of each pair."""
         return self.m.astype(np.int64) * self.n
 
+    @cached_property
+    def all_cells(self) -> int:
+        """Cells of all pairs."""
+        return int(self.cells.sum())
 
+    @cached_property
+    def places(self) -> slice | NDArray[np.int64]:
+        """`index`, as a slice where these pairs follow each other."""
+        index = self.index
+        if len(index) and (index[1:] == index[:-1] + 1).all():
+            return slice(int(index[0]), int(index[-1]) + 1)
+        return index
+
+    def groups(self, lanes: int, columns: int) -> Groups:
+        """See `Groups.of`."""
+        return self.once((lanes, columns), lambda: Groups.of(self.pairs, lanes, columns))
+
+
+#: The pair with the shortest sequence, that with the longest shorter one, and that with the most
+#: letters.
+Extremes = tuple[int, int, int]
 #: A part, the lengths of all its pairs (n x 2), and the numbers of those that are too long for it.
 PartOf = tuple[Part, Lengths, NDArray[np.int64]]
 
@@ -272,8 +308,13 @@ def _plain(
     lengths = sizes[0] if len(sizes) == 1 else np.concatenate(sizes)
     starts, lengths = lengths.cumsum() - lengths, lengths.reshape(-1, 2)
     index = np.arange(first, first + len(lengths))
-    letters_of_all = np.frombuffer(b"".join(texts), np.uint8)
-    return Part(index, letters_of_all, rows_of(starts, lengths)), lengths, index[:0]
+    return Part(index, in_a_row(texts), rows_of(starts, lengths)), lengths, index[:0]
+
+
+def in_a_row(texts: list[bytes]) -> NDArray[np.uint8]:
+    """Texts one after the other.  (NumPy's memory is in large pages, so it is there 3 times as soon
+    as that of bytes.)"""
+    return np.concatenate([np.frombuffer(text, np.uint8) for text in texts])
 
 
 def in_order(part: Part, lanes: int) -> Part:
@@ -283,6 +324,10 @@ def in_order(part: Part, lanes: int) -> Part:
     Pairs sorted by target length are cut into runs; a run has about as many groups as there are
     runs.  Each run is sorted by query length.
     """
+    return part.once(("order", lanes), lambda: _in_order(part, lanes))
+
+
+def _in_order(part: Part, lanes: int) -> Part:
     m, n = part.m, part.n
     if len(part) <= lanes or (m.min() == m.max() and n.min() == n.max()):
         return part
@@ -305,10 +350,23 @@ def group_cells(
     ``columns``."""
     if not len(part):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    starts = np.arange(0, len(part), lanes)
-    rows = np.maximum.reduceat(part.m, starts).astype(np.int64)
-    panels = -(-np.maximum.reduceat(part.n, starts) // columns)
-    return np.add.reduceat(part.cells, starts), rows * panels * (columns * lanes)
+
+    def made() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        groups, starts = part.groups(lanes, columns), np.arange(0, len(part), lanes)
+        computed = groups.rows.astype(np.int64) * groups.panels * (columns * lanes)
+        return np.add.reduceat(part.cells, starts), computed
+
+    return part.once(("cells", lanes, columns), made)
+
+
+def extremes_of(part: Part, lengths: Lengths) -> Extremes:
+    """Of pairs with these ``lengths`` (n x 2), from which ``part`` was made."""
+
+    def made() -> Extremes:
+        shorter = lengths.min(axis=1)
+        return int(shorter.argmin()), int(shorter.argmax()), int(lengths.sum(axis=1).argmax())
+
+    return part.once("extremes", made)
 
 
 def lonely(part: Part, cells: int, mates: int) -> NDArray[np.bool_]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..errors import InternalError, PyswError, RangeError
 from ..results.alignment import Alignment, Stats
 from ..scoring.precision import check_range
 from ..sequences.coordinates import make_frames
 from ..sequences.sequence import as_sequence
-from .batch_layout import Lengths, as_halves, blame
+from .batch_layout import Extremes, Lengths, as_halves, blame
 from .batch_results import UNKNOWN, PairResults, fields_of
 from .options import AlignOptions, AlignResources, ManyOptions, Resources
 
@@ -89,19 +87,18 @@ class OneByOne:
         check_range(self.scoring, len(a), len(b), self.mode)
         make_frames(a, b, None, None, self.strand, self.scoring)
 
-    def check_lengths(self, first: int, lengths: Lengths) -> None:
+    def check_lengths(self, first: int, lengths: Lengths, extremes: Extremes) -> None:
         """Raise for a pair with an empty sequence or with a score that could leave its range.
 
         ``lengths`` (n x 2) are those of the pairs from number ``first`` on.  What `check_range`
         refuses grows with min(m, n) and with m + n, so the pairs that are largest by either are
         checked first.
         """
-        query, target = lengths[:, 0], lengths[:, 1]
-        least = np.minimum(query, target)
-        if not least.all():
-            self.check(first + int(least.argmin()))
+        shortest, *longest = extremes
+        if not lengths[shortest].all():
+            self.check(first + shortest)
         try:
-            for k in map(int, (least.argmax(), (query + target).argmax())):
+            for k in longest:
                 check_range(self.scoring, int(lengths[k, 0]), int(lengths[k, 1]), self.mode)
         except RangeError:
             for k in range(len(lengths)):

@@ -70,6 +70,10 @@ class Defaults:
     sections: int = 0
 
 
+#: Target columns of a panel of a pair batch, and the bits of the vectors that hold its lanes.
+COLUMNS, VECTOR_BITS = 8, 512
+
+
 @dataclass(frozen=True)
 class PairLanes:
     """The lanes of pair batches, one pair in each (engines/batch)."""
@@ -82,19 +86,38 @@ class PairLanes:
     widths: tuple[int, ...]
     #: Work-items of a group; 1: one thread, which has all lanes of a vector.
     items: int
-    #: Pairs of a group; None: as many as a vector of 512 bits has elements.
-    pairs: int | None
     #: Groups for each compute unit.
     groups: int
     #: Traceback groups for each of those groups.
     path_groups: int
-    #: Do narrow lanes have a query profile of bytes?
-    profile: bool
+    #: The score file of matrices whose scores fit a byte, in narrow lanes; None: there is none.
+    bytes: str | None
+    #: The header of narrow lanes; None: `header` has all widths.
+    narrow: str | None = None
+    #: Target columns of a panel in narrow lanes; the profile of `batch/profile.clh` is made for 8.
+    narrow_columns: int = COLUMNS
+
+    def header_of(self, width: int) -> str:
+        """The header of lanes of so many bits."""
+        return self.header if self.narrow is None or width == 32 else self.narrow
+
+    def columns(self, width: int) -> int:
+        """Target columns of a panel."""
+        return COLUMNS if width == 32 else self.narrow_columns
+
+    def pairs(self, width: int) -> int:
+        """Pairs of a group, one in each lane."""
+        if self.items > 1:
+            return self.items * 32 // width
+        return VECTOR_BITS // width
 
 
-VECTORS = PairLanes("vector", "batch/vector.clh", (8, 16, 32), 1, None, 1, 4, True)
-VECTORS32 = PairLanes("vector", "batch/vector.clh", (32,), 1, None, 1, 4, True)
-WORK_ITEMS = PairLanes("scalar", "batch/scalar.clh", (32,), 64, 64, 32, 64, False)
+VECTORS = PairLanes("vector", "batch/vector.clh", (8, 16, 32), 1, 1, 4, "profile")
+VECTORS32 = PairLanes("vector", "batch/vector.clh", (32,), 1, 1, 4, "profile")
+WORK_ITEMS = PairLanes("scalar", "batch/scalar.clh", (32,), 64, 32, 64, None)
+PACKED_ITEMS = PairLanes(
+    "packed", "batch/scalar.clh", (16, 32), 64, 32, 64, "table", "batch/packed.clh", 16
+)
 
 
 @dataclass(frozen=True)
@@ -227,7 +250,7 @@ LANE_SETS = {
         T=(16, 32, 64, 128),
         per_item=2,
         defaults=_WARPS,
-        pairs=WORK_ITEMS,
+        pairs=PACKED_ITEMS,
         of_warps=True,
         chunk_defined=True,
         narrow="narrow/packed.clh",
@@ -245,7 +268,7 @@ LANE_SETS = {
         T=(16, 32, 64, 128),
         per_item=2,
         defaults=replace(_WARPS, alpha=16, groups=8),
-        pairs=WORK_ITEMS,
+        pairs=PACKED_ITEMS,
         of_warps=True,
         chunk_defined=True,
         local_profile=True,

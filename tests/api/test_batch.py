@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from many import LANES, OUTPUTS, skip_lanes
+from many import LANES, OUTPUTS, plan_of, skip_lanes
 
 import pysw_cl
 from pysw_cl import Batch
@@ -66,17 +66,22 @@ def test_results_are_those_of_the_pairs(lanes: str, output: str) -> None:
         (some_pairs(5, PROTEIN), PROTEINS),
         ([(a * 9, a * 9) for a, _ in some_pairs(6, count=70)], {"sub_score": (5, -4)}),
     ]
-    for pairs, given in cases:
-        how: dict[str, Any] = {"output": output, "plan": {"lanes": lanes}, **given}
-        expected = pysw_cl.align_many(pairs, **how)
-        for batch in (Batch.from_sequences(iter(pairs)), Batch.from_arrays(*arrays_of(pairs))):
-            for _ in range(3):
+    with plan_of(lanes) as plan:
+        for pairs, given in cases:
+            _check_results(pairs, {"output": output, "plan": plan, **given})
+
+
+def _check_results(pairs: Pairs, how: dict[str, Any]) -> None:
+    """Batches of these pairs have the same results again and again."""
+    expected = pysw_cl.align_many(pairs, **how)
+    for batch in (Batch.from_sequences(iter(pairs)), Batch.from_arrays(*arrays_of(pairs))):
+        for _ in range(3):
+            assert (pysw_cl.align_many(batch, **how) == expected).all()
+        with tuned(SMALL):
+            for _ in range(2):
                 assert (pysw_cl.align_many(batch, **how) == expected).all()
-            with tuned(SMALL):
-                for _ in range(2):
-                    assert (pysw_cl.align_many(batch, **how) == expected).all()
-            score = pysw_cl.align_many(batch, **{**how, "output": "score", "min_score": None})
-            assert len(score) == len(pairs)
+        score = pysw_cl.align_many(batch, **{**how, "output": "score", "min_score": None})
+        assert len(score) == len(pairs)
 
 
 def test_codes_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:

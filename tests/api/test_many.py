@@ -330,7 +330,9 @@ def test_lane_files_have_the_same_names() -> None:
 
     inner = {"bytes_t", "words_t"}
     assert names("vector") - inner == names("scalar")
-    for file in ("compare", "lookup", "profile"):
-        assert {"subs_row", "subs_panel", "SCORE_ARGS", "SCORE_INIT", "PROFILE_BYTES"} <= names(
-            file
-        )
+    more = {"OWN_PAIR_SCORES", "PACKED_OPERATION", "packed_truth", "match"}
+    more |= {"pair_scores_of", "pair_score", "lv_of_halves", "lv_bits", "lv_from_bits"}
+    assert names("packed") - more == names("scalar")
+    for file in ("compare", "lookup", "profile", "table"):
+        needed = {"subs_row", "subs_panel", "SCORE_ARGS", "SCORE_BEGIN", "PROFILE_BYTES"}
+        assert needed <= names(file)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import ALL_FREE_ENDS
-from many import LANES, skip_lanes
+from many import LANES, plan_of, skip_lanes
 
 import pysw_cl
 from pysw_cl.api.many import align_many_stats
@@ -85,7 +85,8 @@ def check(
 def test_is_align(strand: str, output: str, lanes: str) -> None:
     skip_lanes(lanes)
     alone, pairs = aligned_alone(strand, shown(output))
-    rows = check(pairs, strand, output, alone, plan={"lanes": lanes})
+    with plan_of(lanes) as plan:
+        rows = check(pairs, strand, output, alone, plan=plan)
     assert set(rows["strand"].tolist()) == ({"minus"} if strand == "minus" else {"plus", "minus"})
 
 

@@ -52,8 +52,8 @@ def swept(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sections, list[int]]]:
         seen.append((self.sections, []))
         return run(self)
 
-    def noted_refused(self: SectionsRun) -> Any:
-        found = refused(self)
+    def noted_refused(self: SectionsRun, compared: Any) -> Any:
+        found = refused(self, compared)
         seen[-1][1].append(len(found))
         return found
 

@@ -19,21 +19,21 @@ from ...tiles.contract import BoxEnd, BoxPath
 from ...tiles.tile import Box
 from .bounds import LONGEST, local_floor, local_limit
 from .engine import (
-    COLUMNS,
     KEPT,
     RESULTS,
     TRACED,
-    VECTOR_BITS,
     BatchEngine,
-    Groups,
     Ints,
     Running,
     batch_spec,
     scratch_bytes,
 )
+from .groups import Groups
 
 #: The first width that is tried.  Lanes of 8 bits hold no box: H is high where it begins.
 LEAST_WIDTH = 16
+#: Columns of a panel, at most.
+MOST_COLUMNS = 16
 #: Numbers of a box: see ``levels`` in cl/batch/batch.cl.
 LEVELS = 4
 #: A CIGAR of so many columns has at most so many bytes for each.
@@ -66,7 +66,7 @@ class Boxes:
         most = tuning.alone_cells
         large = (count for box, count in zip(boxes, ends, strict=True) if box.area.cells > most)
         if sum(large) >= mates:
-            widest = lanes.pairs or VECTOR_BITS // LEAST_WIDTH
+            widest = lanes.pairs(LEAST_WIDTH)
             most = 2 * min(tuning.group_moves, self.runtime.device.max_mem_alloc_size) // widest
         return [
             box.area.cells <= most
@@ -123,7 +123,7 @@ class _Work:
             lanes, first, used = engine.pairs_a_group(width), 0, 0
             for at in range(0, len(numbers), lanes):
                 rows, columns = np.max([_sides(self.boxes[k]) for k in numbers[at : at + lanes]], 0)
-                needed = int(rows) * (int(columns) + COLUMNS) * lanes // 2
+                needed = int(rows) * (int(columns) + MOST_COLUMNS) * lanes // 2
                 if used and used + needed > most:
                     yield width, numbers[first:at]
                     first, used = at, 0
@@ -231,10 +231,10 @@ class BoxEngine(BatchEngine):
     ) -> dict[str, object]:
         """Enqueue the sweep of boxes; returns the arguments that the traceback has, too."""
         lanes = self.pairs_a_group(width)
-        groups = Groups.of(pairs, lanes)
+        groups = Groups.of(pairs, lanes, self.columns(width))
         most_m, most_n = groups.longest
         score, score_arguments = self._score(width)
-        size = scratch_bytes(most_m, most_n, lanes, width, score, 0)
+        size = scratch_bytes(most_m, most_n, lanes, groups.columns, width, score, 0)
         size += LEVELS * lanes * width // 8
         scratch, workers = self._scratch(size, groups.count)
         places, moves_bytes = groups.moves_places(lanes)
@@ -242,11 +242,11 @@ class BoxEngine(BatchEngine):
             "WANT": 0,
             "LOCAL": 1,
             "STORE_MOVES": 1,
-            "R": COLUMNS,
+            "R": groups.columns,
             "WIDTH": width,
             "BOXES": 1,
         }
-        kernel = BoundKernel(self.runtime, box_spec(self._lanes.header, score), defines)
+        kernel = BoundKernel(self.runtime, box_spec(self._lanes.header_of(width), score), defines)
         shared = {
             "text": buffers.of(text),
             "pairs": buffers.of(pairs),
@@ -261,7 +261,7 @@ class BoxEngine(BatchEngine):
             count=len(pairs),
             results=self._retained.get("results", 4 * RESULTS * len(pairs)),
             groups=groups.count,
-            counter=buffers.of(np.zeros(1, np.int32)),
+            counter=self._counter(buffers),
             scratch_memory=scratch,
             scratch_size=size,
             most_m=most_m,
@@ -279,7 +279,7 @@ def _most(box: Box) -> int:
     """The most that H can be in a box: what it may be where a path enters, and ``match`` more for
     each row or column.  The numbers that H along its borders is computed from are no higher, with
     the columns of the last panel."""
-    return max(box.before) + (max(_sides(box)) + COLUMNS) * box.match
+    return max(box.before) + (max(_sides(box)) + MOST_COLUMNS) * box.match
 
 
 def _sides(box: Box) -> tuple[int, int]:

@@ -20,17 +20,16 @@ from ...planning.lane_sets import LANE_SETS
 from ...scoring.scoring import Scoring
 from ...sequences.alphabet import MAX_LETTERS, NO_CODE
 from .bounds import LONGEST, local_floor
+from .groups import Groups
 from .kept import KeptCodes, KeptStore, LentCodes, RetainedMemory
 
 Ints = NDArray[np.int32]
 
-#: Target columns of a panel; the profile of `batch/profile.clh` is made for 8.
-COLUMNS = 8
-#: Bits of the vectors that hold lanes on CPUs.
-VECTOR_BITS = 512
 #: The kernel's WANT for each output: the score; where the path ends; its matches and columns,
 #: counted forward; or a traceback over stored moves, without ("traceback") or with a CIGAR.
 WANTS = {"score": 0, "ends": 1, "counts": 2, "traceback": 1, "cigar": 1}
+#: Numbers of the sweep that are read for each WANT, beside whether a letter is wrong.
+NUMBERS = (1, 3, 5)
 #: Numbers for each pair: of the sweep, of the traceback.
 RESULTS, TRACED = 6, 6
 #: The codes of query padding and target padding, with a matrix.
@@ -42,7 +41,12 @@ _BATCH = (
 )
 #: What codes that are kept add; boxes have none.
 KEPT = ("keep:int", "kept", "kept_at")
-_SCORE = {"compare": "match:int mismatch:int", "profile": "matrix bad:int", "lookup": "matrix"}
+_SCORE = {
+    "compare": "match:int mismatch:int",
+    "profile": "matrix bad:int",
+    "table": "matrix",
+    "lookup": "matrix",
+}
 TRACEBACK = KernelSpec(
     "batch_traceback",
     ("base.clh", "batch/base.clh", "batch/batch_traceback.cl"),
@@ -107,14 +111,17 @@ class Tables:
         return cls("matrix", np.concatenate(tables), matrix, bad)
 
 
-def scratch_bytes(most_m: int, most_n: int, lanes: int, width: int, score: str, want: int) -> int:
+def scratch_bytes(
+    most_m: int, most_n: int, lanes: int, columns: int, width: int, score: str, want: int
+) -> int:
     """Bytes of a work-group's scratch memory: see `scratch_of` in cl/batch/scratch.clh."""
     item = width // 8
-    index = 4 if width == 32 or max(most_m, most_n) > LONGEST else 2
+    index = 4  # bytes of a row or column number, at most
     profile = {
         "compare": 0,
+        "table": 0,
         "profile": lanes * (MAX_LETTERS + 1) * 8,
-        "lookup": COLUMNS * lanes * item,
+        "lookup": columns * lanes * item,
     }
     rows = most_m * lanes * item * (6 if want == 2 else 2)
     size = rows + 2 * lanes * index + profile[score] + (most_m + most_n) * lanes
@@ -130,14 +137,20 @@ class Running:
 
     def fetch(self, buffer: Any, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """An array that will hold the buffer's contents when `finish` has returned."""
+        out = np.empty(shape, dtype)
+        self.fetch_to(out, buffer)
+        return out
+
+    def fetch_to(self, out: NDArray[Any], buffer: Any, start: int = 0) -> None:
+        """Fill ``out`` with the buffer's contents from byte ``start`` on; it holds them when
+        `finish` has returned."""
         import pyopencl as cl
 
-        out = np.empty(shape, dtype)
         if out.size:
             queue = self._runtime.queue
-            self._events.append(cl.enqueue_copy(queue, out, buffer, is_blocking=False))
+            copy = cl.enqueue_copy(queue, out, buffer, src_offset=start, is_blocking=False)
+            self._events.append(copy)
             queue.flush()
-        return out
 
     def finish(self) -> None:
         """Wait for the batch and free its memory; DeviceError if the device failed."""
@@ -156,7 +169,8 @@ class Computed:
     """The results of a batch, after `Running.finish`; arrays are in the order of the pairs."""
 
     running: Running
-    #: RESULTS x pairs: score, query end, target end, matches, columns, wrong letter.
+    #: Numbers x pairs: score, query end, target end, matches, columns, or the first of these, and
+    #: last whether there is a wrong letter.
     found: Ints
     #: With paths, TRACED x pairs: query start, target start, matches, columns, first byte of the
     #: CIGAR, score of the path.
@@ -167,38 +181,6 @@ class Computed:
     cigar_at: Ints | None = None
     #: The kept codes that it makes or uses.
     lent: LentCodes | None = None
-
-
-@dataclass(frozen=True)
-class Groups:
-    """The pairs of a batch, as many in each group as a work-group has lanes."""
-
-    count: int
-    #: The longest query of each group.
-    rows: Ints
-    #: The most panels of each group.
-    panels: Ints
-
-    @classmethod
-    def of(cls, pairs: Ints, lanes: int) -> Groups:
-        """See `BatchEngine.start` for ``pairs``."""
-        starts = np.arange(0, len(pairs), lanes)
-        rows = np.maximum.reduceat(pairs[:, 1], starts)
-        columns = np.maximum.reduceat(pairs[:, 3], starts)
-        return cls(len(starts), rows, -(-columns // COLUMNS))
-
-    @property
-    def longest(self) -> tuple[int, int]:
-        """Query letters and target letters, in whole panels, of the longest ones."""
-        return int(self.rows.max()), int(self.panels.max()) * COLUMNS
-
-    def moves_places(self, lanes: int) -> tuple[Ints, int]:
-        """For each group the row where its moves begin and its query length, and the bytes of all
-        moves."""
-        places = np.zeros((self.count, 2), np.int32)
-        rows = np.cumsum(self.panels.astype(np.int64) * self.rows)
-        places[1:, 0], places[:, 1] = rows[:-1], self.rows
-        return places, int(rows[-1]) * lanes * COLUMNS // 2
 
 
 class BatchEngine:
@@ -250,7 +232,11 @@ class BatchEngine:
 
     def pairs_a_group(self, width: int) -> int:
         """Pairs that a work-group computes together, one in each lane."""
-        return self._lanes.pairs or VECTOR_BITS // width
+        return self._lanes.pairs(width)
+
+    def columns(self, width: int) -> int:
+        """Target columns of a panel."""
+        return self._lanes.columns(width)
 
     def _score(self, width: int) -> tuple[str, dict[str, Any]]:
         """The score file for a width and its arguments."""
@@ -260,11 +246,13 @@ class BatchEngine:
             assert pair is not None
             return "compare", {"match": pair[0], "mismatch": pair[1]}
         small = tables.matrix.min() >= -128 and tables.matrix.max() <= 127
-        if self._lanes.profile and width < 32 and small:
-            if "profile" not in self._matrices:
-                table = tables.matrix[:, :MAX_LETTERS].astype(np.int8)
-                self._matrices["profile"] = self._shared.of(np.ascontiguousarray(table))
-            return "profile", {"matrix": self._matrices["profile"], "bad": tables.bad}
+        score = self._lanes.bytes
+        if score is not None and width < 32 and small:
+            if score not in self._matrices:
+                table = tables.matrix if score == "table" else tables.matrix[:, :MAX_LETTERS]
+                self._matrices[score] = self._shared.of(np.ascontiguousarray(table, np.int8))
+            given = {"matrix": self._matrices[score]}
+            return score, given if score == "table" else {**given, "bad": tables.bad}
         if "lookup" not in self._matrices:
             self._matrices["lookup"] = self._shared.of(tables.matrix)
         return "lookup", {"matrix": self._matrices["lookup"]}
@@ -276,13 +264,18 @@ class BatchEngine:
         return self._retained.get("scratch", workers * size), workers
 
     def kept_codes(
-        self, store: KeptStore, text: NDArray[np.uint8], pairs: Ints, width: int, most: int
+        self,
+        store: KeptStore,
+        text: NDArray[np.uint8],
+        pairs: Ints,
+        groups: Groups,
+        width: int,
+        most: int,
     ) -> KeptCodes | None:
         """The codes of pairs (see :meth:`start`) in the layout of a width's lanes, which ``store``
         keeps from call to call; None if it cannot, or if it kept more than ``most`` bytes."""
         lanes = self.pairs_a_group(width)
-        groups = Groups.of(pairs, lanes)
-        sizes = (groups.rows.astype(np.int64) + groups.panels * COLUMNS) * lanes
+        sizes = (groups.rows.astype(np.int64) + groups.panels * groups.columns) * lanes
         key = (self.runtime.context, self.tables.codes.tobytes(), lanes, id(text), len(pairs))
         return store.get(self.runtime, key, text, pairs, sizes, most)
 
@@ -290,6 +283,7 @@ class BatchEngine:
         self,
         text: NDArray[np.uint8],
         pairs: Ints,
+        groups: Groups,
         width: int,
         how: str,
         kept: tuple[KeptCodes, int] | None = None,
@@ -298,12 +292,12 @@ class BatchEngine:
 
         ``text`` holds the letters (ASCII).  ``pairs`` (n x 4) has each pair's first query letter,
         query length, first target letter and target length; pairs of similar lengths are
-        neighbours.  ``how`` is one of `WANTS`.  ``kept``: the codes of these pairs and others, and
-        the first pair among them, which begins a group.
+        neighbours.  ``groups``: of these pairs.  ``how`` is one of `WANTS`.  ``kept``: the codes of
+        these pairs and others, and the first pair among them, which begins a group.
         """
         buffers = Buffers(self.runtime)
         try:
-            return self._start(buffers, text, pairs, width, how, kept)
+            return self._start(buffers, text, pairs, groups, width, how, kept)
         except BaseException:
             buffers.free()
             raise
@@ -315,49 +309,55 @@ class BatchEngine:
         buffers: Buffers,
         text: NDArray[np.uint8],
         pairs: Ints,
+        groups: Groups,
         width: int,
         how: str,
         kept: tuple[KeptCodes, int] | None,
     ) -> Computed:
         """See :meth:`start`; ``buffers`` hold the batch's own memory."""
         lanes, count = self.pairs_a_group(width), len(pairs)
-        groups = Groups.of(pairs, lanes)
         most_m, most_n = groups.longest
         score, score_arguments = self._score(width)
         want, moves = WANTS[how], how in ("traceback", "cigar")
-        size = scratch_bytes(most_m, most_n, lanes, width, score, want)
+        size = scratch_bytes(most_m, most_n, lanes, groups.columns, width, score, want)
         scratch, workers = self._scratch(size, groups.count)
-        places, moves_bytes = np.zeros((groups.count, 2), np.int32), 4
+        kept_memory = self._retained
+        places, moves_bytes = self._codes, 4
         if moves:
-            places, moves_bytes = groups.moves_places(lanes)
+            rows, moves_bytes = groups.moves_places(lanes)
+            places = kept_memory.sent("places", rows, buffers)
         defines = {
             "WANT": want,
             "LOCAL": int(self.local),
             "STORE_MOVES": int(moves),
-            "R": COLUMNS,
+            "R": groups.columns,
             "WIDTH": width,
             "LONG": int(width < 32 and max(most_m, most_n) > LONGEST),
         }
-        kernel = BoundKernel(self.runtime, batch_spec(self._lanes.header, score), defines)
+        kernel = BoundKernel(self.runtime, batch_spec(self._lanes.header_of(width), score), defines)
         lent = None
         if kept is not None:
             lent = kept[0].lend(kept[1] // lanes, groups.count)
         unread = lent is not None and lent.there and not moves
+        if lent is not None and lent.all:
+            sides = lent.of.pairs_buffer
+        else:
+            sides = kept_memory.sent("pairs", pairs, buffers)
         shared = {
-            "text": self._codes if unread else self._retained.letters(text),
-            "pairs": buffers.of(pairs),
+            "text": self._codes if unread else kept_memory.letters(text, buffers),
+            "pairs": sides,
             "count": count,
             "gap_open": self.scoring.gap_open,
             "gap_extend": self.scoring.gap_extend,
             "ends": self.ends,
-            "results": self._retained.get("results", 4 * RESULTS * count),
-            "places": buffers.of(places),
-            "moves": self._retained.get("moves", moves_bytes),
+            "results": kept_memory.get("results", 4 * RESULTS * count),
+            "places": places,
+            "moves": kept_memory.get("moves", moves_bytes),
         }
         kernel.bind(
             codes=self._codes,
             groups=groups.count,
-            counter=buffers.of(np.zeros(1, np.int32)),
+            counter=self._counter(buffers),
             scratch_memory=scratch,
             scratch_size=size,
             most_m=most_m,
@@ -371,16 +371,29 @@ class BatchEngine:
             batch = self._trace(buffers, shared, pairs, width, how == "cigar")
         else:
             running = Running(self.runtime, buffers)
-            found = running.fetch(shared["results"], (RESULTS, count), np.int32)
+            found = np.empty((NUMBERS[want] + 1, count), np.int32)
+            running.fetch_to(found[:-1], shared["results"])
+            if unread:  # these letters were looked at before
+                found[-1] = 0
+            else:
+                running.fetch_to(found[-1], shared["results"], 4 * (RESULTS - 1) * count)
             batch = Computed(running, found)
         batch.lent = lent
         return batch
+
+    def _counter(self, buffers: Buffers) -> Any:
+        """What the kernel's ``counter`` is: 0, where work-groups count."""
+        if not self.vectors:
+            return self._codes
+        return self._retained.sent("counter", np.zeros(1, np.int32), buffers)
 
     def _kept_arguments(self, buffers: Buffers, lent: LentCodes | None) -> dict[str, Any]:
         """The arguments `KEPT`."""
         if lent is None:
             return {"keep": 0, "kept": self._codes, "kept_at": self._codes}
-        places = buffers.of(lent.places)
+        places = lent.of.places_buffer
+        if not lent.all:
+            places = self._retained.sent("kept places", lent.places, buffers)
         return {"keep": 2 if lent.there else 1, "kept": lent.of.buffer, "kept_at": places}
 
     def _trace(
@@ -423,7 +436,7 @@ class BatchEngine:
             }
         cigars = self._retained.get("cigars", int(cigar_at[-1]))
         traced = self._retained.get("traced", 4 * TRACED * count)
-        kernel = BoundKernel(self.runtime, TRACEBACK, {"R": COLUMNS, **defines})
+        kernel = BoundKernel(self.runtime, TRACEBACK, {"R": self.columns(width), **defines})
         kernel.bind(**shared, **self._tracing)
         kernel.bind(cigar_at=buffers.of(cigar_at), cigars=cigars, traced=traced)
         kernel.bind(lanes=self.pairs_a_group(width))

@@ -23,17 +23,18 @@ class KeptCodes:
     """The codes of pairs on a device, a row of lanes for each letter, group after group.
 
     ``text`` and ``pairs``: as `BatchEngine.start` takes them.  ``sizes``: the bytes of each
-    group."""
+    group.  The pairs and the places of groups are kept, too."""
 
     def __init__(
         self, runtime: Runtime, text: Letters, pairs: NDArray[np.int32], sizes: NDArray[np.int64]
     ) -> None:
         self.text, self.pairs = text, pairs
-        self.bytes = int(sizes.sum())
         self._places = np.cumsum(sizes) - sizes
         self._begun, self._there = (np.zeros(len(sizes), np.bool_) for _ in range(2))
-        #: It goes with the last reference.
-        self.buffer = Buffers(runtime).offset(self.bytes)
+        self._buffers = Buffers(runtime)
+        self.buffer = self._buffers.empty(int(sizes.sum()))
+        self.pairs_buffer, self.places_buffer = map(self._buffers.of, (pairs, self._places))
+        self.bytes = self._buffers.bytes
         self._lock = threading.Lock()
         _all.add(self)
 
@@ -46,7 +47,11 @@ class KeptCodes:
             if not there and self._begun[some].any():
                 return None
             self._begun[some] = True
-        return LentCodes(self, some, there, self._places[some])
+        return LentCodes(self, some, there, self._places[some], count == len(self._there))
+
+    def release(self) -> None:
+        """Release the buffers, which else go with the last reference."""
+        self._buffers.free()
 
     def made(self, groups: slice) -> None:
         """The codes of these groups are there."""
@@ -60,7 +65,7 @@ _all: weakref.WeakSet[KeptCodes] = weakref.WeakSet()
 def _forget() -> None:
     """Release buffers at exit, before the drivers are unloaded."""
     for codes in list(_all):
-        codes.buffer.release()
+        codes.release()
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,8 @@ class LentCodes:
     there: bool
     #: The first byte of each group.
     places: NDArray[np.int64]
+    #: Are these all groups?
+    all: bool
 
     def done(self) -> None:
         """The batch has run, and all letters have codes."""
@@ -104,7 +111,10 @@ class KeptStore:
         there are none.  None where memory lacks, or more than ``most`` bytes would be kept."""
         with self._lock:
             found = self._codes.get(key)
-            if found is not None and found.text is text and np.array_equal(found.pairs, pairs):
+            same = found is not None and found.text is text
+            if found is not None and same:
+                same = found.pairs is pairs or np.array_equal(found.pairs, pairs)
+            if same:
                 return found
             self._codes.pop(key, None)
             if self.bytes + int(sizes.sum()) > most:
@@ -150,11 +160,19 @@ class RetainedMemory:
             self._buffers[name] = owner.empty(size)
         return self._buffers[name]
 
-    def letters(self, text: NDArray[np.uint8]) -> Any:
+    def sent(self, name: str, array: NDArray[Any], batch: Buffers) -> Any:
+        """The buffer of this name, with a copy of ``array``.  ``batch``: the buffers of the batch
+        that needs it, which keep the array until it is copied.
+
+        (A buffer that is made with its contents may wait for the kernel that runs.)"""
+        buffer = self.get(name, array.nbytes)
+        batch.write(buffer, array)
+        return buffer
+
+    def letters(self, text: NDArray[np.uint8], batch: Buffers) -> Any:
         """The letters on the device; successive batches with the same ``text`` share them."""
         if self._text is not text:
-            if "text" in self._owners:
-                self._owners["text"].free()  # the driver keeps it while a batch uses it
-            self._owners["text"] = Buffers(self._runtime)
-            self._buffers["text"], self._text = self._owners["text"].of(text), text
+            self._text = None  # in case the copy fails
+            self.sent("text", text, batch)
+            self._text = text
         return self._buffers["text"]
