@@ -77,6 +77,23 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       scratch.target = scratch.query + (size_t)m * LANES;
     }
 #endif
+#if GROUP == 1
+    int starts[2][LANES], lengths[2][LANES];
+    ulong wrong[LANES];
+    EACH_LANE(l) {
+      const int4 pair = pairs[min(g * LANES + l, count - 1)];
+      starts[0][l] = pair.x;
+      lengths[0][l] = pair.y;
+      starts[1][l] = pair.z;
+      lengths[1][l] = pair.w;
+      wrong[l] = 0;
+    }
+    if (!encoded) {
+      encode_side(scratch.query, text, starts[0], lengths[0], m, codes, QUERY_PAD, wrong);
+      encode_side(scratch.target, text, starts[1], lengths[1], panels * R, codes + 256, TARGET_PAD, wrong);
+    }
+    EACH_LANE(l) results[(size_t)5 * count + min(g * LANES + l, count - 1)] = (wrong[l] & NO_CODES) != 0;
+#else
     EACH_LANE(l) {
       const int p = min(g * LANES + l, count - 1);
       const int4 pair = pairs[p];
@@ -87,6 +104,7 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       }
       results[(size_t)5 * count + p] = wrong;
     }
+#endif
 
 #if BOXES
     EACH_LANE(l) {

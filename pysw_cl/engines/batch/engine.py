@@ -66,6 +66,7 @@ def batch_spec(header: str, score: str) -> KernelSpec:
         "recurrence.clh",
         f"batch/{score}.clh",
         "batch/scratch.clh",
+        "batch/encode.clh",
         "batch/endpoint.clh",
         "batch/batch.cl",
     )
