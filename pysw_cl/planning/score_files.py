@@ -14,8 +14,9 @@ LEAST_PROFILED = 64
 #: known.
 STRIPED_MOST = 0.75
 #: A tile has so many strips at least, if they are taller than the plan's: blocks on the path of
-#: similar sequences take 16 bits, and one block is swept again for the best cell.
-LEAST_STRIPS = 12
+#: similar sequences take 16 bits, and one block is swept again for the best cell.  And so many for
+#: each group, because strips change hands where groups are of different speed.
+LEAST_STRIPS, LEAST_STRIPS_A_GROUP = 12, 6
 
 
 def simple(scoring: Scoring) -> bool:
@@ -98,7 +99,8 @@ def _tall_plan(plan: Plan, score: str, size: tuple[int, int], rows: tuple[int, .
     lanes, (m, n) = plan.lane_set, size
     if plan.alpha_fixed or score != "match" or m * n < plan.tuning.engine.small_cells:
         return None
-    most = max(plan.alpha, m // (LEAST_STRIPS * plan.T))
+    strips = max(LEAST_STRIPS, LEAST_STRIPS_A_GROUP * plan.B)
+    most = max(plan.alpha, m // (strips * plan.T))
     alphas = _heights(plan, tuple(a for a in lanes.tall_alphas if a <= most), m, rows)
     if not alphas:
         return None
