@@ -6,6 +6,7 @@ each other.  The long tests measure real runs of some ten seconds with real sequ
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
 import re
@@ -85,6 +86,7 @@ def on_terminal(
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, np.array([*size, 0, 0], np.uint16).tobytes())
     started, writes = time.monotonic(), []
+    text = codecs.getincrementaldecoder("utf-8")()  # a read may end inside a character of the bar
     with Popen(command, shell=True, stdin=DEVNULL, stdout=theirs, stderr=theirs, cwd=cwd) as job:
         os.close(theirs)
         while True:
@@ -94,7 +96,7 @@ def on_terminal(
                 break
             if not data:
                 break
-            writes.append((time.monotonic() - started, data.decode(errors="replace")))
+            writes.append((time.monotonic() - started, text.decode(data)))
     os.close(ours)
     return Session(writes, time.monotonic() - started, job.returncode)
 
