@@ -98,6 +98,7 @@ class BatchDriver:
         tuning = self.tuning
         most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
         mates = tuning.cpu_mates if self.vector else tuning.gpu_mates
+        in_flight = tuning.cpu_in_flight if self.vector else tuning.gpu_in_flight
         longest = tuning.longest if self.vector else min(tuning.longest, tuning.gpu_longest)
         limits = most, tuning.most_letters, longest
         cut = pairs.parts(*limits) if isinstance(pairs, Batch) else parts(pairs, *limits)
@@ -135,7 +136,7 @@ class BatchDriver:
                 part = part.take(~large)
             alone += self._begin_paths(part, how) if how in PATHS else self._begin(part, how)
             self._alone(alone)
-            while len(self.under_way) > tuning.in_flight:
+            while len(self.under_way) > in_flight:
                 self._finish()
         while self.under_way:
             self._finish()

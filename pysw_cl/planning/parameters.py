@@ -358,9 +358,10 @@ class PairTuning:
     gpu_longest: int = tunable(
         1 << 17, 1, 1 << 24, "the same on a GPU, all of which computes a longer one soon"
     )
-    in_flight: int = tunable(
-        2, 0, 64, "batches that the device has not finished while the next part is laid out"
+    cpu_in_flight: int = tunable(
+        4, 0, 64, "batches that a CPU has not finished while the next part is laid out"
     )
+    gpu_in_flight: int = tunable(2, 0, 64, "the same on a GPU, where parts are larger")
 
 
 @dataclass(frozen=True)
