@@ -106,15 +106,11 @@ def advise_pair(
         _advise_phase(scoring, cells, stacklevel)
 
 
-def advise_pairs(
-    pairs: Sequence[Any] | Batch, scoring: Scoring, mode: str, cells: int, stacklevel: int = 4
-) -> None:
-    """The same for many pairs of sequences of any kind."""
+def tally_of_pairs(pairs: Sequence[Any] | Batch, scoring: Scoring) -> Tally:
+    """The letters of many pairs of sequences of any kind."""
     if isinstance(pairs, Batch):
-        tally = _tally_of_batch(pairs, scoring)
-    else:
-        tally = tally_of(chain.from_iterable(pairs), Tally(scoring))
-    advise_tally(tally, mode, cells, stacklevel + 1)
+        return _tally_of_batch(pairs, scoring)
+    return tally_of(chain.from_iterable(pairs), Tally(scoring))
 
 
 def tally_of(halves: Iterable[Any], tally: Tally) -> Tally:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from ..planning.parameters import PairTuning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Stats
 from ..results.pair_paths import PairPaths
-from .advice import advise_pairs, advise_tally
+from .advice import Tally, advise_tally, tally_of_pairs
 from .align import align_with
 from .bar import told
 from .iterated import LIMITS, align_iterated
@@ -157,17 +157,16 @@ def align_many_with(
 
     ``aligners``: gives the aligner that is used; default: a new one."""
     check_pairs(pairs)
-    scoring, mode = options.scoring, options.mode
     if resources.progress and not isinstance(pairs, list | tuple | Batch):
         pairs = list(pairs)  # a share is told of all cells
     with aligners or PairAligner(options, resources) as aligner:
         if isinstance(pairs, list | tuple | Batch):
-            rows, stats, wrong = aligner.align(pairs, resources.progress)
+            with aligner.counting(pairs) as tallied:
+                rows, stats, wrong = aligner.align(pairs, resources.progress)
+            tally = tallied()
         else:
             rows, stats, wrong, tally = align_iterated(aligner, pairs, LIMITS)
-            advise_tally(tally, mode, stats.total_cells)
-    if isinstance(pairs, list | tuple | Batch):
-        advise_pairs(pairs, scoring, mode, stats.total_cells)
+    advise_tally(tally, options.mode, stats.total_cells)
     if wrong:
         warnings.warn(wrong, RecomputedWarning, stacklevel=3)
     return rows, stats
@@ -185,6 +184,8 @@ class PairAligner:
         #: Finds the scores of all pairs where only some have a row.
         self._first: PairAligner | None = None
         self._batches = row_of(resources.plan).batches
+        #: Called while the device computes the last pairs.
+        self._meanwhile: Callable[[], object] = lambda: None
 
     def __enter__(self) -> PairAligner:
         return self
@@ -217,6 +218,17 @@ class PairAligner:
         if wrong is not None and first is not None:
             wrong += f" (pairs are counted from pair {first} of all)"
         return table, stats, wrong
+
+    @contextmanager
+    def counting(self, pairs: Sequence[Any]) -> Iterator[Callable[[], Tally]]:
+        """A context in which the letters of ``pairs`` are counted while the device computes the
+        last of them; gives what tells how many there are."""
+        counted = cache(partial(tally_of_pairs, pairs, self.options.scoring))
+        self._meanwhile = counted
+        try:
+            yield counted
+        finally:
+            self._meanwhile = lambda: None
 
     @property
     def sweeps(self) -> int:
@@ -276,7 +288,7 @@ class PairAligner:
 
         engine, tuning = self._made()
         watch = Stopwatch(engine.runtime.times)
-        driver = BatchDriver(engine, engine.scoring, one, tell, tuning)
+        driver = BatchDriver(engine, engine.scoring, one, tell, tuning, self._meanwhile)
         _run_strands(driver, one, self.options)
         one.found.stats.kernel_seconds = watch.seconds
 

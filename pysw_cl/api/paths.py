@@ -12,7 +12,7 @@ from ..drivers.progress import Progress
 from ..errors import RecomputedWarning
 from ..planning.plan import Plan
 from ..results.pair_paths import PairPaths
-from .advice import advise_pairs
+from .advice import advise_tally
 from .bar import told
 from .many import PairAligner, table_of
 from .reaching import teller
@@ -69,9 +69,13 @@ def align_paths(
     resources = Resources(device=device, plan=plan, progress=progress)
     check_pairs(pairs)
     listed = pairs if isinstance(pairs, list | tuple | Batch) else list(pairs)
-    with PairAligner(options, resources) as aligner, told(progress) as run:
+    with (
+        PairAligner(options, resources) as aligner,
+        told(progress) as run,
+        aligner.counting(listed) as tallied,
+    ):
         found, stats, wrong = aligner.found(listed, teller(run, listed, aligner.sweeps))
-    advise_pairs(listed, options.scoring, mode, stats.total_cells, 3)
+    advise_tally(tallied(), mode, stats.total_cells, 3)
     if wrong:
         warnings.warn(wrong, RecomputedWarning, stacklevel=2)
     assert found.cigars is not None

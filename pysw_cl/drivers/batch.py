@@ -58,7 +58,8 @@ class BatchDriver:
     """Aligns pairs on a `BatchEngine`.
 
     ``scoring`` is clamped.  ``one`` aligns single pairs and names what is wrong with a pair.
-    ``done(cells, pairs)`` is called as results arrive.
+    ``done(cells, pairs)`` is called as results arrive, and ``meanwhile()`` while the device
+    computes the last pairs.
     """
 
     def __init__(
@@ -68,8 +69,10 @@ class BatchDriver:
         one: OneByOne,
         done: Callable[[int, int], None],
         tuning: PairTuning | None = None,
+        meanwhile: Callable[[], object] = lambda: None,
     ):
         self.engine, self.scoring, self.one, self.done = engine, scoring, one, done
+        self.meanwhile = meanwhile
         self.found = one.found
         self.tuning = tuning or default_tuning().pairs
         self.vector = engine.vectors
@@ -138,6 +141,7 @@ class BatchDriver:
             self._alone(alone)
             while len(self.under_way) > in_flight:
                 self._finish()
+        self.meanwhile()
         while self.under_way:
             self._finish()
         if minus is not None:
