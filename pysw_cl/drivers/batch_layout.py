@@ -314,7 +314,7 @@ def _plain(
 def in_a_row(texts: list[bytes]) -> NDArray[np.uint8]:
     """Texts one after the other.  (NumPy's memory is in large pages, so it is there 3 times as soon
     as that of bytes.)"""
-    return np.concatenate([np.frombuffer(text, np.uint8) for text in texts])
+    return np.concatenate([np.frombuffer(text, np.uint8) for text in texts or [b""]])
 
 
 def in_order(part: Part, lanes: int) -> Part:

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from ..engines.batch.kept import KeptStore
 from ..errors import InputError
-from .batch_layout import PIECE, Lengths, Part, PartOf, as_halves, letters_of, rows_of
+from .batch_layout import (
+    PIECE,
+    Lengths,
+    Part,
+    PartOf,
+    as_halves,
+    in_a_row,
+    letters_of,
+    rows_of,
+)
 
 
 @dataclass(frozen=True)
@@ -59,10 +68,10 @@ class Batch(Sequence[tuple[bytes, bytes]]):
             texts.append(text)
             sizes.append(lengths)
         bounds = np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]))
-        return cls.joined(b"".join(texts), bounds)
+        return cls.joined(in_a_row(texts), bounds)
 
     @classmethod
-    def joined(cls, text: bytes, bounds: Lengths) -> Batch:
+    def joined(cls, text: bytes | NDArray[np.uint8], bounds: Lengths) -> Batch:
         """The Batch of letters (ASCII) that are joined already, queries and targets in turn.
         ``bounds``: where each begins in ``text``, and where the last one ends."""
         letters = np.frombuffer(text, np.uint8)

@@ -20,7 +20,7 @@ MOST_PARTS = 512
 #: The largest buffer in a thread's pool.
 POOLED_BYTES = 1 << 23
 #: The most buffers that a pool keeps from job to job, and how many times its largest all may take.
-MOST_POOLED, MOST_POOLED_BYTES = 256, 8
+MOST_POOLED, MOST_POOLED_TIMES = 256, 8
 
 #: Buffers of arenas and pools, by their id.  Kernels may stay bound to them from job to job.
 LASTING: dict[int, Any] = {}
@@ -120,7 +120,7 @@ class Pool:
 
     def begin(self) -> None:
         """A job begins: all buffers are free."""
-        if len(self._kept) > MOST_POOLED or self.bytes > MOST_POOLED_BYTES * self._most:
+        if len(self._kept) > MOST_POOLED or self.bytes > MOST_POOLED_TIMES * self._most:
             self.forget()
         self._asked = 0
         self._sent.clear()

@@ -32,8 +32,6 @@ from .groups import Groups
 
 #: The first width that is tried.  Lanes of 8 bits hold no box: H is high where it begins.
 LEAST_WIDTH = 16
-#: Columns of a panel, at most.
-MOST_COLUMNS = 16
 #: Numbers of a box: see ``levels`` in cl/batch/batch.cl.
 LEVELS = 4
 #: A CIGAR of so many columns has at most so many bytes for each.
@@ -71,7 +69,7 @@ class Boxes:
         return [
             box.area.cells <= most
             and max(_sides(box)) < min(tuning.longest, LONGEST)
-            and _most(box) < 1 << 31
+            and _most(box, lanes.columns(32)) < 1 << 31
             for box in boxes
         ]
 
@@ -123,7 +121,7 @@ class _Work:
             lanes, first, used = engine.pairs_a_group(width), 0, 0
             for at in range(0, len(numbers), lanes):
                 rows, columns = np.max([_sides(self.boxes[k]) for k in numbers[at : at + lanes]], 0)
-                needed = int(rows) * (int(columns) + MOST_COLUMNS) * lanes // 2
+                needed = int(rows) * (int(columns) + engine.columns(width)) * lanes // 2
                 if used and used + needed > most:
                     yield width, numbers[first:at]
                     first, used = at, 0
@@ -164,8 +162,9 @@ class BoxEngine(BatchEngine):
 
     def width_of(self, box: Box) -> int:
         """The narrowest lanes that surely hold the box."""
-        most = _most(box)
-        return next(width for width, limit in self._limits if most <= limit)
+        return next(
+            width for width, limit in self._limits if _most(box, self.columns(width)) <= limit
+        )
 
     @cached_property
     def _limits(self) -> list[tuple[int, int]]:
@@ -275,11 +274,11 @@ class BoxEngine(BatchEngine):
         return shared
 
 
-def _most(box: Box) -> int:
+def _most(box: Box, columns: int) -> int:
     """The most that H can be in a box: what it may be where a path enters, and ``match`` more for
     each row or column.  The numbers that H along its borders is computed from are no higher, with
-    the columns of the last panel."""
-    return max(box.before) + (max(_sides(box)) + MOST_COLUMNS) * box.match
+    the ``columns`` of the last panel."""
+    return max(box.before) + (max(_sides(box)) + columns) * box.match
 
 
 def _sides(box: Box) -> tuple[int, int]:

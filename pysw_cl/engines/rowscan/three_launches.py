@@ -27,7 +27,7 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, wait
 from ...scoring.precision import UNREACHABLE
-from ...tiles.edges import Ints
+from ...tiles.edges import Ints, repeated
 from ...tiles.tile import Hit, TileJob, TileResult
 from .common import (
     SCORES,
@@ -98,7 +98,7 @@ class ThreeLaunches:
         """H of the row above the tile, and F of its first row."""
         above, extend = self.job.above, np.int32(self.job.scoring.gap_extend)
         if above.x.strides == (0,):  # one number, repeated without memory
-            f = np.broadcast_to(above.x[:1] - extend, above.x.shape)
+            f = repeated(int(above.x[0]) - int(extend), len(above))
         else:
             f = above.x - extend
         return self._line(above.h), self._line(f)
@@ -114,7 +114,7 @@ class ThreeLaunches:
     def _fill(self, line: Any, count: int, offset: int = 0) -> None:
         """Make ``count`` numbers from byte ``offset`` on unreachable."""
         if count:
-            self.buffers.write(line, np.broadcast_to(np.int32(UNREACHABLE), count), offset)
+            self.buffers.write(line, repeated(UNREACHABLE, count), offset)
 
     def _best_cells(self) -> list[Any]:
         """The score, row and column of each work-item's best cell; they are not used unless the

@@ -21,6 +21,7 @@ from ...opencl.device import Runtime
 from ...opencl.program import running
 from ...planning.plan import Plan
 from ...planning.sizes import pipeline_bus_bytes, pipeline_slots
+from ...tiles.edges import repeated
 from ...tiles.tile import TileJob, TileResult
 from .kernel import planned
 from .tile import Link, PipelineMemory, TileRun
@@ -223,7 +224,7 @@ def _shared_memory(
     bus, best = buffers.empty(_bus_bytes(plan, job)), buffers.empty(4)
     ticket_bytes = part_align(runtime)
     tickets = buffers.empty(most_tiles * ticket_bytes)
-    buffers.write(tickets, np.broadcast_to(np.int32(0), most_tiles * ticket_bytes // 4))
+    buffers.write(tickets, repeated(0, most_tiles * ticket_bytes // 4))
     return PipelineMemory(buffers, bus, best, tickets, ticket_bytes, [])
 
 
