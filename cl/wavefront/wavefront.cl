@@ -357,7 +357,7 @@ KERNEL(wavefront_ticketed, TICKETED)
       profile_begin(sw.profile, sw.scoring, sw.query + ROWS_ABOVE(&sw, (size_t)strip), ALPHA(&sw));
     }
     lanes_sync();
-#if NARROW_WIDTHS && LAG && SHORT_STEPS && LEFT_PADDED
+#if NARROW_WIDTHS && LAG && (SHORT_STEPS || MIXED) && LEFT_PADDED
     best.level = left_is_level(mine, &sw);
 #endif
 

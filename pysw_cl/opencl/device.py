@@ -241,14 +241,14 @@ class Runtime:
     @property
     def build_options(self) -> str:
         """Compiler options of most kernels: see :meth:`options_of`."""
-        return self.options_of(True)
+        return self.options_of("registers")
 
-    def options_of(self, limited: bool) -> str:
-        """Compiler options: the traits', and, if ``limited``, the profile's limit of registers."""
+    def options_of(self, limit: str | None) -> str:
+        """Compiler options: the traits', and the profile's ``limit`` of registers of this name."""
         own, _ = self.profile()
-        registers, parts = own.parameters.get("build", {}).get("registers"), [self._salt]
-        if registers is None or not limited:
-            registers = 0
+        registers, parts = 0.0, [self._salt]
+        if limit is not None:
+            registers = own.parameters.get("build", {}).get(limit, 0.0)
         if 16 <= registers <= 255 and self.traits.register_option:
             parts.append(self.traits.register_option.format(int(registers)))
         return " ".join([self.traits.build_options, *parts]).strip()

@@ -28,8 +28,8 @@ class KernelSpec:
     name: str
     files: tuple[str, ...]
     arguments: tuple[str, ...]
-    #: Does a profile's limit of registers hold for it?
-    limited: bool = True
+    #: The limit of registers of a profile that holds for it; None: there is none.
+    limit: str | None = "registers"
 
 
 def joined_source(files: tuple[str, ...]) -> str:
@@ -68,7 +68,7 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
     import pyopencl as cl
 
     source = _joined(spec.files, runtime.source_of)
-    options = f"{_options(defines)} {runtime.options_of(spec.limited)}".rstrip()
+    options = f"{_options(defines)} {runtime.options_of(spec.limit)}".rstrip()
     key = (source, options)
     built = runtime.programs.get(key)
     if built is not None:  # without the lock: another thread may hold it for seconds to build

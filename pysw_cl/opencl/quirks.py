@@ -132,7 +132,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "no-shuffles",
         lambda platform, device: "Oclgrind" not in platform and not _shuffles(platform, device),
-        {"refused_lanes": ("packed", "packed_profile", "warp32")},
+        {"refused_lanes": ("packed", "mixed", "packed_profile", "warp32")},
         "lanes in lock step hand each other values by shuffles, which this device lacks",
         "https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_Ext.html",
     ),

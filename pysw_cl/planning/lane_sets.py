@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 #: Rows of a strip at most whose query profile is in local memory: a letter takes so many bytes.
 LOCAL_ROWS = 1024
+#: Bits of lanes in mixed arithmetic: half-precision additions and integer maxima
+#: (cl/wavefront/mixed.clh).
+MIXED = 11
 
 
 class Instead(NamedTuple):
@@ -154,6 +157,8 @@ class LaneSet:
 
     #: The lanes for tiles whose scores are looked up in a query profile; None: these lanes.
     profiled: str | None = None
+    #: The lanes for large local tiles, if the device's times say that they are sooner done.
+    mixed: str | None = None
     #: Is the query profile of a strip in local memory, which holds that of one strip for each
     #: work-group?
     local_profile: bool = False
@@ -259,6 +264,24 @@ LANE_SETS = {
         skews=True,
         alphas=((1, tuple(range(2, 65))),),
         early_chunk=64,
+        profiled="packed_profile",
+        mixed="mixed",
+        instead=Instead("warp32", 128, 8),
+    ),
+    "mixed": LaneSet(
+        wide="lanes/warp32.clh",
+        family="packed",
+        T=(16, 32, 64, 128),
+        per_item=2,
+        defaults=replace(_WARPS, alpha=24, groups=16),
+        pairs=PACKED_ITEMS,
+        of_warps=True,
+        chunk_defined=True,
+        narrow="narrow/packed.clh",
+        widths=(MIXED, 16),
+        scores=NarrowScores(codes=6, gain=1 << 12, permute4=True),
+        skews=True,
+        alphas=((1, (16, 19, 22)),),
         profiled="packed_profile",
         instead=Instead("warp32", 128, 8),
     ),

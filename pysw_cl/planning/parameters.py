@@ -97,6 +97,9 @@ class EngineTuning:
     small_cells: int = tunable(
         1 << 18, 0, 1 << 62, "microseconds on a CPU: a tile of fewer is not worth another build"
     )
+    mixed_cells: int = tunable(
+        1 << 42, 0, 1 << 62, "lanes of 11 bits save more than their build takes from here on"
+    )
     least_hits: int = tunable(
         1 << 14, 1, 1 << 26, "cells collected at least if several best ones are wanted"
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..scoring.precision import Bounds, worst
 from ..scoring.scoring import Scoring
+from .lane_sets import LANE_SETS, MIXED
 from .plan import Plan
 
 #: Narrow lanes use a query profile from so many columns on.
@@ -16,7 +17,7 @@ STRIPED_MOST = 0.75
 #: A tile has so many strips at least, if they are taller than the plan's: blocks on the path of
 #: similar sequences take 16 bits, and one block is swept again for the best cell.  And so many for
 #: each group, because strips change hands where groups are of different speed.
-LEAST_STRIPS, LEAST_STRIPS_A_GROUP = 12, 6
+LEAST_STRIPS, LEAST_STRIPS_A_GROUP = 20, 6
 
 
 def simple(scoring: Scoring) -> bool:
@@ -119,11 +120,33 @@ def _heights(plan: Plan, alphas: tuple[int, ...], m: int, rows: tuple[int, ...])
     return sorted({min(alpha for alpha in alphas if alpha >= least) for least in needed})
 
 
+def sooner(usual: Plan, other: Plan, size: tuple[int, int]) -> Plan:
+    """Which of two plans computes a tile sooner."""
+    return min(usual, other, key=lambda plan: plan.cost.tile(plan, plan.alpha, *size))
+
+
 def striped_rows(plan: Plan) -> float:
     """How many rows of a lane at a lag take as long as those of a plan's lanes at the same column,
     by the times "striped" of the device's profile."""
     own = plan.machine.times.of("striped")
     return own.get("row", 1.0) * plan.alpha + own.get("column", 0.0)
+
+
+def _mixed_plan(
+    plan: Plan, scoring: Scoring, size: tuple[int, int], rows: tuple[int, ...]
+) -> Plan | None:
+    """The plan for a large local tile in lanes of 11 bits; None if there are no such lanes, if they
+    cannot compute it, if their times are not known, or if they take longer."""
+    lanes, (m, n) = plan.lane_set, size
+    if lanes.mixed is None or plan.alpha_fixed or plan.B_fixed:
+        return None
+    known = f"{plan.engine}/{lanes.mixed}" in plan.machine.times.by_subject
+    large = m * n >= plan.tuning.engine.mixed_cells
+    if not known or not large or not simple(scoring) or not Bounds.of(scoring).mixed:
+        return None
+    usual = LANE_SETS[lanes.mixed].defaults
+    B = plan.B * usual.groups // lanes.defaults.groups
+    return replace(plan, lanes=lanes.mixed, alpha=usual.alpha, B=B).for_size(m, n, rows)
 
 
 def planned(
@@ -133,9 +156,11 @@ def planned(
     rows: tuple[int, ...],
     narrow: str | None,
     local: bool,
+    best: bool = False,
 ) -> tuple[Plan | None, str]:
     """The plan for one tile of this size and its score file.  The plan is None if a special row
-    (``rows``) is not at the end of a strip.
+    (``rows``) is not at the end of a strip.  ``best``: is the best of all cells looked for, in a
+    launch of this tile alone?
 
     A tile gets narrow lanes if it stores no moves, has no forbidden pairs, every block is proven to
     fit 16 bits, and narrow lanes can compute its substitution scores.  ``narrow``: their score
@@ -143,20 +168,31 @@ def planned(
     """
     plan = plan.for_scores(narrow)
     if narrow is not None:
-        best = _striped_plan(plan, narrow, size, rows, local) or _tall_plan(
+        tall = _striped_plan(plan, narrow, size, rows, local) or _tall_plan(
             plan, narrow, size, rows
         )
-        return best or plan.for_size(*size, rows), narrow
+        usual = tall or plan.for_size(*size, rows)
+        mixed = _mixed_plan(plan, scoring, size, rows) if usual and local and best else None
+        return (sooner(usual, mixed, size) if usual and mixed else usual), narrow
     return plan.for_size(*size, rows), wide_score(scoring)
 
 
-def widths_of(plan: Plan, scoring: Scoring, local: bool, best: bool) -> tuple[int, ...]:
-    """The widths of narrow lanes for a tile.  8 bits need a local comparison with small scores and
-    a search for the best cell, because its score shows when 8 bits were exceeded."""
-    widths = plan.lane_set.widths
-    if not local or not best or Bounds.of(scoring).limit8 < 0:
-        return tuple(width for width in widths if width != 8)
-    return widths
+def widths_of(
+    plan: Plan, scoring: Scoring, local: bool, best: bool, apart: bool = False
+) -> tuple[int, ...]:
+    """The widths of narrow lanes for a tile.
+
+    8 and 11 bits need a local comparison with small scores and a search for the best cell, because
+    its score shows when they were exceeded.  11 bits also need scores by compare and select, and a
+    launch of one tile (not ``apart``), in which moves are not stored and cells are not collected.
+    """
+    bounds, widths = Bounds.of(scoring), set(plan.lane_set.widths)
+    if not local or not best or bounds.limit8 < 0:
+        widths.discard(8)
+    whole = local and best and not apart and plan.form == "ticketed" and plan.alpha > 1
+    if not whole or not simple(scoring) or not bounds.mixed:
+        widths.discard(MIXED)
+    return tuple(sorted(widths))
 
 
 def may_skew(plan: Plan, scoring: Scoring) -> bool:

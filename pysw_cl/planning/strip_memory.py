@@ -128,10 +128,11 @@ class StripMemory:
         part = replace(tile, m=m, n=n, rows=(), columns=kept, bottom=True, right=True, first=False)
         return TileMemory(self.tile(part).whole)
 
-    def _planned(self, tile: TileShape) -> tuple[Plan | None, str]:
+    def _planned(self, tile: TileShape, alone: bool = True) -> tuple[Plan | None, str]:
         narrow = None if tile.moves else self.narrow_score(self.plan, tile.n)
         compared, size = self.compared, (tile.m, tile.n)
-        return planned(self.plan, compared.scoring, size, tile.rows, narrow, compared.local)
+        best, scoring = tile.best and alone, compared.scoring
+        return planned(self.plan, scoring, size, tile.rows, narrow, compared.local, best)
 
     def narrow_score(self, plan: Plan, columns: int) -> str | None:
         """The score file of narrow lanes; None if there are none, or if they cannot compute it."""
@@ -150,7 +151,8 @@ class StripMemory:
         if tile.moves and form == "two-phase":
             form, B = "ticketed", 1
         grid = fit(tile.m, tile.n, B, plan.T, plan.alpha, form, self.device.least_T)
-        widths = widths_of(plan, self.compared.scoring, self.compared.local, tile.best)
+        compared, apart = self.compared, tile.moves
+        widths = widths_of(plan, compared.scoring, compared.local, tile.best, apart)
         warps = self._warps(plan, plan.B if piped else grid.B) if grid.form == "ticketed" else 1
         local = self.compared.local
         shared = plan.lane_set.shares_strips(grid.form, tile.moves)
@@ -244,7 +246,7 @@ class StripMemory:
         warps = self._warps(plan, min(plan.B, units))
         groups = warps * -(-min(plan.B, units) // warps)
         score = self.narrow_score(plan, tile.n) or wide_score(compared.scoring)
-        widths = widths_of(plan, compared.scoring, compared.local, tile.best)
+        widths = widths_of(plan, compared.scoring, compared.local, tile.best, apart=True)
         level = tile.first and (compared.local or compared.free_ends[0])
         flat = level and grid.strips == 1 and not tile.bottom
         chunk = min(plan.chunk, tile.n + grid.T)
@@ -279,7 +281,7 @@ class StripMemory:
         tuning = plan.tuning.pipeline
         if not self.captures or not self.device.speculative or m * n < tuning.least_cells:
             return None
-        fits, score = self._planned(replace(tile, rows=()))
+        fits, score = self._planned(replace(tile, rows=()), alone=False)
         sized = plan.for_size(m, n)
         if fits is None or sized is None or fits.lane_set.narrow is None:
             return None

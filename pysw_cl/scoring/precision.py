@@ -15,6 +15,8 @@ UNREACHABLE_BELOW = -(1 << 30)
 #: A local score stays below this, so that an engine can add up to 2**26 to it.
 LOCAL_LIMIT = 2**31 - 2**26
 
+#: 11 bits are not used if a diagonal step gains more, or a number lies further below H.
+MOST_MIXED = 127
 #: 8 bits are not used if the highest H that fits is less than this.
 LEAST_LIMIT8 = 24
 
@@ -44,6 +46,11 @@ class Bounds:
         depth = max(scoring.gap_open + 2 * scoring.gap_extend, -lowest)
         limit8 = 255 - depth - highest
         return cls(highest, depth, limit8 if limit8 >= LEAST_LIMIT8 else -1)
+
+    @property
+    def mixed(self) -> bool:
+        """May local blocks be computed in 11 bits (cl/wavefront/mixed.clh)?"""
+        return max(self.highest, self.depth) <= MOST_MIXED
 
     def fits16(
         self, scoring: Scoring, rows: int, columns: int, lanes: int, sloped: int = 0

@@ -54,6 +54,41 @@ print("all alike")
 """
 
 
+#: Lanes of 11 bits: blocks that stay within them, that outgrow them, that reach the best score; and
+#: edges of theirs from tile to tile.
+MIXED = """
+import numpy as np, pysw_cl
+rng = np.random.default_rng(5)
+def letters(n, of=b"ACGT"):
+    return np.frombuffer(of, np.uint8)[rng.integers(0, len(of), n)].tobytes()
+low, high = dict(sub_score=(1, -3), gap_cost=(3, 2)), dict(sub_score=(50, -60), gap_cost=(70, 20))
+whole = letters(150)
+related = whole[20:70] + whole[78:] + letters(80)
+repeats = letters(7) * 25
+cases = [(letters(40), letters(151), "ends", low, {}), (whole, related, "path", low, {}),
+         (whole, letters(60) + related, "ends", low, {"tile_cells": 12_000}),
+         (letters(100, b"ACGTN"), letters(201, b"ACGTN"), "ends", low, {}),
+         (repeats[3:90], repeats, "ends", low, {}), (whole, related, "path", high, {}),
+         (letters(70), letters(270), "ends", high, {})]
+widths = {}
+for a, b, output, scores, more in cases:
+    plan = {"lanes": "mixed", "form": "ticketed", "T": 16, "alpha": 3, "B": 2, "chunk": 32, **more}
+    plan["sections.least_cells"] = 1 << 60
+    for prune in (True, False):
+        found = pysw_cl.align(a, b, output=output, plan=plan, prune=prune, **scores)
+        wanted = pysw_cl.align(a, b, output=output, plan={"engine": "reference"}, **scores)
+        assert found == wanted, (output, scores, more, prune, found, wanted)
+        for kind, cells in found.stats.cells.items(): widths[kind] = widths.get(kind, 0) + cells
+assert min(widths["wavefront/packed/11"], widths["wavefront/packed/16"]) > 50_000, widths
+print("all alike")
+"""
+
+
 @needs_oclgrind
 def test_packed_lanes_without_shuffles() -> None:
     interpreted(RUN)
+
+
+@needs_oclgrind
+def test_lanes_of_11_bits_without_shuffles() -> None:
+    interpreted(MIXED)

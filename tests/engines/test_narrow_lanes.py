@@ -17,7 +17,7 @@ from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import joined_source
 from pysw_cl.opencl.resources import shipped
-from pysw_cl.planning.lane_sets import LANE_SETS
+from pysw_cl.planning.lane_sets import LANE_SETS, MIXED
 from pysw_cl.planning.plan import make_plan
 from pysw_cl.planning.sizes import state_bytes
 from pysw_cl.scoring.precision import UNREACHABLE
@@ -33,6 +33,7 @@ SETS = [
     for name, lane_set in LANE_SETS.items()
     for T in lane_set.T
     for width in lane_set.widths
+    if width != MIXED  # which has the header of 16 bits
 ]
 #: Rows that the kernel writes: T numbers each.  OWN: one number a work-item, at its first lane.
 ROWS = 24 + KEPT + R

@@ -13,7 +13,7 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...opencl.traits import DeviceTraits
 from ...planning import score_files, sizes
-from ...planning.lane_sets import LANE_SETS
+from ...planning.lane_sets import LANE_SETS, MIXED
 from ...planning.plan import Plan
 from ...scoring.precision import worst
 from ...scoring.scoring import Scoring
@@ -58,7 +58,8 @@ def kernel_spec(
     widths = lane_set.widths if widths is None else widths
     at_width = (f"score/{score}.clh", "recurrence.clh")
     files = [
-        f"NARROW_WIDTHS={sum(widths)}",
+        f"NARROW_WIDTHS={sum(width for width in widths if width != MIXED)}",
+        f"MIXED={int(MIXED in widths)}",
         f"LAG={int(not striped)}",
         "base.clh",
         "names.clh",
@@ -76,16 +77,22 @@ def kernel_spec(
         "wavefront/score_range.clh",
         "wavefront/prune.clh",
     ]
-    for width in widths:
+    whole = [width for width in widths if width != MIXED]
+    for width in whole:
         assert lane_set.narrow is not None
         files += [f"WIDTH={width}", lane_set.narrow, *at_width, "wavefront/narrow_lanes.clh"]
         files += [f"wavefront/{'striped' if striped else 'lagged'}.clh", "wavefront/narrow.clh"]
+    if MIXED in widths:
+        assert lane_set.narrow is not None
+        files += [f"WIDTH={MIXED}", lane_set.narrow, "wavefront/mixed.clh"]
     files += [*(TILE_MACROS if many else ()), "WIDTH=32"]
     files += ["wavefront/width_dispatch.clh", "wavefront/wavefront.cl"]
     parts: list[type] = [TileArguments, FORMS[form], SCORES[score]]
     parts += [*([ForbiddenArguments] if forbidden else ()), *([ManyArguments] if many else ())]
     # where local memory says how many groups there are, fewer registers make no room for more
-    return KernelSpec(_NAME[form], tuple(files), names(*parts), not lane_set.local_profile)
+    limit = "mixed_registers" if MIXED in widths else "registers"
+    own = None if lane_set.local_profile else limit
+    return KernelSpec(_NAME[form], tuple(files), names(*parts), own)
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,8 @@ class Program:
     letters: int = 0
     #: Is a section one strip, below equal cells, whose bottom row nobody wants?
     flat: bool = False
+    #: Lanes of 11 bits: the macros of their scores and gap costs (cl/wavefront/mixed.clh).
+    mixed: tuple[tuple[str, int], ...] = ()
 
     @property
     def defers_argmax(self) -> bool:
@@ -183,7 +192,7 @@ class Program:
             defines["CHUNK"] = self.plan.chunk
         if self.letters:
             defines["PROFILE_LETTERS"] = self.letters
-        return defines
+        return defines | dict(self.mixed)
 
     def kernel(self, runtime: Runtime) -> BoundKernel:
         """Its kernel on a device, built if necessary."""
@@ -191,15 +200,17 @@ class Program:
         return BoundKernel(runtime, kernel_spec(*parts, self.striped), self.defines(runtime.traits))
 
 
-def planned(plan: Plan, job: TileJob, permute: bool) -> tuple[Plan | None, str]:
+def planned(plan: Plan, job: TileJob, permute: bool, alone: bool = True) -> tuple[Plan | None, str]:
     """The plan for one tile and its score file: see `pysw_cl.planning.score_files.planned`.
-    ``permute``: does the device have a byte permutation?"""
+    ``permute``: does the device have a byte permutation?  ``alone``: does a launch compute no other
+    tile, and collect no cells?"""
     narrow, local = None, job.floor is not None
     if plan.lane_set.narrow is not None:
         narrow = narrow_score(plan, job.scoring, job.target, permute, local)
     wide = job.store_moves or job.forbidden is not None
     narrow = None if wide else narrow
-    return score_files.planned(plan, job.scoring, job.size, job.rows, narrow, local)
+    best = job.best and alone
+    return score_files.planned(plan, job.scoring, job.size, job.rows, narrow, local, best)
 
 
 def _table(scoring: Scoring) -> NDArray[np.int32]:
@@ -219,6 +230,16 @@ def narrow_score(
     with their sign?  ``local``: is H never below 0?"""
     four = permute and plan.lane_set.scores.permute4 and int(target.max()) < 4
     return score_files.narrow_score(plan, scoring, len(target), four, local)
+
+
+def mixed_macros(scoring: Scoring, widths: tuple[int, ...]) -> tuple[tuple[str, int], ...]:
+    """The macros of lanes of 11 bits; none without these."""
+    if MIXED not in widths:
+        return ()
+    assert scoring.match_mismatch is not None
+    match, mismatch = (max(one, worst(scoring)) for one in scoring.match_mismatch)
+    first, extend = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
+    return ("MATCH", match), ("MISMATCH", mismatch), ("GAP_FIRST", first), ("GAP_EXTEND", extend)
 
 
 def profile_letters(plan: Plan, scoring: Scoring, score: str) -> int:

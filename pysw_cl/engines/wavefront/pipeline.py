@@ -61,7 +61,7 @@ class RunningPipeline:
         if plan.form != "ticketed" or plan.lane_set.narrow is None:
             return None
         whole = replace(job, query=np.broadcast_to(job.query[:1], m + rows_below))
-        fits, _ = planned(plan, whole, runtime.traits.byte_permute)
+        fits, _ = planned(plan, whole, runtime.traits.byte_permute, alone=False)
         if fits is None or m % fits.strip_rows or not fits_memory(runtime, fits, job):
             return None
         return cls(runtime, fits, job, note_memory)

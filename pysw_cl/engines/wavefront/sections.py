@@ -437,7 +437,7 @@ def _program(
         T=plan.T,
         score=score,
         letters=profile_letters(plan, job.scoring, score),
-        widths=widths_of(plan, job.scoring, local, job.best),
+        widths=widths_of(plan, job.scoring, local, job.best, apart=True),
         local=local,
         best=2 if capacity else int(job.best),
         moves=False,

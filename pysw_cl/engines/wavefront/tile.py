@@ -15,6 +15,7 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
 from ...planning import sizes
 from ...planning.geometry import Grid, fit
+from ...planning.lane_sets import MIXED
 from ...planning.plan import Plan
 from ...planning.score_files import may_skew, widths_of
 from ...planning.sizes import RECORD_WORDS
@@ -34,7 +35,7 @@ from .arguments import (
     new_progress,
 )
 from .descriptors import RecordWord
-from .kernel import Program, planned, profile_letters, scores_of
+from .kernel import Program, mixed_macros, planned, profile_letters, scores_of
 from .tile_memory import Memory, left_of, letters_of, scratch_of
 
 
@@ -286,7 +287,8 @@ def cells_by_width(program: Program, grid: Grid, records: NDArray[np.int32]) -> 
     swept = counted(records)
     cells = [total * columns // sum(swept) for columns in swept]
     cells[swept.index(max(swept))] += total - sum(cells)
-    names = [*(f"wavefront/{family}/{w}" for w in (8, 16, 32)), "pruned"]
+    small = MIXED if MIXED in program.widths else 8
+    names = [*(f"wavefront/{family}/{w}" for w in (small, 16, 32)), "pruned"]
     return {name: count for name, count in zip(names, cells, strict=True) if count}
 
 
@@ -295,7 +297,8 @@ def _shaped(
 ) -> tuple[Program, Grid]:
     """The program that computes a tile, and how the tile is cut into strips."""
     m, n = job.size
-    fits, score = planned(plan, job, runtime.traits.byte_permute)
+    alone = link is None and not capacity
+    fits, score = planned(plan, job, runtime.traits.byte_permute, alone)
     if link is not None:
         fits = link.plan
     if fits is None:
@@ -306,12 +309,15 @@ def _shaped(
         form, B = "ticketed", 1  # a single group waits for no other
     grid = fit(m, n, B, plan.T, plan.alpha, form, runtime.traits.least_T)
     prunes = job.after is not None and not capacity and (job.best or not local)
+    apart = not alone or job.store_moves or job.forbidden is not None or grid.form != "ticketed"
+    widths = widths_of(plan, job.scoring, local, job.best, apart)
     program = Program(
         plan=plan,
         form=grid.form,
         T=grid.T,
         score=score,
-        widths=widths_of(plan, job.scoring, local, job.best),
+        widths=widths,
+        mixed=mixed_macros(job.scoring, widths),
         local=local,
         best=2 if capacity else int(job.best),
         moves=job.store_moves,

@@ -112,7 +112,9 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
         _add_rows(work, scan, m, n, times)
         return
     else:
-        plan = planned(plan, scoring, (m, n), (), narrow, setting.local)[0] or plan
+        size, local = (m, n), setting.local
+        plan = planned(plan, scoring, size, (), narrow, local, best=local)[0] or plan
+        subject = subject_of(plan, scoring, setting.local, narrow)
         columns = strip_wave(plan, plan.alpha, m, n, plan.B, plan.chunk)
     work.counts["call", "launch"] += times
     strips = _strips(subject, plan, columns, times, cut is not None)

@@ -1,0 +1,84 @@
+"""Which tiles get lanes of 11 bits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from helpers import make_scoring, match_scoring
+from profiles_made import H200
+
+from pysw_cl.planning.lane_sets import LANE_SETS, MIXED
+from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.plan import Plan
+from pysw_cl.planning.profiles.store import profile_for
+from pysw_cl.planning.score_files import planned, widths_of
+from pysw_cl.scoring.scoring import Scoring
+
+DNA = match_scoring(1, -3, 3, 2)
+#: As strips of an H200 are: a column takes longer if more of them share a scheduler.
+SHARES = {1: 0.51, 2: 0.65, 3: 0.82, 4: 1.0}
+SOONER = {
+    f"{alpha}@{share}": column * part
+    for alpha, column in ((16, 3.6e-7), (19, 4.2e-7), (24, 5.2e-7))
+    for share, part in SHARES.items()
+}
+LARGE = (5_000_000, 5_000_000)
+
+
+def plan(mixed: dict[str, float]) -> Plan:
+    """A default plan of an H200, if these are the times of lanes of 11 bits."""
+    times = GENERIC.having(profile_for(H200, "")[0].times)
+    machine = Machine(times.having({"wavefront/mixed": mixed} if mixed else {}), 528)
+    usual = LANE_SETS["packed"].defaults
+    wishes = {"B": 132 * usual.groups, "alpha": usual.alpha, "chunk": usual.chunk}
+    return Plan(lanes="packed", form="ticketed", T=64, machine=machine, **wishes)
+
+
+def lanes(
+    plan: Plan,
+    size: tuple[int, int] = LARGE,
+    scoring: Scoring = DNA,
+    rows: tuple[int, ...] = (),
+    **more: Any,
+) -> str:
+    """The lanes of a tile."""
+    asked = {"local": True, "best": True, **more}
+    found, score = planned(plan, scoring, size, rows, "permute4", **asked)
+    assert found is not None and score == "permute4"
+    return found.lanes
+
+
+def test_large_local_tiles_have_them_if_they_are_sooner_done() -> None:
+    sooner = plan(SOONER)
+    assert lanes(sooner) == lanes(sooner, rows=(1 << 20,)) == "mixed"
+    found = planned(sooner, DNA, LARGE, (), "permute4", True, True)[0]
+    assert found is not None and found.B == 132 * 16
+    assert widths_of(found, DNA, True, True) == (MIXED, 16)
+    assert lanes(plan({name: 9 * seconds for name, seconds in SOONER.items()})) == "packed"
+    assert lanes(plan({})) == "packed"
+
+
+@pytest.mark.parametrize("more", [{"local": False}, {"best": False}, {"size": (100_000, 100_000)}])
+def test_other_tiles_do_not(more: dict[str, Any]) -> None:
+    assert lanes(plan(SOONER), **more) == "packed"
+
+
+def test_nor_do_scores_and_plans_that_they_cannot_compute() -> None:
+    sooner = plan(SOONER)
+    odd = make_scoring([[1, -3], [-2, 1]], 3, 2)
+    assert lanes(sooner, scoring=odd) == "packed"
+    assert lanes(sooner, scoring=match_scoring(1, -3, 300, 2)) == "packed"
+    assert lanes(replace(sooner, alpha_fixed=True)) == "packed"
+    assert lanes(replace(sooner, B_fixed=True)) == "packed"
+
+
+def test_the_width_needs_a_tile_of_its_own_with_a_best_cell() -> None:
+    mixed = replace(plan(SOONER), lanes="mixed")
+    assert MIXED in widths_of(mixed, DNA, True, True)
+    assert MIXED not in widths_of(mixed, DNA, False, True)
+    assert MIXED not in widths_of(mixed, DNA, True, False)
+    assert MIXED not in widths_of(mixed, DNA, True, True, apart=True)
+    assert MIXED not in widths_of(replace(mixed, form="two-phase"), DNA, True, True)
+    assert MIXED not in widths_of(replace(mixed, alpha=1), DNA, True, True)
