@@ -18,6 +18,7 @@
 //   places: per group of pairs its first row of moves (a row is R cells of each lane), and the rows of a panel.
 //   keep, kept, kept_at: whether codes are kept from launch to launch (0: no; 1: this launch makes them; 2: they are
 //     there), where, and per group of pairs its first byte there.
+//   near: the highest score if each pair ends where its best path ends, and paths are all that is wanted; else 0.
 //   levels, rise: per box the most that H is above it, and to its left; in the column left of its first one, and in the
 //     row above its first one, from where it rises at most by `rise` a column and a row.
 
@@ -33,7 +34,19 @@ INLINE lv box_gap(lv h, lv low, gap_t gap)
   return lv_sub(h, lv_select(lm_less(low, h), gap.extend, gap.first));
 }
 #else
-#define BOX_ARGS int keep, __global uchar *kept, __global const long *restrict kept_at,
+#define BOX_ARGS int keep, __global uchar *kept, __global const long *restrict kept_at, int near,
+#endif
+
+#define WINDOWS (GROUP == 1 && LOCAL && STORE_MOVES && !BOXES)
+#if WINDOWS
+// The rows of columns `from` to `to` that a path to the last letters of a pair can pass (docs/algorithm.md, Many pairs).
+// m, n: (fewest, most) letters of the group's pairs.
+INLINE int2 window_rows(long highest, long extend, int2 m, int2 n, int from, int to)
+{
+  const long right = max(n.x - to, 0), left = n.y - from;  // columns that follow: fewest, most
+  const long most = left + left * highest / extend, least = (right * extend + highest + extend - 1) / (highest + extend);
+  return (int2)((int)max(m.x - most, 1L), (int)(m.y - least));
+}
 #endif
 
 // H on the border, k letters from the corner.
@@ -192,7 +205,14 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       lv h_next = lv_load(scratch.h), e_next = lv_load(scratch.e);
       letters_t letters_next = letters_load(scratch.query);
 #endif
-      for (int i = 1; i <= m; i++) {
+#if WINDOWS  // rows outside it keep the floor, which is not above their H
+      const int2 window = near ? window_rows(near, gap_extend, (int2)(least_m, m), (int2)(least_n, n), column, column + R - 1)
+                               : (int2)(1, m);
+      if (window.x > 1 && window.x <= window.y) before = lv_load(scratch.h + (size_t)(window.x - 2) * LANES);
+#else
+      const int2 window = (int2)(1, m);
+#endif
+      for (int i = window.x; i <= window.y; i++) {
         const size_t at = (size_t)(i - 1) * LANES;
         lv diagonal = before, scores[R];
 #if AHEAD

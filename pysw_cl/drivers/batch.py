@@ -236,7 +236,8 @@ class BatchDriver:
             some = part if stop - start == len(part) else part.take(np.arange(start, stop))
             kept = None if codes is None else (codes, start)
             groups = some.groups(lanes, columns)
-            batch = self.engine.start(some.text, some.pairs, groups, width, how, kept)
+            near = some.whole is not None
+            batch = self.engine.start(some.text, some.pairs, groups, width, how, kept, near)
             self.under_way.append(Under(some, width, how, batch, wanted))
             self.found.stats.launches += 2 if moves else 1
             kind = f"batch/{self.engine.lanes}/{width}"

@@ -14,6 +14,8 @@ LEAST_PROFILED = 64
 #: Lanes at the same column are to take at most this share of the others' time, which is better
 #: known.
 STRIPED_MOST = 0.75
+#: Columns of a block at most in lanes of 11 bits: 16 warps of a work-group have 48 KiB for them.
+MIXED_CHUNK = 256
 #: A tile has so many strips at least, if they are taller than the plan's: blocks on the path of
 #: similar sequences take 16 bits, and one block is swept again for the best cell.  And so many for
 #: each group, because strips change hands where groups are of different speed.
@@ -132,6 +134,15 @@ def striped_rows(plan: Plan) -> float:
     return own.get("row", 1.0) * plan.alpha + own.get("column", 0.0)
 
 
+def _mixes(scoring: Scoring) -> bool:
+    """Can lanes of 11 bits compute these scores: compare, select, and never lose by a match?"""
+    if not simple(scoring) or not Bounds.of(scoring).mixed:
+        return False
+    assert scoring.match_mismatch is not None
+    match, mismatch = scoring.match_mismatch
+    return match >= mismatch
+
+
 def _mixed_plan(
     plan: Plan, scoring: Scoring, size: tuple[int, int], rows: tuple[int, ...]
 ) -> Plan | None:
@@ -142,11 +153,13 @@ def _mixed_plan(
         return None
     known = f"{plan.engine}/{lanes.mixed}" in plan.machine.times.by_subject
     large = m * n >= plan.tuning.engine.mixed_cells
-    if not known or not large or not simple(scoring) or not Bounds.of(scoring).mixed:
+    if not known or not large or not _mixes(scoring):
         return None
     usual = LANE_SETS[lanes.mixed].defaults
     B = plan.B * usual.groups // lanes.defaults.groups
-    return replace(plan, lanes=lanes.mixed, alpha=usual.alpha, B=B).for_size(m, n, rows)
+    chunk = min(plan.chunk, MIXED_CHUNK)
+    mixed = replace(plan, lanes=lanes.mixed, alpha=usual.alpha, B=B, chunk=chunk)
+    return mixed.for_size(m, n, rows)
 
 
 def planned(
@@ -190,7 +203,7 @@ def widths_of(
     if not local or not best or bounds.limit8 < 0:
         widths.discard(8)
     whole = local and best and not apart and plan.form == "ticketed" and plan.alpha > 1
-    if not whole or not simple(scoring) or not bounds.mixed:
+    if not whole or not _mixes(scoring):
         widths.discard(MIXED)
     return tuple(sorted(widths))
 

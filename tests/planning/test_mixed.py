@@ -70,6 +70,7 @@ def test_nor_do_scores_and_plans_that_they_cannot_compute() -> None:
     odd = make_scoring([[1, -3], [-2, 1]], 3, 2)
     assert lanes(sooner, scoring=odd) == "packed"
     assert lanes(sooner, scoring=match_scoring(1, -3, 300, 2)) == "packed"
+    assert lanes(sooner, scoring=match_scoring(-5, 0, 3, 2)) == "packed"
     assert lanes(replace(sooner, alpha_fixed=True)) == "packed"
     assert lanes(replace(sooner, B_fixed=True)) == "packed"
 

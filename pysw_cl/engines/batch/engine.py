@@ -39,8 +39,8 @@ _BATCH = (
     "text codes pairs count:int groups:int counter scratch_memory scratch_size:int "
     "most_m:int most_n:int gap_open:int gap_extend:int floor:int ends:int results places moves"
 )
-#: What codes that are kept add; boxes have none.
-KEPT = ("keep:int", "kept", "kept_at")
+#: What boxes do not have: codes that are kept, and paths near their ends.
+KEPT = ("keep:int", "kept", "kept_at", "near:int")
 _SCORE = {
     "compare": "match:int mismatch:int",
     "profile": "matrix bad:int",
@@ -288,17 +288,19 @@ class BatchEngine:
         width: int,
         how: str,
         kept: tuple[KeptCodes, int] | None = None,
+        near: bool = False,
     ) -> Computed:
         """Enqueue a batch.
 
         ``text`` holds the letters (ASCII).  ``pairs`` (n x 4) has each pair's first query letter,
         query length, first target letter and target length; pairs of similar lengths are
         neighbours.  ``groups``: of these pairs.  ``how`` is one of `WANTS`.  ``kept``: the codes of
-        these pairs and others, and the first pair among them, which begins a group.
+        these pairs and others, and the first pair among them, which begins a group.  ``near``: does
+        each pair end where its best path ends?
         """
         buffers = Buffers(self.runtime)
         try:
-            return self._start(buffers, text, pairs, groups, width, how, kept)
+            return self._start(buffers, text, pairs, groups, width, how, kept, near)
         except BaseException:
             buffers.free()
             raise
@@ -314,6 +316,7 @@ class BatchEngine:
         width: int,
         how: str,
         kept: tuple[KeptCodes, int] | None,
+        near: bool,
     ) -> Computed:
         """See :meth:`start`; ``buffers`` hold the batch's own memory."""
         lanes, count = self.pairs_a_group(width), len(pairs)
@@ -364,6 +367,7 @@ class BatchEngine:
             most_m=most_m,
             most_n=most_n,
             floor=local_floor(self.scoring, width) if self.local else 0,
+            near=max(0, self.scoring.highest) if near and self.scoring.gap_extend else 0,
             **self._kept_arguments(buffers, lent),
             **shared,
             **score_arguments,
