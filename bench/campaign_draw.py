@@ -417,6 +417,13 @@ def plans_of(runtime: Runtime) -> dict[str, list[dict[str, Any]]]:
             for B in (1, 5, 528, 1584)
             for chunk in (17, 64, 128)
         ]
+    whole = {"sections.least_cells": 1 << 60}  # sections have no 11 bits
+    plans["mixed"] = [
+        {"lanes": "mixed", "alpha": alpha, "B": B, "chunk": chunk, **whole}
+        for alpha in (4, 19)
+        for B in (5, 528, 2112)
+        for chunk in (64, 128)
+    ]
     plans["warp32"] = [
         {"lanes": "warp32", "alpha": alpha, "form": form, "chunk": chunk}
         for alpha in (4, 9)
