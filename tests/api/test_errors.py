@@ -200,7 +200,7 @@ def test_free_ends_in_every_form() -> None:
             {"lanes": "vector64"},
             [
                 "lanes 'vector64' do not exist",
-                "vector, vector32, packed, packed_profile, warp32, scalar32",
+                "vector, vector32, packed, mixed, packed_profile, warp32, scalar32",
             ],
         ),
         ({"lanes": ["vector32"]}, ["lanes", "do not exist"]),
