@@ -16,6 +16,7 @@ from ..engines.registry import plan_on
 from ..errors import PlanError
 from ..planning.parameters import Number
 from ..planning.plan import Plan
+from ..planning.profiles.profile import Numbers
 from ..planning.tuning.space import Dimension, Space, Values
 
 if TYPE_CHECKING:
@@ -82,9 +83,7 @@ class Subject:
             if len(lanes.T) > 1 and not lanes.of_warps:
                 values["T"] = plan.T
         if self.limits_registers:
-            profile, _ = self.runtime.profile()
-            registers = profile.parameters.get("build", {}).get("registers", REGISTERS[-1])
-            values["registers"] = int(registers)
+            values["registers"] = int(self._build.get("registers", REGISTERS[-1]))
         return values
 
     def space(self) -> Space:
@@ -143,7 +142,8 @@ class Subject:
             return self.runtime
         if registers not in self._runtimes:
             profile, _ = self.runtime.profile()
-            limited = {**profile.parameters, "build": {"registers": registers}}
+            build = {**self._build, "registers": registers}
+            limited = {**profile.parameters, "build": build}
             self._runtimes[registers] = self.runtime.having(replace(profile, parameters=limited))
         return self._runtimes[registers]
 
@@ -178,8 +178,14 @@ class Subject:
         own = {name: float(value) for name, value in values.items() if name != "registers"}
         found = {self.name: {name: _plain(value) for name, value in own.items()}}
         if "registers" in values and values["registers"] != self.start["registers"]:
-            found["build"] = {"registers": int(values["registers"])}
+            found["build"] = {**self._build, "registers": int(values["registers"])}
         return found
+
+    @property
+    def _build(self) -> Numbers:
+        """The device's limits of registers: of most kernels, and of others by their names."""
+        profile, _ = self.runtime.profile()
+        return profile.parameters.get("build", {})
 
 
 def subjects_of(runtime: Runtime) -> dict[str, Subject]:

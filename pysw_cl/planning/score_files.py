@@ -147,7 +147,7 @@ def _mixed_plan(
     plan: Plan, scoring: Scoring, size: tuple[int, int], rows: tuple[int, ...]
 ) -> Plan | None:
     """The plan for a large local tile in lanes of 11 bits; None if there are no such lanes, if they
-    cannot compute it, if their times are not known, or if they take longer."""
+    cannot compute it, or if their times are not known."""
     lanes, (m, n) = plan.lane_set, size
     if lanes.mixed is None or plan.alpha_fixed or plan.B_fixed:
         return None

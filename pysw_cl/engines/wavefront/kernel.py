@@ -56,9 +56,10 @@ def kernel_spec(
     """
     lane_set = LANE_SETS[lanes]
     widths = lane_set.widths if widths is None else widths
+    whole = [width for width in widths if width != MIXED]
     at_width = (f"score/{score}.clh", "recurrence.clh")
     files = [
-        f"NARROW_WIDTHS={sum(width for width in widths if width != MIXED)}",
+        f"NARROW_WIDTHS={sum(whole)}",
         f"MIXED={int(MIXED in widths)}",
         f"LAG={int(not striped)}",
         "base.clh",
@@ -77,7 +78,6 @@ def kernel_spec(
         "wavefront/score_range.clh",
         "wavefront/prune.clh",
     ]
-    whole = [width for width in widths if width != MIXED]
     for width in whole:
         assert lane_set.narrow is not None
         files += [f"WIDTH={width}", lane_set.narrow, *at_width, "wavefront/narrow_lanes.clh"]

@@ -101,7 +101,6 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
     narrow = narrow_score(plan, scoring, n, setting.four, setting.local)
     plan = plan.for_scores(narrow)
     cut = _sections(setting, plan, m, n)
-    subject = subject_of(plan, scoring, setting.local, narrow)
     if cut is not None:
         plan = cut.plan
         columns = section_wave(plan, cut.cut, m, n)
@@ -114,9 +113,9 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
     else:
         size, local = (m, n), setting.local
         plan = planned(plan, scoring, size, (), narrow, local, best=local)[0] or plan
-        subject = subject_of(plan, scoring, setting.local, narrow)
         columns = strip_wave(plan, plan.alpha, m, n, plan.B, plan.chunk)
     work.counts["call", "launch"] += times
+    subject = subject_of(plan, scoring, setting.local, narrow)
     strips = _strips(subject, plan, columns, times, cut is not None)
     if narrow is not None and striped(plan, plan.form, narrow, setting.local):
         share, (chain, hops) = striped_rows(plan) / plan.alpha, strips.chain
