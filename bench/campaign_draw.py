@@ -420,8 +420,8 @@ def plans_of(runtime: Runtime) -> dict[str, list[dict[str, Any]]]:
     whole = {"sections.least_cells": 1 << 60}  # sections have no 11 bits
     plans["mixed"] = [
         {"lanes": "mixed", "alpha": alpha, "B": B, "chunk": chunk, **whole}
-        for alpha in (4, 19)
-        for B in (5, 528, 2112)
+        for alpha in (4, 25)
+        for B in (5, 528, 1584)
         for chunk in (64, 128)
     ]
     plans["warp32"] = [

@@ -234,7 +234,8 @@ def check_lanes(what: str, cells: dict[str, int], lanes: str, kind: str) -> None
     elif lanes == "vector":
         good = low >= (0.9 if kind == "protein" else 0.99)
     else:
-        good = lanes != "packed" or share.get("packed/16", 0) >= 0.99
+        packed = share.get("packed/11", 0) + share.get("packed/16", 0)
+        good = lanes != "packed" or packed >= 0.99
     if not good:
         raise WrongResult(f"{what}: the work was done by {cells}")
 

@@ -14,7 +14,7 @@ LEAST_PROFILED = 64
 #: Lanes at the same column are to take at most this share of the others' time, which is better
 #: known.
 STRIPED_MOST = 0.75
-#: Columns of a block at most in lanes of 11 bits: 16 warps of a work-group have 48 KiB for them.
+#: Columns of a block at most in lanes of 11 bits: 12 warps of a work-group have 48 KiB for them.
 MIXED_CHUNK = 256
 #: A tile has so many strips at least, if they are taller than the plan's: blocks on the path of
 #: similar sequences take 16 bits, and one block is swept again for the best cell.  And so many for

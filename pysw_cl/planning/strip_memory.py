@@ -281,9 +281,9 @@ class StripMemory:
         tuning = plan.tuning.pipeline
         if not self.captures or not self.device.speculative or m * n < tuning.least_cells:
             return None
-        fits, score = self._planned(replace(tile, rows=()), alone=False)
+        usual, score = self._planned(replace(tile, rows=()), alone=False)
         sized = plan.for_size(m, n)
-        if fits is None or sized is None or fits.lane_set.narrow is None:
+        if usual is None or sized is None or usual.lane_set.narrow is None:
             return None
         quantum = sized.strip_rows * self._warps(sized, sized.B)
         quantum = lcm(quantum, plan.without_narrow().strip_rows)
@@ -292,8 +292,9 @@ class StripMemory:
             return None
         least = max(1, sized.device_rows // tuning.depth // quantum) * quantum
         height = max(1, min(least, most[0]) // quantum) * quantum
-        if height % fits.strip_rows:
+        if height % usual.strip_rows:
             return None
+        fits = self._planned(replace(tile, rows=(height,)))[0] or usual
         places = (0, *ends, m)
         highest = min(height, max(b - a for a, b in pairwise(places)))
         count = sum(-(-(b - a) // height) for a, b in pairwise(places))

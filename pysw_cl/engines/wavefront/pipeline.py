@@ -61,8 +61,13 @@ class RunningPipeline:
         if plan.form != "ticketed" or plan.lane_set.narrow is None:
             return None
         whole = replace(job, query=np.broadcast_to(job.query[:1], m + rows_below))
-        fits, _ = planned(plan, whole, runtime.traits.byte_permute, alone=False)
-        if fits is None or m % fits.strip_rows or not fits_memory(runtime, fits, job):
+        permute = runtime.traits.byte_permute
+        usual, _ = planned(plan, whole, permute, alone=False)
+        if usual is None or m % usual.strip_rows:
+            return None
+        # lanes of 11 bits, too, if their strips end at row m
+        fits = planned(plan, replace(whole, rows=(m,)), permute)[0] or usual
+        if not fits_memory(runtime, fits, job):
             return None
         return cls(runtime, fits, job, note_memory)
 

@@ -297,8 +297,7 @@ def _shaped(
 ) -> tuple[Program, Grid]:
     """The program that computes a tile, and how the tile is cut into strips."""
     m, n = job.size
-    alone = link is None and not capacity
-    fits, score = planned(plan, job, runtime.traits.byte_permute, alone)
+    fits, score = planned(plan, job, runtime.traits.byte_permute, alone=not capacity)
     if link is not None:
         fits = link.plan
     if fits is None:
@@ -309,7 +308,8 @@ def _shaped(
         form, B = "ticketed", 1  # a single group waits for no other
     grid = fit(m, n, B, plan.T, plan.alpha, form, runtime.traits.least_T)
     prunes = job.after is not None and not capacity and (job.best or not local)
-    apart = not alone or job.store_moves or job.forbidden is not None or grid.form != "ticketed"
+    apart = bool(capacity) or job.store_moves or job.forbidden is not None
+    apart |= grid.form != "ticketed"
     widths = widths_of(plan, job.scoring, local, job.best, apart)
     program = Program(
         plan=plan,
