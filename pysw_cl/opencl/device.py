@@ -182,6 +182,8 @@ class Runtime:
         #: where the text of a kernel file comes from, by the file's name
         self.source_of: Callable[[str], str] = kernel_source
         self.programs: dict[tuple[str, str], Any] = {}
+        #: The threads that build programs for later calls.
+        self.building: dict[tuple[str, str], threading.Thread] = {}
         #: The programs that were not launched yet and whose build somebody was told of.
         self.begun: dict[Any, Build] = {}
         self.lock = threading.RLock()
@@ -294,6 +296,7 @@ class Runtime:
         other = copy.copy(self)
         other._salt = f"-DSALT={salt}"
         other.programs, other.begun, other._local = {}, {}, threading.local()
+        other.building = {}
         return other
 
     def having(self, profile: Profile) -> Runtime:
@@ -325,8 +328,15 @@ class Runtime:
         if arena is not None:
             arena.forget()
         self._local.__dict__.clear()
+        self.settle()
+        self.building.clear()
         self.programs.clear()
         self.begun.clear()
+
+    def settle(self) -> None:
+        """Wait for the programs that are built for later calls."""
+        for thread in list(self.building.values()):
+            thread.join()
 
     def arena(self, make: Callable[[Runtime], Any]) -> Any:
         """This thread's arena or pool of small buffers; ``make(self)`` makes it at first."""

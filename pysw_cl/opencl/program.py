@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -65,33 +67,67 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
     The cache's key is the joined source text and the options.  PyOpenCL and the driver keep
     binaries on disk by source, options, device and driver version.
     """
-    import pyopencl as cl
-
-    source = _joined(spec.files, runtime.source_of)
-    options = f"{_options(defines)} {runtime.options_of(spec.limit)}".rstrip()
-    key = (source, options)
+    key = _key(runtime, spec, defines)
     built = runtime.programs.get(key)
     if built is not None:  # without the lock: another thread may hold it for seconds to build
         return built
     with runtime.lock:
+        if key in runtime.building:
+            runtime.building[key].join()
         if key not in runtime.programs:
             begun = builds.begun(runtime.info.name, spec.name)
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", cl.CompilerWarning)
-                    program = cl.Program(runtime.context, source).build(
-                        options=options, devices=[runtime.device]
-                    )
-            except cl.Error as error:
+                program = _compiled(runtime, spec, key)
+            except BuildError:
                 builds.ended(begun)
-                raise BuildError(
-                    f"{runtime.info.name} cannot build the kernel {spec.name} with {options}: "
-                    f"{error}"
-                ) from None
+                raise
             runtime.programs[key] = program
             if begun is not None:
                 runtime.begun[program] = begun
         return runtime.programs[key]
+
+
+def built_within(
+    runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int], seconds: float
+) -> bool:
+    """Is the program of ``spec`` built so many seconds from now?  What a driver has on disk is.  If
+    not, a thread goes on with it, for later calls; a process that ends waits for it."""
+    key = _key(runtime, spec, defines)
+    if key in runtime.programs:
+        return True
+
+    def work() -> None:
+        with suppress(BuildError):
+            runtime.programs[key] = _compiled(runtime, spec, key)
+
+    with runtime.lock:
+        if key not in runtime.building:
+            runtime.building[key] = threading.Thread(target=work, name="pysw_cl program")
+            runtime.building[key].start()
+    runtime.building[key].join(seconds)
+    return key in runtime.programs
+
+
+def _key(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> tuple[str, str]:
+    """What a program is known by: its source and the compiler's options."""
+    source = _joined(spec.files, runtime.source_of)
+    return source, f"{_options(defines)} {runtime.options_of(spec.limit)}".rstrip()
+
+
+def _compiled(runtime: Runtime, spec: KernelSpec, key: tuple[str, str]) -> Any:
+    import pyopencl as cl
+
+    source, options = key
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cl.CompilerWarning)
+            return cl.Program(runtime.context, source).build(
+                options=options, devices=[runtime.device]
+            )
+    except cl.Error as error:
+        raise BuildError(
+            f"{runtime.info.name} cannot build the kernel {spec.name} with {options}: {error}"
+        ) from None
 
 
 def wait(runtime: Runtime, event: Any) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.program import BoundKernel, KernelSpec
+from ...opencl.program import BoundKernel, KernelSpec, built_within
 from ...opencl.traits import DeviceTraits
 from ...planning import score_files, sizes
 from ...planning.lane_sets import LANE_SETS, MIXED
@@ -194,10 +194,26 @@ class Program:
             defines["PROFILE_LETTERS"] = self.letters
         return defines | dict(self.mixed)
 
+    @property
+    def spec(self) -> KernelSpec:
+        """Its kernel."""
+        parts = self.form, self.plan.lanes, self.score, self.widths, self.forbidden, self.many
+        return kernel_spec(*parts, self.striped)
+
     def kernel(self, runtime: Runtime) -> BoundKernel:
         """Its kernel on a device, built if necessary."""
-        parts = self.form, self.plan.lanes, self.score, self.widths, self.forbidden, self.many
-        return BoundKernel(runtime, kernel_spec(*parts, self.striped), self.defines(runtime.traits))
+        return BoundKernel(runtime, self.spec, self.defines(runtime.traits))
+
+    def in_time(self, runtime: Runtime, seconds: float, instead: Program) -> bool:
+        """Is it worth its build for work of so many ``seconds``: does that take longer, or is the
+        driver soon done with it?  If not, the program ``instead`` is built, and this one meanwhile,
+        for later calls."""
+        tuning = self.plan.tuning.engine
+        if seconds >= tuning.mixed_build:
+            return True
+        instead.kernel(runtime)  # first: a driver builds one program at a time
+        patience = tuning.mixed_patience * seconds
+        return built_within(runtime, self.spec, self.defines(runtime.traits), patience)
 
 
 def planned(plan: Plan, job: TileJob, permute: bool, alone: bool = True) -> tuple[Plan | None, str]:

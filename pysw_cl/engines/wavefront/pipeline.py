@@ -24,7 +24,7 @@ from ...planning.sizes import pipeline_bus_bytes, pipeline_slots
 from ...tiles.edges import repeated
 from ...tiles.tile import TileJob, TileResult
 from .kernel import planned
-from .tile import Link, PipelineMemory, TileRun
+from .tile import Link, PipelineMemory, TileRun, link_plan
 
 
 @dataclass
@@ -61,14 +61,10 @@ class RunningPipeline:
         if plan.form != "ticketed" or plan.lane_set.narrow is None:
             return None
         whole = replace(job, query=np.broadcast_to(job.query[:1], m + rows_below))
-        permute = runtime.traits.byte_permute
-        usual, _ = planned(plan, whole, permute, alone=False)
-        if usual is None or m % usual.strip_rows:
+        usual, score = planned(plan, whole, runtime.traits.byte_permute, alone=False)
+        if usual is None or m % usual.strip_rows or not fits_memory(runtime, usual, job):
             return None
-        # lanes of 11 bits, too, if their strips end at row m
-        fits = planned(plan, replace(whole, rows=(m,)), permute)[0] or usual
-        if not fits_memory(runtime, fits, job):
-            return None
+        fits = link_plan(runtime, plan, usual, score, job, whole)
         return cls(runtime, fits, job, note_memory)
 
     def __init__(

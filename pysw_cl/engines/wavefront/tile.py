@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -296,13 +296,42 @@ def _shaped(
     runtime: Runtime, plan: Plan, job: TileJob, capacity: int, link: Link | None
 ) -> tuple[Program, Grid]:
     """The program that computes a tile, and how the tile is cut into strips."""
-    m, n = job.size
     fits, score = planned(plan, job, runtime.traits.byte_permute, alone=not capacity)
     if link is not None:
         fits = link.plan
     if fits is None:
         raise InternalError(f"no strips of {plan} end at the rows {job.rows}")
-    plan = plan.for_moves(m, n) if job.store_moves else fits
+    shaped = _program_of(runtime, fits, score, job, capacity, link is not None)
+    if link is None and fits.lanes == plan.lane_set.mixed:
+        usual = planned(plan, job, runtime.traits.byte_permute, alone=False)[0]
+        assert usual is not None  # the other lanes are chosen beside it
+        other = _program_of(runtime, usual, score, job, capacity, False)
+        seconds = fits.cost.tile(fits, fits.alpha, *job.size)
+        return shaped if shaped[0].in_time(runtime, seconds, other[0]) else other
+    return shaped
+
+
+def link_plan(
+    runtime: Runtime, plan: Plan, usual: Plan, score: str, job: TileJob, whole: TileJob
+) -> Plan:
+    """The plan of the tiles of a pipeline that begins with ``job``: ``usual``, or lanes of 11 bits
+    whose strips end at the end of ``job``, if they are sooner done with the ``whole``."""
+    below = replace(whole, rows=(job.size[0],))
+    fits, _ = planned(plan, below, runtime.traits.byte_permute)
+    if fits is None or fits.lanes != plan.lane_set.mixed:
+        return usual
+    mixed, other = (_program_of(runtime, one, score, job, 0, True)[0] for one in (fits, usual))
+    seconds = fits.cost.tile(fits, fits.alpha, *whole.size)
+    return fits if mixed.in_time(runtime, seconds, other) else usual
+
+
+def _program_of(
+    runtime: Runtime, fits: Plan, score: str, job: TileJob, capacity: int, linked: bool
+) -> tuple[Program, Grid]:
+    """The program of a tile by the plan that ``fits`` it, and the tile's strips.  ``linked``: is it
+    a pipeline's?"""
+    m, n = job.size
+    plan = fits.for_moves(m, n) if job.store_moves else fits
     form, B, local = plan.form, plan.B, job.floor is not None
     if job.store_moves and form == "two-phase":
         form, B = "ticketed", 1  # a single group waits for no other
@@ -325,7 +354,7 @@ def _shaped(
         prunes=prunes and plan.lane_set.prunes,
         skewed=may_skew(plan, job.scoring),
         letters=profile_letters(plan, job.scoring, score),
-        warps=warps_of(runtime, plan, B if link else grid.B) if form == "ticketed" else 1,
+        warps=warps_of(runtime, plan, B if linked else grid.B) if form == "ticketed" else 1,
     )
     return program, grid
 
