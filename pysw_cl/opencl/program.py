@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -67,7 +65,7 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
     The cache's key is the joined source text and the options.  PyOpenCL and the driver keep
     binaries on disk by source, options, device and driver version.
     """
-    key = _key(runtime, spec, defines)
+    key = key_of(runtime, spec, defines)
     built = runtime.programs.get(key)
     if built is not None:  # without the lock: another thread may hold it for seconds to build
         return built
@@ -77,7 +75,7 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
         if key not in runtime.programs:
             begun = builds.begun(runtime.info.name, spec.name)
             try:
-                program = _compiled(runtime, spec, key)
+                program = compiled(runtime, spec, key)
             except BuildError:
                 builds.ended(begun)
                 raise
@@ -87,34 +85,14 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
         return runtime.programs[key]
 
 
-def built_within(
-    runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int], seconds: float
-) -> bool:
-    """Is the program of ``spec`` built so many seconds from now?  What a driver has on disk is.  If
-    not, a thread goes on with it, for later calls; a process that ends waits for it."""
-    key = _key(runtime, spec, defines)
-    if key in runtime.programs:
-        return True
-
-    def work() -> None:
-        with suppress(BuildError):
-            runtime.programs[key] = _compiled(runtime, spec, key)
-
-    with runtime.lock:
-        if key not in runtime.building:
-            runtime.building[key] = threading.Thread(target=work, name="pysw_cl program")
-            runtime.building[key].start()
-    runtime.building[key].join(seconds)
-    return key in runtime.programs
-
-
-def _key(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> tuple[str, str]:
+def key_of(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> tuple[str, str]:
     """What a program is known by: its source and the compiler's options."""
     source = _joined(spec.files, runtime.source_of)
     return source, f"{_options(defines)} {runtime.options_of(spec.limit)}".rstrip()
 
 
-def _compiled(runtime: Runtime, spec: KernelSpec, key: tuple[str, str]) -> Any:
+def compiled(runtime: Runtime, spec: KernelSpec, key: tuple[str, str]) -> Any:
+    """The program of ``spec``, which is known by ``key``, built now."""
     import pyopencl as cl
 
     source, options = key

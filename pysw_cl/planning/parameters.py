@@ -103,8 +103,8 @@ class EngineTuning:
     mixed_build: float = tunable(
         7.0, 0, 1e6, "seconds: work that takes as long waits for the build of these lanes"
     )
-    mixed_patience: float = tunable(
-        0.1, 0, 1, "of a tile's time, for a build that may be on disk: half of what it saves"
+    mixed_meanwhile: float = tunable(
+        5.0, 0, 1e6, "seconds: behind a launch that takes as long they are built for later calls"
     )
     least_hits: int = tunable(
         1 << 14, 1, 1 << 26, "cells collected at least if several best ones are wanted"

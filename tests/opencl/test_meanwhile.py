@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,12 +11,18 @@ import pytest
 from pysw_cl.engines.wavefront.kernel import Program
 from pysw_cl.errors import BuildError
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.program import KernelSpec, build, built_within
+from pysw_cl.opencl.meanwhile import build_meanwhile, note_built, soon_built
+from pysw_cl.opencl.program import KernelSpec, build
 from pysw_cl.planning.parameters import EngineTuning
 
 SPEC = KernelSpec("fill", ("fill.cl",), ("to",))
 RIGHT = "__kernel void fill(__global int *to) { to[0] = MINE; }"
 WRONG = "__kernel void fill(__global int *to) { to[0] = MINE }"
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSW_CL_PROFILES", str(tmp_path))
 
 
 def runtime_of(text: str) -> Runtime:
@@ -27,45 +34,51 @@ def runtime_of(text: str) -> Runtime:
 
 def test_a_program_is_built_meanwhile_and_then_used() -> None:
     runtime, defines = runtime_of(RIGHT), {"MINE": 7}
-    built_within(runtime, SPEC, defines, 0)
+    assert not soon_built(runtime, SPEC, defines)
+    build_meanwhile(runtime, SPEC, defines)
     runtime.settle()
-    assert built_within(runtime, SPEC, defines, 0)
+    assert soon_built(runtime, SPEC, defines)
     (program,) = runtime.programs.values()
     assert build(runtime, SPEC, defines) is program
     runtime.forget()
     assert not runtime.programs and not runtime.building
 
 
+def test_other_processes_know_what_the_driver_has_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    note_built(runtime_of(RIGHT), SPEC, {"MINE": 1})
+    later = runtime_of(RIGHT)
+    assert soon_built(later, SPEC, {"MINE": 1}) and not soon_built(later, SPEC, {"MINE": 2})
+    assert not soon_built(runtime_of(RIGHT + " "), SPEC, {"MINE": 1})
+    monkeypatch.setenv("PYSW_CL_PROFILES", "off")
+    note_built(later, SPEC, {"MINE": 1})
+    assert not soon_built(later, SPEC, {"MINE": 1})
+
+
 def test_who_needs_the_program_waits_for_its_build() -> None:
     runtime, defines = runtime_of(RIGHT), {"MINE": 8}
-    built_within(runtime, SPEC, defines, 0)
+    build_meanwhile(runtime, SPEC, defines)
     program = build(runtime, SPEC, defines)
     assert list(runtime.programs.values()) == [program]
 
 
 def test_one_that_cannot_be_built_says_so_when_it_is_needed() -> None:
     runtime = runtime_of(WRONG)
-    assert not built_within(runtime, SPEC, {}, 60)
-    assert not built_within(runtime, SPEC, {}, 60)
+    build_meanwhile(runtime, SPEC, {})
+    runtime.settle()
+    assert not soon_built(runtime, SPEC, {})
     with pytest.raises(BuildError):
         build(runtime, SPEC, {})
 
 
-def test_short_work_does_not_wait_for_lanes_of_11_bits() -> None:
-    usual = EngineTuning(mixed_build=1000.0)
-    built: list[str] = []
-
-    def in_time(text: str, seconds: float) -> bool:
-        built.clear()
-        runtime = runtime_of(text)
-        program: Any = SimpleNamespace(
-            plan=SimpleNamespace(tuning=SimpleNamespace(engine=usual)),
-            spec=SPEC,
-            defines=lambda traits: {"MINE": 9},
-        )
-        instead: Any = SimpleNamespace(kernel=lambda runtime: built.append("instead"))
-        return Program.in_time(program, runtime, seconds, instead)
-
-    assert in_time(WRONG, usual.mixed_build) and not built
-    assert not in_time(WRONG, usual.mixed_build / 2) and built == ["instead"]
-    assert in_time(RIGHT, usual.mixed_build - 0.1) and built == ["instead"]
+def test_short_work_does_not_wait_for_a_build() -> None:
+    usual = EngineTuning()
+    program: Any = SimpleNamespace(
+        plan=SimpleNamespace(tuning=SimpleNamespace(engine=usual)),
+        spec=SPEC,
+        defines=lambda traits: {"MINE": 9},
+    )
+    runtime = runtime_of(RIGHT)
+    assert Program.in_time(program, runtime, usual.mixed_build)
+    assert not Program.in_time(program, runtime, usual.mixed_build / 2)
+    note_built(runtime, SPEC, {"MINE": 9})
+    assert Program.in_time(program, runtime, usual.mixed_build / 2)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.program import BoundKernel, KernelSpec, built_within
+from ...opencl.meanwhile import build_meanwhile, note_built, soon_built
+from ...opencl.program import BoundKernel, KernelSpec
 from ...opencl.traits import DeviceTraits
 from ...planning import score_files, sizes
 from ...planning.lane_sets import LANE_SETS, MIXED
@@ -202,18 +203,21 @@ class Program:
 
     def kernel(self, runtime: Runtime) -> BoundKernel:
         """Its kernel on a device, built if necessary."""
-        return BoundKernel(runtime, self.spec, self.defines(runtime.traits))
+        defines = self.defines(runtime.traits)
+        kernel = BoundKernel(runtime, self.spec, defines)
+        if self.mixed:
+            note_built(runtime, self.spec, defines)
+        return kernel
 
-    def in_time(self, runtime: Runtime, seconds: float, instead: Program) -> bool:
+    def in_time(self, runtime: Runtime, seconds: float) -> bool:
         """Is it worth its build for work of so many ``seconds``: does that take longer, or is the
-        driver soon done with it?  If not, the program ``instead`` is built, and this one meanwhile,
-        for later calls."""
-        tuning = self.plan.tuning.engine
-        if seconds >= tuning.mixed_build:
-            return True
-        instead.kernel(runtime)  # first: a driver builds one program at a time
-        patience = tuning.mixed_patience * seconds
-        return built_within(runtime, self.spec, self.defines(runtime.traits), patience)
+        driver soon done with it?"""
+        long = seconds >= self.plan.tuning.engine.mixed_build
+        return long or soon_built(runtime, self.spec, self.defines(runtime.traits))
+
+    def build_meanwhile(self, runtime: Runtime) -> None:
+        """Build it for later calls."""
+        build_meanwhile(runtime, self.spec, self.defines(runtime.traits))
 
 
 def planned(plan: Plan, job: TileJob, permute: bool, alone: bool = True) -> tuple[Plan | None, str]:

@@ -100,7 +100,7 @@ class TileRun:
     ) -> None:
         self.runtime, self.job, self.buffers, self.capacity = runtime, job, buffers, capacity
         self.link = link
-        self.program, self.grid = _shaped(runtime, plan, job, capacity, link)
+        self.program, self.grid, self._later = _shaped(runtime, plan, job, capacity, link)
         warps = self.program.warps
         self.strip_groups = -(-self.grid.B // warps) * warps
         self.threshold = least_score(job)
@@ -202,8 +202,10 @@ class TileRun:
             self._two_phase()
             return
         groups = self.strip_groups // self.program.warps
-        self.event = self.kernel.launch(groups, self.program.group)
+        self.event = self.kernel.launch(groups, self.program.group, self._later is not None)
         self.launches = 1
+        if self._later is not None:
+            self._later.build_meanwhile(self.runtime)
 
     @property
     def tickets(self) -> int:
@@ -294,21 +296,24 @@ def cells_by_width(program: Program, grid: Grid, records: NDArray[np.int32]) -> 
 
 def _shaped(
     runtime: Runtime, plan: Plan, job: TileJob, capacity: int, link: Link | None
-) -> tuple[Program, Grid]:
-    """The program that computes a tile, and how the tile is cut into strips."""
-    fits, score = planned(plan, job, runtime.traits.byte_permute, alone=not capacity)
+) -> tuple[Program, Grid, Program | None]:
+    """The program that computes a tile, how the tile is cut into strips, and a program that is to
+    be built meanwhile."""
+    permute, size = runtime.traits.byte_permute, job.size
+    fits, score = planned(plan, job, permute, alone=not capacity)
     if link is not None:
         fits = link.plan
     if fits is None:
         raise InternalError(f"no strips of {plan} end at the rows {job.rows}")
-    shaped = _program_of(runtime, fits, score, job, capacity, link is not None)
-    if link is None and fits.lanes == plan.lane_set.mixed:
-        usual = planned(plan, job, runtime.traits.byte_permute, alone=False)[0]
-        assert usual is not None  # the other lanes are chosen beside it
-        other = _program_of(runtime, usual, score, job, capacity, False)
-        seconds = fits.cost.tile(fits, fits.alpha, *job.size)
-        return shaped if shaped[0].in_time(runtime, seconds, other[0]) else other
-    return shaped
+    program, grid = _program_of(runtime, fits, score, job, capacity, link is not None)
+    if link is not None or fits.lanes != plan.lane_set.mixed:
+        return program, grid, None
+    if program.in_time(runtime, fits.cost.tile(fits, fits.alpha, *size)):
+        return program, grid, None
+    usual, _ = planned(plan, job, permute, alone=False)
+    assert usual is not None  # the other lanes are chosen beside it
+    long = usual.cost.tile(usual, usual.alpha, *size) >= plan.tuning.engine.mixed_meanwhile
+    return *_program_of(runtime, usual, score, job, capacity, False), program if long else None
 
 
 def link_plan(
@@ -320,9 +325,9 @@ def link_plan(
     fits, _ = planned(plan, below, runtime.traits.byte_permute)
     if fits is None or fits.lanes != plan.lane_set.mixed:
         return usual
-    mixed, other = (_program_of(runtime, one, score, job, 0, True)[0] for one in (fits, usual))
+    program, _ = _program_of(runtime, fits, score, job, 0, True)
     seconds = fits.cost.tile(fits, fits.alpha, *whole.size)
-    return fits if mixed.in_time(runtime, seconds, other) else usual
+    return fits if program.in_time(runtime, seconds) else usual
 
 
 def _program_of(

@@ -1,0 +1,63 @@
+"""Programs that are built while the device computes something else, for later calls.
+
+Some drivers let nothing begin while they build.  So such a build begins behind a launch that takes
+about as long.
+
+What was built once is on the driver's disk, and takes a moment from there.  An empty file in the
+user's cache folder says so to later processes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import BuildError
+from ..planning.profiles import store
+from .device import Runtime
+from .program import KernelSpec, compiled, key_of
+
+Key = tuple[str, str]
+
+
+def soon_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> bool:
+    """Was the program of ``spec`` built before, by this process or another one?"""
+    key = key_of(runtime, spec, defines)
+    mark = _mark(runtime, key)
+    return key in runtime.programs or (mark is not None and mark.exists())
+
+
+def note_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> None:
+    """Tell later processes that the program of ``spec`` is on the driver's disk."""
+    mark = _mark(runtime, key_of(runtime, spec, defines))
+    with suppress(OSError):
+        if mark is not None and not mark.exists():
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+
+
+def build_meanwhile(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> None:
+    """Build the program of ``spec`` in a thread.  A process that ends waits for it."""
+    key = key_of(runtime, spec, defines)
+
+    def work() -> None:
+        with suppress(BuildError):  # who needs the program is told
+            runtime.programs[key] = compiled(runtime, spec, key)
+            note_built(runtime, spec, defines)
+
+    with runtime.lock:
+        if key not in runtime.programs and key not in runtime.building:
+            runtime.building[key] = threading.Thread(target=work, name="pysw_cl program")
+            runtime.building[key].start()
+
+
+def _mark(runtime: Runtime, key: Key) -> Path | None:
+    """The file that says that a program was built; None if there is no cache folder."""
+    folder = store.user_folder()
+    if folder is None:
+        return None
+    said = "\n".join((runtime.info.name, runtime.info.driver, *key))
+    return folder / "built" / hashlib.sha256(said.encode()).hexdigest()[:32]
