@@ -365,7 +365,7 @@ KERNEL(wavefront_ticketed, TICKETED)
     for (int limit = from;;) {
       const bool ends = from >= n + LAG * T || LEAVES(&best);
 #if LAG
-      if (from == limit && !ends) limit = columns_from(&sw, from, n + T);
+      if (from >= limit && !ends) limit = columns_from(&sw, from, n + T);
 #else
       if (from == limit) limit = columns_next(mine, &sw, from, n);
 #endif

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isqrt
-from typing import TYPE_CHECKING
 
 from ..scoring.scoring import Scoring
 from .geometry import cuts, tile_shape
@@ -12,12 +11,12 @@ from .parameters import TracebackTuning
 from .plan import Plan
 from .sizes import GROUP_CELLS, bus_bytes
 
+#: Special columns of one tile are multiples of this, because turns of lanes of 11 bits end with
+#: even columns (cl/wavefront/mixed.clh).
+COLUMN_QUANTUM = 2
 #: The most that an H of a compressed edge may be above the lowest of its group, and an X below its
 #: H.
 MOST_RISE, MOST_GAP = 65535, 255
-
-if TYPE_CHECKING:
-    pass
 
 
 def path_bytes(tuning: TracebackTuning, m: int, n: int) -> int:

@@ -84,6 +84,50 @@ print("all alike")
 """
 
 
+#: Special columns of even and of odd number, which lanes pass in 11 bits, in 16 bits, or while they
+#: change from one to the other; strips that end in 11 bits, with and without a right edge.
+CROSSED = """
+import sys
+sys.path[:0] = ["tests", "tests/engines"]
+from dataclasses import replace
+import numpy as np
+from helpers import match_scoring, random_codes
+from widths import made_job
+from pysw_cl.engines.reference import ReferenceEngine
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
+from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.plan import make_plan
+rng, runtime, reference = np.random.default_rng(7), get_runtime("auto"), ReferenceEngine()
+scoring, cells = match_scoring(1, -3, 3, 2), {}
+plan = {"lanes": "mixed", "form": "ticketed", "T": 16, "B": 3, "alpha": 3, "chunk": 32}
+engine = WavefrontEngine(runtime, make_plan(runtime, {**plan, "sections.least_cells": 1 << 60}))
+for turn in range(40):
+    m, n = int(rng.integers(50, 200)), int(rng.integers(130, 700))
+    query, target = random_codes(rng, m, 4), random_codes(rng, n, 4)
+    if turn % 2:
+        target[n - m - 10 : n - 10] = query
+    top = np.maximum(0, np.cumsum(rng.integers(-2, 3, n))) if turn % 3 == 0 else 0
+    left = 0 if turn % 4 else int(rng.integers(0, 9))
+    job = made_job(query, target, scoring, True, top, left, 0, best=True)
+    columns = np.sort(rng.permutation(np.arange(2, n, 2 if turn % 5 else 1))[:4])
+    threshold = (1, 25, 60, 500)[turn // 2 % 4]
+    job = replace(job, columns=tuple(columns.tolist()), right=turn % 7 == 0, threshold=threshold)
+    found, wanted = engine.tile(job), reference.tile(job)
+    pairs = [(found.columns[k], wanted.columns[k]) for k in job.columns]
+    pairs += [(found.bottom, wanted.bottom)]
+    pairs += [(found.right, wanted.right)] if job.right else []
+    for ours, theirs in pairs:
+        h, x, least = np.asarray(ours.h), np.asarray(ours.x), np.asarray(theirs.h) - 3
+        assert np.array_equal(h, theirs.h), (turn, job.columns)
+        low = np.maximum(x, least) != np.maximum(theirs.x, least)
+        assert not (low & (np.maximum(x, theirs.x) > 2)).any(), (turn, job.columns)
+    assert found.hits == wanted.hits, turn
+    for kind, count in found.cells.items(): cells[kind] = cells.get(kind, 0) + count
+assert min(cells["wavefront/packed/11"], cells["wavefront/packed/16"]) > 500_000, cells
+print("all alike")
+"""
+
+
 @needs_oclgrind
 def test_packed_lanes_without_shuffles() -> None:
     interpreted(RUN)
@@ -92,3 +136,8 @@ def test_packed_lanes_without_shuffles() -> None:
 @needs_oclgrind
 def test_lanes_of_11_bits_without_shuffles() -> None:
     interpreted(MIXED)
+
+
+@needs_oclgrind
+def test_lanes_of_11_bits_at_special_columns() -> None:
+    interpreted(CROSSED)
