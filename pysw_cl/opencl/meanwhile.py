@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ..errors import BuildError
 from ..planning.profiles import store
@@ -21,6 +23,8 @@ from .device import Runtime
 from .program import KernelSpec, compiled, key_of
 
 Key = tuple[str, str]
+#: The longest wait for a launch to begin, and the time between two looks.
+BEGIN_SECONDS, LOOK_SECONDS = 0.05, 0.001
 
 
 def soon_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> bool:
@@ -52,6 +56,17 @@ def build_meanwhile(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, in
         if key not in runtime.programs and key not in runtime.building:
             runtime.building[key] = threading.Thread(target=work, name="pysw_cl program")
             runtime.building[key].start()
+
+
+def wait_until_begun(event: Any) -> None:
+    """Wait a little until the device has begun a launch: a driver's thread hands it over, which a
+    build would keep waiting."""
+    import pyopencl as cl
+
+    running = int(cl.command_execution_status.RUNNING)
+    until = time.monotonic() + BEGIN_SECONDS
+    while int(event.command_execution_status) > running and time.monotonic() < until:
+        time.sleep(LOOK_SECONDS)
 
 
 def _mark(runtime: Runtime, key: Key) -> Path | None:

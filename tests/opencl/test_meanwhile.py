@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,13 @@ import pytest
 from pysw_cl.engines.wavefront.kernel import Program
 from pysw_cl.errors import BuildError
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.meanwhile import build_meanwhile, note_built, soon_built
+from pysw_cl.opencl.meanwhile import (
+    BEGIN_SECONDS,
+    build_meanwhile,
+    note_built,
+    soon_built,
+    wait_until_begun,
+)
 from pysw_cl.opencl.program import KernelSpec, build
 from pysw_cl.planning.parameters import EngineTuning
 
@@ -82,3 +89,23 @@ def test_short_work_does_not_wait_for_a_build() -> None:
     assert not Program.in_time(program, runtime, usual.mixed_build / 2)
     note_built(runtime, SPEC, {"MINE": 9})
     assert Program.in_time(program, runtime, usual.mixed_build / 2)
+
+
+def test_a_build_waits_a_little_for_the_launch_before_it() -> None:
+    class Event:
+        """A launch that begins at the third look, or never."""
+
+        def __init__(self, looks: float) -> None:
+            self.looks = looks
+
+        @property
+        def command_execution_status(self) -> int:
+            self.looks -= 1
+            return 3 if self.looks > 0 else 1
+
+    begins, never = Event(3), Event(float("inf"))
+    wait_until_begun(begins)
+    assert begins.looks == 0
+    started = time.monotonic()
+    wait_until_begun(never)
+    assert time.monotonic() - started >= BEGIN_SECONDS

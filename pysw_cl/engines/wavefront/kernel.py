@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.meanwhile import build_meanwhile, note_built, soon_built
+from ...opencl.meanwhile import build_meanwhile, note_built, soon_built, wait_until_begun
 from ...opencl.program import BoundKernel, KernelSpec
 from ...opencl.traits import DeviceTraits
 from ...planning import score_files, sizes
@@ -215,8 +216,9 @@ class Program:
         long = seconds >= self.plan.tuning.engine.mixed_build
         return long or soon_built(runtime, self.spec, self.defines(runtime.traits))
 
-    def build_meanwhile(self, runtime: Runtime) -> None:
-        """Build it for later calls."""
+    def build_meanwhile(self, runtime: Runtime, event: Any) -> None:
+        """Build it for later calls, while the launch of ``event`` runs."""
+        wait_until_begun(event)
         build_meanwhile(runtime, self.spec, self.defines(runtime.traits))
 
 

@@ -205,7 +205,7 @@ class TileRun:
         self.event = self.kernel.launch(groups, self.program.group, self._later is not None)
         self.launches = 1
         if self._later is not None:
-            self._later.build_meanwhile(self.runtime)
+            self._later.build_meanwhile(self.runtime, self.event)
 
     @property
     def tickets(self) -> int:
