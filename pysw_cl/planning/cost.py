@@ -135,7 +135,8 @@ class StripCost(Cost):
         line = pace.line(cut.alpha, machine.share(wave.groups))
         checks = 0 if cut.proven else (cut.sections - 1) * m
         checking = checks * machine.times.of("call").get("check", 0.0)
-        return line.seconds(wave.columns, 0, cut.chunk, wave.hops, wave.chain) + checking
+        waits = wave.hops, wave.chain, wave.turns
+        return line.seconds(wave.columns, 0, cut.chunk, *waits) + checking
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """Such a tile has few strips.  Each has a scheduler to itself, so a step takes its latency.

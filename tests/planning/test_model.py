@@ -163,6 +163,19 @@ def test_what_takes_longer_counts() -> None:
         assert found == pytest.approx(count * 1e-8 + hops * hop)
 
 
+def test_further_strips_of_sections_take_time() -> None:
+    """For each row of a lane, and longer if more of them share a scheduler."""
+    few, many = side_by_side(2, 8, 8, 1000, 100), side_by_side(6, 8, 8, 1000, 100)
+    assert (few.turns, many.turns) == (1, 5)
+    own = {"8@1": 1e-8, "8@2": 2e-8, "turn": 2e-6, "turn_row": 3e-6}
+    for share in (1, 2):
+        strips = Strips(SUBJECT, 8, 64, share, many.columns, 0, many.hops, cut=True, turns=5)
+        found = Times({SUBJECT: own}).seconds(Work([strips]))
+        weights = Times({SUBJECT: own}).pace(SUBJECT).weights(strips)
+        assert found == pytest.approx(many.columns * share * 1e-8 + 5 * share * (2 + 8 * 3) * 1e-6)
+        assert (weights["turn"], weights["turn_row"]) == (5 * share, 5 * share * 8)
+
+
 def test_a_subject_without_times_has_those_above_it() -> None:
     times = Times({"wavefront": {"row": 1.0}, "wavefront/packed": {"row": 2.0}})
     assert times.of("wavefront/packed/match")["row"] == 2.0

@@ -30,6 +30,8 @@ class Wave(NamedTuple):
     groups: int
     #: The same columns and hops if each strip waits for the one above it, not for a group.
     chain: tuple[float, int] = (0, 0)
+    #: Strips of sections that each group takes after its first one.
+    turns: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Strips:
     cut: bool = False
     #: Columns and hops if each strip waits for the one above it, which may take longer.
     chain: tuple[float, int] = (0, 0)
+    #: Strips of sections that each group takes after its first one, which wait for nobody.
+    turns: int = 0
 
     @property
     def timed(self) -> str:
@@ -99,6 +103,7 @@ def side_by_side(strips: int, sections: int, B: int, n: int, lag: int) -> Wave:
     in flight, and wait for each other."""
     units = strips * sections
     follow = min(strips, -(-B // sections)) - 1
-    columns, chain = -(-units // B) * n + follow * lag, ((strips - 1) * lag + n, strips - 1)
+    rounds, chain = -(-units // B), ((strips - 1) * lag + n, strips - 1)
+    columns = rounds * n + follow * lag
     longest = max(columns, chain[0])
-    return Wave(columns, units * n / longest, follow, min(B, units), chain)
+    return Wave(columns, units * n / longest, follow, min(B, units), chain, rounds - 1)

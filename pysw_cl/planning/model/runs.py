@@ -146,6 +146,7 @@ def _strips(subject: str, plan: Plan, columns: Wave, tiles: int, cut: bool = Fal
         plan.B,
         cut,
         columns.chain,
+        columns.turns,
     )
 
 

@@ -34,18 +34,27 @@ class Line(NamedTuple):
     hop: float
     #: A tile, beside all that.
     tile: float
+    #: Another strip of sections.
+    turn: float = 0.0
 
     def pace(self, busy: float, chunk: int) -> float:
         """A column in a block of ``chunk`` columns."""
         return self.column + self.busy * busy + self.block / chunk
 
     def seconds(
-        self, columns: float, busy: float, chunk: int, hops: float, chain: tuple[float, int]
+        self,
+        columns: float,
+        busy: float,
+        chunk: int,
+        hops: float,
+        chain: tuple[float, int],
+        turns: int = 0,
     ) -> float:
         """A tile in which the last strip is done after so many columns and hops, or after those of
         the ``chain``: what takes longer."""
         pace, (chained, waits) = self.pace(busy, chunk), chain
-        return max(columns * pace + hops * self.hop, chained * pace + waits * self.hop) + self.tile
+        longest = max(columns * pace + hops * self.hop, chained * pace + waits * self.hop)
+        return longest + turns * self.turn + self.tile
 
 
 @dataclass(frozen=True)
@@ -109,6 +118,7 @@ class Pace:
             ("block" + at, columns / strips.chunk),
             ("hop" + at, strips.tiles * strips.hops),
             ("tile", strips.tiles),
+            ("turn", strips.tiles * strips.turns * strips.share),
         ):
             found[name] = count
             found[_of_rows(name)] = count * alpha
@@ -121,11 +131,12 @@ class Pace:
             own = self.own
             column = sum(own.get(name, 0.0) * w for name, w in self.parts(alpha, share).items())
             at = self._near(share)
-            more = (
+            busy, block, hop, tile, turn = (
                 own.get(name, 0.0) + own.get(_of_rows(name), 0.0) * alpha
-                for name in (f"busy@{at}", f"block@{at}", f"hop@{at}", "tile")
+                for name in (f"busy@{at}", f"block@{at}", f"hop@{at}", "tile", "turn")
             )
-            self._lines[key] = Line(max(column, LEAST_COLUMN), *more)
+            column = max(column, LEAST_COLUMN)
+            self._lines[key] = Line(column, busy, block, hop, tile, turn * share)
         return self._lines[key]
 
     @cached_property
@@ -135,7 +146,8 @@ class Pace:
     def seconds(self, strips: Strips) -> float:
         """What these strips take."""
         line = self.line(strips.alpha, strips.share)
-        one = line.seconds(strips.columns, strips.busy, strips.chunk, strips.hops, strips.chain)
+        waits = strips.hops, strips.chain, strips.turns
+        one = line.seconds(strips.columns, strips.busy, strips.chunk, *waits)
         return strips.tiles * one
 
 
