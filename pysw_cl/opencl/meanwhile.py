@@ -36,7 +36,11 @@ def soon_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -
 
 def note_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> None:
     """Tell later processes that the program of ``spec`` is on the driver's disk."""
-    mark = _mark(runtime, key_of(runtime, spec, defines))
+    _note(runtime, key_of(runtime, spec, defines))
+
+
+def _note(runtime: Runtime, key: Key) -> None:
+    mark = _mark(runtime, key)
     with suppress(OSError):
         if mark is not None and not mark.exists():
             mark.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +54,7 @@ def build_meanwhile(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, in
     def work() -> None:
         with suppress(BuildError):  # who needs the program is told
             runtime.programs[key] = compiled(runtime, spec, key)
-            note_built(runtime, spec, defines)
+            _note(runtime, key)
 
     with runtime.lock:
         if key not in runtime.programs and key not in runtime.building:

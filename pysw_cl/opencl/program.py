@@ -65,6 +65,8 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
     The cache's key is the joined source text and the options.  PyOpenCL and the driver keep
     binaries on disk by source, options, device and driver version.
     """
+    import pyopencl as cl
+
     key = key_of(runtime, spec, defines)
     built = runtime.programs.get(key)
     if built is not None:  # without the lock: another thread may hold it for seconds to build
@@ -75,7 +77,9 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
         if key not in runtime.programs:
             begun = builds.begun(runtime.info.name, spec.name)
             try:
-                program = compiled(runtime, spec, key)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", cl.CompilerWarning)
+                    program = compiled(runtime, spec, key)
             except BuildError:
                 builds.ended(begun)
                 raise
@@ -97,11 +101,7 @@ def compiled(runtime: Runtime, spec: KernelSpec, key: tuple[str, str]) -> Any:
 
     source, options = key
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", cl.CompilerWarning)
-            return cl.Program(runtime.context, source).build(
-                options=options, devices=[runtime.device]
-            )
+        return cl.Program(runtime.context, source).build(options=options, devices=[runtime.device])
     except cl.Error as error:
         raise BuildError(
             f"{runtime.info.name} cannot build the kernel {spec.name} with {options}: {error}"

@@ -163,8 +163,10 @@ class StripMemory:
         fits, score = self._planned(tile)
         plan = self.plan.for_moves(tile.m, tile.n) if tile.moves else fits
         assert plan is not None
-        strips = self._strips(tile, plan, score, piped=False)
-        whole = Memory.of(self._requests(tile, strips, piped=False))
+        either = self._either(plan, tile)
+        ways = [self._strips(tile, one, score, piped=False) for one in either]
+        asked = [Memory.of(self._requests(tile, way, piped=False)) for way in ways]
+        whole, strips = max(zip(asked, ways, strict=True), key=lambda way: way[0].total)
         T, kept = strips.grid.T, len(tile.rows)
         rows, columns = Memory(), Memory()
         if kept:  # special rows are in the buffer of the bus
@@ -173,6 +175,16 @@ class StripMemory:
         if tile.columns:
             columns = Memory(special_columns=8 * strips.grid.padded_rows * len(tile.columns))
         return TileMemory(whole + Memory(largest=rows.total), rows, columns)
+
+    def _either(self, fits: Plan, tile: TileShape) -> list[Plan]:
+        """The plans of which one computes a tile: ``fits``, or, if those are lanes of 11 bits that
+        may have to be built meanwhile, the usual one."""
+        if fits.lanes != self.plan.lane_set.mixed:
+            return [fits]
+        seconds = fits.cost.tile(fits, fits.alpha, tile.m, tile.n)
+        usual = self._planned(tile, alone=False)[0]
+        waits = usual is None or seconds >= self.plan.tuning.engine.mixed_build
+        return [fits] if waits or usual is None else [fits, usual]
 
     def _requests(self, tile: TileShape, strips: Strips, piped: bool) -> Requests:
         """The buffers of a tile in strips; without those that the tiles of a pipeline share."""
@@ -308,7 +320,9 @@ class StripMemory:
         ]
         if shared[0][1] > self.device.largest or count < 2:
             return None
-        strips = self._strips(part, fits, score, piped=True)
+        either = self._either(fits, replace(tile, rows=()))
+        ways = [self._strips(part, one, score, piped=True) for one in either]
+        strips = max(ways, key=lambda way: Memory.of(self._requests(part, way, True)).total)
         one = [
             (kind, sizes.pooled_bytes(max(size, 4), self.device.largest))
             for kind, size in self._requests(part, strips, piped=True)

@@ -269,8 +269,8 @@ class TileResult:
     #: The best cells, at most ``count``, row-major among equals.
     hits: tuple[Hit, ...] = ()
     #: The highest score of the computed cells, where best cells are looked for; it may be below
-    #: the threshold.  Lanes of 11 bits know it where it reaches the threshold.  Elsewhere they give
-    #: a number below the threshold that no score exceeds.
+    #: the threshold.  Lanes of 11 bits know it where it is the best of all.  Elsewhere they give a
+    #: number below that, or below the threshold, that no score exceeds.
     top: int | None = None
     #: Computed cells by lane set ("engine/lanes/bits").
     cells: dict[str, int] = field(default_factory=dict)
