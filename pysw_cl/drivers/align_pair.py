@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any, NamedTuple
 
-from ..planning.path_grid import COLUMN_QUANTUM, grid_pieces, grid_places
+from ..planning.path_grid import grid_pieces, special_lines
 from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..tiles.contract import EdgeCompression, Engine
@@ -173,8 +173,7 @@ class _Search:
         cell_bytes = None if compression is None else compression.cell_bytes
         pieces, compresses = grid_pieces(tuning, m, n, cell_bytes, shape == (m, n), fits)
         quantum = self.engine.strip_rows(*shape)
-        rows = grid_places(tuning, m, quantum, pieces)
-        columns = grid_places(tuning, n, COLUMN_QUANTUM, pieces)
+        rows, columns = special_lines(tuning, (m, n), quantum, pieces)
         grid = SweptGrid.over(self.problem.edges, rows, columns)
         return grid, compression if compresses else None
 

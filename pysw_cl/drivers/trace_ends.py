@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ..planning.path_grid import COLUMN_QUANTUM, grid_places, most_pieces
+from ..planning.path_grid import most_pieces, special_lines
 from ..results.cigar import Runs
 from ..results.cigar_builder import FoundPath
 from ..tiles.contract import BoxEnd, Engine
@@ -202,8 +202,7 @@ def _by_sweep(
     plan, (m, n) = engine.plan, (len(problem.query), len(problem.target))
     shape, tuning = plan.tile_shape(m, n), plan.tuning.traceback
     pieces, quantum = most_pieces(tuning, m, n), engine.strip_rows(*shape)
-    rows = grid_places(tuning, m, quantum, pieces)
-    columns = grid_places(tuning, n, COLUMN_QUANTUM, pieces)
+    rows, columns = special_lines(tuning, (m, n), quantum, pieces)
     grid = SweptGrid.over(edges, rows, columns)
     codes, scoring = (problem.query, problem.target), problem.scoring
     swept = sweep(engine, *codes, scoring, problem.floor, grid.saving(), shape=shape)

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,10 @@ BEGIN_SECONDS, LOOK_SECONDS = 0.05, 0.001
 def soon_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> bool:
     """Was the program of ``spec`` built before, by this process or another one?"""
     key = key_of(runtime, spec, defines)
+    if key in runtime.programs:
+        return True
     mark = _mark(runtime, key)
-    return key in runtime.programs or (mark is not None and mark.exists())
+    return mark is not None and mark.exists()
 
 
 def note_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> None:
@@ -78,5 +81,10 @@ def _mark(runtime: Runtime, key: Key) -> Path | None:
     folder = store.user_folder()
     if folder is None:
         return None
-    said = "\n".join((runtime.info.name, runtime.info.driver, *key))
-    return folder / "built" / hashlib.sha256(said.encode()).hexdigest()[:32]
+    return folder / "built" / _digest(runtime.info.name, runtime.info.driver, key)
+
+
+@cache
+def _digest(name: str, driver: str, key: Key) -> str:
+    said = "\n".join((name, driver, *key))
+    return hashlib.sha256(said.encode()).hexdigest()[:32]

@@ -220,16 +220,22 @@ _CPU = Defaults(alpha=16, groups=1, chunk=256, sections=4)
 #: 12 warps share a multiprocessor.
 _WARPS = Defaults(alpha=25, groups=12, chunk=128, tile_cells=1 << 46, ticketed_moves_cells=1 << 28)
 _WORK_ITEMS = Defaults(alpha=8, groups=8, chunk=512, T=128, tile_cells=1 << 38)
-#: Two 16-bit lanes a work-item of a warp.
-_PACKED = LaneSet(
+#: Two lanes a work-item of a warp, in 32 bits.
+_WARP = LaneSet(
     wide="lanes/warp32.clh",
-    family="packed",
+    family="warp",
     T=(16, 32, 64, 128),
     per_item=2,
     defaults=_WARPS,
-    pairs=PACKED_ITEMS,
+    pairs=WORK_ITEMS,
     of_warps=True,
     chunk_defined=True,
+)
+#: The same, and in 16 bits.
+_PACKED = replace(
+    _WARP,
+    family="packed",
+    pairs=PACKED_ITEMS,
     narrow="narrow/packed.clh",
     widths=(16,),
     scores=NarrowScores(codes=6, gain=1 << 12, permute4=True),
@@ -282,17 +288,7 @@ LANE_SETS = {
         early_chunk=64,
         profiled=None,
     ),
-    "warp32": LaneSet(
-        wide="lanes/warp32.clh",
-        family="warp",
-        T=(16, 32, 64, 128),
-        per_item=2,
-        defaults=_WARPS,
-        pairs=WORK_ITEMS,
-        of_warps=True,
-        chunk_defined=True,
-        moves_alphas=(4,),
-    ),
+    "warp32": replace(_WARP, moves_alphas=(4,)),
     "scalar32": LaneSet(
         wide="lanes/scalar32.clh",
         family="scalar",

@@ -17,7 +17,7 @@ from ..scoring.scoring import Scoring
 from . import sizes
 from .geometry import cuts, tile_rows
 from .memory_parts import Compared, DeviceFacts, EngineMemory, Memory, TileShape, larger
-from .path_grid import COLUMN_QUANTUM, compressible, finer_grid, grid_pieces, grid_places
+from .path_grid import compressible, finer_grid, grid_pieces, special_lines
 from .plan import Plan, StriplessPlan
 from .speculative_memory import speculative_memory
 from .strip_memory import StripMemory
@@ -183,8 +183,7 @@ class _Job:
 
         pieces, compressed = grid_pieces(tuning, m, n, cell_bytes, shape == (m, n), fits)
         quantum = engine.strip_rows(*shape)
-        rows = grid_places(tuning, m, quantum, pieces)
-        columns = grid_places(tuning, n, COLUMN_QUANTUM, pieces)
+        rows, columns = special_lines(tuning, (m, n), quantum, pieces)
         return _Lines(rows, columns, compressed)
 
     def _swept(

@@ -34,6 +34,16 @@ def grid_places(
     return cuts(length, -(-length // pieces), quantum)
 
 
+def special_lines(
+    tuning: TracebackTuning, size: tuple[int, int], strip_rows: int, pieces: int
+) -> tuple[list[int], list[int]]:
+    """The special rows and columns of an m x n matrix, from 0 to m and to n: at most so many
+    ``pieces`` a side, with rows at multiples of ``strip_rows``."""
+    m, n = size
+    rows = grid_places(tuning, m, strip_rows, pieces)
+    return rows, grid_places(tuning, n, COLUMN_QUANTUM, pieces)
+
+
 def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | None = None) -> int:
     """Pieces per side of the largest grid that fits the path's memory.  A grid of k x k pieces
     keeps (k - 1) (m + n) cells of 8 bytes.

@@ -183,8 +183,9 @@ class StripMemory:
             return [fits]
         seconds = fits.cost.tile(fits, fits.alpha, tile.m, tile.n)
         usual = self._planned(tile, alone=False)[0]
-        waits = usual is None or seconds >= self.plan.tuning.engine.mixed_build
-        return [fits] if waits or usual is None else [fits, usual]
+        if usual is None or seconds >= self.plan.tuning.engine.mixed_build:
+            return [fits]
+        return [fits, usual]
 
     def _requests(self, tile: TileShape, strips: Strips, piped: bool) -> Requests:
         """The buffers of a tile in strips; without those that the tiles of a pipeline share."""
