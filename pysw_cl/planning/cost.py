@@ -9,27 +9,33 @@ other, tiles with moves with each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from .model.counts import CUT, Wave, lag_of, side_by_side, wave
+import numpy as np
+
+from .model.counts import CUT, Count, Wave, lag_of, side_by_side, wave
+from .model.times import Line
 
 if TYPE_CHECKING:
     from .plan import Plan
 
+#: Seconds that are none.
+LEAST = 1e-30
+
 
 class Cut(NamedTuple):
-    """Sections of a tile, and the groups that sweep them."""
+    """Sections of a tile, and the groups that sweep them.  Of many ways to cut it: arrays."""
 
-    alpha: int
-    B: int
-    chunk: int
+    alpha: Count
+    B: Count
+    chunk: Count
     #: How many sections there are.
-    sections: int
+    sections: Count
     #: Columns that each also sweeps left of its first.
-    overlap: int
+    overlap: Count
     #: Need their first columns no comparison with the section before?
-    proven: bool
+    proven: Count
 
 
 class Cost(Protocol):
@@ -38,10 +44,14 @@ class Cost(Protocol):
     def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """The cost of a tile of m x n cells without moves."""
 
+    def least(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> float:
+        """The least cost of a tile of m x n cells with one of these alphas."""
+        return min(self.tile(plan, alpha, m, n) for alpha in alphas)
+
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """The cost of a tile of m x n cells with stored moves."""
 
-    def sections(self, plan: Plan, cut: Cut, m: int, n: int) -> float:
+    def sections(self, plan: Plan, cut: Cut, m: int, n: int) -> Count:
         """The cost of a tile of m x n cells in sections; in the unit of :meth:`tile`."""
         return self.tile(plan, cut.alpha, m, n + cut.sections * cut.overlap)
 
@@ -58,8 +68,7 @@ class Cost(Protocol):
         """The cost of m x n cells in even tiles of at most this shape, each with its best alpha; in
         the unit of :meth:`tile`."""
         (down, rows), (across, columns) = even(m, shape[0]), even(n, shape[1])
-        one = min(self.tile(plan, alpha, rows, columns) for alpha in plan.alphas)
-        return down * across * one
+        return down * across * self.least(plan, plan.alphas, rows, columns)
 
 
 class StripCost(Cost):
@@ -78,6 +87,10 @@ class StripCost(Cost):
     def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """See `Cost`."""
         return self._tiles(plan, (alpha,), m, n)[0][0]
+
+    def least(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> float:
+        """See :class:`Cost`."""
+        return min(cost for cost, _, _ in self._tiles(plan, alphas, m, n))
 
     def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> tuple[int, int, int]:
         """See :class:`Cost`.  All costs are computed in one go, because every tile needs this."""
@@ -98,45 +111,63 @@ class StripCost(Cost):
         if kept is None:
             if len(self._kept) >= self.MOST:
                 self._kept.clear()
-            kept = [min(self._ways(plan, alpha, (m, n), groups, chunks)) for alpha in alphas]
-            self._kept[key] = kept
+            kept = self._kept[key] = self._ways(plan, alphas, (m, n), groups, chunks)
         return kept
 
     def _ways(
         self,
         plan: Plan,
-        alpha: int,
+        alphas: Sequence[int],
         size: tuple[int, int],
         groups: Sequence[int],
         chunks: Sequence[int],
-    ) -> Iterator[tuple[float, int, int]]:
-        """The costs of a tile, with each B and chunk; no more groups than there are strips."""
-        strips, fewer = -(-size[0] // (plan.T * alpha)), 0
-        machine = plan.machine
+    ) -> list[tuple[float, int, int]]:
+        """See :meth:`_tiles`: of equal costs those of the fewest groups."""
+        alpha = np.array(alphas)[:, None, None]
+        B, chunk = np.array(groups)[:, None], np.array(chunks)
+        machine, wave = plan.machine, self.wave(plan, alpha, *size, B, chunk)
         pace = machine.times.pace(f"{plan.engine}/{plan.lanes}")
-        for B in groups:
-            if fewer >= strips:  # each strip has a group already
-                break
-            fewer = B
-            for chunk in chunks:
-                wave = self.wave(plan, alpha, *size, B, chunk)
-                line = pace.line(alpha, machine.share(wave.groups))
-                busy = machine.busy(wave.running, plan.B)
-                yield line.seconds(wave.columns, busy, chunk, wave.hops, wave.chain), B, chunk
+        line = pace.lines(alpha, machine.share(wave.groups))
+        busy = machine.busy(wave.running, plan.B)
+        seconds = line.seconds(wave.columns, busy, chunk, wave.hops, wave.chain)
+        ways = len(groups) * len(chunks)
+        costs = np.broadcast_to(seconds, (len(alphas), len(groups), len(chunks)))
+        costs = costs.reshape(len(alphas), ways)
+        best = costs.argmin(axis=1).tolist()
+        least = costs.min(axis=1).tolist()
+        return [
+            (cost, groups[at // len(chunks)], chunks[at % len(chunks)])
+            for cost, at in zip(least, best, strict=True)
+        ]
 
-    def wave(self, plan: Plan, alpha: int, m: int, n: int, B: int, chunk: int) -> Wave:
+    def wave(self, plan: Plan, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
         """The strips of a tile."""
         return strip_wave(plan, alpha, m, n, B, chunk)
 
-    def sections(self, plan: Plan, cut: Cut, m: int, n: int) -> float:
+    def sections(self, plan: Plan, cut: Cut, m: int, n: int) -> Count:
         """Strips of different sections run at once; those of one section follow each other."""
-        wave, machine = section_wave(plan, cut, m, n), plan.machine
-        pace = machine.times.pace(f"{plan.engine}/{plan.lanes}/{CUT}")
-        line = pace.line(cut.alpha, machine.share(wave.groups))
-        checks = 0 if cut.proven else (cut.sections - 1) * m
-        checking = checks * machine.times.of("call").get("check", 0.0)
+        wave, times = section_wave(plan, cut, m, n), plan.machine.times
+        checks = (cut.sections - 1) * m * (1 - cut.proven)
+        checking = checks * times.of("call").get("check", 0.0)
         waits = wave.hops, wave.chain, wave.turns
+        line = _section_line(plan, cut, wave.groups)
         return line.seconds(wave.columns, 0, cut.chunk, *waits) + checking
+
+    def rounds(self, plan: Plan, cut: Cut, m: int, n: int) -> Rounds:
+        """A bound of what sections cost, by the strips that each group takes, one and a part of
+        another at least: arrays.  ``cut``: ways to cut a tile; its sections do not count.
+
+        In R rounds there are ``R B / strips`` sections at most.  So groups sweep ``strips n / B``
+        columns and R overlaps, or more, and ``strips / R`` strips of a section, or more, follow
+        each other.  The strips of a section are a chain."""
+        strips, overlap = -(-m // (plan.T * cut.alpha)), cut.overlap + plan.T
+        line, lag = _section_line(plan, cut, cut.B), lag_of(plan.T, cut.chunk, overlap)
+        pace = line.pace(0, cut.chunk)
+        follow, beside, each = lag * pace + line.hop, line.tile - line.turn, overlap * pace
+        swept = strips * n / cut.B * pace
+        following = strips * follow
+        fixed = beside - follow
+        return Rounds(swept + fixed, each + line.turn, following, following + fixed + each, swept)
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """Such a tile has few strips.  Each has a scheduler to itself, so a step takes its latency.
@@ -149,7 +180,7 @@ class StripCost(Cost):
         rounds, busy = -(-strips // at_once), min(strips, at_once)
         steps = rounds * (n + plan.T) + (busy - 1) * lag_of(plan.T, plan.chunk, n)
         step, row, block = (own.get(name, 0.0) for name in ("step", "row", "block"))
-        return steps * (step + row * alpha + block / plan.chunk)
+        return float(steps) * (step + row * alpha + block / plan.chunk)
 
 
 class RowCost(StripCost):
@@ -157,7 +188,7 @@ class RowCost(StripCost):
 
     A segment of a row is what a strip is to the wavefront, and a row what a column is."""
 
-    def wave(self, plan: Plan, alpha: int, m: int, n: int, B: int, chunk: int) -> Wave:
+    def wave(self, plan: Plan, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
         """The segments of a tile."""
         return row_wave(plan, alpha, m, n)
 
@@ -166,7 +197,41 @@ class RowCost(StripCost):
         return float(m * n)
 
 
-def strip_wave(plan: Plan, alpha: int, m: int, n: int, B: int, chunk: int) -> Wave:
+class Rounds(NamedTuple):
+    """What sections cost at least, by the number R of strips of each group: ``fixed + R each +
+    following / R`` seconds, and ``chain + first / R``."""
+
+    fixed: Count
+    each: Count
+    following: Count
+    chain: Count
+    first: Count
+
+    def least(self, first: Count, last: Count) -> float:
+        """The least bound of all with ``first`` to ``last`` rounds."""
+        best = np.minimum(np.maximum(np.sqrt(self.following / self.each), first), last)
+        groups = self.fixed + best * self.each + self.following / best
+        return float(np.maximum(groups, self.chain + self.first / last).min())
+
+    def within(self, most: float) -> tuple[Count, Count]:
+        """The least and the greatest R that may cost no more than ``most``; where none may, the
+        least is greater."""
+        half = (most - self.fixed) / (2 * self.each)
+        under, rest = half * half - self.following / self.each, most - self.chain
+        root = np.sqrt(np.maximum(under, 0.0))
+        low = np.maximum(half - root, self.first / np.maximum(rest, LEAST))
+        return low, np.where((half > 0) & (under >= 0) & (rest > 0), half + root, 0.0)
+
+
+def _section_line(plan: Plan, cut: Cut, groups: Count) -> Line:
+    """What strips of sections take, of which so many run at once."""
+    machine = plan.machine
+    pace = machine.times.pace(f"{plan.engine}/{plan.lanes}/{CUT}")
+    many = isinstance(cut.alpha, np.ndarray)
+    return (pace.lines if many else pace.line)(cut.alpha, machine.share(groups))
+
+
+def strip_wave(plan: Plan, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
     """The strips of a tile of m x n cells, which follow each other."""
     shared = plan.lane_set.shares_strips(plan.form)
     return wave(-(-m // (plan.T * alpha)), B, n + plan.T, lag_of(plan.T, chunk, n), shared)
@@ -178,7 +243,7 @@ def section_wave(plan: Plan, cut: Cut, m: int, n: int) -> Wave:
     return side_by_side(strips, cut.sections, cut.B, width, lag_of(plan.T, cut.chunk, width))
 
 
-def row_wave(plan: Plan, alpha: int, m: int, n: int) -> Wave:
+def row_wave(plan: Plan, alpha: Count, m: int, n: int) -> Wave:
     """The segments of a tile that is computed row by row, each a row behind the one to its left."""
     return wave(-(-n // (plan.T * alpha)), plan.B, m, 1)
 

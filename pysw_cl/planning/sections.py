@@ -9,21 +9,30 @@ Method: Khajeh-Saeed & Perot (2011), GPU Computing Gems Emerald Edition, section
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise, product
-from math import log2, sqrt
+from math import log2
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..scoring.scoring import Scoring
-from .cost import Cut
+from .cost import Cut, Rounds, StripCost
+from .model.times import Machine
 from .plan import Plan
+
+Numbers = NDArray[np.int64]
 
 #: Letters of a matrix of nucleotides at most, ambiguous ones included.
 FEW_LETTERS = 16
 #: Rows from which on the overlap grows.
 MANY_ROWS = 1 << 17
-#: Values of alpha that are tried with all numbers of groups: those that are best with all groups.
-ALPHAS = 2
+#: Choices that are kept, for calls that repeat.
+KEPT = 4096
+#: x a bound of what cuts cost: up to this all are tried at first.
+LOOSE = 1.12
 
 
 @dataclass(frozen=True)
@@ -189,68 +198,154 @@ def sections_of(
     ``span``: see :func:`span`.  ``overlap``: to begin with, where ``span`` is long.  ``columns``:
     special columns, at which sections end.  ``prunable``: may blocks be pruned without sections?
     """
-    tuning, cost = plan.tuning.sections, plan.cost
+    tuning = plan.tuning.sections
     most = min(most, n // tuning.least_columns)
     if m * n < tuning.least_cells or most < 2:
         return None
-    cutter = _Cutter(plan, m, n, span, overlap, most)
-    alphas = (plan.alpha,) if plan.alpha_fixed else plan.alphas
-    least = min(cost.tile(plan, alpha, m, n) for alpha in alphas)
-    least *= tuning.most_cost_beside_pruning if prunable else tuning.most_cost
-    ways = sorted(w for a in alphas for w in cutter.ways(a, plan.B, plan.chunk, first=True))
-    if not ways:
+    return _chosen(plan, plan.machine, m, n, span, overlap, columns, prunable, most)
+
+
+@lru_cache(KEPT)
+def _chosen(
+    plan: Plan,
+    machine: Machine,
+    m: int,
+    n: int,
+    span: int | None,
+    overlap: int,
+    columns: tuple[int, ...],
+    prunable: bool,
+    most: int,
+) -> Sections | None:
+    """See :func:`sections_of`.  The choice is kept by all that it depends on; plans are equal
+    whatever they know of their ``machine``."""
+    tuning, cost = plan.tuning.sections, plan.cost
+    if not isinstance(cost, StripCost):  # there is nothing to cut
         return None
-    for alpha in [cut.alpha for _, cut in ways[:ALPHAS]]:
-        for B, chunk in product(plan.groups, plan.chunks):
-            ways += cutter.ways(alpha, B, chunk)
-    taken, cut = min(ways)
-    if taken >= least:
+    least = cost.least(plan, plan.alphas, m, n)
+    least *= tuning.most_cost_beside_pruning if prunable else tuning.most_cost
+    cut = _Ways.of(cost, plan, m, n, span, overlap, most).soonest(least)
+    if cut is None:
         return None
     chosen = replace(plan, alpha=cut.alpha, B=cut.B, chunk=cut.chunk)
     return Sections(chosen, _cuts(n, cut.sections, columns), cut.overlap, cut.proven)
 
 
 @dataclass(frozen=True)
-class _Cutter:
-    """The ways to cut a tile; see :func:`sections_of`."""
+class _Ways:
+    """The ways to cut a tile: an alpha, a B and a chunk each, with any number of sections.
+
+    With R rounds, in which each group takes a strip, there are at most ``R B / strips`` sections.
+    Fewer would be wider, so only so many are tried, and the most that there may be."""
 
     plan: Plan
+    cost: StripCost
     m: int
     n: int
-    span: int | None
+    #: Columns of an overlap that needs a comparison, and of one that needs none.
     overlap: int
-    #: Sections at most.
+    span: int
+    #: The most sections, and the most that need no comparison.
     most: int
+    most_proven: int
+    #: Every alpha with every B and chunk, and the strips of a section.
+    alpha: Numbers
+    B: Numbers
+    chunk: Numbers
+    strips: Numbers
 
-    def ways(
-        self, alpha: int, B: int, chunk: int, first: bool = False
-    ) -> Iterator[tuple[float, Cut]]:
-        """Ways with so many groups, with their costs; ``first``: only one that is near the best."""
-        strips, tuning = -(-self.m // (self.plan.T * alpha)), self.plan.tuning.sections
-        rounds_tried = self._rounds(strips, B, chunk)
-        for rounds in rounds_tried[-1:] if first else rounds_tried:
-            count, before = min(rounds * B // strips, self.most), self.overlap
-            proven = self.span is not None and self.span * count <= tuning.most_share * self.n
-            if proven and self.span is not None:
-                before = self.span
-            fewer = min(count, int(tuning.most_overlap * self.n / before))
-            if fewer > 1 and 2 * fewer >= count:  # else the overlap is too long
-                cut = Cut(alpha, B, chunk, fewer, before, proven)
-                yield self.plan.cost.sections(self.plan, cut, self.m, self.n), cut
+    @classmethod
+    def of(
+        cls, cost: StripCost, plan: Plan, m: int, n: int, span: int | None, overlap: int, most: int
+    ) -> _Ways:
+        """The ways to cut a tile into at most so many sections; see :func:`sections_of`."""
+        tuning, proven = plan.tuning.sections, 0
+        if span is not None:
+            proven = min(most, int(min(tuning.most_share, tuning.most_overlap) * n / span))
+        alpha, B, chunk = _every(plan.alphas, plan.groups, plan.chunks)
+        strips = -(-m // (plan.T * alpha))
+        size = m, n, overlap, span or overlap, most, proven
+        return cls(plan, cost, *size, alpha, B, chunk, strips)
 
-    def _rounds(self, strips: int, B: int, chunk: int) -> Sequence[int]:
-        """How many strips each group may sweep.
+    def soonest(self, most: float) -> Cut | None:
+        """The way that costs least; None if it costs ``most`` seconds or more."""
+        tuning = self.plan.tuning.sections
+        rounds = tuning.rounds or self.plan.lane_set.defaults.sections
+        longest = int(tuning.most_overlap * self.n / self.overlap)
+        if not rounds:
+            highest = max(self.most_proven, min(self.most, longest))
+            return self._soonest(highest, most) if highest > 1 else None
+        wanted = np.minimum(rounds * self.B // self.strips, self.most)
+        counts = np.where(wanted > self.most_proven, np.minimum(wanted, longest), wanted)
+        which = np.flatnonzero((counts > 1) & (2 * counts >= wanted))  # else it overlaps too much
+        return self._best(which, counts[which], most)[1]
 
-        More sections have fewer strips in flight, which follow each other sooner; but all overlap.
-        Of ``count`` sections ``B / count`` strips are in flight, so both together cost ``B lag /
-        count + strips count overlap / B`` columns, which is least where they are equal."""
-        tuning, lanes = self.plan.tuning.sections, self.plan.lane_set
-        rounds = tuning.rounds or lanes.defaults.sections
-        if rounds:
-            return (rounds,)
-        T = self.plan.T
-        best = sqrt(strips * (T + chunk) / (self.overlap + T))
-        return sorted({1, max(1, int(best)), int(best) + 1})
+    def _soonest(self, highest: int, most: float) -> Cut | None:
+        """The same of all numbers of sections up to the ``highest``."""
+        shortest = min(self.overlap, self.span) if self.most_proven > 1 else self.overlap
+        ways = Cut(self.alpha, self.B, self.chunk, 0, shortest, 0)
+        bound = self.cost.rounds(self.plan, ways, self.m, self.n)
+        first, last = -(-2 * self.strips // self.B), -(-highest * self.strips // self.B)
+        limit = min(most, LOOSE * bound.least(first, last))
+        while True:  # all that may cost no more than the limit are tried
+            least, found = self._best(*self._within(bound, limit, first, last, highest), most)
+            if least <= limit or limit == most:
+                return found
+            limit = most if found is None else least
+
+    def _within(
+        self, bound: Rounds, limit: float, first: Numbers, last: Numbers, highest: int
+    ) -> tuple[Numbers, Numbers]:
+        """Which ways may cost no more than the ``limit``, with how many sections, in ``first`` to
+        ``last`` rounds."""
+        low, high = bound.within(limit * (1 + 1e-9))
+        low, high = np.maximum(np.ceil(low), first), np.minimum(np.floor(high), last)
+        some = (low <= high).nonzero()[0]
+        low, each = low[some].astype(np.int64), (high - low)[some].astype(np.int64) + 1
+        which = some.repeat(each)
+        rounds = np.arange(len(which)) + (low - each.cumsum() + each).repeat(each)
+        # in one round fewer groups may run, which the model may know to be faster
+        alone = (first == 1).nonzero()[0]
+        if len(alone):
+            which = np.concatenate((which, alone))
+            rounds = np.concatenate((rounds, np.ones_like(alone)))
+        counts = np.minimum(rounds * self.B[which] // self.strips[which], highest)
+        if self.most_proven > 1:
+            which = np.concatenate((which, some))
+            counts = np.concatenate((counts, np.full_like(some, self.most_proven)))
+        return which, counts
+
+    def _best(self, which: Numbers, counts: Numbers, most: float) -> tuple[float, Cut | None]:
+        """The cost and the cut that costs least among these ways, each with so many sections; of
+        equal ones that with the fewest sections.  ``most`` and None if none costs less."""
+        if not len(which):
+            return most, None
+        cuts = Cut(self.alpha[which], self.B[which], self.chunk[which], counts, self.overlap, 0)
+        if self.most_proven > 1:
+            proven = counts <= self.most_proven
+            cuts = cuts._replace(overlap=np.where(proven, self.span, self.overlap), proven=proven)
+        costs = self.cost.sections(self.plan, cuts, self.m, self.n)
+        least = float(costs.min())
+        if least >= most:
+            return most, None
+        found = []
+        for k in np.flatnonzero(costs == least).tolist():
+            at, count = which[k], int(counts[k])
+            way = int(self.alpha[at]), int(self.B[at]), int(self.chunk[at]), count
+            alone = count <= self.most_proven
+            found.append(Cut(*way, self.span if alone else self.overlap, alone))
+        return least, min(found, key=_few)
+
+
+@lru_cache(64)
+def _every(*values: tuple[int, ...]) -> tuple[Numbers, ...]:
+    """Each value with all others, as arrays."""
+    return tuple(np.array([*product(*values)], np.int64).T.copy())
+
+
+def _few(cut: Cut) -> tuple[int, ...]:
+    """The order of cuts that cost as much as each other: fewer sections first."""
+    return cut.sections, *cut
 
 
 def sooner_by_rows(plan: Plan, scan: Plan, m: int, n: int, prunable: bool) -> bool:
@@ -261,7 +356,7 @@ def sooner_by_rows(plan: Plan, scan: Plan, m: int, n: int, prunable: bool) -> bo
     if not known or m * n < tuning.least_cells:
         return False
     most = tuning.most_cost_beside_pruning if prunable else tuning.most_cost
-    least = most * min(plan.cost.tile(plan, alpha, m, n) for alpha in plan.alphas)
+    least = most * plan.cost.least(plan, plan.alphas, m, n)
     return scan.cost.tile(scan, scan.alpha, m, n) < least
 
 

@@ -272,9 +272,9 @@ def test_the_number_of_sections_that_costs_least() -> None:
         count: plan.cost.sections(
             plan, replace(found, cuts=(0,) * (count + 1)).cut, 100_000, 100_000
         )
-        for count in range(2, 90)
+        for count in range(2, 100_000 // plan.tuning.sections.least_columns + 1)
     }
-    assert costs[found.count] <= 1.05 * min(costs.values())
+    assert costs[found.count] <= 1.001 * min(costs.values())
 
 
 def test_proteins_overlap_more() -> None:

@@ -11,14 +11,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+#: A number, or an array with one for each of many cases.
+Count = Any
 #: What the times of sections have behind the subject of strips that do the same work.
 CUT = "sections"
 
 
 class Wave(NamedTuple):
-    """Strips that follow each other, as the last of them sees it."""
+    """Strips that follow each other, as the last of them sees it.  Of many cases: arrays."""
 
     #: Columns that pass until it is done.
     columns: float
@@ -77,33 +81,54 @@ class Work:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
-def lag_of(T: int, chunk: int, n: int) -> int:
+def lesser(a: Count, b: Count) -> Count:
+    """The lesser of two numbers, case by case."""
+    many = isinstance(a, np.ndarray) or isinstance(b, np.ndarray)
+    return np.minimum(a, b) if many else min(a, b)
+
+
+def greater(a: Count, b: Count) -> Count:
+    """The greater of two numbers, case by case."""
+    many = isinstance(a, np.ndarray) or isinstance(b, np.ndarray)
+    return np.maximum(a, b) if many else max(a, b)
+
+
+def either(first: Count, a: Count, b: Count) -> Count:
+    """``a`` where ``first`` is true, else ``b``, case by case."""
+    if isinstance(first, np.ndarray):
+        return np.where(first, a, b)
+    return a if first else b
+
+
+def lag_of(T: int, chunk: Count, n: Count) -> Count:
     """Columns that a strip starts behind the one above it: its lanes, and a block, which is no
     longer than the strip."""
-    return T + min(chunk, n + T)
+    return T + lesser(chunk, n + T)
 
 
-def wave(strips: int, B: int, n: int, lag: int, even: bool = False) -> Wave:
+def wave(strips: Count, B: Count, n: int, lag: Count, even: bool = False) -> Wave:
     """So many strips of n columns.  Each of B groups takes the next one when it has done one; a
     strip starts ``lag`` columns behind the one above it.  ``even``: no group is idle in the end,
     because groups share the last strips."""
-    rounds, rest = divmod(strips - 1, B)
+    rounds, rest = (strips - 1) // B, (strips - 1) % B
     chain = (strips - 1) * lag + n, strips - 1
-    if not rounds or n <= B * lag:  # a group is done before the strip above its next one begins
-        return Wave(chain[0], strips * n / chain[0], chain[1], min(B, strips), chain)
     columns = rounds * n + rest * lag + n
     if even:
-        columns = min(columns, strips * n // B + (B - 1) * lag)
-    return Wave(columns, strips * n / columns, rest, B, chain)
+        columns = lesser(columns, strips * n // B + (B - 1) * lag)
+    # a group is done before the strip above its next one begins
+    one_by_one = (rounds == 0) | (n <= B * lag)
+    columns = either(one_by_one, chain[0], columns)
+    hops = either(one_by_one, chain[1], rest)
+    return Wave(columns, strips * n / columns, hops, lesser(B, strips), chain)
 
 
-def side_by_side(strips: int, sections: int, B: int, n: int, lag: int) -> Wave:
+def side_by_side(strips: Count, sections: Count, B: Count, n: Count, lag: Count) -> Wave:
     """Sections of n columns each, all of which have so many strips.  Groups take the first strip
     of each section, then the second ones, and so on: the more sections, the fewer strips of one are
     in flight, and wait for each other."""
     units = strips * sections
-    follow = min(strips, -(-B // sections)) - 1
+    follow = lesser(strips, -(-B // sections)) - 1
     rounds, chain = -(-units // B), ((strips - 1) * lag + n, strips - 1)
     columns = rounds * n + follow * lag
-    longest = max(columns, chain[0])
-    return Wave(columns, units * n / longest, follow, min(B, units), chain, rounds - 1)
+    longest = greater(columns, chain[0])
+    return Wave(columns, units * n / longest, follow, lesser(B, units), chain, rounds - 1)

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..profiles.profile import Numbers
-from .counts import Strips, Work
+from .counts import Count, Strips, Work, greater
 
 #: Seconds that no column is faster than, whatever a profile says: costs are divided by each other.
 LEAST_COLUMN = 1e-13
@@ -22,38 +25,38 @@ def cell(alpha: int, share: int) -> str:
 
 
 class Line(NamedTuple):
-    """What strips with so many rows a lane take, in seconds."""
+    """What strips with so many rows a lane take, in seconds.  Of many cases: arrays."""
 
     #: A column.
-    column: float
+    column: Count
     #: More of it for each strip that runs beside, as a share of those that fill all schedulers.
-    busy: float
+    busy: Count
     #: A block, beside its columns.
-    block: float
+    block: Count
     #: Until a strip has heard of the one above it.
-    hop: float
+    hop: Count
     #: A tile, beside all that.
-    tile: float
+    tile: Count
     #: Another strip of sections.
-    turn: float = 0.0
+    turn: Count = 0.0
 
-    def pace(self, busy: float, chunk: int) -> float:
+    def pace(self, busy: Count, chunk: Count) -> Count:
         """A column in a block of ``chunk`` columns."""
         return self.column + self.busy * busy + self.block / chunk
 
     def seconds(
         self,
-        columns: float,
-        busy: float,
-        chunk: int,
-        hops: float,
-        chain: tuple[float, int],
-        turns: int = 0,
-    ) -> float:
+        columns: Count,
+        busy: Count,
+        chunk: Count,
+        hops: Count,
+        chain: tuple[Count, Count],
+        turns: Count = 0,
+    ) -> Count:
         """A tile in which the last strip is done after so many columns and hops, or after those of
         the ``chain``: what takes longer."""
         pace, (chained, waits) = self.pace(busy, chunk), chain
-        longest = max(columns * pace + hops * self.hop, chained * pace + waits * self.hop)
+        longest = greater(columns * pace + hops * self.hop, chained * pace + waits * self.hop)
         return longest + turns * self.turn + self.tile
 
 
@@ -143,12 +146,31 @@ class Pace:
     def _lines(self) -> dict[tuple[int, int], Line]:
         return {}
 
+    def lines(self, alpha: NDArray[np.int64], share: Count) -> Line:
+        """The seconds of many strips, each as :meth:`line` says, as arrays."""
+        most = int(np.maximum.reduce(share, axis=None)), int(np.maximum.reduce(alpha, axis=None))
+        table = self._tables.get(most)
+        if table is None:
+            shape = (most[0] + 1) * (most[1] + 1), len(Line._fields)
+            table = self._tables[most] = np.full(shape, np.nan)
+        places = share * (most[1] + 1) + alpha
+        found = table.take(places, axis=0)
+        if np.isnan(np.add.reduce(found[..., 0], axis=None)):
+            for place in set(places[np.isnan(found[..., 0])].tolist()):
+                table[place] = self.line(place % (most[1] + 1), place // (most[1] + 1))
+            found = table.take(places, axis=0)
+        return Line(*(found[..., k] for k in range(len(Line._fields))))
+
+    @cached_property
+    def _tables(self) -> dict[tuple[int, int], NDArray[np.float64]]:
+        return {}
+
     def seconds(self, strips: Strips) -> float:
         """What these strips take."""
         line = self.line(strips.alpha, strips.share)
         waits = strips.hops, strips.chain, strips.turns
         one = line.seconds(strips.columns, strips.busy, strips.chunk, *waits)
-        return strips.tiles * one
+        return strips.tiles * float(one)
 
 
 def _is_count(text: str) -> bool:
@@ -227,7 +249,7 @@ class Machine:
     #: Warp schedulers of the device; 0: each strip has one to itself.
     schedulers: int = 0
 
-    def share(self, groups: int) -> int:
+    def share(self, groups: Count) -> Count:
         """How many of so many strips share a scheduler."""
         return -(-groups // self.schedulers) if self.schedulers else 1
 
