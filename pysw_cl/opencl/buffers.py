@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 from weakref import WeakSet, finalize
 
@@ -22,18 +24,32 @@ POOLED_BYTES = 1 << 23
 #: The most buffers that a pool keeps from job to job, and how many times its largest all may take.
 MOST_POOLED, MOST_POOLED_TIMES = 256, 8
 
+#: The most bytes of a constant that a pool keeps, how many it keeps, and of how many it knows that
+#: they were asked for once.
+CONSTANT_BYTES, MOST_CONSTANTS, MOST_SEEN = 1 << 16, 64, 1024
+#: The most bytes of the one large buffer that a pool keeps.
+LARGE_BYTES = 1 << 26
+
 #: Buffers of arenas and pools, by their id.  Kernels may stay bound to them from job to job.
 LASTING: dict[int, Any] = {}
 
 
-def _drop(buffers: dict[tuple[int, int], Any]) -> None:
+def _drop(buffers: dict[Any, Any]) -> None:
     """Forget the buffers of an arena or a pool."""
     for buffer in buffers.values():
         LASTING.pop(id(buffer), None)
     buffers.clear()
 
 
-def _dropped_with(owner: Any, buffers: dict[tuple[int, int], Any]) -> None:
+def _release(buffers: dict[Any, Any]) -> None:
+    """Release buffers now, and forget them."""
+    for buffer in buffers.values():
+        LASTING.pop(id(buffer), None)
+        buffer.release()
+    buffers.clear()
+
+
+def _dropped_with(owner: Any, buffers: dict[Any, Any]) -> None:
     """The buffers are forgotten when their arena or pool is: when its thread has ended."""
     finalize(owner, _drop, buffers).atexit = False
 
@@ -106,13 +122,19 @@ class Pool:
 
     Buffers are reused in the order of requests: the k-th request of a job gets an earlier job's
     k-th buffer if that is large enough.  They are released only all together, because a driver may
-    wait until the device is idle before it releases one.
+    wait until the device is idle before it releases one.  Constants are kept by what they hold, and
+    so is one large buffer.
     """
 
     def __init__(self, runtime: Runtime, most: int = POOLED_BYTES) -> None:
         self._runtime, self._most = runtime, most
         self._kept: dict[tuple[int, int], Any] = {}
+        self._constants: dict[bytes, Any] = {}
+        self._seen: set[int] = set()
+        self._large: Any = None
+        self._large_lent = False
         _dropped_with(self, self._kept)
+        _dropped_with(self, self._constants)
         self._sent: list[Any] = []
         self._asked = 0  # requests of the job so far
         #: Does a job use it now?
@@ -122,15 +144,19 @@ class Pool:
         """A job begins: all buffers are free."""
         if len(self._kept) > MOST_POOLED or self.bytes > MOST_POOLED_TIMES * self._most:
             self.forget()
-        self._asked = 0
+        if len(self._constants) > MOST_CONSTANTS or len(self._seen) > MOST_SEEN:
+            _release(self._constants)
+            self._seen.clear()
+        self._asked, self._large_lent = 0, False
         self._sent.clear()
 
     def forget(self) -> None:
         """Drop the buffers."""
-        for buffer in self._kept.values():
-            LASTING.pop(id(buffer), None)
-            buffer.release()
-        self._kept.clear()
+        _release(self._kept)
+        _release(self._constants)
+        if self._large is not None:
+            self._large.release()
+            self._large = None
 
     @property
     def bytes(self) -> int:
@@ -152,10 +178,50 @@ class Pool:
             self._kept[key] = LASTING[id(made)] = made
         buffer = self._kept[key]
         if array is not None:
-            host = np.ascontiguousarray(array)
-            copy = cl.enqueue_copy(self._runtime.queue, buffer, host, is_blocking=False)
-            self._sent.append(copy)  # this keeps the array alive
+            self._copy(buffer, array)
         return buffer
+
+    def constant(self, array: NDArray[Any]) -> Any:
+        """A buffer with a copy of ``array``, which no kernel writes; None if it is too large, or
+        was never asked for."""
+        import pyopencl as cl
+
+        if not 0 < array.nbytes <= CONSTANT_BYTES:
+            return None
+        key = array.tobytes()
+        if key not in self._constants:
+            if hash(key) not in self._seen:
+                self._seen.add(hash(key))
+                return None
+            made = cl.Buffer(self._runtime.context, cl.mem_flags.READ_WRITE, array.nbytes)
+            self._copy(made, array)
+            self._constants[key] = LASTING[id(made)] = made
+        return self._constants[key]
+
+    def large(self, size: int) -> Any:
+        """The large buffer, once a job; None if it is too small for these ``size`` bytes, and may
+        not become larger."""
+        import pyopencl as cl
+
+        if not POOLED_BYTES < size <= LARGE_BYTES or self._large_lent:
+            return None
+        if self._large is None or self._large.size < size:
+            if self._large is not None:
+                self._large.release()
+                self._large = None
+            try:
+                self._large = cl.Buffer(self._runtime.context, cl.mem_flags.READ_WRITE, size)
+            except cl.Error:
+                return None
+        self._large_lent = True
+        return self._large
+
+    def _copy(self, buffer: Any, array: NDArray[Any]) -> None:
+        import pyopencl as cl
+
+        host = np.ascontiguousarray(array)
+        copy = cl.enqueue_copy(self._runtime.queue, buffer, host, is_blocking=False)
+        self._sent.append(copy)  # this keeps the array alive
 
     def send(self) -> None:
         """Does nothing: arrays were sent at once."""
@@ -273,6 +339,20 @@ class Buffers:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         return self._make(array.nbytes, flags, np.ascontiguousarray(array))
 
+    def constant(self, array: NDArray[Any]) -> Any:
+        """A buffer like :meth:`of`'s, which no kernel writes: a pool has it from job to job."""
+        if not isinstance(self._kept, Pool):
+            return self.of(array)
+        kept = self._of_pool(self._kept.constant, array, array.nbytes)
+        return self.of(array) if kept is None else kept
+
+    def large(self, size: int) -> Any:
+        """A buffer like :meth:`empty`'s: a pool has one large one from job to job."""
+        kept = None
+        if isinstance(self._kept, Pool):
+            kept = self._of_pool(self._kept.large, size, size)
+        return self.empty(size) if kept is None else kept
+
     def empty(self, size: int) -> Any:
         """A buffer of ``size`` bytes with undefined contents."""
         import pyopencl as cl
@@ -317,12 +397,16 @@ class Buffers:
 
     def _part(self, size: int, array: NDArray[Any] | None) -> Any:
         """A buffer of the arena or pool; None if there is none of this size."""
-        import pyopencl as cl
-
         if self._kept is None:
             return None
+        return self._of_pool(partial(self._kept.part, size), array, size)
+
+    def _of_pool(self, ask: Callable[[Any], Any], what: Any, size: int) -> Any:
+        """The answer of the arena or pool: a buffer, of which ``size`` bytes count, or None."""
+        import pyopencl as cl
+
         try:
-            part = self._kept.part(size, array)
+            part = ask(what)
         except cl.Error as error:
             raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
         if part is not None:

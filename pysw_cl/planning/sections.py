@@ -97,7 +97,8 @@ class SectionsLayout:
         ``level``: are all cells of the top edge equal?  Then only the first left edge may differ
         from the others."""
         checked = not sections.proven
-        swept = sum(sections.cuts[k + 1] - sections.start(k) for k in range(sections.count))
+        cuts = np.array(sections.cuts)
+        swept = int((cuts[1:] - np.maximum(cuts[:-1] - sections.overlap, 0)).sum())
         stride = chunk + T if flat_groups else swept + 2 * T * sections.count
         column_words = -(-(2 * padded_rows + 1) // 32) * 32
         place = 2 * stride * (1 + flat_groups if flat_groups else 3 if checked else 2)

@@ -275,7 +275,7 @@ class StripMemory:
             ("letters", grid.padded_rows),
             *self._target(tile.n, plan, grid.T),
             *strips.scratch(compared.scoring, chunk, tile.best, not sections.proven),
-            *(5 * [("scratch", 4)]),  # hits, best score, overlap, ticket, unused arguments
+            *(4 * [("scratch", 4)]),  # best score, overlap, ticket, unused arguments
             ("scratch", 4 * (grid.strips + 1)),
             ("scratch", 4 * (units + 1)),
             ("scratch", 8 * TILE_WORDS * sections.count),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -91,10 +91,8 @@ def kernel_spec(
     files += ["wavefront/width_dispatch.clh", "wavefront/wavefront.cl"]
     parts: list[type] = [TileArguments, FORMS[form], SCORES[score]]
     parts += [*([ForbiddenArguments] if forbidden else ()), *([ManyArguments] if many else ())]
-    # where local memory says how many groups there are, fewer registers make no room for more
     limit = "mixed_registers" if MIXED in widths else "registers"
-    own = None if lane_set.local_profile else limit
-    return KernelSpec(_NAME[form], tuple(files), names(*parts), own)
+    return KernelSpec(_NAME[form], tuple(files), names(*parts), limit)
 
 
 @dataclass(frozen=True)
@@ -200,7 +198,16 @@ class Program:
     def spec(self) -> KernelSpec:
         """Its kernel."""
         parts = self.form, self.plan.lanes, self.score, self.widths, self.forbidden, self.many
-        return kernel_spec(*parts, self.striped)
+        spec = kernel_spec(*parts, self.striped)
+        return spec if self.limits_registers else replace(spec, limit=None)
+
+    @property
+    def limits_registers(self) -> bool:
+        """Do fewer registers make room for more work-groups?  Not where local memory says how many
+        there are, nor where one tile has fewer warps than a compute unit has by default."""
+        lanes = self.plan.lane_set
+        few = lanes.joins_warps and self.warps < lanes.defaults.groups
+        return not lanes.local_profile and not (few and (self.sections or not self.many))
 
     def kernel(self, runtime: Runtime) -> BoundKernel:
         """Its kernel on a device, built if necessary."""
@@ -293,10 +300,10 @@ def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> S
         table = _table(scoring)
         four = np.zeros((len(table), 4), np.int8)
         four[:, : min(4, table.shape[1])] = table[:, :4] + lift
-        arguments = FourArguments(buffers.of(four.view("<i4")), lift)
+        arguments = FourArguments(buffers.constant(four.view("<i4")), lift)
     else:
         table = _table(scoring)
-        arguments = MatrixArguments(buffers.of(table.ravel()), table.shape[1], lift)
+        arguments = MatrixArguments(buffers.constant(table.ravel()), table.shape[1], lift)
     return Scores(scoring, *pads(scoring, score), arguments)
 
 

@@ -146,9 +146,8 @@ class SectionsRun:
     def _layout(self) -> None:
         """Places in the buffer of the edges, in 32-bit numbers: see `SectionsLayout`."""
         sections, T, padded = self.sections, self.grid.T, self.grid.padded_rows
-        every = range(sections.count)
-        self.starts = np.array([sections.start(k) for k in every], np.int64)
-        self.ends = np.array(sections.cuts[1:], np.int64)
+        cuts = np.array(sections.cuts, np.int64)
+        self.starts, self.ends = np.maximum(cuts[:-1] - sections.overlap, 0), cuts[1:]
         widths = self.ends - self.starts + 2 * T
         self.bus_at = np.cumsum(widths) - widths
         flat = self.program.flat
@@ -174,7 +173,7 @@ class SectionsRun:
     def _send(self) -> None:
         """Make the buffers, and send what they hold in the beginning."""
         job, buffers, grid, program = self.job, self.buffers, self.grid, self.program
-        self.kept = buffers.empty(4 * self.words)
+        self.kept = buffers.large(4 * self.words)
         top = 2 * self.stride * int(self.lines[0])
         for place, cells in ((top, job.above.h), (top + self.stride, job.above.x)):
             buffers.write(self.kept, self._side_by_side(cells), 4 * place)
@@ -186,9 +185,10 @@ class SectionsRun:
             program, not self.sections.proven, self.chunk, self.strip_groups, self.scores, buffers
         )
         self.record = buffers.of(new_records(self.strip_groups))
-        self.hits = buffers.of(np.zeros(1 + 3 * self.capacity, np.int32))
+        collected = np.zeros(1 + 3 * self.capacity, np.int32)
+        self.hits = buffers.of(collected) if self.capacity else None
         self.best = buffers.of(np.array([self.threshold], np.int32))
-        self.overlap = buffers.of(np.array([self.sections.overlap], np.int32))
+        self.overlap = buffers.constant(np.array([self.sections.overlap], np.int32))
 
     def _side_by_side(self, cells: Ints) -> Ints:
         """The cells above each section, as the bus has them."""
@@ -268,7 +268,9 @@ class SectionsRun:
         places = np.zeros((max(1, len(which)), 2), np.int64)  # no buffer is empty
         places[: len(which), 0] = self.began[which]
         places[: len(which), 1] = self._column("right", which - 1) + 1
-        return _Compared(which, buffers.of(places), buffers.of(np.zeros(len(places), np.int32)))
+        return _Compared(
+            which, buffers.constant(places), buffers.of(np.zeros(len(places), np.int32))
+        )
 
     def _refused(self, compared: _Compared) -> NDArray[np.int64]:
         """The sections that did not begin as the one before them ended."""
@@ -342,13 +344,13 @@ class SectionsRun:
             shared_best=self.best,
             hits=self.hits,
             capacity=self.capacity,
-            lines=buffers.of(self.lines),
+            lines=buffers.constant(self.lines),
             columns=self.overlap,
         )
         progress = buffers.of(new_progress(strips, grid.T))
         ticket = buffers.of(np.zeros(1, np.int32))
         ticketed = TicketedArguments(ticket, progress, progress, strips)
-        many = ManyArguments(buffers.of(tiles), len(tiles))
+        many = ManyArguments(buffers.constant(tiles), len(tiles))
         kernel = self.program.kernel(self.runtime)
         bind(kernel, buffers, arguments, self.scores.arguments, ticketed, many)
         buffers.send()
@@ -372,7 +374,7 @@ class SectionsRun:
         special = set(job.columns)
         columns = {
             column: self._edge_at(int(self._column("right", k - 1)) + 1)
-            for k, column in enumerate(self.sections.cuts)
+            for k, column in enumerate(self.sections.cuts if special else ())
             if column in special
         }
         last = int(self._column("right", self.sections.count - 1)) + 1
