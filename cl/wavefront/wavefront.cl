@@ -357,20 +357,22 @@ KERNEL(wavefront_ticketed, TICKETED)
       profile_begin(sw.profile, sw.scoring, sw.query + ROWS_ABOVE(&sw, (size_t)strip), ALPHA(&sw));
     }
     lanes_sync();
-#if NARROW_WIDTHS && LAG && (SHORT_STEPS || MIXED) && LEFT_PADDED
+#if NARROW_WIDTHS && LAG && LEFT_PADDED
     best.level = left_is_level(mine, &sw);
 #endif
 
     int seen = -T;
     for (int limit = from;;) {
       const bool ends = from >= n + LAG * T || LEAVES(&best);
-#if LAG
+#if PASSES_ENDS
+      limit = n + T;
+#elif LAG
       if (from >= limit && !ends) limit = columns_from(&sw, from, n + T);
 #else
       if (from == limit) limit = columns_next(mine, &sw, from, n);
 #endif
-#if NARROW_WIDTHS && LAG
-      if (ends ? best.columns_deferred : columns_due(&sw, &best, min(block_end(&sw, from, limit), n), seen)) {
+#if NARROW_WIDTHS && LAG && !PASSES_ENDS
+      if (ends ? best.columns_deferred : columns_due(&sw, &best, min(block_end(&sw, &best, from, limit), n), seen)) {
         narrow_deferred_columns16(mine, &sw);  // (one call, because each call inlines another copy)
         best.columns_deferred = false;
       }
@@ -388,13 +390,22 @@ KERNEL(wavefront_ticketed, TICKETED)
       from = sweep_narrow(mine, &sw, from, limit, &seen, shared_best, &best);
       if (from > before || LEAVES(&best)) continue;
 #endif
-      const int to = block_end(&sw, from, limit);
+      const int to = block_end(&sw, &best, from, limit);
       if (!go_on(&sw, min(to, n), &seen, &best)) continue;
+#if PASSES_ENDS
+      crossing_t crossing = crossing_from(&sw, 0);
+      crossing_in(&crossing, &sw, from, to, T - 1);
+      sw.crossing = crossing.open;
+      sw.crossing_end = crossing.shut;
+#endif
 #if NARROW_WIDTHS && !LAG
       sweep_wide_block(mine, &sw, from, to, shared_best, &best);
 #else
       sweep_wide(mine, &sw, from, to, from < T || from >= n || outlet_elsewhere(&sw) || crosses(&sw), shared_best,
                  &best);
+#endif
+#if PASSES_ENDS
+      sw.crossing = sw.crossing_end = 0;
 #endif
       publish(&sw, to);
       from = to;

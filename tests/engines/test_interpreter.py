@@ -128,6 +128,58 @@ print("all alike")
 """
 
 
+#: The same in 16 bits, where lanes go on left and right of the matrix: special columns and right
+#: edges that lanes store as they pass, more of these than a block may have, edges of all kinds.
+PASSED = """
+import sys
+sys.path[:0] = ["tests", "tests/engines"]
+from dataclasses import replace
+import numpy as np
+from contract_engines import assert_edge
+from helpers import match_scoring, random_codes
+from widths import made_job, odd_job
+from pysw_cl.engines.reference import ReferenceEngine
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
+from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.plan import make_plan
+from pysw_cl.scoring.scoring import make_scoring
+rng, runtime, reference = np.random.default_rng(9), get_runtime("auto"), ReferenceEngine()
+scorings = [match_scoring(1, -3, 3, 2), match_scoring(2, 0, 3, 0)]
+scorings.append(make_scoring("BLOSUM62", (10, 1)))
+plan = {"lanes": "packed", "form": "ticketed", "T": 16, "B": 3, "chunk": 32}
+plan["sections.least_cells"] = 1 << 60
+engines = [WavefrontEngine(runtime, make_plan(runtime, {**plan, "alpha": k})) for k in (3, 17)]
+cells = {}
+for turn in range(60):
+    local = turn % 3 > 0
+    if turn % 4 == 3:
+        job = odd_job(rng, local, turn % 8 == 3, most=130)
+    else:
+        scoring = scorings[turn % 4]
+        letters = 4 if scoring.match_mismatch else 20
+        m, n = int(rng.integers(1, 150)), int(rng.integers(1, 300))
+        query, target = random_codes(rng, m, letters), random_codes(rng, n, letters)
+        if n > m + 10:
+            target[n - m - 7 : n - 7] = query
+        edge = np.maximum(0, np.cumsum(rng.integers(-2, 3, n))) if turn % 5 == 0 else 0
+        job = made_job(query, target, scoring, local, edge, 0 if turn % 5 else 7, 0)
+    n = len(job.target)
+    columns = np.unique(rng.integers(1, n + 1, turn % 7))
+    threshold = (1, 25, 500)[turn % 3]
+    job = replace(job, best=local, columns=tuple(columns.tolist()), right=turn % 2 == 0)
+    job = replace(job, threshold=threshold)
+    found, wanted = engines[turn // 2 % 2].tile(job), reference.tile(job)
+    pairs = [(found.columns[k], wanted.columns[k]) for k in job.columns]
+    pairs += [(found.bottom, wanted.bottom)]
+    pairs += [(found.right, wanted.right)] if job.right else []
+    for ours, theirs in pairs: assert_edge(ours, theirs, job.scoring.gap_open)
+    assert found.hits == wanted.hits and (not local or found.top == wanted.top), turn
+    for kind, count in found.cells.items(): cells[kind] = cells.get(kind, 0) + count
+assert cells["wavefront/packed/16"] > 300_000, cells
+print("all alike")
+"""
+
+
 @needs_oclgrind
 def test_packed_lanes_without_shuffles() -> None:
     interpreted(RUN)
@@ -141,3 +193,8 @@ def test_lanes_of_11_bits_without_shuffles() -> None:
 @needs_oclgrind
 def test_lanes_of_11_bits_at_special_columns() -> None:
     interpreted(CROSSED)
+
+
+@needs_oclgrind
+def test_lanes_that_pass_ends_and_special_columns() -> None:
+    interpreted(PASSED)

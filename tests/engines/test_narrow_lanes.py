@@ -36,7 +36,7 @@ SETS = [
     if width != MIXED  # which has the header of 16 bits
 ]
 #: Rows that the kernel writes: T numbers each.  OWN: one number a work-item, at its first lane.
-ROWS = 24 + KEPT + R
+ROWS = 26 + KEPT + R
 KERNEL = f"""
 #define ROW(v, base) lanes_store(out, lanes_wide(v, base)); out += T;
 #define OWN(value) out[LANES_FIRST_OWN] = value; out += T;
@@ -80,10 +80,10 @@ try_narrow(__global const int *in, __global const uchar *letters, __global const
 
   SAVED_SPACE int *saved = SAVED_LANES(0, state);
   const int2 none = {{INT_MAX, INT_MIN}}, some = {{h[0] - 1, h[0]}};
-  const int2 empty = stage_load(s, h, x, 0, base, 2, some);
-  const int2 alone = stage_load(s, h, x, {BUS}, base, 2, none);
+  const int2 empty = stage_load(s, h, x, 0, 0, base, 2, some);
+  const int2 alone = stage_load(s, h, x, {BUS}, {BUS}, base, 2, none);
   for (int k = 0; k < {KEPT}; k++) lanes_save(saved, k, lv_add(a, lv_splat(k)));
-  const int2 range = stage_load(s, h, x, {BUS}, base, 2, some);
+  const int2 range = stage_load(s, h, x, {BUS}, {BUS}, base, 2, some);
   OWN(empty.x == h[0] - 1 && empty.y == h[0])
   OWN(alone.x)
   OWN(alone.y)
@@ -97,6 +97,15 @@ try_narrow(__global const int *in, __global const uchar *letters, __global const
   ROW(a, base)
   ROW(b, base)
   for (int k = 0; k < {KEPT}; k++) {{ ROW(lanes_restore(saved, k), base) }}
+  lv of_rows[R], gaps[R];
+  for (int r = 0; r < R; r++) {{
+    of_rows[r] = r == R - 1 ? a : b;
+    gaps[r] = r == R - 1 ? b : a;
+  }}
+  stage_lane(s, 1, of_rows, gaps);
+  const int2 cell = staged_cell(s, 1, of_rows, gaps, R - 1);
+  ROW(lv_splat(cell.x), base)
+  ROW(lv_splat(cell.y), base)
 #ifdef PROFILE_ROWS
   lv of_row[R];
   lanes_profile(profile, {WIDE}, letters, {COLUMNS}, {STEP}, of_row);
@@ -168,7 +177,7 @@ def expected(data: dict[str, Any], T: int, group: int) -> tuple[Any, Any, Any]:
         a, b = np.r_[data["h"][k], a[:-1]], np.r_[data["x"][k] - 2, b[:-1]]
         leaves = 2 if k == EARLY else T - 1
         given.append((a[leaves], b[leaves] + 2))
-    rows += [a, b, *kept]
+    rows += [a, b, *kept, np.full_like(a, a[1]), np.full_like(b, b[1])]
     return np.array(rows), *np.array(given[GIVEN:]).T
 
 
@@ -238,7 +247,7 @@ enter_after(__global const int *h, __global int *stages, __global int *out, int 
   lanes_sync();
   const stage_t s = stage_of(stage, CHUNK, scratch);
   const int2 none = {{INT_MAX, INT_MIN}};
-  stage_load(s, h, h, {INSIDE}, base, 0, none);
+  stage_load(s, h, h, {INSIDE}, {INSIDE}, base, 0, none);
   for (int k = {INSIDE}; k < {AFTER}; k++) {{
     lv a = lanes_narrow(lanes_load(h), base), b = a;
     lanes_shift_in(s, k, lanes_enter(s, k, false), &a, &b);
