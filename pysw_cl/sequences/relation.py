@@ -116,7 +116,7 @@ def _words_at(codes: Codes, places: NDArray[np.int64], four: bool) -> Words:
     rows = np.ndarray((len(codes) - letters + 1,), f"V{letters}", codes, 0, (1,))
     columns = rows[places + skipped].view(np.uint8).reshape(-1, letters).T
     columns = columns & np.uint8((1 << bits) - 1)
-    words = columns[0].astype(np.uint32)
+    words: Words = columns[0].astype(np.uint32)
     for column in columns[1:]:
         words <<= np.uint32(bits)
         words |= column
