@@ -221,7 +221,29 @@ INLINE tile_t tile_at(tile_t t, __local int *scratch, __global const long *descr
 #endif
 
 #define WARP_OF_GROUP (WARPS > 1 ? (int)get_local_id(0) / GROUP : 0)
-#if WARPS > 1
+#if defined(PROFILE_LETTERS) && WARPS > 1  // only sections: the warps of a group sweep the same strip of neighbouring ones
+#define SHARED_PROFILE 1
+#else
+#define SHARED_PROFILE 0
+#endif
+#if SHARED_PROFILE
+// The ticket of all warps of the group, which have done with the profile of the last one.
+#define SLOTS(name) __local int name[1 + WARPS]
+INLINE int next_ticket(__local int *scratch, volatile __global int *ticket, __local int *slots, int round)
+{
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (get_local_id(0) == 0) slots[0] = atomic_inc(ticket);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return lanes_broadcast(scratch, slots[0]);
+}
+
+// Makes the profile of a strip by all warps.
+INLINE void profile_share(PROFILE_SPACE char *profile, scoring_t scoring, __global const uchar *query, int strip)
+{
+  profile_begin(profile, scoring, query + (size_t)strip * (T * R), R);
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+#elif WARPS > 1
 // This warp's next ticket.  A ticket reserves WARPS neighbouring strips, one for each warp of the group: while a warp
 // waits for the strip above, the warp that sweeps that strip gets more of the processor.  The first warp that needs
 // a ticket takes it and writes it to one of four slots.  A slot is (warps that have asked, ticket + 1, warps that
@@ -281,7 +303,9 @@ KERNEL(wavefront_ticketed, TICKETED)
 #if MULTI_TILE
   const tile_t all = TILE_INIT;
   volatile __global int *const progress_of = progress;
-#if SECTIONS
+#if SHARED_PROFILE
+  const int across = (tile_count + WARPS - 1) / WARPS, tickets = strips * across;
+#elif SECTIONS
   const int tickets = (int)(((long)strips * tile_count + WARPS - 1) / WARPS);
 #else
   volatile __global int *const shared_best_of = shared_best;
@@ -304,17 +328,26 @@ KERNEL(wavefront_ticketed, TICKETED)
   __global int *mine = state + (size_t)STRIP_GROUP_ID * STATE_ROWS(ALPHA(&GIVEN)) * T;
   for (int round = 0, taken; (taken = next_ticket(scratch, ticket, slots, round)) < tickets; round++) {
 #endif
-#if SECTIONS
+#if SHARED_PROFILE
+    const int number = taken % across * WARPS + WARP_OF_GROUP;
+    taken /= across;
+    profile_share(profile, all.scoring, query, taken);
+    if (number >= tile_count) continue;
+#elif SECTIONS
     taken = taken * WARPS + WARP_OF_GROUP;
     if (taken >= strips * tile_count) continue;
 #endif
-#if MULTI_TILE
+#if MULTI_TILE && !SHARED_PROFILE
     const int number = taken % tile_count;
+#endif
+#if MULTI_TILE
     __global const long *descriptor = tiles + number * TILE_WORDS;
     const tile_t tile = tile_at(all, scratch, descriptor);
     n = tile.n;
     progress = progress_of + descriptor[TILE_FIRST];
+#if !SHARED_PROFILE
     taken /= tile_count;
+#endif
 #endif
 #if MULTI_TILE && !SECTIONS
     shared_best = shared_best_of + number;
@@ -354,7 +387,9 @@ KERNEL(wavefront_ticketed, TICKETED)
 #endif
     if (from == 0) {
       strip_begin(mine, &sw);
+#if !SHARED_PROFILE
       profile_begin(sw.profile, sw.scoring, sw.query + ROWS_ABOVE(&sw, (size_t)strip), ALPHA(&sw));
+#endif
     }
     lanes_sync();
 #if NARROW_WIDTHS && LAG && LEFT_PADDED
@@ -421,13 +456,27 @@ KERNEL(wavefront_ticketed, TICKETED)
 #if DEFERRED_ARGMAX
   const deferred_argmax_t block =
     *(__global const deferred_argmax_t *)(argmax_scratch + (size_t)STRIP_GROUP_ID * ARGMAX_SCRATCH(&GIVEN, chunk));
-  if (best.deferred_top != NEG && best.deferred_top >= lanes_broadcast(scratch, *shared_best)) {
+  const bool due = best.deferred_top != NEG && best.deferred_top >= lanes_broadcast(scratch, *shared_best);
+#if SHARED_PROFILE  // one warp after the other, each with the profile of its strip
+  if (LEADER) slots[1 + WARP_OF_GROUP] = due ? block.strip : -1;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int turn = 0; turn < WARPS; turn++) {
+    const int strip = lanes_broadcast(scratch, slots[1 + turn]);
+    if (strip < 0) continue;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    profile_share(profile, all.scoring, query, strip);
+    if (turn != WARP_OF_GROUP) continue;
+#else
+  if (due) {
+#endif
 #if SECTIONS
     const tile_t tile = tile_at(all, scratch, tiles + block.section * TILE_WORDS);
 #endif
     const sweep_t sw = sweep_of(&tile, block.strip, STRIP_GROUP_ID, stage, profile, scratch);
     strip_begin(mine, &sw);
+#if !SHARED_PROFILE
     profile_begin(sw.profile, sw.scoring, query + ROWS_ABOVE(&sw, (size_t)block.strip), ALPHA(&sw));
+#endif
     lanes_sync();
 #if NARROW_WIDTHS & 8
     if (block.width == 8) narrow_deferred_argmax8(mine, &sw, block, &best);

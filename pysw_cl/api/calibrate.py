@@ -361,7 +361,7 @@ def _of_kernels(
     works: Sequence[Work], device: Mapping[int, float], columns: Sequence[Strips]
 ) -> dict[str, dict[str, float]]:
     """Times of strips, then those of global ones and of sections, which wait for each other as long
-    as those do."""
+    as those do.  (Blocks of sections have times of their own.)"""
 
     def found(kind: str, known: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
         these = [k for k in device if _kind_of(works[k]) == kind]
@@ -369,7 +369,7 @@ def _of_kernels(
         return fitted(swept, [device[k] for k in these], Times(known), columns)
 
     times = found("", {})
-    for kind, same in ((GLOBAL, (*WAITS, "busy")), (CUT, WAITS)):
+    for kind, same in ((GLOBAL, (*WAITS, "busy")), (CUT, WAITS[:1])):
         shared = {
             subject: {name: value for name, value in times[other].items() if name.startswith(same)}
             for subject, other in _twins(columns, kind).items()

@@ -240,7 +240,20 @@ def strip_wave(plan: Plan, alpha: Count, m: int, n: int, B: Count, chunk: Count)
 def section_wave(plan: Plan, cut: Cut, m: int, n: int) -> Wave:
     """The strips of a tile in sections."""
     strips, width = -(-m // (plan.T * cut.alpha)), -(-n // cut.sections) + cut.overlap + plan.T
-    return side_by_side(strips, cut.sections, cut.B, width, lag_of(plan.T, cut.chunk, width))
+    sections = whole(plan, cut.sections, cut.B)
+    return side_by_side(strips, sections, cut.B, width, lag_of(plan.T, cut.chunk, width))
+
+
+def shared_sections(plan: Plan, B: Count) -> Count:
+    """Neighbouring sections that share a work-group, if B strips are swept at once."""
+    shared, schedulers = plan.lane_set.shared_sections, plan.machine.schedulers
+    return shared * -(-B // schedulers) if shared > 1 and schedulers else B // B
+
+
+def whole(plan: Plan, sections: Count, B: Count) -> Count:
+    """So many sections, or more, so that those that share a group fill all groups."""
+    shared = shared_sections(plan, B)
+    return -(-sections // shared) * shared
 
 
 def row_wave(plan: Plan, alpha: Count, m: int, n: int) -> Wave:

@@ -162,6 +162,9 @@ class LaneSet:
     #: Is the query profile of a strip in local memory, which holds that of one strip for each
     #: work-group?
     local_profile: bool = False
+    #: Warps of a work-group that sweep the same strip of neighbouring sections, to share its
+    #: profile, for each strip that shares a scheduler; where work-groups are to be several warps.
+    shared_sections: int = 1
 
     #: Header of the narrow lanes; None: there are none, and no field below is used.
     narrow: str | None = None
@@ -198,7 +201,7 @@ class LaneSet:
 
     @property
     def joins_warps(self) -> bool:
-        """May a work-group be several warps?"""
+        """May a work-group be several warps, whatever they sweep?"""
         return self.of_warps and not self.local_profile
 
     def profile_rows(self, T: int) -> int:
@@ -284,6 +287,7 @@ LANE_SETS = {
         _PACKED,
         defaults=replace(_WARPS, alpha=16, groups=8),
         local_profile=True,
+        shared_sections=4,
         scores=NarrowScores(codes=0, profile_rows=16, profile_letters=40),
         early_chunk=64,
         profiled=None,

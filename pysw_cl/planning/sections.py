@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring.scoring import Scoring
-from .cost import Cut, Rounds, StripCost
+from .cost import Cut, Rounds, StripCost, shared_sections, whole
 from .model.times import Machine
 from .plan import Plan
 
@@ -54,6 +54,11 @@ class Sections:
     def count(self) -> int:
         """How many sections there are."""
         return len(self.cuts) - 1
+
+    @property
+    def swept(self) -> int:
+        """Sections as groups sweep them: those that share a group have one as long as each."""
+        return int(whole(self.plan, self.count, self.plan.B))
 
     @property
     def cut(self) -> Cut:
@@ -278,6 +283,7 @@ class _Ways:
             return self._soonest(highest, most) if highest > 1 else None
         wanted = np.minimum(rounds * self.B // self.strips, self.most)
         counts = np.where(wanted > self.most_proven, np.minimum(wanted, longest), wanted)
+        counts = self._even(counts, self.B)
         which = np.flatnonzero((counts > 1) & (2 * counts >= wanted))  # else it overlaps too much
         return self._best(which, counts[which], most)[1]
 
@@ -311,10 +317,16 @@ class _Ways:
             which = np.concatenate((which, alone))
             rounds = np.concatenate((rounds, np.ones_like(alone)))
         counts = np.minimum(rounds * self.B[which] // self.strips[which], highest)
+        counts = self._even(counts, self.B[which])
         if self.most_proven > 1:
             which = np.concatenate((which, some))
             counts = np.concatenate((counts, np.full_like(some, self.most_proven)))
         return which, counts
+
+    def _even(self, counts: Numbers, B: Numbers) -> Numbers:
+        """So many sections, or some fewer, so that those that share a group fill all groups."""
+        shared = shared_sections(self.plan, B)
+        return np.where(counts < shared, counts, counts - counts % shared)
 
     def _best(self, which: Numbers, counts: Numbers, most: float) -> tuple[float, Cut | None]:
         """The cost and the cut that costs least among these ways, each with so many sections; of

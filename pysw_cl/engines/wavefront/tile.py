@@ -364,10 +364,10 @@ def _program_of(
     return program, grid
 
 
-def warps_of(runtime: Runtime, plan: Plan, B: int) -> int:
+def warps_of(runtime: Runtime, plan: Plan, B: int, shared: int | None = None) -> int:
     """See :func:`pysw_cl.planning.sizes.warps_of`."""
-    joins, schedulers = plan.lane_set.joins_warps, runtime.traits.schedulers
-    return sizes.warps_of(joins, schedulers, runtime.info.compute_units, B)
+    schedulers, units = runtime.traits.schedulers, runtime.info.compute_units
+    return sizes.warps_of(plan.lane_set, schedulers, units, B, shared)
 
 
 def read_device(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:
