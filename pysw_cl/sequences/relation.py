@@ -21,8 +21,11 @@ Words = NDArray[np.uint32]
 
 #: Words of the target that are looked up.
 SAMPLES = 2048
-#: Letters of a window of the query: its words fit the cache, and memory that is used again.
-WINDOW = 1 << 13
+#: Letters of a window of the query at most (its words fit the cache, and memory that is used again)
+#: and at least.
+WINDOW, LEAST_WINDOW = 1 << 13, 1 << 10
+#: Pairs that all windows have on the diagonal of equal sequences: they are so long together.
+PAIRS = 512
 #: Windows at even distances: the fewest (of a long query), the most, and letters for each between.
 FEWEST, MOST, APART = 8, 32, 1 << 17
 #: Windows that are looked at together.
@@ -56,7 +59,9 @@ def related(query: Codes, target: Codes) -> bool:
     samples, places = _sorted(_words_at(target, places, four), places)
     flags = np.zeros(1 << FLAG_BITS, bool)
     flags[_flag(samples)] = True
-    windows, length = min(-(-m // WINDOW), MOST, max(FEWEST, m // APART)), min(m, WINDOW)
+    wanted = max(LEAST_WINDOW, PAIRS * n // (SAMPLES * FEWEST))
+    length = min(m, WINDOW, wanted)
+    windows = min(-(-m // length), MOST, max(FEWEST, m // APART))
     starts = np.arange(windows) * (m - length) // max(1, windows - 1)
     counts, looked, hits = np.zeros(BINS + 1, np.int64), 0, 0
     for some in np.split(starts, range(AT_ONCE, windows, AT_ONCE)):
