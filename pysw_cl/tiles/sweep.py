@@ -159,6 +159,8 @@ class _TileRows:
         """The row where a slab starts, and the rows where its tiles end."""
         height, engine = slab.rows, self.state.engine
         special = () if self._captures else tuple(r - slab.start for r in self.state.edges.rows)
+        if height <= rows and not special:  # one tile, as high as it is
+            return [slab.start, slab.start + height]
         quantum = engine.strip_rows(rows, columns) if self._captures else engine.row_quantum
         return [slab.start + place for place in tile_rows(height, rows, quantum, special)]
 
