@@ -141,9 +141,8 @@ class StripMemory:
         four = self.device.byte_permute and self.compared.four
         return narrow_score(plan, self.compared.scoring, columns, four, self.compared.local)
 
-    def _warps(self, plan: Plan, B: int, shared: int | None = None) -> int:
-        device = self.device
-        return sizes.warps_of(plan.lane_set, device.schedulers, device.units, B, shared)
+    def _warps(self, plan: Plan, B: int) -> int:
+        return sizes.warps_of(plan.lane_set, self.device.schedulers, self.device.units, B)
 
     def _strips(self, tile: TileShape, plan: Plan, score: str, piped: bool) -> Strips:
         """The strips of a tile; ``plan`` is the tile's unless moves are stored."""
@@ -255,12 +254,9 @@ class StripMemory:
         """A tile in sections, of which none is swept again."""
         plan, compared = sections.plan, self.compared
         grid = Grid(tile.m, tile.n, plan.B, plan.T, plan.alpha, "ticketed")
-        units = min(plan.B, grid.strips * sections.swept)
         chunk = min(plan.chunk, tile.n + grid.T)
         letters = compared.scoring.matrix.shape[1] + 1
-        shared = sizes.sharing_warps(plan.lane_set, letters, plan.T, plan.alpha, plan.chunk)
-        warps = self._warps(plan, units, shared)
-        groups = warps * -(-units // warps)
+        _, groups = sections.warps(grid.strips, letters, self.device.schedulers, self.device.units)
         score = self.narrow_score(plan, tile.n) or wide_score(compared.scoring)
         widths = widths_of(plan, compared.scoring, compared.local, tile.best, apart=True)
         level = tile.first and (compared.local or compared.free_ends[0])

@@ -20,7 +20,7 @@ from ...planning.geometry import Grid
 from ...planning.plan import Plan
 from ...planning.score_files import may_skew, wide_score, widths_of
 from ...planning.sections import Sections, SectionsLayout, cut_tile, first_overlap, span
-from ...planning.sizes import RECORD_WORDS, sharing_warps
+from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...sequences.relation import related
 from ...tiles.best_cells import first_hits
@@ -36,7 +36,7 @@ from .arguments import (
 )
 from .descriptors import RecordWord, TileWord
 from .kernel import Program, narrow_score, profile_letters, scores_of
-from .tile import cells_by_width, least_score, warps_of
+from .tile import cells_by_width, least_score
 from .tile_memory import LEAST_FILLED, joined_parts, left_parts, letters_of, scratch_of
 
 COMPARE = KernelSpec(
@@ -131,11 +131,9 @@ class SectionsRun:
         self.buffers, self.capacity = buffers, capacity
         plan, (m, n) = sections.plan, job.size
         self.grid = grid = Grid(m, n, plan.B, plan.T, plan.alpha, "ticketed")
-        units = grid.strips * sections.swept
         letters = job.scoring.matrix.shape[1] + 1
-        shared = sharing_warps(plan.lane_set, letters, plan.T, plan.alpha, plan.chunk)
-        warps = warps_of(runtime, plan, min(plan.B, units), shared)
-        self.strip_groups = warps * -(-min(plan.B, units) // warps)
+        device = runtime.traits.schedulers, runtime.info.compute_units
+        warps, self.strip_groups = sections.warps(grid.strips, letters, *device)
         self.level = job.above.h.strides == job.above.x.strides == (0,)
         flat = self.level and grid.strips == 1 and not job.bottom
         self.program = _program(runtime, plan, job, capacity, warps, flat)

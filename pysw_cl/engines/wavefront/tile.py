@@ -364,10 +364,10 @@ def _program_of(
     return program, grid
 
 
-def warps_of(runtime: Runtime, plan: Plan, B: int, shared: int | None = None) -> int:
+def warps_of(runtime: Runtime, plan: Plan, B: int) -> int:
     """See :func:`pysw_cl.planning.sizes.warps_of`."""
     schedulers, units = runtime.traits.schedulers, runtime.info.compute_units
-    return sizes.warps_of(plan.lane_set, schedulers, units, B, shared)
+    return sizes.warps_of(plan.lane_set, schedulers, units, B)
 
 
 def read_device(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:
