@@ -163,6 +163,12 @@ class Scoring:
         """Are these letters of sequences (no blanks, no gaps), all in the alphabet?"""
         return first_outside(self._printable, letters) is None
 
+    def known_codes(self, letters: Letters, what: str) -> NDArray[np.uint8] | None:
+        """The codes of letters of the sequence ``what`` ("query" or "target"), maybe read-only; None
+        unless `knows` is true of them."""
+        codes = translated(self._printable_encodings[what == "target"], letters)
+        return None if codes.max(initial=0) == NO_CODE else codes
+
     def _instead(self, letters: Letters, what: str) -> str:
         """What to do about a sequence with a letter outside the alphabet."""
         start = letters[:NAME_LENGTH].tobytes()
@@ -192,6 +198,14 @@ class Scoring:
     def _printable(self) -> bytes:
         """Those that sequences may have."""
         return bytes(set(self._allowed) & set(PRINTABLE))
+
+    @cached_property
+    def _printable_encodings(self) -> tuple[Table, Table]:
+        """Both encodings, with NO_CODE for every other byte."""
+        known = np.isin(np.arange(256), np.frombuffer(self._printable, np.uint8))
+        both = (self.query_encoding, self.target_encoding)
+        query, target = (np.where(known, table, np.uint8(NO_CODE)) for table in both)
+        return query, target
 
     def match_tables(self) -> tuple[Table, Table]:
         """Two tables (uint8, 256 entries) for query and target letters: a pair of letters is a

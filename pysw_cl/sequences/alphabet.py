@@ -80,9 +80,12 @@ def encoding_table(letters: str, codes: Iterable[int]) -> Table:
 
 
 def translated(table: Table, letters: Letters) -> Letters:
-    """``table[letters]``, without the index of 8 bytes a letter that NumPy's indexing makes."""
-    out = np.empty(len(letters), np.uint8)
+    """``table[letters]``, without the index of 8 bytes a letter that NumPy's indexing makes.  The
+    result may be read-only."""
     mapping = table.tobytes()
+    if len(letters) <= PIECE:
+        return np.frombuffer(letters.tobytes().translate(mapping), np.uint8)
+    out = np.empty(len(letters), np.uint8)
     for start in range(0, len(letters), PIECE):
         part = letters[start : start + PIECE].tobytes().translate(mapping)
         out[start : start + len(part)] = np.frombuffer(part, np.uint8)

@@ -11,7 +11,7 @@ through one table that complements and encodes.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,9 +19,11 @@ import numpy as np
 from ..errors import InputError, SequenceError
 from .alphabet import COMPLEMENT, NO_CODE, Letters, Table, first_outside, is_nucleotide, show_byte
 from .sequence import Sequence, check_letters
-from .view import View
+from .view import Codes, View
 
 STRANDS = ("plus", "minus", "both")
+#: The codes of a range of at most so many letters are made when its letters are checked, and kept.
+MOST_KNOWN = 1 << 20
 
 
 class Encoder(Protocol):
@@ -41,6 +43,9 @@ class Encoder(Protocol):
 
     def knows(self, letters: Letters) -> bool:
         """Are these letters of sequences (no blanks, no gaps), all in the alphabet?"""
+
+    def known_codes(self, letters: Letters, what: str) -> Codes | None:
+        """The codes of letters of the sequence ``what``; None unless `knows` is true of them."""
 
     def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
         """Raise SequenceError for the first letter outside the alphabet; ``letters`` follow the
@@ -64,6 +69,8 @@ class Frame:
     column_end: int
     #: The query's range is reverse-complemented.
     minus: bool = False
+    #: The codes of both ranges as given, if they are known (None: they are made when they are read).
+    known: tuple[Codes | None, Codes | None] = field(default=(None, None), compare=False)
 
     @property
     def strand(self) -> str:
@@ -97,7 +104,11 @@ class Frame:
         """The codes of query and target.  A view encodes the letters when it is read."""
         table = encoder.query_encoding
         query_table = table[COMPLEMENT] if self.minus else table
-        return self._views(query_table, encoder.target_encoding)
+        query, target = self._views(query_table, encoder.target_encoding)
+        rows, columns = self.known
+        if rows is not None and not self.minus:
+            query = View(rows)
+        return query, target if columns is None else View(columns)
 
     def region(self, row: int, row_end: int, column: int, column_end: int) -> tuple[View, View]:
         """The letters of a part of the frame, those of the query on the frame's strand."""
@@ -173,14 +184,18 @@ def make_frames(
     the alphabet.
     """
     ranges: list[tuple[int, int]] = []
+    known: list[Codes | None] = []
     for sequence, given, what in ((query, query_range, "query"), (target, target_range, "target")):
         start, end = _checked_range(given, len(sequence), what)
         part = sequence.letters[start:end]
-        if not len(part) or not encoder.knows(part):  # then say what is wrong
+        codes = encoder.known_codes(part, what) if len(part) <= MOST_KNOWN else None
+        if not len(part) or (codes is None and not encoder.knows(part)):  # then say what is wrong
             check_letters(part, what, start)
             encoder.check_letters(part, what, start)
         ranges.append((start, end))
-    frame = Frame((query.letters, target.letters), *ranges[0], *ranges[1])
+        known.append(codes)
+    letters, codes_of_both = (query.letters, target.letters), (known[0], known[1])
+    frame = Frame(letters, *ranges[0], *ranges[1], known=codes_of_both)
     if strand == "plus":
         return [frame]
     _check_complement(frame, encoder)
