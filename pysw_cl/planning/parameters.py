@@ -98,13 +98,13 @@ class EngineTuning:
         1 << 18, 0, 1 << 62, "microseconds on a CPU: a tile of fewer is not worth another build"
     )
     mixed_cells: int = tunable(
-        1 << 42, 0, 1 << 62, "cells of a tile of lanes of 11 bits: a second on a fast GPU"
+        1 << 44, 0, 1 << 62, "cells of a tile of lanes of 11 bits: seconds on a fast GPU"
     )
     mixed_build: float = tunable(
         7.0, 0, 1e6, "seconds: work that takes as long waits for the build of these lanes"
     )
     mixed_meanwhile: float = tunable(
-        5.0, 0, 1e6, "seconds: behind a launch that takes as long they are built for later calls"
+        3.0, 0, 1e6, "seconds: behind a launch that takes as long they are built for later calls"
     )
     least_hits: int = tunable(
         1 << 14, 1, 1 << 26, "cells collected at least if several best ones are wanted"

@@ -143,7 +143,7 @@ def _mixes(scoring: Scoring) -> bool:
     return match >= mismatch
 
 
-def _mixed_plan(
+def mixed_plan(
     plan: Plan, scoring: Scoring, size: tuple[int, int], rows: tuple[int, ...]
 ) -> Plan | None:
     """The plan for a large local tile in lanes of 11 bits; None if there are no such lanes, if they
@@ -185,7 +185,7 @@ def planned(
             plan, narrow, size, rows
         )
         usual = tall or plan.for_size(*size, rows)
-        mixed = _mixed_plan(plan, scoring, size, rows) if usual and local and best else None
+        mixed = mixed_plan(plan, scoring, size, rows) if usual and local and best else None
         return (sooner(usual, mixed, size) if usual and mixed else usual), narrow
     return plan.for_size(*size, rows), wide_score(scoring)
 

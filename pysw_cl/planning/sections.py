@@ -22,14 +22,15 @@ from ..scoring.scoring import Scoring
 from .cost import Cut, Rounds, StripCost, shared_sections, whole
 from .model.times import Machine
 from .plan import Plan
+from .score_files import mixed_plan
 from .sizes import sharing_warps, warps_of
 
 Numbers = NDArray[np.int64]
 
 #: Letters of a matrix of nucleotides at most, ambiguous ones included.
 FEW_LETTERS = 16
-#: Rows from which on the overlap grows.
-MANY_ROWS = 1 << 17
+#: Rows from which on the overlap grows, and by how much of it for each doubling.
+MANY_ROWS, GROWTH = 1 << 15, 3 / 32
 #: Choices that are kept, for calls that repeat.
 KEPT = 4096
 #: x a bound of what cuts cost: up to this all are tried at first.
@@ -157,7 +158,7 @@ def first_overlap(plan: Plan, scoring: Scoring, m: int) -> int:
     if scoring.match_mismatch is not None or len(scoring.matrix) <= FEW_LETTERS:
         return tuning.first_overlap
     doublings = max(0.0, log2(m / MANY_ROWS))
-    return int(tuning.first_overlap * tuning.matrix_overlap * (1 + doublings / 2))
+    return int(tuning.first_overlap * tuning.matrix_overlap * (1 + GROWTH * doublings))
 
 
 def most_of_related(plan: Plan, m: int, n: int) -> int:
@@ -174,6 +175,7 @@ def cut_tile(
     overlap: int,
     *,
     narrow: str | None,
+    best: bool,
     after: bool,
     largest: int,
     related: Callable[[], bool],
@@ -182,9 +184,9 @@ def cut_tile(
     without them, or if a device whose largest allocation is ``largest`` bytes cannot hold them.
 
     ``reach``: see :func:`span`.  ``narrow``: the score file of narrow lanes; None: there is none.
-    ``after``: may cells be pruned?  ``related``: do the letters look as if an alignment leads
-    through much of the tile?  That is asked only where it matters.  ``columns``, ``overlap``: see
-    :func:`sections_of`.
+    ``best``: is the best of all local scores looked for, and no other?  ``after``: may cells be
+    pruned?  ``related``: do the letters look as if an alignment leads through much of the tile?
+    That is asked only where it matters.  ``columns``, ``overlap``: see :func:`sections_of`.
     """
     plan = plan.for_scores(narrow)
     (m, n), bus = size, 36 * size[1]  # three lines of the bus, and overlaps
@@ -194,9 +196,23 @@ def cut_tile(
     most = (largest - bus) // (16 * (m + plan.strip_rows))  # two columns of each
     found = sections_of(*given, most)
     few = most_of_related(plan, m, n)
-    if found is None or found.count <= few:
+    if found is None or (best and sooner_in_11_bits(plan, scoring, size, found)):
+        return None
+    if found.count <= few:
         return found
     return sections_of(*given, min(few, most)) if related() else replace(found, square=True)
+
+
+def sooner_in_11_bits(
+    plan: Plan, scoring: Scoring, size: tuple[int, int], sections: Sections
+) -> bool:
+    """Are strips of lanes of 11 bits sooner done with a tile, whose best local score is looked for,
+    than its ``sections``?"""
+    mixed = mixed_plan(plan, scoring, size, ())
+    if mixed is None:
+        return False
+    seconds = plan.cost.sections(sections.plan, sections.cut, *size)
+    return bool(mixed.cost.tile(mixed, mixed.alpha, *size) < seconds)
 
 
 def sections_of(

@@ -245,6 +245,7 @@ class StripMemory:
             span(scoring, m, 0, compared.local),
             first_overlap(plan, scoring, m),
             narrow=narrow,
+            best=compared.local and tile.best,
             after=tile.after,
             largest=self.device.largest,
             related=lambda: False,  # unrelated letters need more memory

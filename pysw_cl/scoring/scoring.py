@@ -164,8 +164,8 @@ class Scoring:
         return first_outside(self._printable, letters) is None
 
     def known_codes(self, letters: Letters, what: str) -> NDArray[np.uint8] | None:
-        """The codes of letters of the sequence ``what`` ("query" or "target"), maybe read-only; None
-        unless `knows` is true of them."""
+        """The codes of letters of the sequence ``what`` ("query" or "target"), perhaps read-only;
+        None unless `knows` is true of them."""
         codes = translated(self._printable_encodings[what == "target"], letters)
         return None if codes.max(initial=0) == NO_CODE else codes
 

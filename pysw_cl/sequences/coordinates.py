@@ -69,7 +69,7 @@ class Frame:
     column_end: int
     #: The query's range is reverse-complemented.
     minus: bool = False
-    #: The codes of both ranges as given, if they are known (None: they are made when they are read).
+    #: The codes of both ranges as given, if they are known (None: made when they are read).
     known: tuple[Codes | None, Codes | None] = field(default=(None, None), compare=False)
 
     @property

@@ -15,7 +15,7 @@ from pysw_cl.planning.model.counts import CUT, side_by_side, wave
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
-from pysw_cl.planning.sections import _Ways, first_overlap, sections_of, span
+from pysw_cl.planning.sections import _Ways, cut_tile, first_overlap, sections_of, span
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 
 #: A scoring, and the score file of its narrow lanes.
@@ -166,3 +166,15 @@ def test_a_choice_is_made_once() -> None:
     assert sections_of(replace(plan, machine=Machine(slow, 528)), *given) is None
     ways = _Ways.of(StripCost(), plan, 100_000, 100_000, None, 256, 90)
     assert ways.soonest(1e-9) is None and ways.soonest(1.0) is not None
+
+
+def test_long_pairs_are_swept_in_11_bits_where_that_is_sooner_done() -> None:
+    """Only where the best of all scores is looked for."""
+    scoring, score = DNA
+    plan = plan_of(score)
+    given = {"narrow": score, "after": False, "largest": 1 << 40, "related": lambda: False}
+    for n in (3_000_000, 6_000_000):
+        way = plan, scoring, (n, n), (), None, first_overlap(plan, scoring, n)
+        for best in (False, True):
+            found = cut_tile(*way, best=best, **given)  # type: ignore[arg-type]
+            assert (found is None) == (best and n > 5_000_000)

@@ -107,6 +107,7 @@ def cut(runtime: Runtime, plan: Plan, job: TileJob, overlaps: Overlaps) -> Secti
         span(job.scoring, m, highest - lowest, job.floor is not None),
         overlaps.of(job, plan),
         narrow=narrow,
+        best=job.floor is not None and job.best and job.count == 1,
         after=job.after is not None,
         largest=int(runtime.device.max_mem_alloc_size),
         related=lambda: related(job.query, job.target),

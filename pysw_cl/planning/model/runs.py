@@ -21,7 +21,15 @@ from ..score_files import (
     wide_score,
     widths_of,
 )
-from ..sections import Sections, first_overlap, most_of_related, sections_of, sooner_by_rows, span
+from ..sections import (
+    Sections,
+    first_overlap,
+    most_of_related,
+    sections_of,
+    sooner_by_rows,
+    sooner_in_11_bits,
+    span,
+)
 from .counts import Strips, Wave, Work
 
 #: The first letters of a call take longer than others: their memory is new to the caches.
@@ -168,4 +176,6 @@ def _sections(setting: Setting, plan: Plan, m: int, n: int) -> Sections | None:
     reach = span(setting.scoring, m, 0, setting.local)
     overlap = first_overlap(plan, setting.scoring, m)
     most = n if setting.cuts_squares else most_of_related(plan, m, n)
-    return sections_of(plan, m, n, reach, overlap, (), plan.lane_set.prunes, most)
+    found = sections_of(plan, m, n, reach, overlap, (), plan.lane_set.prunes, most)
+    mixed = found is not None and sooner_in_11_bits(plan, setting.scoring, (m, n), found)
+    return None if mixed else found
