@@ -27,8 +27,9 @@ MOST_POOLED, MOST_POOLED_TIMES = 256, 8
 #: The most bytes of a constant that a pool keeps, how many it keeps, and of how many it knows that
 #: they were asked for once.
 CONSTANT_BYTES, MOST_CONSTANTS, MOST_SEEN = 1 << 16, 64, 1024
-#: The most bytes of the one large buffer that a pool keeps.
-LARGE_BYTES = 1 << 26
+#: The one large buffer that a pool keeps: bytes that it may always have, at most, and that share of
+#: the device's memory in between.  A driver takes milliseconds to make one and to release it.
+LARGE_BYTES, MOST_LARGE_BYTES, LARGE_SHARE = 1 << 26, 1 << 30, 1 / 64
 
 #: Buffers of arenas and pools, by their id.  Kernels may stay bound to them from job to job.
 LASTING: dict[int, Any] = {}
@@ -133,6 +134,8 @@ class Pool:
         self._seen: set[int] = set()
         self._large: Any = None
         self._large_lent = False
+        share = int(LARGE_SHARE * runtime.device.global_mem_size)
+        self._most_large = min(max(LARGE_BYTES, share), MOST_LARGE_BYTES)
         _dropped_with(self, self._kept)
         _dropped_with(self, self._constants)
         self._sent: list[Any] = []
@@ -203,7 +206,7 @@ class Pool:
         not become larger."""
         import pyopencl as cl
 
-        if not POOLED_BYTES < size <= LARGE_BYTES or self._large_lent:
+        if not POOLED_BYTES < size <= self._most_large or self._large_lent:
             return None
         if self._large is None or self._large.size < size:
             if self._large is not None:

@@ -150,7 +150,7 @@ class SectionTuning:
     most_share: float = tunable(
         1 / 32, 0, 1000, "of a section's columns, for an overlap that needs no check"
     )
-    most_overlap: float = tunable(0.5, 0, 1000, "of a section's columns")
+    most_overlap: float = tunable(0.75, 0, 1000, "of a section's columns")
     most_refused: float = tunable(
         0.25, 0, 1, "of the sections: with more the tile is computed in another way"
     )

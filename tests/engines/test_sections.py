@@ -115,7 +115,12 @@ def test_a_gap_that_costs_nothing_more_crosses_sections(swept: Any) -> None:
 def test_refused_too_often_it_overlaps_more_and_then_does_without(swept: Any) -> None:
     """(1, -1) with free gaps: every column depends on all before it."""
     a, b = _random(5, 60, 4000)
-    plan = {**SMALL, "sections.most_refused": 0.1, "sections.growth": 3}
+    plan = {
+        **SMALL,
+        "sections.most_overlap": 0.5,
+        "sections.most_refused": 0.1,
+        "sections.growth": 3,
+    }
     options = {"sub_score": (1, -1), "gap_cost": (1, 0), "allow_odd_scoring": True}
     _same(a, b, plan, output="ends", **options)
     overlaps = [sections.overlap for sections, _ in swept]

@@ -42,14 +42,14 @@ from .tile_memory import LEAST_FILLED, joined_parts, left_parts, letters_of, scr
 COMPARE = KernelSpec(
     "compare_columns",
     ("base.clh", "wavefront/sections.cl"),
-    ("kept", "places", "rows:int", "padded_rows:int", "refused"),
+    ("kept", "places", "rows:int", "padded_rows:int", "parts:int", "refused"),
 )
 #: Columns of a block at most where cells are collected: a block with one is swept twice.
 COLLECTING = 128
 #: Parts of a left edge that are sent one by one, however short they are.
 FEW_PARTS = 2
-#: Work-items that compare two columns.
-COMPARING = 256
+#: Work-items of a group that compares two columns, or a part of them, and rows for each.
+COMPARING, ROWS_COMPARED = 256, 16
 
 
 class _Compared(NamedTuple):
@@ -281,8 +281,9 @@ class SectionsRun:
         items = min(COMPARING, self.runtime.device.max_work_group_size)
         kernel = BoundKernel(self.runtime, COMPARE, {"COMPARING": items})
         kernel.bind(kept=self.kept, places=places, refused=refused)
-        kernel.bind(rows=self.grid.m, padded_rows=self.grid.padded_rows)
-        kernel.launch(len(which), items)
+        parts = -(-self.grid.m // (ROWS_COMPARED * items))
+        kernel.bind(rows=self.grid.m, padded_rows=self.grid.padded_rows, parts=parts)
+        kernel.launch(len(which) * parts, items)
         self.launches += 1
         differ: NDArray[np.bool_] = self.buffers.read(refused, len(which)) != 0
         return np.asarray(which[differ], np.int64)
