@@ -34,14 +34,12 @@ AT_ONCE = 8
 BINS = 64
 #: Pairs of equal words that a bin of related sequences has, on top of those that chance gives.
 LEAST = 4
-#: Words with the same upper half of their hash share a flag.
-FLAG_BITS = 16
+#: A word has a slot by the upper half of its hash.  Of several in one slot the last counts.
+SLOT_BITS = 16
 #: Of the words looked at: with more hits these sequences are full of repeats.
 MOST_HITS = 1 / 4
 #: The last nucleotides of a k-mer, which are its word; and letters of a word of others.
 LAST, OTHERS = 12, 5
-#: The lower half of 64 bits.
-MASK = (1 << 32) - 1
 
 
 def related(query: Codes, target: Codes) -> bool:
@@ -56,9 +54,9 @@ def related(query: Codes, target: Codes) -> bool:
     four = max(_most(query), _most(target)) < 4
     k = K if four else OTHERS
     places = np.arange(SAMPLES) * (n - k + 1) // SAMPLES
-    samples, places = _sorted(_words_at(target, places, four), places)
-    flags = np.zeros(1 << FLAG_BITS, bool)
-    flags[_flag(samples)] = True
+    samples = _words_at(target, places, four)
+    known = np.full(1 << SLOT_BITS, -1, np.int16)
+    known[_slot(samples)] = np.arange(SAMPLES, dtype=np.int16)
     wanted = max(LEAST_WINDOW, PAIRS * n // (SAMPLES * FEWEST))
     length = min(m, WINDOW, wanted)
     windows = min(-(-m // length), MOST, max(FEWEST, m // APART))
@@ -66,13 +64,13 @@ def related(query: Codes, target: Codes) -> bool:
     counts, looked, hits = np.zeros(BINS + 1, np.int64), 0, 0
     for some in np.split(starts, range(AT_ONCE, windows, AT_ONCE)):
         words = _words(np.stack([query[start : start + length] for start in some]), four)
-        found = np.flatnonzero(flags[_flag(words)])
-        window, row = np.divmod(found, words.shape[1])
+        at = known[_slot(words)].reshape(-1)
+        found = np.flatnonzero(at >= 0)
         looked, hits = looked + words.size, hits + len(found)
-        words = words.reshape(-1)[found]
-        at = np.minimum(np.searchsorted(samples, words), len(samples) - 1)
-        hit = samples[at] == words
-        diagonals = places[at[hit]] - row[hit] - some[window[hit]] + m
+        at = at[found]
+        equal = samples[at] == words.reshape(-1)[found]
+        window, row = np.divmod(found[equal], words.shape[1])
+        diagonals = places[at[equal]] - row - some[window] + m
         counts += np.bincount(diagonals * BINS // (m + n), minlength=BINS + 1)
     if hits > MOST_HITS * looked:
         return True
@@ -84,16 +82,8 @@ def _most(codes: Codes) -> int:
     return int(codes[:: max(1, len(codes) // SAMPLES)].max())
 
 
-def _flag(words: Words) -> NDArray[np.intp]:
-    return ((words * MIX) >> np.uint32(32 - FLAG_BITS)).astype(np.intp)
-
-
-def _sorted(words: Words, places: NDArray[np.int64]) -> tuple[Words, NDArray[np.int64]]:
-    """Words and their places, by words: sorted as one number each, which is faster than by an
-    index."""
-    both = words.astype(np.uint64) << np.uint64(32) | places.astype(np.uint64)
-    both.sort()
-    return (both >> np.uint64(32)).astype(np.uint32), (both & np.uint64(MASK)).astype(np.int64)
+def _slot(words: Words) -> NDArray[np.intp]:
+    return ((words * MIX) >> np.uint32(32 - SLOT_BITS)).astype(np.intp)
 
 
 def _words(codes: Codes, four: bool) -> Words:

@@ -152,12 +152,17 @@ def _without_others(letters: Letters, kept: Ints) -> Ints:
 
 def other_words(letters: Letters, k: int = OTHER_K) -> NDArray[np.uint32]:
     """All words of ``k`` letters along the last axis, five bits each: whatever their case."""
-    codes = (letters & np.uint8(31)).astype(np.uint32)
+    codes = letters & np.uint8(31)
     count = codes.shape[-1] - k + 1
-    words = codes[..., :count].copy()
-    for at in range(1, k):
+    pairs = codes[..., :-1].astype(np.uint16) << np.uint16(5)
+    pairs |= codes[..., 1:]
+    words = pairs[..., :count].astype(np.uint32)
+    for at in range(2, k - 1, 2):
+        words <<= np.uint32(10)
+        words |= pairs[..., at : count + at]
+    if k % 2:
         words <<= np.uint32(5)
-        words |= codes[..., at : count + at]
+        words |= codes[..., k - 1 : count + k - 1]
     return words
 
 
