@@ -25,7 +25,7 @@ SAMPLES = 2048
 #: and at least.
 WINDOW, LEAST_WINDOW = 1 << 13, 1 << 10
 #: Pairs that all windows have on the diagonal of equal sequences: they are so long together.
-PAIRS = 512
+PAIRS = 256
 #: Windows at even distances: the fewest (of a long query), the most, and letters for each between.
 FEWEST, MOST, APART = 8, 32, 1 << 17
 #: Windows that are looked at together.
