@@ -16,6 +16,7 @@ from ..scoring.phase import is_linear
 from ..scoring.protein import STAND_INS
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import PIECE, Letters
+from ..sequences.coordinates import Frame
 from ..sequences.sequence import as_letters
 
 #: The phase of a scoring is looked at when it has compared so many cells: the 50 ms that it takes
@@ -49,14 +50,19 @@ class Tally:
         """Is there anything to count with this scoring?"""
         return self.scoring.protein or bool(self.scoring.unknown)
 
-    def add(self, letters: Letters) -> None:
-        """Count the letters (uint8, ASCII) of a sequence."""
+    def add(self, letters: Letters, others: bool = True) -> None:
+        """Count the letters (uint8, ASCII) of a sequence.  ``others``: may some of them be scored
+        as others?"""
         self.letters += len(letters)
+        if not others and not (self.scoring.protein and self.nucleotides):
+            return
         for start in range(0, len(letters), PIECE):
-            piece = letters[start : start + PIECE].tobytes()
             if self.scoring.protein and self.nucleotides:
-                some = piece[:AT_ONCE], piece  # a few letters tell most proteins
-                self.nucleotides = not any(one.translate(None, _NUCLEOTIDES) for one in some)
+                some = (letters[start : start + k] for k in (AT_ONCE, PIECE))  # few tell most
+                self.nucleotides = not any(k.tobytes().translate(None, _NUCLEOTIDES) for k in some)
+            if not others:
+                continue
+            piece = letters[start : start + PIECE].tobytes()
             if self.scoring.unknown:  # else all letters that remain are stand-ins
                 piece = piece.translate(None, self.scoring.own_bytes).upper()
                 self._more("", len(piece.translate(None, self.scoring.stand_ins.encode())))
@@ -89,21 +95,20 @@ class Tally:
             )
 
 
-def advise_pair(
-    query: Letters, target: Letters, scoring: Scoring, mode: str, cells: int, stacklevel: int = 4
-) -> None:
-    """Warn about a pair and its scoring.
+def advise_pair(frame: Frame, scoring: Scoring, mode: str, stacklevel: int = 4) -> None:
+    """Warn about the pair of a frame and its scoring.
 
     The warnings are LettersWarning and PhaseWarning; ``stacklevel`` is that of the user's call, as
     `warnings.warn` counts.
     """
     tally = Tally(scoring)
     if tally.needed:
-        tally.add(query)
-        tally.add(target)
+        for letters in frame.compared:
+            tally.add(letters, frame.others)
         warn_of_letters(tally, stacklevel)
     if mode == "local":
-        _advise_phase(scoring, cells, stacklevel)
+        rows, columns = frame.shape
+        _advise_phase(scoring, rows * columns, stacklevel)
 
 
 def tally_of_pairs(pairs: Sequence[Any] | Batch, scoring: Scoring) -> Tally:

@@ -196,8 +196,7 @@ def align_with(
     resources.band_cost(options.mode)  # refused before there is any work or folder
     job = job_of(a, b, options, options.mode, options.free)
     if not quiet:
-        rows, columns = job.frame.shape
-        advise_pair(*job.frame.compared, options.scoring, options.mode, rows * columns)
+        advise_pair(job.frame, options.scoring, options.mode)
     engines = partial(make_engine, resources, job)
     with told(resources.progress) as progress, expecting(programs(job.output)):
         if resources.checkpoint is None:

@@ -119,9 +119,8 @@ def best_ends_with(
 ) -> NDArray[Any]:
     """`best_ends`, with options that are checked; ``quiet``: without a warning about the input."""
     job = job_of(a, b, options, "local", FreeEnds())
-    rows, columns = job.frame.shape
     if not quiet:
-        advise_pair(*job.frame.compared, options.scoring, "local", rows * columns)
+        advise_pair(job.frame, options.scoring, "local")
     engine, plan = make_engine(resources)
     k, separation = int(options.k), int(options.min_separation)
     with told(resources.progress) as run, expecting(1):

@@ -111,9 +111,8 @@ def align_top_with(
     """`align_top`, with options that are checked; ``quiet``: without a warning about the input."""
     started = time.perf_counter()
     job = job_of(a, b, options, "local", FreeEnds())
-    rows, columns = job.frame.shape
     if not quiet:
-        advise_pair(*job.frame.compared, options.scoring, "local", rows * columns)
+        advise_pair(job.frame, options.scoring, "local")
     with told(resources.progress) as progress, expecting(programs("path")):
         return _find(job, options, resources, progress, started)
 

@@ -32,6 +32,8 @@ __all__ = ["NO_CODE", "SCORE_LIMIT", "Scoring", "make_scoring"]
 
 #: Every score and gap cost, after scaling, is smaller than this.
 SCORE_LIMIT = 1 << 20
+#: From this code on a letter is marked as one that is scored as another; more than codes there are.
+OTHER = 2 * MAX_LETTERS
 #: The ``unknown`` that makes letters outside the alphabet errors.
 ERROR = "error"
 #: Letters that are looked at to say what a sequence may be instead.
@@ -163,11 +165,15 @@ class Scoring:
         """Are these letters of sequences (no blanks, no gaps), all in the alphabet?"""
         return first_outside(self._printable, letters) is None
 
-    def known_codes(self, letters: Letters, what: str) -> NDArray[np.uint8] | None:
-        """The codes of letters of the sequence ``what`` ("query" or "target"), perhaps read-only;
-        None unless `knows` is true of them."""
-        codes = translated(self._printable_encodings[what == "target"], letters)
-        return None if codes.max(initial=0) == NO_CODE else codes
+    def known_codes(self, letters: Letters, what: str) -> tuple[NDArray[np.uint8], bool] | None:
+        """The codes of letters of the sequence ``what`` ("query" or "target"), perhaps read-only,
+        and whether some are scored as others; None unless `knows` is true of them."""
+        codes = translated(self._marked_encodings[what == "target"], letters)
+        highest = codes.max(initial=0)
+        if highest == NO_CODE:
+            return None
+        others = bool(highest >= OTHER)
+        return (codes % OTHER if others else codes), others
 
     def _instead(self, letters: Letters, what: str) -> str:
         """What to do about a sequence with a letter outside the alphabet."""
@@ -200,11 +206,17 @@ class Scoring:
         return bytes(set(self._allowed) & set(PRINTABLE))
 
     @cached_property
-    def _printable_encodings(self) -> tuple[Table, Table]:
-        """Both encodings, with NO_CODE for every other byte."""
-        known = np.isin(np.arange(256), np.frombuffer(self._printable, np.uint8))
+    def _marked_encodings(self) -> tuple[Table, Table]:
+        """Both encodings, with codes from OTHER on for letters that are scored as others, and
+        NO_CODE for bytes that sequences may not have."""
+
+        def among(some: bytes) -> NDArray[np.bool_]:
+            return np.isin(np.arange(256), np.frombuffer(some, np.uint8))
+
+        known, others = among(self._printable), ~among(self.own_bytes)
         both = (self.query_encoding, self.target_encoding)
-        query, target = (np.where(known, table, np.uint8(NO_CODE)) for table in both)
+        marked = [table + np.uint8(OTHER) * others for table in both]
+        query, target = (np.where(known, table, np.uint8(NO_CODE)) for table in marked)
         return query, target
 
     def match_tables(self) -> tuple[Table, Table]:

@@ -44,8 +44,9 @@ class Encoder(Protocol):
     def knows(self, letters: Letters) -> bool:
         """Are these letters of sequences (no blanks, no gaps), all in the alphabet?"""
 
-    def known_codes(self, letters: Letters, what: str) -> Codes | None:
-        """The codes of letters of the sequence ``what``; None unless `knows` is true of them."""
+    def known_codes(self, letters: Letters, what: str) -> tuple[Codes, bool] | None:
+        """The codes of letters of the sequence ``what``, and whether some are scored as others;
+        None unless `knows` is true of them."""
 
     def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
         """Raise SequenceError for the first letter outside the alphabet; ``letters`` follow the
@@ -71,6 +72,8 @@ class Frame:
     minus: bool = False
     #: The codes of both ranges as given, if they are known (None: made when they are read).
     known: tuple[Codes | None, Codes | None] = field(default=(None, None), compare=False)
+    #: May letters be among them that are scored as others?
+    others: bool = True
 
     @property
     def strand(self) -> str:
@@ -185,17 +188,19 @@ def make_frames(
     """
     ranges: list[tuple[int, int]] = []
     known: list[Codes | None] = []
+    others = False
     for sequence, given, what in ((query, query_range, "query"), (target, target_range, "target")):
         start, end = _checked_range(given, len(sequence), what)
         part = sequence.letters[start:end]
-        codes = encoder.known_codes(part, what) if len(part) <= MOST_KNOWN else None
-        if not len(part) or (codes is None and not encoder.knows(part)):  # then say what is wrong
+        told = encoder.known_codes(part, what) if len(part) <= MOST_KNOWN else None
+        if not len(part) or (told is None and not encoder.knows(part)):  # then say what is wrong
             check_letters(part, what, start)
             encoder.check_letters(part, what, start)
         ranges.append((start, end))
-        known.append(codes)
-    letters, codes_of_both = (query.letters, target.letters), (known[0], known[1])
-    frame = Frame(letters, *ranges[0], *ranges[1], known=codes_of_both)
+        known.append(told and told[0])
+        others |= told is None or told[1]
+    letters, codes = (query.letters, target.letters), (known[0], known[1])
+    frame = Frame(letters, *ranges[0], *ranges[1], known=codes, others=others)
     if strand == "plus":
         return [frame]
     _check_complement(frame, encoder)

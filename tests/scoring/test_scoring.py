@@ -384,3 +384,27 @@ def test_global_range() -> None:
         check_range(make_scoring((1, -1), (2**19, 2)), 2**28 - 600_000, 2**28 - 600_000, "global")
     with pytest.raises(RangeError, match="halves"):
         check_range(make_scoring(gap_cost=1.5), 2**28, 2**28, "global")
+
+
+@pytest.mark.parametrize(
+    ("scoring", "letters", "codes", "others"),
+    [
+        (make_scoring((1, -3)), "ACGTacgtU", [0, 1, 2, 3, 0, 1, 2, 3, 3], False),
+        (make_scoring("BLOSUM62"), "ARNw", [0, 1, 2, 17], False),
+        (make_scoring("BLOSUM62"), "AUJo", None, True),
+        (make_scoring("BLOSUM62"), "AR-", None, None),
+        (make_scoring("BLOSUM62"), "A R", None, None),
+        (make_scoring("BLOSUM62", unknown="X"), "A1R", [0, 22, 1], True),
+        (make_scoring("BLOSUM62", unknown="X"), "A R", None, None),
+        (make_scoring((1, -3)), "ACE", None, None),
+    ],
+)
+def test_known_codes_say_which_letters_are_scored_as_others(
+    scoring: Scoring, letters: str, codes: list[int] | None, others: bool | None
+) -> None:
+    given = np.frombuffer(letters.encode(), np.uint8)
+    told = scoring.known_codes(given, "query")
+    assert (told is not None) == scoring.knows(given) == (others is not None)
+    if told is not None:
+        assert told[1] == others and np.array_equal(told[0], scoring.encode_query(given))
+        assert codes is None or told[0].tolist() == codes
