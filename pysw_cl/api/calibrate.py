@@ -48,6 +48,8 @@ SQUARE_SECTION, SQUARE_STRIPS, SQUARE_ROUNDS = 4000, 60, 4
 SECONDS, ALPHAS, OTHER_ALPHAS = 0.02, 5, 3
 #: The mode of comparisons from end to end, as subjects name it.
 GLOBAL = "global"
+#: Columns of a section of as many strips, each of which waits for the one above it.
+TALL_SECTION = 2000
 #: Times of strips that wait for each other, and of the ends of their blocks.
 WAITS = ("hop", "block")
 #: Seconds on the device from which on a run tells how fast its cores are.
@@ -224,6 +226,8 @@ def _square(kind: str, plan: Plan, alpha: int, groups: Sequence[int]) -> Iterato
         given = {"alpha": alpha, "B": B, **CUT_ONCE, "sections.rounds": SQUARE_ROUNDS}
         for chunk in (plan.chunk, plan.chunk // 2):
             yield Case(kind, "local", m, n, {**given, "chunk": chunk})
+        n = B // SQUARE_STRIPS * TALL_SECTION
+        yield Case(kind, "local", m, n, {"alpha": alpha, **CUT_ONCE, "B": B})
 
 
 def _columns(plan: Plan, alpha: int, B: int) -> int:
@@ -360,8 +364,8 @@ def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]
 def _of_kernels(
     works: Sequence[Work], device: Mapping[int, float], columns: Sequence[Strips]
 ) -> dict[str, dict[str, float]]:
-    """Times of strips, then those of global ones and of sections, which wait for each other as long
-    as those do.  (Blocks of sections have times of their own.)"""
+    """Times of strips, then those of global ones, which wait for each other as long as those do,
+    and those of sections, which do not: each of theirs passes special columns."""
 
     def found(kind: str, known: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
         these = [k for k in device if _kind_of(works[k]) == kind]
@@ -369,7 +373,7 @@ def _of_kernels(
         return fitted(swept, [device[k] for k in these], Times(known), columns)
 
     times = found("", {})
-    for kind, same in ((GLOBAL, (*WAITS, "busy")), (CUT, WAITS[:1])):
+    for kind, same in ((GLOBAL, (*WAITS, "busy")), (CUT, ())):
         shared = {
             subject: {name: value for name, value in times[other].items() if name.startswith(same)}
             for subject, other in _twins(columns, kind).items()

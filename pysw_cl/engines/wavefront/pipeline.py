@@ -64,8 +64,11 @@ class RunningPipeline:
         usual, score = planned(plan, whole, runtime.traits.byte_permute, alone=False)
         if usual is None or m % usual.strip_rows or not fits_memory(runtime, usual, job):
             return None
-        fits = link_plan(runtime, plan, usual, score, job, whole)
-        return cls(runtime, fits, job, note_memory)
+        fits, later = link_plan(runtime, plan, usual, score, job, whole)
+        begun = cls(runtime, fits, job, note_memory)
+        if later is not None:
+            later.build_meanwhile(runtime, begun._begun[0].run.event)
+        return begun
 
     def __init__(
         self,

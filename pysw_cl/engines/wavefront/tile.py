@@ -312,22 +312,30 @@ def _shaped(
         return program, grid, None
     usual, _ = planned(plan, job, permute, alone=False)
     assert usual is not None  # the other lanes are chosen beside it
-    long = usual.cost.tile(usual, usual.alpha, *size) >= plan.tuning.engine.mixed_meanwhile
-    return *_program_of(runtime, usual, score, job, capacity, False), program if long else None
+    later = program if _is_long(usual, size) else None
+    return *_program_of(runtime, usual, score, job, capacity, False), later
+
+
+def _is_long(plan: Plan, size: tuple[int, int]) -> bool:
+    """Is a tile so long computed that lanes of 11 bits are built meanwhile, for later calls?"""
+    return plan.cost.tile(plan, plan.alpha, *size) >= plan.tuning.engine.mixed_meanwhile
 
 
 def link_plan(
     runtime: Runtime, plan: Plan, usual: Plan, score: str, job: TileJob, whole: TileJob
-) -> Plan:
+) -> tuple[Plan, Program | None]:
     """The plan of the tiles of a pipeline that begins with ``job``: ``usual``, or lanes of 11 bits
-    whose strips end at the end of ``job``, if they are sooner done with the ``whole``."""
+    whose strips end at the end of ``job``, if they are sooner done with the ``whole``; and a
+    program that is to be built meanwhile."""
     below = replace(whole, rows=(job.size[0],))
     fits, _ = planned(plan, below, runtime.traits.byte_permute)
     if fits is None or fits.lanes != plan.lane_set.mixed:
-        return usual
+        return usual, None
     program, _ = _program_of(runtime, fits, score, job, 0, True)
     seconds = fits.cost.tile(fits, fits.alpha, *whole.size)
-    return fits if program.in_time(runtime, seconds) else usual
+    if program.in_time(runtime, seconds):
+        return fits, None
+    return usual, program if _is_long(usual, whole.size) else None
 
 
 def _program_of(

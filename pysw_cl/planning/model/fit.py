@@ -7,6 +7,7 @@ ones.  Times are not negative (Lawson & Hanson 1974, Solving Least Squares Probl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -16,6 +17,8 @@ from .counts import Strips, Work
 from .times import Times, table_of, weights_of
 
 Floats = NDArray[np.float64]
+#: How often times are sought again at most.
+MOST_TURNS = 8
 
 
 def nonnegative(a: Floats, b: Floats) -> Floats:
@@ -55,6 +58,10 @@ def fitted(
 
     What ``known`` has a time for is not sought.  The times of a column are sought of each alpha and
     share that ``columns`` have (None: the works); others lie between them.
+
+    Strips are late in one of two ways (`pysw_cl.planning.model.times.Line.seconds`), and which of
+    them takes longer is a matter of these times.  So they are sought again, until the ways that
+    they say are those by which they were found.
     """
     known = known or Times({})
     told = [k for k, taken in enumerate(seconds) if taken > 0]
@@ -65,6 +72,35 @@ def fitted(
     form = known.having(
         {name: {**own, **known.by_subject.get(name, {})} for name, own in table.items()}
     )
+    ways, found = list(works), _explaining(works, seconds, known, form)
+    for _ in range(MOST_TURNS):
+        times = known.having(
+            {name: {**own, **known.by_subject.get(name, {})} for name, own in found.items()}
+        )
+        before, ways = ways, [_longest(work, times) for work in works]
+        if ways == before:
+            break
+        found = _explaining(ways, seconds, known, form)
+    return found
+
+
+def _longest(work: Work, times: Times) -> Work:
+    """The work with the columns and hops of its strips that take longest, by some times."""
+
+    def longest(one: Strips) -> Strips:
+        line = times.pace(one.timed).line(one.alpha, one.share)
+        pace, (chained, waits) = line.pace(one.busy, one.chunk), one.chain
+        chain = chained * pace + waits * line.hop > one.columns * pace + one.hops * line.hop
+        return replace(one, columns=chained, hops=waits) if chain else one
+
+    return Work([longest(one) for one in work.strips], work.counts)
+
+
+def _explaining(
+    works: Sequence[Work], seconds: Sequence[float], known: Times, form: Times
+) -> dict[str, dict[str, float]]:
+    """See :func:`fitted`: the times for the columns and hops that the works have.  ``form``: all
+    times that count, sought ones as 0."""
     rows = [weights_of(work, form) for work in works]
     names = sorted({name for row in rows for name in row if not _has(known, name)})
     if not names:
