@@ -7,6 +7,7 @@ from dataclasses import replace
 from ..scoring.precision import Bounds, worst
 from ..scoring.scoring import Scoring
 from .lane_sets import LANE_SETS, MIXED
+from .model.counts import lag_of
 from .plan import Plan
 
 #: Narrow lanes use a query profile from so many columns on.
@@ -16,6 +17,9 @@ LEAST_PROFILED = 64
 STRIPED_MOST = 0.75
 #: Columns of a block at most in lanes of 11 bits: 12 warps of a work-group have 48 KiB for them.
 MIXED_CHUNK = 256
+#: Columns of a pipeline of such lanes at least, as a multiple of those by which the last strip in
+#: flight lags behind the first one.
+LEAST_LAGS = 2
 #: A tile has so many strips at least, if they are taller than the plan's: blocks on the path of
 #: similar sequences take 16 bits, and one block is swept again for the best cell.  And so many for
 #: each group, because strips change hands where groups are of different speed.
@@ -160,6 +164,12 @@ def mixed_plan(
     chunk = min(plan.chunk, MIXED_CHUNK)
     mixed = replace(plan, lanes=lanes.mixed, alpha=usual.alpha, B=B, chunk=chunk)
     return mixed.for_size(m, n, rows)
+
+
+def seldom_waits(plan: Plan, columns: int) -> bool:
+    """Is a target so long that strips of 11 bits seldom wait for those of the tiles above, if tiles
+    are computed in a pipeline?  (At a little over their lags those of 16 bits are faster.)"""
+    return bool(columns >= LEAST_LAGS * plan.B * lag_of(plan.T, MIXED_CHUNK, columns))
 
 
 def planned(

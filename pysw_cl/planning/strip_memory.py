@@ -13,7 +13,14 @@ from .geometry import Grid, fit
 from .memory_parts import Compared, DeviceFacts, EngineMemory, Memory, TileMemory, TileShape
 from .path_grid import captures_inside, lines_fit, strip_rows
 from .plan import Plan
-from .score_files import narrow_score, planned, striped, wide_score, widths_of
+from .score_files import (
+    narrow_score,
+    planned,
+    seldom_waits,
+    striped,
+    wide_score,
+    widths_of,
+)
 from .sections import Sections, SectionsLayout, cut_tile, first_overlap, sooner_by_rows, span
 
 #: Parts of memory with their bytes, one entry a buffer.
@@ -306,7 +313,7 @@ class StripMemory:
         height = max(1, min(least, most[0]) // quantum) * quantum
         if height % usual.strip_rows:
             return None
-        fits = self._planned(replace(tile, rows=(height,)))[0] or usual
+        fits = self._planned(replace(tile, rows=(height,)), seldom_waits(plan, n))[0] or usual
         places = (0, *ends, m)
         highest = min(height, max(b - a for a, b in pairwise(places)))
         count = sum(-(-(b - a) // height) for a, b in pairwise(places))

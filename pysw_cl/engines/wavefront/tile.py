@@ -17,7 +17,7 @@ from ...planning import sizes
 from ...planning.geometry import Grid, fit
 from ...planning.lane_sets import MIXED
 from ...planning.plan import Plan
-from ...planning.score_files import may_skew, widths_of
+from ...planning.score_files import may_skew, seldom_waits, widths_of
 from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE_BELOW, worst
 from ...tiles.best_cells import first_hits
@@ -328,7 +328,7 @@ def link_plan(
     whose strips end at the end of ``job``, if they are sooner done with the ``whole``; and a
     program that is to be built meanwhile."""
     below = replace(whole, rows=(job.size[0],))
-    fits, _ = planned(plan, below, runtime.traits.byte_permute)
+    fits, _ = planned(plan, below, runtime.traits.byte_permute, seldom_waits(plan, job.size[1]))
     if fits is None or fits.lanes != plan.lane_set.mixed:
         return usual, None
     program, _ = _program_of(runtime, fits, score, job, 0, True)

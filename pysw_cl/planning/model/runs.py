@@ -16,6 +16,7 @@ from ..plan import Plan
 from ..score_files import (
     narrow_score,
     planned,
+    seldom_waits,
     striped,
     striped_rows,
     wide_score,
@@ -86,7 +87,7 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
     widths = _lengths(n, piece(n, columns, 1))
     for height, down in heights.items():
         for width, across in widths.items():
-            _add_tile(work, setting, height, width, down * across)
+            _add_tile(work, setting, height, width, down * across, piped)
     above = 0 if piped else sum(heights.values()) - 1
     work.counts["call", "edge"] += above * n + len(widths) * m
     if not setting.local:
@@ -100,8 +101,11 @@ def _lengths(length: int, size: int) -> Counter[int]:
     return +Counter({size: whole, rest: 1 if rest else 0})
 
 
-def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
-    """Count ``times`` tiles of m x n cells."""
+def _add_tile(
+    work: Work, setting: Setting, m: int, n: int, times: int, piped: bool = False
+) -> None:
+    """Count ``times`` tiles of m x n cells.  ``piped``: are they the tiles of a pipeline, one below
+    the other?"""
     plan, scoring, scan = setting.plan, setting.scoring, setting.scan
     if not setting.sections:  # the plan of another engine than the wavefront's
         _add_rows(work, plan, m, n, times)
@@ -120,7 +124,8 @@ def _add_tile(work: Work, setting: Setting, m: int, n: int, times: int) -> None:
         return
     else:
         size, local = (m, n), setting.local
-        plan = planned(plan, scoring, size, (), narrow, local, best=local)[0] or plan
+        best = local and not (piped and not seldom_waits(plan, n))
+        plan = planned(plan, scoring, size, (), narrow, local, best)[0] or plan
         columns = strip_wave(plan, plan.alpha, m, n, plan.B, plan.chunk)
     work.counts["call", "launch"] += times
     subject = subject_of(plan, scoring, setting.local, narrow)
