@@ -199,6 +199,7 @@ class Pool:
             made = cl.Buffer(self._runtime.context, cl.mem_flags.READ_WRITE, array.nbytes)
             self._copy(made, array)
             self._constants[key] = LASTING[id(made)] = made
+        self._asked += 1  # as the request was when it was not known yet, so that others keep theirs
         return self._constants[key]
 
     def large(self, size: int) -> Any:

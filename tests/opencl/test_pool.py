@@ -48,6 +48,17 @@ def test_few_constants_are_kept(runtime: Runtime, monkeypatch: pytest.MonkeyPatc
     assert all(pool.constant(large) is None for _ in range(3))
 
 
+def test_other_requests_keep_their_buffers_once_a_constant_is_known(runtime: Runtime) -> None:
+    pool, taken = Pool(runtime), []
+    for _ in range(4):
+        with Buffers(runtime, pool=pool) as buffers:
+            buffers.constant(np.arange(7, dtype=np.int32))
+            for size in (5000, 90_000, 3000):
+                buffers.empty(size)
+        taken.append(pool.bytes)
+    assert len(set(taken)) == 1
+
+
 def test_without_a_pool_a_constant_is_a_copy(runtime: Runtime) -> None:
     with Buffers(runtime, small=True) as small, Buffers(runtime) as buffers:
         for one in (small, buffers):
