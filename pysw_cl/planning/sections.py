@@ -30,7 +30,7 @@ Numbers = NDArray[np.int64]
 #: Letters of a matrix of nucleotides at most, ambiguous ones included.
 FEW_LETTERS = 16
 #: Rows from which on the overlap grows, and by how much of it for each doubling.
-MANY_ROWS, GROWTH = 1 << 15, 3 / 32
+MANY_ROWS, GROWTH = 1 << 15, 1 / 16
 #: Choices that are kept, for calls that repeat.
 KEPT = 4096
 #: x a bound of what cuts cost: up to this all are tried at first.
