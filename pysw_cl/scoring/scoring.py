@@ -32,8 +32,8 @@ __all__ = ["NO_CODE", "SCORE_LIMIT", "Scoring", "make_scoring"]
 
 #: Every score and gap cost, after scaling, is smaller than this.
 SCORE_LIMIT = 1 << 20
-#: From this code on a letter is marked as one that is scored as another; more than codes there are.
-OTHER = 2 * MAX_LETTERS
+#: From this code on a letter is marked as one that is scored as another: no byte of ASCII.
+OTHER = 128
 #: The ``unknown`` that makes letters outside the alphabet errors.
 ERROR = "error"
 #: Letters that are looked at to say what a sequence may be instead.
@@ -169,11 +169,9 @@ class Scoring:
         """The codes of letters of the sequence ``what`` ("query" or "target"), perhaps read-only,
         and whether some are scored as others; None unless `knows` is true of them."""
         codes = translated(self._marked_encodings[what == "target"], letters)
-        highest = codes.max(initial=0)
-        if highest == NO_CODE:
-            return None
-        others = bool(highest >= OTHER)
-        return (codes % OTHER if others else codes), others
+        if codes.tobytes().isascii():  # no byte from OTHER on: much faster than a maximum
+            return codes, False
+        return None if codes.max() == NO_CODE else (codes % OTHER, True)
 
     def _instead(self, letters: Letters, what: str) -> str:
         """What to do about a sequence with a letter outside the alphabet."""
