@@ -54,8 +54,6 @@ class Tally:
         """Count the letters (uint8, ASCII) of a sequence.  ``others``: may some of them be scored
         as others?"""
         self.letters += len(letters)
-        if not others and not (self.scoring.protein and self.nucleotides):
-            return
         for start in range(0, len(letters), PIECE):
             if self.scoring.protein and self.nucleotides:
                 some = (letters[start : start + k] for k in (AT_ONCE, PIECE))  # few tell most

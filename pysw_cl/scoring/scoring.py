@@ -17,6 +17,7 @@ from ..sequences.alphabet import (
     PRINTABLE,
     Letters,
     Table,
+    bytes_of,
     encoding_table,
     first_outside,
     is_nucleotide,
@@ -169,7 +170,7 @@ class Scoring:
         """The codes of letters of the sequence ``what`` ("query" or "target"), perhaps read-only,
         and whether some are scored as others; None unless `knows` is true of them."""
         codes = translated(self._marked_encodings[what == "target"], letters)
-        if codes.tobytes().isascii():  # no byte from OTHER on: much faster than a maximum
+        if bytes_of(codes).isascii():  # no byte from OTHER on: much faster than a maximum
             return codes, False
         return None if codes.max() == NO_CODE else (codes % OTHER, True)
 

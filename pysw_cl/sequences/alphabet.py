@@ -84,7 +84,7 @@ def translated(table: Table, letters: Letters) -> Letters:
     result may be read-only."""
     mapping = table.tobytes()
     if len(letters) <= PIECE:
-        return np.frombuffer(_bytes_of(letters).translate(mapping), np.uint8)
+        return np.frombuffer(bytes_of(letters).translate(mapping), np.uint8)
     out = np.empty(len(letters), np.uint8)
     for start in range(0, len(letters), PIECE):
         part = letters[start : start + PIECE].tobytes().translate(mapping)
@@ -92,7 +92,7 @@ def translated(table: Table, letters: Letters) -> Letters:
     return out
 
 
-def _bytes_of(letters: Letters) -> bytes:
+def bytes_of(letters: Letters) -> bytes:
     """Letters as bytes; not a copy if the array is a whole bytes object."""
     whole = letters.base
     if isinstance(whole, bytes) and len(whole) == len(letters) and letters.strides == (1,):

@@ -17,13 +17,22 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import InputError, SequenceError
-from .alphabet import COMPLEMENT, NO_CODE, Letters, Table, first_outside, is_nucleotide, show_byte
+from .alphabet import (
+    COMPLEMENT,
+    NO_CODE,
+    PIECE,
+    Letters,
+    Table,
+    first_outside,
+    is_nucleotide,
+    show_byte,
+)
 from .sequence import Sequence, check_letters
 from .view import Codes, View
 
 STRANDS = ("plus", "minus", "both")
 #: The codes of a range of at most so many letters are made when its letters are checked, and kept.
-MOST_KNOWN = 1 << 20
+MOST_KNOWN = PIECE
 
 
 class Encoder(Protocol):

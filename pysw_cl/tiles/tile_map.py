@@ -49,13 +49,9 @@ class TileMap:
         return cls._of(shape, tops, skipped)
 
     @classmethod
-    def of_one(cls, shape: tuple[int, int], top: float) -> TileMap:
-        """The map of a sweep that computed all of ``shape`` as one tile with the highest score
-        ``top`` (NaN: none was looked for)."""
-        return cls._of_one(shape, top, 0.0)
-
-    @classmethod
-    def _of_one(cls, shape: tuple[int, int], top: float, skipped: float) -> TileMap:
+    def of_one(cls, shape: tuple[int, int], top: float, skipped: float = 0.0) -> TileMap:
+        """The map of a sweep over ``shape`` as one tile with the highest score ``top`` (NaN: none
+        was looked for), of which the share ``skipped`` was not computed."""
         rows, columns = np.array([0, shape[0]]), np.array([0, shape[1]])
         return cls(rows, columns, np.array([[float(top)]]), np.array([[float(skipped)]]))
 
@@ -84,7 +80,7 @@ class TileMap:
     ) -> TileMap:
         areas = list(dict.fromkeys([*tops, *skipped]))
         if areas == [Area(0, shape[0], 0, shape[1])]:
-            return cls._of_one(shape, tops.get(areas[0], np.nan), skipped.get(areas[0], 0.0))
+            return cls.of_one(shape, tops.get(areas[0], np.nan), skipped.get(areas[0], 0.0))
         rows = _cuts(shape[0], [(area.row, area.row_end) for area in areas])
         columns = _cuts(shape[1], [(area.column, area.column_end) for area in areas])
         scores = np.full((len(rows) - 1, len(columns) - 1), np.nan)
