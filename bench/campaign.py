@@ -19,8 +19,11 @@ one that never ran is seen.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import multiprocessing
+import os
+import signal
 import sys
 import tempfile
 import time
@@ -76,6 +79,8 @@ def work(pipe: Connection, device: str, against: str, seed: list[int], until: fl
     import warnings
 
     warnings.simplefilter("ignore")
+    if hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1)
     draw = Draw(get_runtime(device), seed)
     while time.time() < until:
         case = draw.case()
@@ -112,6 +117,13 @@ class Worker:
         process.start()
         theirs.close()
         return cls(process, ours)
+
+    def stop(self) -> None:
+        """End the process; what it was doing is printed first."""
+        if hasattr(signal, "SIGUSR1"):
+            os.kill(self.process.pid, signal.SIGUSR1)
+            self.process.join(2)
+        self.process.kill()
 
     def lost(self, what: str, message: str) -> Found:
         """What is known of a process that does not answer any more."""
@@ -155,7 +167,7 @@ def campaign(
                         tally.features.update(told[0])
                         found, worker.case = told[1], None
             elif time.monotonic() - worker.heard > HANG:
-                worker.process.kill()
+                worker.stop()
                 found, over = worker.lost("hang", f"nothing for {HANG} s"), True
             if found is not None:
                 tally.wrong.append(found)

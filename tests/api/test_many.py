@@ -61,6 +61,18 @@ def test_free_ends(lanes: str, free_ends: tuple[bool, bool, bool, bool]) -> None
 
 
 @pytest.mark.parametrize("lanes", LANES)
+def test_scores_of_all_signs(lanes: str) -> None:
+    """Halves of 32-bit words: an addition to a negative number may carry into the other one."""
+    skip_lanes(lanes)
+    rng = np.random.default_rng(13)
+    for match in (-3, -1, 0, 1, 3):
+        for mismatch in (match - 4, match - 1, match, match + 1):
+            cases = random_pairs(rng, match_scoring(match, mismatch, 3, 1), 30, 20)
+            check(cases, "local", NO_FREE_ENDS, lanes)
+            check(cases, "global", NO_FREE_ENDS, lanes)
+
+
+@pytest.mark.parametrize("lanes", LANES)
 def test_ties_of_repeats(lanes: str) -> None:
     skip_lanes(lanes)
     rng = np.random.default_rng(11)
@@ -331,7 +343,7 @@ def test_lane_files_have_the_same_names() -> None:
     inner = {"bytes_t", "words_t", "b16", "b32", "b16_anywhere", "w4", "SPLIT_LANE", "bytes_split"}
     inner |= {"zip_low", "zip_high", "zips_low", "zips_high"}
     assert names("vector") - inner == names("scalar")
-    more = {"OWN_PAIR_SCORES", "PACKED_OPERATION", "packed_truth", "match"}
+    more = {"OWN_PAIR_SCORES", "PACKED_OPERATION", "packed_truth", "packed_differ", "match"}
     more |= {"pair_scores_of", "pair_score", "lv_of_halves", "lv_bits", "lv_from_bits"}
     assert names("packed") - more == names("scalar")
     for file in ("compare", "lookup", "profile", "table"):
