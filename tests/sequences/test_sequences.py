@@ -9,6 +9,7 @@ import pytest
 
 import pysw_cl
 from pysw_cl.errors import InputError, SequenceError
+from pysw_cl.sequences import alphabet
 from pysw_cl.sequences.sequence import Sequence, as_letters, as_sequence, reverse_complement
 
 # Python objects
@@ -33,6 +34,16 @@ def test_every_form(x: Any) -> None:
     assert letters.dtype == np.uint8
     assert letters.flags.c_contiguous
     assert as_sequence(x).letters.tobytes() == b"ACgt*"
+
+
+@pytest.mark.parametrize("n", [0, 1, alphabet.LONG - 1, alphabet.LONG, alphabet.LONG + 1, 100_001])
+def test_letters_are_translated_two_at_once(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alphabet, "PIECE", 1 << 12)
+    rng = np.random.default_rng(n)
+    table = rng.integers(0, 256, 256).astype(np.uint8)
+    letters = rng.integers(0, 256, 2 * n + 1).astype(np.uint8)
+    for some in (letters[:n], letters[1 : n + 1], letters[: n + 1][:0:-1], letters[1::2]):
+        np.testing.assert_array_equal(alphabet.translated(table, some), table[some])
 
 
 def test_scikit_bio_and_biopython_sequences() -> None:

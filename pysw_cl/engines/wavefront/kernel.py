@@ -37,6 +37,8 @@ from .descriptors import PROGRESS_MACROS, RECORD_MACROS, TILE_MACROS
 
 #: The padding of a target that cl/score/permute4.clh reads.
 PAD4 = 8
+#: Letters of a target that are looked at first: they tell most proteins.
+FEW = 64
 _NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
 
 
@@ -257,7 +259,8 @@ def narrow_score(
     """The score file of narrow lanes for a target, or None: see
     :func:`pysw_cl.planning.score_files.narrow_score`.  ``permute``: can the device permute bytes
     with their sign?  ``local``: is H never below 0?"""
-    four = permute and plan.lane_set.scores.permute4 and int(target.max()) < 4
+    four = permute and plan.lane_set.scores.permute4
+    four = four and all(int(letters.max()) < 4 for letters in (target[:FEW], target))
     return score_files.narrow_score(plan, scoring, len(target), four, local)
 
 
