@@ -33,7 +33,7 @@ MAX_LETTERS = 32
 #: Letters that are processed at once, so that temporary arrays are small and stay in the caches.
 PIECE = 1 << 20
 #: Letters from which on a table is made for two at once.
-LONG = 1 << 15
+LONG = 1 << 13
 
 
 def _complement() -> Table:
