@@ -40,6 +40,8 @@ TRACED = ("query_start", "target_start", "matches", "columns")
 #: The ``how`` of `BatchEngine.start` for each output, and those of paths.
 HOW = {"score": "score", "ends": "ends", "matches": "traceback", "path": "cigar"}
 PATHS = ("traceback", "cigar")
+#: Pairs that fill the lanes of some threads.
+FEW = 128
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,25 @@ class Under:
     batch: Computed
     #: What is wanted of the pairs: if not ``how``, their ends are found first.
     wanted: str
+
+
+def _between(part: Part, found: Ints) -> Part:
+    """What lies between the starts of the best paths and their ends, from which the pairs of a part
+    were swept back to front.  ``found``: the results of "reach"."""
+    assert part.whole is not None
+    right, part = found[0] == part.whole[:, 3], part.backwards()
+    return part.last(np.where(right, found[1], part.m), np.where(right, found[2], part.n))
+
+
+@dataclass
+class PathCells:
+    """Pairs whose whole matrices were swept for their paths, and their cells."""
+
+    pairs: int = 0
+    all: int = 0
+    #: Those near the ends of the paths (`Part.near`), and those between their starts and ends.
+    near: int = 0
+    between: int = 0
 
 
 class BatchDriver:
@@ -79,8 +100,7 @@ class BatchDriver:
         least = local_width(scoring) if engine.local else 16
         self.least_width = max(least, engine.widths[0])
         self.under_way: deque[Under] = deque()
-        #: Cells of the pairs whose paths were computed, and those near their ends.
-        self.paths_seen, self.paths_near = 0, 0
+        self.paths = PathCells()
 
     def run(
         self,
@@ -105,6 +125,8 @@ class BatchDriver:
         longest = tuning.longest if self.vector else min(tuning.longest, tuning.gpu_longest)
         limits = most, tuning.most_letters, longest
         cut = pairs.parts(*limits) if isinstance(pairs, Batch) else parts(pairs, *limits)
+        if isinstance(pairs, Batch):  # the next call begins with what this one finds
+            self.paths = pairs.known.setdefault(("paths", *self._comparison()), self.paths)
         for part, lengths, long in cut:
             first = int(min([*part.index[:1], *long[:1]]))
             self.one.check_lengths(first, lengths, extremes_of(part, lengths))
@@ -149,6 +171,13 @@ class BatchDriver:
             found.minus[~found.alone] = minus[~found.alone]
         found.stats.device_bytes = self.engine.peak_bytes
 
+    def _comparison(self) -> tuple[Any, ...]:
+        """What the paths of some letters depend on."""
+        scoring, engine = self.scoring, self.engine
+        encodings = scoring.query_encoding.tobytes(), scoring.target_encoding.tobytes()
+        gaps = scoring.gap_open, scoring.gap_extend
+        return (scoring.matrix.tobytes(), *encodings, *gaps, engine.local, engine.ends)
+
     def _check_letters(self, part: Part) -> None:
         """Raise for a letter outside the alphabet, before its complement takes its place."""
         known = self.scoring.query_encoding != NO_CODE
@@ -159,8 +188,8 @@ class BatchDriver:
     def _begin_paths(self, part: Part, how: str) -> list[int]:
         """Start the batches of paths, those of far ends in two steps; returns what `_begin`
         returns."""
-        alone, few = [], self.tuning.first_paths
-        if not self.paths_seen and len(part) >= 4 * few and part.kept is None:
+        alone, few = [], min(self.tuning.first_paths, max(FEW, len(part) // 8))
+        if not self.paths.all and len(part) >= 4 * few and part.kept is None:
             alone = self._begin(part.take(np.arange(few)), how)  # how much of them is near ends?
             while self.under_way:
                 self._finish()
@@ -179,7 +208,7 @@ class BatchDriver:
         if reach is None:
             return np.zeros(len(part), np.bool_)
         far = np.asarray(part.n >= self.tuning.far * reach)
-        if self.paths_near < self.tuning.near_share * self.paths_seen:
+        if self.paths.near < self.tuning.near_share * self.paths.all:
             far[:] = True
         if part.kept is not None:  # its codes are kept for all pairs of a part
             far[:] = 2 * np.count_nonzero(far) > len(part)
@@ -233,7 +262,7 @@ class BatchDriver:
             given = part.text, part.pairs, part.groups(lanes, columns), width, most
             codes = self.engine.kept_codes(part.kept, *given)
         for start, stop in pairwise(cuts):
-            some = part if stop - start == len(part) else part.take(np.arange(start, stop))
+            some = part if stop - start == len(part) else part.take(slice(start, stop))
             kept = None if codes is None else (codes, start)
             groups = some.groups(lanes, columns)
             near = some.whole is not None
@@ -270,8 +299,16 @@ class BatchDriver:
         if how == under.wanted:
             self._take(part, batch, outgrown, FOUND[:1] if how == "score" else FOUND)
         else:
-            sure = ~outgrown
-            self._alone(self._begin(self._near(part.take(sure), found[:, sure]), under.wanted))
+            sure = part
+            if outgrown.any():
+                sure, found = part.take(~outgrown), found[:, ~outgrown]
+            if how == "reach":
+                self._alone(self._begin(_between(sure, found), under.wanted))
+            elif self._finds_starts():
+                near = self._near(sure, found)
+                self._alone(self._begin(near.backwards(), "reach", under.wanted))
+            else:
+                self._alone(self._begin(self._near(sure, found), under.wanted))
         if outgrown.any():
             if outgrown.mean() > self.tuning.most_outgrown and len(part) >= 64:
                 self.least_width = max(self.least_width, 2 * width)
@@ -288,6 +325,13 @@ class BatchDriver:
         assert reach is not None
         return part.near(found[:3], reach)
 
+    def _finds_starts(self) -> bool:
+        """Are the starts of local paths found, too, before the paths?  Where these are short."""
+        tuning, paths = self.tuning, self.paths
+        few = paths.between < tuning.between_share * paths.near
+        many = paths.near >= tuning.between_cells * paths.pairs
+        return self.vector and self.engine.local and few and many
+
     def _reach(self, found: Ints) -> NDArray[np.int64] | None:
         """See `path_reach`."""
         return path_reach(self.scoring, found[1], found[0], self.engine.local, self.engine.ends)
@@ -298,10 +342,10 @@ class BatchDriver:
         """Take the results of a batch of these ``names``; those of pairs that have ``outgrown``
         their lanes will be found again."""
         found, traced = batch.found, batch.traced
-        if part.whole is not None:  # columns of the whole matrix
-            found[2] += part.whole[:, 1]
+        if part.whole is not None:  # rows and columns of the whole matrix
+            found[1:3] += part.whole[:, 1:3].T
             if traced is not None:
-                traced[1] += part.whole[:, 1]
+                traced[:2] += part.whole[:, 1:3].T
         for row, name in enumerate(names):
             if name in self.found.values and not (traced is not None and name in TRACED):
                 self.found.values[name][part.places] = found[row]
@@ -309,11 +353,14 @@ class BatchDriver:
             self._take_paths(part, batch, ~outgrown)
             reach = self._reach(found)
             if reach is not None and part.whole is None:
-                self.paths_seen += part.all_cells
-                self.paths_near += int(part.near(found[:3], reach).cells.sum())
+                self.paths.pairs += len(part)
+                self.paths.all += part.all_cells
+                self.paths.near += int(part.near(found[:3], reach).cells.sum())
+                sides = found[1:3] - traced[:2]
+                self.paths.between += int(np.prod(sides, 0, np.int64).sum())
         if part.whole is not None:
-            for k in np.flatnonzero(~outgrown & (found[0] != part.whole[:, 2])).tolist():
-                self._again(int(part.index[k]), int(found[0, k]), int(part.whole[k, 2]))
+            for k in np.flatnonzero(~outgrown & (found[0] != part.whole[:, 3])).tolist():
+                self._again(int(part.index[k]), int(found[0, k]), int(part.whole[k, 3]))
         if part.whole is None and not outgrown.any():
             self.done(part.all_cells, len(part))
             return

@@ -37,9 +37,11 @@ class Part:
     pairs: NDArray[np.int32]
     #: What engines keep of them from call to call; None if they are not prepared.
     kept: KeptStore | None = None
-    #: Of pairs that are compared in part (n x 3): the cells of the whole pair, the target letters
-    #: left of the part, and the score.  None: they are compared whole.
+    #: Of pairs that are compared in part (n x 4): the cells of the whole pair, the query and the
+    #: target letters before the part, and the score.  None: they are compared whole.
     whole: NDArray[np.int64] | None = None
+    #: `text` back to front, where both are needed; the longer of them begins with other bytes.
+    backward: NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         return len(self.index)
@@ -57,10 +59,11 @@ class Part:
     def _known(self) -> dict[Any, Any]:
         return {}
 
-    def take(self, chosen: NDArray[Any]) -> Part:
-        """The ``chosen`` pairs (indices or booleans), with the same letters."""
+    def take(self, chosen: NDArray[Any] | slice) -> Part:
+        """The ``chosen`` pairs (indices, booleans or a slice), with the same letters."""
         whole = None if self.whole is None else self.whole[chosen]
-        return Part(self.index[chosen], self.text, self.pairs[chosen], self.kept, whole)
+        pairs = self.pairs[chosen]
+        return Part(self.index[chosen], self.text, pairs, self.kept, whole, self.backward)
 
     def near(self, ends: NDArray[np.int32], reach: Lengths) -> Part:
         """The part of each pair that has ``reach`` columns before its end; at least one letter of
@@ -69,8 +72,29 @@ class Part:
         left = np.maximum(columns - reach, 0)
         pairs = self.pairs.copy()
         pairs[:, 1], pairs[:, 2], pairs[:, 3] = rows, self.pairs[:, 2] + left, columns - left
-        whole = np.stack([self.cells, left, scores.astype(np.int64)], 1)
-        return Part(self.index, self.text, pairs, None, whole)
+        none = np.zeros_like(left)
+        whole = np.stack([self.cells, none, left, scores.astype(np.int64)], 1)
+        return Part(self.index, self.text, pairs, None, whole, self.backward)
+
+    def backwards(self) -> Part:
+        """The same pairs with both sequences back to front."""
+        text = _back_to_front(self.text) if self.backward is None else self.backward
+        pairs, whole = self.pairs.copy(), max(len(text), len(self.text))
+        pairs[:, 0::2] = whole - self.pairs[:, 0::2] - self.pairs[:, 1::2]
+        return Part(self.index, text, pairs, None, self.whole, self.text)
+
+    def last(self, rows: NDArray[np.int32], columns: NDArray[np.int32]) -> Part:
+        """The last rows and columns of each pair, which is compared in part already; at least one
+        letter of each sequence."""
+        assert self.whole is not None
+        pairs, whole = self.pairs.copy(), self.whole.copy()
+        for side, kept in enumerate((rows, columns)):
+            length = self.pairs[:, 2 * side + 1]
+            less = length - np.clip(kept, 1, length)
+            pairs[:, 2 * side] += less
+            pairs[:, 2 * side + 1] -= less
+            whole[:, 1 + side] += less
+        return Part(self.index, self.text, pairs, None, whole, self.backward)
 
     @property
     def m(self) -> NDArray[np.int32]:
@@ -103,6 +127,13 @@ class Part:
     def groups(self, lanes: int, columns: int) -> Groups:
         """See `Groups.of`."""
         return self.once((lanes, columns), lambda: Groups.of(self.pairs, lanes, columns))
+
+
+def _back_to_front(text: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Some bytes, and then a text back to front: in words, which is much faster."""
+    words = np.zeros(-(-len(text) // 8), np.uint64)
+    words.view(np.uint8)[: len(text)] = text
+    return words[::-1].byteswap().view(np.uint8)
 
 
 #: The pair with the shortest sequence, that with the longest shorter one, and that with the most

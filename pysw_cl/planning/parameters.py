@@ -356,10 +356,16 @@ class PairTuning:
         2, 1, 1 << 20, "x the columns of a path at most: in longer targets its end is found first"
     )
     first_paths: int = tunable(
-        512, 1, 1 << 24, "pairs whose paths tell how much of the pairs is near their ends"
+        512, 1, 1 << 24, "pairs at most, whose paths tell how much of the pairs is near their ends"
     )
     near_share: float = tunable(
         0.55, 0, 1, "of the cells, near ends: with less the ends are found first"
+    )
+    between_share: float = tunable(
+        0.4, 0, 1000, "of those cells, between starts and ends: with less the starts are found, too"
+    )
+    between_cells: int = tunable(
+        1 << 13, 0, 1 << 40, "near an end, in the mean: fewer are swept while the host finds starts"
     )
     longest: int = tunable(
         1 << 20, 1, 1 << 24, "letters of a sequence: lanes of a thread have 64 bytes for each"

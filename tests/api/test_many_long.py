@@ -65,6 +65,43 @@ def test_ends_first_once_little_is_near_them(lanes: str, seed: int) -> None:
         check(cases, "global", ALL_FREE_ENDS[rng.integers(16)], lanes, ["matches", "path"])
 
 
+#: The starts of all local paths are found, once some paths are known.
+STARTS = {"pairs.first_paths": 3, "pairs.near_share": 1.0, "pairs.cpu_pairs": 90}
+STARTS |= {"pairs.between_share": 1000.0, "pairs.between_cells": 0}
+
+
+@pytest.mark.parametrize("lanes", ["vector", "vector32"])
+@pytest.mark.parametrize("gaps", [None, (0, 0), (3, 0), (0, 1), (4, 2)], ids=str)
+def test_starts_of_paths(lanes: str, gaps: tuple[int, int] | None) -> None:
+    """Repeats, whose best paths have many starts; long runs of pairs that score 0; gaps for
+    nothing, with which best cells are everywhere."""
+    skip_lanes(lanes)
+    rng = np.random.default_rng([3, sum(gaps or ())])
+    for match, mismatch in ((2, -2), (1, 0), (1, -1), (3, -1), (-1, -2)):
+        scoring = random_scoring(rng, int(rng.choice([2, 4, 4, 20])))
+        if gaps is not None:
+            scoring = match_scoring(match, mismatch, *gaps, letters="ACGT"[: rng.integers(2, 5)])
+        cases = random_pairs(rng, scoring, 150, 50) + reads(rng, scoring, 60, 90)
+        with tuned(STARTS):
+            check(cases, "local", NO_FREE_ENDS, lanes, ["matches", "path"])
+
+
+def test_starts_are_found_of_large_pairs_with_short_paths() -> None:
+    """A sweep of what is before the ends, and then next to nothing."""
+    rng = np.random.default_rng(4)
+    pairs = [tuple(LETTERS[rng.integers(0, 4, k)] for k in (300, 400)) for _ in range(900)]
+    whole = 900 * 300 * 400
+    for given in (pairs, pysw_cl.Batch.from_sequences(pairs)):
+        with tuned({"pairs.first_paths": 100}):
+            rows, _ = align_many_stats(given, output="path")
+            again, stats = align_many_stats(given, output="path")  # (a Batch knows its paths now)
+        with tuned({"pairs.near_share": 0}):
+            wanted = pysw_cl.align_many(pairs, output="path")
+        assert (rows == wanted).all()
+        assert (again == wanted).all()
+        assert 1.1 * whole < stats.total_cells < 1.5 * whole
+
+
 def test_little_is_near_the_ends_of_random_pairs() -> None:
     rng = np.random.default_rng(2)
     pairs = [(LETTERS[rng.integers(0, 4, 80)], LETTERS[rng.integers(0, 4, 90)]) for _ in range(900)]
