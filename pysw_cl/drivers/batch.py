@@ -356,7 +356,7 @@ class BatchDriver:
                 self.paths.pairs += len(part)
                 self.paths.all += part.all_cells
                 self.paths.near += int(part.near(found[:3], reach).cells.sum())
-                sides = found[1:3] - traced[:2]
+                sides = (found[1:3] - traced[:2])[:, ~outgrown]
                 self.paths.between += int(np.prod(sides, 0, np.int64).sum())
         if part.whole is not None:
             for k in np.flatnonzero(~outgrown & (found[0] != part.whole[:, 3])).tolist():

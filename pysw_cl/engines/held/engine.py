@@ -57,6 +57,8 @@ class Retained:
 
     def __init__(self) -> None:
         self.buffers: dict[str, Any] = {}
+        #: The last matrix of scores, padding included, as bytes, and its buffer.
+        self.matrix: tuple[bytes, Any] = b"", None
         self.lent = False
 
 
@@ -157,7 +159,7 @@ class HeldMatrix:
         """The kernel, the buffer of what it finds, and its arguments.  They are bound at each
         launch, because other matrices of this thread use the same kernel object."""
         runtime, layout, scoring = self.runtime, self.layout, job.scoring
-        score, arguments = _scores(scoring, self._own)
+        score, arguments = self._scores(scoring)
         pads = (QUERY_PAD, TARGET_PAD) if score == "match" else (arguments["wide"] - 1,) * 2
         codes = np.empty(layout.strips * LANES + layout.blocks * BLOCK, np.uint8)
         rows = layout.strips * LANES
@@ -189,6 +191,28 @@ class HeldMatrix:
                 **arguments,
             ),
         )
+
+    def _scores(self, scoring: Scoring) -> tuple[str, dict[str, Any]]:
+        """The score file and its arguments; with a matrix, its last row and column are padding."""
+        pair = scoring.match_mismatch
+        if pair is not None and pair[1] <= 0:
+            return "match", {"match": pair[0], "mismatch": pair[1], "lift": 0}
+        wide = len(scoring.matrix) + 1
+        return "matrix", {"matrix": self._matrix(scoring, wide), "wide": wide, "lift": 0}
+
+    def _matrix(self, scoring: Scoring, wide: int) -> Any:
+        """The matrix on the device, which is retained until there is another."""
+        known, kept = scoring.matrix.tobytes(), self._retained
+        if self._borrows and kept.matrix[0] == known:
+            return kept.matrix[1]
+        matrix = np.full((wide, wide), min(0, scoring.lowest), np.int32)
+        matrix[:-1, :-1] = scoring.matrix
+        if not self._borrows:
+            return self._own.of(matrix)
+        buffer = self._own.offset(matrix.nbytes)
+        self._own.write(buffer, matrix)
+        kept.matrix = known, buffer
+        return buffer
 
     def _buffer(self, name: str, size: int) -> Any:
         """Memory of this size: retained, if it is small enough."""
@@ -234,14 +258,3 @@ class HeldMatrix:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _scores(scoring: Scoring, buffers: Buffers) -> tuple[str, dict[str, Any]]:
-    """The score file and its arguments; with a matrix, its last row and column are padding."""
-    pair = scoring.match_mismatch
-    if pair is not None and pair[1] <= 0:
-        return "match", {"match": pair[0], "mismatch": pair[1], "lift": 0}
-    wide = len(scoring.matrix) + 1
-    matrix = np.full((wide, wide), min(0, scoring.lowest), np.int32)
-    matrix[:-1, :-1] = scoring.matrix
-    return "matrix", {"matrix": buffers.of(matrix), "wide": wide, "lift": 0}
