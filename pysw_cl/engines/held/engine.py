@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ _ARGUMENTS = (
 _SCORES = {"match": "match:int mismatch:int lift:int", "matrix": "matrix wide:int lift:int"}
 
 
+@cache
 def held_spec(header: str, score: str) -> KernelSpec:
     """The kernel for a header of 32-bit lanes and a score file of cl/score."""
     files = (
