@@ -302,13 +302,10 @@ class BatchDriver:
             sure = part
             if outgrown.any():
                 sure, found = part.take(~outgrown), found[:, ~outgrown]
-            if how == "reach":
-                self._alone(self._begin(_between(sure, found), under.wanted))
-            elif self._finds_starts():
-                near = self._near(sure, found)
-                self._alone(self._begin(near.backwards(), "reach", under.wanted))
-            else:
-                self._alone(self._begin(self._near(sure, found), under.wanted))
+            starts = how != "reach" and self._finds_starts()
+            near = _between(sure, found) if how == "reach" else self._near(sure, found)
+            given = (near.backwards(), "reach", under.wanted) if starts else (near, under.wanted)
+            self._alone(self._begin(*given))
         if outgrown.any():
             if outgrown.mean() > self.tuning.most_outgrown and len(part) >= 64:
                 self.least_width = max(self.least_width, 2 * width)

@@ -170,7 +170,7 @@ class Scoring:
         """The codes of letters of the sequence ``what`` ("query" or "target"), perhaps read-only,
         and whether some are scored as others; None unless `knows` is true of them."""
         codes = translated(self._marked_encodings[what == "target"], letters)
-        if bytes_of(codes).isascii():  # no byte from OTHER on: much faster than a maximum
+        if bytes_of(codes).isascii():  # no byte from OTHER on: of few letters faster than a maximum
             return codes, False
         return None if codes.max() == NO_CODE else (codes % OTHER, True)
 

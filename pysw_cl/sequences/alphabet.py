@@ -32,7 +32,7 @@ PRINTABLE = [code for code in range(33, 127) if chr(code) not in GAPS]
 MAX_LETTERS = 32
 #: Letters that are processed at once, so that temporary arrays are small and stay in the caches.
 PIECE = 1 << 20
-#: Letters from which on a table is made for two at once.
+#: Sequences of so many letters or more are translated two letters at a time.
 LONG = 1 << 13
 
 
@@ -88,24 +88,22 @@ def translated(table: Table, letters: Letters) -> Letters:
     mapping, n = table.tobytes(), len(letters)
     if n < LONG:
         return np.frombuffer(bytes_of(letters).translate(mapping), np.uint8)
-    out = np.empty(n + n % 2, np.uint8)
-    for start in range(0, n - 1, PIECE):  # two letters at once
+    out, of_pairs = np.empty(n + n % 2, np.uint8), _of_pairs(mapping)
+    for start in range(0, n - 1, PIECE):
         some = np.ascontiguousarray(letters[start : start + PIECE])
         pairs = some[: len(some) // 2 * 2].view(np.uint16)
         into = out[start : start + 2 * len(pairs)].view(np.uint16)
-        _of_pairs(mapping).take(pairs, out=into, mode="clip")
+        of_pairs.take(pairs, out=into, mode="clip")
     out[n - 1] = table[letters[-1]]
     return out[:n]
 
 
 @lru_cache(16)
 def _of_pairs(mapping: bytes) -> NDArray[np.uint16]:
-    """What `mapping` makes of two letters, which lie in memory as a number of 16 bits."""
-    out = np.empty((256, 256, 2), np.uint8)
-    table = np.frombuffer(mapping, np.uint8)
-    both = np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(out.shape)
-    out[:] = table[both]
-    return out.view(np.uint16).ravel()
+    """The 256 bytes of ``mapping`` as a table of two letters, whose index and entry are the 16-bit
+    numbers that they are in memory."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.uint8)
+    return np.frombuffer(mapping, np.uint8)[every].view(np.uint16)
 
 
 def bytes_of(letters: Letters) -> bytes:

@@ -26,8 +26,8 @@ from .kept import KeptCodes, KeptStore, LentCodes, RetainedMemory
 Ints = NDArray[np.int32]
 
 #: The kernel's WANT for each output: the score; where the path ends; its matches and columns,
-#: counted forward; a traceback over stored moves, without ("traceback") or with a CIGAR; or of the
-#: rows and columns in which some cell has the best local score the last ones.
+#: counted forward; a traceback over stored moves, without ("traceback") or with a CIGAR; or the
+#: last row and the end of the last panel of columns in which a cell has the best local score.
 WANTS = {"score": 0, "ends": 1, "counts": 2, "traceback": 1, "cigar": 1, "reach": 3}
 #: Numbers of the sweep that are read for each WANT, beside whether a letter is wrong.
 NUMBERS = (1, 3, 5, 3)
