@@ -57,7 +57,7 @@ class Tally:
         for start in range(0, len(letters), PIECE):
             if self.scoring.protein and self.nucleotides:
                 some = (letters[start : start + k] for k in (AT_ONCE, PIECE))  # few tell most
-                self.nucleotides = not any(k.tobytes().translate(None, _NUCLEOTIDES) for k in some)
+                self.nucleotides = not any(map(_has_amino_acid, some))
             if not others:
                 continue
             piece = letters[start : start + PIECE].tobytes()
@@ -100,13 +100,18 @@ def advise_pair(frame: Frame, scoring: Scoring, mode: str, stacklevel: int = 4) 
     `warnings.warn` counts.
     """
     tally = Tally(scoring)
-    if tally.needed:
+    if tally.needed and (frame.others or not _has_amino_acid(frame.compared[0][:AT_ONCE])):
         for letters in frame.compared:
             tally.add(letters, frame.others)
         warn_of_letters(tally, stacklevel)
     if mode == "local":
         rows, columns = frame.shape
         _advise_phase(scoring, rows * columns, stacklevel)
+
+
+def _has_amino_acid(letters: Letters) -> bool:
+    """Is there a letter that is no nucleotide's?"""
+    return bool(letters.tobytes().translate(None, _NUCLEOTIDES))
 
 
 def tally_of_pairs(pairs: Sequence[Any] | Batch, scoring: Scoring) -> Tally:

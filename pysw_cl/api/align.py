@@ -20,6 +20,7 @@ from ..drivers.options import (
     RangeOptions,
     Resources,
     ResumeResources,
+    made_once,
 )
 from ..drivers.pair_progress import PairProgress
 from ..drivers.problem import FreeEnds
@@ -161,7 +162,8 @@ def align(
     Stopped
         After ``stop_after`` seconds; :func:`resume` goes on.
     """
-    options = AlignOptions(
+    options = made_once(
+        AlignOptions,
         mode=mode,
         free_ends=free_ends,
         sub_score=sub_score,

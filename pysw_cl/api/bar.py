@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TextIO
 
 from ..drivers.progress import Progress, RunProgress, Stage
@@ -27,18 +27,18 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-@contextmanager
-def told(progress: Progress | bool | None) -> Iterator[RunProgress | None]:
+def told(progress: Progress | bool | None) -> AbstractContextManager[RunProgress | None]:
     """What tells of a run: the caller's callback; for True a bar, which ends with the run.  It
     tells of builds in this thread, too."""
     if progress is None or progress is False:
-        yield None
-    elif progress is True:
-        with contextlib.closing(ProgressBar(leave=True)) as bar, _with_builds(bar) as run:
-            yield run
-    else:
-        with _with_builds(progress) as run:
-            yield run
+        return nullcontext()
+    return _in_bar() if progress is True else _with_builds(progress)
+
+
+@contextmanager
+def _in_bar() -> Iterator[RunProgress]:
+    with contextlib.closing(ProgressBar(leave=True)) as bar, _with_builds(bar) as run:
+        yield run
 
 
 @contextmanager

@@ -25,10 +25,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import ceil, isfinite
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from ..errors import InputError
 from ..planning.plan import Plan
+from ..scoring.matrices import is_name
 from ..scoring.scoring import Scoring, cached_scoring
 from ..scoring.sense import check_sense
 from ..sequences.coordinates import as_range, check_strand
@@ -39,6 +40,36 @@ from .progress import Progress
 
 #: Sets a field of a frozen object while it is made.
 _set = object.__setattr__
+#: Types of values whose ``repr`` says all of them.
+_PLAIN = {str, int, float, bool, type(None)}
+#: Options that were checked, by their class and ``repr`` of what they were made of; the most kept.
+_made: dict[tuple[type, str], Any] = {}
+MOST_MADE = 64
+Kind = TypeVar("Kind", bound="Options")
+
+
+def made_once(kind: type[Kind], **given: Any) -> Kind:
+    """``kind(**given)``, which is made once for values that are numbers, names, or tuples of
+    them."""
+    if not all(map(_is_plain, given.values())) or _may_be_file(given.get("sub_score")):
+        return kind(**given)
+    key = kind, repr(given)
+    made = _made.get(key)  # another thread may clear the table at any time
+    if made is None:
+        made = kind(**given)
+        if len(_made) >= MOST_MADE:
+            _made.clear()
+        _made[key] = made
+    return made
+
+
+def _is_plain(value: Any) -> bool:
+    return type(value) in _PLAIN or (type(value) is tuple and _PLAIN.issuperset(map(type, value)))
+
+
+def _may_be_file(sub_score: Any) -> bool:
+    """Is it a string that may be the path of a file, which can change?"""
+    return isinstance(sub_score, str) and not is_name(sub_score)
 
 
 def _is_number(value: Any) -> bool:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
+from ..opencl.device import Runtime, get_runtime
 from ..planning.parameters import default_tuning
 from ..planning.plan import Plan, default_plan, make_plan
 from ..tiles.contract import Engine
@@ -14,7 +17,7 @@ from .reference import ReferenceEngine, ReferencePlan
 from .rowscan.plan import RowscanPlan, default_rowscan
 
 if TYPE_CHECKING:
-    from ..opencl.device import Runtime
+    from .wavefront.engine import WavefrontEngine
 
 #: A plan, or overrides of some of its fields.
 Wishes = Plan | Mapping[str, Any] | None
@@ -27,18 +30,23 @@ def _reference(device: Any, wishes: Wishes, timed: bool) -> Engine:
 
 
 def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
-    from ..opencl.device import get_runtime
-    from .wavefront.engine import WavefrontEngine
-
     runtime = get_runtime(device)
     if timed:
         runtime = runtime.timed()
     plan = make_plan(runtime, wishes) if wishes else _default_plan(runtime)
-    return WavefrontEngine(runtime, plan, is_free(wishes), _row_scan if is_free(wishes) else None)
+    free = is_free(wishes)
+    return _wavefront_engine()(runtime, plan, free, _row_scan if free else None)
+
+
+@cache
+def _wavefront_engine() -> type[WavefrontEngine]:
+    """The class, which is imported when it is needed first."""
+    from .wavefront.engine import WavefrontEngine
+
+    return WavefrontEngine
 
 
 def _rowscan(device: Any, wishes: Wishes, timed: bool) -> Engine:
-    from ..opencl.device import get_runtime
     from .rowscan.engine import RowscanEngine
 
     runtime = get_runtime(device)
@@ -60,7 +68,7 @@ def _default_plan(runtime: Runtime) -> Plan:
     """The plan without wishes, which this thread makes once for a device."""
     of = (runtime.info, runtime.traits, runtime.device, default_tuning(), runtime.profile()[0])
     known = runtime.kept("default plan", dict)
-    if known.get("of") is None or any(a is not b for a, b in zip(known["of"], of, strict=True)):
+    if not known or not all(map(is_, known["of"], of)):
         known |= {"of": of, "plan": make_plan(runtime)}
     plan: Plan = known["plan"]
     return plan
@@ -68,9 +76,9 @@ def _default_plan(runtime: Runtime) -> Plan:
 
 def is_free(wishes: Wishes) -> bool:
     """Do the wishes leave it to the engine how small matrices are computed?"""
-    if isinstance(wishes, Plan):
-        return False
-    return all(str(name).startswith("held.") for name in wishes or ())
+    if not wishes:
+        return True
+    return not isinstance(wishes, Plan) and all(str(name).startswith("held.") for name in wishes)
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,8 @@ DEFAULT = "wavefront"
 
 def row_of(wishes: Wishes) -> Row:
     """The row of the engine that the wishes name.  Raises PlanError for an unknown name."""
+    if wishes is None:
+        return ENGINES[DEFAULT]
     given = wishes.get("engine") if isinstance(wishes, Mapping) else getattr(wishes, "engine", None)
     name = DEFAULT if given is None else given
     if not isinstance(name, str) or name not in ENGINES:

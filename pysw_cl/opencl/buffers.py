@@ -314,24 +314,27 @@ class Buffers:
         import pyopencl as cl
 
         self.bytes += size
-        device = self._runtime.device
-        limit, piece = int(device.global_mem_size), int(device.max_mem_alloc_size)
-        needed = DeviceMemoryError(
-            f"{self._runtime.info.name} ran out of memory: {self.bytes / 2**20:,.1f} MiB needed, "
-            f"{limit / 2**20:,.1f} MiB there, {piece / 2**20:,.1f} MiB in one piece; smaller tiles "
-            "need less (plan: tile_cells, traceback_tile_cells)"
-        )
-        if self.bytes > limit:
-            raise needed
+        if self.bytes > int(self._runtime.device.global_mem_size):
+            raise self._lacking()
         try:
             if host is not None:
                 buffer = cl.Buffer(self._runtime.context, flags, hostbuf=host)
             else:
                 buffer = cl.Buffer(self._runtime.context, flags, size)
         except cl.Error:  # INVALID_BUFFER_SIZE (more than one allocation may have) included
-            raise needed from None
+            raise self._lacking() from None
         self._held.append(buffer)
         return buffer
+
+    def _lacking(self) -> DeviceMemoryError:
+        """The error of a device that lacks the memory of these buffers."""
+        device = self._runtime.device
+        limit, piece = int(device.global_mem_size), int(device.max_mem_alloc_size)
+        return DeviceMemoryError(
+            f"{self._runtime.info.name} ran out of memory: {self.bytes / 2**20:,.1f} MiB needed, "
+            f"{limit / 2**20:,.1f} MiB there, {piece / 2**20:,.1f} MiB in one piece; smaller tiles "
+            "need less (plan: tile_cells, traceback_tile_cells)"
+        )
 
     def of(self, array: NDArray[Any]) -> Any:
         """A buffer that starts as a copy of ``array``."""

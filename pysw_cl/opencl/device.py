@@ -247,12 +247,11 @@ class Runtime:
 
     def options_of(self, limit: str | None) -> str:
         """Compiler options: the traits', and the profile's ``limit`` of registers of this name."""
-        own, _ = self.profile()
-        registers, parts = 0.0, [self._salt]
-        if limit is not None:
-            registers = own.parameters.get("build", {}).get(limit, 0.0)
-        if 16 <= registers <= 255 and self.traits.register_option:
-            parts.append(self.traits.register_option.format(int(registers)))
+        option, parts = self.traits.register_option, [self._salt]
+        if limit is not None and option:
+            registers = self.profile()[0].parameters.get("build", {}).get(limit, 0.0)
+            if 16 <= registers <= 255:
+                parts.append(option.format(int(registers)))
         return " ".join([self.traits.build_options, *parts]).strip()
 
     @property
@@ -404,7 +403,8 @@ def _meaning(device: str) -> tuple[Any, ...]:
         asked: Any = cl.get_platforms
     except ImportError:
         asked = None
-    return (device, asked, *(os.environ.get(variable) for variable in _VARIABLES))
+    variables = _VARIABLES if device.strip().lower() == "auto" else ()
+    return (device, asked, *map(os.environ.get, variables))
 
 
 def runtimes_to_choose_from(device: Any) -> list[Runtime]:

@@ -141,26 +141,32 @@ def _places(arguments: tuple[str, ...]) -> tuple[dict[str, int], dict[str, Any]]
     return places, {name: INTEGERS[kind] for name, _, kind in typed}
 
 
+def _kernel_of(runtime: Runtime, spec: KernelSpec, program: Any) -> Any:
+    """A kernel object of a program."""
+    import pyopencl as cl
+
+    try:
+        kernel = cl.Kernel(program, spec.name)
+    except cl.Error as error:
+        raise BuildError(
+            f"{runtime.info.name} cannot create the kernel {spec.name}: {error}"
+        ) from None
+    if kernel.num_args != len(spec.arguments):
+        raise InternalError(f"{spec.name} has {kernel.num_args} arguments")
+    return kernel
+
+
 class BoundKernel:
     """This thread's kernel object for a spec; its arguments are set by name."""
 
     def __init__(self, runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]):
-        import pyopencl as cl
-
-        program = build(runtime, spec, defines)
-        if (spec.name, program) not in runtime.kernels:
-            try:
-                runtime.kernels[spec.name, program] = cl.Kernel(program, spec.name), {}
-            except cl.Error as error:
-                raise BuildError(
-                    f"{runtime.info.name} cannot create the kernel {spec.name}: {error}"
-                ) from None
-        self._kernel, self._bound = runtime.kernels[spec.name, program]
-        self._program = program
+        key = spec.name, key_of(runtime, spec, defines)
+        if key not in runtime.kernels:
+            program = build(runtime, spec, defines)
+            runtime.kernels[key] = _kernel_of(runtime, spec, program), {}, program
+        self._kernel, self._bound, self._program = runtime.kernels[key]
         self._runtime, self._name = runtime, spec.name
         self._place, self._integer = _places(spec.arguments)
-        if self._kernel.num_args != len(spec.arguments):
-            raise InternalError(f"{spec.name} has {self._kernel.num_args} arguments")
 
     @property
     def names(self) -> Collection[str]:
@@ -193,7 +199,8 @@ class BoundKernel:
             )
             if self._runtime.times is not None:
                 self._runtime.times.add(self._name, event)
-            begun = self._runtime.begun.pop(self._program, None)
+            pending = self._runtime.begun
+            begun = pending.pop(self._program, None) if pending else None
             if begun is not None:  # its code may be generated now, before it runs
                 builds.ends_with(begun, partial(_unfinished, event))
             if at_once:

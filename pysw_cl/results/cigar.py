@@ -81,7 +81,14 @@ class Runs:
 
     def gaps(self) -> int:
         """The number of gaps of any length."""
-        return sum(int(np.count_nonzero(self.ops == op)) for op in (_INSERTION, _DELETION))
+        return self.in_gaps()[0]
+
+    def in_gaps(self) -> tuple[int, int, int]:
+        """The number of gaps, and how many letters of the query and of the target are opposite
+        one."""
+        inserted, deleted = self.ops == _INSERTION, self.ops == _DELETION
+        gaps = np.count_nonzero(inserted) + np.count_nonzero(deleted)
+        return int(gaps), int(self.lengths @ inserted), int(self.lengths @ deleted)
 
     def columns(self) -> NDArray[np.uint8]:
         """One operation (ASCII) for every column of the alignment."""
@@ -121,8 +128,12 @@ def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Let
     kinds = moves.copy()
     equal = translated(query_ids, query_on) == translated(target_ids, target_on)
     kinds[moves == DIAGONAL] = equal * np.uint8(_MATCHING)
-    last = np.append(np.flatnonzero(kinds[1:] != kinds[:-1]), len(kinds) - 1)
-    return Runs(_MOVE_TO_OP[kinds[last]], np.diff(last, prepend=-1).astype(np.int64, copy=False))
+    changes = np.flatnonzero(kinds[1:] != kinds[:-1])
+    ends = np.empty(len(changes) + 1, np.int64)
+    ends[:-1], ends[-1] = changes + 1, len(kinds)
+    lengths = ends.copy()
+    lengths[1:] -= ends[:-1]
+    return Runs(_MOVE_TO_OP[kinds[ends - 1]], lengths)
 
 
 def joined(parts: Iterable[Runs]) -> Runs:

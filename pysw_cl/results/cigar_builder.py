@@ -89,10 +89,10 @@ class PathReader:
         self._waiting += self._take(end, path)
         self._pieces += map(self._read, self._waiting)  # in turn: the work itself uses threads
         runs = joined(piece.runs for piece in reversed(self._pieces))
-        total, query, target = int(runs.lengths.sum()), runs.count("I"), runs.count("D")
+        total, (gaps, query, target) = int(runs.lengths.sum()), runs.in_gaps()
         _check((total - target, total - query), (end.row, end.column), path)
-        gaps = runs.gaps() * self.scoring.gap_open + (query + target) * self.scoring.gap_extend
-        return FoundPath(path.row, path.column, runs, sum(p.pairs for p in self._pieces) - gaps)
+        cost = gaps * self.scoring.gap_open + (query + target) * self.scoring.gap_extend
+        return FoundPath(path.row, path.column, runs, sum(p.pairs for p in self._pieces) - cost)
 
     def _take(self, end: Hit, path: BackwardPath) -> Iterator[tuple[Moves, View, View]]:
         """The pieces that the traceback added since the last call, with the letters that each

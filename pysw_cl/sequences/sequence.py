@@ -138,10 +138,13 @@ def as_sequence(x: Any, what: str = "sequence", check: bool = True) -> Sequence:
         if check:
             check_letters(x.letters, what)
         return x
+    letters = as_letters(x, what) if check else _raw_letters(x, what)
+    if type(x) is str or type(x) is bytes:
+        return Sequence("", "", letters)
     metadata = getattr(x, "metadata", None)
     found = metadata if isinstance(metadata, dict) else _header_of(x)
     name, description = (str(found.get(key) or "") for key in ("id", "description"))
-    return Sequence(name, description, as_letters(x, what) if check else _raw_letters(x, what))
+    return Sequence(name, description, letters)
 
 
 def _header_of(x: Any) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,27 +64,22 @@ class Retained:
         self.lent = False
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """How a matrix of m x n cells lies in memory."""
 
     m: int
     n: int
+    #: Strips of LANES rows.
+    strips: int
+    #: Blocks of a strip.
+    blocks: int
+    #: Numbers H of all steps.
+    numbers: int
 
-    @property
-    def strips(self) -> int:
-        """Strips of LANES rows."""
-        return -(-self.m // LANES)
-
-    @property
-    def blocks(self) -> int:
-        """Blocks of a strip."""
-        return -(-(self.n + LANES - 1) // BLOCK)
-
-    @property
-    def numbers(self) -> int:
-        """Numbers H of all steps."""
-        return held_numbers(self.m, self.n)
+    @classmethod
+    def of(cls, m: int, n: int) -> Layout:
+        """That of this shape."""
+        return cls(m, n, -(-m // LANES), -(-(n + LANES - 1) // BLOCK), held_numbers(m, n))
 
     @property
     def bytes(self) -> int:
@@ -104,7 +99,7 @@ class Held:
     def fits(self, m: int, n: int, paths: int) -> bool:
         """See :class:`pysw_cl.tiles.contract.HeldMatrices`.  Narrow matrices have many cells of
         padding, which count."""
-        tuning, layout = self.plan.tuning.held, Layout(m, n)
+        tuning, layout = self.plan.tuning.held, Layout.of(m, n)
         most = min(tuning.top_cells, paths * tuning.path_cells) if paths else tuning.score_cells
         memory = int(self.runtime.device.max_mem_alloc_size)
         return m * n <= most and layout.numbers <= 2 * most and 2 * layout.bytes <= memory
@@ -127,8 +122,7 @@ class Held:
         return matrix
 
 
-@dataclass(frozen=True)
-class HeldJob:
+class HeldJob(NamedTuple):
     """What a matrix is of.  ``ends``: the free ends as bits."""
 
     query: Codes
@@ -144,7 +138,7 @@ class HeldMatrix:
 
     def __init__(self, runtime: Runtime, plan: Plan, job: HeldJob, retained: Retained) -> None:
         self.runtime, self.plan = runtime, plan
-        self.layout = Layout(len(job.query), len(job.target))
+        self.layout = Layout.of(len(job.query), len(job.target))
         self._retained, self._own = retained, Buffers(runtime)
         self._borrows = not retained.lent
         retained.lent = True
@@ -163,14 +157,16 @@ class HeldMatrix:
         runtime, layout, scoring = self.runtime, self.layout, job.scoring
         score, arguments = self._scores(scoring)
         pads = (QUERY_PAD, TARGET_PAD) if score == "match" else (arguments["wide"] - 1,) * 2
-        codes = np.empty(layout.strips * LANES + layout.blocks * BLOCK, np.uint8)
-        rows = layout.strips * LANES
+        rows, columns = layout.strips * LANES, layout.blocks * BLOCK
+        codes = np.empty(rows + columns, np.uint8)
         codes[: layout.m], codes[layout.m : rows] = job.query, pads[0]
         codes[rows : rows + layout.n], codes[rows + layout.n :] = job.target, pads[1]
         found = self._buffer("found", 32 + layout.m + layout.n)
         defines = {"T": LANES, "LOCAL": int(job.local), "WIDTH": 32}
-        tiles = layout.strips * layout.blocks
-        pairs = np.zeros((0, 2)) if job.forbidden is None else job.forbidden.T + 1
+        tiles, pairs, count = layout.strips * layout.blocks, found, 0
+        if job.forbidden is not None and job.forbidden.size:
+            forbidden = (job.forbidden.T + 1).astype(np.int32)
+            pairs, count = self._own.of(forbidden), len(forbidden)
         kernel = BoundKernel(runtime, held_spec(self.plan.lane_set.wide, score), defines)
         return (
             kernel,
@@ -187,8 +183,8 @@ class HeldMatrix:
                 gap_open=scoring.gap_open,
                 gap_extend=scoring.gap_extend,
                 ends=job.ends,
-                pairs=self._own.of(pairs.astype(np.int32)) if len(pairs) else found,
-                count=len(pairs),
+                pairs=pairs,
+                count=count,
                 found=found,
                 **arguments,
             ),
