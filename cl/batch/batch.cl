@@ -9,12 +9,13 @@
 // BOXES: the pairs are parts of local matrices, and H above and to the left of each is the most that it can be there:
 // `tiles/tile.py` (Box).  Any gap may lead in, so E and F are as high.
 // Needs: base.clh, batch/base.clh, a lanes file and a score file of batch/, recurrence.clh, batch/scratch.clh,
-// batch/endpoint.clh.  Reads R, LOCAL, WANT, STORE_MOVES, WIDTH.
+// batch/endpoint.clh, batch/starts.clh if STARTS.  Reads R, LOCAL, WANT, STORE_MOVES, STARTS, WIDTH.
 //
 // Arguments:
 //   pairs: per pair its first query letter, query length, first target letter, target length.
 //   results: for all pairs the score, then for all the query end, target end, matches, columns, and whether a letter
-//     is outside the alphabet.
+//     is outside the alphabet.  STARTS: instead of matches and columns the rows and columns before the end in which
+//     the path is.
 //   places: per group of pairs its first row of moves (a row is R cells of each lane), and the rows of a panel.
 //   keep, kept, kept_at: whether codes are kept from launch to launch (0: no; 1: this launch makes them; 2: they are
 //     there), where, and per group of pairs its first byte there.
@@ -334,5 +335,16 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       results[4 * all + p] = scratch.matches_h[l];
 #endif
     }
+#if STARTS
+    lx rows, columns;
+    find_starts(&scratch, &subs, gap, low, end.best, m, panels, &rows, &columns);
+    lx_store(scratch.m, rows);
+    lx_store(scratch.n, columns);
+    EACH_LANE(l) {
+      const size_t p = min(g * LANES + l, count - 1), all = count;
+      results[3 * all + p] = scratch.m[l];
+      results[4 * all + p] = scratch.n[l];
+    }
+#endif
   }
 }

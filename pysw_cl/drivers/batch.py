@@ -56,21 +56,12 @@ class Under:
     wanted: str
 
 
-def _between(part: Part, found: Ints) -> Part:
-    """What lies between the starts of the best paths and their ends, from which the pairs of a part
-    were swept back to front.  ``found``: the results of "reach"."""
-    assert part.whole is not None
-    right, part = found[0] == part.whole[:, 3], part.backwards()
-    return part.last(np.where(right, found[1], part.m), np.where(right, found[2], part.n))
-
-
 @dataclass
 class PathCells:
-    """Pairs whose whole matrices were swept for their paths, and their cells."""
+    """Cells of pairs whose whole matrices were swept for their paths."""
 
-    pairs: int = 0
     all: int = 0
-    #: Those near the ends of the paths (`Part.near`), and those between their starts and ends.
+    #: Near the ends of the paths (`Part.near`), and between their starts and ends.
     near: int = 0
     between: int = 0
 
@@ -196,7 +187,8 @@ class BatchDriver:
             part = part.take(np.arange(few, len(part)))
         far = self._far(part)
         if far.any():
-            alone += self._begin(part.take(far), "ends", how)
+            first = "starts" if self._finds_starts else "ends"
+            alone += self._begin(part.take(far), first, how)
             part = part.take(~far)
         return alone + self._begin(part, how)
 
@@ -208,7 +200,7 @@ class BatchDriver:
         if reach is None:
             return np.zeros(len(part), np.bool_)
         far = np.asarray(part.n >= self.tuning.far * reach)
-        if self.paths.near < self.tuning.near_share * self.paths.all:
+        if self._finds_starts or self.paths.near < self.tuning.near_share * self.paths.all:
             far[:] = True
         if part.kept is not None:  # its codes are kept for all pairs of a part
             far[:] = 2 * np.count_nonzero(far) > len(part)
@@ -302,10 +294,9 @@ class BatchDriver:
             sure = part
             if outgrown.any():
                 sure, found = part.take(~outgrown), found[:, ~outgrown]
-            starts = how != "reach" and self._finds_starts()
-            near = _between(sure, found) if how == "reach" else self._near(sure, found)
-            given = (near.backwards(), "reach", under.wanted) if starts else (near, under.wanted)
-            self._alone(self._begin(*given))
+            starts = how == "starts"
+            near = sure.before(found, *found[3:5]) if starts else self._near(sure, found)
+            self._alone(self._begin(near, under.wanted))
         if outgrown.any():
             if outgrown.mean() > self.tuning.most_outgrown and len(part) >= 64:
                 self.least_width = max(self.least_width, 2 * width)
@@ -322,12 +313,11 @@ class BatchDriver:
         assert reach is not None
         return part.near(found[:3], reach)
 
+    @property
     def _finds_starts(self) -> bool:
         """Are the starts of local paths found, too, before the paths?  Where these are short."""
-        tuning, paths = self.tuning, self.paths
-        few = paths.between < tuning.between_share * paths.near
-        many = paths.near >= tuning.between_cells * paths.pairs
-        return self.vector and self.engine.local and few and many
+        few = self.paths.between < self.tuning.between_share * self.paths.near
+        return self.vector and self.engine.local and few
 
     def _reach(self, found: Ints) -> NDArray[np.int64] | None:
         """See `path_reach`."""
@@ -350,7 +340,6 @@ class BatchDriver:
             self._take_paths(part, batch, ~outgrown)
             reach = self._reach(found)
             if reach is not None and part.whole is None:
-                self.paths.pairs += len(part)
                 self.paths.all += part.all_cells
                 self.paths.near += int(part.near(found[:3], reach).cells.sum())
                 sides = (found[1:3] - traced[:2])[:, ~outgrown]

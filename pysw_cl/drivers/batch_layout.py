@@ -40,8 +40,6 @@ class Part:
     #: Of pairs that are compared in part (n x 4): the cells of the whole pair, the query and the
     #: target letters before the part, and the score.  None: they are compared whole.
     whole: NDArray[np.int64] | None = None
-    #: `text` back to front, where both are needed; the longer of them begins with other bytes.
-    backward: NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         return len(self.index)
@@ -62,39 +60,24 @@ class Part:
     def take(self, chosen: NDArray[Any] | slice) -> Part:
         """The ``chosen`` pairs (indices, booleans or a slice), with the same letters."""
         whole = None if self.whole is None else self.whole[chosen]
-        pairs = self.pairs[chosen]
-        return Part(self.index[chosen], self.text, pairs, self.kept, whole, self.backward)
+        return Part(self.index[chosen], self.text, self.pairs[chosen], self.kept, whole)
 
     def near(self, ends: NDArray[np.int32], reach: Lengths) -> Part:
         """The part of each pair that has ``reach`` columns before its end; at least one letter of
         each sequence.  ``ends``: the scores, and the row and the column of each end (3 x n)."""
-        scores, rows, columns = ends[0], np.maximum(ends[1], 1), np.maximum(ends[2], 1)
-        left = np.maximum(columns - reach, 0)
-        pairs = self.pairs.copy()
-        pairs[:, 1], pairs[:, 2], pairs[:, 3] = rows, self.pairs[:, 2] + left, columns - left
-        none = np.zeros_like(left)
-        whole = np.stack([self.cells, none, left, scores.astype(np.int64)], 1)
-        return Part(self.index, self.text, pairs, None, whole, self.backward)
+        return self.before(ends, ends[1], reach)
 
-    def backwards(self) -> Part:
-        """The same pairs with both sequences back to front."""
-        text = _back_to_front(self.text) if self.backward is None else self.backward
-        pairs, whole = self.pairs.copy(), max(len(text), len(self.text))
-        pairs[:, 0::2] = whole - self.pairs[:, 0::2] - self.pairs[:, 1::2]
-        return Part(self.index, text, pairs, None, self.whole, self.text)
-
-    def last(self, rows: NDArray[np.int32], columns: NDArray[np.int32]) -> Part:
-        """The last rows and columns of each pair, which is compared in part already; at least one
-        letter of each sequence."""
-        assert self.whole is not None
-        pairs, whole = self.pairs.copy(), self.whole.copy()
+    def before(self, ends: NDArray[np.int32], rows: NDArray[Any], columns: NDArray[Any]) -> Part:
+        """The same with so many ``rows`` and ``columns`` before each end."""
+        pairs, whole = self.pairs.copy(), np.zeros((len(self), 4), np.int64)
+        whole[:, 0], whole[:, 3] = self.cells, ends[0]
         for side, kept in enumerate((rows, columns)):
-            length = self.pairs[:, 2 * side + 1]
-            less = length - np.clip(kept, 1, length)
-            pairs[:, 2 * side] += less
-            pairs[:, 2 * side + 1] -= less
-            whole[:, 1 + side] += less
-        return Part(self.index, self.text, pairs, None, whole, self.backward)
+            end = np.maximum(ends[1 + side], 1)
+            left = np.clip(end - kept, 0, end - 1)
+            pairs[:, 2 * side] += left
+            pairs[:, 2 * side + 1] = end - left
+            whole[:, 1 + side] = left
+        return Part(self.index, self.text, pairs, None, whole)
 
     @property
     def m(self) -> NDArray[np.int32]:
@@ -127,13 +110,6 @@ class Part:
     def groups(self, lanes: int, columns: int) -> Groups:
         """See `Groups.of`."""
         return self.once((lanes, columns), lambda: Groups.of(self.pairs, lanes, columns))
-
-
-def _back_to_front(text: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Some bytes, and then a text back to front: in words, which is much faster."""
-    words = np.zeros(-(-len(text) // 8), np.uint64)
-    words.view(np.uint8)[: len(text)] = text
-    return words[::-1].byteswap().view(np.uint8)
 
 
 #: The pair with the shortest sequence, that with the longest shorter one, and that with the most

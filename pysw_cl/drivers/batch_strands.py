@@ -31,7 +31,7 @@ def turned(part: Part, minus: Minus) -> Part:
     pairs = part.pairs.copy()
     pairs[minus, 0] = len(part.text) + firsts
     text = np.concatenate([part.text, COMPLEMENT[part.text[backward]]])
-    return replace(part, text=text, pairs=pairs, kept=None, backward=None)
+    return replace(part, text=text, pairs=pairs, kept=None)
 
 
 def ends_on(plus: PairResults, minus: PairResults, chosen: Minus) -> NDArray[np.int32]:

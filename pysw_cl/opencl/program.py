@@ -160,7 +160,7 @@ class BoundKernel:
     """This thread's kernel object for a spec; its arguments are set by name."""
 
     def __init__(self, runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]):
-        key = spec.name, key_of(runtime, spec, defines)
+        key = spec.name, len(spec.arguments), key_of(runtime, spec, defines)
         if key not in runtime.kernels:
             program = build(runtime, spec, defines)
             runtime.kernels[key] = _kernel_of(runtime, spec, program), {}, program

@@ -364,9 +364,6 @@ class PairTuning:
     between_share: float = tunable(
         0.4, 0, 1000, "of those cells, between starts and ends: with less the starts are found, too"
     )
-    between_cells: int = tunable(
-        1 << 13, 0, 1 << 40, "near an end, in the mean: fewer are swept while the host finds starts"
-    )
     longest: int = tunable(
         1 << 20, 1, 1 << 24, "letters of a sequence: lanes of a thread have 64 bytes for each"
     )

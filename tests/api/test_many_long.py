@@ -67,7 +67,7 @@ def test_ends_first_once_little_is_near_them(lanes: str, seed: int) -> None:
 
 #: The starts of all local paths are found, once some paths are known.
 STARTS = {"pairs.first_paths": 3, "pairs.near_share": 1.0, "pairs.cpu_pairs": 90}
-STARTS |= {"pairs.between_share": 1000.0, "pairs.between_cells": 0}
+STARTS |= {"pairs.between_share": 1000.0}
 
 
 @pytest.mark.parametrize("lanes", ["vector", "vector32"])
@@ -87,7 +87,7 @@ def test_starts_of_paths(lanes: str, gaps: tuple[int, int] | None) -> None:
 
 
 def test_starts_are_found_of_large_pairs_with_short_paths() -> None:
-    """A sweep of what is before the ends, and then next to nothing."""
+    """Beside the sweep next to nothing."""
     rng = np.random.default_rng(4)
     pairs = [tuple(LETTERS[rng.integers(0, 4, k)] for k in (300, 400)) for _ in range(900)]
     whole = 900 * 300 * 400
@@ -99,14 +99,14 @@ def test_starts_are_found_of_large_pairs_with_short_paths() -> None:
             wanted = pysw_cl.align_many(pairs, output="path")
         assert (rows == wanted).all()
         assert (again == wanted).all()
-        assert 1.1 * whole < stats.total_cells < 1.5 * whole
+        assert whole < stats.total_cells < 1.05 * whole
 
 
 def test_little_is_near_the_ends_of_random_pairs() -> None:
     rng = np.random.default_rng(2)
     pairs = [(LETTERS[rng.integers(0, 4, 80)], LETTERS[rng.integers(0, 4, 90)]) for _ in range(900)]
     whole, same = 900 * 80 * 90, [(a, a) for a, _ in pairs]
-    with tuned({"pairs.first_paths": 100}):
+    with tuned({"pairs.first_paths": 100, "pairs.between_share": 0}):
         rows, stats = align_many_stats(pairs, output="path")
         assert 1.1 * whole < stats.total_cells < 1.6 * whole
         _, stats = align_many_stats(same, output="path")  # all of these are near

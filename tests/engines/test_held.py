@@ -198,7 +198,7 @@ def test_memory_is_lent_once_and_given_back() -> None:
 
 
 def test_device_bytes_and_layout() -> None:
-    layout = Layout(17, 20)
+    layout = Layout.of(17, 20)
     assert (layout.strips, layout.blocks) == (2, 3)
     found = pysw_cl.align("A" * 17, "A" * 20)
     assert found.stats.device_bytes >= layout.bytes == 13 * 2 * 3 * 16 * 16

@@ -27,10 +27,11 @@ Ints = NDArray[np.int32]
 
 #: The kernel's WANT for each output: the score; where the path ends; its matches and columns,
 #: counted forward; a traceback over stored moves, without ("traceback") or with a CIGAR; or the
-#: last row and the end of the last panel of columns in which a cell has the best local score.
-WANTS = {"score": 0, "ends": 1, "counts": 2, "traceback": 1, "cigar": 1, "reach": 3}
-#: Numbers of the sweep that are read for each WANT, beside whether a letter is wrong.
-NUMBERS = (1, 3, 5, 3)
+#: ends of local paths, and how many rows and columns before them these begin at most (`vectors`).
+WANTS = {"score": 0, "ends": 1, "counts": 2, "traceback": 1, "cigar": 1, "starts": 1}
+#: Numbers of the sweep that are read for each output without moves, beside whether a letter is
+#: wrong.
+NUMBERS = {"score": 1, "ends": 3, "counts": 5, "starts": 5}
 #: Numbers for each pair: of the sweep, of the traceback.
 RESULTS, TRACED = 6, 6
 #: The codes of query padding and target padding, with a matrix.
@@ -58,8 +59,9 @@ TRACEBACK = KernelSpec(
 )
 
 
-def batch_spec(header: str, score: str) -> KernelSpec:
-    """The kernel for a header of lanes and a score file of cl/batch."""
+def batch_spec(header: str, score: str, starts: bool = False) -> KernelSpec:
+    """The kernel for a header of lanes and a score file of cl/batch; ``starts``: is it told to find
+    the starts of paths?"""
     files = (
         "base.clh",
         "batch/base.clh",
@@ -69,6 +71,7 @@ def batch_spec(header: str, score: str) -> KernelSpec:
         "batch/scratch.clh",
         "batch/encode.clh",
         "batch/endpoint.clh",
+        *(["batch/starts.clh"] if starts else []),
         "batch/batch.cl",
     )
     arguments = (*_BATCH.split(), *KEPT, *_SCORE[score].split())
@@ -114,7 +117,14 @@ class Tables:
 
 
 def scratch_bytes(
-    most_m: int, most_n: int, lanes: int, columns: int, width: int, score: str, want: int
+    most_m: int,
+    most_n: int,
+    lanes: int,
+    columns: int,
+    width: int,
+    score: str,
+    want: int,
+    starts: bool = False,
 ) -> int:
     """Bytes of a work-group's scratch memory: see `scratch_of` in cl/batch/scratch.clh."""
     item = width // 8
@@ -127,6 +137,7 @@ def scratch_bytes(
     }
     rows = most_m * lanes * item * (6 if want == 2 else 2)
     size = rows + 2 * lanes * index + profile[score] + (most_m + most_n) * lanes
+    size += (most_m + columns) * lanes if starts else 0
     return -(-size // 128) * 128
 
 
@@ -323,8 +334,8 @@ class BatchEngine:
         lanes, count = self.pairs_a_group(width), len(pairs)
         most_m, most_n = groups.longest
         score, score_arguments = self._score(width)
-        want, moves = WANTS[how], how in ("traceback", "cigar")
-        size = scratch_bytes(most_m, most_n, lanes, groups.columns, width, score, want)
+        want, moves, starts = WANTS[how], how in ("traceback", "cigar"), how == "starts"
+        size = scratch_bytes(most_m, most_n, lanes, groups.columns, width, score, want, starts)
         scratch, workers = self._scratch(size, groups.count)
         kept_memory = self._retained
         places, moves_bytes = self._codes, 4
@@ -339,7 +350,10 @@ class BatchEngine:
             "WIDTH": width,
             "LONG": int(width < 32 and max(most_m, most_n) > LONGEST),
         }
-        kernel = BoundKernel(self.runtime, batch_spec(self._lanes.header_of(width), score), defines)
+        if starts:
+            defines["STARTS"] = 1
+        spec = batch_spec(self._lanes.header_of(width), score, starts)
+        kernel = BoundKernel(self.runtime, spec, defines)
         lent = None
         if kept is not None:
             lent = kept[0].lend(kept[1] // lanes, groups.count)
@@ -377,7 +391,7 @@ class BatchEngine:
             batch = self._trace(buffers, shared, pairs, width, how == "cigar")
         else:
             running = Running(self.runtime, buffers)
-            found = np.empty((NUMBERS[want] + 1, count), np.int32)
+            found = np.empty((NUMBERS[how] + 1, count), np.int32)
             running.fetch_to(found[:-1], shared["results"])
             if unread:  # these letters were looked at before
                 found[-1] = 0
