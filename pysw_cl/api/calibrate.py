@@ -18,7 +18,7 @@ from .._version import __version__
 from ..drivers.measure import KINDS
 from ..engines.settings import setting_of
 from ..opencl.device import Runtime
-from ..planning.model.counts import CUT, Strips, Work
+from ..planning.model.counts import CUT, STRIP_ROW, Strips, Work
 from ..planning.model.fit import errors, fitted, scaled
 from ..planning.model.runs import Setting, sweep_of
 from ..planning.model.times import GENERIC, Times
@@ -52,8 +52,8 @@ GLOBAL = "global"
 TALL_SECTION = 2000
 #: Times of strips that wait for each other, and of the ends of their blocks.
 WAITS = ("hop", "block")
-#: Seconds on the device from which on a run tells how fast its cores are.
-LEAST_SCALED = 2e-3
+#: Seconds on the device from which on a run tells how fast its cores are: before, they wake up.
+LEAST_SCALED = 1e-2
 #: Letters of the sequences of a first use.
 FIRST_SIDE = 2000
 #: Nine of ten predictions are off by so much at least, whatever few runs say.
@@ -348,8 +348,10 @@ def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]
     if default_plan(runtime).machine.schedulers:
         times = _of_kernels(works, device, columns)
     else:  # cores that other programs use, too: the ratios of a column and its rows are known
-        large = [k for k in swept if device[k] >= LEAST_SCALED]
-        times = scaled([Work(works[k].strips) for k in large], [device[k] for k in large], GENERIC)
+        least = {k: min(cases[k].device) for k in swept}  # what others take makes runs longer alone
+        large = [k for k in swept if least[k] >= LEAST_SCALED] or swept
+        done = [Work(works[k].strips, _of_device(works[k])) for k in large]
+        times = scaled(done, [least[k] for k in large], GENERIC)
     host = [k for k in swept if median(cases[k].seconds) > median(cases[k].device)]
     rest = [median(cases[k].seconds) - median(cases[k].device) for k in host]
     counts = [works[k].counts - _of_device(works[k]) for k in host]
@@ -406,8 +408,8 @@ def _twins(columns: Sequence[Strips], kind: str) -> dict[str, str]:
 
 def _of_device(work: Work) -> Counter[tuple[str, str]]:
     """Counts beside strips of what the device does."""
-    checks = work.counts["call", "check"]
-    return Counter({("call", "check"): checks} if checks else {})
+    of_device = {("call", "check"), *((one.subject, STRIP_ROW) for one in work.strips)}
+    return +Counter({name: work.counts[name] for name in of_device})
 
 
 def _with_lanes(times: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:

@@ -13,7 +13,7 @@ import pytest
 
 from pysw_cl.engines.rowscan.plan import RowscanPlan
 from pysw_cl.planning.geometry import cuts, piece, tile_height, tile_rows
-from pysw_cl.planning.model.counts import Strips, Work, side_by_side, wave
+from pysw_cl.planning.model.counts import STRIP_ROW, Strips, Work, side_by_side, wave
 from pysw_cl.planning.model.fit import errors, fitted, nonnegative, scaled
 from pysw_cl.planning.model.predict import in_words, predicted
 from pysw_cl.planning.model.runs import Setting, _lengths, sweep_of
@@ -132,6 +132,17 @@ def test_a_device_that_others_use_is_faster_or_slower_as_a_whole() -> None:
     seconds = [2.5 * base.seconds(Work(w.strips)) * float(rng.choice([1, 1, 1, 2])) for w in works]
     found = scaled(works, seconds, base)
     assert found == {SUBJECT: {"column": pytest.approx(7.5e-9), "row": pytest.approx(2.5e-9)}}
+
+
+def test_what_strips_take_beside_their_columns_on_cores() -> None:
+    """Each strip of a group counts; all do where they wait for each other; none on schedulers."""
+    plan = Plan(lanes="vector", B=2, T=64, alpha=16, alpha_fixed=True, chunk=256)
+    for strips, n, alone in ((1, 5000, 1), (7, 5000, 4), (7, 200, 7)):
+        counts = sweep_of(Setting(plan, DNA), strips * 64 * 16, n).counts
+        (found,) = (count for (_, name), count in counts.items() if name == STRIP_ROW)
+        assert found == 16 * alone
+    shared = replace(plan, machine=Machine(GENERIC, 4))
+    assert not any(name == STRIP_ROW for _, name in sweep_of(Setting(shared, DNA), 7168, 99).counts)
 
 
 def test_what_is_known_is_not_sought() -> None:

@@ -17,6 +17,9 @@ import numpy as np
 
 #: A number, or an array with one for each of many cases.
 Count = Any
+#: The name of the time that each row of a lane adds to a strip, whatever its columns, where a group
+#: has a core to itself.
+STRIP_ROW = "strip_row"
 #: What the times of sections have behind the subject of strips that do the same work.
 CUT = "sections"
 

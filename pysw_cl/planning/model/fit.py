@@ -123,13 +123,13 @@ def scaled(
     works: Sequence[Work], seconds: Sequence[float], base: Times
 ) -> dict[str, dict[str, float]]:
     """The times of strips that ``base`` has, by subject, all longer or shorter by the median of the
-    ratios of measured runs to it.
+    ratios of measured runs on the device to it.
 
     For devices that other programs use meanwhile, whose runs differ too much to tell more."""
     ratios: dict[str, list[float]] = {}
     for work, taken in zip(works, seconds, strict=True):
         for subject in {one.timed for one in work.strips}:
-            ratios.setdefault(subject, []).append(taken / base.seconds(Work(work.strips)))
+            ratios.setdefault(subject, []).append(taken / base.seconds(work))
     return {
         subject: {name: value * median(found) for name, value in base.of(subject).items()}
         for subject, found in ratios.items()

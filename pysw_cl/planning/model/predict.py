@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..plan import Plan
 from ..profiles.profile import Profile
-from .counts import Strips, Work
+from .counts import STRIP_ROW, Strips, Work
 from .runs import Setting, sweep_of
 from .times import Times
 
@@ -79,7 +79,7 @@ def swept(work: Work, times: Times) -> tuple[float, float]:
     device += sum(
         count * times.of(subject).get(name, 0.0)
         for (subject, name), count in work.counts.items()
-        if subject == "held"
+        if subject == "held" or name == STRIP_ROW
     )
     return device, times.seconds(work) - device
 

@@ -31,7 +31,7 @@ from ..sections import (
     sooner_in_11_bits,
     span,
 )
-from .counts import Strips, Wave, Work
+from .counts import STRIP_ROW, Strips, Wave, Work
 
 #: The first letters of a call take longer than others: their memory is new to the caches.
 EARLY_LETTERS = 1 << 17
@@ -135,6 +135,11 @@ def _add_tile(
         # the subject's times are of lanes at a lag
         strips = replace(strips, columns=share * strips.columns, chain=(share * chain, hops))
     work.strips.append(strips)
+    if cut is None and not plan.machine.schedulers:
+        count = -(-m // plan.strip_rows)
+        one_by_one = columns.hops == count - 1  # each waits for the one above it
+        alone = count if one_by_one and count > plan.B else -(-count // plan.B)
+        work.counts[subject, STRIP_ROW] += times * alone * plan.alpha
 
 
 def _add_rows(work: Work, plan: Plan, m: int, n: int, times: int) -> None:

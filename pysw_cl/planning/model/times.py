@@ -265,10 +265,11 @@ class Machine:
 
 
 #: Times of no device in particular: only their ratios mean something.  A column of a strip takes
-#: as long as three rows of a lane beside its own; the others are those of 2 CPU cores.
+#: as long as three rows of a lane beside its own; a strip, beside its columns, as long as 650 rows
+#: for each row of a lane; the others are those of 2 CPU cores.
 GENERIC = Times(
     {
-        "wavefront": {"column": 9.9e-9, "row": 3.3e-9},
+        "wavefront": {"column": 9.9e-9, "row": 3.3e-9, "strip_row": 2.1e-6},
         "rowscan": {"column": 2e-8, "row": 2.5e-9},
         "striped": {"row": 0.4, "column": 9.0},  # in rows of lanes at a lag
         "held": {"launch": 3e-4, "cell": 1e-9},
