@@ -9,7 +9,7 @@
 // BOXES: the pairs are parts of local matrices, and H above and to the left of each is the most that it can be there:
 // `tiles/tile.py` (Box).  Any gap may lead in, so E and F are as high.
 // Needs: base.clh, batch/base.clh, a lanes file and a score file of batch/, recurrence.clh, batch/scratch.clh,
-// batch/endpoint.clh, batch/starts.clh if STARTS.  Reads R, LOCAL, WANT, STORE_MOVES, STARTS, WIDTH.
+// batch/endpoint.clh, batch/starts.clh.  Reads R, LOCAL, WANT, STORE_MOVES, STARTS, WIDTH.
 //
 // Arguments:
 //   pairs: per pair its first query letter, query length, first target letter, target length.

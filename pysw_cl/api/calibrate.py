@@ -344,8 +344,8 @@ def times_of(runtime: Runtime, cases: list[Case]) -> dict[str, dict[str, float]]
         for one in works[k].strips
         if "alpha" in cases[k].plan or one.subject.startswith("rowscan")
     ]
-    device = {k: median(cases[k].device) for k in swept}
     if default_plan(runtime).machine.schedulers:
+        device = {k: median(cases[k].device) for k in swept}
         times = _of_kernels(works, device, columns)
     else:  # cores that other programs use, too: the ratios of a column and its rows are known
         least = {k: min(cases[k].device) for k in swept}  # what others take makes runs longer alone
@@ -408,8 +408,13 @@ def _twins(columns: Sequence[Strips], kind: str) -> dict[str, str]:
 
 def _of_device(work: Work) -> Counter[tuple[str, str]]:
     """Counts beside strips of what the device does."""
-    of_device = {("call", "check"), *((one.subject, STRIP_ROW) for one in work.strips)}
-    return +Counter({name: work.counts[name] for name in of_device})
+    return Counter(
+        {
+            (subject, name): count
+            for (subject, name), count in work.counts.items()
+            if name == STRIP_ROW or (subject, name) == ("call", "check")
+        }
+    )
 
 
 def _with_lanes(times: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:

@@ -59,9 +59,8 @@ TRACEBACK = KernelSpec(
 )
 
 
-def batch_spec(header: str, score: str, starts: bool = False) -> KernelSpec:
-    """The kernel for a header of lanes and a score file of cl/batch; ``starts``: is it told to find
-    the starts of paths?"""
+def batch_spec(header: str, score: str) -> KernelSpec:
+    """The kernel for a header of lanes and a score file of cl/batch."""
     files = (
         "base.clh",
         "batch/base.clh",
@@ -71,7 +70,7 @@ def batch_spec(header: str, score: str, starts: bool = False) -> KernelSpec:
         "batch/scratch.clh",
         "batch/encode.clh",
         "batch/endpoint.clh",
-        *(["batch/starts.clh"] if starts else []),
+        "batch/starts.clh",
         "batch/batch.cl",
     )
     arguments = (*_BATCH.split(), *KEPT, *_SCORE[score].split())
@@ -352,8 +351,7 @@ class BatchEngine:
         }
         if starts:
             defines["STARTS"] = 1
-        spec = batch_spec(self._lanes.header_of(width), score, starts)
-        kernel = BoundKernel(self.runtime, spec, defines)
+        kernel = BoundKernel(self.runtime, batch_spec(self._lanes.header_of(width), score), defines)
         lent = None
         if kept is not None:
             lent = kept[0].lend(kept[1] // lanes, groups.count)
