@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from math import lcm
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .lane_sets import LANE_SETS, LaneSet
-
-if TYPE_CHECKING:
-    from .plan import Plan
+from .lane_sets import LaneSet
 
 #: 32-bit words of a group's record (`pysw_cl.engines.wavefront.descriptors.RecordWord`).
 RECORD_WORDS = 12
@@ -141,27 +137,6 @@ def compressed_words(length: int) -> tuple[int, int, int, int]:
     raw = max(LEAST_RAW, -(-groups // GROUPS_A_RAW))
     shorts = EDGE_HEAD + -(-groups // 4) * 4
     return groups, raw, shorts, shorts + 3 * groups * GROUP_CELLS // 4 + 2 * raw * GROUP_CELLS
-
-
-def pipeline_rows(
-    plan: Plan, m: int, n: int, schedulers: int, units: int
-) -> tuple[int, int] | None:
-    """The rows of the tiles of a pipeline that computes m x n cells, and what they are multiples
-    of: the strips of all lanes that may compute them, in whole groups of warps.  None where tiles
-    are better computed one by one.  ``schedulers``, ``units``: see :func:`warps_of`."""
-    tuning = plan.tuning.pipeline
-    if m * n < tuning.least_cells or n > tuning.most_columns:
-        return None
-    sized = plan.for_size(m, n)
-    if sized is None or sized.lane_set.narrow is None:
-        return None
-    warps = warps_of(sized.lane_set, schedulers, units, sized.B)
-    ends = [sized.strip_rows * warps, plan.without_narrow().strip_rows]
-    mixed = plan.lane_set.mixed
-    if mixed is not None and not plan.alpha_fixed and not plan.B_fixed:
-        ends.append(plan.T * LANE_SETS[mixed].defaults.alpha * warps)
-    quantum = lcm(*ends)
-    return max(1, sized.device_rows // tuning.depth // quantum) * quantum, quantum
 
 
 def pipeline_slots(depth: int, more: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import lcm
 
 from ..scoring.scoring import Scoring
 from . import sizes
@@ -297,14 +298,18 @@ class StripMemory:
         with these special rows; None where tiles are computed one by one."""
         plan, (m, n) = self.plan, (tile.m, tile.n)
         tuning = plan.tuning.pipeline
-        if not self.captures or not self.device.speculative:
+        if not self.captures or not self.device.speculative or m * n < tuning.least_cells:
             return None
         usual, score = self._planned(replace(tile, rows=()), alone=False)
-        most = plan.tile_shape(m, n)
-        rows = sizes.pipeline_rows(plan, m, n, self.device.schedulers, self.device.units)
-        if rows is None or usual is None or usual.lane_set.narrow is None or most[0] >= m:
+        sized = plan.for_size(m, n)
+        if usual is None or sized is None or usual.lane_set.narrow is None:
             return None
-        least, quantum = rows
+        quantum = sized.strip_rows * self._warps(sized, sized.B)
+        quantum = lcm(quantum, plan.without_narrow().strip_rows)
+        most = plan.tile_shape(m, n)
+        if most[1] < n or most[0] >= m:
+            return None
+        least = max(1, sized.device_rows // tuning.depth // quantum) * quantum
         height = max(1, min(least, most[0]) // quantum) * quantum
         if height % usual.strip_rows:
             return None
