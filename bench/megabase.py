@@ -207,6 +207,7 @@ class Mega:
             _, r = self.align(pair, output="ends", prune=prune, progress=tell)
             found = {"score": r.score, "end": [r.query_end, r.target_end]}
             found |= {"device_bytes": r.stats.device_bytes, "pruned": r.stats.pruned}
+            found["cells"] = r.stats.cells
         share, _, early = next((one for one in told if one[0] >= 0.05), told[-1])
         seconds = told[-1][2]
         return {

@@ -81,9 +81,12 @@ class PipelineTuning:
     least_cells: int = tunable(
         1 << 43, 0, 1 << 62, "seconds of work on a fast GPU; below it one tile is as fast"
     )
-    depth: int = tunable(6, 1, 64, "tiles computed at once: they share the rows of a busy device")
+    most_columns: int = tunable(
+        1 << 26, 1, 1 << 31, "a launch takes as long as a strip of so many columns: half a minute"
+    )
+    depth: int = tunable(7, 1, 64, "tiles computed at once: they share the rows of a busy device")
     more: int = tunable(
-        3, 1, 64, "tiles begun or kept beside those, because the host is late now and then"
+        2, 1, 64, "tiles begun or kept beside those, because the host is late now and then"
     )
     most_tiles: int = tunable(
         512, 1, 1 << 16, "each has a ticket of its own, which is 0 before anything runs"

@@ -152,18 +152,24 @@ def mixed_plan(
 ) -> Plan | None:
     """The plan for a large local tile in lanes of 11 bits; None if there are no such lanes, if they
     cannot compute it, or if their times are not known."""
-    lanes, (m, n) = plan.lane_set, size
-    if lanes.mixed is None or plan.alpha_fixed or plan.B_fixed:
-        return None
-    known = f"{plan.engine}/{lanes.mixed}" in plan.machine.times.by_subject
+    m, n = size
+    mixed = in_mixed_lanes(plan)
     large = m * n >= plan.tuning.engine.mixed_cells
-    if not known or not large or not _mixes(scoring):
+    if mixed is None or not large or not _mixes(scoring):
+        return None
+    return mixed.for_size(m, n, rows)
+
+
+def in_mixed_lanes(plan: Plan) -> Plan | None:
+    """The plan in lanes of 11 bits; None where there are none, or their times are not known."""
+    lanes = plan.lane_set
+    known = f"{plan.engine}/{lanes.mixed}" in plan.machine.times.by_subject
+    if lanes.mixed is None or not known or plan.alpha_fixed or plan.B_fixed:
         return None
     usual = LANE_SETS[lanes.mixed].defaults
     B = plan.B * usual.groups // lanes.defaults.groups
     chunk = min(plan.chunk, MIXED_CHUNK)
-    mixed = replace(plan, lanes=lanes.mixed, alpha=usual.alpha, B=B, chunk=chunk)
-    return mixed.for_size(m, n, rows)
+    return replace(plan, lanes=lanes.mixed, alpha=usual.alpha, B=B, chunk=chunk)
 
 
 def seldom_waits(plan: Plan, columns: int) -> bool:

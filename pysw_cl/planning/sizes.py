@@ -139,17 +139,6 @@ def compressed_words(length: int) -> tuple[int, int, int, int]:
     return groups, raw, shorts, shorts + 3 * groups * GROUP_CELLS // 4 + 2 * raw * GROUP_CELLS
 
 
-def pipeline_slots(depth: int, more: int) -> int:
-    """Tiles of a pipeline that have memory at once: running, begun, or just taken out."""
-    return depth + more
-
-
-def pipeline_bus_bytes(columns: int, T: int, slots: int) -> int:
-    """Bytes of the bus that the tiles of a pipeline share: two lines for strips, and a ring of
-    lines between tiles."""
-    return bus_bytes(columns, T, 2 + slots + 1)
-
-
 def pooled_bytes(size: int, most: int) -> int:
     """Bytes of the buffer of a pool for a request of ``size`` bytes; ``most``: of any buffer."""
     return min(1 << max(10, (size - 1).bit_length()), most)

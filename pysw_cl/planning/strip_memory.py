@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import lcm
 
 from ..scoring.scoring import Scoring
-from . import sizes
+from . import pipelines, sizes
 from .geometry import Grid, fit
 from .memory_parts import Compared, DeviceFacts, EngineMemory, Memory, TileMemory, TileShape
 from .path_grid import captures_inside, lines_fit, strip_rows
@@ -297,19 +296,14 @@ class StripMemory:
         """The memory of a pipeline of tiles as wide as ``tile``, which is as high as the matrix,
         with these special rows; None where tiles are computed one by one."""
         plan, (m, n) = self.plan, (tile.m, tile.n)
-        tuning = plan.tuning.pipeline
-        if not self.captures or not self.device.speculative or m * n < tuning.least_cells:
+        if not self.captures or not self.device.speculative:
             return None
         usual, score = self._planned(replace(tile, rows=()), alone=False)
-        sized = plan.for_size(m, n)
-        if usual is None or sized is None or usual.lane_set.narrow is None:
-            return None
-        quantum = sized.strip_rows * self._warps(sized, sized.B)
-        quantum = lcm(quantum, plan.without_narrow().strip_rows)
         most = plan.tile_shape(m, n)
-        if most[1] < n or most[0] >= m:
+        rows = pipelines.pipeline_rows(plan, m, n, self.device.schedulers, self.device.units)
+        if rows is None or usual is None or usual.lane_set.narrow is None or most[0] >= m:
             return None
-        least = max(1, sized.device_rows // tuning.depth // quantum) * quantum
+        least, quantum = rows
         height = max(1, min(least, most[0]) // quantum) * quantum
         if height % usual.strip_rows:
             return None
@@ -318,11 +312,11 @@ class StripMemory:
         highest = min(height, max(b - a for a, b in pairwise(places)))
         count = sum(-(-(b - a) // height) for a, b in pairwise(places))
         part = replace(tile, m=highest, rows=(), bottom=True)
-        slots = sizes.pipeline_slots(tuning.depth, tuning.more)
+        slots = pipelines.pipeline_slots(plan)
         shared = [
-            ("horizontal_bus", sizes.pipeline_bus_bytes(n, fits.T, slots)),
+            ("horizontal_bus", pipelines.pipeline_bus_bytes(fits, n)),
             ("scratch", 4),
-            ("scratch", tuning.most_tiles * self.device.part_align),
+            ("scratch", plan.tuning.pipeline.most_tiles * self.device.part_align),
             *self._target(n, fits, fits.T),
         ]
         if shared[0][1] > self.device.largest or count < 2:

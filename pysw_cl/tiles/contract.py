@@ -122,9 +122,10 @@ class TilePipeline(Protocol):
     def done(self) -> bool:
         """Is the first tile computed?  Does not wait."""
 
-    def take(self) -> TileResult:
+    def take(self, bottom: bool) -> TileResult:
         """Wait for the first tile and take it out.  Edges of its result that are still on the
-        device are valid until the next call."""
+        device are valid until the next call.  ``bottom``: is its bottom edge wanted on the host?
+        The tile below it has it anyway."""
 
     def close(self) -> None:
         """Wait for the device, and free the memory."""

@@ -32,7 +32,7 @@ class SlabPipeline:
         pipeline, n = state.engine.pipeline, rectangle.n
         simple = state.corridor is None and rectangle.forbidden is None
         simple = simple and state.best.want.count == 1
-        if pipeline is None or not simple or state.slabs.shape(rectangle.m)[1] < n:
+        if pipeline is None or not simple:
             return None, None
         rows = pipeline.rows(rectangle.m, n)
         return (None if rows is None else pipeline), rows
@@ -84,7 +84,8 @@ class SlabPipeline:
                     break
                 time.sleep(state.engine.plan.tuning.sweep.look_seconds)
             slab = begun.popleft()
-            self._take(slab, pipeline.take(), is_last=not begun)
+            bottom = not begun or state.gives_bottom(slab)
+            self._take(slab, pipeline.take(bottom), is_last=not begun)
             last = slab.end
         return last, waiting
 
@@ -129,9 +130,9 @@ class SlabPipeline:
 
     def _is_one_tile(self, slab: Slab) -> bool:
         state = self.state
-        rows, columns = state.slabs.shape(slab.rows)
+        rows, _ = state.slabs.shape(slab.rows)  # tiles of a pipeline are as wide as the rectangle
         special_rows, _ = state.special_lines(slab, self._area(slab))
-        return rows >= slab.rows and columns >= state.rectangle.n and not special_rows
+        return rows >= slab.rows and not special_rows
 
     def _left_is_ready(self, slab: Slab) -> bool:
         return self.state.edges.left.ready(slab.start, slab.end)

@@ -102,8 +102,6 @@ class SweepState:
     ) -> TileJob:
         """The job of the tile ``area``, whose columns have the codes ``target``."""
         rectangle, best = self.rectangle, self.best
-        bottom = self.edges.bottom is not None or rectangle.m in self.edges.rows
-        bottom |= slab.bottom is not None or best.in_last_row
         right = self.edges.right is not None or rectangle.n in slab.columns
         right |= best.in_last_column
         rows, columns = self.special_lines(slab, area)
@@ -118,13 +116,20 @@ class SweepState:
             best=best.in_tiles,
             threshold=best.threshold(),
             count=best.want.count,
-            bottom=bottom or area.row_end < rectangle.m,
+            bottom=area.row_end < rectangle.m or self.gives_bottom(slab),
             right=right or area.column_end < rectangle.n,
             forbidden=area.pairs(rectangle.forbidden),
             after=best.after(area),
             rows=rows,
             columns=columns,
         )
+
+    def gives_bottom(self, slab: Slab) -> bool:
+        """Does anything but the tiles below need the bottom edges of a slab's last tiles?"""
+        edges = self.edges
+        if slab.bottom is not None or slab.end in edges.rows:
+            return True
+        return slab.end == self.rectangle.m and (edges.bottom is not None or self.best.in_last_row)
 
     def special_lines(self, slab: Slab, area: Area) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The special rows and columns inside a tile, counted from its corner."""

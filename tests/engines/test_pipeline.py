@@ -217,7 +217,7 @@ def in_pipeline(engine: WavefrontEngine, jobs: list[TileJob]) -> list[TileResult
                 assert pipeline.put(rest[put], put == len(rest) - 1)
                 put += 1
             elif done:
-                found = pipeline.take()  # what it lends is there until the next call
+                found = pipeline.take(True)  # what it lends is there until the next call
                 columns = {at: edge.read(0, len(edge)) for at, edge in found.columns.items()}
                 results.append(replace(found, columns=columns))
         pipeline.close()
@@ -324,9 +324,20 @@ def test_other_tiles_meanwhile(seen: Seen) -> None:
         while at < 9 and len(pipeline) == 1:
             if pipeline.accepts():
                 assert pipeline.put(jobs[at + 1], at == 8)
-        assert_edge(pipeline.take().bottom, wanted[at].bottom, 3)
+        assert_edge(pipeline.take(True).bottom, wanted[at].bottom, 3)
     pipeline.close()
     assert seen.nothing_held()
+
+
+def test_bottom_edges_that_nobody_wants_stay_on_the_device(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, engine = np.random.default_rng(21), make_engine("narrow-ticketed")
+    read: list[bool] = []
+    spy(monkeypatch, RunningPipeline, "take", lambda self, bottom: read.append(bottom))
+    check_sweep(engine, random_job(rng, 400, 100, DNA, True), [40] * 10)
+    assert len(read) == seen.tiles == 10 and read[-1]
+    assert sum(read) <= 2 or seen.begun == 0  # those after which no tile was begun, too
 
 
 @pytest.mark.parametrize("heights", [[40, 40, 33, 47, 40], [33, 47, 80], [40, 40, 8, 1, 1, 1]])

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import lcm
 from weakref import WeakSet
 
 from ...errors import DeviceError, PlanError
@@ -18,6 +17,7 @@ from ...opencl.device import Runtime
 from ...opencl.kernel_times import Stopwatch
 from ...planning.geometry import fit
 from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
+from ...planning.pipelines import pipeline_rows
 from ...planning.plan import Plan, make_plan
 from ...planning.sections import Sections, sooner_by_rows
 from ...planning.sizes import COMPRESSED_CELL_BYTES, moves_bytes
@@ -43,7 +43,7 @@ from .device_traceback import DeviceMoves
 from .kernel import planned
 from .pipeline import RunningPipeline
 from .sections import Overlaps, SectionsRun, cut
-from .tile import TileRun, warps_of
+from .tile import TileRun
 from .tile_batch import WavefrontTileBatch
 
 
@@ -242,16 +242,9 @@ class WavefrontPipeline:
 
     def rows(self, rows: int, columns: int) -> tuple[int, int] | None:
         """The rows that the device computes at once are divided among the pipeline's tiles."""
-        engine, tuning = self.engine, self.engine.plan.tuning.pipeline
-        if rows * columns < tuning.least_cells:
-            return None
-        plan = engine.plan.for_size(rows, columns)
-        if plan is None or plan.lane_set.narrow is None:
-            return None
-        quantum = plan.strip_rows * warps_of(engine.runtime, plan, plan.B)
-        wide = engine.plan.without_narrow()  # its strips have to end there, too
-        quantum = lcm(quantum, wide.strip_rows)
-        return max(1, plan.device_rows // tuning.depth // quantum) * quantum, quantum
+        traits = self.engine.runtime.traits
+        units = self.engine.runtime.info.compute_units
+        return pipeline_rows(self.engine.plan, rows, columns, traits.schedulers, units)
 
     def start(self, job: TileJob, rows_below: int) -> TilePipeline | None:
         """See :class:`pysw_cl.tiles.contract.Pipeline`."""

@@ -19,8 +19,8 @@ from ...errors import DeviceError
 from ...opencl.buffers import Buffers, Pool, part_align
 from ...opencl.device import Runtime
 from ...opencl.program import running
+from ...planning.pipelines import pipeline_bus_bytes, pipeline_slots
 from ...planning.plan import Plan
-from ...planning.sizes import pipeline_bus_bytes, pipeline_slots
 from ...tiles.edges import repeated
 from ...tiles.tile import TileJob, TileResult
 from .kernel import planned
@@ -78,7 +78,7 @@ class RunningPipeline:
         note_memory: Callable[[int], None],
     ) -> None:
         self.runtime, self.plan, self._note_memory = runtime, plan, note_memory
-        self._slots = slots_of(plan)
+        self._slots = pipeline_slots(plan)
         self._most_tiles = plan.tuning.pipeline.most_tiles
         #: The queue and the buffers of each slot.
         self._sides: list[tuple[Runtime, Pool]] = []
@@ -125,10 +125,10 @@ class RunningPipeline:
         self._update()
         return bool(self._begun) and self._begun[0].done
 
-    def take(self) -> TileResult:
+    def take(self, bottom: bool) -> TileResult:
         """The first tile's result.  Its edges on the device are valid until the next call."""
         self._release()
-        result, _ = self._begun[0].run.result()
+        result, _ = self._begun[0].run.result(bottom)
         self._done = self._begun.pop(0)
         return result
 
@@ -212,20 +212,11 @@ class RunningPipeline:
             raise DeviceError(f"{self.runtime.info.name} failed: {error}") from None
 
 
-def slots_of(plan: Plan) -> int:
-    """Tiles of a pipeline that have memory at once: running, begun, or just taken out."""
-    return pipeline_slots(plan.tuning.pipeline.depth, plan.tuning.pipeline.more)
-
-
-def _bus_bytes(plan: Plan, job: TileJob) -> int:
-    return pipeline_bus_bytes(job.size[1], plan.T, slots_of(plan))
-
-
 def _shared_memory(
     runtime: Runtime, plan: Plan, job: TileJob, most_tiles: int, buffers: Buffers
 ) -> PipelineMemory:
     """Allocate what at most ``most_tiles`` tiles share; no ticket is taken yet."""
-    bus, best = buffers.empty(_bus_bytes(plan, job)), buffers.empty(4)
+    bus, best = buffers.empty(pipeline_bus_bytes(plan, job.size[1])), buffers.empty(4)
     ticket_bytes = part_align(runtime)
     tickets = buffers.empty(most_tiles * ticket_bytes)
     buffers.write(tickets, repeated(0, most_tiles * ticket_bytes // 4))
@@ -234,7 +225,7 @@ def _shared_memory(
 
 def fits_memory(runtime: Runtime, plan: Plan, job: TileJob) -> bool:
     """Does the device's memory hold a pipeline of two tiles like ``job``?"""
-    bus = _bus_bytes(plan, job)
+    bus = pipeline_bus_bytes(plan, job.size[1])
     rows = (1 + 8 + 8 * job.right + 8 * len(job.columns)) * job.size[0]
     whole = bus <= int(runtime.device.max_mem_alloc_size)
     return whole and _spare(runtime, bus, 2 * rows)

@@ -220,11 +220,13 @@ class TileRun:
             if self.launches % 64 == 0:
                 self.runtime.queue.flush()
 
-    def result(self) -> tuple[TileResult, int]:
-        """The tile's result, without moves, and how many cells reached the threshold."""
+    def result(self, bottom_wanted: bool = True) -> tuple[TileResult, int]:
+        """The tile's result, without moves, and how many cells reached the threshold.
+        ``bottom_wanted``: is the bottom edge read, if the job asks for it?"""
         grid, job, memory, read = self.grid, self.job, self.memory, self.buffers.read
         right = self._edge(*memory.right, grid.m) if job.right else None
-        bottom = self._line(int(memory.lines[grid.strips])) if job.bottom else None
+        wanted = job.bottom and bottom_wanted
+        bottom = self._line(int(memory.lines[grid.strips])) if wanted else None
         if bottom is not None and self.link is not None and self.program.prunes:
             # the tile below may be raising this line (prune.clh): numbers are old or new
             least = bottom.h - np.int32(job.scoring.gap_open)

@@ -78,10 +78,12 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
     rows, columns = plan.tile_shape(m, n)
     tuning = plan.tuning.pipeline
     strips = plan.for_size(min(rows, m), min(columns, n)) or plan
-    piped = m > rows and columns >= n and m * n >= tuning.least_cells and setting.pipelines
+    piped = setting.pipelines and m > rows
+    piped = piped and m * n >= tuning.least_cells and n <= tuning.most_columns
     if piped:  # strips go on from tile to tile
         heights = Counter({m: 1})
         work.counts["call", "launch"] += -(-m // rows)
+        columns = n
     else:
         heights = _lengths(m, tile_height(m, rows, strips.strip_rows))
     widths = _lengths(n, piece(n, columns, 1))
