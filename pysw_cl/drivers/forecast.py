@@ -72,8 +72,10 @@ class SweepForecast:
         self, problem: Problem, prunes: bool, known: int = 0, best: Hit | None = None
     ) -> None:
         self.m, self.n = len(problem.query), len(problem.target)
-        #: Cells computed so far.
-        self.computed = 0
+        #: Cells computed so far, and about how many of the tiles that are being computed.
+        self.computed, self.underway = 0, 0.0
+        #: The share of the last tile's cells that were computed.
+        self._share = 1.0
         self._local, self._prunes = problem.mode == "local", prunes
         self._match = max(1, problem.scoring.highest)
         self._extend = problem.scoring.gap_extend
@@ -87,12 +89,17 @@ class SweepForecast:
         self._before = 0
 
     def add(self, swept: Swept, first_row: int = 0) -> None:
-        """A tile is done.  ``first_row``: the row where the sweep begins."""
-        area = swept.area.down(first_row)
+        """A tile is done, or some are underway.  ``first_row``: the row where the sweep begins."""
+        if swept.area is not None:
+            self._add(swept, swept.area.down(first_row), first_row)
+        self.underway = swept.underway * self._share
+
+    def _add(self, swept: Swept, area: Area, first_row: int) -> None:
+        """A tile is done."""
         delta = swept.computed - self._before
         self._before = swept.computed
         self.computed += delta
-        self._at = area
+        self._at, self._share = area, min(1.0, delta / max(1, area.cells))
         if swept.best is not None and swept.best.score >= self._score:
             best = swept.best
             self._score, self._best = best.score, Hit(best.score, first_row + best.row, best.column)

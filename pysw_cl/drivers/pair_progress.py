@@ -186,7 +186,9 @@ class StrandProgress:
         stage_number, stages = self._index * self._stages + number, self._stages * pair.strands
         name = "path" if number == 2 else "score"
         if pair.run.staged:
-            work = pair.work + self._work + (self._forecast.computed if self._forecast else 0)
+            forecast = self._forecast
+            swept = forecast.computed + forecast.underway if forecast else 0.0
+            work = pair.work + self._work + swept
             rest = self._foreseen(work, left, number == 2 or done >= self.cells)
             stage = Stage(name, stage_number, stages, work, rest, pair.speed)
         else:

@@ -69,6 +69,9 @@ class SweepTuning:
     look_seconds: float = tunable(
         0.0003, 0, 1, "between two checks of a pipeline: short beside a tile, long beside a check"
     )
+    tell_seconds: float = tunable(
+        0.5, 0, 3600, "between two reports of how far the tiles of a pipeline are"
+    )
     guessed_cells: int = tunable(
         10**10, 0, 1 << 62, "from so many on guessing the better strand costs little beside them"
     )

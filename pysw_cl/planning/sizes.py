@@ -38,9 +38,14 @@ def strip_places(groups: int, shared: bool) -> int:
     return groups * (1 + STRIPS_A_GROUP) if shared else groups
 
 
+def progress_words(shared: bool) -> int:
+    """32-bit words of what a strip tells others.  The first one: the columns behind it."""
+    return PROGRESS_WORDS if shared else 1
+
+
 def progress_bytes(strips: int, shared: bool) -> int:
     """Bytes of what the strips of a tile tell each other."""
-    return 4 * (PROGRESS_WORDS if shared else 1) * (strips + 1)
+    return 4 * progress_words(shared) * (strips + 1)
 
 
 def line_cells(columns: int, T: int) -> int:

@@ -122,6 +122,10 @@ class TilePipeline(Protocol):
     def done(self) -> bool:
         """Is the first tile computed?  Does not wait."""
 
+    def underway(self) -> int:
+        """How many cells the tiles that were not taken out have behind them, about.  Does not
+        wait."""
+
     def take(self, bottom: bool) -> TileResult:
         """Wait for the first tile and take it out.  Edges of its result that are still on the
         device are valid until the next call.  ``bottom``: is its bottom edge wanted on the host?

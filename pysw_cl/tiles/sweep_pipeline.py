@@ -67,6 +67,7 @@ class SlabPipeline:
         """Compute the slabs from ``first`` on, which the pipeline has already."""
         state, m = self.state, self.state.rectangle.m
         begun, waiting, last, accepting = deque([first]), None, first.end, True
+        tuning, tell_at = state.engine.plan.tuning.sweep, 0.0
         state.corner = state.edges.left.h_at(first.end - 1)
         while begun:
             while True:
@@ -82,10 +83,14 @@ class SlabPipeline:
                         continue
                 if done:
                     break
-                time.sleep(state.engine.plan.tuning.sweep.look_seconds)
+                now = time.monotonic()
+                if now >= tell_at:
+                    state.advance(None, pipeline.underway())
+                    tell_at = now + tuning.tell_seconds
+                time.sleep(tuning.look_seconds)
             slab = begun.popleft()
             bottom = not begun or state.gives_bottom(slab)
-            self._take(slab, pipeline.take(bottom), is_last=not begun)
+            self._take(slab, pipeline.take(bottom), pipeline.underway(), is_last=not begun)
             last = slab.end
         return last, waiting
 
@@ -113,16 +118,16 @@ class SlabPipeline:
         state.corner = int(left.h[-1])
         return True
 
-    def _take(self, slab: Slab, result: TileResult, *, is_last: bool) -> None:
+    def _take(self, slab: Slab, result: TileResult, underway: int, *, is_last: bool) -> None:
         """Take the result of a slab.  The last one in the pipeline gives its bottom edge to the
-        tiles that are computed next."""
+        tiles that are computed next.  ``underway``: see `Swept`."""
         state, area = self.state, self._area(slab)
         state.take(slab, area, result)
         if is_last and result.bottom is not None:
             below = EdgeArray(state.rectangle.n)
             below.take(result.bottom)
             state.above = below
-        state.advance(area)
+        state.advance(area, underway)
         state.finish(slab)
 
     def _area(self, slab: Slab) -> Area:

@@ -24,17 +24,19 @@ Progress = Callable[[int, int], None]
 
 
 class Swept(NamedTuple):
-    """How far a sweep is after a tile."""
+    """How far a sweep is after a tile, or between two."""
 
-    #: The tile.
-    area: Area
+    #: The tile; None: none was done since the last time.
+    area: Area | None
     #: Cells that were computed so far, in this sweep; skipped ones are none of them.
     computed: int
     #: The best cell so far; None: there is none yet.
     best: Hit | None
+    #: Cells of tiles that are being computed, which those tiles have behind them.
+    underway: int = 0
 
 
-#: Is called after each tile.
+#: Is called after each tile, and now and then while tiles take long.
 Watch = Callable[[Swept], None]
 
 
@@ -192,13 +194,13 @@ class SweepState:
                 edges.bottom.write(area.column, bottom)
         self.best.add(area, result)
 
-    def advance(self, area: Area) -> None:
-        """Count a tile that is done, and report it."""
-        self.done += area.cells
+    def advance(self, area: Area | None, underway: int = 0) -> None:
+        """Count a tile that is done, if any, and report it.  ``underway``: see `Swept`."""
+        self.done += 0 if area is None else area.cells
         if self.watch is not None:
             hits = self.best.hits
-            self.watch(Swept(area, self.computed, hits[0] if hits else None))
-        self.progress(self.done, self.rectangle.m * self.rectangle.n)
+            self.watch(Swept(area, self.computed, hits[0] if hits else None, underway))
+        self.progress(self.done + underway, self.rectangle.m * self.rectangle.n)
 
     def finish(self, slab: Slab) -> None:
         """All tiles of a slab are done."""

@@ -18,7 +18,7 @@ from ...errors import InternalError
 from ...opencl.buffers import Buffers
 from ...opencl.program import BoundKernel
 from ...planning.plan import Plan
-from ...planning.sizes import PROGRESS_WORDS, RECORD_WORDS, profile_bytes
+from ...planning.sizes import RECORD_WORDS, profile_bytes, progress_words
 from ...scoring.precision import UNREACHABLE, Bounds
 from ...scoring.scoring import Scoring
 from .descriptors import ProgressWord, RecordWord
@@ -308,7 +308,7 @@ def counted(records: NDArray[np.int32]) -> list[int]:
 def new_progress(strips: int, T: int, shared: bool = False) -> NDArray[np.int32]:
     """The published columns of strips before a launch; then a number that lets any strip begin.
     ``shared``: lines of `ProgressWord`."""
-    progress = np.zeros((strips + 1, PROGRESS_WORDS if shared else 1), np.int32)
+    progress = np.zeros((strips + 1, progress_words(shared)), np.int32)
     progress[:, ProgressWord.COLUMNS] = -T
     progress[-1, ProgressWord.COLUMNS] = MOST
     return progress.ravel()

@@ -125,6 +125,16 @@ class RunningPipeline:
         self._update()
         return bool(self._begun) and self._begun[0].done
 
+    def underway(self) -> int:
+        """By the columns that each strip has told the one below."""
+        cells = 0
+        with Buffers(
+            self.runtime.beside(self._count % self._slots)
+        ) as buffers:  # its queue is idle
+            for one in self._begun:
+                cells += one.run.cells_behind(buffers)
+        return cells
+
     def take(self, bottom: bool) -> TileResult:
         """The first tile's result.  Its edges on the device are valid until the next call."""
         self._release()

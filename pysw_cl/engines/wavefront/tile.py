@@ -177,7 +177,7 @@ class TileRun:
         if link is not None and link.above is not None:
             above = link.above
             before, before_at = above.progress, above.grid.strips - 1
-        before_at *= sizes.PROGRESS_WORDS if shared else 1
+        before_at *= sizes.progress_words(shared)
         return TicketedArguments(ticket, progress, before, before_at, moves)
 
     @property
@@ -211,6 +211,13 @@ class TileRun:
     def tickets(self) -> int:
         """The number of tickets.  When all are taken, running groups have all unfinished strips."""
         return -(-self.grid.strips // self.program.warps)
+
+    def cells_behind(self, buffers: Buffers) -> int:
+        """How many cells the strips have behind them, about (ticketed form).  ``buffers``: of a
+        queue on which nothing waits for the tile."""
+        grid, words = self.grid, sizes.progress_words(self.program.shares_strips)
+        columns = buffers.read(self.progress, words * grid.strips)[::words]
+        return int(np.clip(columns, 0, grid.n).mean() * grid.m)
 
     def _two_phase(self) -> None:
         for launch in self.grid.launches():
