@@ -67,7 +67,8 @@ class SlabPipeline:
         """Compute the slabs from ``first`` on, which the pipeline has already."""
         state, m = self.state, self.state.rectangle.m
         begun, waiting, last, accepting = deque([first]), None, first.end, True
-        tuning, tell_at = state.engine.plan.tuning.sweep, 0.0
+        tuning = state.engine.plan.tuning.sweep
+        tell_at = time.monotonic() + tuning.tell_seconds
         state.corner = state.edges.left.h_at(first.end - 1)
         while begun:
             while True:

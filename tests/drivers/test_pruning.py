@@ -84,6 +84,19 @@ def test_a_path_that_goes_on_is_not_pruned(plan: dict[str, Any]) -> None:
     assert engine.tile(replace(job, after=(0, 0), count=3)).pruned == 0  # more than the best
 
 
+@pytest.mark.parametrize("plan", [*PLANS, {"T": 16, "alpha": 8, "chunk": 16, "B": 1}], ids=str)
+def test_below_what_was_pruned_at_a_lower_score(plan: dict[str, Any]) -> None:
+    """The top edge is what was left there when little was known of the best score: far below what
+    is left today, so that both do not fit 16 bits.  Nearly all is pruned nevertheless."""
+    needs_lanes(plan.get("lanes", "vector"))
+    engine = engine_for("auto", plan)
+    rng = np.random.default_rng(8)
+    query, target = rng.integers(0, 4, 128), rng.integers(0, 4, 900)
+    job = made_job(query, target, make_scoring(), True, 100_000, 0, best=True)
+    found = engine.tile(replace(job, after=(0, 0), threshold=500_000))
+    assert found.hits == () and found.pruned > 0.95 * 128 * 900
+
+
 def test_how_much_of_an_identical_pair() -> None:
     """Nearly half of it and more, with the usual plan."""
     letters = np.frombuffer(b"ACGT", np.uint8)[np.random.default_rng(7).integers(0, 4, 40_000)]

@@ -1,0 +1,70 @@
+"""Heights of a pipeline's tiles: by the lanes that compute them, and where their strips end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from profiles_made import H200
+
+from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.pipelines import pipeline_rows, pipeline_slots
+from pysw_cl.planning.plan import Plan
+from pysw_cl.planning.profiles.store import profile_for
+from pysw_cl.planning.score_files import planned, seldom_waits
+from pysw_cl.scoring.scoring import make_scoring
+
+SCORING = make_scoring((1, -3), (3, 2))
+SIZES = [
+    (33_000_000, 47_000_000),
+    (47_000_000, 33_000_000),
+    (5_000_000, 5_000_000),
+    (10_000_000, 10_000_000),
+    (3_300_000, 3_300_000),
+    (38_000_000, 610_000),
+    (2_000_000, 60_000_000),
+]
+
+
+def gpu(units: int) -> Plan:
+    """The plan of a GPU with an H200's times, but so many multiprocessors."""
+    known = Machine(GENERIC.having(profile_for(H200, "")[0].times), 4 * units)
+    return Plan(
+        lanes="packed", form="ticketed", T=64, alpha=25, B=12 * units, chunk=128, machine=known,
+        tile_cells=1 << 46,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("units", [16, 20, 64, 132])
+@pytest.mark.parametrize(("m", "n"), SIZES)
+def test_tiles_keep_the_device_busy_and_end_where_strips_end(units: int, m: int, n: int) -> None:
+    plan = gpu(units)
+    found = pipeline_rows(plan, m, n, 4, units)
+    assert found is not None
+    rows, quantum = found
+    assert rows % quantum == 0
+    usual, _ = planned(plan, SCORING, (m, n), (), "permute4", True)
+    fits, _ = planned(plan, SCORING, (m, n), (rows,), "permute4", True, seldom_waits(plan, n))
+    assert usual is not None and fits is not None
+    for one in (usual, fits, plan.without_narrow()):
+        assert rows % one.strip_rows == 0
+    # all tiles that have memory but the one that was just taken out
+    assert (pipeline_slots(plan) - 1) * rows >= fits.device_rows
+    assert rows <= max(plan.tile_shape(m, n)[0], m)
+
+
+def test_lanes_of_11_bits_of_an_h200() -> None:
+    """28 rows a lane take a third more rows at once than 16 bits with 19."""
+    m, n = SIZES[0]
+    rows, _ = pipeline_rows(gpu(132), m, n, 4, 132) or (0, 0)
+    fits, _ = planned(gpu(132), SCORING, (m, n), (rows,), "permute4", True, True)
+    assert fits is not None and (fits.lanes, fits.alpha, fits.B) == ("mixed", 28, 1584)
+    assert 7 * rows >= fits.device_rows
+
+
+def test_tiles_one_by_one() -> None:
+    plan = gpu(132)
+    assert pipeline_rows(plan, 1_000_000, 1_000_000, 4, 132) is None  # a second's work
+    assert pipeline_rows(plan, 10_000_000, 70_000_000, 4, 132) is None  # launches of a minute
+    wide = replace(plan.without_narrow(), alpha_fixed=False)
+    assert pipeline_rows(wide, *SIZES[0], 4, 132) is None
