@@ -159,7 +159,7 @@ class SavedRun:
         if self.progress is not None:
             prunes = self.prune and self.problem.mode == "local"
             beat = self.store.job.beat or 0
-            self.progress.sweeping(self.problem, prunes, beat, self.done.best)
+            self.progress.sweeping(self.problem, prunes, beat, self.done.best, self.engine)
             self.progress.swept((self.m - todo) * self.n)
         with writing() as writer:
             for start, stop in gaps:

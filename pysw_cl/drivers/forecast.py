@@ -22,6 +22,7 @@ from ..tiles.sweep import Swept
 from ..tiles.tile import Area, Hit
 from .path_prediction import swept_lines
 from .problem import Problem
+from .route_forecast import RouteForecast
 
 #: A cell with stored moves takes at most as long as so many cells of a sweep.
 MOST_SLOWER = 25
@@ -32,6 +33,9 @@ AGAIN = 1.8
 POINTS = 48
 #: Pruned cells, as a share of the matrix, from which on the sweep tells how well pruning works.
 LEAST_SKIPPED = 0.005
+#: The share of a sweep that may be done when its route is foreseen: later, what was told of it
+#: would not go with what is told then.
+LATEST_ROUTE = 0.05
 
 
 def path_work(engine: Engine, plan: Plan, m: int, n: int, between: int = 0) -> int:
@@ -65,11 +69,17 @@ class SweepForecast:
     """How much of a sweep is left to compute.
 
     ``prunes``: are cells skipped that cannot matter?  ``known``: the best score that is known
-    before the sweep, 0 for none; ``best``: the best cell that earlier runs of it found.
+    before the sweep, 0 for none; ``best``: the best cell that earlier runs of it found.  ``route``:
+    a quick look at the sequences, if anybody takes one.
     """
 
     def __init__(
-        self, problem: Problem, prunes: bool, known: int = 0, best: Hit | None = None
+        self,
+        problem: Problem,
+        prunes: bool,
+        known: int = 0,
+        best: Hit | None = None,
+        route: RouteForecast | None = None,
     ) -> None:
         self.m, self.n = len(problem.query), len(problem.target)
         #: Cells computed so far, and about how many of the tiles that are being computed.
@@ -87,6 +97,29 @@ class SweepForecast:
         #: Cells that were skipped, and those that could have been by the rule below.
         self._skipped, self._skippable = 0.0, 0.0
         self._before = 0
+        self._route, self._routed = route, False
+        #: Rows of the matrix that are done, and that were when the sweep began.
+        self._rows, self._first_row = 0.0, -1.0
+
+    @property
+    def work(self) -> float:
+        """What was done so far, in cells that take as long as most."""
+        if self._routed:
+            assert self._route is not None
+            return self._route.between(self._first_row, self._rows)
+        return self.computed + self.underway
+
+    def at(self, done: int) -> None:
+        """So many cells of the matrix are done."""
+        self._rows = done / self.n
+        if self._first_row < 0:
+            self._first_row = self._rows
+        if self._route is not None and not self._routed:
+            early = self._rows - self._first_row <= LATEST_ROUTE * (self.m - self._first_row)
+            if self._route.ready and early:
+                self._routed = True
+            elif not early:
+                self._route = None
 
     def add(self, swept: Swept, first_row: int = 0) -> None:
         """A tile is done, or some are underway.  ``first_row``: the row where the sweep begins."""
@@ -114,6 +147,9 @@ class SweepForecast:
     def left(self, done: int) -> float:
         """The cells left to compute, of which ``done`` in all are done."""
         cells = self.m * self.n
+        if self._routed:
+            assert self._route is not None
+            return self._route.between(done / self.n, self.m)
         if not self._prunes or done >= cells:
             return float(cells - done)
         if not self._local:

@@ -13,6 +13,7 @@ from ..tiles.tile import Hit
 from .forecast import PathForecast, SweepForecast, band_path_work, path_work
 from .problem import Problem
 from .progress import Rest, RunProgress, Stage
+from .route_forecast import RouteForecast
 from .traceback_state import Path
 
 #: Seconds between two forecasts of the work that is left.
@@ -92,13 +93,22 @@ class StrandProgress:
     # sweeps of the whole matrix
 
     def sweeping(
-        self, problem: Problem, prunes: bool, known: int = 0, best: Hit | None = None
+        self,
+        problem: Problem,
+        prunes: bool,
+        known: int = 0,
+        best: Hit | None = None,
+        engine: Engine | None = None,
     ) -> None:
-        """The whole matrix is swept now; see `SweepForecast`."""
+        """The whole matrix is swept now; see `SweepForecast`.  ``engine``: what computes it; where
+        that takes long, the sequences are looked at."""
         if self._pair.run.staged:
             if self._forecast is not None:
-                self._work += self._forecast.computed
-            self._forecast = SweepForecast(problem, prunes, known, best)
+                self._work += self._forecast.work
+            route = None
+            if engine is not None:
+                route = RouteForecast.begin(engine, engine.plan, problem, prunes, known)
+            self._forecast = SweepForecast(problem, prunes, known, best, route)
 
     @property
     def watch(self) -> Callable[[Swept], None] | None:
@@ -123,6 +133,8 @@ class StrandProgress:
             self._later = forecast.again() * (self._pair.strands - self._index - 1)
             return forecast.left(done) + self.path_work * forecast.path_share
 
+        if self._forecast is not None:
+            self._forecast.at(done)
         after_bands = round(self.cells * self._bands + (1 - self._bands) * done)
         self._tell(after_bands, left)
 
@@ -151,7 +163,7 @@ class StrandProgress:
         expected, rest = PathForecast(engine, plan, problem, grid, end), Rest()
         whole = expected.left(end.row, end.column)
         if self._forecast is not None:
-            self._work += self._forecast.computed
+            self._work += self._forecast.work
             self._forecast = None
         before = self._work
 
@@ -166,7 +178,7 @@ class StrandProgress:
     def finished(self) -> None:
         """The strand is done."""
         if self._forecast is not None:
-            self._work += self._forecast.computed
+            self._work += self._forecast.work
             self._forecast = None
         self._tell(self.cells + self.path_cells, lambda: 0.0, self._stages)
         self._pair.work += self._work
@@ -186,9 +198,7 @@ class StrandProgress:
         stage_number, stages = self._index * self._stages + number, self._stages * pair.strands
         name = "path" if number == 2 else "score"
         if pair.run.staged:
-            forecast = self._forecast
-            swept = forecast.computed + forecast.underway if forecast else 0.0
-            work = pair.work + self._work + swept
+            work = pair.work + self._work + (self._forecast.work if self._forecast else 0.0)
             rest = self._foreseen(work, left, number == 2 or done >= self.cells)
             stage = Stage(name, stage_number, stages, work, rest, pair.speed)
         else:

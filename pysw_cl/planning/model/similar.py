@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...scoring.scoring import Scoring
 from ...sequences.resemblance import Resemblance
 from ..path_grid import grid_places, most_pieces
+from ..plan import Plan
 from .counts import Work
 from .runs import Setting
 from .times import Name, Times
@@ -112,14 +113,23 @@ class SimilarPath:
         It goes by blocks of ``strip`` rows and ``chunk`` columns.  ``strips`` strips are in flight,
         each ``lag`` columns behind the one above it.  ``known``: a score that is known before.
         """
+        _, far, near = self.shares_by_row(strip, chunk, strips, lag, known)
+        return Shares(float(np.mean(far)), float(np.mean(near)))
+
+    def shares_by_row(
+        self, strip: int, chunk: int, strips: int, lag: float, known: float = 0, prunes: bool = True
+    ) -> tuple[Floats, Floats, Floats]:
+        """The first rows of some strips, and `Shares.far` and `Shares.near` of each; see `shares`.
+        ``prunes``: are cells left out?"""
         top, left = _starts(self.m, strip), _starts(self.n, chunk)
         i, j = top[:, None], left[None, :]
-        best = np.maximum(known, self._best(i, j, strip, chunk, strips, lag))
-        gain = self.highest * np.minimum(self.m - i, self.n - j)
         h = self._h(i, j, strip, chunk)
-        live = h + gain >= best
-        near = live & (h > 0)
-        return Shares(float(np.mean(live & ~near)), float(np.mean(near)))
+        near = h > 0
+        live = np.ones_like(near)
+        if prunes:
+            best = np.maximum(known, self._best(i, j, strip, chunk, strips, lag))
+            live = h + self.highest * np.minimum(self.m - i, self.n - j) >= best
+        return top, np.mean(live & ~near, axis=1), np.mean(live & near, axis=1)
 
     def _best(
         self, i: Floats, j: Floats, strip: int, chunk: int, strips: int, lag: float
@@ -188,9 +198,15 @@ def swept_again(setting: Setting, m: int, n: int, extent: tuple[float, float]) -
 def relative_time(shares: Shares, times: Times, width: int) -> float:
     """How long a sweep takes that computes these cells, as a share of one in which no H is above
     what chance gives.  ``width``: bits of its lanes; cells near the path need at least 16."""
+    near, pruned = relative_times(times, width)
+    return shares.far + near * shares.near + pruned * (1 - shares.computed)
+
+
+def relative_times(times: Times, width: int) -> tuple[float, float]:
+    """How long a cell near the path takes, and one that is pruned, as a share of one far from it;
+    see `relative_time`."""
     own = times.of(f"similar/{width}")
-    near = own.get("near", max(1.0, 16 / width))
-    return shares.far + near * shares.near + own.get("pruned", 0.0) * (1 - shares.computed)
+    return own.get("near", max(1.0, 16 / width)), own.get("pruned", 0.0)
 
 
 def width_of(work: Work) -> int:
@@ -209,9 +225,14 @@ def may_prune(work: Work) -> bool:
 def shares_under(setting: Setting, path: SimilarPath, known: float = 0) -> Shares:
     """The cells that a local sweep of the setting computes.  No cell is pruned by lanes that cannot
     do that, and none in sections."""
-    plan, m, n = setting.plan, path.m, path.n
-    if not plan.lane_set.prunes or not setting.local:
+    if not setting.plan.lane_set.prunes or not setting.local:
         return ALL
+    return path.shares(*blocks_of(setting.plan, path.m, path.n), known)
+
+
+def blocks_of(plan: Plan, m: int, n: int) -> tuple[int, int, int, int]:
+    """Rows and columns of a block of an m x n matrix, the strips in flight, and by how many columns
+    each lags behind the one above it."""
     rows, columns = plan.tile_shape(m, n)
     plan = plan.for_size(min(rows, m), min(columns, n)) or plan
-    return path.shares(plan.strip_rows, plan.chunk, plan.B, plan.T + plan.chunk, known)
+    return plan.strip_rows, plan.chunk, plan.B, plan.T + plan.chunk

@@ -1,0 +1,115 @@
+"""The work of a long local sweep, row by row, foreseen by a quick look at both sequences.
+
+Cells near the path of similar sequences need wider lanes, and others are pruned, so the first rows
+tell little of the last ones.  The look (:mod:`pysw_cl.sequences.resemblance`) happens in a thread,
+beside the sweep.  Nothing here changes a result.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from threading import Thread
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..planning.model.runs import Setting, sweep_of
+from ..planning.model.similar import (
+    Floats,
+    SimilarPath,
+    blocks_of,
+    may_prune,
+    relative_times,
+    width_of,
+)
+from ..planning.plan import Plan
+from ..sequences.alphabet import is_nucleotide
+from ..sequences.resemblance import resemblance
+from ..sequences.view import View
+from ..tiles.contract import Engine
+from .problem import Problem
+
+#: A look takes a second for 80 million letters; shorter sweeps, in seconds, tell themselves.
+LOOKED_SECONDS = 5.0
+
+
+class RouteForecast:
+    """The work of a sweep of ``problem``, in cells that take as long as those far from any path.
+
+    ``known``: the score that is known before; ``prunes``: are cells skipped that cannot reach the
+    best one?  `ready` once the look is done, if the sequences have something in common.
+    """
+
+    @classmethod
+    def begin(
+        cls, engine: Engine, plan: Plan, problem: Problem, prunes: bool, known: int
+    ) -> RouteForecast | None:
+        """Look at the sequences from now on; None where that is not worth while."""
+        m, n = len(problem.query), len(problem.target)
+        times, lanes = plan.machine.times, plan.lane_set
+        timed = f"{plan.engine}/{plan.lanes}" in times.by_subject
+        if problem.mode != "local" or not timed or lanes.narrow is None:
+            return None
+        if plan.cost.matrix(plan, m, n, plan.tile_shape(m, n)) < LOOKED_SECONDS:
+            return None
+        pipelines = engine.pipeline is not None
+        setting = Setting(plan, problem.scoring, pipelines=pipelines, cuts_squares=False)
+        return cls(setting, problem, prunes, known)
+
+    def __init__(self, setting: Setting, problem: Problem, prunes: bool, known: int) -> None:
+        self._setting, self._problem = setting, problem
+        self._prunes, self._known = prunes, known
+        #: First rows of some strips, and the work above each.
+        self._rows: Floats | None = None
+        self._work: Floats = np.zeros(0)
+        self._thread = Thread(target=self._look, name="pysw-cl forecast", daemon=True)
+        self._thread.start()
+
+    @property
+    def ready(self) -> bool:
+        """Is the work known?"""
+        return self._rows is not None
+
+    def join(self) -> None:
+        """Wait for the look."""
+        self._thread.join()
+
+    def above(self, row: float) -> float:
+        """The work of the rows above this one."""
+        assert self._rows is not None
+        return float(np.interp(row, self._rows, self._work))
+
+    def between(self, row: float, end: float) -> float:
+        """The work of rows ``[row, end)``."""
+        return max(0.0, self.above(end) - self.above(row))
+
+    def _look(self) -> None:
+        with suppress(Exception):  # a run does not fail for want of a forecast
+            self._foresee()
+
+    def _foresee(self) -> None:
+        problem, setting = self._problem, self._setting
+        m, n, scoring = len(problem.query), len(problem.target), problem.scoring
+        found = resemblance(
+            _letters(problem.query, scoring.query_encoding),
+            _letters(problem.target, scoring.target_encoding),
+            is_nucleotide(scoring.letters),
+        )
+        if found is None:
+            return
+        path, work = SimilarPath.of(found, m, n, scoring), sweep_of(setting, m, n)
+        prunes = self._prunes and setting.plan.lane_set.prunes and may_prune(work)
+        blocks = blocks_of(setting.plan, m, n)
+        rows, far, near = path.shares_by_row(*blocks, self._known, prunes)
+        slower, pruned = relative_times(setting.plan.machine.times, width_of(work))
+        each = far + slower * near + pruned * (1 - far - near)
+        heights = np.diff(rows, append=m)
+        self._work = np.concatenate([[0.0], np.cumsum(each * heights) * n])
+        self._rows = np.concatenate([rows, [m]])  # (last: others ask for it)
+
+
+def _letters(view: View, encoding: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Letters that have these codes."""
+    letters = np.zeros(256, np.uint8)
+    letters[encoding[::-1]] = np.arange(256, dtype=np.uint8)[::-1]
+    return np.asarray(letters[view.read(0, len(view))])
