@@ -181,7 +181,7 @@ class SweepForecast:
 
         for _ in range(20):
             half = (narrow + wide) / 2
-            if cells(half, row) < self.computed:
+            if cells(half, row) < self.computed + self.underway:
                 narrow = half
             else:
                 wide = half

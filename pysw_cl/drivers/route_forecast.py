@@ -23,7 +23,7 @@ from ..planning.model.similar import (
     width_of,
 )
 from ..planning.plan import Plan
-from ..sequences.alphabet import is_nucleotide
+from ..sequences.alphabet import is_nucleotide, translated
 from ..sequences.resemblance import resemblance
 from ..sequences.view import View
 from ..tiles.contract import Engine
@@ -103,13 +103,15 @@ class RouteForecast:
         rows, far, near = path.shares_by_row(*blocks, self._known, prunes)
         slower, pruned = relative_times(setting.plan.machine.times, width_of(work))
         each = far + slower * near + pruned * (1 - far - near)
-        heights = np.diff(rows, append=m)
-        self._work = np.concatenate([[0.0], np.cumsum(each * heights) * n])
-        self._rows = np.concatenate([rows, [m]])  # (last: others ask for it)
+        places = np.concatenate(
+            [[0.0], rows[1:], [m]]
+        )  # (some of the strips only, if there are many)
+        self._work = np.concatenate([[0.0], np.cumsum(each * np.diff(places)) * n])
+        self._rows = places  # (last: others ask for it)
 
 
 def _letters(view: View, encoding: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Letters that have these codes."""
     letters = np.zeros(256, np.uint8)
     letters[encoding[::-1]] = np.arange(256, dtype=np.uint8)[::-1]
-    return np.asarray(letters[view.read(0, len(view))])
+    return translated(letters, view.read(0, len(view)))

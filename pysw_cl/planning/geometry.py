@@ -179,6 +179,12 @@ def piece(length: int, step: int, quantum: int) -> int:
     return -(-each // quantum) * quantum
 
 
+def is_piped(rows: int, columns: int, shape: tuple[int, int]) -> bool:
+    """May so many rows be one tile of a pipeline, whose tiles are as wide as the matrix, if tiles
+    have this ``shape`` elsewhere?  They have no more rows then, nor more cells."""
+    return rows <= shape[0] and (columns <= shape[1] or rows * columns <= shape[0] * shape[1])
+
+
 def tile_height(height: int, rows: int, quantum: int) -> int:
     """The rows of all tiles but the last one: even pieces, or ``rows`` and a small rest."""
     if rows % quantum == 0 and 0 < 4 * (height % rows) < rows < height:

@@ -7,6 +7,7 @@ from collections import deque
 from contextlib import suppress
 
 from ..errors import DeviceError
+from ..planning.geometry import is_piped
 from ..sequences.view import Codes
 from .contract import Pipeline, TilePipeline
 from .edges import EdgeArray
@@ -35,7 +36,10 @@ class SlabPipeline:
         if pipeline is None or not simple:
             return None, None
         rows = pipeline.rows(rectangle.m, n)
-        return (None if rows is None else pipeline), rows
+        shape = state.slabs.shape(rectangle.m)
+        if rows is None or not (n <= shape[1] or is_piped(rows[0], n, shape)):
+            return None, None
+        return pipeline, rows
 
     def compute_from(self, slab: Slab) -> tuple[int, Slab | None] | None:
         """Compute a slab and those that follow it in the pipeline.
@@ -136,9 +140,10 @@ class SlabPipeline:
 
     def _is_one_tile(self, slab: Slab) -> bool:
         state = self.state
-        rows, _ = state.slabs.shape(slab.rows)  # tiles of a pipeline are as wide as the rectangle
+        m, n = state.rectangle.m, state.rectangle.n
         special_rows, _ = state.special_lines(slab, self._area(slab))
-        return rows >= slab.rows and not special_rows
+        shapes = map(state.slabs.shape, {slab.rows, m})
+        return not special_rows and any(is_piped(slab.rows, n, shape) for shape in shapes)
 
     def _left_is_ready(self, slab: Slab) -> bool:
         return self.state.edges.left.ready(slab.start, slab.end)

@@ -341,6 +341,26 @@ def test_bottom_edges_that_nobody_wants_stay_on_the_device(
     assert sum(read) <= 2 or seen.begun == 0  # those after which no tile was begun, too
 
 
+@pytest.mark.parametrize(("share", "piped"), [(1, True), (2, True), (100, False)])
+def test_matrices_that_are_wider_than_a_tile(share: int, piped: bool, seen: Seen) -> None:
+    """Pipelines have tiles as wide as they are, if these have no more cells than others."""
+
+    class Narrow(Heights):
+        """Its tiles are a share of the matrix's width elsewhere."""
+
+        def shape(self, rows: int) -> tuple[int, int]:
+            return rows, -(-self.n // share)
+
+    rng, engine = np.random.default_rng(23), make_engine("narrow-ticketed")
+    job = random_job(rng, 400, 200, DNA, True)
+    slabs = Narrow([40] * 10, 200, {})
+    found, edges = swept(engine, job, slabs)
+    wanted, others = swept(make_engine("reference"), job, None)
+    assert found.hits == wanted.hits and bool(seen.chains) is piped
+    for one, two in zip(edges, others, strict=True):
+        assert_edge(one, two, DNA.gap_open)
+
+
 def test_progress_while_tiles_are_computed(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     """It counts what tiles have behind them, and never more than there is."""
     tune(monkeypatch, {"sweep.tell_seconds": 0})

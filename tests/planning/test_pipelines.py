@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from profiles_made import H200
 
+from pysw_cl.planning.geometry import is_piped
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.pipelines import pipeline_rows, pipeline_slots
 from pysw_cl.planning.plan import Plan
@@ -68,3 +69,14 @@ def test_tiles_one_by_one() -> None:
     assert pipeline_rows(plan, 10_000_000, 70_000_000, 4, 132) is None  # launches of a minute
     wide = replace(plan.without_narrow(), alpha_fixed=False)
     assert pipeline_rows(wide, *SIZES[0], 4, 132) is None
+
+
+def test_tiles_have_no_more_cells_than_elsewhere() -> None:
+    """They may be wider, but not where small tiles are asked for."""
+    m, n = SIZES[0]
+    for cells, piped in ((1 << 46, True), (1 << 40, False)):
+        plan = replace(gpu(132), tile_cells=cells)
+        shape = plan.tile_shape(m, n)
+        rows, _ = pipeline_rows(plan, m, n, 4, 132) or (0, 0)
+        assert shape[1] < n and is_piped(rows, n, shape) is piped
+    assert is_piped(7, 10, (7, 10)) and not is_piped(8, 10, (7, 100))

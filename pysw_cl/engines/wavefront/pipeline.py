@@ -127,12 +127,14 @@ class RunningPipeline:
 
     def underway(self) -> int:
         """By the columns that each strip has told the one below."""
-        cells = 0
-        with Buffers(
-            self.runtime.beside(self._count % self._slots)
-        ) as buffers:  # its queue is idle
+        cells, idle = 0, len(self._begun) < self._slots
+        with Buffers(self.runtime.beside(self._count % self._slots)) as buffers:
             for one in self._begun:
-                cells += one.run.cells_behind(buffers)
+                if one.done:
+                    cells += one.job.size[0] * one.job.size[1]
+                elif idle and buffers.read(one.run.ticket, 1)[0]:
+                    # (before its first ticket is taken, its buffers may hold an earlier tile's)
+                    cells += one.run.cells_behind(buffers)
         return cells
 
     def take(self, bottom: bool) -> TileResult:
