@@ -97,29 +97,31 @@ class SweepForecast:
         #: Cells that were skipped, and those that could have been by the rule below.
         self._skipped, self._skippable = 0.0, 0.0
         self._before = 0
-        self._route, self._routed = route, False
+        #: The look that may still be used, and the one that is.
+        self._route = route
+        self._routed: RouteForecast | None = None
         #: Rows of the matrix that are done, and that were when the sweep began.
-        self._rows, self._first_row = 0.0, -1.0
+        self._rows = 0.0
+        self._first_row: float | None = None
 
     @property
     def work(self) -> float:
         """What was done so far, in cells that take as long as most."""
-        if self._routed:
-            assert self._route is not None
-            return self._route.between(self._first_row, self._rows)
+        if self._routed is not None:
+            return self._routed.between(self._first_row or 0.0, self._rows)
         return self.computed + self.underway
 
     def at(self, done: int) -> None:
         """So many cells of the matrix are done."""
         self._rows = done / self.n
-        if self._first_row < 0:
+        if self._first_row is None:
             self._first_row = self._rows
-        if self._route is not None and not self._routed:
-            early = self._rows - self._first_row <= LATEST_ROUTE * (self.m - self._first_row)
-            if self._route.ready and early:
-                self._routed = True
-            elif not early:
-                self._route = None
+        if self._route is None:
+            return
+        if self._rows - self._first_row > LATEST_ROUTE * (self.m - self._first_row):
+            self._route = None
+        elif self._route.ready:
+            self._routed, self._route = self._route, None
 
     def add(self, swept: Swept, first_row: int = 0) -> None:
         """A tile is done, or some are underway.  ``first_row``: the row where the sweep begins."""
@@ -147,9 +149,8 @@ class SweepForecast:
     def left(self, done: int) -> float:
         """The cells left to compute, of which ``done`` in all are done."""
         cells = self.m * self.n
-        if self._routed:
-            assert self._route is not None
-            return self._route.between(done / self.n, self.m)
+        if self._routed is not None:
+            return self._routed.between(done / self.n, self.m)
         if not self._prunes or done >= cells:
             return float(cells - done)
         if not self._local:

@@ -58,6 +58,8 @@ class PairProgress:
     ) -> None:
         self.run, self.cells, self.path_cells, self.strands = run, cells, path_cells, strands
         self.speed = speed
+        #: Seconds of a strand's sweep, as predicted; None: they are not.
+        self.seconds = None if speed is None else cells / speed
         #: The work of the strands that are done.
         self.work = 0.0
 
@@ -103,12 +105,18 @@ class StrandProgress:
         """The whole matrix is swept now; see `SweepForecast`.  ``engine``: what computes it; where
         that takes long, the sequences are looked at."""
         if self._pair.run.staged:
-            if self._forecast is not None:
-                self._work += self._forecast.work
+            self._end_sweep()
             route = None
             if engine is not None:
-                route = RouteForecast.begin(engine, engine.plan, problem, prunes, known)
+                seconds = self._pair.seconds
+                route = RouteForecast.begin(engine, problem, prunes, known, seconds)
             self._forecast = SweepForecast(problem, prunes, known, best, route)
+
+    def _end_sweep(self) -> None:
+        """What the last sweep of the whole matrix did, if any, is done."""
+        if self._forecast is not None:
+            self._work += self._forecast.work
+            self._forecast = None
 
     @property
     def watch(self) -> Callable[[Swept], None] | None:
@@ -162,9 +170,7 @@ class StrandProgress:
         """The path to ``end`` is traced now; call what this gives with the path so far."""
         expected, rest = PathForecast(engine, plan, problem, grid, end), Rest()
         whole = expected.left(end.row, end.column)
-        if self._forecast is not None:
-            self._work += self._forecast.work
-            self._forecast = None
+        self._end_sweep()
         before = self._work
 
         def between(path: Path) -> None:
@@ -177,9 +183,7 @@ class StrandProgress:
 
     def finished(self) -> None:
         """The strand is done."""
-        if self._forecast is not None:
-            self._work += self._forecast.work
-            self._forecast = None
+        self._end_sweep()
         self._tell(self.cells + self.path_cells, lambda: 0.0, self._stages)
         self._pair.work += self._work
 

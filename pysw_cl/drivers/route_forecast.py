@@ -22,7 +22,6 @@ from ..planning.model.similar import (
     relative_times,
     width_of,
 )
-from ..planning.plan import Plan
 from ..sequences.alphabet import is_nucleotide, translated
 from ..sequences.resemblance import resemblance
 from ..sequences.view import View
@@ -42,15 +41,14 @@ class RouteForecast:
 
     @classmethod
     def begin(
-        cls, engine: Engine, plan: Plan, problem: Problem, prunes: bool, known: int
+        cls, engine: Engine, problem: Problem, prunes: bool, known: int, seconds: float | None
     ) -> RouteForecast | None:
-        """Look at the sequences from now on; None where that is not worth while."""
-        m, n = len(problem.query), len(problem.target)
-        times, lanes = plan.machine.times, plan.lane_set
-        timed = f"{plan.engine}/{plan.lanes}" in times.by_subject
-        if problem.mode != "local" or not timed or lanes.narrow is None:
+        """Look at the sequences from now on; None where that is not worth while.  ``seconds``: what
+        the sweep takes, as predicted; None where nobody knows."""
+        plan = engine.plan
+        if problem.mode != "local" or plan.lane_set.narrow is None:
             return None
-        if plan.cost.matrix(plan, m, n, plan.tile_shape(m, n)) < LOOKED_SECONDS:
+        if seconds is None or seconds < LOOKED_SECONDS:
             return None
         pipelines = engine.pipeline is not None
         setting = Setting(plan, problem.scoring, pipelines=pipelines, cuts_squares=False)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from ..scoring.scoring import Scoring
 from . import pipelines, sizes
-from .geometry import Grid, fit, is_piped
+from .geometry import Grid, fit, may_be_wide
 from .memory_parts import Compared, DeviceFacts, EngineMemory, Memory, TileMemory, TileShape
 from .path_grid import captures_inside, lines_fit, strip_rows
 from .plan import Plan
@@ -305,7 +305,7 @@ class StripMemory:
             return None
         least, quantum = rows
         height = max(1, min(least, most[0]) // quantum) * quantum
-        if height % usual.strip_rows or not (n <= most[1] or is_piped(height, n, most)):
+        if height % usual.strip_rows or not may_be_wide(height, n, most):
             return None
         fits = self._planned(replace(tile, rows=(height,)), seldom_waits(plan, n))[0] or usual
         places = (0, *ends, m)

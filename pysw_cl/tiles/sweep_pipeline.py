@@ -7,7 +7,7 @@ from collections import deque
 from contextlib import suppress
 
 from ..errors import DeviceError
-from ..planning.geometry import is_piped
+from ..planning.geometry import is_piped, may_be_wide
 from ..sequences.view import Codes
 from .contract import Pipeline, TilePipeline
 from .edges import EdgeArray
@@ -36,8 +36,7 @@ class SlabPipeline:
         if pipeline is None or not simple:
             return None, None
         rows = pipeline.rows(rectangle.m, n)
-        shape = state.slabs.shape(rectangle.m)
-        if rows is None or not (n <= shape[1] or is_piped(rows[0], n, shape)):
+        if rows is None or not may_be_wide(rows[0], n, state.slabs.shape(rectangle.m)):
             return None, None
         return pipeline, rows
 
@@ -142,6 +141,7 @@ class SlabPipeline:
         state = self.state
         m, n = state.rectangle.m, state.rectangle.n
         special_rows, _ = state.special_lines(slab, self._area(slab))
+        # tiles of few rows may be less wide, and those of all rows less high
         shapes = map(state.slabs.shape, {slab.rows, m})
         return not special_rows and any(is_piped(slab.rows, n, shape) for shape in shapes)
 

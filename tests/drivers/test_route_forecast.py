@@ -11,12 +11,14 @@ from aligning import needs_lanes
 import pysw_cl
 from pysw_cl.drivers import route_forecast
 from pysw_cl.drivers.forecast import SweepForecast
+from pysw_cl.drivers.pair_progress import predicted_speed
 from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.drivers.progress import Stage
 from pysw_cl.drivers.route_forecast import RouteForecast, _letters
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.sequences.view import View
+from pysw_cl.tiles.contract import Engine
 
 SIDE = 60_000
 
@@ -43,9 +45,16 @@ def problem(a: bytes, b: bytes, scoring: Scoring | None = None, mode: str = "loc
     return Problem(*codes, scoring, mode, FreeEnds())
 
 
+def seconds_of(engine: Engine, one: Problem) -> float | None:
+    """The predicted time of a sweep."""
+    m, n = len(one.query), len(one.target)
+    speed = predicted_speed(engine.plan, m, n)
+    return None if speed is None else m * n / speed
+
+
 def route(one: Problem, prunes: bool) -> RouteForecast:
     engine = engine_for("auto", None)
-    found = RouteForecast.begin(engine, engine.plan, one, prunes, 0)
+    found = RouteForecast.begin(engine, one, prunes, 0, seconds_of(engine, one))
     assert found is not None
     found.join()
     return found
@@ -76,9 +85,10 @@ def test_what_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = related(4)
     engine, reference = engine_for("auto", None), engine_for("auto", {"engine": "reference"})
     for of, one in ((engine, problem(a, b, mode="global")), (reference, problem(a, b))):
-        assert RouteForecast.begin(of, of.plan, one, False, 0) is None
+        assert RouteForecast.begin(of, one, False, 0, seconds_of(of, one)) is None
     monkeypatch.setattr(route_forecast, "LOOKED_SECONDS", 1e6)
-    assert RouteForecast.begin(engine, engine.plan, problem(a, b), False, 0) is None
+    one = problem(a, b)
+    assert RouteForecast.begin(engine, one, False, 0, seconds_of(engine, one)) is None
 
 
 def test_a_look_that_fails_is_no_look(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:

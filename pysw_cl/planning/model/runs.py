@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ...scoring.scoring import Scoring
 from ..cost import row_wave, section_wave, strip_wave
-from ..geometry import is_piped, piece, tile_height
+from ..geometry import may_be_wide, piece, tile_height
 from ..plan import Plan
 from ..score_files import (
     narrow_score,
@@ -80,9 +80,7 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
     strips = plan.for_size(min(rows, m), min(columns, n)) or plan
     piped = setting.pipelines and m > rows
     piped = piped and m * n >= tuning.least_cells and n <= tuning.most_columns
-    piped = piped and (
-        n <= columns or is_piped(plan.device_rows // tuning.depth, n, (rows, columns))
-    )
+    piped = piped and may_be_wide(plan.device_rows // tuning.depth, n, (rows, columns))
     if piped:  # strips go on from tile to tile
         heights = Counter({m: 1})
         work.counts["call", "launch"] += -(-m // rows)
