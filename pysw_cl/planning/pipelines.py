@@ -26,8 +26,9 @@ def pipeline_rows(
     if sized is None or sized.lane_set.narrow is None:
         return None
     plans, mixed = [sized], in_mixed_lanes(plan)
-    if mixed is not None and seldom_waits(plan, n):
-        plans.append(mixed)
+    fits = mixed.for_size(m, n) if mixed is not None and seldom_waits(plan, n) else None
+    if fits is not None:
+        plans.append(fits)
     wide = plan.without_narrow().strip_rows
     quantum = lcm(
         wide, *(one.strip_rows * warps_of(one.lane_set, schedulers, units, one.B) for one in plans)

@@ -34,6 +34,7 @@ from .arguments import (
     names,
 )
 from .descriptors import PROGRESS_MACROS, RECORD_MACROS, TILE_MACROS
+from .exact_sums import ARITHMETIC
 
 #: The padding of a target that cl/score/permute4.clh reads.
 PAD4 = 8
@@ -88,7 +89,7 @@ def kernel_spec(
         files += [f"wavefront/{'striped' if striped else 'lagged'}.clh", "wavefront/narrow.clh"]
     if MIXED in widths:
         assert lane_set.narrow is not None
-        files += [f"WIDTH={MIXED}", lane_set.narrow, "wavefront/mixed.clh"]
+        files += [f"WIDTH={MIXED}", lane_set.narrow, ARITHMETIC, "wavefront/mixed.clh"]
     files += [*(TILE_MACROS if many else ()), "WIDTH=32"]
     files += ["wavefront/width_dispatch.clh", "wavefront/wavefront.cl"]
     parts: list[type] = [TileArguments, FORMS[form], SCORES[score]]

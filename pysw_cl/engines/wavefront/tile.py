@@ -35,6 +35,7 @@ from .arguments import (
     new_progress,
 )
 from .descriptors import RecordWord
+from .exact_sums import exact_sums
 from .kernel import Program, mixed_macros, planned, profile_letters, scores_of
 from .tile_memory import Memory, left_of, letters_of, scratch_of
 
@@ -362,6 +363,8 @@ def _program_of(
     apart = bool(capacity) or job.store_moves or job.forbidden is not None
     apart |= grid.form != "ticketed"
     widths = widths_of(plan, job.scoring, local, job.best, apart)
+    if MIXED in widths and not exact_sums(runtime):
+        widths = tuple(width for width in widths if width != MIXED)
     program = Program(
         plan=plan,
         form=grid.form,
