@@ -21,6 +21,13 @@ PROFILES = tempfile.TemporaryDirectory(prefix="pysw-cl-profiles-")
 os.environ[VARIABLE] = PROFILES.name
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Several processes take the files in order.  (By the number of their tests, as pytest-xdist
+    sorts them, files of few long tests would be last, and all processes but one would be idle.)"""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
 @pytest.fixture(autouse=True, scope="session")
 def profiles_apart() -> Iterator[None]:
     """The folder of profiles goes with the session."""
