@@ -117,7 +117,12 @@ def bytes_of(letters: Letters) -> bytes:
 def first_outside(allowed: bytes, letters: Letters) -> int | None:
     """The 0-based position of the first letter that is not among ``allowed``, or None."""
     for start in range(0, len(letters), PIECE):
-        part = letters[start : start + PIECE].tobytes()
+        some = letters[start : start + PIECE]
+        if len(some) >= 2 * LONG:  # the least and the greatest byte are known ten times as soon
+            between = bytes(range(int(some.min()), int(some.max()) + 1))
+            if not between.translate(None, allowed):
+                continue
+        part = some.tobytes()
         others = part.translate(None, allowed)
         if others:
             return start + part.index(others[:1])
