@@ -10,7 +10,14 @@ import pytest
 import pysw_cl
 from pysw_cl.errors import InputError, SequenceError
 from pysw_cl.sequences import alphabet
-from pysw_cl.sequences.sequence import Sequence, as_letters, as_sequence, reverse_complement
+from pysw_cl.sequences.alphabet import LONG, PIECE, first_outside
+from pysw_cl.sequences.sequence import (
+    GOOD,
+    Sequence,
+    as_letters,
+    as_sequence,
+    reverse_complement,
+)
 
 # Python objects
 
@@ -199,3 +206,18 @@ def test_the_other_strand_is_the_minus_strand() -> None:
 def test_what_has_no_other_strand(x: Any, words: str) -> None:
     with pytest.raises(SequenceError, match=words):
         reverse_complement(x)
+
+
+@pytest.mark.parametrize("length", [3, 3 * LONG, PIECE + LONG // 2, 2 * PIECE + 3 * LONG])
+def test_the_first_letter_outside(length: int) -> None:
+    """Wherever it is, and whether it is below, between or above those that are allowed."""
+    rng = np.random.default_rng(length)
+    letters = np.frombuffer(b"ACGTacgt", np.uint8)[rng.integers(0, 8, length)]
+    assert first_outside(GOOD, letters) is None
+    assert first_outside(b"ACGTacgt", letters) is None
+    for wrong in b"\x00\n -.B\x7f\xff":
+        for place in {0, length // 2, min(PIECE, length) - 1, length - 1}:
+            changed = letters.copy()
+            changed[place] = wrong
+            assert first_outside(b"ACGTacgt", changed) == place
+            assert first_outside(GOOD, changed) == (None if wrong == ord("B") else place)
