@@ -291,8 +291,7 @@ def _plain(
     few are the same object.  None if the first ones are not.
 
     Every object is looked at while it is in the caches, and no list holds all of them."""
-    texts: list[bytes] = []
-    sizes: list[Lengths] = []
+    row, sizes = Row(), list[Lengths]()
     stop = min(first + most_pairs, len(pairs))
     for start in range(first, stop, PIECE):
         halves = as_halves(pairs[start : min(start + PIECE, stop)], start)
@@ -307,21 +306,40 @@ def _plain(
             text = "".join(halves).encode("ascii") if kind is str else b"".join(halves)
         except (UnicodeEncodeError, TypeError):  # join() refuses all but str
             break
-        texts.append(text)
+        row.add(text, -(-(stop - start) // PIECE))
         sizes.append(some)
         most_letters -= letters
-    if not texts:
+    if not sizes:
         return None
     lengths = sizes[0] if len(sizes) == 1 else np.concatenate(sizes)
     starts, lengths = lengths.cumsum() - lengths, lengths.reshape(-1, 2)
     index = np.arange(first, first + len(lengths))
-    return Part(index, in_a_row(texts), rows_of(starts, lengths)), lengths, index[:0]
+    return Part(index, row.letters, rows_of(starts, lengths)), lengths, index[:0]
 
 
-def in_a_row(texts: list[bytes]) -> NDArray[np.uint8]:
-    """Texts one after the other.  (NumPy's memory is in large pages, so it is there 3 times as soon
-    as that of bytes.)"""
-    return np.concatenate([np.frombuffer(text, np.uint8) for text in texts or [b""]])
+class Row:
+    """Texts one after the other, in an array that grows.
+
+    So a text's memory is used again by the next one: fresh pages take longer than the letters.
+    (NumPy's memory is in large pages, so it is there 3 times as soon as that of bytes.)"""
+
+    def __init__(self) -> None:
+        self._array, self._used = np.empty(0, np.uint8), 0
+
+    def add(self, text: bytes, expected: int) -> None:
+        """Add a text, the first of ``expected`` ones that are about as long."""
+        used, end = self._used, self._used + len(text)
+        if end > len(self._array):
+            grown = np.empty(used + len(text) * expected * 9 // 8, np.uint8)
+            grown[:used] = self._array[:used]
+            self._array = grown
+        self._array[used:end] = np.frombuffer(text, np.uint8)
+        self._used = end
+
+    @property
+    def letters(self) -> NDArray[np.uint8]:
+        """All of them."""
+        return self._array[: self._used]
 
 
 def in_order(part: Part, lanes: int) -> Part:

@@ -16,8 +16,8 @@ from .batch_layout import (
     Lengths,
     Part,
     PartOf,
+    Row,
     as_halves,
-    in_a_row,
     letters_of,
     rows_of,
 )
@@ -61,14 +61,13 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         if isinstance(pairs, Batch):
             return cls(pairs._queries, pairs._targets)
         listed = pairs if isinstance(pairs, list | tuple) else list(pairs)
-        texts: list[bytes] = []
-        sizes: list[Lengths] = []
+        row, sizes = Row(), list[Lengths]()
         for first in range(0, len(listed), PIECE):
             text, lengths = letters_of(as_halves(listed[first : first + PIECE], first), first)
-            texts.append(text)
+            row.add(text, -(-(len(listed) - first) // PIECE))
             sizes.append(lengths)
         bounds = np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]))
-        return cls.joined(in_a_row(texts), bounds)
+        return cls.joined(row.letters, bounds)
 
     @classmethod
     def joined(cls, text: bytes | NDArray[np.uint8], bounds: Lengths) -> Batch:

@@ -165,18 +165,6 @@ def test_cuts_do_not_matter(output: str) -> None:
     assert (again == expected[order]).all()
 
 
-def test_text_is_laid_out_in_smaller_parts_for_gpus() -> None:
-    skip_lanes("scalar32")
-    pairs = as_text(random_pairs(np.random.default_rng(2), match_scoring(1, -3, 3, 2), 120, 30))
-    given: dict[str, Any] = {"plan": {"lanes": "scalar32", "T": 2, "alpha": 2}}
-    expected, stats = align_many_stats(pairs, **given)
-    assert stats.launches == 1
-    with tuned({"pairs.gpu_laid_out": 50}):
-        for some, launches in ((pairs, 3), (Batch.from_sequences(pairs), 1)):
-            found, stats = align_many_stats(some, **given)
-            assert (found == expected).all() and stats.launches == launches
-
-
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_the_same_sequences_again_and_again(output: str) -> None:
     """All against all: letters are laid out once, and results are those of other objects."""
