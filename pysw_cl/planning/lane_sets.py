@@ -279,9 +279,9 @@ LANE_SETS = {
     "packed": replace(_PACKED, early_chunk=64, mixed="mixed"),
     "mixed": replace(
         _PACKED,
-        defaults=replace(_WARPS, alpha=30),
+        defaults=replace(_WARPS, alpha=28),
         widths=(MIXED, 16),
-        alphas=((1, tuple(range(12, 30))),),
+        alphas=((1, tuple(range(12, 28))),),
     ),
     "packed_profile": replace(
         _PACKED,

@@ -55,11 +55,11 @@ def test_tiles_keep_the_device_busy_and_end_where_strips_end(units: int, m: int,
 
 
 def test_lanes_of_11_bits_of_an_h200() -> None:
-    """As many rows a lane as fill the last of 11 rounds of strips best."""
+    """28 rows a lane take a third more rows at once than 16 bits with 19."""
     m, n = SIZES[0]
     rows, _ = pipeline_rows(gpu(132), m, n, 4, 132) or (0, 0)
     fits, _ = planned(gpu(132), SCORING, (m, n), (rows,), "permute4", True, True)
-    assert fits is not None and (fits.lanes, fits.alpha, fits.B) == ("mixed", 30, 1584)
+    assert fits is not None and (fits.lanes, fits.alpha, fits.B) == ("mixed", 28, 1584)
     assert 7 * rows >= fits.device_rows
 
 
