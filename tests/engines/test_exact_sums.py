@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from helpers import match_scoring, random_codes
@@ -10,6 +12,7 @@ from widths import made_job
 from pysw_cl.engines.wavefront import tile
 from pysw_cl.engines.wavefront.exact_sums import ARITHMETIC, exact_sums
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.opencl.program import BoundKernel
 from pysw_cl.opencl.resources import kernel_source
 from pysw_cl.planning.lane_sets import MIXED
 from pysw_cl.planning.plan import Plan
@@ -53,3 +56,18 @@ def test_tiles_have_11_bits_only_where_sums_are_exact(
     program, _ = tile._program_of(get_runtime("auto"), plan, "match", job, 0, False)
     assert program.widths == ((MIXED, 16) if exact else (16,))
     assert bool(program.mixed) == exact
+
+
+def test_a_device_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime, launched = get_runtime("auto"), []
+    launch = BoundKernel.launch
+
+    def watched(self: BoundKernel, *given: Any, **more: Any) -> Any:
+        launched.append(given)
+        return launch(self, *given, **more)
+
+    monkeypatch.setattr(BoundKernel, "launch", watched)
+    other = runtime.anew("once")
+    for one in (other, other.beside(0), other.beside(1), other.timed()):
+        assert exact_sums(one)
+    assert len(launched) == 1
