@@ -1,6 +1,6 @@
 // Are sums of numbers of 11 bits exact on this device (mixed_arithmetic.clh)?  They are not where half-precision
-// instructions flush denormal numbers to 0.  Each work-item tries one number in the low half of a word, and the highest
-// one less that in the high half.
+// instructions flush denormal numbers to 0.  Each work-item tries one number, a in the low half of a word and 2,047 - a in
+// the high half.
 // Needs: base.clh, mixed_arithmetic.clh.
 // Launched with NUMBERS work-items.
 //

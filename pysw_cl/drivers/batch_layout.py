@@ -23,6 +23,8 @@ T = TypeVar("T")
 SOME = 256
 #: Pairs that are joined at once, so that their Python objects are still in a core's caches.
 PIECE = 1 << 10
+#: Letters for which there is room at most before they come, or as many as there are.
+ROOM = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -320,17 +322,20 @@ def _plain(
 class Row:
     """Texts one after the other, in an array that grows.
 
-    So a text's memory is used again by the next one: fresh pages take longer than the letters.
-    (NumPy's memory is in large pages, so it is there 3 times as soon as that of bytes.)"""
+    Each text is copied as soon as it is made, so that the next one gets its memory: pages that are
+    new to a process take longer than a copy.  (NumPy's memory is in large pages, so it is there 3
+    times as soon as that of bytes.)"""
 
     def __init__(self) -> None:
         self._array, self._used = np.empty(0, np.uint8), 0
 
     def add(self, text: bytes, expected: int) -> None:
-        """Add a text, the first of ``expected`` ones that are about as long."""
+        """Add a text.  ``expected``: so many are still to come, this one included, which are
+        perhaps as long."""
         used, end = self._used, self._used + len(text)
         if end > len(self._array):
-            grown = np.empty(used + len(text) * expected * 9 // 8, np.uint8)
+            more = len(text) * (expected - 1) * 9 // 8
+            grown = np.empty(end + min(more, max(end, ROOM)), np.uint8)
             grown[:used] = self._array[:used]
             self._array = grown
         self._array[used:end] = np.frombuffer(text, np.uint8)

@@ -101,9 +101,8 @@ class RouteForecast:
         rows, far, near = path.shares_by_row(*blocks, self._known, prunes)
         slower, pruned = relative_times(setting.plan.machine.times, width_of(work))
         each = far + slower * near + pruned * (1 - far - near)
-        places = np.concatenate(
-            [[0.0], rows[1:], [m]]
-        )  # (some of the strips only, if there are many)
+        # (some of the strips only, if there are many)
+        places = np.concatenate([[0.0], rows[1:], [m]])
         self._work = np.concatenate([[0.0], np.cumsum(each * np.diff(places)) * n])
         self._rows = places  # (last: others ask for it)
 

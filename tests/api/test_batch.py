@@ -13,6 +13,7 @@ from many import LANES, OUTPUTS, plan_of, skip_lanes
 import pysw_cl
 from pysw_cl import Batch
 from pysw_cl.api.many import align_many_stats
+from pysw_cl.drivers.batch_layout import ROOM, Row
 from pysw_cl.engines.batch import kept
 from pysw_cl.errors import DeviceMemoryError, InputError, LettersWarning, SequenceError
 from pysw_cl.planning.parameters import tuned
@@ -224,3 +225,13 @@ def test_statistics_are_those_of_the_pairs() -> None:
         with tuned({"pairs.near_share": 0, "pairs.far": 1 << 20}):
             _, stats = align_many_stats(batch, output="path")
             assert stats.total_cells == align_many_stats(pairs, output="path")[1].total_cells
+
+
+def test_letters_in_a_row_ask_for_little_more_memory_than_they_need() -> None:
+    """Also if the first ones are much longer than the others, or shorter."""
+    row, texts = Row(), [b"ACGT" * n for n in (3_000_000, 1, 0, 5, 40_000_000, 7)]
+    for k, text in enumerate(texts):
+        row.add(text, 1_000_000 - k)
+        assert len(row.letters.base) <= 2 * len(row.letters) + ROOM  # type: ignore[arg-type]
+    assert row.letters.tobytes() == b"".join(texts)
+    assert len(Row().letters) == 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, key_of
+from ...planning.profiles.profile import Identity
 
 #: The arithmetic of lanes of 11 bits.
 ARITHMETIC = "wavefront/mixed_arithmetic.clh"
@@ -20,7 +19,7 @@ SCORES = {"MATCH": 1, "MISMATCH": -3, "GAP_FIRST": 5, "GAP_EXTEND": 2}
 #: Numbers of 11 bits, and work-items of a work-group.
 NUMBERS, GROUP = 2048, 64
 #: What devices said, by device, program and options.
-_known: dict[tuple[Any, tuple[str, str]], bool] = {}
+_known: dict[tuple[Identity, tuple[str, str]], bool] = {}
 
 
 def exact_sums(runtime: Runtime) -> bool:
