@@ -111,6 +111,8 @@ class BatchDriver:
         self.found = found
         tuning = self.tuning
         most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
+        if not self.vector and not isinstance(pairs, Batch):
+            most = min(most, tuning.gpu_listed_pairs)
         mates = tuning.cpu_mates if self.vector else tuning.gpu_mates
         in_flight = tuning.cpu_in_flight if self.vector else tuning.gpu_in_flight
         longest = tuning.longest if self.vector else min(tuning.longest, tuning.gpu_longest)

@@ -330,6 +330,9 @@ class PairTuning:
     most_letters: int = tunable(1 << 26, 1, 1 << 30, "letters that go to the device at once")
     cpu_pairs: int = tunable(1 << 13, 1, 1 << 24, "of a part: their letters stay in a CPU's caches")
     gpu_pairs: int = tunable(1 << 18, 1, 1 << 24, "of a part: the host works while the device does")
+    gpu_listed_pairs: int = tunable(
+        1 << 16, 1, 1 << 24, "of a part that the host joins first, in memory that it used before"
+    )
     cpu_moves: int = tunable(
         32 << 20, 1, 1 << 40, "bytes of a batch's moves on a CPU, or a group for each compute unit"
     )

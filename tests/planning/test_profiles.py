@@ -125,6 +125,28 @@ def test_fall_back_order_of_what_ships(shipped_profiles: Path) -> None:
     assert alpha_of() == (50, "the user's")
 
 
+def test_what_ships_for_another_device_of_the_architecture(shipped_profiles: Path) -> None:
+    other = replace(H200, name="NVIDIA H100", compute_units=114)
+    said = [
+        Identity(vendor="NVIDIA Corporation", kind="gpu"),
+        Identity(name="NVIDIA H200", architecture="sm_90"),
+        Identity(architecture="sm_90"),
+        Identity(name="NVIDIA H100", kind="gpu"),
+    ]
+    for number, identity in enumerate(said, 1):
+        text = json.dumps(replace(made(number, identity), spread=0.1).facts())
+        (shipped_profiles / f"{number}.json").write_text(text)
+        store._shipped.cache_clear()
+        store._forget()
+        assert alpha_of(other)[0] == number
+        found, source = profile_for(other, KERNELS)
+        assert found.spread == (0.5 if number == 2 else 0.1)
+        if number == 2:
+            assert source == "shipped for NVIDIA H200, sm_90; NVIDIA H100 has the same architecture"
+    assert alpha_of(H200)[0] == 2
+    assert alpha_of(replace(H200, name="Other", architecture="sm_80"))[0] == 1
+
+
 def test_what_ships_can_be_read() -> None:
     paths = sorted(SHIPPED.iterdir())
     assert SHIPPED / "default.json" in paths

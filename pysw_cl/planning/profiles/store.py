@@ -3,8 +3,9 @@
 The user's folder is ``profiles`` in the cache folder of pysw-cl (``platformdirs``), or what the
 environment's ``PYSW_CL_PROFILES`` names; "off" means none.  A file's name begins with the device,
 so that a look-up reads one file.  Files that ship leave out of their identity what does not matter.
-What a user made comes first, then the device, the architecture, the vendor, the kind and any device
-(the order of CLBlast's database: Nugteren 2018, IWOCL, doi 10.1145/3204919.3204924).
+What a user made comes first, then the device, the architecture, another device of the architecture,
+the vendor, the kind and any device (the order of CLBlast's database, but for the third: Nugteren
+2018, IWOCL, doi 10.1145/3204919.3204924).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import secrets
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 
@@ -39,6 +40,10 @@ ANY = "any"
 DEVICE = ("name", "platform", "architecture", "kind")
 #: Of two files that ship and fit, the one with the earlier of these fields is taken.
 SPECIFIC = ("name", "architecture", "vendor", "kind", "platform", "driver", "compute_units")
+
+#: Predictions by the profile of another device of the same architecture are off by so much at
+#: least: its clock differs.
+OTHER_SPREAD = 0.5
 
 #: A digest of the kernels, or what gives it, which is asked only if there is a file to compare.
 Digest = str | Callable[[], str]
@@ -325,15 +330,35 @@ def _shipped() -> tuple[Profile, ...]:
 
 
 def shipped_for(identity: Identity) -> Found:
-    """The most specific profile that ships and fits a device."""
-    names = [one.name for one in fields(Identity)]
-    for profile in _shipped():
-        asked = {name: getattr(profile.identity, name) for name in names}
-        asked = {name: value for name, value in asked.items() if value}
-        if all(getattr(identity, name) == value for name, value in asked.items()):
-            named = [str(asked[name]) for name in SPECIFIC if name in asked]
-            return Found(profile, f"shipped for {', '.join(named) or 'any device'}")
-    return Found(Profile(), "none")
+    """The most specific profile that ships and fits a device: that of its name, its architecture,
+    another device of its architecture (whose compute units do the same work), its vendor, its
+    kind, or any."""
+
+    def order(profile: Profile) -> tuple[bool, bool, bool]:
+        said = profile.identity
+        other = said.name not in ("", identity.name)
+        return said.name != identity.name, not said.architecture, other
+
+    fitting = [one for one in _shipped() if _fits(one.identity, identity)]
+    if not fitting:
+        return Found(Profile(), "none")
+    profile = min(fitting, key=order)  # of equal ones the first
+    asked = profile.identity
+    said = ", ".join(str(getattr(asked, name)) for name in SPECIFIC if getattr(asked, name))
+    source = f"shipped for {said or 'any device'}"
+    if asked.name in ("", identity.name):
+        return Found(profile, source)
+    wider = replace(profile, spread=max(profile.spread, OTHER_SPREAD))
+    return Found(wider, f"{source}; {identity.name} has the same architecture")
+
+
+def _fits(asked: Identity, identity: Identity) -> bool:
+    """Does a device have all that an identity says?  Its name may differ where the architecture is
+    said."""
+    names = {one.name for one in fields(Identity)}
+    if asked.architecture:
+        names.discard("name")
+    return all(getattr(asked, name) in ("", 0, getattr(identity, name)) for name in names)
 
 
 def _folder_to_change() -> Path:
