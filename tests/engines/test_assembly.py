@@ -1,4 +1,5 @@
-"""What compilers make of packed lanes for devices that are not at hand: AMD's by clang."""
+"""What compilers make of packed lanes for devices that are not at hand: AMD's by clang, Intel's by
+ocloc."""
 
 from __future__ import annotations
 
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from pysw_cl.engines.wavefront.kernel import Program, kernel_spec
+from pysw_cl.engines.wavefront.kernel import Program, mixed_macros
 from pysw_cl.opencl.program import joined_source
 from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning.plan import Plan
+from pysw_cl.scoring.scoring import make_scoring
 
 CLANG = next((name for name in ("clang-15", "clang") if shutil.which(name)), None)
+OCLOC = shutil.which("ocloc")
 #: Rows of a lane.
 ALPHA = 8
 
@@ -26,6 +29,30 @@ def knows_amd() -> bool:
         return False
     targets = subprocess.run([CLANG, "--print-targets"], capture_output=True, text=True).stdout
     return "amdgcn" in targets
+
+
+def kernel(plan: Plan, score: str, letters: int, warp_width: int) -> tuple[str, list[str]]:
+    """The source of a plan's kernel, and the compiler's options."""
+    widths = plan.lane_set.widths
+    program = Program(
+        plan=plan,
+        form=plan.form,
+        T=plan.T,
+        score=score,
+        widths=widths,
+        mixed=mixed_macros(make_scoring(), widths),
+        local=True,
+        best=1,
+        moves=False,
+        forbidden=False,
+        prunes=True,
+        skewed=True,
+        warps=1,
+        letters=letters,
+    )
+    defines = program.defines(DeviceTraits(lanes="packed", warp_width=warp_width))
+    options = ["-cl-std=CL1.2", *(f"-D{name}={value}" for name, value in defines.items())]
+    return joined_source(program.spec.files), options
 
 
 @pytest.mark.skipif(not knows_amd(), reason="there is no clang with AMD's target")
@@ -39,30 +66,14 @@ def test_amd(
     """Each row of a step is additions and maxima of pairs; scores of a profile are made by a
     permutation of bytes, and none by a comparison."""
     T = 2 * lanes_of_a_warp
-    program = Program(
-        plan=Plan(lanes=lanes, T=T, alpha=ALPHA, B=64, chunk=128),
-        form="two-phase",
-        T=T,
-        score=score,
-        widths=(16,),
-        local=True,
-        best=1,
-        moves=False,
-        forbidden=False,
-        prunes=True,
-        skewed=True,
-        warps=1,
-        letters=letters,
-    )
-    spec = kernel_spec(program.form, lanes, score, program.widths)
-    defines = program.defines(DeviceTraits(lanes="packed", warp_width=lanes_of_a_warp))
+    plan = Plan(lanes=lanes, form="two-phase", T=T, alpha=ALPHA, B=64, chunk=128)
+    text, options = kernel(plan, score, letters, lanes_of_a_warp)
     source, assembly = tmp_path / "kernel.cl", tmp_path / "kernel.s"
-    source.write_text(joined_source(spec.files))
+    source.write_text(text)
     target = ["-target", "amdgcn-amd-amdhsa", f"-mcpu={gpu}", "-nogpulib"]
-    given = [f"-D{name}={value}" for name, value in defines.items()]
-    command = [str(CLANG), "-x", "cl", "-cl-std=CL1.2", *target, "-Xclang"]
-    command += ["-finclude-default-header", "-O3", "-S", "-w", *given, str(source), "-o"]
-    subprocess.run([*command, str(assembly)], check=True, capture_output=True)
+    command = [str(CLANG), "-x", "cl", *target, "-Xclang", "-finclude-default-header"]
+    command += ["-O3", "-S", "-w", *options, str(source), "-o", str(assembly)]
+    subprocess.run(command, check=True, capture_output=True)
     found = Counter(re.findall(r"^\s+(v_\w+)", assembly.read_text(), re.MULTILINE))
     # the main loop has two steps, and the loop with masks has one, in two places each
     least = 3 * ALPHA
@@ -70,3 +81,25 @@ def test_amd(
     assert found["v_pk_max_i16"] > 3 * least, found
     assert (found["v_perm_b32"] >= least) == (lanes == "packed_profile"), found
     assert not found["v_max_i16"] and not found["v_max_i16_e32"], found
+
+
+@pytest.mark.skipif(OCLOC is None, reason="there is no ocloc, Intel's offline compiler")
+@pytest.mark.parametrize("gpu", ["dg2", "tgllp"])
+@pytest.mark.parametrize(
+    ("lanes", "score", "letters"),
+    [("packed", "match", 0), ("mixed", "match", 0), ("packed_profile", "matrix", 25)],
+)
+def test_intel(gpu: str, lanes: str, score: str, letters: int, tmp_path: Path) -> None:
+    """The kernels compile for sub-groups of 16.  (Few rows of a lane: more take longer.)"""
+    plan = Plan(lanes=lanes, form="ticketed", T=32, alpha=4, B=64, chunk=64)
+    text, options = kernel(plan, score, letters, warp_width=16)
+    source = tmp_path / "kernel.cl"
+    source.write_text(text)
+    command = [str(OCLOC), "compile", "-file", str(source), "-device", gpu]
+    command += ["-options", " ".join(["-w", *options]), "-output", "made"]
+    command += ["-out_dir", str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    # the file's name ends with the device's
+    made = [path.stat().st_size for path in tmp_path.glob("made*.bin")]
+    assert made and min(made) > 0, ran.stdout + ran.stderr
