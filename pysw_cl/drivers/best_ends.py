@@ -22,6 +22,8 @@ from .problem import Problem
 
 #: The least score is guessed from this share of the target, if that has so many cells.
 SHARE, LEAST_CELLS = 64, 1 << 20
+#: So many cells at least are compared with those that are kept at once; what is left, one by one.
+BLOCK = 1 << 12
 #: More cells than these are not collected.
 MOST = 1 << 24
 
@@ -66,13 +68,53 @@ def apart(cells: Cells, count: int, separation: int) -> Cells:
     if separation <= 1:  # different cells are 1 apart
         return cells[:count]
     kept: list[int] = []
-    left = np.arange(len(cells))
-    while len(left) and len(kept) < count:
-        first = left[0]
-        kept.append(int(first))
-        distance = np.abs(cells[left, 1:] - cells[first, 1:]).max(axis=1)
-        left = left[distance >= separation]
+    start = 0
+    while start < len(cells) and len(kept) < count:
+        end = min(len(cells), start + max(BLOCK, 4 * len(kept)))
+        left = start + np.flatnonzero(~_near(cells[start:end], cells[kept], separation))
+        kept += _apart(left, cells, separation)[: count - len(kept)]
+        start = end
     return cells[kept]
+
+
+def _apart(places: NDArray[np.int64], cells: Cells, separation: int) -> list[int]:
+    """Those of some ``places`` whose cells are not near one before them, as `apart` says."""
+    kept: list[int] = []
+    squares: dict[tuple[int, int], tuple[int, int]] = {}
+    for place, row, column in zip(places.tolist(), *cells[places, 1:].T.tolist(), strict=True):
+        a, b = row // separation, column // separation
+        around = (squares.get((a + x, b + y)) for x in (-1, 0, 1) for y in (-1, 0, 1))
+        if not any(
+            abs(row - cell[0]) < separation and abs(column - cell[1]) < separation
+            for cell in around
+            if cell is not None
+        ):
+            kept.append(place)
+            squares[a, b] = row, column
+    return kept
+
+
+def _near(cells: Cells, kept: Cells, separation: int) -> NDArray[np.bool_]:
+    """Which cells are nearer than ``separation`` to one that is ``kept``?
+
+    Of squares with sides of ``separation`` each has at most one cell that is kept, and what is near
+    to a cell is in its own square or in one of the eight around it."""
+    near = np.zeros(len(cells), np.bool_)
+    if not len(kept):
+        return near
+    wide = int(max(cells[:, 2].max(), kept[:, 2].max())) // separation + 3
+
+    def squares(of: Cells) -> Cells:
+        return (of[:, 1] // separation + 1) * wide + of[:, 2] // separation + 1
+
+    order = np.argsort(squares(kept))
+    kept, known = kept[order], squares(kept)[order]
+    own = squares(cells)
+    for around in (row * wide + column for row in (-1, 0, 1) for column in (-1, 0, 1)):
+        place = np.minimum(np.searchsorted(known, own + around), len(known) - 1)
+        distance = np.abs(cells[:, 1:] - kept[place, 1:]).max(axis=1)
+        near |= (known[place] == own + around) & (distance < separation)
+    return near
 
 
 def _best(
@@ -128,4 +170,4 @@ def _collected(
         progress=progress,
     )
     sweeps.append(found)
-    return sorted(found.hits)
+    return found.hits

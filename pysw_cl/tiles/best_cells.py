@@ -8,7 +8,7 @@ import numpy as np
 
 from ..scoring.precision import UNREACHABLE_BELOW
 from .edges import Edge, Ints
-from .tile import Area, Bound, Hit, TileResult, Want
+from .tile import Area, Bound, Hit, TileResult, Want, in_order
 
 
 def first_hits(cells: Ints, count: int) -> list[Hit]:
@@ -20,7 +20,7 @@ def first_hits(cells: Ints, count: int) -> list[Hit]:
 class BestCells:
     """The best cells found so far in a rectangle of ``m`` x ``n`` cells.
 
-    ``hits`` holds at most ``want.count`` of them, the best first.  ``floor`` is 0 (local) or None.
+    `hits` has at most ``want.count`` of them, the best first.  ``floor`` is 0 (local) or None.
     ``bound`` allows pruning (None: no tile is skipped).
     """
 
@@ -28,7 +28,16 @@ class BestCells:
         self.m, self.n, self.floor, self.want = m, n, floor, want
         # Only one best cell can be bounded by the best score known.
         self.bound = bound if want.count == 1 and want.where != "none" else None
-        self.hits: list[Hit] = []
+        self._sorted: list[Hit] = []
+        self._later: list[Hit] = []
+
+    @property
+    def hits(self) -> list[Hit]:
+        """What was found so far, sorted when it is asked for."""
+        if self._later:
+            self._sorted = in_order([*self._sorted, *self._later])[: self.want.count]
+            self._later = []
+        return self._sorted
 
     @property
     def in_tiles(self) -> bool:
@@ -48,7 +57,7 @@ class BestCells:
     def threshold(self) -> int | None:
         """The score that a cell must reach to matter: the caller's, or that of the last of
         ``want.count`` cells."""
-        if len(self.hits) >= self.want.count:
+        if len(self._sorted) + len(self._later) >= self.want.count:
             return self.hits[-1].score
         return self.want.threshold
 
@@ -79,9 +88,7 @@ class BestCells:
 
     def _add(self, hits: Iterable[Hit]) -> None:
         least = self.want.threshold
-        found = [hit for hit in hits if least is None or hit.score >= least]
-        if found:
-            self.hits = sorted([*self.hits, *found])[: self.want.count]
+        self._later += [hit for hit in hits if least is None or hit.score >= least]
 
     # Pruning
 

@@ -11,8 +11,9 @@ column j of a hit are half-open end coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -108,6 +109,11 @@ class Hit:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sort_key", (-self.score, self.row, self.column))
+
+
+def in_order(hits: Iterable[Hit]) -> list[Hit]:
+    """The hits, the best first; many are sorted sooner by their keys than by comparing them."""
+    return sorted(hits, key=attrgetter("sort_key"))
 
 
 @dataclass(frozen=True)

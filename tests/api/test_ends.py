@@ -99,6 +99,25 @@ def test_no_positive_cell() -> None:
     assert len(pysw_cl.best_ends("ACGT", "ACGT", min_score=5)) == 0
 
 
+@pytest.mark.parametrize("block", [1, 3, 64])
+def test_cells_that_are_apart(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many cells are compared at once."""
+    monkeypatch.setattr(driver, "BLOCK", block)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        side, separation, count = (int(rng.integers(1, most)) for most in (40, 12, 90))
+        places = rng.permutation(side * side)[: rng.integers(0, 300)]
+        cells = np.stack([-np.arange(len(places)), places // side, places % side], axis=1)
+        wanted: list[list[int]] = []
+        for cell in cells.tolist():
+            if len(wanted) < count and all(
+                max(abs(cell[1] - row), abs(cell[2] - column)) >= separation
+                for _, row, column in wanted
+            ):
+                wanted.append(cell)
+        assert driver.apart(cells, count, separation).tolist() == wanted
+
+
 def test_auto_is_the_row_scan_for_short_queries() -> None:
     """And gives what the others give."""
     a, b = letters(1, 40), letters(2, 50_000)
