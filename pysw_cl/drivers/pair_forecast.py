@@ -7,15 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..planning.model.pruned_wave import sweep_share
 from ..planning.model.runs import Setting, sweep_of
-from ..planning.model.similar import (
-    SimilarPath,
-    may_prune,
-    relative_time,
-    shares_under,
-    swept_again,
-    width_of,
-)
+from ..planning.model.similar import SimilarPath, may_prune, swept_again
 from ..planning.model.times import Name
 from ..sequences.alphabet import COMPLEMENT, is_nucleotide, translated
 from ..sequences.coordinates import Frame
@@ -51,13 +45,12 @@ def pair_forecast(
     route = SimilarPath.nowhere(m, n, setting.scoring) if best is None else best[1]
     if found is not None:
         setting = replace(setting, cuts_squares=False)
-    work, times, share = sweep_of(setting, m, n), setting.plan.machine.times, 1.0 + both
+    work, share = sweep_of(setting, m, n), 1.0 + both
     if prune and setting.local and may_prune(work):
-        width = width_of(work)
-        share = relative_time(shares_under(setting, route), times, width)
+        share = sweep_share(setting, work, route)
         if both:  # the other strand is searched for more than this score
             other = SimilarPath.nowhere(m, n, setting.scoring)
-            share += relative_time(shares_under(setting, other, route.score), times, width)
+            share += sweep_share(setting, work, other, route.score)
     counts: Counter[Name] = Counter()
     if path and work.strips:
         extent = route.extent if setting.local else (float(m), float(n))

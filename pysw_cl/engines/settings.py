@@ -25,6 +25,7 @@ def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) ->
         four=few and runtime.traits.byte_permute,
         scan=default_rowscan(runtime) if free else None,
         pipelines=runtime.traits.speculative and plan.form == "ticketed" and not in_rows,
+        ahead=runtime.traits.speculative,
         sections=not in_rows,
         holds=free and plan.lane_set.per_item is None,
     )

@@ -51,6 +51,8 @@ class Setting:
     scan: Plan | None = None
     #: Are tiles below each other computed in a pipeline?
     pipelines: bool = False
+    #: Are tiles along the path computed before it is known to lead through them?
+    ahead: bool = False
     #: Is the plan the wavefront's, whose tiles may be cut into sections?
     sections: bool = True
     #: May small matrices be held whole?
