@@ -15,10 +15,14 @@ from pysw_cl.errors import PlanError
 from pysw_cl.opencl.device import Runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.plan import Plan
+from pysw_cl.scoring.precision import Bounds
+from pysw_cl.scoring.scoring import make_scoring
 
 Letters = np.ndarray[Any, np.dtype[np.uint8]]
 
 DNA, AMBIGUOUS, RESIDUES = "ACGT", "ACGTNRYKM", "ARNDCQEGHILKMFPSTWYV"
+#: Scores of lanes of 11 bits that one process has.
+SMALL_SCORES = 3
 #: Strips that a thin tile has at most: they are done one after the other.
 MOST_STRIPS = 1000
 
@@ -94,19 +98,45 @@ class Draw:
     def __init__(self, runtime: Runtime, seed: Sequence[int]) -> None:
         self.runtime, self.rng = runtime, np.random.default_rng(seed)
         self.plans = plans_of(runtime)
+        #: Kernels of 11 bits are built for their scores.
+        self.small_scores = [self.small() for _ in range(SMALL_SCORES)]
 
     def case(self) -> Case:
         """The next case."""
-        entry = self.pick(["align"] * 11 + ["many"] * 3 + ["top"] * 2 + ["saved"] * 3 + ["ends"])
         name = self.pick(list(self.plans))
+        if name == "mixed":
+            return self.mixed()
         wishes = dict(self.pick(self.plans[name]))
-        plan = plan_on(self.runtime, wishes)
+        entry = self.pick(["align"] * 11 + ["many"] * 3 + ["top"] * 2 + ["saved"] * 3 + ["ends"])
         kind, options, letters = self.scoring()
         case = Case(entry, [], options, wishes, features=[f"entry {entry}", f"plan {name}", kind])
         case = self.modes(case)
+        plan = plan_on(self.runtime, wishes)
         if entry == "many":
             return self.many(case, plan, letters)
-        m, n, shape = self.shape(plan, {"top": 60_000}.get(entry, 3_000_000))
+        return self.one(case, plan, letters)
+
+    def mixed(self) -> Case:
+        """A local case that lanes of 11 bits can compute, unless its tiles are apart."""
+        wishes, entry = dict(self.pick(self.plans["mixed"])), self.pick(["align"] * 4 + ["saved"])
+        options = {**self.pick(self.small_scores), "mode": "local"}
+        options["output"] = self.pick(["path", "path", "ends", "score"])
+        features = [f"entry {entry}", "plan mixed", "scoring small", "mode local"]
+        features.append(f"output {options['output']}")
+        if self.often(0.5):
+            options["prune"] = False
+            features.append("no pruning")
+        case = Case(entry, [], options, wishes, features=features)
+        size = self.long_rows() if self.often(0.75) else None
+        letters = DNA[: self.pick([2, 4, 4])]
+        return self.one(case, plan_on(self.runtime, wishes), letters, size)
+
+    def one(
+        self, case: Case, plan: Plan, letters: str, size: tuple[int, int, str] | None = None
+    ) -> Case:
+        """A case of one pair."""
+        entry = case.entry
+        m, n, shape = size or self.shape(plan, {"top": 60_000}.get(entry, 3_000_000))
         content, a, b = self.letters(m, n, letters)
         case = self.cuts(replace(case, pairs=[[a, b]]), m, n)
         for more in (f"shape {shape}", f"letters {content}", *self.named_sizes(m, n, plan)):
@@ -159,6 +189,12 @@ class Draw:
         if m * n > most:
             m, n = (max(1, most // n), n) if self.often(0.5) else (m, max(1, most // m))
         return m, n, kind
+
+    def long_rows(self) -> tuple[int, int, str]:
+        """Sizes with several turns of 11 bits a strip; see `shape`."""
+        n = self.between(200, 6000)
+        m = self.between(20, min(2500, self.pick([REFERENCE_CELLS, 3_000_000]) // n))
+        return m, n, "long rows"
 
     def edge(self, plan: Plan, rows: bool) -> int:
         """A number at or beside one at which something begins or ends."""
@@ -285,6 +321,15 @@ class Draw:
         if kind == "ambiguous" and self.often(0.5):
             options["wildcard"] = "N"
         return f"scoring {kind}", options, letters
+
+    def small(self) -> dict[str, Any]:
+        """Scores of 11 bits, some so high that short pairs need more."""
+        while True:
+            match, mismatch = self.between(1, 127), -self.between(1, 128) + 1
+            gap = [self.between(1, 100) - 1, self.between(1, 40)]
+            scoring = make_scoring((match, mismatch), gap)
+            if Bounds.of(scoring).mixed:
+                return {"sub_score": [match, mismatch], "gap_cost": gap}
 
     def modes(self, case: Case) -> Case:
         """Mode, free ends, output, what may be skipped."""
@@ -420,9 +465,7 @@ def plans_of(runtime: Runtime) -> dict[str, list[dict[str, Any]]]:
     whole = {"sections.least_cells": 1 << 60}  # sections have no 11 bits
     plans["mixed"] = [
         {"lanes": "mixed", "alpha": alpha, "B": B, "chunk": chunk, **whole}
-        for alpha in (4, 25)
-        for B in (5, 528, 1584)
-        for chunk in (64, 128)
+        for alpha, B, chunk in ((4, 5, 64), (4, 528, 64), (25, 1584, 128))
     ]
     plans["warp32"] = [
         {"lanes": "warp32", "alpha": alpha, "form": form, "chunk": chunk}
