@@ -23,7 +23,7 @@ from ..planning.model.fit import errors, fitted, scaled
 from ..planning.model.runs import Setting, sweep_of
 from ..planning.model.times import GENERIC, Times
 from ..planning.plan import Plan, default_plan
-from ..planning.profiles.profile import Profile
+from ..planning.profiles.profile import Numbers, Profile
 from ..scoring.scoring import Scoring, cached_scoring
 from .align import align
 from .calibrate_similar import similar_times
@@ -122,6 +122,7 @@ def calibrated(
         for strips in work_of(runtime, case).strips
     }
     times = _with_lanes({name: own for name, own in times.items() if name not in partly})
+    times |= _of_mixed_lanes(default_plan(runtime), times, profile.times)
     if not partly:  # builds left time for those of paths
         times |= similar_times(runtime, {**profile.times, **times}, repeats, budget / 5)
     known = Times({**GENERIC.by_subject, **profile.times, **times})
@@ -425,6 +426,20 @@ def _with_lanes(times: dict[str, dict[str, float]]) -> dict[str, dict[str, float
             kind = [CUT] if parts[-1] == CUT else []
             times.setdefault("/".join([*parts[:2], *kind]), times[subject])
     return times
+
+
+def _of_mixed_lanes(
+    plan: Plan, times: Mapping[str, Numbers], before: Mapping[str, Numbers]
+) -> dict[str, dict[str, float]]:
+    """Times of lanes of 11 bits, which are not measured: they change as those of 16 bits do, whose
+    place they take, so that the choice between both stays what it was."""
+    usual, mixed = f"wavefront/{plan.lanes}", f"wavefront/{plan.lane_set.mixed}"
+    own, other = times.get(usual, {}), before.get(usual, {})
+    both = [name for name in own if name[0].isdigit() and other.get(name)]
+    if mixed not in before or mixed in times or not both:
+        return {}
+    change = median([own[name] / other[name] for name in both])
+    return {mixed: {name: change * value for name, value in before[mixed].items()}}
 
 
 def rounded(times: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:

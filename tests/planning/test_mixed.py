@@ -9,6 +9,7 @@ import pytest
 from helpers import make_scoring, match_scoring
 from profiles_made import H200
 
+from pysw_cl.api.calibrate import _of_mixed_lanes
 from pysw_cl.planning.lane_sets import LANE_SETS, MIXED
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
@@ -85,3 +86,17 @@ def test_the_width_needs_a_tile_of_its_own_with_a_best_cell() -> None:
     assert MIXED not in widths_of(mixed, DNA, True, True, apart=True)
     assert MIXED not in widths_of(replace(mixed, form="two-phase"), DNA, True, True)
     assert MIXED not in widths_of(replace(mixed, alpha=1), DNA, True, True)
+
+
+def test_their_times_follow_those_of_16_bits() -> None:
+    """A calibration that measures 16 bits only leaves the choice between both what it was."""
+    before = {
+        "wavefront/packed": {"16@1": 1e-7, "25@1": 2e-7, "hop@1": 1.0},
+        "wavefront/mixed": {"16@1": 8e-8, "25@1": 1e-7},
+    }
+    measured = {"wavefront/packed": {"16@1": 1.5e-7, "25@1": 3e-7, "28@1": 1.0, "hop@1": 7.0}}
+    found = _of_mixed_lanes(plan({}), measured, before)
+    assert found == {"wavefront/mixed": pytest.approx({"16@1": 1.2e-7, "25@1": 1.5e-7})}
+    assert _of_mixed_lanes(plan({}), {}, before) == {}
+    assert _of_mixed_lanes(plan({}), {**measured, "wavefront/mixed": {}}, before) == {}
+    assert _of_mixed_lanes(Plan(lanes="vector"), measured, before) == {}
