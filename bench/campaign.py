@@ -87,6 +87,8 @@ def work(pipe: Connection, device: str, against: str, seed: list[int], until: fl
         pipe.send(("begins", case))
         outcome = check(case, device, against)
         features = [*case.features, *(f"ran {kind}" for kind in outcome.ran)]
+        if "plan mixed" in case.features and "wavefront/packed/11" in outcome.ran:
+            features.append("plan mixed, cells in 11 bits")
         features.append(f"checked by {outcome.by}" if outcome.by else outcome.kind)
         if outcome.kind == "refused":
             features = [f"refused: {outcome.message.partition(':')[0]}"]
