@@ -10,7 +10,7 @@ from test_section_choice import plan_of
 
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.model.counts import Strips
-from pysw_cl.planning.model.pruned_wave import STEPS, steps_of, sweep_share
+from pysw_cl.planning.model.pruned_wave import MOST_STEPS, STEPS, steps_of, sweep_share
 from pysw_cl.planning.model.runs import Setting, sweep_of
 from pysw_cl.planning.model.similar import SimilarPath, relative_time, shares_under, width_of
 from pysw_cl.scoring.scoring import cached_scoring
@@ -43,6 +43,13 @@ def test_all_strips_compute_without_a_path() -> None:
         assert steps.all.max() <= 1584 * 1.01
         made = setting()
         assert sweep_share(made, sweep_of(made, m, n), SimilarPath.nowhere(m, n, DNA)) == 1.0
+
+
+def test_a_thin_matrix_has_no_more_steps() -> None:
+    strips = Strips("wavefront/packed", 25, 128, 3, 0, B=1584)
+    steps = steps_of(SimilarPath.nowhere(10**9, 50, DNA), strips, 64)
+    assert len(steps.all) <= MOST_STEPS + 1
+    assert steps.all.max() <= 1584
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ from .similar import (
     width_of,
 )
 
-#: Strips that are looked at, and steps of each.
-STRIPS, STEPS = 400, 400
+#: Strips that are looked at, steps of each, and the most of all.
+STRIPS, STEPS, MOST_STEPS = 400, 400, 40_000
 
 
 class Steps(NamedTuple):
@@ -65,10 +65,12 @@ def steps_of(path: SimilarPath, strips: Strips, T: int, known: float = 0) -> Ste
     # a group begins its next strip when it has done one and the strip above is a lag ahead
     rounds, place = np.divmod(some, strips.B)
     begun = rounds * max(n, strips.B * lag) + place * lag
-    steps = (begun[:, None] // width + np.arange(STEPS)).astype(np.int64).ravel()
+    step = max(width, (float(begun[-1]) + n) / MOST_STEPS)
+    steps = ((begun[:, None] + left) / step).astype(np.int64).ravel()
+    weight = count / len(some) * width / step
 
     def strips_in(which: Flags) -> Floats:
-        return np.asarray(np.bincount(steps, which.ravel() * (count / len(some))), np.float64)
+        return np.asarray(np.bincount(steps, which.ravel() * weight), np.float64)
 
     return Steps(strips_in(np.ones_like(far)), strips_in(far | near), strips_in(near))
 
