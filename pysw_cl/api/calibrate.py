@@ -435,7 +435,7 @@ def _of_mixed_lanes(
     place they take, so that the choice between both stays what it was."""
     usual, mixed = f"wavefront/{plan.lanes}", f"wavefront/{plan.lane_set.mixed}"
     own, other = times.get(usual, {}), before.get(usual, {})
-    both = [name for name in own if name[0].isdigit() and other.get(name)]
+    both = [name for name in own if name[0].isdigit() and own[name] and other.get(name)]
     if mixed not in before or mixed in times or not both:
         return {}
     change = median([own[name] / other[name] for name in both])

@@ -24,6 +24,8 @@ from .problem import Problem
 SHARE, LEAST_CELLS = 64, 1 << 20
 #: So many cells at least are compared with those that are kept at once; what is left, one by one.
 BLOCK = 1 << 12
+#: No two cells are so far apart.
+FARTHEST = 1 << 40
 #: More cells than these are not collected.
 MOST = 1 << 24
 
@@ -67,6 +69,7 @@ def apart(cells: Cells, count: int, separation: int) -> Cells:
     the distance is the greater one of rows and columns."""
     if separation <= 1:  # different cells are 1 apart
         return cells[:count]
+    separation = min(separation, FARTHEST)
     kept: list[int] = []
     start = 0
     while start < len(cells) and len(kept) < count:

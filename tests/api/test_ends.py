@@ -118,6 +118,11 @@ def test_cells_that_are_apart(block: int, monkeypatch: pytest.MonkeyPatch) -> No
         assert driver.apart(cells, count, separation).tolist() == wanted
 
 
+def test_a_separation_beyond_every_matrix() -> None:
+    a = "ACGT" * 200
+    assert len(pysw_cl.best_ends(a, a, k=10, min_separation=1 << 70)) == 1
+
+
 def test_auto_is_the_row_scan_for_short_queries() -> None:
     """And gives what the others give."""
     a, b = letters(1, 40), letters(2, 50_000)

@@ -44,7 +44,8 @@ def sweep_share(setting: Setting, work: Work, path: SimilarPath, known: float = 
     if not machine.schedulers or not setting.plan.lane_set.prunes:
         # a group has a core to itself, and mostly a strip that can go on
         return relative_time(shares_under(setting, path, known), machine.times, width_of(work))
-    strips = max(work.strips, key=lambda one: one.columns * one.tiles)
+    followed = [one for one in work.strips if one.subject.startswith("wavefront")]
+    strips = max(followed, key=lambda one: one.columns * one.tiles)
     steps = steps_of(path, strips, setting.plan.T, known)
     usual = _seconds(setting, strips, strips.subject, steps.computing)
     wide = _seconds(setting, strips, _in_16_bits(setting, strips), steps.computing)
@@ -70,7 +71,8 @@ def steps_of(path: SimilarPath, strips: Strips, T: int, known: float = 0) -> Ste
     weight = count / len(some) * width / step
 
     def strips_in(which: Flags) -> Floats:
-        return np.asarray(np.bincount(steps, which.ravel() * weight), np.float64)
+        found = np.bincount(steps, which.ravel() * weight)
+        return np.asarray(np.minimum(found, strips.B), np.float64)  # (some strips stand for all)
 
     return Steps(strips_in(np.ones_like(far)), strips_in(far | near), strips_in(near))
 
