@@ -146,7 +146,6 @@ def fitted_similar(runtime: Runtime, pairs: list[_Pair]) -> dict[str, dict[str, 
     (:mod:`pysw_cl.planning.model.pruned_wave`), so only the traceback is sought."""
     setting = setting_of(runtime, None, cached_scoring((1, -3), None, None, "error"), "local")
     sweeps, paths, width, cell = [], [], 32, 0.0
-    in_step = bool(setting.plan.machine.schedulers)
     for pair in pairs:
         m, n = len(pair.query), len(pair.target)
         found = resemblance(pair.query, pair.target)
@@ -158,13 +157,15 @@ def fitted_similar(runtime: Runtime, pairs: list[_Pair]) -> dict[str, dict[str, 
         counts = swept_again(setting, m, n, path.extent)
         paths.append((counts, min(pair.path) - min(pair.score), min(pair.path)))
         width, cell = width_of(sweep_of(setting, m, n)), min(pair.whole) / (m * n)
-    near, pruned = (1.0, 0.0) if in_step else _sweep_times(sweeps, width)
-    cell *= near
+    similar: dict[str, dict[str, float]] = {}
+    if not setting.plan.machine.schedulers:
+        near, pruned = _sweep_times(sweeps, width)
+        similar[f"similar/{width}"] = {"near": near, "pruned": pruned}
+        cell *= near
     call, row = _path_times(paths, cell)
     if not row:  # cells that are swept again take less than those of the first sweep
         cell = 0.0
         call, row = _path_times(paths, cell)
-    similar = {} if in_step else {f"similar/{width}": {"near": near, "pruned": pruned}}
     return {**similar, "path": {"call": call, "row": row, "cell": cell}}
 
 

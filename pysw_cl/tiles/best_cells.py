@@ -8,7 +8,7 @@ import numpy as np
 
 from ..scoring.precision import UNREACHABLE_BELOW
 from .edges import Edge, Ints
-from .tile import Area, Bound, Hit, TileResult, Want, in_order
+from .tile import Area, Bound, Hit, TileResult, Want, best_first
 
 
 def first_hits(cells: Ints, count: int) -> list[Hit]:
@@ -35,7 +35,7 @@ class BestCells:
     def hits(self) -> list[Hit]:
         """What was found so far, sorted when it is asked for."""
         if self._later:
-            self._sorted = in_order([*self._sorted, *self._later])[: self.want.count]
+            self._sorted = best_first([*self._sorted, *self._later])[: self.want.count]
             self._later = []
         return self._sorted
 

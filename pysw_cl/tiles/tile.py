@@ -111,7 +111,7 @@ class Hit:
         object.__setattr__(self, "sort_key", (-self.score, self.row, self.column))
 
 
-def in_order(hits: Iterable[Hit]) -> list[Hit]:
+def best_first(hits: Iterable[Hit]) -> list[Hit]:
     """The hits, the best first; many are sorted sooner by their keys than by comparing them."""
     return sorted(hits, key=attrgetter("sort_key"))
 

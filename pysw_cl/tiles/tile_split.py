@@ -10,7 +10,7 @@ import numpy as np
 
 from ..scoring.precision import UNREACHABLE
 from .edges import DeviceEdge, Edge
-from .tile import Area, Hit, TileJob, TileResult, in_order
+from .tile import Area, Hit, TileJob, TileResult, best_first
 
 
 def by_parts(
@@ -50,7 +50,7 @@ def collected(
     least, capacity = job.threshold, max(4 * job.count, least_hits)
     while True:
         done, found = run(replace(job, threshold=least), capacity)
-        hits = tuple(in_order(done.hits)[: job.count])
+        hits = tuple(best_first(done.hits)[: job.count])
         if found <= capacity:
             return replace(done, hits=hits)
         if len(hits) < job.count or (least is not None and hits[-1].score <= least):
@@ -123,7 +123,7 @@ class _Parts:
         for inner, edge in done.columns.items():
             _write(self.columns[column + inner], row, edge)
         found = [Hit(hit.score, row + hit.row, column + hit.column) for hit in done.hits]
-        self.hits = in_order([*self.hits, *found])[: self.job.count]
+        self.hits = best_first([*self.hits, *found])[: self.job.count]
         self.tops += [] if done.top is None else [done.top]
         self.launches += done.launches
         self.pruned += done.pruned

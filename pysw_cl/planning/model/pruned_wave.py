@@ -19,7 +19,6 @@ from .similar import (
     Floats,
     SimilarPath,
     relative_time,
-    relative_times,
     shares_under,
     width_of,
 )
@@ -41,6 +40,8 @@ def sweep_share(setting: Setting, work: Work, path: SimilarPath, known: float = 
     """How long a local sweep takes with pruning, as a share of the ``work``, which prunes no cell
     and meets no H above what chance gives.  ``known``: a score that is known before."""
     machine = setting.plan.machine
+    if path.score <= 0 and known <= 0:  # nothing is pruned
+        return 1.0
     if not machine.schedulers or not setting.plan.lane_set.prunes:
         # a group has a core to itself, and mostly a strip that can go on
         return relative_time(shares_under(setting, path, known), machine.times, width_of(work))
@@ -49,10 +50,8 @@ def sweep_share(setting: Setting, work: Work, path: SimilarPath, known: float = 
     steps = steps_of(path, strips, setting.plan.T, known)
     usual = _seconds(setting, strips, strips.subject, steps.computing)
     wide = _seconds(setting, strips, _in_16_bits(setting, strips), steps.computing)
-    _, pruned = relative_times(machine.times, width_of(work))
-    alone = _seconds(setting, strips, strips.subject, np.minimum(steps.all, 1))
-    taken = np.where(steps.near > 0, wide, usual) + pruned * alone * (steps.computing == 0)
-    return float(taken.sum() / _seconds(setting, strips, strips.subject, steps.all).sum())
+    taken = np.where(steps.near > 0, wide, usual).sum()
+    return float(taken / _seconds(setting, strips, strips.subject, steps.all).sum())
 
 
 def steps_of(path: SimilarPath, strips: Strips, T: int, known: float = 0) -> Steps:
@@ -71,8 +70,7 @@ def steps_of(path: SimilarPath, strips: Strips, T: int, known: float = 0) -> Ste
     weight = count / len(some) * width / step
 
     def strips_in(which: Flags) -> Floats:
-        found = np.bincount(steps, which.ravel() * weight)
-        return np.asarray(np.minimum(found, strips.B), np.float64)  # (some strips stand for all)
+        return np.asarray(np.bincount(steps, which.ravel() * weight), np.float64)
 
     return Steps(strips_in(np.ones_like(far)), strips_in(far | near), strips_in(near))
 
@@ -90,6 +88,7 @@ def _in_16_bits(setting: Setting, strips: Strips) -> str:
 def _seconds(setting: Setting, strips: Strips, subject: str, running: Floats) -> Floats:
     """Seconds of a column while so many strips are ``running``, for each of many steps."""
     machine = setting.plan.machine
+    running = np.minimum(running, strips.B)  # (where some strips stand for all, it may be more)
     shares = np.ceil(running / machine.schedulers).astype(np.int64)
     found = np.zeros(len(running))
     for share in range(1, int(shares.max(initial=0)) + 1):
