@@ -89,6 +89,7 @@ def sizes(args: argparse.Namespace) -> list[Row]:
             again = run(m, n, 0, args.device, plan={"alpha": 4})[1]
             if again.score != found.score:
                 raise WrongResult(f"{m} x {n}: {found.score} and {again.score}")
+        kernels = run(m, n, 0, args.device, kernel_times=True)[1].stats.kernel_seconds
         rows.append(
             {
                 "case": f"{m:,} x {n:,}",
@@ -97,6 +98,8 @@ def sizes(args: argparse.Namespace) -> list[Row]:
                 "error": said.seconds / taken - 1,
                 "inside": said.interval[0] <= taken <= said.interval[1],
                 "spread": (max(seconds) - min(seconds)) / taken,
+                "kernels": sum(kernels.values()),
+                "sweep": said.parts["sweep"],
                 "memory": said.memory / found.stats.device_bytes,
                 "way": said.way,
                 "alpha": said.plan.alpha,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import ScoringError, SequenceError
 from ..sequences.alphabet import (
+    LONG,
     MAX_LETTERS,
     NO_CODE,
     PRINTABLE,
@@ -170,9 +171,12 @@ class Scoring:
         """The codes of letters of the sequence ``what`` ("query" or "target"), perhaps read-only,
         and whether some are scored as others; None unless `knows` is true of them."""
         codes = translated(self._marked_encodings[what == "target"], letters)
-        if bytes_of(codes).isascii():  # no byte from OTHER on: of few letters faster than a maximum
+        if len(codes) < LONG and bytes_of(codes).isascii():  # of few faster than a maximum
             return codes, False
-        return None if codes.max() == NO_CODE else (codes % OTHER, True)
+        most = int(codes.max(initial=0))
+        if most == NO_CODE:
+            return None
+        return (codes, False) if most < OTHER else (codes % OTHER, True)
 
     def _instead(self, letters: Letters, what: str) -> str:
         """What to do about a sequence with a letter outside the alphabet."""
