@@ -62,8 +62,9 @@ class Defaults:
     chunk: int
     #: Lanes of a strip, fewer on a device with smaller work-groups.  Lanes of warps ignore it.
     T: int = 64
-    #: Cells of a tile at most.
-    tile_cells: int = 1 << 33
+    #: Cells of a tile at most; where a work-group is a thread, for each of the device's units, so
+    #: that a tile takes as long whatever their number.
+    tile_cells: int = 1 << 34
     #: Cells of a tile with stored moves at most, in two phases, where one group sweeps all of it.
     moves_cells: int = 1 << 24
     #: The same in the ticketed form, where many groups sweep it.

@@ -91,7 +91,7 @@ class Plan:
         1 << 33,
         1,
         1 << 62,
-        "a CPU takes seconds for a tile, which is one report; a GPU has larger tiles",
+        "a thread takes a second or more for so many; a GPU has larger tiles",
     )
     traceback_tile_cells: int = tunable(
         1 << 24,
@@ -366,7 +366,7 @@ def default_plan(runtime: Runtime) -> Plan:
         T=_default_T(lanes, runtime),
         alpha=usual.alpha,
         chunk=usual.chunk,
-        tile_cells=usual.tile_cells,
+        tile_cells=usual.tile_cells * (info.compute_units if lanes.per_item is None else 1),
         traceback_tile_cells=moves_cells,
         machine=machine_of(runtime),
     )
