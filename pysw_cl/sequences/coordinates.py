@@ -31,8 +31,8 @@ from .view import Codes, View
 
 STRANDS = ("plus", "minus", "both")
 #: The codes of a range of at most so many letters are made when its letters are checked, and kept:
-#: that takes half the time of checking first, and as much memory as the letters.
-MOST_KNOWN = 1 << 26
+#: that takes half the time of checking first.  Codes of more would take too much memory.
+MOST_KNOWN = 1 << 24
 
 
 class Encoder(Protocol):
