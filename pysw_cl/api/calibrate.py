@@ -56,6 +56,8 @@ WAITS = ("hop", "block")
 LEAST_SCALED = 1e-2
 #: Letters of the sequences of a first use.
 FIRST_SIDE = 2000
+#: Runs of some strips from which on they tell how fast the device is.
+SOME_RUNS = 3
 #: Nine of ten predictions are off by so much at least, whatever few runs say.
 LEAST_SPREAD = 0.03
 
@@ -107,9 +109,9 @@ def calibrated(
 ) -> Profile:
     """``profile`` with the times of its device, measured within about ``budget`` seconds.
 
-    Builds of kernels do not count.  After ``most_builds`` seconds of them nothing more is built,
-    and what has not been run by then keeps the times that it had.  ``told(done, total)`` is called
-    between runs.
+    Builds of kernels do not count.  After ``most_builds`` seconds of them nothing more is built.
+    Where not all runs of some strips have been made by then, the times that they had are scaled by
+    those that were; without any they are kept.  ``told(done, total)`` is called between runs.
     """
     cases = [*designed(runtime), *checks(runtime)]
     measure(runtime, cases, budget, repeats, told, most_builds)
@@ -121,7 +123,8 @@ def calibrated(
         if not case.seconds
         for strips in work_of(runtime, case).strips
     }
-    times = _with_lanes({name: own for name, own in times.items() if name not in partly})
+    times = {name: own for name, own in times.items() if name not in partly}
+    times = _with_lanes(times | _of_some(runtime, done, partly, profile.times))
     times |= _of_mixed_lanes(default_plan(runtime), times, profile.times)
     if not partly:  # builds left time for those of paths
         times |= similar_times(runtime, {**profile.times, **times}, repeats, budget / 5)
@@ -440,6 +443,26 @@ def _of_mixed_lanes(
         return {}
     change = median([own[name] / other[name] for name in both])
     return {mixed: {name: change * value for name, value in before[mixed].items()}}
+
+
+def _of_some(
+    runtime: Runtime, cases: Sequence[Case], partly: set[str], before: Mapping[str, Numbers]
+) -> dict[str, dict[str, float]]:
+    """Times of the subjects ``partly``, of which only some cases were run: those that they had, as
+    much longer or shorter as these runs took."""
+    known, ratios = Times({**GENERIC.by_subject, **before}), dict[str, list[float]]()
+    middle = median if default_plan(runtime).machine.schedulers else min  # others use cores, too
+    for case in cases:
+        work = work_of(runtime, case)
+        subjects = {strips.timed for strips in work.strips}
+        expected = known.seconds(Work(work.strips, _of_device(work)))
+        if len(subjects) == 1 and subjects <= partly and expected > 0:
+            ratios.setdefault(subjects.pop(), []).append(middle(case.device) / expected)
+    return {
+        subject: {name: median(found) * value for name, value in known.of(subject).items()}
+        for subject, found in ratios.items()
+        if len(found) >= SOME_RUNS and median(found) > 0
+    }
 
 
 def rounded(times: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:

@@ -13,12 +13,15 @@ import pytest
 
 import pysw_cl
 from pysw_cl.api import tune as tuning
+from pysw_cl.api.calibrate import Case, _of_device, _of_some, work_of
 from pysw_cl.drivers import tuning as driver
 from pysw_cl.drivers.tuned_subjects import Subject, subjects_of
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.errors import InputError, ProfileWarning
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.identity import kernels_digest
+from pysw_cl.planning.model.counts import Work
+from pysw_cl.planning.model.times import GENERIC, Times
 from pysw_cl.planning.plan import default_plan
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.planning.profiles.store import VARIABLE, save
@@ -326,3 +329,21 @@ def test_two_tunings_agree(monkeypatch: pytest.MonkeyPatch, profile_folder: Path
         speeds.append(outcome.m * outcome.n / outcome.seconds)
         pysw_cl.planning.profiles.store.reset(get_runtime().identity)
     assert max(speeds) < 1.1 * min(speeds), speeds
+
+
+def test_strips_of_which_some_runs_are_missing_have_their_times_scaled() -> None:
+    """Where builds take too long for a whole calibration."""
+    runtime = get_runtime("cpu")
+    before = {"wavefront": {"column": 1e-8, "row": 3e-9, "strip_row": 2e-6}}
+    known, cases = Times({**GENERIC.by_subject, **before}), []
+    for side in (20_000, 30_000, 40_000):
+        case = Case("dna", "local", side, side, {"alpha": 16})
+        work = work_of(runtime, case)
+        case.device = [2.5 * known.seconds(Work(work.strips, _of_device(work)))] * 3
+        cases.append(case)
+    (subject,) = {strips.timed for case in cases for strips in work_of(runtime, case).strips}
+    found = _of_some(runtime, cases, {subject, "other"}, before)
+    wanted = {name: pytest.approx(2.5 * value) for name, value in before["wavefront"].items()}
+    assert found == {subject: wanted}
+    assert _of_some(runtime, cases, {"other"}, before) == {}
+    assert _of_some(runtime, cases[:2], {subject}, before) == {}
