@@ -97,6 +97,18 @@ def test_what_is_faster_is_found_saved_and_used(
     assert len(profile.runs) <= driver.KEPT_VALUES
 
 
+def test_groups_stay_where_no_tile_fills_the_device(
+    clockwork: Clockwork, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no time for one.  Groups that find no strip are no slower elsewhere."""
+    monkeypatch.setattr(Subject, "fills", lambda self, m, n: False)
+    profile = pysw_cl.tune(budget="1m")
+    start = next(iter(subjects_of(get_runtime()).values())).start
+    assert profile.parameters[name]["groups"] == start["groups"]
+    assert profile.parameters[name]["chunk"] == 512
+    assert {run["values"]["groups"] for run in profile.runs} == {start["groups"]}
+
+
 def test_a_killed_tuning_goes_on(clockwork: Clockwork, profile_folder: Path) -> None:
     """It ends as one that was not killed, and measures nothing twice."""
     whole = pysw_cl.tune(budget=60)

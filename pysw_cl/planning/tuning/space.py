@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 
 from ...errors import PlanError
@@ -76,6 +76,12 @@ class Space:
             raise PlanError(f"tuning: the start {dict(self.start)} is impossible: {reason}")
         dimensions = tuple(one.including(self.start[one.name]) for one in self.dimensions)
         object.__setattr__(self, "dimensions", dimensions)
+
+    def keeping(self, name: str) -> Space:
+        """This space, in which a dimension has the start's value only."""
+        only = Dimension(name, (self.start[name],))
+        dimensions = (only if one.name == name else one for one in self.dimensions)
+        return replace(self, dimensions=tuple(dimensions))
 
     def key(self, values: Values) -> tuple[Number, ...]:
         """What tells these values from others."""
