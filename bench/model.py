@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from cases import Row, WrongResult, pysw_cl, random_pair, write_report
-from model_tuning import pairs, tell, tuned
+from model_tuning import pairs, tell, tuned, wait_for_builds
 
 from pysw_cl.api.calibrate import calibrated
 from pysw_cl.opencl.device import get_runtime, runtimes_to_choose_from
@@ -65,10 +65,7 @@ def run(m: int, n: int, runs: int, device: Any, **options: Any) -> tuple[list[fl
         return pysw_cl.align(a, b, output="score", device=device, **options)
 
     found = call()
-    building = [one for one in get_runtime(device).building.values() if one.is_alive()]
-    for one in building:  # behind a launch, for later calls
-        one.join()
-    if building:
+    if wait_for_builds(device):
         found = call()
     seconds = []
     for _ in range(runs):
