@@ -60,10 +60,10 @@ def pairs(args: argparse.Namespace) -> list[Row]:
 
 def wait_for_builds(device: Any) -> bool:
     """Wait for kernels that are built behind a launch, for later calls; were there any?"""
-    building = [one for one in get_runtime(device).building.values() if one.is_alive()]
-    for one in building:
-        one.join()
-    return bool(building)
+    runtime = get_runtime(device)
+    building = any(one.is_alive() for one in runtime.building.values())
+    runtime.settle()
+    return building
 
 
 def tuned(args: argparse.Namespace) -> list[Row]:

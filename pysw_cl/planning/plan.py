@@ -91,7 +91,7 @@ class Plan:
         1 << 33,
         1,
         1 << 62,
-        "a thread takes a second or more for so many; a GPU has larger tiles",
+        "a tile is one report: a CPU takes about a second for one, and a GPU has larger ones",
     )
     traceback_tile_cells: int = tunable(
         1 << 24,
