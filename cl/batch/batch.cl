@@ -16,7 +16,8 @@
 //   results: for all pairs the score, then for all the query end, target end, matches, columns, and whether a letter
 //     is outside the alphabet.  STARTS: instead of matches and columns the rows and columns before the end in which
 //     the path is.
-//   places: per group of pairs its first row of moves (a row is R cells of each lane), and the rows of a panel.
+//   places: per group of pairs its first row of moves (a row is R cells of each lane), the rows of a panel, and two
+//     numbers for batch_traceback.cl.
 //   keep, kept, kept_at: whether codes are kept from launch to launch (0: no; 1: this launch makes them; 2: they are
 //     there), where, and per group of pairs its first byte there.
 //   near: the highest score if each pair ends where its best path ends, and paths are all that is wanted; else 0.
@@ -60,14 +61,15 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       __global const int4 *restrict pairs, int count, int groups, __global int *counter,
       __global uchar *scratch_memory, int scratch_size, int most_m, int most_n, int gap_open, int gap_extend,
-      int floor, int ends, __global int *restrict results, __global const int2 *restrict places,
+      int floor, int ends, __global int *restrict results, __global const int4 *restrict places,
       __global el *restrict moves, BOX_ARGS SCORE_ARGS)
 {
   scratch_t scratch = scratch_of(scratch_memory + (size_t)get_group_id(0) * scratch_size, most_m, most_n);
   const gap_t gap = gap_of(gap_open, gap_extend);
   const lv low = lv_splat(floor);
-  // A gap is extended if E or F is at least H - stay.  With linear gaps none is: they have no state.
+#if WANT == 2  // a gap is extended if E or F is at least H - stay; with linear gaps none is: they have no state
   const lv stay = lv_splat(gap_open ? gap_open : -1);
+#endif
   SCORE_BEGIN(subs)
 
   for (int g = group_next(counter, -1); g < groups; g = group_next(counter, g)) {
@@ -250,12 +252,10 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
           row.h[r] = h;
           diagonal = up[r];
           up[r] = h;
-#if WANT == 2 || STORE_MOVES
+#if WANT == 2
           const lm not_f = lm_less(f_here, h), not_e = lm_less(e_here, h);
           const lv least = lv_sub(h, stay);
           const lm shut_e = lm_less(e_here, least), shut_f = lm_less(f_here, least);
-#endif
-#if WANT == 2
           matches_d = lv_add(matches_d, lv_select(lm_eq(q, t[r]), lv_splat(1), lv_splat(0)));
           length_d = lv_add(length_d, lv_splat(1));
           lv matches = lv_select(not_f, lv_select(not_e, matches_d, matches_e), matches_f[r]);
@@ -274,17 +274,20 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
           row.length[r] = length_up[r] = length;
 #endif
 #if STORE_MOVES
-          // 4 bits, as in strip.clh: 2 for where H comes from (0 floor, 1 diagonal, 2 E, 3 F), 1 each for whether E,
-          // F are extended.
+          // 4 bits, of which those of the state that a path is in count: H is not F; H is not E; the next E is not E
+          // extended; the next F is not F extended.  Boxes: H is the floor where the first two are 0.
           const int shift = 4 * (r % CELLS_A_WORD);
-          lv move = lv_select(not_f, lv_select(not_e, lv_splat(1 << shift), lv_splat(2 << shift)),
-                              lv_splat(3 << shift));
-#if LOCAL
-          move = lv_select(lm_less(low, h), move, lv_splat(0));
+          lv move = r % CELLS_A_WORD ? word[r / CELLS_A_WORD] : lv_splat(0);
+#if BOXES
+          const lv in_e = lv_mark(lv_splat(MOVE_NOT_F << shift), h, e_here, MOVE_NOT_E << shift);
+          const lv from = lv_select(lm_eq(h, f_here), lv_splat(MOVE_NOT_E << shift), in_e);
+          move |= lv_select(lm_less(low, h), from, lv_splat(0));
+#else
+          move = lv_mark(move, h, f_here, MOVE_NOT_F << shift);
+          move = lv_mark(move, h, e_here, MOVE_NOT_E << shift);
 #endif
-          move |= lv_select(shut_e, lv_splat(0), lv_splat(4 << shift)) |
-                  lv_select(shut_f, lv_splat(0), lv_splat(8 << shift));
-          word[r / CELLS_A_WORD] = r % CELLS_A_WORD ? word[r / CELLS_A_WORD] | move : move;
+          move = lv_mark(move, e, lv_sub(e_here, gap.extend), MOVE_E_OPENS << shift);
+          word[r / CELLS_A_WORD] = lv_mark(move, f[r], lv_sub(f_here, gap.extend), MOVE_F_OPENS << shift);
 #endif
         }
         lv_store(scratch.h + at, up[R - 1]);

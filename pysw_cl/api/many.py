@@ -25,7 +25,7 @@ from ..errors import PyswError, RecomputedWarning
 from ..planning.parameters import PairTuning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Stats
-from ..results.pair_paths import PairPaths
+from ..results.pair_paths import PairPaths, as_table
 from .advice import Tally, advise_tally, tally_of_pairs
 from .align import align_with
 from .bar import told
@@ -242,10 +242,9 @@ class PairAligner:
     ) -> tuple[NDArray[Any], Stats, str | None]:
         """A row for each pair; ``tell`` is called as results arrive."""
         found, stats, wrong = self.found(pairs, tell)
-        table = table_of(found, self.options)
-        if found.cigars is not None:
-            table = PairPaths(table, *found.cigars.joined()).table()
-        return table, stats, wrong
+        if found.paths is not None:
+            return paths_of(found, self.options).table(), stats, wrong
+        return as_table(columns_of(found, self.options)), stats, wrong
 
     def found(self, pairs: Sequence[Any], tell: Tell) -> tuple[PairResults, Stats, str | None]:
         """The results of each pair; ``tell`` is called as they arrive."""
@@ -338,18 +337,21 @@ def _run_strands(driver: BatchDriver, one: OneByOne, options: ManyOptions) -> No
     driver.run(pairs, output, found, minus, ends)
 
 
-def table_of(found: PairResults, options: ManyOptions) -> NDArray[Any]:
-    """A row for each pair, with the fields that are asked for but the CIGAR."""
+def columns_of(found: PairResults, options: ManyOptions) -> dict[str, NDArray[Any]]:
+    """The columns of the fields that are asked for but the CIGAR."""
     scale, names = options.scoring.scale, fields_of(options.output, options.strand)
-    score = np.int64 if scale == 1 else np.float64
-    kinds = {"score": score, "strand": "U5"}
-    names = tuple(name for name in names if name != "cigar")
-    table = np.empty(len(found.alone), [(name, kinds.get(name, np.int64)) for name in names])
+    columns = {}
     for name in names:
         if name == "strand":
-            table[name] = np.where(found.minus, "minus", "plus")
-        else:
-            table[name] = found.values[name]
-    if scale != 1:
-        table["score"] /= scale
-    return table
+            columns[name] = np.where(found.minus, "minus", "plus")
+        elif name == "score" and scale != 1:
+            columns[name] = found.values[name] / scale
+        elif name != "cigar":
+            columns[name] = found.values[name]
+    return columns
+
+
+def paths_of(found: PairResults, options: ManyOptions) -> PairPaths:
+    """The columns, and the paths."""
+    assert found.paths is not None
+    return PairPaths(columns_of(found, options), *found.paths.joined())

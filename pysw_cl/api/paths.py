@@ -14,7 +14,7 @@ from ..planning.plan import Plan
 from ..results.pair_paths import PairPaths
 from .advice import advise_tally
 from .bar import told
-from .many import PairAligner, table_of
+from .many import PairAligner, paths_of
 from .reaching import teller
 
 
@@ -44,9 +44,9 @@ def align_paths(
     Returns
     -------
     PairPaths
-        ``rows`` is the structured array without the CIGARs; ``runs`` and ``offsets`` are the paths
-        as BAM has them; ``cigar`` is an array of str, and ``table()`` the array of `align_many`,
-        both made when they are read.
+        ``paths["score"]`` is a column; ``runs`` and ``offsets`` are the paths as BAM has them;
+        ``rows`` is the structured array without the CIGARs, ``cigar`` an array of str, and
+        ``table()`` the array of `align_many`, made when they are read.
 
     A gap of k letters costs ``open + k * extend``.
 
@@ -78,5 +78,4 @@ def align_paths(
     advise_tally(tallied(), mode, stats.total_cells, 3)
     if wrong:
         warnings.warn(wrong, RecomputedWarning, stacklevel=2)
-    assert found.cigars is not None
-    return PairPaths(table_of(found, options), *found.cigars.joined())
+    return paths_of(found, options)

@@ -120,6 +120,7 @@ class BatchDriver:
         cut = pairs.parts(*limits) if isinstance(pairs, Batch) else parts(pairs, *limits)
         if isinstance(pairs, Batch):  # the next call begins with what this one finds
             self.paths = pairs.known.setdefault(("paths", *self._comparison()), self.paths)
+            self.engine.use(pairs.store, int(tuning.memory_share * self.engine.memory_bytes))
         for part, lengths, long in cut:
             first = int(min([*part.index[:1], *long[:1]]))
             self.one.check_lengths(first, lengths, extremes_of(part, lengths))
@@ -182,7 +183,8 @@ class BatchDriver:
         """Start the batches of paths, those of far ends in two steps; returns what `_begin`
         returns."""
         alone, few = [], min(self.tuning.first_paths, max(FEW, len(part) // 8))
-        if not self.paths.all and len(part) >= 4 * few and part.kept is None:
+        unknown = not self.paths.all and self._looks_near(part)
+        if unknown and len(part) >= 4 * few and part.kept is None:
             alone = self._begin(part.take(np.arange(few)), how)  # how much of them is near ends?
             while self.under_way:
                 self._finish()
@@ -197,16 +199,27 @@ class BatchDriver:
     def _far(self, part: Part) -> NDArray[np.bool_]:
         """Of which pairs are the ends found first, and then paths near these ends?  Where targets
         are long, or where little of the pairs before was near their ends."""
-        engine = self.engine
-        reach = path_reach(self.scoring, part.m, None, engine.local, engine.ends)
-        if reach is None:
-            return np.zeros(len(part), np.bool_)
-        far = np.asarray(part.n >= self.tuning.far * reach)
-        if self._finds_starts or self.paths.near < self.tuning.near_share * self.paths.all:
+        far, bounded = part.once(("far", *self._comparison()), lambda: self._long(part))
+        if not bounded:
+            return far
+        far, short = far.copy(), self.paths.near < self.tuning.near_share * self.paths.all
+        if self._looks_near(part) and (self._finds_starts or short):
             far[:] = True
         if part.kept is not None:  # its codes are kept for all pairs of a part
             far[:] = 2 * np.count_nonzero(far) > len(part)
         return far
+
+    def _long(self, part: Part) -> tuple[NDArray[np.bool_], bool]:
+        """Which pairs have targets far longer than their paths, and does anything bound these?"""
+        engine = self.engine
+        reach = path_reach(self.scoring, part.m, None, engine.local, engine.ends)
+        if reach is None:
+            return np.zeros(len(part), np.bool_), False
+        return np.asarray(part.n >= self.tuning.far * reach), True
+
+    def _looks_near(self, part: Part) -> bool:
+        """Is it worth the host's work to leave out what is not near the ends of these pairs?"""
+        return self.vector or part.all_cells >= self.tuning.gpu_near_cells * len(part)
 
     def _begin(self, part: Part, how: str, wanted: str = "") -> list[int]:
         """Start the batches of a part, each pair in the narrowest lanes that may hold it.  Returns
@@ -280,11 +293,10 @@ class BatchDriver:
         again in wider ones."""
         under = self.under_way.popleft()
         part, batch, width, how = under.part, under.batch, under.width, under.how
-        batch.running.finish()
+        batch.finish(None if self.found.paths is None else self.found.paths.room)
         found = batch.found
-        wrong = np.flatnonzero(found[-1])
-        if len(wrong):
-            self.one.check(int(part.index[wrong].min()))
+        if batch.looked_at and found[-1].any():
+            self.one.check(int(part.index[found[-1] != 0].min()))
         if batch.lent is not None:
             batch.lent.done()
         outgrown = np.zeros(len(part), np.bool_)
@@ -340,8 +352,9 @@ class BatchDriver:
                 self.found.values[name][part.places] = found[row]
         if traced is not None:
             self._take_paths(part, batch, ~outgrown)
-            reach = self._reach(found)
-            if reach is not None and part.whole is None:
+            weighed = part.whole is None and self._looks_near(part)
+            reach = self._reach(found) if weighed else None
+            if reach is not None:
                 self.paths.all += part.all_cells
                 self.paths.near += int(part.near(found[:3], reach).cells.sum())
                 sides = (found[1:3] - traced[:2])[:, ~outgrown]
@@ -364,10 +377,9 @@ class BatchDriver:
         for row, name in enumerate(TRACED):
             if name in self.found.values:
                 self.found.values[name][part.places] = traced[row]
-        if batch.cigars is not None and batch.cigar_at is not None:
-            assert self.found.cigars is not None
-            starts, stops = traced[4].astype(np.int64), batch.cigar_at[1:].astype(np.int64)
-            self.found.cigars.add(part.index, batch.cigars, starts, stops)
+        if batch.runs is not None:
+            assert self.found.paths is not None
+            self.found.paths.add(part.places, batch.runs, traced[4])
         for k in bad.tolist():
             self._again(int(part.index[k]), int(traced[5, k]), int(batch.found[0, k]))
 

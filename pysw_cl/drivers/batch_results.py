@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..results.alignment import Stats
-from ..results.pair_paths import CigarText
+from ..results.pair_paths import PathWords
 
 #: The fields of a row for each output, in order.
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -47,10 +48,11 @@ def fields_of(output: str, strand: str) -> tuple[str, ...]:
 class PairResults:
     """The results of all pairs."""
 
-    #: A column for each field but the CIGAR; the score in the scoring's integers.
-    values: dict[str, NDArray[np.int64]]
-    #: The CIGARs; None without paths.
-    cigars: CigarText | None
+    #: A column for each field but the CIGAR, of 32 bits, or of 64 where a number needs them; the
+    #: score in the scoring's integers.
+    values: dict[str, NDArray[np.signedinteger]]
+    #: The paths; None if they are not wanted.
+    paths: PathWords | None
     #: Is the query on the minus strand?
     minus: NDArray[np.bool_]
     #: Was the pair aligned alone?
@@ -65,16 +67,22 @@ class PairResults:
     def empty(cls, count: int, names: Sequence[str]) -> PairResults:
         """Results of ``count`` pairs with the fields ``names``, to be filled in."""
         numbers = [name for name in names if name not in ("cigar", "strand")]
-        values = {name: np.zeros(count, np.int64) for name in numbers}
-        if "query_start" in values:
+        values: dict[str, NDArray[Any]] = {name: np.empty(count, np.int32) for name in numbers}
+        if "query_start" in values and "target_start" not in values:
             values["query_start"][:] = UNKNOWN
         return cls(
             values,
-            CigarText(count) if "cigar" in names else None,
+            PathWords(count) if "cigar" in names else None,
             np.zeros(count, np.bool_),
             np.zeros(count, np.bool_),
             np.zeros(count, np.int64),
         )
+
+    def put(self, name: str, k: int, value: int) -> None:
+        """The value of one pair."""
+        if abs(value) > np.iinfo(np.int32).max:
+            self.values[name] = self.values[name].astype(np.int64)
+        self.values[name][k] = value
 
     def beside(self, names: Sequence[str]) -> PairResults:
         """Results of the same pairs with other fields.  What is known of the pairs, and what they

@@ -52,9 +52,9 @@ class OneByOne:
             value = getattr(result, name)
             if name == "score":
                 value = round(value * self.scoring.scale)
-            found.values[name][k] = UNKNOWN if value is None else value
-        if found.cigars is not None:
-            found.cigars.put(k, result.cigar or "")
+            found.put(name, k, UNKNOWN if value is None else value)
+        if found.paths is not None:
+            found.paths.put(k, result.cigar or "")
         found.minus[k], found.alone[k] = result.strand == "minus", True
         self.stats.add_cells(result.stats.cells)
         self.stats.launches += result.stats.launches

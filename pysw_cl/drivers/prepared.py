@@ -38,14 +38,16 @@ class Batch(Sequence[tuple[bytes, bytes]]):
     pairs, any number of times, with any options.
 
     What is made of the letters for a device stays there from call to call: a byte a letter, as long
-    as the Batch lives, or until `free`.  A Batch is a sequence of (query, target), as bytes, so
+    as the Batch lives, or until `free`.  So does the memory that the last call worked in, if it is
+    at most a sixteenth of the device's.  A Batch is a sequence of (query, target), as bytes, so
     whatever takes pairs takes it.  Several threads may use one at once.  It can be pickled.
     """
 
     def __init__(self, queries: Column, targets: Column) -> None:
         self._queries, self._targets = queries, targets
         self._parts: dict[tuple[int, int, int], list[PartOf]] = {}
-        self._store = KeptStore()
+        #: What engines keep for the next call.
+        self.store = KeptStore()
         #: What was found out about the letters, by what it depends on.
         self.known: dict[Any, Any] = {}
 
@@ -134,11 +136,11 @@ class Batch(Sequence[tuple[bytes, bytes]]):
     @property
     def kept_bytes(self) -> int:
         """The memory of devices that is kept for the next call."""
-        return self._store.bytes
+        return self.store.bytes
 
     def free(self) -> None:
         """Free that memory; the next call makes it again."""
-        self._store.free()
+        self.store.free()
 
     def pieces(self) -> Iterator[NDArray[np.uint8]]:
         """The letters of all pairs, in some order."""
@@ -172,7 +174,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
             targets = self._targets.starts[some] - begin
             starts = np.stack([queries[short], targets[short]], axis=1)
             index, taken = np.arange(first, first + count), lengths[short]
-            part = Part(index[short], text, rows_of(starts, taken), self._store)
+            part = Part(index[short], text, rows_of(starts, taken), self.store)
             yield part, lengths, index[~short]
             first += count
 

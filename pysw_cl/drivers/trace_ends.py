@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ..planning.path_grid import most_pieces, special_lines
-from ..results.cigar import Runs
 from ..results.cigar_builder import FoundPath
+from ..results.pair_paths import runs_of
 from ..tiles.contract import BoxEnd, Engine
 from ..tiles.edges import EdgeArray, Edges
 from ..tiles.special_lines import SweptGrid
@@ -132,14 +132,11 @@ def _not_in_batches(
         letters = job.frame.region(0, m, 0, n)
         paths, cells, launches = able.trace(*letters, scoring, [box for _, box in together], places)
         found.add_cost(cells, launches)
-        runs, first = Runs.of_cigars([path.cigar for path in paths])
-        for number, (k, path) in enumerate(zip(numbers, paths, strict=True)):
-            box = together[places[number].box][1]
+        for place, k, path in zip(places, numbers, paths, strict=True):
+            box = together[place.box][1]
             if box.proves(path.row, path.column):
-                start, stop = first[number], first[number + 1]
-                own = Runs(runs.ops[start:stop], runs.lengths[start:stop])
                 row, column = box.area.row + path.row, box.area.column + path.column
-                found.paths[k] = FoundPath(row, column, own, path.score)
+                found.paths[k] = FoundPath(row, column, runs_of(path.words), path.score)
     return [one for one, fit in zip(every, fits, strict=True) if not fit]
 
 

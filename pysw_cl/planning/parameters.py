@@ -358,6 +358,12 @@ class PairTuning:
     kept_share: float = tunable(
         1 / 4, 0, 1, "of the device's memory, for the codes of a prepared batch"
     )
+    memory_share: float = tunable(
+        1 / 16,
+        0,
+        1,
+        "of that memory, which a prepared batch keeps to work in: it takes long to get",
+    )
     most_outgrown: float = tunable(
         0.4, 0, 1, "of a batch's pairs: a width that more of them outgrow is not tried again"
     )
@@ -369,6 +375,12 @@ class PairTuning:
     )
     near_share: float = tunable(
         0.55, 0, 1, "of the cells, near ends: with less the ends are found first"
+    )
+    gpu_near_cells: int = tunable(
+        1 << 20,
+        0,
+        1 << 40,
+        "cells of a pair on a GPU: moves of a smaller one cost less than the host finding its end",
     )
     between_share: float = tunable(
         0.4, 0, 1000, "of those cells, between starts and ends: with less the starts are found, too"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -10,57 +10,102 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .cigar import runs_of_text
+from .cigar import Runs
 
 Ints = NDArray[np.int64]
-#: BAM's codes of the operations (SAM specification, 4.2).
-_BAM = np.zeros(256, np.uint32)
-_BAM[list(b"MIDNSHP=X")] = np.arange(9)
+Words = NDArray[np.uint32]
+#: BAM's operations (SAM specification, 4.2), and the code of each.
+BAM_OPS = np.frombuffer(b"MIDNSHP=X", np.uint8)
+_BAM_CODES = np.zeros(256, np.uint32)
+_BAM_CODES[BAM_OPS] = np.arange(len(BAM_OPS))
+#: Rows of a table that are filled at once.
+AT_ONCE = 1 << 13
+#: Words of paths for which there is room before they come, beside as many as there are.
+MORE = 1 << 22
 
 
-@dataclass
-class CigarText:
-    """The CIGARs of ``count`` pairs as letters, as they arrive in any order."""
+def words_of(runs: Runs) -> Words:
+    """Runs as BAM has them: the length times 16, plus the operation."""
+    words: Words = runs.lengths.astype(np.uint32) << np.uint32(4)
+    words |= _BAM_CODES[runs.ops]
+    return words
 
-    count: int
-    _texts: list[NDArray[np.uint8]] = field(default_factory=list)
-    _pairs: list[Ints] = field(default_factory=list)
-    _lengths: list[Ints] = field(default_factory=list)
 
-    def add(self, pairs: Ints, letters: NDArray[np.uint8], starts: Ints, stops: Ints) -> None:
-        """The CIGAR of ``pairs[i]`` is ``letters[starts[i]:stops[i]]`` (ASCII), which is copied.
-        It takes the place of an earlier one."""
-        lengths = np.maximum(stops - starts, 0)
-        ends = lengths.cumsum()
-        places = np.arange(int(ends[-1]) if len(ends) else 0)
-        places += np.repeat(starts - (ends - lengths), lengths)
-        self._texts.append(letters[places])
-        self._pairs.append(pairs)
-        self._lengths.append(lengths)
+def runs_of(words: Words) -> Runs:
+    """The inverse of `words_of`."""
+    return Runs(BAM_OPS[words & 15], (words >> 4).astype(np.int64))
+
+
+class PathWords:
+    """The paths of ``count`` pairs as words of BAM, as they arrive in any order."""
+
+    def __init__(self, count: int) -> None:
+        self._words, self._used = np.empty(0, np.uint32), 0
+        self._starts: Ints | None = None
+        #: The words of each pair, behind a 0.
+        self._lengths = np.zeros(count + 1, np.int64)
+        self._ended = 0  # so many pairs came in order
+
+    def add(self, pairs: Ints | slice, words: Words, lengths: NDArray[Any]) -> None:
+        """The paths of ``pairs`` in turn, ``lengths[i]`` words of pair i, which are copied, unless
+        they are in the `room` that was given last.  They take the place of earlier ones."""
+        own = self._lengths[1:]
+        if self._starts is None:
+            if isinstance(pairs, slice) and pairs.start == self._ended:
+                self._ended = pairs.stop
+            else:
+                self._starts = own.cumsum() - own
+        if self._starts is not None:
+            self._starts[pairs] = lengths.cumsum(dtype=np.int64) - lengths + self._used
+        own[pairs] = lengths
+        if words.base is not self._words or not len(words):
+            self.room(len(words))[:] = words
+        self._used += len(words)
+
+    def room(self, count: int) -> Words:
+        """Where the next ``count`` words may be written, before they are added."""
+        end = self._used + count
+        if end > len(self._words):
+            share = max(self._ended, 1) / max(len(self._lengths) - 1, 1)
+            grown = np.empty(max(end, min(int(1.1 * end / share), 2 * end + MORE)), np.uint32)
+            grown[: self._used] = self._words[: self._used]
+            self._words = grown
+        return self._words[self._used : end]
 
     def put(self, pair: int, cigar: str) -> None:
-        """The CIGAR of one pair."""
-        letters = np.frombuffer(cigar.encode("ascii"), np.uint8)
-        self._texts.append(letters)
-        self._pairs.append(np.array([pair]))
-        self._lengths.append(np.array([len(letters)]))
+        """The path of one pair."""
+        words = words_of(Runs.of_cigar(cigar))
+        self.add(slice(pair, pair + 1), words, np.array([len(words)]))
 
-    def joined(self) -> tuple[NDArray[np.uint8], Ints]:
-        """All CIGARs in the order of the pairs, and where each begins, then where the last ends."""
-        starts, lengths = np.zeros((2, self.count), np.int64)
-        first = 0
-        for text, pairs, sizes in zip(self._texts, self._pairs, self._lengths, strict=True):
-            starts[pairs], lengths[pairs] = first + sizes.cumsum() - sizes, sizes
-            first += len(text)
-        text = np.concatenate([np.zeros(0, np.uint8), *self._texts])
-        offsets = np.concatenate([np.zeros(1, np.int64), lengths.cumsum()])
-        if len(text) != offsets[-1] or not np.array_equal(starts, offsets[:-1]):
-            text = text[np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)]
-        return text, offsets
+    def joined(self) -> tuple[Words, Ints]:
+        """All paths in the order of the pairs, and where each begins, then where the last ends.
+        None may be added after that."""
+        words, offsets = self._words[: self._used], self._lengths
+        if self._starts is None:
+            return words, np.cumsum(offsets, out=offsets)
+        lengths = offsets[1:].copy()
+        np.cumsum(offsets, out=offsets)
+        return words[
+            np.arange(offsets[-1]) + np.repeat(self._starts - offsets[:-1], lengths)
+        ], offsets
 
-    def strings(self) -> NDArray[np.object_]:
-        """The CIGARs (str) in the order of the pairs; "" where none came."""
-        return strings_of(*self.joined())
+
+def text_of(words: Words, offsets: Ints) -> tuple[NDArray[np.uint8], Ints]:
+    """The CIGARs of paths, one after the other (ASCII), and where each begins, then where the last
+    ends."""
+    lengths, sizes = words >> np.uint32(4), np.full(len(words), 2)
+    for k in range(1, len(str(int(lengths.max(initial=1))))):
+        sizes += lengths >= 10**k
+    ends = np.zeros(len(words) + 1, np.int64)
+    np.cumsum(sizes, out=ends[1:])
+    text = np.empty(int(ends[-1]), np.uint8)
+    text[ends[1:] - 1] = BAM_OPS[words & np.uint32(15)]
+    places = ends[1:] - 2
+    while len(places):  # the last digits of all lengths, then those before
+        text[places] = lengths % 10 + ord("0")
+        more = lengths >= 10
+        places, lengths = places[more] - 1, lengths[more] // 10
+    return text, ends[offsets]
 
 
 def strings_of(text: NDArray[np.uint8], offsets: Ints) -> NDArray[np.object_]:
@@ -75,55 +120,71 @@ class PairPaths:
     """What `align_paths` finds: a row for each pair, in order, and the paths in arrays.
 
     ``len(paths)`` is the number of pairs; ``paths["score"]`` is a column, and ``paths["cigar"]``
-    that of the CIGARs.  `offsets` and `runs` are made when they are first read, and so is `cigar`.
+    that of the CIGARs.  `rows`, and `cigar`, are made when they are first read.
     """
 
-    #: A structured array: the fields of `align_many`'s "path" without the CIGAR.
-    rows: NDArray[Any]
-
-    def __init__(self, rows: NDArray[Any], text: NDArray[np.uint8], offsets: Ints) -> None:
-        self.rows, self._text, self._places = rows, text, offsets
+    def __init__(self, columns: Mapping[str, NDArray[Any]], words: Words, offsets: Ints) -> None:
+        self._columns, self._words, self._offsets = dict(columns), words, offsets
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self._offsets) - 1
 
     def __repr__(self) -> str:
         return f"<PairPaths of {len(self):,} pairs>"
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self.cigar if name == "cigar" else self.rows[name]
+        if name == "cigar":
+            return self.cigar
+        if name not in self._columns:
+            names = ", ".join([*self._columns, "cigar"])
+            raise KeyError(f"there is no column {name!r}, but {names}")
+        return as_wide(self._columns[name])
+
+    @cached_property
+    def rows(self) -> NDArray[Any]:
+        """A structured array: the fields of `align_many`'s "path" without the CIGAR."""
+        return as_table(self._columns)
 
     @cached_property
     def cigar(self) -> NDArray[np.object_]:
         """The CIGARs (str), SAM's extended ones."""
-        return strings_of(self._text, self._places)
-
-    @cached_property
-    def _both(self) -> tuple[NDArray[np.uint32], Ints]:
-        runs, offsets = runs_of_text(self._text, self._places)
-        words: NDArray[np.uint32] = runs.lengths.astype(np.uint32) << np.uint32(4)
-        words |= _BAM[runs.ops]
-        return words, offsets
+        return strings_of(*text_of(self._words, self._offsets))
 
     @property
-    def runs(self) -> NDArray[np.uint32]:
+    def runs(self) -> Words:
         """The runs of all paths in turn, as BAM has them (SAM specification, 4.2): the length times
         16, plus the operation, 1 for I, 2 for D, 7 for = and 8 for X."""
-        return self._both[0]
+        return self._words
 
     @property
     def offsets(self) -> Ints:
         """Where the runs of each path begin in `runs`, then where the last ones end."""
-        return self._both[1]
+        return self._offsets
 
     def table(self) -> NDArray[Any]:
         """The array that `align_many` gives with output "path"."""
-        names = list(self.rows.dtype.names or ())
-        kinds = [(name, self.rows.dtype[name]) for name in names]
-        place = names.index("columns") + 1
-        kinds.insert(place, ("cigar", np.dtype(object)))
-        table = np.empty(len(self), kinds)
-        for name in names:
-            table[name] = self.rows[name]
-        table["cigar"] = self.cigar
-        return table
+        columns = {}
+        for name, column in self._columns.items():
+            columns[name] = column
+            if name == "columns":
+                columns["cigar"] = self.cigar
+        return as_table(columns)
+
+
+def as_wide(column: NDArray[Any]) -> NDArray[Any]:
+    """The column, with 64 bits for each number."""
+    return column.astype(np.int64) if column.dtype.kind == "i" else column
+
+
+def as_table(columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """A structured array with these columns; whole numbers have 64 bits.
+
+    (Rows are filled some at a time, so that they stay in a core's caches for all columns.)"""
+    kinds = [(name, as_wide(column[:0]).dtype) for name, column in columns.items()]
+    count = min(map(len, columns.values()))
+    table = np.empty(count, kinds)
+    for first in range(0, count, AT_ONCE):
+        some = slice(first, first + AT_ONCE)
+        for name, column in columns.items():
+            table[name][some] = column[some]
+    return table

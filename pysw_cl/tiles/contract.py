@@ -214,8 +214,8 @@ class BoxPath(NamedTuple):
     column: int
     #: What it scores by its letters.
     score: int
-    #: SAM's extended CIGAR.
-    cigar: str
+    #: Its runs, as BAM has them.
+    words: NDArray[np.uint32]
 
 
 class BoxPaths(Protocol):

@@ -12,7 +12,7 @@ import pysw_cl
 from pysw_cl.errors import InputError, LettersWarning, SequenceError
 from pysw_cl.planning.parameters import tuned
 from pysw_cl.results.cigar import Runs
-from pysw_cl.results.pair_paths import CigarText, PairPaths
+from pysw_cl.results.pair_paths import PairPaths, PathWords, strings_of, text_of
 
 OPS = "MIDNSHP=X"
 
@@ -75,15 +75,22 @@ def test_text_is_made_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made == [2]
 
 
-def test_cigars_in_any_order() -> None:
-    text = CigarText(4)
-    letters = np.frombuffer(b"..3=..10X2I.5=", np.uint8)
-    text.add(np.array([3, 1]), letters, np.array([2, 6]), np.array([4, 11]))
-    text.put(0, "7D")
-    text.put(3, "8=1I")
-    assert text.strings().tolist() == ["7D", "10X2I", "", "8=1I"]
-    assert CigarText(2).strings().tolist() == ["", ""]
-    assert len(PairPaths(np.zeros(0, [("score", int)]), *CigarText(0).joined()).runs) == 0
+def test_paths_in_any_order() -> None:
+    paths = PathWords(4)
+    words = np.array([3 << 4 | 7, 10 << 4 | 8, 2 << 4 | 1], np.uint32)
+    paths.add(np.array([3, 1]), words, np.array([1, 2], np.int32))
+    paths.put(0, "7D")
+    paths.put(3, "8=1I")
+    assert strings_of(*text_of(*paths.joined())).tolist() == ["7D", "10X2I", "", "8=1I"]
+    assert strings_of(*text_of(*PathWords(2).joined())).tolist() == ["", ""]
+    assert len(PairPaths({"score": np.zeros(0)}, *PathWords(0).joined()).runs) == 0
+
+
+def test_columns() -> None:
+    found = pysw_cl.align_paths([("ACGT", "ACGT")])
+    assert found["query_end"].tolist() == [4] and found.rows["query_end"].tolist() == [4]
+    with pytest.raises(KeyError, match="no column 'matched', but score, query_start"):
+        found["matched"]
 
 
 def test_errors_and_warnings() -> None:

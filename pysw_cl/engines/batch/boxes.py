@@ -28,14 +28,12 @@ from .engine import (
     batch_spec,
     scratch_bytes,
 )
-from .groups import Groups
+from .groups import Groups, most_runs
 
 #: The first width that is tried.  Lanes of 8 bits hold no box: H is high where it begins.
 LEAST_WIDTH = 16
 #: Numbers of a box: see ``levels`` in cl/batch/batch.cl.
 LEVELS = 4
-#: A CIGAR of so many columns has at most so many bytes for each.
-CIGAR_BYTES = 2
 
 
 def box_spec(header: str, score: str) -> KernelSpec:
@@ -130,7 +128,7 @@ class _Work:
 
     @property
     def _memory(self) -> int:
-        """Bytes of the moves of a batch, or of the CIGARs of a launch, at most."""
+        """Bytes of the moves of a batch, or of the runs of a launch, at most."""
         tuning = self.plan.tuning.pairs
         most = tuning.cpu_moves if self.engine.vectors else tuning.gpu_moves
         return min(most, self.engine.most_bytes)
@@ -186,8 +184,8 @@ class BoxEngine(BatchEngine):
         of the traceback in a list.
 
         ``text`` and ``pairs``: as for `BatchEngine.start`; ``levels`` and ``rise``: see
-        cl/batch/batch.cl.  ``most_bytes``: of the CIGARs of a launch, unless it is a single one."""
-        sizes = np.cumsum(CIGAR_BYTES * ends[:, 1:].sum(axis=1, dtype=np.int64))
+        cl/batch/batch.cl.  ``most_bytes``: of the runs of a launch, unless it is a single one."""
+        sizes = np.cumsum(4 * most_runs(*ends[:, 1:].T.astype(np.int64)))
         launch = np.append(sizes // most_bytes, -1)
         cuts = [0, *(np.flatnonzero(launch[1:] != launch[:-1]) + 1).tolist()]
         buffers = Buffers(self.runtime)
@@ -201,27 +199,31 @@ class BoxEngine(BatchEngine):
     def _traced(self, shared: dict[str, object], ends: Ints, width: int) -> list[BoxPath]:
         """The paths to some ends, by one launch."""
         count = len(ends)
-        cigar_at = np.zeros(count + 1, np.int32)
-        np.cumsum(CIGAR_BYTES * ends[:, 1:].sum(axis=1), out=cigar_at[1:])
-        buffers = Buffers(self.runtime)
-        defines = {"LOCAL": 1, "WIDTH": width, "WRITE_CIGARS": 1, "BOXES": 1}
+        runs_at = np.zeros(count + 1, np.int32)
+        np.cumsum(most_runs(ends[:, 1], ends[:, 2]), out=runs_at[1:])
+        words, buffers = np.empty(int(runs_at[-1]), np.uint32), Buffers(self.runtime)
         try:
-            given = {"count": count, "results": buffers.of(np.ascontiguousarray(ends.T))}
-            buffer, cigars = self._launch_traceback(
-                buffers, {**shared, **given}, width, cigar_at, defines
-            )
-            running = Running(self.runtime, buffers)
-            traced = running.fetch(buffer, (TRACED, count), np.int32)
-            letters = running.fetch(cigars, (int(cigar_at[-1]),), np.uint8)
-        except BaseException:
+            given = {
+                "count": count,
+                "results": buffers.of(np.ascontiguousarray(ends.T)),
+                "runs_at": buffers.of(runs_at),
+                "runs": self._retained.get("runs", words.nbytes),
+                "traced": self._retained.get("traced", 4 * TRACED * count),
+            }
+            defines = {"LOCAL": 1, "WRITE_RUNS": 1, "BOXES": 1}
+            self._launch_traceback({**shared, **given}, width, defines)
+            running = Running(self.runtime, buffers, self._retained, {}, at_once=True)
+            traced = running.array("traced", (TRACED, count))
+            running.fetch_to(traced, given["traced"])
+            running.fetch_to(words, given["runs"])
+            running.begin()
+            running.finish()
+        finally:
             buffers.free()
-            raise
-        running.finish()
-        text = letters.data
         return [
-            BoxPath(row, column, score, str(text[first:last], "ascii"))
-            for row, column, _, _, first, score, last in zip(
-                *traced.tolist(), cigar_at[1:].tolist(), strict=True
+            BoxPath(row, column, score, words[stop - length : stop])
+            for row, column, _, _, length, score, stop in zip(
+                *traced.tolist(), runs_at[1:].tolist(), strict=True
             )
         ]
 
@@ -236,7 +238,7 @@ class BoxEngine(BatchEngine):
         size = scratch_bytes(most_m, most_n, lanes, groups.columns, width, score, 0)
         size += LEVELS * lanes * width // 8
         scratch, workers = self._scratch(size, groups.count)
-        places, moves_bytes = groups.moves_places(lanes)
+        places = groups.places(lanes)
         defines = {
             "WANT": 0,
             "LOCAL": 1,
@@ -252,8 +254,8 @@ class BoxEngine(BatchEngine):
             "gap_open": self.scoring.gap_open,
             "gap_extend": self.scoring.gap_extend,
             "ends": 0,
-            "places": buffers.of(places),
-            "moves": self._retained.get("moves", moves_bytes),
+            "places": buffers.of(places.at),
+            "moves": self._retained.get("moves", places.moves_bytes),
         }
         kernel.bind(
             codes=self._codes,

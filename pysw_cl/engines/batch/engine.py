@@ -6,7 +6,9 @@ another query and another target in every lane.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from ...planning.lane_sets import LANE_SETS
 from ...scoring.scoring import Scoring
 from ...sequences.alphabet import MAX_LETTERS, NO_CODE
 from .bounds import LONGEST, local_floor
-from .groups import Groups
+from .groups import Groups, Places
 from .kept import KeptCodes, KeptStore, LentCodes, RetainedMemory
 
 Ints = NDArray[np.int32]
@@ -29,11 +31,12 @@ Ints = NDArray[np.int32]
 #: counted forward; a traceback over stored moves, without ("traceback") or with a CIGAR; or the
 #: ends of local paths, and how many rows and columns before them these begin at most (`vectors`).
 WANTS = {"score": 0, "ends": 1, "counts": 2, "traceback": 1, "cigar": 1, "starts": 1}
-#: Numbers of the sweep that are read for each output without moves, beside whether a letter is
-#: wrong.
-NUMBERS = {"score": 1, "ends": 3, "counts": 5, "starts": 5}
+#: Numbers of the sweep that are read for each output, beside whether a letter is wrong.
+NUMBERS = {"score": 1, "ends": 3, "counts": 5, "starts": 5, "traceback": 3, "cigar": 3}
 #: Numbers for each pair: of the sweep, of the traceback.
 RESULTS, TRACED = 6, 6
+#: The queue of a thread's runtime on which results are read while kernels run.
+READING = 0
 #: The codes of query padding and target padding, with a matrix.
 QUERY_PAD, TARGET_PAD = MAX_LETTERS, 2 * MAX_LETTERS
 
@@ -49,13 +52,28 @@ _SCORE = {
     "table": "matrix",
     "lookup": "matrix",
 }
-TRACEBACK = KernelSpec(
-    "batch_traceback",
-    ("base.clh", "batch/base.clh", "batch/batch_traceback.cl"),
-    tuple(
-        "text codes same matrix wide:int pairs count:int lanes:int gap_open:int gap_extend:int "
-        "ends:int results places moves cigar_at cigars traced".split()
-    ),
+
+
+def _traceback_spec(letters: str) -> KernelSpec:
+    """The traceback, which reads letters from these arguments."""
+    arguments = (
+        f"{letters} matrix wide:int pairs count:int lanes:int gap_open:int gap_extend:int ends:int "
+        "results places moves runs_at runs traced"
+    )
+    files = ("base.clh", "batch/base.clh", "batch/batch_traceback.cl")
+    return KernelSpec("batch_traceback", files, tuple(arguments.split()))
+
+
+TRACEBACK = _traceback_spec("text codes same")
+TRACEBACK_KEPT = _traceback_spec("kept kept_at")
+#: The most work-items of a group of the next kernels, and those that copy the runs of a path.
+PACKING_GROUP, MATES = 1024, 8
+COUNT_RUNS, PACK_RUNS = (
+    KernelSpec(name, ("base.clh", "batch/pack_runs.cl"), tuple(arguments.split()))
+    for name, arguments in (
+        ("count_runs", "traced count:int offsets"),
+        ("pack_runs", "places count:int lanes:int offsets runs packed"),
+    )
 )
 
 
@@ -141,58 +159,117 @@ def scratch_bytes(
 
 
 class Running:
-    """A batch that is being computed; ``finish`` waits for it."""
+    """A batch that is being computed; ``finish`` waits for it.
 
-    def __init__(self, runtime: Runtime, buffers: Buffers):
-        self._runtime, self._buffers = runtime, buffers
+    ``at_once``: copies to the host are enqueued behind the kernels.  Else they wait for
+    `finish`, and go beside the kernels of the next batch."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        buffers: Buffers,
+        memory: RetainedMemory,
+        lent: dict[str, Any],
+        at_once: bool,
+    ) -> None:
+        self._runtime, self._buffers, self._memory, self._lent = runtime, buffers, memory, lent
         self._events: list[Any] = []
+        self._later: list[tuple[NDArray[Any], Any, int]] | None = None if at_once else []
 
-    def fetch(self, buffer: Any, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """An array that will hold the buffer's contents when `finish` has returned."""
-        out = np.empty(shape, dtype)
-        self.fetch_to(out, buffer)
-        return out
+    def array(self, name: str, shape: tuple[int, ...]) -> Ints:
+        """An array for what is fetched: it is the batch's until the next one is finished."""
+        return np.empty(shape, np.int32) if self._later is None else self._memory.host(name, shape)
 
     def fetch_to(self, out: NDArray[Any], buffer: Any, start: int = 0) -> None:
         """Fill ``out`` with the buffer's contents from byte ``start`` on; it holds them when
         `finish` has returned."""
         import pyopencl as cl
 
-        if out.size:
+        if self._later is not None:
+            self._later.append((out, buffer, start))
+        elif out.size:
             queue = self._runtime.queue
             copy = cl.enqueue_copy(queue, out, buffer, src_offset=start, is_blocking=False)
             self._events.append(copy)
-            queue.flush()
+
+    def view(self, buffer: Any, count: int) -> NDArray[np.uint32]:
+        """The first ``count`` words of a buffer in the host's memory, from `finish` to `free`."""
+        import pyopencl as cl
+
+        kind: Any = np.uint32
+        queue, reading = self._runtime.queue, cl.map_flags.READ
+        mapped: Any = cl.enqueue_map_buffer(
+            queue, buffer, reading, 0, (count,), kind, is_blocking=False
+        )
+        self._events.append(mapped[1])
+        words: NDArray[np.uint32] = mapped[0]
+        return words
+
+    def begin(self) -> None:
+        """All commands are enqueued; the device begins."""
+        import pyopencl as cl
+
+        if self._later is not None:
+            self._events.append(cl.enqueue_marker(self._runtime.queue))
+        self._runtime.queue.flush()
 
     def finish(self) -> None:
-        """Wait for the batch and free its memory; DeviceError if the device failed."""
+        """Wait for the batch; DeviceError if the device failed."""
         import pyopencl as cl
 
         try:
             cl.wait_for_events(self._events)
+            for out, buffer, start in self._later or ():
+                self.read(out, buffer, start)
         except cl.Error as error:
             raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
-        finally:
-            self._buffers.free()
+
+    def read(self, out: NDArray[Any], buffer: Any, start: int = 0) -> None:
+        """Fill ``out`` now, beside what the device computes."""
+        import pyopencl as cl
+
+        if out.size:
+            queue = self._runtime.beside(READING).queue
+            cl.enqueue_copy(queue, out, buffer, src_offset=start, is_blocking=True)
+
+    def free(self) -> None:
+        """Free the batch's memory."""
+        self._memory.take_back(self._lent)
+        self._lent = {}
+        self._buffers.free()
 
 
 @dataclass
 class Computed:
-    """The results of a batch, after `Running.finish`; arrays are in the order of the pairs."""
+    """The results of a batch, after `finish`; arrays are in the order of the pairs."""
 
     running: Running
     #: Numbers x pairs: score, query end, target end, matches, columns, or the first of these, and
     #: last whether there is a wrong letter.
     found: Ints
-    #: With paths, TRACED x pairs: query start, target start, matches, columns, first byte of the
-    #: CIGAR, score of the path.
+    #: With paths, TRACED x pairs: query start, target start, matches, columns, runs, score of the
+    #: path.
     traced: Ints | None = None
-    #: The text of all CIGARs.
-    cigars: NDArray[np.uint8] | None = None
-    #: The CIGAR of pair k ends at [k + 1].
-    cigar_at: Ints | None = None
+    #: The runs of all paths in turn, as BAM has them, in the room that was given for them.
+    runs: NDArray[np.uint32] | None = None
     #: The kept codes that it makes or uses.
     lent: LentCodes | None = None
+    #: Were the letters looked at?  Else none is wrong, and the last row of ``found`` is not set.
+    looked_at: bool = True
+    #: Writes `runs`.
+    _packed: Callable[[NDArray[np.uint32]], None] | None = None
+
+    def finish(self, room: Callable[[int], NDArray[np.uint32]] | None = None) -> None:
+        """Wait for the batch and free its memory; DeviceError if the device failed.  ``room(n)``
+        gives an array for the n words of all runs, which are not read without it."""
+        try:
+            self.running.finish()
+            if self._packed is not None and self.traced is not None and room is not None:
+                self.runs = room(int(self.traced[4].sum(dtype=np.int64)))
+                self._packed(self.runs)
+        finally:
+            self._packed = None
+            self.running.free()
 
 
 class BatchEngine:
@@ -212,9 +289,13 @@ class BatchEngine:
         self.tables = Tables.of(scoring)
         self._shared = Buffers(runtime)
         self._retained = RetainedMemory(runtime)
+        #: Of the pairs whose memory that is; None: it is the engine's own.
+        self._store: KeptStore | None = None
+        self._most_kept = 0
         self._codes = self._shared.of(self.tables.codes)
-        #: Arguments of the traceback and matrices on the device, once they are needed.
-        self._tracing: dict[str, Any] = {}
+        #: Arguments of the traceback (of kept codes?) and matrices on the device, once they are
+        #: needed.
+        self._tracing: dict[bool, dict[str, Any]] = {}
         self._matrices: dict[str, Any] = {}
         #: The largest buffer in bytes, and all of the device's memory.
         self.most_bytes = int(runtime.device.max_mem_alloc_size)
@@ -237,8 +318,23 @@ class BatchEngine:
         """Is a work-group one thread with all lanes in a vector?"""
         return self._lanes.items == 1
 
+    def use(self, store: KeptStore, most: int) -> None:
+        """The next batches are of the prepared pairs of ``store``, which keeps the memory that they
+        use, if that is at most ``most`` bytes."""
+        if self._store is not store:
+            self._give_back()
+            self._store, self._most_kept = store, most
+            self._retained = store.take_memory(self.runtime) or self._retained
+
+    def _give_back(self) -> None:
+        memory, store = self._retained, self._store
+        if store is not None:
+            store.keep_memory(self.runtime, memory, self._most_kept)
+            self._retained, self._store = RetainedMemory(self.runtime), None
+
     def close(self) -> None:
         """Free the memory that batches share."""
+        self._give_back()
         self._shared.free()
         self._retained.free()
 
@@ -337,10 +433,8 @@ class BatchEngine:
         size = scratch_bytes(most_m, most_n, lanes, groups.columns, width, score, want, starts)
         scratch, workers = self._scratch(size, groups.count)
         kept_memory = self._retained
-        places, moves_bytes = self._codes, 4
-        if moves:
-            rows, moves_bytes = groups.moves_places(lanes)
-            places = kept_memory.sent("places", rows, buffers)
+        where = groups.places(lanes) if moves else None
+        places = self._codes if where is None else kept_memory.sent("places", where.at, buffers)
         defines = {
             "WANT": want,
             "LOCAL": int(self.local),
@@ -355,22 +449,25 @@ class BatchEngine:
         lent = None
         if kept is not None:
             lent = kept[0].lend(kept[1] // lanes, groups.count)
-        unread = lent is not None and lent.there and not moves
+        unread = lent is not None and lent.there
         if lent is not None and lent.all:
             sides = lent.of.pairs_buffer
         else:
             sides = kept_memory.sent("pairs", pairs, buffers)
-        shared = {
+        on_loan = {"results": kept_memory.lend("results", 4 * RESULTS * count)}
+        running = Running(self.runtime, buffers, kept_memory, on_loan, self.vectors)
+        shared: dict[str, Any] = {
             "text": self._codes if unread else kept_memory.letters(text, buffers),
             "pairs": sides,
             "count": count,
             "gap_open": self.scoring.gap_open,
             "gap_extend": self.scoring.gap_extend,
             "ends": self.ends,
-            "results": kept_memory.get("results", 4 * RESULTS * count),
+            "results": on_loan["results"],
             "places": places,
-            "moves": kept_memory.get("moves", moves_bytes),
+            "moves": kept_memory.get("moves", 4 if where is None else where.moves_bytes),
         }
+        coded = self._kept_arguments(buffers, lent)
         kernel.bind(
             codes=self._codes,
             groups=groups.count,
@@ -381,22 +478,20 @@ class BatchEngine:
             most_n=most_n,
             floor=local_floor(self.scoring, width) if self.local else 0,
             near=max(0, self.scoring.highest) if near and self.scoring.gap_extend else 0,
-            **self._kept_arguments(buffers, lent),
+            **coded,
             **shared,
             **score_arguments,
         ).launch(workers, self._lanes.items)
-        if moves:
-            batch = self._trace(buffers, shared, pairs, width, how == "cigar")
-        else:
-            running = Running(self.runtime, buffers)
-            found = np.empty((NUMBERS[how] + 1, count), np.int32)
-            running.fetch_to(found[:-1], shared["results"])
-            if unread:  # these letters were looked at before
-                found[-1] = 0
-            else:
-                running.fetch_to(found[-1], shared["results"], 4 * (RESULTS - 1) * count)
-            batch = Computed(running, found)
-        batch.lent = lent
+        found = running.array("found", (NUMBERS[how] + 1, count))
+        running.fetch_to(found[:-1], shared["results"])
+        if not unread:  # else these letters were looked at before
+            running.fetch_to(found[-1], shared["results"], 4 * (RESULTS - 1) * count)
+        batch = Computed(running, found, lent=lent, looked_at=not unread)
+        if where is not None:
+            if lent is not None:
+                shared |= {"kept": coded["kept"], "kept_at": coded["kept_at"]}
+            self._trace(batch, shared, on_loan, where, width, how == "cigar")
+        running.begin()
         return batch
 
     def _counter(self, buffers: Buffers) -> Any:
@@ -415,49 +510,87 @@ class BatchEngine:
         return {"keep": 2 if lent.there else 1, "kept": lent.of.buffer, "kept_at": places}
 
     def _trace(
-        self, buffers: Buffers, shared: dict[str, Any], pairs: Ints, width: int, text: bool
-    ) -> Computed:
-        """Enqueue the traceback of all paths of a batch; ``text``: with CIGARs."""
-        count = len(pairs)
-        cigar_at = np.zeros(count + 1, np.int32)
-        if text:
-            np.cumsum(2 * (pairs[:, 1] + pairs[:, 3]), out=cigar_at[1:])
-        defines = {"LOCAL": int(self.local), "WIDTH": width, "WRITE_CIGARS": int(text)}
-        traced, cigars = self._launch_traceback(buffers, shared, width, cigar_at, defines)
-        running = Running(self.runtime, buffers)
-        results = running.fetch(shared["results"], (RESULTS, count), np.int32)
-        found = running.fetch(traced, (TRACED, count), np.int32)
-        if not text:
-            return Computed(running, results, found)
-        letters = running.fetch(cigars, (int(cigar_at[-1]),), np.uint8)
-        return Computed(running, results, found, letters, cigar_at)
+        self,
+        batch: Computed,
+        shared: dict[str, Any],
+        on_loan: dict[str, Any],
+        where: Places,
+        width: int,
+        runs: bool,
+    ) -> None:
+        """Enqueue the traceback of all paths of a batch; ``runs``: with their runs.
+
+        ``shared``: arguments of its kernel.  ``on_loan``: buffers that the batch gives back."""
+        memory, running, count = self._retained, batch.running, shared["count"]
+        lanes, words = self.pairs_a_group(width), where.run_words if runs else 0
+        on_loan["traced"] = memory.lend("traced", 4 * TRACED * count)
+        here = memory.get("runs", 4 * words)
+        if runs and self.vectors:
+            here = on_loan["runs"] = memory.lend("runs", 4 * words)
+        self._launch_traceback(
+            {**shared, "runs": here, "traced": on_loan["traced"], "runs_at": self._codes},
+            width,
+            {"LOCAL": int(self.local), "WRITE_RUNS": int(runs)},
+        )
+        traced = batch.traced = running.array("traced", (TRACED, count))
+        running.fetch_to(traced, on_loan["traced"])
+        if runs and self.vectors:
+            view = running.view(here, words)
+            batch._packed = partial(_gather, view, where.of_pairs(count, lanes), traced[4])
+        elif runs:
+            offsets = on_loan["offsets"] = memory.lend("offsets", 4 * (count + 1))
+            packed = on_loan["packed"] = memory.lend("packed", 4 * words)
+            most = min(PACKING_GROUP, int(self.runtime.device.max_work_group_size))
+            group = 1 << most.bit_length() - 1
+            defines, given = {"GROUP": group}, {"count": count, "offsets": offsets}
+            counting = BoundKernel(self.runtime, COUNT_RUNS, defines)
+            counting.bind(traced=on_loan["traced"], **given).launch(1, group)
+            packing = BoundKernel(self.runtime, PACK_RUNS, defines)
+            packing.bind(places=shared["places"], lanes=lanes, runs=here, packed=packed, **given)
+            packing.launch(-(-count * MATES // group), group)
+            batch._packed = partial(running.read, buffer=packed)
 
     def _launch_traceback(
-        self,
-        buffers: Buffers,
-        shared: dict[str, Any],
-        width: int,
-        cigar_at: Ints,
-        defines: dict[str, int],
-    ) -> tuple[Any, Any]:
-        """Enqueue a traceback; returns the buffers of what it finds and of the CIGARs.
-
-        ``cigar_at``: where the place of each CIGAR begins, and where the last one ends."""
-        scoring, count = self.scoring, len(cigar_at) - 1
-        if not self._tracing:
-            codes = np.concatenate([scoring.query_encoding, scoring.target_encoding])
-            self._tracing = {
-                "codes": self._shared.of(np.where(codes == NO_CODE, 0, codes).astype(np.uint8)),
-                "same": self._shared.of(np.concatenate(scoring.match_tables())),
-                "matrix": self._shared.of(scoring.matrix),
-                "wide": scoring.matrix.shape[1],
-            }
-        cigars = self._retained.get("cigars", int(cigar_at[-1]))
-        traced = self._retained.get("traced", 4 * TRACED * count)
-        kernel = BoundKernel(self.runtime, TRACEBACK, {"R": self.columns(width), **defines})
-        kernel.bind(**shared, **self._tracing)
-        kernel.bind(cigar_at=buffers.of(cigar_at), cigars=cigars, traced=traced)
-        kernel.bind(lanes=self.pairs_a_group(width))
+        self, arguments: dict[str, Any], width: int, defines: dict[str, int]
+    ) -> None:
+        """Enqueue a traceback with these arguments, but for those of the scoring."""
+        kept = "kept" in arguments
+        if kept not in self._tracing:
+            self._tracing[kept] = self._kept_scores() if kept else self._letter_scores()
+        defines = {"R": self.columns(width), "WIDTH": width, "KEPT": int(kept), **defines}
+        if kept:
+            defines["LANES_AN_ITEM"] = self.pairs_a_group(width) // self._lanes.items
+            arguments = {name: value for name, value in arguments.items() if name != "text"}
+        kernel = BoundKernel(self.runtime, TRACEBACK_KEPT if kept else TRACEBACK, defines)
+        kernel.bind(**arguments, **self._tracing[kept], lanes=self.pairs_a_group(width))
         group, most = self._lanes.items, self._lanes.path_groups * self.workers
-        kernel.launch(min(-(-count // group), most), group)
-        return traced, cigars
+        kernel.launch(min(-(-arguments["count"] // group), most), group)
+
+    def _letter_scores(self) -> dict[str, Any]:
+        """The arguments of a traceback with which letters become scores."""
+        scoring = self.scoring
+        codes = np.concatenate([scoring.query_encoding, scoring.target_encoding])
+        return {
+            "codes": self._shared.of(np.where(codes == NO_CODE, 0, codes).astype(np.uint8)),
+            "same": self._shared.of(np.concatenate(scoring.match_tables())),
+            "matrix": self._shared.of(scoring.matrix),
+            "wide": scoring.matrix.shape[1],
+        }
+
+    def _kept_scores(self) -> dict[str, Any]:
+        """The same for the codes of `Tables`."""
+        matrix, wide = self.tables.matrix, QUERY_PAD + 1
+        if matrix is None:
+            assert self.scoring.match_mismatch is not None
+            matrix, wide = np.array(self.scoring.match_mismatch[::-1], np.int32), 0
+        return {"matrix": self._shared.of(matrix), "wide": wide}
+
+
+def _gather(
+    view: NDArray[np.uint32], ends: NDArray[np.int64], counts: Ints, out: NDArray[np.uint32]
+) -> None:
+    """Write the words that end at ``ends``, so many of each, and give ``view`` back."""
+    places = np.arange(len(out))
+    places += np.repeat(ends - counts.cumsum(dtype=np.int64), counts)
+    view.take(places, out=out, mode="clip")
+    view.base.release()  # type: ignore[union-attr]

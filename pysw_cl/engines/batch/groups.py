@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +35,37 @@ class Groups:
         """Query letters and target letters, in whole panels, of the longest ones."""
         return int(self.rows.max()), int(self.panels.max()) * self.columns
 
-    def moves_places(self, lanes: int) -> tuple[Ints, int]:
-        """For each group the row where its moves begin and its query length, and the bytes of all
-        moves."""
-        places = np.zeros((self.count, 2), np.int32)
-        rows = np.cumsum(self.panels.astype(np.int64) * self.rows)
-        places[1:, 0], places[:, 1] = rows[:-1], self.rows
-        return places, int(rows[-1]) * lanes * self.columns // 2
+    def places(self, lanes: int) -> Places:
+        """Where the moves and the runs of each group are."""
+        at = np.zeros((self.count, 4), np.int32)
+        m, n = self.rows.astype(np.int64), self.panels.astype(np.int64) * self.columns
+        rows = np.cumsum(self.panels * m)
+        most = most_runs(m, n)
+        runs = np.cumsum(lanes * most)
+        at[1:, 0], at[:, 1], at[1:, 2], at[:, 3] = rows[:-1], m, runs[:-1], most
+        return Places(at, int(rows[-1]) * lanes * self.columns // 2, int(runs[-1]))
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the moves and the runs of each group of a batch are."""
+
+    #: Per group the row where its moves begin and its query length, the word where its runs begin,
+    #: and the words of each lane (n x 4).
+    at: Ints
+    #: The bytes of all moves, and the words of all runs.
+    moves_bytes: int
+    run_words: int
+
+    def of_pairs(self, count: int, lanes: int) -> NDArray[np.int64]:
+        """Where the place of each of ``count`` pairs ends."""
+        pairs = np.arange(count)
+        group = pairs // lanes
+        ends: NDArray[np.int64] = self.at[group, 2] + (pairs % lanes + 1) * self.at[group, 3]
+        return ends
+
+
+def most_runs(m: Any, n: Any) -> Any:
+    """The most runs of a path of m query letters and n target letters: each but those of target
+    letters takes a query letter, and no two of these follow each other."""
+    return np.minimum(m + n, 2 * np.minimum(m, n) + 1)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import atexit
 import threading
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 
 Letters = NDArray[np.uint8]
+Ints = NDArray[np.int32]
 
 
 class KeptCodes:
@@ -58,7 +61,7 @@ class KeptCodes:
         self._there[groups] = True
 
 
-_all: weakref.WeakSet[KeptCodes] = weakref.WeakSet()
+_all: weakref.WeakSet[KeptCodes | RetainedMemory] = weakref.WeakSet()
 
 
 @atexit.register
@@ -91,12 +94,33 @@ class KeptStore:
     """What is kept of prepared pairs; engines of several threads may use it at once."""
 
     _codes: dict[Any, KeptCodes] = field(default_factory=dict)
+    _memory: dict[Any, RetainedMemory] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
 
     @property
     def bytes(self) -> int:
         """The memory of devices that it takes."""
+        worked_in = sum(memory.bytes for memory in self._memory.values())
+        return self._codes_bytes + worked_in
+
+    @property
+    def _codes_bytes(self) -> int:
         return sum(codes.bytes for codes in self._codes.values())
+
+    def take_memory(self, runtime: Runtime) -> RetainedMemory | None:
+        """Take out the memory that the batches of an earlier call used."""
+        with self._lock:
+            return self._memory.pop(runtime.context, None)
+
+    def keep_memory(self, runtime: Runtime, memory: RetainedMemory, most: int) -> None:
+        """Keep that memory for the next call, or free it: if it is more than ``most`` bytes, or
+        still in use, or if codes are not kept either."""
+        with self._lock:
+            wanted = self._codes and runtime.context not in self._memory
+            if wanted and memory.bytes <= most and not memory.loans:
+                self._memory[runtime.context] = memory
+                return
+        memory.free()
 
     def get(
         self,
@@ -117,7 +141,7 @@ class KeptStore:
             if same:
                 return found
             self._codes.pop(key, None)
-            if self.bytes + int(sizes.sum()) > most:
+            if self._codes_bytes + int(sizes.sum()) > most:
                 return None
             try:
                 found = self._codes[key] = KeptCodes(runtime, text, pairs, sizes)
@@ -129,6 +153,9 @@ class KeptStore:
         """Keep nothing."""
         with self._lock:
             self._codes.clear()
+            for memory in self._memory.values():
+                memory.free()
+            self._memory.clear()
 
 
 class RetainedMemory:
@@ -138,17 +165,36 @@ class RetainedMemory:
         self._runtime = runtime
         self._owners: dict[str, Buffers] = {}
         self._buffers: dict[str, Any] = {}
+        self._lent = Buffers(runtime)
+        self._host: dict[str, NDArray[Any]] = {}
+        #: Buffers that are lent now.
+        self.loans = 0
+        self._free: dict[str, list[Any]] = {}
         self._text: NDArray[np.uint8] | None = None
+        _all.add(self)
 
     @property
     def bytes(self) -> int:
         """All of it."""
-        return sum(owner.bytes for owner in self._owners.values())
+        return self._lent.bytes + sum(owner.bytes for owner in self._owners.values())
 
     def free(self) -> None:
         """Give it back."""
-        for owner in self._owners.values():
+        for owner in (*self._owners.values(), self._lent):
             owner.free()
+        self._free.clear()
+        self._owners.clear()
+        self._host.clear()
+        self._text = None
+
+    release = free
+
+    def host(self, name: str, shape: tuple[int, ...]) -> Ints:
+        """An array of the host, until it is asked for again: new memory costs more than a copy."""
+        count = prod(shape)
+        if name not in self._host or self._host[name].size < count:
+            self._host[name] = np.empty(count, np.int32)
+        return self._host[name][:count].reshape(shape)
 
     def get(self, name: str, size: int) -> Any:
         """The buffer of this name, with at least ``size`` bytes."""
@@ -159,6 +205,22 @@ class RetainedMemory:
             owner = self._owners[name] = Buffers(self._runtime)
             self._buffers[name] = owner.empty(size)
         return self._buffers[name]
+
+    def lend(self, name: str, size: int) -> Any:
+        """A buffer with at least ``size`` bytes for one batch.  The host reads it while the next
+        batch runs, and gives it back (`take_back`)."""
+        self.loans += 1
+        free = self._free.setdefault(name, [])
+        fits = [k for k, buffer in enumerate(free) if buffer.size >= size]
+        if fits:
+            return free.pop(min(fits, key=lambda k: free[k].size))
+        return self._lent.empty(size)
+
+    def take_back(self, lent: Mapping[str, Any]) -> None:
+        """No command uses these buffers any more, by their names."""
+        self.loans -= len(lent)
+        for name, buffer in lent.items():
+            self._free[name].append(buffer)
 
     def sent(self, name: str, array: NDArray[Any], batch: Buffers) -> Any:
         """The buffer of this name, with a copy of ``array``.  ``batch``: the buffers of the batch
