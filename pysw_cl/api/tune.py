@@ -27,6 +27,9 @@ from .bar import told
 LEAST_FOR_BUILDS = 5.0
 #: Seconds of a calibration at most, its share of the budget, and those below which there is none.
 CALIBRATION, CALIBRATION_SHARE, LEAST_CALIBRATION = 10.0, 1 / 6, 1.0
+#: What a calibration takes beside its runs where all kernels are built, as a share of them: their
+#: first runs, and first uses.
+BESIDE = 1.3
 #: What is told of progress are hundredths of a second.
 TICKS = 100
 
@@ -71,8 +74,9 @@ def tune(
         As for :func:`align`.
     budget : float or str
         Seconds, or a text such as ``"60s"``, ``"2m"`` or ``"0.5h"``.  It is divided among the
-        subjects; a sixth, at most 10 s, is for the calibration, whose builds of kernels do not
-        count.  A first tuning may take longer by the build that it is at when the budget ends.
+        subjects; a sixth, at most 10 s, is for the runs of the calibration, and somewhat more for
+        what it takes beside them.  Its builds of kernels do not count, and a first tuning may take
+        longer by the build that it is at when the budget ends.
     subjects : iterable of str, optional
         What is tuned, for example ``["wavefront/vector"]``.  None: all that jobs use.
     strategy : Strategy, optional
@@ -120,17 +124,18 @@ def tuned(
     path = _measurements(blank, resume)
     key = f"{runtime.identity}/{kernels_digest()}/{__version__}"
     calibration = min(CALIBRATION, CALIBRATION_SHARE * seconds)
-    left, outcomes = seconds - calibration, []
+    aside = (1 + BESIDE) * calibration
+    left, outcomes = seconds - aside, []
     with told(progress) as run:
         for number, subject in enumerate(chosen, 1):
             share = left * subject.weight / sum(one.weight for one in chosen[number - 1 :])
             stage = Stage(f"tuning {subject.name},", number, len(chosen))
-            tell = _telling(run, seconds, seconds - calibration - left, stage)
+            tell = _telling(run, seconds, seconds - aside - left, stage)
             outcomes.append(SubjectTuning(subject, share, path, key, strategy, tell).outcome())
             left = max(0.0, left - outcomes[-1].spent)
         profile = _with_outcomes(blank, chosen, outcomes)
         if calibration >= LEAST_CALIBRATION:
-            tell = _telling(run, seconds, seconds - calibration, Stage("calibration"))
+            tell = _telling(run, seconds, seconds - aside, Stage("calibration"))
             profile = _calibrated(runtime.having(profile), profile, calibration, seconds, tell)
         if run is not None:
             run.tell(round(TICKS * seconds), round(TICKS * seconds), Stage("calibration"))

@@ -113,7 +113,9 @@ class BatchDriver:
         most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
         if not self.vector and not isinstance(pairs, Batch):
             most = min(most, tuning.gpu_listed_pairs)
-        mates = tuning.cpu_mates if self.vector else tuning.gpu_mates
+        mates, lane_cells = tuning.cpu_mates, 0
+        if not self.vector:
+            mates, lane_cells = tuning.gpu_mates, tuning.gpu_lane_cells
         in_flight = tuning.cpu_in_flight if self.vector else tuning.gpu_in_flight
         longest = tuning.longest if self.vector else min(tuning.longest, tuning.gpu_longest)
         limits = most, tuning.most_letters, longest
@@ -131,7 +133,7 @@ class BatchDriver:
                 self._check_letters(part)
                 part = turned(part, minus[part.index])
             alone, how = long.tolist(), HOW[output]
-            away = lonely(part, tuning.alone_cells, mates)
+            away = lonely(part, tuning.alone_cells, mates, lane_cells)
             if away.any():
                 alone += part.index[away].tolist()
                 part = part.take(~away)
@@ -183,7 +185,7 @@ class BatchDriver:
         """Start the batches of paths, those of far ends in two steps; returns what `_begin`
         returns."""
         alone, few = [], min(self.tuning.first_paths, max(FEW, len(part) // 8))
-        unknown = not self.paths.all and self._looks_near(part)
+        unknown = not self.paths.all and self._looks_near(part) and not self._far(part).any()
         if unknown and len(part) >= 4 * few and part.kept is None:
             alone = self._begin(part.take(np.arange(few)), how)  # how much of them is near ends?
             while self.under_way:

@@ -403,12 +403,13 @@ def extremes_of(part: Part, lengths: Lengths) -> Extremes:
     return part.once("extremes", made)
 
 
-def lonely(part: Part, cells: int, mates: int) -> NDArray[np.bool_]:
+def lonely(part: Part, cells: int, mates: int, lane_cells: float = 0) -> NDArray[np.bool_]:
     """Which pairs have more than ``cells`` cells and fewer than ``mates`` other pairs at least half
-    as large?"""
+    as large?  One for each ``lane_cells`` of their cells is enough, too."""
     found: NDArray[np.int64] = part.cells
     if not len(found) or found.max() <= cells:
         return np.zeros(len(found), np.bool_)
     ordered = np.sort(found)
     as_large = len(found) - np.searchsorted(ordered, (found + 1) // 2) - 1
-    return np.asarray((found > cells) & (as_large < mates))
+    enough = np.minimum(mates, found / lane_cells) if lane_cells else mates
+    return np.asarray((found > cells) & (as_large < enough))

@@ -131,7 +131,7 @@ class SectionTuning:
     """Sections of a tile of few strips."""
 
     least_cells: int = tunable(
-        1 << 28, 1, 1 << 62, "cells of the tile: milliseconds, less than another build"
+        1 << 28, 1, 1 << 62, "cells of whole strips: with fewer they take less time than builds"
     )
     most_rows: int = tunable(
         1 << 15, 0, 1 << 30, "of a tile that may be as wide as the next parameter says"
@@ -351,6 +351,9 @@ class PairTuning:
     )
     cpu_mates: int = tunable(8, 0, 1 << 24, "unless so many others are half as large, on a CPU")
     gpu_mates: int = tunable(1024, 0, 1 << 24, "unless so many others are half as large, on a GPU")
+    gpu_lane_cells: int = tunable(
+        1 << 17, 1, 1 << 40, "cells that a lane of a GPU sweeps while it aligns a pair alone"
+    )
     wasted_cells: int = tunable(
         1 << 27, 0, 1 << 50, "a group that computes more may be taken apart"
     )

@@ -125,6 +125,12 @@ class Plan:
         """Rows of a strip."""
         return self.T * self.alpha
 
+    def may_be_cut(self, m: int, n: int) -> bool:
+        """Do strips take so long for a tile of m x n cells that it is worth the build of another
+        kernel, if that is faster?"""
+        rows = -(-m // self.strip_rows) * self.strip_rows
+        return rows * n >= self.tuning.sections.least_cells
+
     @property
     def device_rows(self) -> int:
         """Rows of a tile that gives every work-group a strip."""

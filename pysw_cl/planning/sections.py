@@ -232,7 +232,7 @@ def sections_of(
     """
     tuning = plan.tuning.sections
     most = min(most, n // tuning.least_columns)
-    if m * n < tuning.least_cells or most < 2:
+    if most < 2 or not plan.may_be_cut(m, n):
         return None
     return _chosen(plan, plan.machine, m, n, span, overlap, columns, prunable, most)
 
@@ -392,7 +392,7 @@ def sooner_by_rows(plan: Plan, scan: Plan, m: int, n: int, prunable: bool) -> bo
     Not where its times are unknown."""
     tuning = plan.tuning.sections
     known = f"{scan.engine}/{scan.lanes}" in scan.machine.times.by_subject
-    if not known or m * n < tuning.least_cells:
+    if not known or not plan.may_be_cut(m, n):
         return False
     most = tuning.most_cost_beside_pruning if prunable else tuning.most_cost
     least = most * plan.cost.least(plan, plan.alphas, m, n)

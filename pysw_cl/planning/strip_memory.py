@@ -240,7 +240,7 @@ class StripMemory:
         level = tile.first and compared.free_ends[0]
         if tile.moves or tile.rows or not (compared.local or level):
             return None
-        if m * n < plan.tuning.sections.least_cells:
+        if not plan.may_be_cut(m, n):
             return None
         scoring, narrow = compared.scoring, self.narrow_score(plan, n)
         return cut_tile(

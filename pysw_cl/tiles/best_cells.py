@@ -83,8 +83,16 @@ class BestCells:
 
     def _best_of(self, edge: Edge, cell: Callable[[int], tuple[int, int]]) -> Iterator[Hit]:
         """The best reachable cells of an edge; ``cell`` gives the row and column of its k-th."""
-        order = np.argsort(-edge.h.astype(np.int64), kind="stable")[: self.want.count]
-        return (Hit(int(edge.h[k]), *cell(int(k))) for k in order if edge.h[k] >= UNREACHABLE_BELOW)
+        h, count = edge.h, self.want.count
+        if not len(h):
+            return iter(())
+        if count == 1:
+            order = [int(h.argmax())]  # the first one
+        else:  # few are sorted, those that may be among the best
+            least = np.partition(h, -count)[-count] if count < len(h) else h.min()
+            places = np.flatnonzero(h >= least)
+            order = places[np.argsort(-h[places].astype(np.int64), kind="stable")][:count].tolist()
+        return (Hit(int(h[k]), *cell(k)) for k in order if h[k] >= UNREACHABLE_BELOW)
 
     def _add(self, hits: Iterable[Hit]) -> None:
         least = self.want.threshold

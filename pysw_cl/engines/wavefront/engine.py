@@ -128,9 +128,9 @@ class WavefrontEngine(Engine):
 
     def _sooner(self, job: TileJob) -> Engine | None:
         """The row scan, if it computes this tile sooner than strips do."""
-        (m, n), plan, tuning = job.size, self.plan, self.plan.tuning.sections
+        (m, n), plan = job.size, self.plan
         others = job.store_moves or job.forbidden is not None
-        if self._make_row_scan is None or others or m * n < tuning.least_cells:
+        if self._make_row_scan is None or others or not plan.may_be_cut(m, n):
             return None
         if self._row_scan is None:
             self._row_scan = self._make_row_scan(self.runtime)

@@ -90,7 +90,7 @@ def cut(runtime: Runtime, plan: Plan, job: TileJob, overlaps: Overlaps) -> Secti
     if job.store_moves or job.forbidden is not None or job.rows:
         return None
     (m, n), top = job.size, job.above.h
-    if plan.form != "ticketed" or m * n < plan.tuning.sections.least_cells:
+    if plan.form != "ticketed" or not plan.may_be_cut(m, n):
         return None
     level = top.strides == (0,)
     if job.floor is None and (not level or top[0] < UNREACHABLE_BELOW):
