@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..drivers.measure import KINDS
+from ..engines.rowscan.plan import default_rowscan
 from ..engines.settings import setting_of
 from ..opencl.device import Runtime
 from ..planning.model.counts import CUT, STRIP_ROW, Strips, Work
@@ -167,9 +168,18 @@ def designed(runtime: Runtime, every: bool = False) -> Iterator[Case]:
         yield Case("dna", "local", 200_000, 20_000, {"tile_cells": 1 << 29})  # eight tiles
         if every:
             yield Case("dna", "local", 12_000_000, 20_000)
-        for n in (200_000, 800_000, 1_600_000, 2_400_000):
-            for m in (500, 3000):
-                yield Case("dna", "global", m, n, {"engine": "rowscan"})
+        yield from _rows(runtime)
+
+
+def _rows(runtime: Runtime) -> Iterator[Case]:
+    """Row scans of short and longer queries, for each number of groups that may share a
+    scheduler."""
+    scan = default_rowscan(runtime)
+    for m in (20, 500, 3000):
+        yield Case("dna", "global", m, 200_000, {"engine": "rowscan"})
+        for n in (2_400_000, 8_000_000):
+            for B in scan.machine.groups(scan.B):
+                yield Case("dna", "global", m, n, {"engine": "rowscan", "B": B})
 
 
 def _strips(kind: str, mode: str, plan: Plan, every: bool) -> Iterator[Case]:
@@ -466,9 +476,11 @@ def _of_some(
 
 
 def rounded(times: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Times with four digits, without those that are 0."""
+    """Times with four digits, without those that are 0, unless they say what was measured."""
     return {
-        subject: {name: float(f"{value:.4g}") for name, value in own.items() if value}
+        subject: {
+            name: float(f"{value:.4g}") for name, value in own.items() if value or name[0].isdigit()
+        }
         for subject, own in sorted(times.items())
     }
 

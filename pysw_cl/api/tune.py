@@ -27,9 +27,9 @@ from .bar import told
 LEAST_FOR_BUILDS = 5.0
 #: Seconds of a calibration at most, its share of the budget, and those below which there is none.
 CALIBRATION, CALIBRATION_SHARE, LEAST_CALIBRATION = 10.0, 1 / 6, 1.0
-#: What a calibration takes beside its runs where all kernels are built, as a share of them: their
-#: first runs, and first uses.
-BESIDE = 1.3
+#: What a calibration takes beside its runs where all kernels are built, as a share of them: first
+#: runs and those of paths; and first uses, where those are measured.
+BESIDE, BESIDE_FIRST_USES = 0.9, 0.8
 #: What is told of progress are hundredths of a second.
 TICKS = 100
 
@@ -124,7 +124,8 @@ def tuned(
     path = _measurements(blank, resume)
     key = f"{runtime.identity}/{kernels_digest()}/{__version__}"
     calibration = min(CALIBRATION, CALIBRATION_SHARE * seconds)
-    aside = (1 + BESIDE) * calibration
+    measures_builds = calibration >= LEAST_FOR_BUILDS and not _knows_builds(blank)
+    aside = (1 + BESIDE + measures_builds * BESIDE_FIRST_USES) * calibration
     left, outcomes = seconds - aside, []
     with told(progress) as run:
         for number, subject in enumerate(chosen, 1):
@@ -153,6 +154,11 @@ def _blank(base: Profile, runtime: Runtime) -> Profile:
         base = replace(ships, parameters=base.parameters)
     own = base.identity.name == identity.name and base.identity.driver == identity.driver
     return replace(base, identity=identity, kernels=digest, runs=base.runs if own else ())
+
+
+def _knows_builds(profile: Profile) -> bool:
+    """Does a profile say how long first uses take?"""
+    return any(name.startswith("build/") for name in profile.times)
 
 
 def _seconds(budget: float | str) -> float:
@@ -245,7 +251,7 @@ def _calibrated(
         told=lambda done, total: tell(budget * done / max(1, total)),
         most_builds=most_builds,
     )
-    if budget < LEAST_FOR_BUILDS or any(name.startswith("build/") for name in profile.times):
+    if budget < LEAST_FOR_BUILDS or _knows_builds(profile):
         return found
     return replace(found, times={**found.times, **first_uses(runtime)})
 

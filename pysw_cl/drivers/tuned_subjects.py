@@ -108,7 +108,9 @@ class Subject:
             dimensions.append(Dimension("T", tuple(some), builds=True))
         if "registers" in start:
             dimensions.append(Dimension("registers", REGISTERS, builds=True))
-        return Space(tuple(dimensions), start, self._impossible)
+        space = Space(tuple(dimensions), start, self._impossible)
+        chosen = self.by_rows and len(self.plan.groups) > 1  # tile by tile
+        return space.keeping("groups") if chosen else space
 
     def _alphas(self) -> tuple[Number, ...]:
         """Rows (columns, of the row scan) of a lane that are tried."""

@@ -186,11 +186,12 @@ class StripCost(Cost):
 class RowCost(StripCost):
     """The cost of the row scan by the times of a profile: in seconds on the device.
 
-    A segment of a row is what a strip is to the wavefront, and a row what a column is."""
+    A segment of a row is what a strip is to the wavefront, and a row what a column is.  But a
+    segment waits less than a row for the one to its left: how long is a time of its own."""
 
     def wave(self, plan: Plan, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
         """The segments of a tile."""
-        return row_wave(plan, alpha, m, n)
+        return row_wave(plan, alpha, m, n, B)
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """Its cells: other lanes compute it."""
@@ -256,9 +257,9 @@ def whole(plan: Plan, sections: Count, B: Count) -> Count:
     return -(-sections // shared) * shared
 
 
-def row_wave(plan: Plan, alpha: Count, m: int, n: int) -> Wave:
-    """The segments of a tile that is computed row by row, each a row behind the one to its left."""
-    return wave(-(-n // (plan.T * alpha)), plan.B, m, 1)
+def row_wave(plan: Plan, alpha: Count, m: int, n: int, B: Count) -> Wave:
+    """The segments of a tile that is computed row by row, B at once."""
+    return wave(-(-n // (plan.T * alpha)), B, m, 0)
 
 
 class CellCost(Cost):

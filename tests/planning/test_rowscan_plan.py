@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 from helpers import match_scoring
+from profiles_made import H200
 
+from pysw_cl.api.calibrate import rounded
 from pysw_cl.engines.rowscan.plan import MOST_DECAY, RowscanPlan
+from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.profiles.store import profile_for
 
 SIDE = 1 << 23  # the longest side of a tile
 
@@ -27,8 +31,30 @@ def test_tiles_are_wide(m: int, n: int, cells: int, shape: tuple[int, int]) -> N
 def test_lanes_are_short_where_gaps_cost_much() -> None:
     """What a gap loses in a segment stays in range; every group has a segment."""
     plan = RowscanPlan(B=2)
-    assert plan.for_tile(match_scoring(1, -1, 3, 1), 1 << 20).alpha == plan.alpha
-    costly = plan.for_tile(match_scoring(1, -1, 3, 1 << 20), 1 << 20)
+    assert plan.for_tile(match_scoring(1, -1, 3, 1), 9, 1 << 20).alpha == plan.alpha
+    costly = plan.for_tile(match_scoring(1, -1, 3, 1 << 20), 9, 1 << 20)
     assert costly.T * costly.alpha << 20 <= MOST_DECAY
-    short = plan.for_tile(match_scoring(1, -1, 3, 1), 256)
+    short = plan.for_tile(match_scoring(1, -1, 3, 1), 9, 256)
     assert short.T * short.alpha * short.B <= 512
+
+
+def test_groups_by_the_tile() -> None:
+    """Few for short queries, whose segments wait for each other; not fewer than are known."""
+    times, scoring = profile_for(H200, "")[0].times, match_scoring(1, -1, 3, 1)
+    plan = RowscanPlan(
+        lanes="warp32", T=64, alpha=24, B=1584, machine=Machine(GENERIC.having(times), 528)
+    )
+    long = 8_000_000
+    assert [plan.for_tile(scoring, m, long).B for m in (20, 500, 3000)] == [528, 1056, 1584]
+    fixed = RowscanPlan(**{**vars(plan), "B_fixed": True})
+    assert fixed.for_tile(scoring, 20, long).B == 1584
+    two = {"24@1": 1e-6, "24@3": 1e-6}
+    known = GENERIC.having({"rowscan/warp32": two})
+    assert RowscanPlan(**{**vars(plan), "machine": Machine(known, 528)}).groups == (528, 1584)
+    unknown = RowscanPlan(**{**vars(plan), "machine": Machine(GENERIC, 528)})
+    assert unknown.groups == (1584,) and unknown.for_tile(scoring, 20, long).B == 1584
+
+
+def test_what_was_measured_is_kept_even_if_it_took_no_time() -> None:
+    times = {"rowscan/warp32": {"24@1": 1.23456e-6, "24@2": 0.0, "hop@1": 0.0}}
+    assert rounded(times) == {"rowscan/warp32": {"24@1": 1.235e-6, "24@2": 0.0}}

@@ -108,7 +108,7 @@ class _Run:
     ) -> None:
         (m, n), scoring = job.size, job.scoring
         self.job, self.buffers, self.capacity = job, buffers, capacity
-        self.plan = plan = plan.for_tile(scoring, n)
+        self.plan = plan = plan.for_tile(scoring, m, n)
         segments = -(-n // plan.segment)
         # where groups may not wait for each other, one sweeps all segments
         self.groups = min(plan.B, segments, MOST_GROUPS) if plan.form == "ticketed" else 1

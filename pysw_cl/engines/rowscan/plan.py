@@ -106,17 +106,27 @@ class RowscanPlan(StriplessPlan):
         rows = max(1, min(m, longest, self.tile_cells // columns))
         return rows, max(columns, min(n, self.tile_cells // m)) if rows == m else columns
 
-    def for_tile(self, scoring: Scoring, columns: int) -> RowscanPlan:
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """See `Plan`: as many as share a scheduler with as many others, where it was measured what
+        they take.  In a short query few rows wait for each other, so few groups are sooner done."""
+        if self.B_fixed or self.form != FORMS[0]:
+            return (self.B,)
+        machine = self.machine
+        shares = machine.times.pace(f"{self.engine}/{self.lanes}").shares
+        return tuple(B for B in machine.groups(self.B) if B == self.B or machine.share(B) in shares)
+
+    def for_tile(self, scoring: Scoring, rows: int, columns: int) -> RowscanPlan:
         """This plan with lanes so short that a gap through a segment stays in range, and, if the
         target is short, that every group has a segment (not where the time from segment to segment
-        counts)."""
+        counts); and with the groups that are soonest done."""
         alpha, fills = self.alpha, not self.alpha_fixed and not self.lane_set.of_warps
         while alpha > 1 and (
             self.T * alpha * scoring.gap_extend > MOST_DECAY
             or (fills and self.T * alpha * self.B > 2 * columns)
         ):
             alpha = max(1, alpha // 8)  # few values, since each is another build of the kernel
-        return replace(self, alpha=alpha)
+        return replace(self, alpha=alpha, B=self.cost.soonest(self, (alpha,), rows, columns)[1])
 
 
 def default_rowscan(runtime: Runtime) -> RowscanPlan:
@@ -166,7 +176,7 @@ class RowscanMemory:
     def _segments(self, tile: TileShape) -> list[tuple[str, int]]:
         """The buffers of one launch that computes a tile."""
         m, n = tile.m, tile.n
-        plan = self.plan.for_tile(self.compared.scoring, n)
+        plan = self.plan.for_tile(self.compared.scoring, m, n)
         segments = -(-n // plan.segment)
         groups = min(plan.B, segments, MOST_GROUPS) if plan.form == "ticketed" else 1
         level = tile.first and (self.compared.local or self.compared.free_ends[0])

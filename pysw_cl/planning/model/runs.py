@@ -149,7 +149,8 @@ def _add_tile(
 
 def _add_rows(work: Work, plan: Plan, m: int, n: int, times: int) -> None:
     """Count ``times`` tiles that are computed row by row."""
-    columns = row_wave(plan, plan.alpha, m, n)
+    plan = replace(plan, B=plan.cost.soonest(plan, (plan.alpha,), m, n)[1])
+    columns = row_wave(plan, plan.alpha, m, n, plan.B)
     work.counts["call", "launch"] += times
     work.strips.append(_strips(f"{plan.engine}/{plan.lanes}", plan, columns, times))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -79,6 +79,11 @@ class Pace:
             if at and _is_count(alpha) and _is_count(share) and int(share):
                 found.setdefault(int(share), []).append((int(alpha), seconds))
         return {share: sorted(found[share]) for share in sorted(found)}
+
+    @property
+    def shares(self) -> Collection[int]:
+        """How many strips shared a scheduler where columns were measured."""
+        return self._measured.keys()
 
     @cached_property
     def _known(self) -> dict[tuple[int, int], dict[str, float]]:
