@@ -26,6 +26,7 @@ from ..planning.model.times import GENERIC, Times
 from ..planning.plan import Plan, default_plan
 from ..planning.profiles.profile import Numbers, Profile
 from ..scoring.scoring import Scoring, cached_scoring
+from ..sequences.coordinates import MOST_KNOWN
 from .align import align
 from .calibrate_similar import similar_times
 
@@ -55,6 +56,9 @@ TALL_SECTION = 2000
 WAITS = ("hop", "block")
 #: Seconds on the device from which on a run tells how fast its cores are: before, they wake up.
 LEAST_SCALED = 1e-2
+#: The shares of a calibration's seconds for sweeps and for paths of similar sequences, which take
+#: somewhat longer.
+SWEEPS, PATHS = 0.7, 0.2
 #: Letters of the sequences of a first use.
 FIRST_SIDE = 2000
 #: Runs of some strips from which on they tell how fast the device is.
@@ -115,7 +119,7 @@ def calibrated(
     those that were; without any they are kept.  ``told(done, total)`` is called between runs.
     """
     cases = [*designed(runtime), *checks(runtime)]
-    measure(runtime, cases, budget, repeats, told, most_builds)
+    measure(runtime, cases, SWEEPS * budget, repeats, told, most_builds)
     done = [case for case in cases if case.seconds]
     times = times_of(runtime, [case for case in done if case.use == "calibration"])
     partly = {
@@ -128,7 +132,7 @@ def calibrated(
     times = _with_lanes(times | _of_some(runtime, done, partly, profile.times))
     times |= _of_mixed_lanes(default_plan(runtime), times, profile.times)
     if not partly:  # builds left time for those of paths
-        times |= similar_times(runtime, {**profile.times, **times}, repeats, budget / 5)
+        times |= similar_times(runtime, {**profile.times, **times}, repeats, PATHS * budget)
     known = Times({**GENERIC.by_subject, **profile.times, **times})
     works = [work_of(runtime, case) for case in done]
     predicted = [known.seconds(work) for work in works]
@@ -166,6 +170,7 @@ def designed(runtime: Runtime, every: bool = False) -> Iterator[Case]:
         yield Case("dna", "local", n, 500)
     if plan.lane_set.of_warps:
         yield Case("dna", "local", 200_000, 20_000, {"tile_cells": 1 << 29})  # eight tiles
+        yield Case("dna", "local", 200, MOST_KNOWN + 1)
         if every:
             yield Case("dna", "local", 12_000_000, 20_000)
         yield from _rows(runtime)

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from ...scoring.scoring import Scoring
+from ...sequences.coordinates import MOST_KNOWN
 from ..cost import row_wave, section_wave, strip_wave
 from ..geometry import may_be_wide, piece, tile_height
 from ..plan import Plan
@@ -77,6 +78,8 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
     work.counts["call", "call"] += 1
     work.counts["call", "letter"] += m + n
     work.counts["call", "early_letter"] += min(m + n, EARLY_LETTERS)
+    if max(m, n) > MOST_KNOWN:
+        work.counts["call", "long_letter"] += sum(side for side in (m, n) if side > MOST_KNOWN)
     rows, columns = plan.tile_shape(m, n)
     tuning = plan.tuning.pipeline
     strips = plan.for_size(min(rows, m), min(columns, n)) or plan
