@@ -185,13 +185,13 @@ class BatchDriver:
         """Start the batches of paths, those of far ends in two steps; returns what `_begin`
         returns."""
         alone, few = [], min(self.tuning.first_paths, max(FEW, len(part) // 8))
-        unknown = not self.paths.all and self._looks_near(part) and not self._far(part).any()
-        if unknown and len(part) >= 4 * few and part.kept is None:
+        far, unknown = self._far(part), not self.paths.all and self._looks_near(part)
+        if unknown and len(part) >= 4 * few and part.kept is None and not far.any():
             alone = self._begin(part.take(np.arange(few)), how)  # how much of them is near ends?
             while self.under_way:
                 self._finish()
             part = part.take(np.arange(few, len(part)))
-        far = self._far(part)
+            far = self._far(part)
         if far.any():
             first = "starts" if self._finds_starts else "ends"
             alone += self._begin(part.take(far), first, how)

@@ -18,6 +18,8 @@ Words = NDArray[np.uint32]
 BAM_OPS = np.frombuffer(b"MIDNSHP=X", np.uint8)
 _BAM_CODES = np.zeros(256, np.uint32)
 _BAM_CODES[BAM_OPS] = np.arange(len(BAM_OPS))
+#: The longest run that a word holds.
+LONGEST_RUN = (1 << 28) - 1
 #: Rows of a table that are filled at once.
 AT_ONCE = 1 << 13
 #: Words of paths for which there is room before they come, beside as many as there are.
@@ -25,9 +27,16 @@ MORE = 1 << 22
 
 
 def words_of(runs: Runs) -> Words:
-    """Runs as BAM has them: the length times 16, plus the operation."""
-    words: Words = runs.lengths.astype(np.uint32) << np.uint32(4)
-    words |= _BAM_CODES[runs.ops]
+    """Runs as BAM has them: the length times 16, plus the operation.  Those longer than
+    `LONGEST_RUN` are several words."""
+    lengths, ops = runs.lengths, runs.ops
+    if lengths.max(initial=0) > LONGEST_RUN:
+        pieces = np.maximum(1, -(-lengths // LONGEST_RUN))
+        rest, ops = lengths - (pieces - 1) * LONGEST_RUN, np.repeat(ops, pieces)
+        lengths = np.full(len(ops), LONGEST_RUN)
+        lengths[pieces.cumsum() - 1] = rest
+    words: Words = lengths.astype(np.uint32) << np.uint32(4)
+    words |= _BAM_CODES[ops]
     return words
 
 
@@ -93,13 +102,21 @@ class PathWords:
 def text_of(words: Words, offsets: Ints) -> tuple[NDArray[np.uint8], Ints]:
     """The CIGARs of paths, one after the other (ASCII), and where each begins, then where the last
     ends."""
-    lengths, sizes = words >> np.uint32(4), np.full(len(words), 2)
+    lengths, ops = (words >> np.uint32(4)).astype(np.int64), BAM_OPS[words & np.uint32(15)]
+    if lengths.max(initial=0) == LONGEST_RUN:  # it may go on in the next word
+        begins = np.ones(len(words) + 1, np.bool_)
+        begins[1:-1] = (lengths[:-1] != LONGEST_RUN) | (ops[1:] != ops[:-1])
+        begins[offsets] = True
+        first = np.flatnonzero(begins[:-1])
+        lengths, ops = np.add.reduceat(lengths, first), ops[first]
+        offsets = np.searchsorted(first, offsets)
+    sizes = np.full(len(ops), 2)
     for k in range(1, len(str(int(lengths.max(initial=1))))):
         sizes += lengths >= 10**k
-    ends = np.zeros(len(words) + 1, np.int64)
+    ends = np.zeros(len(ops) + 1, np.int64)
     np.cumsum(sizes, out=ends[1:])
     text = np.empty(int(ends[-1]), np.uint8)
-    text[ends[1:] - 1] = BAM_OPS[words & np.uint32(15)]
+    text[ends[1:] - 1] = ops
     places = ends[1:] - 2
     while len(places):  # the last digits of all lengths, then those before
         text[places] = lengths % 10 + ord("0")

@@ -12,7 +12,7 @@ import pysw_cl
 from pysw_cl.errors import InputError, LettersWarning, SequenceError
 from pysw_cl.planning.parameters import tuned
 from pysw_cl.results.cigar import Runs
-from pysw_cl.results.pair_paths import PairPaths, PathWords, strings_of, text_of
+from pysw_cl.results.pair_paths import LONGEST_RUN, PairPaths, PathWords, strings_of, text_of
 
 OPS = "MIDNSHP=X"
 
@@ -84,6 +84,16 @@ def test_paths_in_any_order() -> None:
     assert strings_of(*text_of(*paths.joined())).tolist() == ["7D", "10X2I", "", "8=1I"]
     assert strings_of(*text_of(*PathWords(2).joined())).tolist() == ["", ""]
     assert len(PairPaths({"score": np.zeros(0)}, *PathWords(0).joined()).runs) == 0
+
+
+def test_runs_longer_than_a_word_holds() -> None:
+    paths, cigars = PathWords(4), ["3=300000000D2=", "", "536870910I1X", "268435455D268435455I"]
+    for k, cigar in enumerate(cigars):
+        paths.put(k, cigar)
+    words, offsets = paths.joined()
+    assert offsets.tolist() == [0, 4, 4, 7, 9]
+    assert [word >> 4 for word in words.tolist()[1:3]] == [LONGEST_RUN, 300_000_000 - LONGEST_RUN]
+    assert strings_of(*text_of(words, offsets)).tolist() == cigars
 
 
 def test_columns() -> None:

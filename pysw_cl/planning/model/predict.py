@@ -139,8 +139,8 @@ def limit(setting: Setting, work: Work, widest: Strips | None) -> float:
     machine = plan.machine
     rows = widest.subject.startswith("rowscan")
     chosen = _plan_of(setting, widest)
-    if not rows:
-        chosen = replace(chosen, B=plan.B)
+    whole = setting.scan if rows and setting.scan is not None else plan
+    chosen = replace(chosen, B=whole.B)
     groups = machine.share(chosen.B)
     best = 0.0
     for alpha in {widest.alpha} if rows else {widest.alpha, *plan.alphas}:
@@ -155,7 +155,7 @@ def _plan_of(setting: Setting, strips: Strips) -> Plan:
     """The plan of a tile."""
     plan = setting.plan
     if strips.subject.startswith("rowscan") and setting.scan is not None:
-        return setting.scan
+        return replace(setting.scan, B=strips.B)
     lanes = strips.subject.split("/")[1]
     if lanes != plan.lanes:
         profiled = plan.for_scores("matrix")

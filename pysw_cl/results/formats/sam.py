@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterator
 
 from ...errors import InputError
+from ..pair_paths import LONGEST_RUN
 from . import writer
 from .reading import Lines, Record, known_matches, runs_in
 from .row import Letters, Row, bytes_of, complement, runs_of, shown_name, without_blanks
@@ -26,8 +27,8 @@ from .writer import PROGRAM, VERSION, Setting, cigar_of
 
 _QUERY_NAME = re.compile("[!-?A-~]{1,254}")
 _TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
-#: The longest run of a CIGAR and the longest target that BAM can hold.
-_LONGEST_RUN, _LONGEST_TARGET = (1 << 28) - 1, (1 << 31) - 1
+#: The longest target that BAM can hold.
+_LONGEST_TARGET = (1 << 31) - 1
 _MINUS, _UNMAPPED, _SECONDARY = 16, 4, 256
 
 
@@ -138,7 +139,7 @@ def _query_name(query: Letters) -> str:
             f"SAM cannot hold the query name {name[:60]!r}: names have up to 254 printable ASCII "
             "characters without '@'"
         )
-    if len(query) > _LONGEST_RUN:
+    if len(query) > LONGEST_RUN:
         raise InputError(f"SAM cannot hold the query {name!r}: it has more than 2^28 - 1 letters")
     return name
 
