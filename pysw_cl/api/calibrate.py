@@ -22,7 +22,7 @@ from ..opencl.device import Runtime
 from ..planning.model.counts import CUT, STRIP_ROW, Strips, Work
 from ..planning.model.fit import errors, fitted, scaled
 from ..planning.model.runs import Setting, sweep_of
-from ..planning.model.times import GENERIC, Times
+from ..planning.model.times import GENERIC, Pace, Times
 from ..planning.plan import Plan, default_plan
 from ..planning.profiles.profile import Numbers, Profile
 from ..scoring.scoring import Scoring, cached_scoring
@@ -129,6 +129,8 @@ def calibrated(
         for strips in work_of(runtime, case).strips
     }
     times = {name: own for name, own in times.items() if name not in partly}
+    for name in times.keys() & profile.times.keys():  # not each alpha was run
+        times[name] = Pace(times[name]).filled(Pace(profile.times[name]))
     times = _with_lanes(times | _of_some(runtime, done, partly, profile.times))
     times |= _of_mixed_lanes(default_plan(runtime), times, profile.times)
     if not partly:  # builds left time for those of paths
@@ -151,7 +153,7 @@ def calibrated(
 def designed(runtime: Runtime, every: bool = False) -> Iterator[Case]:
     """Runs in which each of the times counts: strips of some alphas and each share at once, strips
     that wait for each other, blocks of other sizes, sections, row scan, small and long sequences.
-    ``every``: with every alpha of local DNA, for a profile that others are to use."""
+    ``every``: with every alpha, for a profile that others are to use."""
     plan = default_plan(runtime)
     for side in (60, 200, 500):
         yield Case("dna", "local", side, side)
@@ -163,7 +165,7 @@ def designed(runtime: Runtime, every: bool = False) -> Iterator[Case]:
             if kind == "protein" and mode == "global" and plan.lane_set.of_warps:
                 continue  # as fast as local ones
             lanes = plan if kind == "dna" else plan.for_scores("matrix")
-            yield from _strips(kind, mode, lanes, every and mode == "local")
+            yield from _strips(kind, mode, lanes, every)
     for m, n in ((200, 1_000_000), (1024, 1_000_000), (1024, 3_000_000), (5000, 1_000_000)):
         yield Case("dna", "local", m, n)
     for n in (100_000, 1_000_000):

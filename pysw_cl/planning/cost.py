@@ -151,7 +151,8 @@ class StripCost(Cost):
         checking = checks * times.of("call").get("check", 0.0)
         waits = wave.hops, wave.chain, wave.turns
         line = _section_line(plan, cut, wave.groups)
-        return line.seconds(wave.columns, 0, cut.chunk, *waits) + checking
+        busy = plan.machine.busy(wave.running, cut.B)
+        return line.seconds(wave.columns, busy, cut.chunk, *waits) + checking
 
     def rounds(self, plan: Plan, cut: Cut, m: int, n: int) -> Rounds:
         """A bound of what sections cost, by the strips that each group takes, one and a part of
@@ -159,15 +160,18 @@ class StripCost(Cost):
 
         In R rounds there are ``R B / strips`` sections at most.  So groups sweep ``strips n / B``
         columns and R overlaps, or more, and ``strips / R`` strips of a section, or more, follow
-        each other.  The strips of a section are a chain."""
+        each other.  The strips of a section are a chain.  What strips that run beside take more is
+        a matter of the columns of all, whenever these are swept."""
         strips, overlap = -(-m // (plan.T * cut.alpha)), cut.overlap + plan.T
         line, lag = _section_line(plan, cut, cut.B), lag_of(plan.T, cut.chunk, overlap)
         pace = line.pace(0, cut.chunk)
+        filled = line.pace(plan.machine.busy(cut.B, cut.B), cut.chunk)
         follow, beside, each = lag * pace + line.hop, line.tile - line.turn, overlap * pace
-        swept = strips * n / cut.B * pace
+        swept = strips * n / cut.B
         following = strips * follow
         fixed = beside - follow
-        return Rounds(swept + fixed, each + line.turn, following, following + fixed + each, swept)
+        chain = following + fixed + each
+        return Rounds(swept * filled + fixed, each + line.turn, following, chain, swept * pace)
 
     def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
         """Such a tile has few strips.  Each has a scheduler to itself, so a step takes its latency.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from statistics import median
 
 import numpy as np
@@ -19,6 +20,8 @@ from .times import Times, table_of, weights_of
 Floats = NDArray[np.float64]
 #: How often times are sought again at most.
 MOST_TURNS = 8
+#: A time that is not sought: by how much strips slow down the ones beside them is a matter of rows.
+NOT_SOUGHT = "busy@"
 
 
 def nonnegative(a: Floats, b: Floats) -> Floats:
@@ -61,7 +64,8 @@ def fitted(
 
     Strips are late in one of two ways (`pysw_cl.planning.model.times.Line.seconds`), and which of
     them takes longer is a matter of these times.  So they are sought again, until the ways that
-    they say are those by which they were found.
+    they say are those by which they were found, or a few times: the ways may change in turns.  Of
+    all that were found those are taken whose squared errors add up to the least.
     """
     known = known or Times({})
     told = [k for k, taken in enumerate(seconds) if taken > 0]
@@ -72,16 +76,18 @@ def fitted(
     form = known.having(
         {name: {**own, **known.by_subject.get(name, {})} for name, own in table.items()}
     )
-    ways, found = list(works), _explaining(works, seconds, known, form)
+    ways, best = list(works), (inf, dict[str, dict[str, float]]())
     for _ in range(MOST_TURNS):
+        found = _explaining(ways, seconds, known, form)
         times = known.having(
             {name: {**own, **known.by_subject.get(name, {})} for name, own in found.items()}
         )
+        off = float(np.square(errors(works, seconds, times)).sum()) if works else 0.0
+        best = min(best, (off, found), key=lambda one: one[0])
         before, ways = ways, [_longest(work, times) for work in works]
         if ways == before:
             break
-        found = _explaining(ways, seconds, known, form)
-    return found
+    return best[1]
 
 
 def _longest(work: Work, times: Times) -> Work:
@@ -102,7 +108,8 @@ def _explaining(
     """See :func:`fitted`: the times for the columns and hops that the works have.  ``form``: all
     times that count, sought ones as 0."""
     rows = [weights_of(work, form) for work in works]
-    names = sorted({name for row in rows for name in row if not _has(known, name)})
+    every = {name for row in rows for name in row}
+    names = sorted(n for n in every if not _has(known, n) and not n[1].startswith(NOT_SOUGHT))
     if not names:
         return {}
     fixed = [

@@ -159,7 +159,7 @@ def _add_rows(work: Work, plan: Plan, m: int, n: int, times: int) -> None:
 
 
 def _strips(subject: str, plan: Plan, columns: Wave, tiles: int, cut: bool = False) -> Strips:
-    """The strips of tiles under a plan; if ``cut``, of sections, which keep all groups busy."""
+    """The strips of tiles under a plan; if ``cut``, of sections."""
     machine = plan.machine
     return Strips(
         subject,
@@ -167,7 +167,7 @@ def _strips(subject: str, plan: Plan, columns: Wave, tiles: int, cut: bool = Fal
         plan.chunk,
         machine.share(columns.groups),
         columns.columns,
-        0 if cut else machine.busy(columns.running, plan.B),
+        machine.busy(columns.running, plan.B),
         columns.hops,
         tiles,
         plan.B,

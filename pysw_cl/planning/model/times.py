@@ -80,6 +80,25 @@ class Pace:
                 found.setdefault(int(share), []).append((int(alpha), seconds))
         return {share: sorted(found[share]) for share in sorted(found)}
 
+    def filled(self, before: Pace) -> Numbers:
+        """The times, and columns of all alphas that were measured ``before``: as much longer or
+        shorter as those of the alphas beside them.
+
+        What makes some alphas slow is how the compiler deals with them, so it lasts."""
+        found = dict(self.own)
+        for share, measured in self._measured.items():
+            was = [before.line(alpha, share).column for alpha, _ in measured]
+            known = [
+                (alpha, now / then)
+                for (alpha, now), then in zip(measured, was, strict=True)
+                if now > 0 and then > LEAST_COLUMN
+            ]
+            for alpha, seconds in before._measured.get(share, []) if known else []:
+                if seconds > 0:
+                    ratio = float(np.interp(alpha, *zip(*known, strict=True)))
+                    found.setdefault(cell(alpha, share), seconds * ratio)
+        return found
+
     @property
     def shares(self) -> Collection[int]:
         """How many strips shared a scheduler where columns were measured."""
