@@ -80,7 +80,7 @@ class Pace:
                 found.setdefault(int(share), []).append((int(alpha), seconds))
         return {share: sorted(found[share]) for share in sorted(found)}
 
-    def filled(self, before: Pace) -> Numbers:
+    def filled(self, before: Pace) -> dict[str, float]:
         """The times, and columns of all alphas that were measured ``before``: as much longer or
         shorter as those of the alphas beside them.
 
@@ -88,14 +88,14 @@ class Pace:
         found = dict(self.own)
         for share, measured in self._measured.items():
             was = [before.line(alpha, share).column for alpha, _ in measured]
-            known = [
-                (alpha, now / then)
+            ratios = {
+                alpha: now / then
                 for (alpha, now), then in zip(measured, was, strict=True)
                 if now > 0 and then > LEAST_COLUMN
-            ]
-            for alpha, seconds in before._measured.get(share, []) if known else []:
+            }
+            for alpha, seconds in before._measured.get(share, []) if ratios else []:
                 if seconds > 0:
-                    ratio = float(np.interp(alpha, *zip(*known, strict=True)))
+                    ratio = float(np.interp(alpha, list(ratios), list(ratios.values())))
                     found.setdefault(cell(alpha, share), seconds * ratio)
         return found
 
