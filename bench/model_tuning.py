@@ -78,14 +78,18 @@ def tuned(args: argparse.Namespace) -> list[Row]:
         if not own.m:
             raise Failure("budget", f"{subject.name}: {own.why}")
         timer = TileTimer(subject.setup, subject.start, subject.kind, own.m, own.n)
-        every = search(subject.space(), timer, budgets[1], Exhaustive())
+        space, fills = subject.space(), subject.fills(own.m, own.n)
+        if not fills:  # more groups would look slower than they are: a tuning leaves them
+            space = space.keeping("groups")
+        every = search(space, timer, budgets[1], Exhaustive())
         best = every.values or subject.start
         rows += [
             _compared(subject, timer, own.values, {"defaults": subject.start}, 0.99, True),
             _compared(subject, timer, own.values, {"best of all": best}, 0.97, False),
         ]
-        rows[-1] |= {"tried": every.measured, "of": len(subject.space().every())}
+        rows[-1] |= {"tried": every.measured, "of": len(space.every())}
         rows[-2] |= {"tuning seconds": own.spent, "tried": own.measured}
+        rows[-2] |= {"tile": f"{own.m:,} x {own.n:,}", "fills": fills}
         for row in rows[-2:]:
             tell(row)
     return rows

@@ -7,7 +7,7 @@ compiler takes a limit of registers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -174,6 +174,18 @@ class Subject:
     def fills(self, m: int, n: int) -> bool:
         """Does a tile of this size fill the device?"""
         return m >= self._least[0] and n >= self._least[1]
+
+    def filling(self) -> Iterator[tuple[int, int]]:
+        """The `sizes` that fill the device."""
+        rows, columns = self._least
+        return ((m, n) for m, n in self.sizes() if m >= rows and n >= columns)
+
+    def longer(self, m: int, n: int) -> float:
+        """How often as long as a tile of m x n cells the first one takes that fills the device, by
+        what the model knows: ratios of times are known of any device."""
+        cost, plan = self.plan.cost, self.plan
+        first = cost.tile(plan, plan.alpha, *next(self.filling()))
+        return float(first / cost.tile(plan, plan.alpha, m, n))
 
     def parameters(self, values: Values) -> dict[str, dict[str, float]]:
         """What a profile says where these values are its choice."""

@@ -136,16 +136,22 @@ class SubjectTuning:
 
     def _size(self) -> tuple[int, int] | None:
         """Rows and columns of a tile that fills the device and keeps it busy; smaller where the
-        time is short.  None if not even a few runs of the smallest fit.  Raises Failure."""
+        time is short.  None if not even a few runs of the smallest fit.  Raises Failure.
+
+        After the first one, those that do not fill the device are left out, unless one that does
+        is foreseen to take too long."""
         records = self._records("size")
-        most, last = MOST_SHARE * self.budget, None
-        for m, n in self.subject.sizes():
+        most, last, sizes = MOST_SHARE * self.budget, None, iter(self.subject.sizes())
+        while True:
+            m, n = next(sizes)
             run = self._first(records, m, n)
             self._note(run.took)
             if run.failure is not None and last is None:
                 raise Failure(run.failure, self._said)
             if run.seconds is None:  # a tile that the device has no memory for, for example
                 break
+            if last is None and run.seconds * self.subject.longer(m, n) <= most:
+                sizes = self.subject.filling()
             last, self._seconds = (m, n), run.seconds
             if run.seconds >= most or (run.seconds >= BUSY and self.subject.fills(m, n)):
                 break
