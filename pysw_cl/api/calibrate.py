@@ -292,8 +292,9 @@ def measure(
     told: Callable[[int, int], None],
     most_builds: float = inf,
 ) -> None:
-    """Run the cases ``repeats`` times one after the other, as long as the ``budget`` lasts.  First
-    uses of kernels do not count; they may take ``most_builds`` seconds."""
+    """Run each case once, then, as long as the ``budget`` lasts, up to ``repeats`` times: the
+    shortest first, of which most is the host's, and whose first calls take longest.  First uses of
+    kernels do not count; they may take ``most_builds`` seconds."""
     letters = {kind: _letters(given[0], cases, kind) for kind, given in KINDS.items()}
     total = len(cases) * (1 + repeats)
     ends = time.monotonic() + most_builds
@@ -310,13 +311,19 @@ def measure(
             case.device.clear()
         else:
             spent += case.seconds[0]
-    for turn in range(repeats):
-        for k, case in enumerate(cases):
-            if len(case.seconds) > turn:
-                continue
-            if turn and spent > budget:
+    done = len(cases)
+    for case in cases:
+        if not case.seconds:
+            told(done, total)
+            done += 1
+            _run(runtime, case, letters[case.kind])
+            spent += case.seconds[0]
+    for case in sorted(cases, key=lambda case: case.seconds[0]):
+        while len(case.seconds) < repeats:
+            if spent > budget:
                 return
-            told(len(cases) * (1 + turn) + k, total)
+            told(done, total)
+            done += 1
             _run(runtime, case, letters[case.kind])
             spent += case.seconds[-1]
 
