@@ -252,6 +252,16 @@ def test_lonely() -> None:
     assert batch_layout.lonely(part, 5000, 3).tolist() == [False] * 5
 
 
+def test_large_pairs_that_fill_lanes_of_their_own_are_not_lonely() -> None:
+    """A lane of a GPU sweeps so many cells while it aligns a pair alone."""
+    part, _, _ = next(batch_layout.parts([(b"A" * 20, b"A" * 50)] * 5, 9, 10**6, 10**6))
+    assert part.cells.tolist() == [1000] * 5
+    assert batch_layout.lonely(part, 99, 100).all()
+    assert batch_layout.lonely(part, 99, 100, 249).all()  # five pairs, each with four others
+    assert not batch_layout.lonely(part, 99, 100, 250).any()
+    assert not batch_layout.lonely(part, 99, 4, 1).any()  # the others are enough for all pairs
+
+
 def test_order_keeps_every_pair() -> None:
     rng = np.random.default_rng(0)
     rows = np.zeros((1000, 4), np.int32)
