@@ -16,6 +16,7 @@ from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.limits import FORMS
 from pysw_cl.planning.plan import make_plan
+from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.tiles.edges import Border
 from pysw_cl.tiles.tile import TileJob
 
@@ -59,3 +60,28 @@ def test_thin_tiles_of_a_matrix(lanes: str, form: str) -> None:
             assert_edge(found.rows[row], cells, opening)
         for column, cells in wanted.columns.items():
             assert_edge(found.columns[column], cells, opening)
+
+
+@pytest.mark.parametrize("matrix", [False, True])
+@pytest.mark.parametrize("lanes", ["vector", "packed"])
+def test_every_row_may_be_the_last_one(lanes: str, matrix: bool) -> None:
+    """The bottom edge leaves the last strip at any lane and row, in blocks with masked lanes at
+    both ends and without in between."""
+    needs_lanes(lanes)
+    runtime = get_runtime("auto")
+    plan = make_plan(runtime, {"lanes": lanes, "B": 2, **LANES[lanes]})
+    engine, reference = WavefrontEngine(runtime, plan), ReferenceEngine()
+    rng = np.random.default_rng(15)
+    scoring = make_scoring("BLOSUM62") if matrix else match_scoring(2, -3, 5, 2, "ACG")
+    strip, opening, extension = plan.T * plan.alpha, scoring.gap_open, scoring.gap_extend
+    for m in (*range(1, strip + 2), 2 * strip - 1, 3 * strip - plan.alpha):
+        n = 2 * plan.T + 3 * plan.chunk + m % 7
+        top, left = (Border(m % 3 == 0, opening, extension).read(0, k) for k in (n, m))
+        if m % 3 == 1:  # a target that is free at its start
+            top = Border(True, opening, extension).read(0, n)
+        job = TileJob(
+            *random_pair(rng, 20 if matrix else 3, m, n), scoring, None if m % 3 else 0, 0, top,
+            left, best=not m % 3,
+        )  # fmt: skip
+        found, wanted = engine.tile(job), reference.tile(job)
+        assert_tile(found, wanted, opening)
