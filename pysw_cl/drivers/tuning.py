@@ -150,10 +150,11 @@ class SubjectTuning:
                 raise Failure(run.failure, self._said)
             if run.seconds is None:  # a tile that the device has no memory for, for example
                 break
-            if last is None and run.seconds * self.subject.longer(m, n) <= most:
+            fills = self.subject.fills(m, n)
+            if last is None and not fills and run.seconds * self.subject.longer(m, n) <= most:
                 sizes = self.subject.filling()
             last, self._seconds = (m, n), run.seconds
-            if run.seconds >= most or (run.seconds >= BUSY and self.subject.fills(m, n)):
+            if run.seconds >= most or (run.seconds >= BUSY and fills):
                 break
             if self._spent > SIZE_SHARE * self.budget:
                 break
