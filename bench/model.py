@@ -43,9 +43,11 @@ MOST_LETTERS, ASPECT = 180_000_000, 1000.0
 #: Lengths at which "auto" has to choose.
 LENGTHS = (150, 500, 2000, 5000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 5_000_000)
 
-#: Of these the longest that cores are asked for.  Calls of each device in turn: of short ones,
-#: whose times spread most, and of others.
-MOST_ON_CPU, SHORT_CALL, SHORT_TURNS, TURNS = 300_000, 0.02, 42, 3
+#: Of these the longest that a CPU is asked for.
+MOST_ON_CPU = 300_000
+#: Calls of each device: more of short ones, whose times spread most, that is of up to so many
+#: seconds.
+TURNS, SHORT_TURNS, SHORT_CALL = 3, 42, 0.02
 
 
 def drawn(kind: str, count: int, seed: int, most: float) -> list[tuple[int, int]]:
@@ -148,7 +150,7 @@ def auto(args: argparse.Namespace) -> list[Row]:
                 started = time.perf_counter()
                 pysw_cl.align(*pair, output="score", device=name)
                 seconds.append(time.perf_counter() - started)
-            if turn + 1 >= TURNS and max(map(max, turns)) > SHORT_CALL:
+            if turn + 1 >= TURNS and max(map(min, turns)) > SHORT_CALL:
                 break
         kinds = [runtime.info.kind for runtime in used]
         taken = dict(zip([*kinds, "seconds"], map(median, turns), strict=True))

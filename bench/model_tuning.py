@@ -78,9 +78,7 @@ def tuned(args: argparse.Namespace) -> list[Row]:
         if not own.m:
             raise Failure("budget", f"{subject.name}: {own.why}")
         timer = TileTimer(subject.setup, subject.start, subject.kind, own.m, own.n)
-        space, fills = subject.space(), subject.fills(own.m, own.n)
-        if not fills:  # more groups would look slower than they are: a tuning leaves them
-            space = space.keeping("groups")
+        space = subject.space_for(own.m, own.n)
         every = search(space, timer, budgets[1], Exhaustive())
         best = every.values or subject.start
         rows += [
@@ -89,7 +87,7 @@ def tuned(args: argparse.Namespace) -> list[Row]:
         ]
         rows[-1] |= {"tried": every.measured, "of": len(space.every())}
         rows[-2] |= {"tuning seconds": own.spent, "tried": own.measured}
-        rows[-2] |= {"tile": f"{own.m:,} x {own.n:,}", "fills": fills}
+        rows[-2] |= {"tile": f"{own.m:,} x {own.n:,}", "fills": subject.fills(own.m, own.n)}
         for row in rows[-2:]:
             tell(row)
     return rows

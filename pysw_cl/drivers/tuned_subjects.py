@@ -112,6 +112,12 @@ class Subject:
         chosen = self.by_rows and len(self.plan.groups) > 1  # tile by tile
         return space.keeping("groups") if chosen else space
 
+    def space_for(self, m: int, n: int) -> Space:
+        """What is searched with a tile of m x n cells: where it does not fill the device, not the
+        groups, because more of them would look slower than they are."""
+        space = self.space()
+        return space if self.fills(m, n) else space.keeping("groups")
+
     def _alphas(self) -> tuple[Number, ...]:
         """Rows (columns, of the row scan) of a lane that are tried."""
         alpha, lanes = self.plan.alpha, self.plan.lane_set

@@ -200,9 +200,7 @@ class SubjectTuning:
             finally:
                 self.told(before + sum(run.took for run in records) + time.monotonic() - began)
 
-        space = replace(self.subject.space(), start=start)
-        if not self.subject.fills(m, n):  # more groups would look slower than they are
-            space = space.keeping("groups")
+        space = replace(self.subject.space_for(m, n), start=start)
         budget = max(0.0, min(share * self.budget, self.budget - self._spent))
         found = search(space, measure, budget, strategy, records, effort=self._effort)
         self._note(found.spent)

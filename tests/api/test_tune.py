@@ -110,7 +110,7 @@ def test_groups_stay_where_no_tile_fills_the_device(
 
 
 def test_sizes_that_do_not_fill_the_device_are_left_out(
-    clockwork: Clockwork, name: str, monkeypatch: pytest.MonkeyPatch
+    clockwork: Clockwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where one that does is foreseen to take no longer than a run may."""
     ran: list[tuple[int, int]] = []

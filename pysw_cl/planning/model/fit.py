@@ -82,7 +82,7 @@ def fitted(
         times = known.having(
             {name: {**own, **known.by_subject.get(name, {})} for name, own in found.items()}
         )
-        off = float(np.square(errors(works, seconds, times)).sum()) if works else 0.0
+        off = float(np.square(errors(works, seconds, times)).sum())
         best = min(best, (off, found), key=lambda one: one[0])
         before, ways = ways, [_longest(work, times) for work in works]
         if ways == before:
