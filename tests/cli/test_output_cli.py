@@ -19,6 +19,7 @@ from test_cli import A, B, fails, fasta, run
 
 from pysw_cl.api.bar import ProgressBar
 from pysw_cl.cli import batches, compute, running
+from pysw_cl.results.formats import files as written
 from pysw_cl.results.formats.tsv import COLUMNS
 
 
@@ -145,6 +146,27 @@ def test_nothing_is_left_after_ctrl_c(tmp_path: Path) -> None:
     said = process.communicate(timeout=60)
     assert (process.returncode, *said) == (130, b"", b"pysw-cl: interrupted\n")
     assert inside(tmp_path) == {"a.fa"}
+
+
+@pytest.mark.parametrize("name", ["out.txt", "out.txt.gz"])
+def test_nothing_is_left_if_the_interrupt_comes_with_the_file(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    files: list[str],
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Just when the file that is written aside has been made."""
+
+    def opened(path: Path, *_: object, **__: object) -> None:
+        path.touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(written, "open", opened, raising=False)
+    monkeypatch.setattr(written.gzip, "open", opened)
+    said = run(capsys, "align", *files, "-o", str(tmp_path / name))
+    assert said == (130, "", "pysw-cl: interrupted\n")
+    assert inside(tmp_path) == {"a.fa", "t.fa"}
 
 
 @pytest.mark.parametrize("way", ["itself", "a link", "another path"])

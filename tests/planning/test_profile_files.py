@@ -151,3 +151,15 @@ def test_names_of_files_are_safe(profile_folder: Path) -> None:
         assert path.is_file() and path.name[0] not in ".-"
     for number, name in enumerate(names):
         assert alpha_of(replace(H200, name=name or "-", driver=name)) == (number, "the user's")
+
+
+def test_an_interrupt_while_a_profile_is_stored(
+    profile_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store.os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save(made())
+    assert list(profile_folder.iterdir()) == []

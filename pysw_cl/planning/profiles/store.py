@@ -133,10 +133,12 @@ def save(profile: Profile) -> Path:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             part.unlink()
-        raise _cannot_write(folder, error) from None
+        if isinstance(error, OSError):
+            raise _cannot_write(folder, error) from None
+        raise
     _forget()
     return path
 

@@ -40,12 +40,12 @@ def written(path: str | os.PathLike[str] | None) -> Iterator[TextIO]:
         place = Path(os.path.realpath(place))
         name = os.fsdecode(os.fsencode(place.name)[:200])  # names have at most 255 bytes
         aside = place.with_name(f".{name}.{secrets.token_hex(4)}.part")
-    try:
-        into = partial(gzip.open, compresslevel=_LEVEL) if zipped else open
-        file: Any = into(aside, "wt", encoding="utf-8", errors="surrogateescape", newline="\n")
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be written: {error.strerror or error}") from None
-    try:
+    try:  # from here on, as an interrupt may come when the file is there and is not known yet
+        try:
+            into = partial(gzip.open, compresslevel=_LEVEL) if zipped else open
+            file: Any = into(aside, "wt", encoding="utf-8", errors="surrogateescape", newline="\n")
+        except OSError as error:
+            raise FormatError(f"{path}: cannot be written: {error.strerror or error}") from None
         with file:
             yield file
         if aside != place:
