@@ -20,6 +20,9 @@ FIRST_USE = 3.0
 #: Choices that are kept, for calls that repeat.
 MOST_CHOSEN = 1024
 _chosen: dict[tuple[Any, ...], tuple[Runtime, Any]] = {}
+#: Leading binary digits of a length that a choice is made by: to foresee the times of two devices
+#: takes longer than to align a short pair, so calls of about the same size share a choice.
+DIGITS = 5
 
 
 def device_for(device: Any, m: int, n: int, scoring: Scoring, mode: str) -> Any:
@@ -27,6 +30,7 @@ def device_for(device: Any, m: int, n: int, scoring: Scoring, mode: str) -> Any:
     choices = runtimes_to_choose_from(device)
     if len(choices) < 2:
         return choices[0] if choices else device
+    m, n = _about(m), _about(n)
     known = [(runtime.profile()[0], bool(runtime.programs)) for runtime in choices]
     key = m, n, id(scoring), mode, *((id(profile), used) for profile, used in known)
     if key not in _chosen:
@@ -35,6 +39,12 @@ def device_for(device: Any, m: int, n: int, scoring: Scoring, mode: str) -> Any:
         best = min(choices, key=lambda runtime: seconds_on(runtime, m, n, scoring, mode))
         _chosen[key] = best, (scoring, known)  # what has the identities is kept, too
     return _chosen[key][0]
+
+
+def _about(length: int) -> int:
+    """A length, shorter by less than a sixteenth, that many have in common."""
+    rest = max(0, length.bit_length() - DIGITS)
+    return length >> rest << rest
 
 
 def seconds_on(runtime: Runtime, m: int, n: int, scoring: Scoring, mode: str) -> float:

@@ -152,6 +152,24 @@ def test_small_jobs_and_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seconds_on(fast, 100, 100, DNA, "local") > 1  # type: ignore[arg-type]
 
 
+def test_calls_of_about_one_size_share_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To make it takes longer than to align a short pair."""
+    from pysw_cl.engines import choose_device
+
+    runtime, asked = get_runtime("auto"), list[tuple[int, int]]()
+
+    def seconds(_: Runtime, m: int, n: int, *__: Any) -> float:
+        asked.append((m, n))
+        return 1.0
+
+    monkeypatch.setattr(choose_device, "runtimes_to_choose_from", lambda device: [runtime] * 2)
+    monkeypatch.setattr(choose_device, "seconds_on", seconds)
+    monkeypatch.setattr(choose_device, "_chosen", {})
+    for m, n in ((2000, 31), (1985, 31), (2047, 31), (2048, 31), (2000, 30), (0, 1)):
+        assert device_for("auto", m, n, DNA, "local") is runtime
+    assert asked[::2] == asked[1::2] == [(1984, 31), (2048, 31), (1984, 30), (0, 1)]
+
+
 def test_who_leaves_the_choice_to_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     assert runtimes_to_choose_from("cpu") == runtimes_to_choose_from(get_runtime("auto")) == []
     for variable in ("PYSW_CL_DEVICE", "PYOPENCL_CTX"):
