@@ -16,10 +16,10 @@ needs_oclgrind = pytest.mark.skipif(
 )
 
 
-def interpreted(code: str) -> str:
+def interpreted(code: str, *options: str) -> str:
     """What is said of a program, which prints "all alike" if its results are right; races at global
     memory are for the caller to judge, nothing else may be reported."""
-    command = ["oclgrind", "--data-races", sys.executable, "-c", code]
+    command = ["oclgrind", "--data-races", *options, sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=500)
     said = done.stdout + done.stderr
     assert "all alike" in said, said[-3000:]

@@ -5,6 +5,10 @@ from __future__ import annotations
 
 from interpreting import interpreted, needs_oclgrind
 
+#: Twice as fast: threads of the interpreter wait for each other at every access.  What is looked
+#: for here happens inside a group; groups that meet have tests of their own.
+ONE_THREAD = ("--num-threads", "1")
+
 #: Compares with the reference what lanes in lock step compute: scores by codes and by a matrix,
 #: paths, pruned and masked blocks, padding rows.
 RUN = """
@@ -182,19 +186,19 @@ print("all alike")
 
 @needs_oclgrind
 def test_packed_lanes_without_shuffles() -> None:
-    interpreted(RUN)
+    interpreted(RUN, *ONE_THREAD)
 
 
 @needs_oclgrind
 def test_lanes_of_11_bits_without_shuffles() -> None:
-    interpreted(MIXED)
+    interpreted(MIXED, *ONE_THREAD)
 
 
 @needs_oclgrind
 def test_lanes_of_11_bits_at_special_columns() -> None:
-    interpreted(CROSSED)
+    interpreted(CROSSED, *ONE_THREAD)
 
 
 @needs_oclgrind
 def test_lanes_that_pass_ends_and_special_columns() -> None:
-    interpreted(PASSED)
+    interpreted(PASSED, *ONE_THREAD)
