@@ -89,6 +89,14 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://portablecl.org/docs/html/",
     ),
     Quirk(
+        "pocl-two-items",
+        lambda platform, device: "Portable Computing Language" in platform and _is_cpu(device),
+        {"refused_row_items": (2,)},
+        "PoCL 3.0 copies the code of groups of two for each work-item, and ends the whole process "
+        "over the row scan's (Could not find a dominating alternative variable)",
+        "https://github.com/pocl/pocl/issues",
+    ),
+    Quirk(
         "pocl-assertion",
         lambda platform, device: (
             "Portable Computing Language" in platform and "PoCL 3." not in device.platform.version

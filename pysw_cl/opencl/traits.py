@@ -31,6 +31,8 @@ class DeviceTraits:
     refused_lanes: tuple[str, ...] = ()
     #: The fewest lanes of a strip.
     least_T: int = 1
+    #: Work-items of a group that the row scan in one launch must not have.
+    refused_row_items: tuple[int, ...] = ()
     #: The wavefront's form of plans that name none.
     form: str = "two-phase"
     #: Columns in one iteration of the main loop, unless the lane set prescribes them.

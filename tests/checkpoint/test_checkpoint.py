@@ -125,7 +125,7 @@ def test_on_another_device(tmp_path: Path, first: str, mode: str) -> None:
     a, b = pair(400)
     plans = {
         "reference": REFERENCE,
-        "device": {"lanes": "scalar32", "B": 3, "T": 4, "alpha": 2, "tile_cells": 5000},
+        "device": {"lanes": "scalar32", "B": 3, "T": 2, "alpha": 2, "tile_cells": 5000},
     }
     expected = pysw_cl.align(a, b, mode=mode, plan={"engine": "reference"})
     interrupted(tmp_path, 30, a, b, mode=mode, disk_size=60_000, plan=plans[first])

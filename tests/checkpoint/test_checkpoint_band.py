@@ -151,7 +151,7 @@ def test_damaged_tiles(tmp_path: Path, damage: Any) -> None:
 @pytest.mark.parametrize("engine", ["reference", "device"])
 def test_with_another_plan(tmp_path: Path, engine: str) -> None:
     a, b = related()
-    plans = [TINY, {"lanes": "scalar32", "B": 1, "T": 4, "alpha": 2, "tile_cells": 900}]
+    plans = [TINY, {"lanes": "scalar32", "B": 1, "T": 2, "alpha": 2, "tile_cells": 900}]
     first, second = plans if engine == "reference" else plans[::-1]
     expected = pysw_cl.align(a, b, **options())
     interrupted(tmp_path, 4, a, b, **{**options(), "plan": first})

@@ -124,7 +124,7 @@ def test_on_another_device(tmp_path: Path) -> None:
     expected = pysw_cl.align(a, b, strand="both", plan=REFERENCE)
     with likely(False), pytest.raises(Enough):
         pysw_cl.align(a, b, checkpoint=tmp_path, progress=second_strand, **both())
-    plan = {"lanes": "scalar32", "B": 3, "T": 4, "alpha": 2, "tile_cells": 5000}
+    plan = {"lanes": "scalar32", "B": 3, "T": 2, "alpha": 2, "tile_cells": 5000}
     found = pysw_cl.resume(tmp_path, plan=plan)
     assert key(found) == key(expected)
     assert len({kind.partition("/")[0] for kind in found.stats.cells}) == 2

@@ -30,7 +30,7 @@ REFERENCE = ReferenceEngine()
 #: T and alpha: one lane, few, one row, more rows than a word of moves holds, many.
 SHAPES = {
     "vector32": [(1, 3), (4, 2), (8, 1), (8, 9), (16, 16)],
-    "scalar32": [(4, 2), (2, 3)],
+    "scalar32": [(2, 2), (2, 3)],
     "warp32": [(0, 1), (0, 4), (0, 8)],
 }
 #: How a walk may read moves: where they are, or a group through windows: high, as small as they

@@ -20,6 +20,7 @@ from machines import ACCELERATOR, CPU, CUSTOM, GPU, Machine, fake, fake_platform
 
 import pysw_cl
 from pysw_cl.engines.reference import align_reference
+from pysw_cl.engines.registry import engine_for
 from pysw_cl.engines.wavefront.arguments import TicketedArguments, TwoPhaseArguments, bind
 from pysw_cl.engines.wavefront.compressed_edge import PACK, UNPACK
 from pysw_cl.engines.wavefront.device_traceback import TRACE
@@ -175,6 +176,18 @@ def test_plans_have_as_many_lanes_as_a_device_asks_for(monkeypatch: pytest.Monke
     with pytest.raises(PlanError, match=r"T is at least 8 on .*, not 4"):
         make_plan(runtime, {**plan, "T": 4})
     assert make_plan(runtime, {**plan, "T": 8}).T == 8
+
+
+def test_groups_of_the_row_scan_that_a_compiler_fails_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = {"engine": "rowscan", "lanes": "scalar32"}
+    device_has(monkeypatch, refused_row_items=(2, 8), refused_lanes=())
+    for T in (2, 8):
+        with pytest.raises(PlanError, match=f"does not run T={T} on "):
+            engine_for("auto", {**plan, "T": T})
+        assert engine_for("auto", {**plan, "T": T, "form": "three-launch"}).plan.T == T
+    assert engine_for("auto", {**plan, "T": 4}).plan.T == 4
 
 
 def test_quirk_table() -> None:

@@ -81,6 +81,12 @@ class RowscanPlan(StriplessPlan):
         """See `Plan`."""
         super().check_on(runtime)
         if self.form != THREE_LAUNCH:
+            refused = () if runtime is None else runtime.traits.refused_row_items
+            if runtime is not None and self.lanes == ITEMS and self.T in refused:
+                raise PlanError(
+                    f"plan: the row scan with {ITEMS} lanes does not run T={self.T} on "
+                    f"{runtime.info.name}: {runtime.why('refused_row_items')}"
+                )
             return
         if self.lanes != ITEMS:
             raise PlanError(f"plan: the form {THREE_LAUNCH} has {ITEMS} lanes, not {self.lanes}")
