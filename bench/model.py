@@ -151,22 +151,22 @@ def auto(args: argparse.Namespace) -> list[Row]:
                 started = time.perf_counter()
                 pysw_cl.align(*pair, output="score", device=name)
                 seconds.append(time.perf_counter() - started)
-            long = max(map(min, turns)) > SHORT_CALL
-            if turn + 1 >= (TURNS if long else SHORT_TURNS) and (
-                long or max(map(sum, turns)) > ENOUGH_SECONDS
-            ):
+            if turn + 1 >= TURNS and max(map(min, turns)) > SHORT_CALL:
+                break
+            if turn + 1 >= SHORT_TURNS and max(map(sum, turns)) > ENOUGH_SECONDS:
                 break
         kinds = [runtime.info.kind for runtime in used]
-        taken = dict(zip([*kinds, "seconds"], map(median, turns), strict=True))
-        best = min(range(len(kinds)), key=lambda k: taken[kinds[k]])
-        over = taken["seconds"] / taken[kinds[best]]
+        calls = dict(zip([*kinds, "seconds"], turns, strict=True))
+        taken = {name: median(seconds) for name, seconds in calls.items()}
+        best = min(kinds, key=lambda kind: taken[kind])
+        over = taken["seconds"] / taken[best]
         rows.append(
             {
                 "case": f"auto, {length:,} x {length:,}",
                 **taken,
                 "over": over,
-                "spread": _middle_half(turns[best]),
-                "turns": len(turns[best]),
+                "spread": _middle_half(calls[best]),
+                "turns": len(calls[best]),
                 "bar": 1.1,
                 "met": over <= 1.1,
             }

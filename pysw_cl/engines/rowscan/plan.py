@@ -81,18 +81,22 @@ class RowscanPlan(StriplessPlan):
         """See `Plan`."""
         super().check_on(runtime)
         if self.form != THREE_LAUNCH:
-            refused = () if runtime is None else runtime.traits.refused_row_items
-            if runtime is not None and self.lanes == ITEMS and self.T in refused:
-                raise PlanError(
-                    f"plan: the row scan with {ITEMS} lanes does not run T={self.T} on "
-                    f"{runtime.info.name}: {runtime.why('refused_row_items')}"
-                )
+            if runtime is not None and self.lanes == ITEMS:
+                self._check_items(runtime)
             return
         if self.lanes != ITEMS:
             raise PlanError(f"plan: the form {THREE_LAUNCH} has {ITEMS} lanes, not {self.lanes}")
         if self.alpha not in ITEM_COLUMNS:
             raise PlanError(
                 f"plan: the form {THREE_LAUNCH} has alpha in {ITEM_COLUMNS}, not {self.alpha}"
+            )
+
+    def _check_items(self, runtime: Runtime) -> None:
+        """Raise PlanError unless the device's compiler takes groups of T work-items."""
+        if self.T in runtime.traits.refused_row_items:
+            raise PlanError(
+                f"plan: the row scan with {ITEMS} lanes does not run T={self.T} on "
+                f"{runtime.info.name}: {runtime.why('refused_row_items')}"
             )
 
     @property

@@ -133,12 +133,11 @@ def save(profile: Profile) -> Path:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
-    except BaseException as error:
+    except OSError as error:
+        raise _cannot_write(folder, error) from None
+    finally:  # after an error or an interrupt
         with contextlib.suppress(OSError):
             part.unlink()
-        if isinstance(error, OSError):
-            raise _cannot_write(folder, error) from None
-        raise
     _forget()
     return path
 
