@@ -26,7 +26,7 @@ from ..drivers.pair_progress import PairProgress
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import Progress, RunProgress
 from ..drivers.recompute import checked
-from ..engines.choose_device import device_for
+from ..engines.choose_device import Watch, device_for
 from ..engines.registry import engine_for
 from ..errors import RecomputedWarning
 from ..opencl.builds import expecting
@@ -231,10 +231,14 @@ def _align_here(
         return alignment_of(*found[:3], plan, stats, found[3])
 
     rows, columns = job.frame.shape
-    result, wrong = checked(compute, *engines(), rows * columns)
+    engine, plan = engines()
+    watch = Watch(engine.runtime, *_size_and_kind(job))
+    result, wrong = checked(compute, engine, plan, rows * columns)
     if wrong is not None:
         result.stats.recomputed += 1
         warnings.warn(wrong, RecomputedWarning, stacklevel=4)
+    elif resources.plan is None and resources.prune:
+        watch.took(result.stats.seconds)
     return result
 
 
@@ -284,9 +288,14 @@ def make_engine(resources: Resources, job: Job | None = None) -> tuple[Engine, P
     depend on the ``job``, if there is one and no plan."""
     device = resources.device
     if job is not None and resources.plan is None:
-        device = device_for(device, *job.frame.shape, job.scoring, job.mode)
+        device = device_for(device, *_size_and_kind(job))
     engine = engine_for(device, resources.plan, resources.kernel_times)
     return engine, engine.plan
+
+
+def _size_and_kind(job: Job) -> tuple[Any, ...]:
+    """What decides how long a job takes, as `device_for` takes it."""
+    return *job.frame.shape, job.scoring, job.mode, job.output, job.both
 
 
 def job_of(a: Any, b: Any, options: RangeOptions, mode: str, free: FreeEnds) -> Job:

@@ -114,7 +114,8 @@ def predict(
 def runtime_for(device: Any, m: int, n: int, options: AlignOptions, plan: Any) -> Runtime:
     """The device that `align` would take for m x n letters."""
     if plan is None:
-        device = device_for(device, m, n, options.scoring, options.mode)
+        kind = options.mode, options.output, options.strand == "both"
+        device = device_for(device, m, n, options.scoring, *kind)
     return get_runtime(device)
 
 

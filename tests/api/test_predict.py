@@ -10,9 +10,8 @@ import pytest
 
 import pysw_cl
 from pysw_cl.api.calibrate_similar import mutated
-from pysw_cl.engines.choose_device import device_for, seconds_on
 from pysw_cl.errors import InputError, PlanError
-from pysw_cl.opencl.device import Runtime, get_runtime, runtimes_to_choose_from
+from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.memory_parts import DeviceFacts
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.planning.profiles.store import save
@@ -113,71 +112,6 @@ def test_odd_times_do_no_harm(profile_folder: Any) -> None:
         found = pysw_cl.align(a, b)
         assert (found.score, found.cigar) == (wanted.score, wanted.cigar)
         assert pysw_cl.predict(700, 800).seconds >= 0 and str(pysw_cl.plan(700, 800))
-
-
-class _Device:
-    """Stands for a runtime, with a time of its own for each cell."""
-
-    def __init__(self, runtime: Runtime, cell: float, used: bool) -> None:
-        self._runtime, self.programs = runtime, {1: 1} if used else {}
-        times = {
-            "wavefront": {"column": 1024 * cell, "row": 0.0},
-            "held": {"cell": cell, "launch": 1e-3 if cell > 1e-11 else 1e-2},
-            "call": {"call": 1e-3 if cell > 1e-11 else 1e-2},
-        }
-        self._profile = Profile(replace(runtime.identity, driver=str(cell)), "", {}, times)
-
-    def profile(self) -> tuple[Profile, str]:
-        return self._profile, "made here"
-
-    def kept(self, name: str, make: Any) -> Any:
-        return make()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._runtime, name)
-
-
-def test_small_jobs_and_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The near device begins sooner, the fast one is done sooner; builds count."""
-    runtime = get_runtime("auto")
-    fast, near = _Device(runtime, 1e-13, True), _Device(runtime, 1e-10, True)
-    from pysw_cl.engines import choose_device
-
-    monkeypatch.setattr(choose_device, "runtimes_to_choose_from", lambda device: [fast, near])
-    assert device_for("auto", 200, 300, DNA, "local") is near
-    assert device_for("auto", 100_000, 100_000, DNA, "local") is fast
-    fast.programs = {}
-    assert device_for("auto", 20_000, 20_000, DNA, "local") is near
-    assert device_for("auto", 10**6, 10**6, DNA, "local") is fast
-    assert seconds_on(fast, 100, 100, DNA, "local") > 1  # type: ignore[arg-type]
-
-
-def test_calls_of_about_one_size_share_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To make it takes longer than to align a short pair."""
-    from pysw_cl.engines import choose_device
-
-    runtime, asked = get_runtime("auto"), list[tuple[int, int]]()
-
-    def seconds(_: Runtime, m: int, n: int, *__: Any) -> float:
-        asked.append((m, n))
-        return 1.0
-
-    monkeypatch.setattr(choose_device, "runtimes_to_choose_from", lambda device: [runtime] * 2)
-    monkeypatch.setattr(choose_device, "seconds_on", seconds)
-    monkeypatch.setattr(choose_device, "_chosen", {})
-    for m, n in ((2000, 31), (1985, 31), (2047, 31), (2048, 31), (2000, 30), (0, 1)):
-        assert device_for("auto", m, n, DNA, "local") is runtime
-    assert asked[::2] == asked[1::2] == [(1984, 31), (2048, 31), (1984, 30), (0, 1)]
-
-
-def test_who_leaves_the_choice_to_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert runtimes_to_choose_from("cpu") == runtimes_to_choose_from(get_runtime("auto")) == []
-    for variable in ("PYSW_CL_DEVICE", "PYOPENCL_CTX"):
-        monkeypatch.delenv(variable, raising=False)
-    kinds = [runtime.info.kind for runtime in runtimes_to_choose_from(" Auto ")]
-    assert kinds and len(set(kinds)) == len(kinds)
-    monkeypatch.setenv("PYSW_CL_DEVICE", "0:0")
-    assert runtimes_to_choose_from("auto") == []
 
 
 def similar_pair(length: int, changed: float = 0.05) -> tuple[Any, Any]:
