@@ -12,37 +12,43 @@ faster one by the model's interval is tried, and from then on the calls themselv
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
-from statistics import median
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ..opencl.device import Runtime, runtimes_to_choose_from
 from ..planning.model.predict import first_use, spread_of
 from ..planning.model.runs import sweep_of
-from ..planning.profiles.profile import Profile
 from ..scoring.scoring import Scoring
 from .settings import setting_of
 
 #: Seconds of a first use where no profile has measured it: a context and builds.
 FIRST_USE = 3.0
-#: Choices that are kept, for calls that repeat.
-MOST_CHOSEN = 1024
-_chosen: dict[tuple[Any, ...], Choice] = {}
-#: Leading binary digits of a length that a choice is made by: to foresee the times of two devices
-#: takes longer than to align a short pair, so calls of about the same size share a choice.
+#: Leading binary digits of a length that the model is asked by: to foresee the times of two devices
+#: takes longer than to align a short pair, so calls of about the same size are foreseen once.
 DIGITS = 5
-#: Rows, columns, scoring and mode of jobs.
-Job = tuple[int, int, Scoring, str]
-#: No call takes less.
-TINY = 1e-9
 #: Calls after which their median says how long a device takes, and the latest ones that count.
 TRIED, LATEST = 5, 9
-#: Calls after which what others took is forgotten: what a device is slowed down by may be over.
+#: Calls after which what other devices took is forgotten: what slowed them down may be over.
 FORGET = 250
+#: Sizes, and kinds of jobs, that are kept, for calls that repeat.
+MOST_KEPT = 1024
 
 
-@dataclass(frozen=True)
-class Foreseen:
+class Jobs(NamedTuple):
+    """Jobs that take about as long."""
+
+    #: Rows and columns.
+    m: int
+    n: int
+    scoring: Scoring
+    mode: str
+    output: str = "score"
+    #: Are both strands compared?
+    both: bool = False
+
+
+class Foreseen(NamedTuple):
     """What the model says of jobs on a device."""
 
     #: Seconds of a sweep.
@@ -51,135 +57,149 @@ class Foreseen:
     unsure: float
     #: Seconds to start the device and to build kernels, before the first call.
     first_use: float
+    #: What the kernels are known by, with the kind of jobs.
+    kernels: frozenset[tuple[Any, ...]]
 
     @classmethod
-    def of(cls, runtime: Runtime, m: int, n: int, scoring: Scoring, mode: str) -> Foreseen:
-        """What it says of a matrix of m x n cells."""
-        setting = setting_of(runtime, None, scoring, mode)
-        times, work = setting.plan.machine.times, sweep_of(setting, m, n)
+    def of(cls, runtime: Runtime, jobs: Jobs) -> Foreseen:
+        """What it says of them."""
+        setting = setting_of(runtime, None, jobs.scoring, jobs.mode)
+        times, work = setting.plan.machine.times, sweep_of(setting, jobs.m, jobs.n)
         unsure = 1 + spread_of(runtime.profile()[0])
-        return cls(times.seconds(work), unsure, first_use(work, times) or FIRST_USE)
+        kernels = {(one.timed, jobs.output) for one in work.strips} or {("held", jobs.output)}
+        first = first_use(work, times) or FIRST_USE
+        return cls(times.seconds(work), unsure, first, frozenset(kernels))
 
 
 @dataclass
-class Candidate:
-    """A device for jobs of about one size."""
+class Experience:
+    """What calls took whose sides and kind are alike, on each device."""
 
-    runtime: Runtime
-    profile: Profile
-    #: Seconds of the latest calls that built nothing.
-    calls: deque[float] = field(default_factory=lambda: deque(maxlen=LATEST))
-    #: What the model says; None: it was not asked yet.
-    _foreseen: Foreseen | None = None
-
-    @property
-    def is_tried(self) -> bool:
-        """Do its calls tell how long it takes?"""
-        return len(self.calls) >= TRIED
-
-    def foreseen(self, job: Job) -> Foreseen:
-        """What the model says of the jobs, which it is asked once."""
-        if self._foreseen is None:
-            self._foreseen = Foreseen.of(self.runtime, *job)
-        return self._foreseen
-
-    def estimate(self, job: Job, factor: float, unsure: float, spent: float) -> float:
-        """Seconds of the next call.  ``factor``: those of calls so far over those of the model,
-        ``unsure`` as in `Foreseen`.  ``spent``: the seconds of all calls.
-
-        As long as it is not tried these are the least that it may take, so that it is.  Its first
-        call may have to build kernels.  Before others took as long as that, it has to be the faster
-        one by what the model expects.
-        """
-        if self.is_tried:
-            return median(self.calls)
-        foreseen = self.foreseen(job)
-        if self.calls:
-            return min(self.calls) / foreseen.unsure
-        expected = factor * foreseen.seconds
-        if spent > foreseen.first_use:
-            return expected / (foreseen.unsure * unsure)
-        return expected if self.runtime.programs else expected + foreseen.first_use
-
-
-@dataclass
-class Choice:
-    """The devices for jobs of about one size."""
-
-    job: Job
-    candidates: list[Candidate]
+    #: Seconds over those that the model foresaw, of the latest calls of each device.
+    ratios: list[deque[float]]
+    #: Keeps what the key has the identities of.
+    kept: tuple[Any, ...]
     #: Calls so far, and the seconds that they took, builds included.
     count: int = 0
     spent: float = 0.0
 
-    def soonest(self) -> Runtime:
-        """The device that is likely to have the next one done first."""
-        factor = unsure = 1.0
-        known = max(self.candidates, key=lambda one: len(one.calls))
-        if known.calls and not all(one.is_tried for one in self.candidates):
-            # a path takes more than the sweep, similar sequences take less, on each device
-            foreseen = known.foreseen(self.job)
-            factor, unsure = median(known.calls) / max(foreseen.seconds, TINY), foreseen.unsure
-        estimates = [one.estimate(self.job, factor, unsure, self.spent) for one in self.candidates]
-        return self.candidates[estimates.index(min(estimates))].runtime
+    def soonest(self, runtimes: list[Runtime], foreseen: list[Foreseen]) -> int:
+        """The device that is likely to have the next call done first.
 
-    def took(self, runtime: Runtime, seconds: float, built: bool) -> None:
-        """Note how long a call took, and whether it had to build kernels."""
+        One that was not tried is compared by the least that it may take, so that it is.  Where its
+        first call may have to build kernels, that waits until other calls took as long; before, it
+        has to be the faster one by what the model expects.
+        """
+        known = max(range(len(runtimes)), key=lambda k: len(self.ratios[k]))
+        # a path takes more than the sweep, similar sequences take less, on each device
+        factor = _middle(self.ratios[known]) if self.ratios[known] else 1.0
+        estimates = []
+        for runtime, said, ratios in zip(runtimes, foreseen, self.ratios, strict=True):
+            if len(ratios) >= TRIED:
+                estimates.append(said.seconds * _middle(ratios))
+            elif ratios:
+                estimates.append(said.seconds * min(ratios) / said.unsure)
+            elif said.kernels <= _used.get(runtime, set()) or self.spent > said.first_use:
+                unsure = said.unsure * foreseen[known].unsure
+                estimates.append(said.seconds * factor / unsure if self.count else said.seconds)
+            else:
+                first = 0.0 if runtime.programs else said.first_use
+                estimates.append(said.seconds * factor + first)
+        return estimates.index(min(estimates))
+
+    def took(self, device: int, seconds: float, said: Foreseen, built: bool) -> None:
+        """Note what a call took on a device, and whether it had to build kernels."""
         self.count += 1
         self.spent += seconds
-        for one in self.candidates:
-            if one.runtime is not runtime:
-                if self.count % FORGET == 0:
-                    one.calls.clear()
-            elif not built:
-                one.calls.append(seconds)
+        if not built:
+            self.ratios[device].append(seconds / max(said.seconds, 1e-9))
+        if self.count % FORGET == 0:
+            for other, ratios in enumerate(self.ratios):
+                if other != device:
+                    ratios.clear()
 
 
-def device_for(device: Any, m: int, n: int, scoring: Scoring, mode: str, *kind: Any) -> Any:
-    """``device``, or the runtime that it means for a matrix of m x n cells.  ``kind``: what else
-    calls of one size differ by."""
+#: The devices that were chosen from last.
+_choices: list[Runtime] = []
+#: By size and kind: what the model says for each device, and what calls took.
+_known: dict[tuple[Any, ...], tuple[list[Foreseen], Experience]] = {}
+#: By the octaves of both sides, and the kind.
+_experience: dict[tuple[Any, ...], Experience] = {}
+#: The kernels that calls have used on each device.
+_used: WeakKeyDictionary[Runtime, set[tuple[Any, ...]]] = WeakKeyDictionary()
+
+
+def device_for(device: Any, *jobs: Any) -> Any:
+    """``device``, or the runtime that it means for `Jobs`."""
     choices = runtimes_to_choose_from(device)
     if len(choices) < 2:
         return choices[0] if choices else device
-    return _choice(choices, m, n, scoring, mode, *kind).soonest()
+    _choices[:] = choices
+    given = Jobs(*jobs)
+    key = _key(given, choices)
+    known = _known.get(key)
+    if known is None:
+        about = given._replace(m=_about(given.m), n=_about(given.n))
+        said = [Foreseen.of(runtime, about) for runtime in choices]
+        known = said, _experience_of(given, choices)
+        _keep(_known, key, known)
+    said, experience = known
+    return choices[experience.soonest(choices, said)]
 
 
 class Watch:
     """Notes how long a call takes on a device, for those that `device_for` is asked about later."""
 
-    def __init__(self, runtime: Runtime | None, *job: Any) -> None:
-        """Begin with a job, as `device_for` takes it."""
-        choices = runtimes_to_choose_from("auto")
-        self._runtime = runtime if len(choices) > 1 and runtime in choices else None
-        if self._runtime is not None:
-            self._choice = _choice(choices, *job)
-            self._programs = len(self._runtime.programs)
+    def __init__(self, runtime: Runtime | None, *jobs: Any) -> None:
+        """Begin with one of `Jobs`."""
+        self._known = None
+        if runtime is not None and runtime in _choices:
+            self._known = _known.get(_key(Jobs(*jobs), _choices))  # None: nobody asked
+            self._runtime, self._device = runtime, _choices.index(runtime)
+            self._programs = len(runtime.programs)
 
     def took(self, seconds: float) -> None:
         """The call has ended, after so many seconds."""
-        if self._runtime is not None:
+        if self._known is not None:
+            foreseen, experience = self._known
+            said = foreseen[self._device]
             built = len(self._runtime.programs) > self._programs
-            self._choice.took(self._runtime, seconds, built)
+            experience.took(self._device, seconds, said, built)
+            _used.setdefault(self._runtime, set()).update(said.kernels)
 
 
-def _choice(
-    runtimes: list[Runtime], m: int, n: int, scoring: Scoring, mode: str, *kind: Any
-) -> Choice:
-    """The choice among devices that calls of about this size share."""
-    m, n = _about(m), _about(n)
-    profiles = [runtime.profile()[0] for runtime in runtimes]
-    key = m, n, id(scoring), mode, *kind, *map(id, profiles)
-    choice = _chosen.get(key)
-    if choice is None:
-        if len(_chosen) >= MOST_CHOSEN:
-            _chosen.clear()
-        candidates = list(map(Candidate, runtimes, profiles))
-        choice = Choice((m, n, scoring, mode), candidates)  # keeps what has the identities
-        _chosen[key] = choice
-    return choice
+def _key(jobs: Jobs, choices: list[Runtime]) -> tuple[Any, ...]:
+    """What sizes are known by."""
+    m, n, scoring, *rest = jobs
+    profiles = [id(runtime.profile()[0]) for runtime in choices]
+    return _about(m), _about(n), id(scoring), *rest, *profiles
 
 
 def _about(length: int) -> int:
     """A length, shorter by less than a sixteenth, that many have in common."""
     rest = max(0, length.bit_length() - DIGITS)
     return length >> rest << rest
+
+
+def _middle(ratios: deque[float]) -> float:
+    """The median, or the upper one of two."""
+    return sorted(ratios)[len(ratios) // 2]
+
+
+def _experience_of(jobs: Jobs, choices: list[Runtime]) -> Experience:
+    """The experience with jobs."""
+    m, n, scoring, *rest = jobs
+    profiles = [runtime.profile()[0] for runtime in choices]
+    key = m.bit_length(), n.bit_length(), id(scoring), *rest, *map(id, profiles)
+    found = _experience.get(key)
+    if found is None:
+        ratios = [deque[float](maxlen=LATEST) for _ in choices]
+        found = Experience(ratios, (scoring, profiles))
+        _keep(_experience, key, found)
+    return found
+
+
+def _keep(where: dict[tuple[Any, ...], Any], key: tuple[Any, ...], what: Any) -> None:
+    if len(where) >= MOST_KEPT:
+        where.clear()
+    where[key] = what

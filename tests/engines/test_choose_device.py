@@ -6,18 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
 import pysw_cl
 from pysw_cl.engines import choose_device
-from pysw_cl.engines.choose_device import Foreseen, Watch, device_for
+from pysw_cl.engines.choose_device import Foreseen, Jobs, Watch, device_for
 from pysw_cl.opencl.device import Runtime, get_runtime, runtimes_to_choose_from
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.scoring.scoring import cached_scoring
 
 DNA = cached_scoring((1, -3), (3, 2), None, "error")
-JOB = (2000, 3000, DNA, "local", "score", False)
+JOBS = (2000, 3000, DNA, "local", "score", False)
 
 
 class Device:
@@ -52,7 +53,10 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         return found if device == "auto" else []
 
     monkeypatch.setattr(choose_device, "runtimes_to_choose_from", to_choose_from)
-    monkeypatch.setattr(choose_device, "_chosen", {})
+    monkeypatch.setattr(choose_device, "_choices", [])
+    monkeypatch.setattr(choose_device, "_known", {})
+    monkeypatch.setattr(choose_device, "_experience", {})
+    monkeypatch.setattr(choose_device, "_used", WeakKeyDictionary())
     yield found
 
 
@@ -73,9 +77,9 @@ def test_calls_of_about_one_size_share_a_choice(
     """To make it takes longer than to align a short pair."""
     asked = list[tuple[int, int]]()
 
-    def foreseen(_: Runtime, m: int, n: int, *__: Any) -> Foreseen:
-        asked.append((m, n))
-        return Foreseen(1.0, 1.1, 1.0)
+    def foreseen(_: Runtime, jobs: Jobs) -> Foreseen:
+        asked.append((jobs.m, jobs.n))
+        return Foreseen(1.0, 1.1, 1.0, frozenset())
 
     devices += [get_runtime("auto")] * 2
     monkeypatch.setattr(Foreseen, "of", foreseen)
@@ -91,21 +95,23 @@ class Calls:
     def __init__(self, devices: list[Any], monkeypatch: pytest.MonkeyPatch, **seconds: float):
         self.devices, self.seconds = {"a": Device(1e-10), "b": Device(1e-10)}, seconds
         self.unsure = 1.5
-        devices += self.devices.values()
+        devices[:] = self.devices.values()
 
-        def foreseen(device: Any, *_: Any) -> Foreseen:
-            return Foreseen(1.0 if device is self.devices["a"] else 2.0, self.unsure, 1.0)
+        def foreseen(device: Any, jobs: Jobs) -> Foreseen:
+            seconds = jobs.m / 1984 * (1.0 if device is self.devices["a"] else 2.0)
+            return Foreseen(seconds, self.unsure, 1.0, frozenset({("strips", jobs.output)}))
 
         monkeypatch.setattr(Foreseen, "of", foreseen)
 
-    def call(self, device: str = "auto", builds: bool = False) -> str:
+    def call(self, device: str = "auto", builds: bool = False, m: int = 2000) -> str:
         """Which one a call was done by."""
-        chosen = device_for("auto", *JOB) if device == "auto" else self.devices[device]
+        jobs = (m, *JOBS[1:])
+        chosen = device_for("auto", *jobs) if device == "auto" else self.devices[device]
         name = next(name for name, one in self.devices.items() if one is chosen)
-        watch = Watch(chosen, *JOB)
+        watch = Watch(chosen, *jobs)
         if builds:
             chosen.programs[len(chosen.programs) + 1] = 1
-        watch.took(self.seconds[name])
+        watch.took(self.seconds[name] * m / 2000)
         return name
 
     def calls(self, count: int) -> Counter[str]:
@@ -134,7 +140,6 @@ def test_a_slower_device_is_tried_a_little(
     assert calls.calls(200) == {"a": 195, "b": 5}
     assert calls.calls(200) == {"a": 195, "b": 5}
     calls = Calls(devices, monkeypatch, a=1.0, b=5.0)
-    devices[:] = devices[2:]
     assert calls.calls(200) == {"a": 199, "b": 1}
 
 
@@ -147,9 +152,27 @@ def test_what_a_first_use_may_take_is_spent_before(
     assert calls.calls(100)["b"] > 90
 
 
+def test_kernels_that_were_used_need_no_build(
+    devices: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Calls(devices, monkeypatch, a=0.001, b=0.0005)
+    device_for("auto", 500, *JOBS[1:])
+    calls.call("b", m=500)
+    assert [calls.call() for _ in range(16)] == ["a"] * 5 + ["b"] * 11
+
+
+def test_about_equal_sizes_share_what_was_learned(
+    devices: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Calls(devices, monkeypatch, a=1.0, b=0.8)
+    assert [calls.call(m=1024 + 64 * k) for k in range(16)] == ["a"] * 5 + ["b"] * 11
+    assert calls.call(m=5000) == "a"
+
+
 def test_builds_do_not_count(devices: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """They are over."""
     calls = Calls(devices, monkeypatch, a=1.0, b=0.8)
+    device_for("auto", *JOBS)
     for name in ("a", "b"):
         calls.seconds = {"a": 9.0, "b": 90.0}
         calls.call(name, builds=True)
@@ -170,6 +193,7 @@ def test_calls_that_name_a_device_tell_as_much(
     devices: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = Calls(devices, monkeypatch, a=0.001, b=0.0005)
+    device_for("auto", *JOBS)
     for _ in range(5):
         calls.call("a"), calls.call("b")
     assert calls.calls(20) == {"b": 20}
@@ -186,23 +210,26 @@ def test_a_device_that_has_become_slow(devices: list[Any], monkeypatch: pytest.M
 
 
 def test_calls_are_timed(devices: list[Any]) -> None:
-    """Those of a plan of their own, without pruning, or with their kernels measured are not: they
-    take another time."""
-    runtime = get_runtime("auto")
-    devices += [runtime, Device(1e-10)]
+    """Not those of sizes that nobody left to the program, of a plan of their own, without pruning,
+    or with their kernels measured: these take another time."""
+    runtime, other = get_runtime("auto"), Device(1e-10)
+    other._runtime = runtime
+    devices += [runtime, other]
 
     def noted(**options: Any) -> dict[str, int]:
         pysw_cl.align("ACGTTGCA" * 9, "ACGTTGCA" * 9, **options)
-        return {key[4]: choice.count for key, choice in choose_device._chosen.items()}
+        return {key[4]: one.count for key, one in choose_device._experience.items()}
 
+    assert not noted(device=runtime)
+    for output in ("path", "score"):
+        device_for("auto", 72, 72, cached_scoring((1, -3), None, None, "error"), "local", output)
     for options in ({"prune": False}, {"plan": {"alpha": 1}}, {"kernel_times": True}):
         assert not sum(noted(device=runtime, **options).values())
-    assert noted(device=runtime) == {"path": 1}
+    assert noted(device=runtime) == {"path": 1, "score": 0}
     assert noted(device=runtime, output="score") == {"path": 1, "score": 1}
     assert noted(device=runtime.info.index)["path"] == 2
-    assert noted(device="cpu")["path"] == 3
-    [choice] = [one for key, one in choose_device._chosen.items() if key[4] == "path"]
-    assert 0 < choice.spent < 60 and 1 < len(choice.candidates[0].calls) <= 3
+    [one] = [one for key, one in choose_device._experience.items() if key[4] == "path"]
+    assert 0 < one.spent < 60 and 1 <= len(one.ratios[0]) <= 2
 
 
 def test_who_leaves_the_choice_to_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
