@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from operator import is_
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -119,10 +120,23 @@ class Experience:
                     ratios.clear()
 
 
-#: The devices that were chosen from last.
-_choices: list[Runtime] = []
-#: By size and kind: what the model says for each device, and what calls took.
-_known: dict[tuple[Any, ...], tuple[list[Foreseen], Experience]] = {}
+class Choice(NamedTuple):
+    """The devices for jobs of about one size."""
+
+    runtimes: list[Runtime]
+    #: What the model says for each.
+    foreseen: list[Foreseen]
+    experience: Experience
+
+    def soonest(self) -> Runtime:
+        """The device that is likely to have the next one done first."""
+        return self.runtimes[self.experience.soonest(self.runtimes, self.foreseen)]
+
+
+#: By size and kind.
+_known: dict[tuple[Any, ...], Choice] = {}
+#: The jobs of the latest choice, and that.
+_latest: tuple[Jobs, Choice] | None = None
 #: By the octaves of both sides, and the kind.
 _experience: dict[tuple[Any, ...], Experience] = {}
 #: The kernels that calls have used on each device.
@@ -131,20 +145,20 @@ _used: WeakKeyDictionary[Runtime, set[tuple[Any, ...]]] = WeakKeyDictionary()
 
 def device_for(device: Any, *jobs: Any) -> Any:
     """``device``, or the runtime that it means for `Jobs`."""
+    global _latest
     choices = runtimes_to_choose_from(device)
     if len(choices) < 2:
         return choices[0] if choices else device
-    _choices[:] = choices
     given = Jobs(*jobs)
     key = _key(given, choices)
-    known = _known.get(key)
-    if known is None:
+    choice = _known.get(key)
+    if choice is None:
         about = given._replace(m=_about(given.m), n=_about(given.n))
         said = [Foreseen.of(runtime, about) for runtime in choices]
-        known = said, _experience_of(given, choices)
-        _keep(_known, key, known)
-    said, experience = known
-    return choices[experience.soonest(choices, said)]
+        choice = Choice(choices, said, _experience_of(given, choices))
+        _keep(_known, key, choice)
+    _latest = given, choice
+    return choice.soonest()
 
 
 class Watch:
@@ -152,20 +166,30 @@ class Watch:
 
     def __init__(self, runtime: Runtime | None, *jobs: Any) -> None:
         """Begin with one of `Jobs`."""
-        self._known = None
-        if runtime is not None and runtime in _choices:
-            self._known = _known.get(_key(Jobs(*jobs), _choices))  # None: nobody asked
-            self._runtime, self._device = runtime, _choices.index(runtime)
-            self._programs = len(runtime.programs)
+        self._choice = None if runtime is None else _choice_of(Jobs(*jobs))
+        if self._choice is not None and runtime in self._choice.runtimes:
+            self._runtime, self._programs = runtime, len(runtime.programs)
+        else:
+            self._choice = None
 
     def took(self, seconds: float) -> None:
         """The call has ended, after so many seconds."""
-        if self._known is not None:
-            foreseen, experience = self._known
-            said = foreseen[self._device]
+        if self._choice is not None:
+            device = self._choice.runtimes.index(self._runtime)
+            said = self._choice.foreseen[device]
             built = len(self._runtime.programs) > self._programs
-            experience.took(self._device, seconds, said, built)
+            self._choice.experience.took(device, seconds, said, built)
             _used.setdefault(self._runtime, set()).update(said.kernels)
+
+
+def _choice_of(jobs: Jobs) -> Choice | None:
+    """The choice for jobs, if it was left to the program before."""
+    if _latest is None:
+        return None
+    latest, choice = _latest
+    if latest[:2] == jobs[:2] and all(map(is_, latest[2:], jobs[2:])):
+        return choice  # which takes less than to look it up
+    return _known.get(_key(jobs, choice.runtimes))
 
 
 def _key(jobs: Jobs, choices: list[Runtime]) -> tuple[Any, ...]:

@@ -53,7 +53,7 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         return found if device == "auto" else []
 
     monkeypatch.setattr(choose_device, "runtimes_to_choose_from", to_choose_from)
-    monkeypatch.setattr(choose_device, "_choices", [])
+    monkeypatch.setattr(choose_device, "_latest", None)
     monkeypatch.setattr(choose_device, "_known", {})
     monkeypatch.setattr(choose_device, "_experience", {})
     monkeypatch.setattr(choose_device, "_used", WeakKeyDictionary())
