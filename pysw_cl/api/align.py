@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -26,9 +26,9 @@ from ..drivers.pair_progress import PairProgress
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import Progress, RunProgress
 from ..drivers.recompute import checked
-from ..engines.choose_device import Watch, device_for
+from ..engines.choose_device import Kind, Watch, device_for, watched
 from ..engines.registry import engine_for
-from ..errors import RecomputedWarning
+from ..errors import DeviceError, RecomputedWarning
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
@@ -199,10 +199,10 @@ def align_with(
     job = job_of(a, b, options, options.mode, options.free)
     if not quiet:
         advise_pair(job.frame, options.scoring, options.mode)
-    engines = partial(make_engine, resources, job)
+    if resources.checkpoint is None:
+        return _align_here(job, resources, started)
+    engines = partial(make_engine, resources, _device(job, resources))
     with told(resources.progress) as progress, expecting(programs(job.output)):
-        if resources.checkpoint is None:
-            return _align_here(job, resources, engines, progress, started)
         engines()  # what is wrong with them is said before a folder is made
         wishes = Wishes.of(resources, job.mode)
         with Store.begin(resources.checkpoint, job, wishes) as store:
@@ -214,14 +214,20 @@ def programs(output: str) -> int:
     return _PATH_PROGRAMS if output == "path" else 1
 
 
-def _align_here(
-    job: Job,
-    resources: AlignResources,
-    engines: Callable[[], tuple[Engine, Plan]],
-    progress: RunProgress | None,
-    started: float,
-) -> Alignment:
+def _align_here(job: Job, resources: AlignResources, started: float) -> Alignment:
     """The result of a job without a checkpoint; ``started``: when the call began."""
+    watch = _watch(job, resources)
+    try:
+        with watch:
+            return _align_on(watch.device, job, resources, started)
+    except DeviceError:
+        if watch.instead is None:
+            raise
+    return _align_on(_device(job, resources), job, resources, started)  # the trial failed
+
+
+def _align_on(device: Any, job: Job, resources: AlignResources, started: float) -> Alignment:
+    """`_align_here` on a device."""
 
     def compute(engine: Engine, plan: Plan) -> Alignment:
         stats = Stats()
@@ -231,14 +237,12 @@ def _align_here(
         return alignment_of(*found[:3], plan, stats, found[3])
 
     rows, columns = job.frame.shape
-    engine, plan = engines()
-    watch = Watch(engine.runtime, *_size_and_kind(job))
-    result, wrong = checked(compute, engine, plan, rows * columns)
+    with told(resources.progress) as progress, expecting(programs(job.output)):
+        engine, plan = make_engine(resources, device)
+        result, wrong = checked(compute, engine, plan, rows * columns)
     if wrong is not None:
         result.stats.recomputed += 1
-        warnings.warn(wrong, RecomputedWarning, stacklevel=4)
-    elif resources.plan is None and resources.prune:
-        watch.took(result.stats.seconds)
+        warnings.warn(wrong, RecomputedWarning, stacklevel=5)
     return result
 
 
@@ -278,24 +282,37 @@ def resume_with(given: ResumeResources) -> Alignment:
     """`resume`, with resources that are checked."""
     with Store.open(given.checkpoint) as store:
         resources = store.wishes.resumed(given)
-        engines = partial(make_engine, resources, store.job)
+        engines = partial(make_engine, resources, _device(store.job, resources))
         with told(resources.progress) as progress, expecting(programs(store.job.output)):
             return run_saved(store, resources, engines, progress)
 
 
-def make_engine(resources: Resources, job: Job | None = None) -> tuple[Engine, Plan]:
-    """The engine that a plan asks for, on a device, and what it runs.  Which device that is may
-    depend on the ``job``, if there is one and no plan."""
-    device = resources.device
-    if job is not None and resources.plan is None:
-        device = device_for(device, *_size_and_kind(job))
-    engine = engine_for(device, resources.plan, resources.kernel_times)
+def make_engine(resources: Resources, device: Any = None) -> tuple[Engine, Plan]:
+    """The engine that a plan asks for, and what it runs, on a ``device`` (default: theirs)."""
+    given = resources.device if device is None else device
+    engine = engine_for(given, resources.plan, resources.kernel_times)
     return engine, engine.plan
 
 
-def _size_and_kind(job: Job) -> tuple[Any, ...]:
-    """What decides how long a job takes, as `device_for` takes it."""
-    return *job.frame.shape, job.scoring, job.mode, job.output, job.both
+def _device(job: Job, resources: Resources) -> Any:
+    """The device of a job: where there is no plan it may depend on the job."""
+    if resources.plan is not None:
+        return resources.device
+    return device_for(resources.device, _kind(job))
+
+
+def _watch(job: Job, resources: AlignResources) -> Watch:
+    """The same for a call without a checkpoint: if it is like most calls it is timed, and may be a
+    trial."""
+    usual = resources.prune and resources.max_cost == "auto" and not resources.kernel_times
+    if usual and resources.plan is None:
+        return watched(resources.device, _kind(job))
+    return Watch(_device(job, resources))
+
+
+def _kind(job: Job) -> Kind:
+    """What decides how long a job takes."""
+    return Kind(*job.frame.shape, job.scoring, job.mode, job.output, job.free_ends, job.both)
 
 
 def job_of(a: Any, b: Any, options: RangeOptions, mode: str, free: FreeEnds) -> Job:

@@ -9,7 +9,7 @@ from typing import Any
 from ..drivers.job import Job
 from ..drivers.options import AlignOptions
 from ..drivers.pair_forecast import PairForecast, pair_forecast
-from ..engines.choose_device import device_for
+from ..engines.choose_device import Kind, device_for
 from ..engines.settings import setting_of
 from ..errors import InputError
 from ..opencl.device import Runtime, get_runtime
@@ -114,8 +114,9 @@ def predict(
 def runtime_for(device: Any, m: int, n: int, options: AlignOptions, plan: Any) -> Runtime:
     """The device that `align` would take for m x n letters."""
     if plan is None:
-        kind = options.mode, options.output, options.strand == "both"
-        device = device_for(device, m, n, options.scoring, *kind)
+        ends, both = options.free.flags, options.strand == "both"
+        kind = Kind(m, n, options.scoring, options.mode, options.output, ends, both)
+        device = device_for(device, kind)
     return get_runtime(device)
 
 

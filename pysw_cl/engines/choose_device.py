@@ -5,21 +5,27 @@ which.  What a device takes to start and to build its kernels counts as long as 
 used it.
 
 Between two devices that take about as long the model cannot tell: a CPU whose cores other programs
-use, too, is half as fast at one time as at another.  So calls are timed.  A device that may be the
-faster one by the model's interval is tried, and from then on the calls themselves say which is.
+use, too, is half as fast at one time as at another.  So calls are timed (`Watch`), and their times
+say how long the next call of about the same size takes.  Now and then a call is a trial: it goes to
+a device that was not used for such jobs lately and may be the faster one.  Trials take at most a
+share of the time of all calls (`SHARE`).
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from dataclasses import dataclass
-from operator import is_
+from math import inf
+from types import TracebackType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ..opencl.device import Runtime, runtimes_to_choose_from
+from ..errors import DeviceError
+from ..opencl.device import Runtime, get_runtime, runtimes_to_choose_from
 from ..planning.model.predict import first_use, spread_of
 from ..planning.model.runs import sweep_of
+from ..planning.profiles.profile import Profile
 from ..scoring.scoring import Scoring
 from .settings import setting_of
 
@@ -28,202 +34,246 @@ FIRST_USE = 3.0
 #: Leading binary digits of a length that the model is asked by: to foresee the times of two devices
 #: takes longer than to align a short pair, so calls of about the same size are foreseen once.
 DIGITS = 5
-#: Calls after which their median says how long a device takes, and the latest ones that count.
+#: Calls on a device after which it needs no further trial, and the latest ones that count.
 TRIED, LATEST = 5, 9
-#: Calls after which what other devices took is forgotten: what slowed them down may be over.
-FORGET = 250
+#: The share of the time of calls that trials may take, builds of kernels included.
+SHARE = 0.05
+#: Calls after which a device that they did not use loses the time of one of its own: what slowed it
+#: down may be over.
+FORGET = 50
 #: Sizes, and kinds of jobs, that are kept, for calls that repeat.
 MOST_KEPT = 1024
+NOTHING: frozenset[Any] = frozenset()
 
 
-class Jobs(NamedTuple):
-    """Jobs that take about as long."""
+class Kind(NamedTuple):
+    """What decides how long a job takes."""
 
     #: Rows and columns.
     m: int
     n: int
     scoring: Scoring
+    #: The rest as in `pysw_cl.drivers.job.Job`.
     mode: str
-    output: str = "score"
-    #: Are both strands compared?
-    both: bool = False
+    output: str
+    free_ends: tuple[bool, ...]
+    both: bool
 
 
 class Foreseen(NamedTuple):
-    """What the model says of jobs on a device."""
+    """What the model says of a job on a device."""
 
-    #: Seconds of a sweep.
+    #: Seconds of its sweep.
     seconds: float
-    #: By what share a call may take more or less, and 1.
-    unsure: float
+    #: The same if all goes well: the lower end of the interval.
+    least: float
     #: Seconds to start the device and to build kernels, before the first call.
     first_use: float
-    #: What the kernels are known by, with the kind of jobs.
-    kernels: frozenset[tuple[Any, ...]]
+    #: The subjects of the times of its kernels, with the output: a path needs more of them.
+    kernels: frozenset[tuple[str, str]]
 
     @classmethod
-    def of(cls, runtime: Runtime, jobs: Jobs) -> Foreseen:
-        """What it says of them."""
-        setting = setting_of(runtime, None, jobs.scoring, jobs.mode)
-        times, work = setting.plan.machine.times, sweep_of(setting, jobs.m, jobs.n)
-        unsure = 1 + spread_of(runtime.profile()[0])
-        kernels = {(one.timed, jobs.output) for one in work.strips} or {("held", jobs.output)}
-        first = first_use(work, times) or FIRST_USE
-        return cls(times.seconds(work), unsure, first, frozenset(kernels))
+    def of(cls, runtime: Runtime, kind: Kind) -> Foreseen:
+        """What it says of a kind of job."""
+        setting = setting_of(runtime, None, kind.scoring, kind.mode)
+        times, work = setting.plan.machine.times, sweep_of(setting, kind.m, kind.n)
+        seconds = max(times.seconds(work), 1e-9)
+        least = seconds / (1 + spread_of(runtime.profile()[0]))
+        kernels = {one.timed for one in work.strips} or {"held"}
+        used = frozenset((kernel, kind.output) for kernel in kernels)
+        return cls(seconds, least, first_use(work, times) or FIRST_USE, used)
+
+
+class Estimate(NamedTuple):
+    """What a call is expected to take on a device."""
+
+    #: Seconds, as far as is known.
+    seconds: float
+    #: The same if all goes well.
+    least: float
+    #: Seconds that a trial is expected to take.
+    trial: float
+
+
+class DeviceTimes:
+    """What is known of a device for jobs of a kind whose sides are about alike."""
+
+    def __init__(self) -> None:
+        #: Seconds of its latest calls that built nothing, over those that the model foresaw.
+        self.ratios = deque[float](maxlen=LATEST)
+        #: Did a call fail there?
+        self.failed = False
+
+    def estimate(self, runtime: Runtime, said: Foreseen, usual: float) -> Estimate:
+        """What the next call is expected to take.  ``usual``: the ratio where it has none."""
+        if self.failed:
+            return Estimate(inf, inf, inf)
+        own = list(self.ratios)
+        first = 0.0 if runtime.programs else said.first_use
+        if len(own) >= TRIED:
+            return Estimate(said.seconds * _middle(own) + first, inf, inf)
+        builds = 0.0 if said.kernels <= _used.get(runtime, NOTHING) else said.first_use
+        if not own:
+            less = min(1.0, usual)  # others may take more because the model is wrong about them
+            trial = said.seconds * less + builds
+            return Estimate(said.seconds * usual + first, said.least * less, trial)
+        seconds = said.seconds * _middle(own)
+        return Estimate(seconds + first, said.least * min(own), seconds + builds)
+
+
+def _middle(ratios: list[float]) -> float:
+    """The median, the upper one of two.  (That of the standard library takes ten times as long.)"""
+    return sorted(ratios)[len(ratios) // 2]
 
 
 @dataclass
 class Experience:
-    """What calls took whose sides and kind are alike, on each device."""
+    """What calls took for jobs of a kind whose sides are about alike."""
 
-    #: Seconds over those that the model foresaw, of the latest calls of each device.
-    ratios: list[deque[float]]
-    #: Keeps what the key has the identities of.
-    kept: tuple[Any, ...]
-    #: Calls so far, and the seconds that they took, builds included.
+    devices: list[DeviceTimes]
+    #: Calls so far.
     count: int = 0
-    spent: float = 0.0
+    #: Seconds that trials may take.
+    credit: float = 0.0
 
-    def soonest(self, runtimes: list[Runtime], foreseen: list[Foreseen]) -> int:
-        """The device that is likely to have the next call done first.
+    def estimates(self, runtimes: list[Runtime], foreseen: list[Foreseen]) -> list[Estimate]:
+        """What the next call is expected to take on each device."""
+        # What a path takes beside its sweep, and what pruning saves, is alike on all devices.
+        most = max((list(device.ratios) for device in self.devices), key=len)
+        usual = _middle(most) if most else 1.0
+        each = zip(self.devices, runtimes, foreseen, strict=True)
+        return [device.estimate(runtime, said, usual) for device, runtime, said in each]
 
-        One that was not tried is compared by the least that it may take, so that it is.  Where its
-        first call may have to build kernels, that waits until other calls took as long; before, it
-        has to be the faster one by what the model expects.
-        """
-        known = max(range(len(runtimes)), key=lambda k: len(self.ratios[k]))
-        # a path takes more than the sweep, similar sequences take less, on each device
-        factor = _middle(self.ratios[known]) if self.ratios[known] else 1.0
-        estimates = []
-        for runtime, said, ratios in zip(runtimes, foreseen, self.ratios, strict=True):
-            if len(ratios) >= TRIED:
-                estimates.append(said.seconds * _middle(ratios))
-            elif ratios:
-                estimates.append(said.seconds * min(ratios) / said.unsure)
-            elif said.kernels <= _used.get(runtime, set()) or self.spent > said.first_use:
-                unsure = said.unsure * foreseen[known].unsure
-                estimates.append(said.seconds * factor / unsure if self.count else said.seconds)
-            else:
-                first = 0.0 if runtime.programs else said.first_use
-                estimates.append(said.seconds * factor + first)
-        return estimates.index(min(estimates))
-
-    def took(self, device: int, seconds: float, said: Foreseen, built: bool) -> None:
+    def took(self, device: int, said: Foreseen, seconds: float, built: bool) -> None:
         """Note what a call took on a device, and whether it had to build kernels."""
         self.count += 1
-        self.spent += seconds
         if not built:
-            self.ratios[device].append(seconds / max(said.seconds, 1e-9))
+            self.devices[device].ratios.append(seconds / said.seconds)
+            self.credit += SHARE * seconds
         if self.count % FORGET == 0:
-            for other, ratios in enumerate(self.ratios):
-                if other != device:
-                    ratios.clear()
+            for other, one in enumerate(self.devices):
+                if other != device and one.ratios:
+                    one.ratios.popleft()
 
 
-class Choice(NamedTuple):
-    """The devices for jobs of about one size."""
+class Known(NamedTuple):
+    """What is known of a kind of job."""
 
-    runtimes: list[Runtime]
-    #: What the model says for each.
+    #: What the model says for each device.
     foreseen: list[Foreseen]
     experience: Experience
-
-    def soonest(self) -> Runtime:
-        """The device that is likely to have the next one done first."""
-        return self.runtimes[self.experience.soonest(self.runtimes, self.foreseen)]
+    #: The profiles that it is from.  (As long as they are kept nothing else has their identities.)
+    profiles: list[Profile]
 
 
-#: By size and kind.
-_known: dict[tuple[Any, ...], Choice] = {}
-#: The jobs of the latest choice, and that.
-_latest: tuple[Jobs, Choice] | None = None
-#: By the octaves of both sides, and the kind.
-_experience: dict[tuple[Any, ...], Experience] = {}
-#: The kernels that calls have used on each device.
-_used: WeakKeyDictionary[Runtime, set[tuple[Any, ...]]] = WeakKeyDictionary()
-
-
-def device_for(device: Any, *jobs: Any) -> Any:
-    """``device``, or the runtime that it means for `Jobs`."""
-    global _latest
-    choices = runtimes_to_choose_from(device)
-    if len(choices) < 2:
-        return choices[0] if choices else device
-    given = Jobs(*jobs)
-    key = _key(given, choices)
-    choice = _known.get(key)
-    if choice is None:
-        about = given._replace(m=_about(given.m), n=_about(given.n))
-        said = [Foreseen.of(runtime, about) for runtime in choices]
-        choice = Choice(choices, said, _experience_of(given, choices))
-        _keep(_known, key, choice)
-    _latest = given, choice
-    return choice.soonest()
+#: By kinds of jobs, of lengths with few digits.
+_known: dict[tuple[Any, ...], Known] = {}
+#: The same by the octaves of both sides.
+_experience: dict[tuple[Any, ...], tuple[Experience, list[Profile]]] = {}
+#: The kernels that timed calls have used on each device, and the output.
+_used: WeakKeyDictionary[Runtime, set[tuple[str, str]]] = WeakKeyDictionary()
 
 
 class Watch:
-    """Notes how long a call takes on a device, for those that `device_for` is asked about later."""
+    """Times a call on the device that it was given, in a ``with`` statement."""
 
-    def __init__(self, runtime: Runtime | None, *jobs: Any) -> None:
-        """Begin with one of `Jobs`."""
-        self._choice = None if runtime is None else _choice_of(Jobs(*jobs))
-        if self._choice is not None and runtime in self._choice.runtimes:
-            self._runtime, self._programs = runtime, len(runtime.programs)
-        else:
-            self._choice = None
+    def __init__(self, device: Any, known: Known | None = None, place: int = 0) -> None:
+        """``known``: where to note the time, with the ``place`` of the device; None: nowhere."""
+        self.device = device
+        self._known, self._place = known, place
+        #: For a trial: what the call would take on the best device.
+        self.instead: float | None = None
+        self._began, self._programs = 0.0, 0
 
-    def took(self, seconds: float) -> None:
-        """The call has ended, after so many seconds."""
-        if self._choice is not None:
-            device = self._choice.runtimes.index(self._runtime)
-            said = self._choice.foreseen[device]
-            built = len(self._runtime.programs) > self._programs
-            self._choice.experience.took(device, seconds, said, built)
-            _used.setdefault(self._runtime, set()).update(said.kernels)
+    def __enter__(self) -> Watch:
+        if self._known is not None:
+            self._began, self._programs = time.perf_counter(), len(self.device.programs)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._known is None:
+            return
+        seconds = time.perf_counter() - self._began
+        said, experience = self._known.foreseen[self._place], self._known.experience
+        if self.instead is not None:
+            experience.credit -= seconds - self.instead
+        if error is None:
+            built = len(self.device.programs) > self._programs
+            experience.took(self._place, said, seconds, built)
+            _used.setdefault(self.device, set()).update(said.kernels)
+        elif isinstance(error, DeviceError):
+            experience.devices[self._place].failed = True
 
 
-def _choice_of(jobs: Jobs) -> Choice | None:
-    """The choice for jobs, if it was left to the program before."""
-    if _latest is None:
-        return None
-    latest, choice = _latest
-    if latest[:2] == jobs[:2] and all(map(is_, latest[2:], jobs[2:])):
-        return choice  # which takes less than to look it up
-    return _known.get(_key(jobs, choice.runtimes))
+def device_for(device: Any, kind: Kind) -> Any:
+    """``device``, or the runtime that it means for a kind of job."""
+    choices = runtimes_to_choose_from(device)
+    if len(choices) < 2:
+        return choices[0] if choices else device
+    known = _known_of(kind, choices)
+    return choices[_best(known.experience.estimates(choices, known.foreseen))]
 
 
-def _key(jobs: Jobs, choices: list[Runtime]) -> tuple[Any, ...]:
-    """What sizes are known by."""
-    m, n, scoring, *rest = jobs
+def watched(device: Any, kind: Kind) -> Watch:
+    """The same for a call that is timed, and may be a trial."""
+    choices = runtimes_to_choose_from(device)
+    if len(choices) > 1:
+        known = _known_of(kind, choices)
+        estimates = known.experience.estimates(choices, known.foreseen)
+        best = _best(estimates)
+        least = estimates[best].seconds
+        for place, one in enumerate(estimates):
+            more = max(0.0, one.trial - least)
+            if place != best and one.least < least and more <= known.experience.credit:
+                watch = Watch(choices[place], known, place)
+                watch.instead = least
+                return watch
+        return Watch(choices[best], known, best)
+    if choices or not _known:
+        return Watch(choices[0] if choices else device)
+    choices, runtime = runtimes_to_choose_from("auto"), get_runtime(device)
+    if runtime not in choices:
+        return Watch(runtime)
+    return Watch(runtime, _known.get(_key(kind, choices)), choices.index(runtime))
+
+
+def _best(estimates: list[Estimate]) -> int:
+    """The place of the device that is expected to be done first."""
+    return min(range(len(estimates)), key=lambda place: estimates[place].seconds)
+
+
+def _known_of(kind: Kind, choices: list[Runtime]) -> Known:
+    """What is known of a kind of job on some devices."""
+    key = _key(kind, choices)
+    known = _known.get(key)
+    if known is None:
+        if len(_known) >= MOST_KEPT:
+            _known.clear()
+            _experience.clear()
+        about = kind._replace(m=_about(kind.m), n=_about(kind.n))
+        foreseen = [Foreseen.of(runtime, about) for runtime in choices]
+        profiles = [runtime.profile()[0] for runtime in choices]
+        octaves = kind.m.bit_length(), kind.n.bit_length(), *key[2:]
+        fresh = Experience([DeviceTimes() for _ in choices])
+        experience, _ = _experience.setdefault(octaves, (fresh, profiles))
+        known = _known[key] = Known(foreseen, experience, profiles)
+    return known
+
+
+def _key(kind: Kind, choices: list[Runtime]) -> tuple[Any, ...]:
+    """What a kind of job on some devices is known by."""
+    m, n, scoring, *rest = kind
+    scores = scoring.match_mismatch or scoring.matrix.tobytes()
     profiles = [id(runtime.profile()[0]) for runtime in choices]
-    return _about(m), _about(n), id(scoring), *rest, *profiles
+    return _about(m), _about(n), scores, scoring.gap_open, scoring.gap_extend, *rest, *profiles
 
 
 def _about(length: int) -> int:
     """A length, shorter by less than a sixteenth, that many have in common."""
     rest = max(0, length.bit_length() - DIGITS)
     return length >> rest << rest
-
-
-def _middle(ratios: deque[float]) -> float:
-    """The median, or the upper one of two."""
-    return sorted(ratios)[len(ratios) // 2]
-
-
-def _experience_of(jobs: Jobs, choices: list[Runtime]) -> Experience:
-    """The experience with jobs."""
-    m, n, scoring, *rest = jobs
-    profiles = [runtime.profile()[0] for runtime in choices]
-    key = m.bit_length(), n.bit_length(), id(scoring), *rest, *map(id, profiles)
-    found = _experience.get(key)
-    if found is None:
-        ratios = [deque[float](maxlen=LATEST) for _ in choices]
-        found = Experience(ratios, (scoring, profiles))
-        _keep(_experience, key, found)
-    return found
-
-
-def _keep(where: dict[tuple[Any, ...], Any], key: tuple[Any, ...], what: Any) -> None:
-    if len(where) >= MOST_KEPT:
-        where.clear()
-    where[key] = what

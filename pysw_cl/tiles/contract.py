@@ -29,15 +29,13 @@ class Engine:
     """Computes tiles exactly.
 
     A subclass has a ``name`` and :meth:`tile`; the rest has defaults.  ``plan``: the plan that it
-    runs.  ``runtime``: the device that it computes on (`opencl.device.Runtime`), or None.
-    ``row_quantum``: tiles waste no work if their height is a multiple of it.  ``peak_bytes``: the
-    most device memory that one tile took so far.  ``captures_inside``: special rows and columns are
-    captured inside a tile; otherwise a sweep cuts its tiles there.
+    runs.  ``row_quantum``: tiles waste no work if their height is a multiple of it.
+    ``peak_bytes``: the most device memory that one tile took so far.  ``captures_inside``: special
+    rows and columns are captured inside a tile; otherwise a sweep cuts its tiles there.
     """
 
     name: str = ""
     plan: Plan = Plan()
-    runtime: Any = None
     row_quantum: int = 1
     peak_bytes: int = 0
     captures_inside: bool = False
