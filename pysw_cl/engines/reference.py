@@ -1,8 +1,13 @@
 """The reference engine: the recurrences as they are defined, in NumPy, checked by hand.
 
 Tests compare the device engines with this one, so it shares no code with them.  It fills three
-full matrices H, E and F of 64-bit integers, one anti-diagonal after the other.  Scores are neither
+full matrices H, E and F of 64-bit integers, one row after the other.  Scores are neither
 transformed nor bounded.  It needs 32 bytes a cell and is meant for tests and small pairs.
+
+H and F of a row need the row above.  E(i, j) is the maximum over all k < j of what a gap costs that
+is opened after cell (i, k): H(i, k) - gap_open - (j - k) * gap_extend.  That is a running maximum
+along the row.  (Where H(i, k) is E(i, k) itself, the gap that ends there only goes on, which costs
+less than to open another one.  So E may be left out of H here.)
 
 The method: affine gaps in three matrices are Gotoh's (1982, J Mol Biol 162, 705-708).  The
 traceback goes through all three matrices, because one through H alone does not know whether it is
@@ -83,29 +88,28 @@ def fill(
     """
     m, n = len(query), len(target)
     opening, extension = scoring.gap_open, scoring.gap_extend
-    h, e, f, s = (np.zeros((m + 1, n + 1), np.int64) for _ in range(4))
+    h, e, f = np.zeros((3, m + 1, n + 1), np.int64)
     h[0, 0] = corner
     h[0, 1:], f[0, 1:] = top
     h[1:, 0], e[1:, 0] = left
-    s[1:, 1:] = scoring.matrix[np.ix_(query, target)]
+    pairs = scoring.matrix[np.ix_(query, target)].astype(np.int64)
     if forbidden is not None:
-        s[1 + forbidden[0], 1 + forbidden[1]] = _FORBIDDEN
+        pairs[forbidden] = _FORBIDDEN
 
-    flat_h, flat_e, flat_f, flat_s = h.ravel(), e.ravel(), f.ravel(), s.ravel()
-    to_left, to_top, to_diagonal = 1, n + 1, n + 2  # distances in a flattened matrix
-    for diagonal in range(2, m + n + 1):  # cells (i, j) with i + j == diagonal, n apart when flat
-        first = max(1, diagonal - n) * n + diagonal
-        last = min(m, diagonal - 1) * n + diagonal
-
-        def at(flat: Matrix, back: int, first: int = first, last: int = last) -> Matrix:
-            return flat[first - back : last - back + 1 : n]
-
-        gap_e = np.maximum(at(flat_e, to_left), at(flat_h, to_left) - opening) - extension
-        gap_f = np.maximum(at(flat_f, to_top), at(flat_h, to_top) - opening) - extension
-        best = np.maximum(at(flat_h, to_diagonal) + at(flat_s, 0), np.maximum(gap_e, gap_f))
+    extensions = extension * np.arange(n + 1)
+    costs, opened = extensions[1:-1] - opening, np.empty(n, np.int64)
+    for i in range(1, m + 1):
+        above, gap_e, gap_f = h[i - 1], e[i, 1:], f[i, 1:]
+        np.maximum(f[i - 1, 1:], above[1:] - opening, out=gap_f)
+        gap_f -= extension
+        best = np.maximum(above[:-1] + pairs[i - 1], gap_f)
         if floor is not None:
-            best = np.maximum(best, floor)
-        at(flat_e, 0)[:], at(flat_f, 0)[:], at(flat_h, 0)[:] = gap_e, gap_f, best
+            np.maximum(best, floor, out=best)
+        opened[0] = max(e[i, 0], h[i, 0] - opening)
+        np.add(best[:-1], costs, out=opened[1:])
+        np.maximum.accumulate(opened, out=gap_e)
+        gap_e -= extensions[1:]
+        np.maximum(best, gap_e, out=h[i, 1:])
     return Matrices(h, e, f, opening, floor)
 
 

@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from skbio import SubstitutionMatrix
 from skbio.alignment import align_score, pair_align
 
-from pysw_cl.engines.reference import ReferenceAlignment, ReferenceEngine, align_reference
+from pysw_cl.engines.reference import ReferenceAlignment, ReferenceEngine, align_reference, fill
 from pysw_cl.errors import InputError
 from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.tiles.edges import Border, Edge
@@ -182,6 +182,33 @@ def test_scores_are_those_of_biopython(mode: str) -> None:
         theirs = aligner.score(decode(case.query, scoring), decode(case.target, scoring))
         ours = align_reference(case.query, case.target, scoring, mode)
         assert ours.score == theirs, describe(case)
+
+
+@pytest.mark.parametrize("floor", [None, 0])
+def test_cells_are_those_of_the_definition(floor: int | None) -> None:
+    """Of the letters and all gaps that end in a cell, one by one; with any borders."""
+    rng = np.random.default_rng(19)
+    for _ in range(60):
+        case = random_case(rng, 9)
+        scoring, (m, n) = case.scoring, (len(case.query), len(case.target))
+        opening, extension = scoring.gap_open, scoring.gap_extend
+        top, left = rng.integers(-40, 40, (2, n)), rng.integers(-40, 40, (2, m))
+        for border in (top, left):  # a gap that goes on, or is opened there
+            np.maximum(border[1], border[0] - opening, out=border[1])
+        forbidden = rng.integers(0, m, 4), rng.integers(0, n, 4)
+        found = fill(case.query, case.target, scoring, floor, 7, tuple(top), tuple(left), forbidden)
+        h, pairs = found.h, set(zip(*(one.tolist() for one in forbidden), strict=True))
+        for i, j in itertools.product(range(1, m + 1), range(1, n + 1)):
+            e = [left[1][i - 1] - j * extension]
+            e += [h[i, k] - opening - (j - k) * extension for k in range(1, j)]
+            f = [top[1][j - 1] - i * extension]
+            f += [h[k, j] - opening - (i - k) * extension for k in range(1, i)]
+            assert (found.e[i, j], found.f[i, j]) == (max(e), max(f))
+            best = [max(e), max(f), *([] if floor is None else [floor])]
+            if (i - 1, j - 1) not in pairs:
+                score = scoring.matrix[case.query[i - 1], case.target[j - 1]]
+                best.append(h[i - 1, j - 1] + score)
+            assert h[i, j] == max(best)
 
 
 def whole_job(case: Case, local: bool, free: bool, **options: object) -> TileJob:
