@@ -129,7 +129,11 @@ class Pool:
 
     def __init__(self, runtime: Runtime, most: int = POOLED_BYTES) -> None:
         self._runtime, self._most = runtime, most
+        #: By the number of the request in a job, and the size.
         self._kept: dict[tuple[int, int], Any] = {}
+        #: The sizes that there are for each request, and the bytes of all.
+        self._sizes: dict[int, list[int]] = {}
+        self.bytes = 0
         self._constants: dict[bytes, Any] = {}
         self._seen: set[int] = set()
         self._large: Any = None
@@ -156,15 +160,12 @@ class Pool:
     def forget(self) -> None:
         """Drop the buffers."""
         _release(self._kept)
+        self._sizes.clear()
+        self.bytes = 0
         _release(self._constants)
         if self._large is not None:
             self._large.release()
             self._large = None
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all buffers."""
-        return sum(size for _, size in self._kept)
 
     def part(self, size: int, array: NDArray[Any] | None) -> Any:
         """A buffer of at least ``size`` bytes, with a copy of ``array``; None if too large."""
@@ -173,13 +174,14 @@ class Pool:
         if not 0 < size <= self._most:
             return None
         self._asked += 1
-        key = self._asked, pooled_bytes(size, self._most)
-        if key not in self._kept:
-            key = min((old for old in self._kept if old[0] == key[0] and old > key), default=key)
-        if key not in self._kept:
-            made = cl.Buffer(self._runtime.context, cl.mem_flags.READ_WRITE, key[1])
-            self._kept[key] = LASTING[id(made)] = made
-        buffer = self._kept[key]
+        wanted, sizes = pooled_bytes(size, self._most), self._sizes.setdefault(self._asked, [])
+        found = min((one for one in sizes if one >= wanted), default=None)
+        if found is None:
+            made = cl.Buffer(self._runtime.context, cl.mem_flags.READ_WRITE, wanted)
+            self._kept[self._asked, wanted] = LASTING[id(made)] = made
+            self.bytes += wanted
+            sizes.append(wanted)
+        buffer = self._kept[self._asked, found or wanted]
         if array is not None:
             self._copy(buffer, array)
         return buffer
