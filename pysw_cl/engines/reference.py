@@ -94,7 +94,7 @@ def fill(
     h[1:, 0], e[1:, 0] = left
     pairs = scoring.matrix[np.ix_(query, target)].astype(np.int64)
     if forbidden is not None:
-        pairs[forbidden] = _FORBIDDEN
+        pairs[forbidden[0], forbidden[1]] = _FORBIDDEN
 
     extensions = extension * np.arange(n + 1)
     costs, opened = extensions[1:-1] - opening, np.empty(n, np.int64)

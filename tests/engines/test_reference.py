@@ -195,9 +195,9 @@ def test_cells_are_those_of_the_definition(floor: int | None) -> None:
         top, left = rng.integers(-40, 40, (2, n)), rng.integers(-40, 40, (2, m))
         for border in (top, left):  # a gap that goes on, or is opened there
             np.maximum(border[1], border[0] - opening, out=border[1])
-        forbidden = rng.integers(0, m, 4), rng.integers(0, n, 4)
+        forbidden = np.array([rng.integers(0, m, 4), rng.integers(0, n, 4)])
         found = fill(case.query, case.target, scoring, floor, 7, tuple(top), tuple(left), forbidden)
-        h, pairs = found.h, set(zip(*(one.tolist() for one in forbidden), strict=True))
+        h, pairs = found.h, set(zip(*forbidden.tolist(), strict=True))
         for i, j in itertools.product(range(1, m + 1), range(1, n + 1)):
             e = [left[1][i - 1] - j * extension]
             e += [h[i, k] - opening - (j - k) * extension for k in range(1, j)]
