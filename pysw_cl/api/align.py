@@ -121,7 +121,8 @@ def align(
         less ``max_cost``, and goes on like "auto" if the score is lower; None computes all cells.
         Never changes a result.  Source: Ukkonen (1985), Fickett (1984).
     device : str or pyopencl Device, Context or CommandQueue
-        "auto", "cpu", "gpu", or "platform:device" as indices or parts of names.
+        "auto", "cpu", "gpu", or "platform:device" as indices or parts of names.  "auto" goes to the
+        device that is likely to be done first, which it learns from earlier calls, too.
     plan : Plan or mapping, optional
         Overrides of the plan's fields, such as ``{"B": 4, "T": 16, "alpha": 8}``.
     progress : callable or True, optional

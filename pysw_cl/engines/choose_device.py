@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from types import TracebackType
@@ -101,7 +102,7 @@ class DeviceTimes:
     def __init__(self) -> None:
         #: Seconds of its latest calls that built nothing, over those that the model foresaw.
         self.ratios = deque[float](maxlen=LATEST)
-        #: Did a call fail there?
+        #: Did a trial fail?  Then there is none any more.
         self.failed = False
 
     def estimate(self, runtime: Runtime, said: Foreseen, usual: float) -> Estimate:
@@ -152,8 +153,9 @@ class Experience:
             self.credit += SHARE * seconds
         if self.count % FORGET == 0:
             for other, one in enumerate(self.devices):
-                if other != device and one.ratios:
-                    one.ratios.popleft()
+                if other != device:
+                    with suppress(IndexError):
+                        one.ratios.popleft()
 
 
 class Known(NamedTuple):
@@ -206,7 +208,7 @@ class Watch:
             built = len(self.device.programs) > self._programs
             experience.took(self._place, said, seconds, built)
             _used.setdefault(self.device, set()).update(said.kernels)
-        elif isinstance(error, DeviceError):
+        elif isinstance(error, DeviceError) and self.instead is not None:
             experience.devices[self._place].failed = True
 
 
