@@ -114,9 +114,9 @@ def check(session: Session, results: list[str]) -> None:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """A query, a target like it, three targets, and a short one."""
     rng, tmp_path = np.random.default_rng(1), tmp_path_factory.mktemp("files")
-    query = rng.choice(ACGT, 2500)
+    query = rng.choice(ACGT, 4000)
     near = query.copy()
-    near[::20] = rng.choice(ACGT, 125)
+    near[::20] = rng.choice(ACGT, 200)
     texts = {
         "a": [query],
         "b": [near],
