@@ -239,8 +239,7 @@ def _align_on(device: Any, job: Job, resources: AlignResources, started: float) 
 
     rows, columns = job.frame.shape
     with told(resources.progress) as progress, expecting(programs(job.output)):
-        engine, plan = make_engine(resources, device)
-        result, wrong = checked(compute, engine, plan, rows * columns)
+        result, wrong = checked(compute, *make_engine(resources, device), rows * columns)
     if wrong is not None:
         result.stats.recomputed += 1
         warnings.warn(wrong, RecomputedWarning, stacklevel=5)

@@ -44,7 +44,6 @@ SHARE = 0.05
 FORGET = 50
 #: Sizes, and kinds of jobs, that are kept, for calls that repeat.
 MOST_KEPT = 1024
-NOTHING: frozenset[Any] = frozenset()
 
 
 class Kind(NamedTuple):
@@ -113,7 +112,7 @@ class DeviceTimes:
         first = 0.0 if runtime.programs else said.first_use
         if len(own) >= TRIED:
             return Estimate(said.seconds * _middle(own) + first, inf, inf)
-        builds = 0.0 if said.kernels <= _used.get(runtime, NOTHING) else said.first_use
+        builds = 0.0 if said.kernels <= _used.get(runtime, set()) else said.first_use
         if not own:
             less = min(1.0, usual)  # others may take more because the model is wrong about them
             trial = said.seconds * less + builds
@@ -132,6 +131,8 @@ class Experience:
     """What calls took for jobs of a kind whose sides are about alike."""
 
     devices: list[DeviceTimes]
+    #: The profiles that the model asked.  (As long as they are kept nothing else has their `id`.)
+    profiles: list[Profile]
     #: Calls so far.
     count: int = 0
     #: Seconds that trials may take.
@@ -164,14 +165,12 @@ class Known(NamedTuple):
     #: What the model says for each device.
     foreseen: list[Foreseen]
     experience: Experience
-    #: The profiles that it is from.  (As long as they are kept nothing else has their identities.)
-    profiles: list[Profile]
 
 
 #: By kinds of jobs, of lengths with few digits.
 _known: dict[tuple[Any, ...], Known] = {}
 #: The same by the octaves of both sides.
-_experience: dict[tuple[Any, ...], tuple[Experience, list[Profile]]] = {}
+_experience: dict[tuple[Any, ...], Experience] = {}
 #: The kernels that timed calls have used on each device, and the output.
 _used: WeakKeyDictionary[Runtime, set[tuple[str, str]]] = WeakKeyDictionary()
 
@@ -179,12 +178,17 @@ _used: WeakKeyDictionary[Runtime, set[tuple[str, str]]] = WeakKeyDictionary()
 class Watch:
     """Times a call on the device that it was given, in a ``with`` statement."""
 
-    def __init__(self, device: Any, known: Known | None = None, place: int = 0) -> None:
-        """``known``: where to note the time, with the ``place`` of the device; None: nowhere."""
-        self.device = device
+    def __init__(
+        self,
+        device: Any,
+        known: Known | None = None,
+        place: int = 0,
+        instead: float | None = None,
+    ) -> None:
+        """``known``: where to note the time, with the ``place`` of the device; None: nowhere.
+        ``instead``: for a trial, the seconds that the call would take on the best device."""
+        self.device, self.instead = device, instead
         self._known, self._place = known, place
-        #: For a trial: what the call would take on the best device.
-        self.instead: float | None = None
         self._began, self._programs = 0.0, 0
 
     def __enter__(self) -> Watch:
@@ -232,9 +236,7 @@ def watched(device: Any, kind: Kind) -> Watch:
         for place, one in enumerate(estimates):
             more = max(0.0, one.trial - least)
             if place != best and one.least < least and more <= known.experience.credit:
-                watch = Watch(choices[place], known, place)
-                watch.instead = least
-                return watch
+                return Watch(choices[place], known, place, instead=least)
         return Watch(choices[best], known, best)
     if choices or not _known:
         return Watch(choices[0] if choices else device)
@@ -261,9 +263,8 @@ def _known_of(kind: Kind, choices: list[Runtime]) -> Known:
         foreseen = [Foreseen.of(runtime, about) for runtime in choices]
         profiles = [runtime.profile()[0] for runtime in choices]
         octaves = kind.m.bit_length(), kind.n.bit_length(), *key[2:]
-        fresh = Experience([DeviceTimes() for _ in choices])
-        experience, _ = _experience.setdefault(octaves, (fresh, profiles))
-        known = _known[key] = Known(foreseen, experience, profiles)
+        fresh = Experience([DeviceTimes() for _ in choices], profiles)
+        known = _known[key] = Known(foreseen, _experience.setdefault(octaves, fresh))
     return known
 
 

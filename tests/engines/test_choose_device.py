@@ -138,7 +138,6 @@ class Calls:
         builds: bool = False,
         m: int = 2000,
         fails: str = "",
-        **kind: Any,
     ) -> str:
         """Which one a call was done by."""
         job = KIND._replace(m=m)
@@ -302,7 +301,7 @@ def test_calls_are_timed(devices: list[Any]) -> None:
 
     def noted(**options: Any) -> dict[str, int]:
         pysw_cl.align("ACGTTGCA" * 9, "ACGTTGCA" * 9, **options)
-        return {key[6]: one.count for key, (one, _) in choose_device._experience.items()}
+        return {key[6]: one.count for key, one in choose_device._experience.items()}
 
     assert not noted(device=runtime)
     for output in ("path", "score"):
@@ -330,7 +329,7 @@ def test_a_trial_that_fails_is_made_good(
     monkeypatch.setattr(Foreseen, "of", lambda device, kind: Foreseen(1e-3, 1e-6, 0, frozenset()))
     for _ in range(9):
         assert pysw_cl.align("ACGTTGCA" * 9, "ACGTTGCA" * 9).score == 72
-    assert [one.devices[1].failed for one, _ in choose_device._experience.values()] == [True]
+    assert [one.devices[1].failed for one in choose_device._experience.values()] == [True]
 
 
 def test_nothing_keeps_a_device(devices: list[Any]) -> None:
