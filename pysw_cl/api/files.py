@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from itertools import chain, islice
@@ -87,7 +86,7 @@ def write(
             targets = _targets_of(rows)
         setting = replace(setting, targets=[_named(one) for one in targets])
     writer = make_writer(name, setting)
-    with written(path) if isinstance(path, str | os.PathLike) else nullcontext(path) as stream:
+    with written(path) as stream:
         stream.write(writer.header())
         for part in _parts(rows):
             stream.write(writer.text(part))

@@ -29,6 +29,7 @@ from ..errors import (
     RecomputedWarning,
     Stopped,
 )
+from ..results.formats.files import whole
 from . import align, demo, devices, ends, plot, predict, prepare, profile, resume, tune
 from .parser import Parser
 
@@ -64,7 +65,12 @@ def main(argv: Iterable[str] | None = None) -> int:
         return _fail("standard output is closed, and results go there")
     if isinstance(sys.stdout, io.TextIOWrapper):  # as in files, whatever the locale says
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
-    with warnings.catch_warnings():
+    out, err = whole(sys.stdout, "standard output"), whole(sys.stderr, "standard error")
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
         if not sys.warnoptions:
             warnings.simplefilter("ignore")  # compiler chatter is no message to the user
             for kind in (RecomputedWarning, InputWarning, ProfileWarning):
@@ -104,13 +110,14 @@ def _run(argv: Iterable[str] | None) -> int:
     """Run the command line, and turn whatever ends it into a message and an exit code."""
     try:
         words = sys.argv[1:] if argv is None else list(argv)
-        args = make_parser().parse_args(words)
-        args.command = shlex.join(["pysw-cl", *words])  # for files that name it
-        code: int = args.run(args)
+        try:
+            args = make_parser().parse_args(words)
+            args.command = shlex.join(["pysw-cl", *words])  # for files that name it
+            code: int = args.run(args)
+        except SystemExit as stop:  # argparse: 0 after --help, 2 after a usage error
+            code = stop.code if isinstance(stop.code, int) else 2
         sys.stdout.flush()
         return code
-    except SystemExit as stop:  # argparse: 0 after --help, 2 after a usage error
-        return stop.code if isinstance(stop.code, int) else 2
     except KeyboardInterrupt as stop:
         return _fail(str(stop) or "interrupted", 130)
     except Stopped as stop:
@@ -143,5 +150,6 @@ def _fail(message: str, code: int = 1) -> int:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if message:
-        print("pysw-cl:", " ".join(message.split()), file=sys.stderr)
+        with contextlib.suppress(OSError):  # nobody can be told
+            print("pysw-cl:", " ".join(message.split()), file=sys.stderr)
     return code

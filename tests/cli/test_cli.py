@@ -270,7 +270,7 @@ def test_full_disk(pair: tuple[str, str]) -> None:
             timeout=60,
         )
     assert done.returncode == 1
-    assert done.stderr == b"pysw-cl: No space left on device\n"
+    assert done.stderr == b"pysw-cl: standard output: No space left on device\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")

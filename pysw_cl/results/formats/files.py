@@ -8,6 +8,7 @@ import gzip
 import io
 import os
 import secrets
+import select
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -23,16 +24,56 @@ _LEVEL = 4
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
+class _Patient(io.FileIO):
+    """An open file, called ``title`` in errors; it waits for a full pipe that does not block."""
+
+    title = ""
+
+    def write(self, data: Any) -> int:
+        """Write some of ``data``, and say how much."""
+        try:
+            while (count := super().write(data)) is None:
+                select.select([], [self], [])
+            return count
+        except OSError as error:
+            error.filename = self.title
+            raise
+
+
+def whole(stream: TextIO, title: str) -> TextIO:
+    """A stream to the same open file, which takes all that is written or raises OSError; ``stream``
+    itself if there is no such file.
+
+    An unbuffered stream of Python's (``PYTHONUNBUFFERED``) writes once, and does not look at how
+    much was taken; any stream loses what a full pipe that does not block refuses."""
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    try:
+        file = _Patient(stream.fileno(), "w", closefd=False)
+        stream.flush()
+    except (OSError, ValueError):
+        return stream
+    file.title, lines = title, stream.line_buffering or stream.write_through
+    return io.TextIOWrapper(
+        io.BufferedWriter(file), stream.encoding, stream.errors, line_buffering=lines
+    )
+
+
 @contextmanager
-def written(path: str | os.PathLike[str] | None) -> Iterator[TextIO]:
-    """Standard output (None, ``-`` or ``/dev/stdout``), or a file.
+def written(path: str | os.PathLike[str] | TextIO | None) -> Iterator[TextIO]:
+    """Standard output (None, ``-`` or ``/dev/stdout``), a text stream, or a file.
 
     The file is written beside ``path`` and renamed when all is there; after an error nothing is
     left of it.  Devices and pipes are written as they are.  A file whose name ends with .gz is
     compressed.  Raises FormatError if it cannot be written."""
-    stdout = ("-", "/dev/stdout")  # which may be a file with more in it
-    if path is None or os.fspath(path) in stdout:
-        yield sys.stdout
+    if path is None or str(path) in ("-", "/dev/stdout"):  # which may be a file with more in it
+        path = sys.stdout
+    if not isinstance(path, str | os.PathLike):
+        raw = isinstance(getattr(path, "buffer", None), io.RawIOBase)
+        stream = whole(path, getattr(path, "name", "the stream")) if raw else path
+        yield stream
+        if raw:
+            stream.flush()
         return
     place = aside = Path(path)
     zipped = place.suffix == ".gz"
