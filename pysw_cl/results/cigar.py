@@ -90,6 +90,11 @@ class Runs:
         gaps = np.count_nonzero(inserted) + np.count_nonzero(deleted)
         return int(gaps), int(self.lengths @ inserted), int(self.lengths @ deleted)
 
+    def merged(self) -> Runs:
+        """The same path; neighbours with the same operation are one run."""
+        first = np.flatnonzero(np.diff(self.ops, prepend=0))
+        return Runs(self.ops[first], np.add.reduceat(self.lengths, first))
+
     def columns(self) -> NDArray[np.uint8]:
         """One operation (ASCII) for every column of the alignment."""
         return np.repeat(self.ops, self.lengths)

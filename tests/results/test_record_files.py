@@ -5,9 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from writing import PLAN, named, random_results, written
 
@@ -68,8 +71,51 @@ def test_a_line_of_bwa() -> None:
     nothing = "x\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\t*\n"
     (record,) = back(f"{header}{nothing}{line}\n", "sam")
     assert record[:9] == ("r", 21, 2, 13, "minus", "chr1", 100, 10, 32)
-    assert record.cigar == "4M1I3M2D2M10D1M"
-    assert (record.score, record.matches) == (30, 19) and record.more["flag"] == 16
+    assert record.cigar == "4M1I3M2D2M10N1M"
+    assert (record.score, record.matches, record.columns) == (30, 9, 13)
+    assert record.more["flag"] == 16
+
+
+def test_skipped_letters_are_no_gap() -> None:
+    """N, as spliced reads have it, is neither a gap nor a column, in SAM and in PAF."""
+    (record,) = back("r\t0\tt\t4\t60\t3=9N4=\t*\t0\t0\tACGTACG\t*\tNM:i:0\n", "sam")
+    assert record[7:9] == (3, 19) and (record.matches, record.columns) == (7, 7)
+    assert record.runs.gaps() == 0 and record.cigar == "3=9N4="
+    line = "r\t7\t0\t7\t+\tt\t99\t3\t19\t7\t7\t60\tcg:Z:3M9N4M\n"
+    assert back(line, "paf")[0].cigar == "3M9N4M"
+
+
+def test_a_path_of_the_tag_cg() -> None:
+    """BAM holds 65,535 operations; the path of a longer one is in CG, and CIGAR has its place."""
+    start = "q\t0\tt\t3\t60\t10S10N\t*\t0\t0\tACGTACGTAC\t*\tNM:i:1\t"
+    (record,) = back(f"{start}CG:B:I,96,24,55\n", "sam")
+    assert record[:4] == ("q", 10, 0, 10) and record[7:9] == (2, 12)
+    assert (record.cigar, record.matches, record.columns) == ("6=1X3=", 9, 10)
+    assert record.more == {"flag": 0, "mapq": 60, "NM": 1}
+    for tags, words in (
+        ("AS:i:9", "the CIGAR 10S10N stands for one in the tag CG:B:I, which is not there"),
+        ("CG:B:I,96,24", "the tag CG and the CIGAR 10S10N have different lengths"),
+        ("CG:B:I,96,25,55", "operation that BAM does not have"),
+        ("CG:B:I,96,x", "'x'"),
+    ):
+        with pytest.raises(FormatError, match=words):
+            back(f"{start}{tags}\n", "sam")
+
+
+@pytest.mark.skipif(shutil.which("samtools") is None, reason="needs samtools")
+def test_samtools_takes_a_path_of_many_operations(tmp_path: Path) -> None:
+    """More than BAM's field of a CIGAR holds, to BAM and back."""
+    n, cigar = 35_000, "1=1X" * 35_000
+    row = (-n, 0, 2 * n, 0, 2 * n, n, 2 * n, cigar)
+    names = ("score", *FIELDS[2:4], *FIELDS[7:9], "matches", "columns")
+    rows = np.array([row], [*((name, np.int64) for name in names), ("cigar", object)])
+    given = [(named("q", "AC" * n), named("t", "AG" * n))]
+    sam, bam = tmp_path / "x.sam", tmp_path / "x.bam"
+    pysw_cl.write(rows, sam, pairs=given)
+    subprocess.run(["samtools", "view", "-b", "-o", bam, sam], check=True, timeout=60)
+    done = subprocess.run(["samtools", "view", bam], capture_output=True, text=True, timeout=60)
+    (record,) = back(done.stdout, "sam")
+    assert (record.cigar, record.matches) == (cigar, n)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def read(lines: Lines) -> Iterator[Record]:
         runs, cigar = None, more.pop("cg", None)
         if cigar is not None:
             runs, *clips = runs_in(lines, cigar)
-            if any(clips) or (runs.count("=XMI"), runs.count("=XMD")) != (i1 - i0, j1 - j0):
+            if any(clips) or (runs.count("=XMI"), runs.count("=XMDN")) != (i1 - i0, j1 - j0):
                 raise lines.wrong("the tag cg and the coordinates have different lengths")
         yield Record(
             fields[0], m, i0, i1, "minus" if fields[4] == "-" else "plus",

@@ -36,7 +36,8 @@ class Record(NamedTuple):
     score: int | float | None
     matches: int | None
     columns: int | None
-    #: The path; a file may have 'M' for '=' and 'X'.
+    #: The path; a file may have 'M' for '=' and 'X', and 'N' for letters of the target that are
+    #: skipped (an intron), which are no columns.
     runs: Runs | None
     #: What else the file says, by its own names.
     more: dict[str, Any]
@@ -105,8 +106,7 @@ class Clipped(NamedTuple):
 
 
 def runs_in(lines: Lines, cigar: str) -> Clipped:
-    """The runs of a CIGAR of a file: 'N' becomes 'D', and 'P' is left out.  Raises FormatError for
-    what is no CIGAR."""
+    """The runs of a CIGAR of a file, without 'P'.  Raises FormatError for what is no CIGAR."""
     import numpy as np
 
     from ..cigar import Runs
@@ -121,7 +121,7 @@ def runs_in(lines: Lines, cigar: str) -> Clipped:
             length, op = runs.pop()
             clips[k] += length
             hard += length if op == "H" else 0
-    inner = [(length, "D" if op == "N" else op) for length, op in runs if op != "P"]
+    inner = [(length, op) for length, op in runs if op != "P"]
     if any(op in "SH" for _, op in inner):
         raise lines.wrong(f"the CIGAR {cigar[:40]!r} has clips inside")
     ops = "".join(op for _, op in inner).encode("ascii")
@@ -129,11 +129,18 @@ def runs_in(lines: Lines, cigar: str) -> Clipped:
     return Clipped(Runs(np.frombuffer(ops, np.uint8), lengths), clips[0], clips[1], hard)
 
 
-def known_matches(runs: Runs, differences: Any) -> int | None:
-    """The matches of a path: those that it names or, of one with 'M', what its length and its
-    ``differences`` (the tag NM) leave."""
+def known_matches(runs: Runs, differences: Any) -> tuple[Runs, int | None]:
+    """A path and its matches: those that it names or, of one with 'M', what its columns and its
+    ``differences`` (the tag NM) leave.  Where these say that each 'M' is a match, it is a '='."""
     if not (runs.ops == ord("M")).any():
-        return runs.count("=")
+        return runs, runs.count("=")
     if not isinstance(differences, int):
-        return None
-    return int(runs.lengths.sum()) - differences
+        return runs, None
+    matches = runs.count("=XMID") - differences
+    if matches == runs.count("=M"):
+        from ..cigar import Runs
+
+        ops = runs.ops.copy()
+        ops[ops == ord("M")] = ord("=")
+        runs = Runs(ops, runs.lengths).merged()
+    return runs, matches

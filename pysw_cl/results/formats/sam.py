@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from ...errors import InputError
 from ..pair_paths import LONGEST_RUN
@@ -29,6 +30,8 @@ _QUERY_NAME = re.compile("[!-?A-~]{1,254}")
 _TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
 #: The longest target that BAM can hold.
 _LONGEST_TARGET = (1 << 31) - 1
+#: The CIGAR that stands for one in the tag CG, and BAM's operations by their numbers.
+_PLACEHOLDER, _OPS = re.compile("[0-9]+S([0-9]+)N"), "MIDNSHP=X"
 _MINUS, _UNMAPPED, _SECONDARY = 16, 4, 256
 
 
@@ -178,8 +181,9 @@ def read(lines: Lines) -> Iterator[Record]:
     """The alignments of a SAM file; lines of queries without one (FLAG 4) are left out.
 
     Query lengths count clipped letters.  ``runs`` has the operations of the file, so 'M' where it
-    has no '=' and 'X', with N as D and without clips and P; ``matches`` then needs NM.  ``more``:
-    FLAG, MAPQ and the tags.  Raises FormatError for a damaged line."""
+    has no '=' and 'X' and NM does not say that all of them match, without clips and P; ``matches``
+    then needs NM.  'N' skips letters of the target and is no column.  ``more``: FLAG, MAPQ and the
+    tags.  Raises FormatError for a damaged line."""
     targets: dict[str, int] = {}
     for line in lines:
         if line.startswith("@"):
@@ -195,9 +199,9 @@ def read(lines: Lines) -> Iterator[Record]:
         name, flag, target, place, quality, cigar = columns[0], int(columns[1]), *columns[2:6]
         if flag & _UNMAPPED or cigar == "*":
             continue
-        runs, left, right, hard = runs_in(lines, cigar)
         more = {"flag": flag, "mapq": int(quality), **lines.tags(columns[11:])}
-        i, j = runs.count("=XMI"), runs.count("=XMD")
+        runs, left, right, hard = runs_in(lines, _whole_cigar(lines, cigar, more))
+        i, j = runs.count("=XMI"), runs.count("=XMDN")
         minus, start = bool(flag & _MINUS), int(place) - 1
         before = right if minus else left
         length = left + i + right
@@ -205,9 +209,27 @@ def read(lines: Lines) -> Iterator[Record]:
             raise lines.wrong("the CIGAR and SEQ have different numbers of letters")
         if start < 0 or start + j > targets.get(target, start + j):
             raise lines.wrong(f"the alignment leaves the target {target!r}")
-        count = int(runs.lengths.sum())
+        runs, matches = known_matches(runs, more.get("NM"))
         yield Record(
             name, length, before, before + i, "minus" if minus else "plus",
             target, targets.get(target), start, start + j,
-            more.get("AS"), known_matches(runs, more.get("NM")), count, runs, more,
+            more.get("AS"), matches, runs.count("=XMID"), runs, more,
         )  # fmt: skip
+
+
+def _whole_cigar(lines: Lines, cigar: str, tags: dict[str, Any]) -> str:
+    """The CIGAR of a line.  BAM holds 65,535 operations; of a longer path ``cigar`` is the letters
+    of the query as S and those of the target as N, and the tag CG, which is taken from ``tags``,
+    has the operations (SAMv1.pdf, 4.2.2)."""
+    placeholder = _PLACEHOLDER.fullmatch(cigar)
+    if placeholder is None:
+        return cigar
+    kind, *values = tags.pop("CG", "").split(",")
+    if kind != "I" or not values:
+        raise lines.wrong(f"the CIGAR {cigar} stands for one in the tag CG:B:I, which is not there")
+    runs = [divmod(int(value), 16) for value in values]
+    if any(op >= len(_OPS) for _, op in runs):
+        raise lines.wrong("the tag CG has an operation that BAM does not have")
+    if sum(length for length, op in runs if _OPS[op] in "MDN=X") != int(placeholder[1]):
+        raise lines.wrong(f"the tag CG and the CIGAR {cigar} have different lengths")
+    return "".join(f"{length}{_OPS[op]}" for length, op in runs)
