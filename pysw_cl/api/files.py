@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ..drivers.options import ManyOptions
+from ..drivers.options import ManyOptions, Options
 from ..errors import InputError
 from ..results.alignment import Alignment
 from ..results.formats import FORMATS, format_named, format_of_file, make_writer, reader_of
@@ -19,6 +19,7 @@ from ..results.formats.files import opened, written
 from ..results.formats.reading import Lines, Record
 from ..results.formats.row import AT_ONCE, Letters, Row, TableRows, row_of, shown_name
 from ..results.formats.writer import Setting, mode_in_words
+from ..scoring.scoring import Scoring
 from ..sequences.alphabet import is_nucleotide
 
 #: Where results are written and read: the name of a file, ``-``, or a text stream.
@@ -93,7 +94,9 @@ def write(
         stream.write(writer.end())
 
 
-def read(path: Place, format: str | None = None, *, fields: Sequence[str] = ()) -> Iterator[Record]:
+def read(
+    path: Place, format: str | None = None, *, fields: Sequence[str] = (), **asked: Any
+) -> Iterator[Record]:
     """The alignments of a PAF, SAM or BLAST table file one by one, plain or compressed with gzip,
     bzip2, xz or zstd.
 
@@ -105,6 +108,10 @@ def read(path: Place, format: str | None = None, *, fields: Sequence[str] = ()) 
         By default what the end of the file's name says.
     fields : sequence of str, optional
         The columns of a BLAST table that has others than the standard ones and no comments.
+    **asked
+        For a BLAST table whose paths are in qseq and sseq alone: the arguments of the scoring
+        (sub_score, wildcard, unknown) that says which letters match.  By default U is T, case does
+        not count, and ambiguity letters match as often as the line says, or never.
 
     Yields
     ------
@@ -122,10 +129,20 @@ def read(path: Place, format: str | None = None, *, fields: Sequence[str] = ()) 
     """
     name = _format(path, format)
     reader = reader_of(name)
-    given = {"fields": tuple(fields)} if "fields" in FORMATS[name].takes else {}
-    if fields and not given:
-        raise InputError(f"{name} has no choice of fields")
+    given: dict[str, Any] = {}
+    if "fields" in FORMATS[name].takes:
+        given = {"fields": tuple(fields), "scoring": _scoring(asked) if asked else None}
+    elif fields or asked:
+        raise InputError(f"{name} has no choice of {'fields' if fields else next(iter(asked))}")
     return _records(path, reader, given)
+
+
+def _scoring(asked: dict[str, Any]) -> Scoring:
+    """The scoring of arguments as `align` has them."""
+    names = ("sub_score", "gap_cost", "wildcard", "unknown", "allow_odd_scoring")
+    if other := next((name for name in asked if name not in names), None):
+        raise InputError(f"read has no argument {other!r}; of a scoring it has {', '.join(names)}")
+    return Options(**asked).scoring
 
 
 def _records(path: Place, reader: Any, given: dict[str, Any]) -> Iterator[Record]:

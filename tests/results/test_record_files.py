@@ -49,6 +49,49 @@ def test_letters_of_a_table_say_the_path() -> None:
     assert found[0].score is found[0].query_length is found[0].matches is None
 
 
+@pytest.mark.filterwarnings("ignore::pysw_cl.errors.LettersWarning")
+@pytest.mark.parametrize(
+    ("query", "target", "how", "cigar"),
+    [
+        ("ACGUacgNNU", "ACGTACGNNT", {}, "7=2X1="),
+        ("ACRGT", "ACRGT", {"sub_score": "NUC.4.4"}, "5="),
+        ("ACNGT", "ACNGU", {"wildcard": "N"}, "2=1X2="),
+        ("MKNUcX", "MKNCCX", {"sub_score": "BLOSUM62"}, "3=1X2="),
+        ("MKNX", "mknx", {"sub_score": "BLOSUM62", "wildcard": "X"}, "3=1X"),
+        ("GAT5ACEA", "GAT5ACEA", {"unknown": "N", "sub_score": (2, -1)}, "3=1X2=1X1="),
+    ],
+)
+def test_letters_match_as_they_are_scored(
+    query: str, target: str, how: dict[str, Any], cigar: str
+) -> None:
+    """By the scoring that is given; else by one that gives the matches of the line."""
+    r = pysw_cl.align(named("q", query), named("t", target), mode="global", plan=PLAN, **how)
+    assert r.cigar == cigar
+    places = ["qstart", "qend", "sstart", "send"]
+    for format in ("6", "7"):
+        for fields, given in (
+            ([*places, "qseq", "sseq"], how), (["std", "qseq", "sseq"], {}), (["std", "btop"], {}),
+        ):  # fmt: skip
+            text = written(r, format, fields=fields)
+            assert back(text, format, fields=fields, **given)[0].runs == r.runs
+    if how.get("wildcard") is None and how.get("sub_score") != "NUC.4.4":
+        text = written(r, "7", fields=[*places, "qseq", "sseq"])
+        assert back(text, "7")[0].runs == r.runs
+
+
+def test_letters_that_no_scoring_has() -> None:
+    table = "\t".join(["1", "4"] * 2)
+    fields = ["qstart", "qend", "sstart", "send", "qseq", "sseq"]
+    with pytest.raises(FormatError, match="line 1: letter 'E' at position 2 of the aligned"):
+        back(f"{table}\tAEGT\tACGT\n", "6", fields=fields, sub_score=(1, -1))
+    with pytest.raises(FormatError, match="line 1: letter a blank"):
+        back(f"{table}\tA GT\tACGT\n", "6", fields=fields)
+    with pytest.raises(InputError, match="read has no argument 'mode'; of a scoring it has sub_"):
+        back("", "6", mode="local")
+    with pytest.raises(InputError, match="paf has no choice of wildcard"):
+        back("", "paf", wildcard="N")
+
+
 def test_a_line_of_minimap2() -> None:
     """M in the CIGAR, tags of all types, and no tags at all."""
     line = (

@@ -163,6 +163,28 @@ def test_further_alignments_are_secondary() -> None:
     assert [line[11] for line in found] == [f"AS:i:{r.score}" for r in results]
 
 
+def test_letters_that_bam_lacks() -> None:
+    """U is T, in SEQ and MD; letters outside the range that is aligned are N."""
+    r = pysw_cl.align(named("q", "ACGUACGUUU"), named("t", "ACGTACGTTT"), plan=PLAN)
+    (line,) = lines_of(written(r, "sam"))
+    assert (line[5], line[9], line[12]) == ("10=", "ACGTACGTTT", "NM:i:0")
+    r = pysw_cl.align(named("q", "acguauacgu"), named("t", "ACGUUUACGU"), mode="global", plan=PLAN)
+    (line,) = lines_of(written(r, "sam"))
+    assert (line[5], line[9], line[13]) == ("4=1X5=", "ACGTATACGT", "MD:Z:4T5")
+    query = named("q", "ACGT--*EUn")
+    r = pysw_cl.align(query, named("t", "ACGT"), query_range=(0, 4), plan=PLAN)
+    assert lines_of(written(r, "sam"))[0][9] == "ACGTNNNNTN"
+
+
+@needs_samtools
+def test_samtools_counts_no_mismatch_of_u(tmp_path: Path) -> None:
+    fasta, sam = tmp_path / "t.fa", tmp_path / "x.sam"
+    fasta.write_text(">t\nACGTACGTTT\n")
+    pysw_cl.write(pysw_cl.align(named("q", "ACGUACGUUU"), named("t", "ACGTACGTTT"), plan=PLAN), sam)
+    (line,) = lines_of(samtools("calmd", str(sam), str(fasta)))
+    assert "NM:i:0" in line and "MD:Z:10" in line
+
+
 @pytest.mark.filterwarnings("ignore::pysw_cl.errors.LettersWarning")
 def test_halves_and_letters_outside_the_alphabet() -> None:
     how: dict[str, Any] = {"sub_score": (2, -1.5), "gap_cost": (0.5, 1), "unknown": "n"}

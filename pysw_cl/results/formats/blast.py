@@ -23,13 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...sequences.alphabet import is_nucleotide
-from ..cigar import Runs
+from ...scoring.scoring import Scoring, cached_scoring
+from ...sequences.alphabet import Letters, is_nucleotide
+from ..cigar import DIAGONAL, QUERY, TARGET, Runs, piece_runs
 from . import writer
 from .columns import Columns, Texts, columns_of, lines_of, texts
 from .reading import Lines, Record
 from .row import Row, aligned_texts, complement, runs_of, shown_name
-from .writer import PROGRAM, VERSION, Setting
+from .writer import PROGRAM, VERSION, Setting, as_scored
 
 #: The columns of a table unless others are asked for; ``std`` stands for them.
 STANDARD = (
@@ -43,8 +44,8 @@ NO_EVALUE, NO_BITSCORE = "-1", "0"
 class _Hits:
     """Results with at least one column, and what several columns of a table are made from."""
 
-    def __init__(self, some: Columns, protein: bool) -> None:
-        self.some, self.protein = some, protein
+    def __init__(self, some: Columns, protein: bool, table: bytes) -> None:
+        self.some, self.protein, self._table = some, protein, table
         self.minus = some.minus()
         self.matches, self.columns = some.values("matches"), some.values("columns")
         self.opened, self.gaps = some.gaps()
@@ -57,7 +58,7 @@ class _Hits:
     @cached_property
     def letters(self) -> list[tuple[str, str]]:
         """Query and subject with gaps, along the query."""
-        return [_along_query(row) for row in self.some.rows()]
+        return [_along_query(row, self._table) for row in self.some.rows()]
 
     @cached_property
     def positives(self) -> NDArray[np.int64]:
@@ -94,14 +95,11 @@ class _Hits:
         return [" ".join(f"{of.name} {of.description}".split()) or "target" for of in found]
 
 
-def _along_query(row: Row) -> tuple[str, str]:
-    query, target = aligned_texts(row)
+def _along_query(row: Row, table: bytes) -> tuple[str, str]:
+    query, target = (text.encode("ascii").translate(table) for text in aligned_texts(row))
     if row.strand == "minus":
-        query, target = (
-            text.encode("ascii").translate(complement())[::-1].decode("ascii")
-            for text in (query, target)
-        )
-    return query, target
+        query, target = (text.translate(complement())[::-1] for text in (query, target))
+    return query.decode("ascii"), target.decode("ascii")
 
 
 def _btop(row: Row, query: str, subject: str) -> str:
@@ -159,6 +157,13 @@ FIELDS: dict[str, _Column] = {
     "qcovhsp": ("% hsp coverage", lambda hits: hits.covered()),
 }
 _NAMES = {title: name for name, (title, _) in FIELDS.items()}
+#: Scorings by which letters match, where it is not said: two of nucleotides, two of proteins.
+_USUAL: tuple[tuple[Any, ...], ...] = (
+    ((1, -3), None),
+    ("NUC.4.4", None),
+    ("BLOSUM62", None, None, "X"),
+    ("BLOSUM62", None, "X", "X"),
+)
 _BTOP = re.compile(r"[0-9]+|[^0-9]{2}")
 
 
@@ -180,6 +185,7 @@ class Table(writer.Writer):
         self.fields = fields_asked(setting.fields)
         scoring = setting.scoring
         self.protein = scoring is not None and not is_nucleotide(scoring.letters)
+        self._letters = as_scored(scoring)  # a letter that is a digit would be a number of btop
 
     def text(self, rows: Iterable[Row]) -> str:
         """The lines of results with a path."""
@@ -189,7 +195,7 @@ class Table(writer.Writer):
     def _lines(self, some: Columns) -> str:
         if not len(some):
             return ""
-        hits = _Hits(some, self.protein)
+        hits = _Hits(some, self.protein, self._letters)
         return lines_of(FIELDS[name][1](hits) for name in self.fields)
 
 
@@ -233,23 +239,30 @@ def _database(rows: list[Row]) -> str:
 # Reading
 
 
-def read(lines: Lines, fields: Sequence[str] = ()) -> Iterator[Record]:
+def read(
+    lines: Lines, fields: Sequence[str] = (), scoring: Scoring | None = None
+) -> Iterator[Record]:
     """The records of a table.  Its columns are ``fields``, those that a comment says, or the
     standard ones; there must be qstart, qend, sstart and send.
 
-    The path comes from btop, or from qseq and sseq.  ``more``: the columns that are not said
+    The path comes from btop, or from qseq and sseq, whose letters match as in ``scoring``; None: as
+    in one that gives the matches of the line (`_USUAL`).  ``more``: the columns that are not said
     otherwise, evalue and bitscore as numbers.  Raises FormatError for a damaged line."""
-    names = fields_asked(fields)
+    names, protein = fields_asked(fields), False
     for line in lines:
         values = line.split("\t")
         if line.startswith("#") and not _is_row(names, values):
+            protein = protein or line.startswith(("# BLASTP ", "# BLASTX ", "# TBLAST"))
             if line.startswith("# Fields: ") and not fields:
                 titles = line.removeprefix("# Fields: ").split(", ")
                 names = tuple(_NAMES.get(title, title) for title in titles)
             continue
         if len(values) != len(names):
             raise lines.wrong(f"the table has {len(names)} columns, and the line {len(values)}")
-        yield _record(lines, dict(zip(names, values, strict=True)))
+        said = dict(zip(names, values, strict=True))
+        usual = _USUAL[2 if protein or said.get("sstrand") == "N/A" else 0 :]
+        scorings = [scoring] if scoring else [cached_scoring(*one) for one in usual]
+        yield _record(lines, said, scorings)
 
 
 def _is_row(names: Sequence[str], values: list[str]) -> bool:
@@ -258,7 +271,7 @@ def _is_row(names: Sequence[str], values: list[str]) -> bool:
     return len(values) == len(names) and said.get("qstart", "").isdecimal()
 
 
-def _record(lines: Lines, said: dict[str, Any]) -> Record:
+def _record(lines: Lines, said: dict[str, Any], scorings: list[Scoring]) -> Record:
     def number(name: str, kind: type = int) -> Any:
         value = said.pop(name, None)
         return None if value in (None, "N/A", "") else kind(value)
@@ -274,10 +287,10 @@ def _record(lines: Lines, said: dict[str, Any]) -> Record:
         raise lines.wrong("positions count from 1")
     # the positions of a single letter say no strand
     minus = (i0 > i1) != (j0 > j1) or (j0 == j1 and said.get("sstrand") == "minus")
-    runs = _runs(lines, said, minus)
     columns, matches, share = number("length"), number("nident"), said.get("pident")
     if matches is None and columns is not None and share is not None:
         matches = round(float(share) * columns / 100)
+    runs = _runs(lines, said, minus, matches, scorings)
     score = number("score", float)
     for name in ("evalue", "bitscore", "pident", "ppos"):
         if name in said:
@@ -294,37 +307,42 @@ def _record(lines: Lines, said: dict[str, Any]) -> Record:
     )  # fmt: skip
 
 
-def _runs(lines: Lines, said: dict[str, Any], minus: bool) -> Runs | None:
+def _runs(
+    lines: Lines, said: dict[str, Any], minus: bool, matches: int | None, scorings: list[Scoring]
+) -> Runs | None:
     """The path along the target, if the line has one."""
-    ops: list[tuple[int, str]]
     if "btop" in said:
         parts = _BTOP.findall(said["btop"])
         if "".join(parts) != said.pop("btop"):
             raise lines.wrong("btop has numbers and pairs of letters")
         # the letters of a pair in btop are no match, also where they are equal, as N and N
-        ops = [
-            (int(part), "=") if part.isdecimal() else (1, _op(*part).replace("=", "X"))
-            for part in parts
-        ]
+        ops = ["=" if a.isdecimal() else "D" if a[0] == "-" else "I" if a[1] == "-" else "X"
+               for a in parts]  # fmt: skip
+        lengths = np.array([int(a) if a.isdecimal() else 1 for a in parts], np.int64)
+        runs = Runs(np.frombuffer("".join(ops).encode("ascii"), np.uint8), lengths).merged()
     elif "qseq" in said and "sseq" in said:
-        if len(said["qseq"]) != len(said["sseq"]):
-            raise lines.wrong("qseq and sseq have different lengths")
-        ops = [(1, _op(a, b)) for a, b in zip(said["qseq"], said["sseq"], strict=True)]
+        if len(said["qseq"]) != len(said["sseq"]) or not said["qseq"]:
+            raise lines.wrong("qseq and sseq have different lengths, or none")
+        query, subject = (
+            np.frombuffer(said[name].encode("ascii"), np.uint8) for name in ("qseq", "sseq")
+        )
+        runs = _by_letters(query, subject, matches, scorings)
     else:
         return None
-    merged: list[list[Any]] = []
-    for length, op in ops[::-1] if minus else ops:
-        if merged and merged[-1][1] == op:
-            merged[-1][0] += length
-        else:
-            merged.append([length, op])
-    return Runs.of_cigar("".join(f"{length}{op}" for length, op in merged))
+    return Runs(runs.ops[::-1], runs.lengths[::-1]) if minus else runs
 
 
-def _op(query: str, subject: str) -> str:
-    """What a column is, by its letters."""
-    if query == "-":
-        return "D"
-    if subject == "-":
-        return "I"
-    return "=" if query == subject else "X"
+def _by_letters(
+    query: Letters, subject: Letters, matches: int | None, scorings: list[Scoring]
+) -> Runs:
+    """The path of aligned letters, by the first scoring that has them and, if one does, gives so
+    many matches.  Raises SequenceError for a letter that no scoring has."""
+    moves = np.where(subject == ord("-"), np.uint8(QUERY), np.uint8(DIAGONAL))
+    moves[query == ord("-")] = TARGET
+    pairs = query[moves == DIAGONAL], subject[moves == DIAGONAL]
+    letters = np.concatenate(pairs)
+    able = [scoring for scoring in scorings if scoring.knows(letters)]
+    if not able:
+        scorings[-1].check_letters(letters, "aligned letters")
+    found = [piece_runs(scoring, moves, *pairs) for scoring in able]
+    return next((runs for runs in found if runs.count("=") == matches), found[0])

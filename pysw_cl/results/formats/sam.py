@@ -4,7 +4,8 @@ Each query has one primary line: its best alignment, the first among equals.  It
 with other targets or further ones with the same, are secondary (FLAG 256) and have no letters (SEQ
 ``*``), as the specification advises.  A query without any, or whose alignments are a gap in one
 sequence alone, has one line with FLAG 4.  FLAG 16 says strand minus: SEQ is then the reverse
-complement.  Letters that are not aligned are soft clips.  POS is 1-based, MAPQ 255 (not known),
+complement, in upper case, with T for U, which samtools does not know.  Letters that are not aligned
+are soft clips.  POS is 1-based, MAPQ 255 (not known),
 QUAL what a FASTQ file has, else ``*``.  The CIGAR has '=' and 'X'; tags are AS (the score; AS:f
 where scores have halves), NM (mismatches and gap letters) and MD, by the letters that match in the
 CIGAR: an ambiguity letter, which matches nothing, is a mismatch there, and samtools calmd thinks so
@@ -20,11 +21,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import InputError
+from ...sequences.alphabet import AMBIGUITY, NUCLEOTIDES
 from ..pair_paths import LONGEST_RUN
 from . import writer
 from .reading import Lines, Record, known_matches, runs_in
 from .row import Letters, Row, bytes_of, complement, runs_of, shown_name, without_blanks
-from .writer import PROGRAM, VERSION, Setting, cigar_of
+from .writer import PROGRAM, VERSION, Setting, as_scored, cigar_of
 
 _QUERY_NAME = re.compile("[!-?A-~]{1,254}")
 _TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
@@ -32,6 +34,11 @@ _TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@
 _LONGEST_TARGET = (1 << 31) - 1
 #: The CIGAR that stands for one in the tag CG, and BAM's operations by their numbers.
 _PLACEHOLDER, _OPS = re.compile("[0-9]+S([0-9]+)N"), "MIDNSHP=X"
+#: The letters of BAM, for each byte in upper case.
+_BAM = bytes(
+    byte if chr(byte) in NUCLEOTIDES + AMBIGUITY else ord("T" if chr(byte) == "U" else "N")
+    for byte in range(256)
+)
 _MINUS, _UNMAPPED, _SECONDARY = 16, 4, 256
 
 
@@ -117,15 +124,10 @@ class Writer(writer.ByQuery):
 
 
 def _tables(setting: Setting) -> tuple[bytes, bytes]:
-    """What bytes of a sequence are written as, on either strand: upper case, and letters outside
-    the alphabet as the one that they are scored as."""
-    table = bytearray(bytes(range(256)).upper())
-    scoring = setting.scoring
-    if scoring is not None and scoring.unknown:
-        own = set(scoring.own_bytes)
-        for byte in set(range(256)) - own:
-            table[byte] = ord(scoring.unknown.upper())
-    return bytes(table), bytes(table).translate(complement())
+    """What bytes of a sequence are written as, on either strand: BAM's letters, which are upper
+    case and have T for U.  Others, which stand in no alignment, are N."""
+    table = as_scored(setting.scoring).upper().translate(_BAM)
+    return table, table.translate(complement())
 
 
 def _quality(query: Letters, minus: bool) -> str:

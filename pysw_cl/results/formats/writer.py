@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..._version import __version__
 from ...errors import InputError
+from ...sequences.alphabet import PRINTABLE
 
 if TYPE_CHECKING:
     from ...scoring.scoring import Scoring
@@ -102,6 +103,17 @@ def _same(one: Letters, other: Letters) -> bool:
     if not one.name or one.name != other.name or len(one) != len(other):
         return False
     return bool((one.letters == other.letters).all())
+
+
+def as_scored(scoring: Scoring | None) -> bytes:
+    """The table of what bytes of sequences are written as: letters outside the alphabet as the one
+    that they are scored as, others as they are."""
+    table = bytearray(range(256))
+    if scoring is not None and scoring.unknown:
+        own = {*scoring.own_bytes, *f"{scoring.stand_ins}{scoring.stand_ins.lower()}".encode()}
+        for byte in set(PRINTABLE) - own:
+            table[byte] = ord(scoring.unknown)
+    return bytes(table)
 
 
 def mode_in_words(mode: str, free_ends: Iterable[bool] = ()) -> str:
