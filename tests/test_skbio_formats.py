@@ -108,3 +108,29 @@ def test_tags_keep_their_types_and_names_have_no_blanks() -> None:
     out = io.StringIO()
     skbio.io.write(table, format="paf", into=out)
     assert out.getvalue() == "a_b" + line[1:]
+
+
+def test_names_and_texts_in_blast_tables() -> None:
+    """No quotes, as in BLAST's tables, and no tab or line end inside a column."""
+    columns = ["qseqid", "sseqid", "length", "stitle"]
+    names = ['a"b', '"', "a\tb", "a\nb", "a b", "a\rb", "#a", "'", "\\", "", "é", "a,b", "1"]
+    table = pd.DataFrame([(name, name, 4, f"{name} x") for name in names], columns=columns)
+    table.loc[len(table)] = [None, "t", None, None]
+    out = io.StringIO()
+    skbio.io.write(table, format="blast+6", into=out)
+    lines = [line.split("\t") for line in out.getvalue().split("\n")]
+    assert lines.pop() == [""]
+    shown = ['a"b', '"', "a_b", "a_b", "a_b", "a_b", "#a", "'", "\\", "", "é", "a,b", "1"]
+    assert [line[0] for line in lines] == [name or "query" for name in shown] + ["N/A"]
+    assert [line[1] for line in lines] == [name or "target" for name in shown] + ["t"]
+    titles = [f"{name.replace('_', ' ')} x".strip() for name in shown]
+    assert [line[2:] for line in lines] == [["4", title] for title in titles] + [["N/A"] * 2]
+
+
+def test_texts_in_tags() -> None:
+    line = "q\t4\t0\t4\t+\tt\t9\t1\t5\t4\t4\t60\tcs:Z::4\tcg:Z:4M\n"
+    table = skbio.io.read(io.StringIO(line), format="paf", into=pd.DataFrame)
+    table["cs"] = ":2\t\n:2"
+    out = io.StringIO()
+    skbio.io.write(table, format="paf", into=out)
+    assert out.getvalue() == line.replace(":4\t", ":2 :2\t")

@@ -8,6 +8,7 @@ writes "paf" and "blast+6" from a generator of results of `pysw_cl.align` or fro
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from csv import QUOTE_NONE
 from itertools import islice
 from typing import Any, TextIO
 
@@ -38,6 +39,11 @@ _WHOLE = frozenset(
     "qlen slen qstart qend sstart send length nident mismatch positive gapopen gaps qframe sframe "
     "qgi sgi sallgi qcovs qcovhsp".split()
 )
+#: Columns of BLAST tables that are names, and the default of each.
+_NAMES = {
+    **dict.fromkeys(("qseqid", "qacc", "qaccver"), "query"),
+    **dict.fromkeys(("sseqid", "sallseqid", "sacc", "saccver", "sallacc"), "target"),
+}
 _SIGNS = {"plus": "+", "minus": "-"}
 #: The types of tags of minimap2 that their values do not say.
 _TYPES = {"tp": "A", "ts": "A", "de": "f", "dv": "f"}
@@ -107,7 +113,12 @@ def _tag(said: tuple[str, Any]) -> str:
     kind = _TYPES.get(name)
     if kind is None:
         kind = "Z" if isinstance(value, str) else "i" if float(value).is_integer() else "f"
-    return f"{name}:{kind}:{int(value) if kind == 'i' else value}"
+    return f"{name}:{kind}:{int(value) if kind == 'i' else _text(value)}"
+
+
+def _text(value: Any) -> Any:
+    """A value as a column of a line has it: of a text no tab and no line end."""
+    return " ".join(value.split()) if isinstance(value, str) else value
 
 
 @theirs.blast6.writer(None)  # type: ignore[untyped-decorator]
@@ -118,13 +129,19 @@ def _write_blast(obj: Iterable[Any], fh: TextIO, columns: Sequence[str] = STANDA
 
 @theirs.blast6.writer(pd.DataFrame)  # type: ignore[untyped-decorator]
 def _write_blast_frame(obj: pd.DataFrame, fh: TextIO) -> None:
-    """The columns of the table, as reading gives them; N/A for what is missing."""
+    """The columns of the table, as reading gives them; N/A for what is missing.  Names have no
+    blanks, and nothing is quoted, as in BLAST's own tables."""
     fields_asked([name for name in obj.columns if name not in theirs._possible_columns])
     shown = obj.copy()
     for name in shown.columns:
         if name in _WHOLE:
             shown[name] = shown[name].astype("Int64")
-    shown.to_csv(fh, sep="\t", header=False, index=False, na_rep="N/A")
+        elif name in _NAMES:
+            shown[name] = [of if pd.isna(of) else without_blanks(str(of), _NAMES[name])
+                           for of in shown[name]]  # fmt: skip
+        else:
+            shown[name] = shown[name].map(_text)
+    shown.to_csv(fh, sep="\t", header=False, index=False, na_rep="N/A", quoting=QUOTE_NONE)
 
 
 def _write(results: Iterable[Any], fh: TextIO, format: str, setting: Setting) -> None:
