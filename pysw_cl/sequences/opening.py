@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..errors import FormatError
+from ..errors import FormatError, InputWarning
 from .alphabet import PIECE
 
 #: How compressed files begin: what messages call that, and xopen's name for it.
@@ -19,7 +21,10 @@ _PACKED = {
     b"BZh": ("bzip2", "bz2"),
     b"\xfd7zXZ": ("xz", "xz"),
     b"\x28\xb5\x2f\xfd": ("zstd", "zst"),
+    **{bytes([k]) + b"*M\x18": ("zstd", "zst") for k in range(0x50, 0x60)},  # a frame to be skipped
 }
+#: The last block of BGZF, samtools' gzip (SAMv1.pdf, 4.1.2), which begins as all of its blocks do.
+_BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 _ZIP = b"PK\x03\x04"
 #: Bytes that say how a file is compressed.
 _MOST = 6
@@ -64,10 +69,11 @@ def opened(path: str, where: str) -> Iterator[BinaryIO]:
 class _AsItComes(io.RawIOBase):
     """Reads no more than what is there, where a buffered file would wait for all that is asked.
 
-    ``start``: bytes of the file that were read before."""
+    ``start``: bytes of the file that were read before; ``first`` and ``last``: what was read."""
 
     def __init__(self, file: io.BufferedReader, start: bytes = b"") -> None:
         self._file, self._start = file, start
+        self.first = self.last = b""
 
     def readable(self) -> bool:
         return True
@@ -76,8 +82,58 @@ class _AsItComes(io.RawIOBase):
         # readinto1 reads once more, and waits, if some bytes are buffered and many are asked for
         data = self._start[: len(buffer)] or self._file.read1(len(buffer))
         self._start = self._start[len(data) :]
+        if len(self.first) < len(_BGZF_END):
+            self.first += data[: len(_BGZF_END)]
+        self.last = (self.last + data[-len(_BGZF_END) :])[-len(_BGZF_END) :]
         buffer[: len(data)] = data
         return len(data)
+
+    def lacks_end(self) -> bool:
+        """Is this BGZF, all of which was read, without its last block?  Says so once."""
+        block = self.first[:4] + self.first[10:14] == _BGZF_END[:4] + _BGZF_END[10:14]
+        self.first = _BGZF_END[:1] * len(_BGZF_END)
+        return block and self.last != _BGZF_END
+
+
+class _Streams:
+    """The bytes in a file of bzip2 or xz streams, between which xz may have zero bytes by four.
+
+    Python's own files take a stream that cannot be read for the end, whatever comes then."""
+
+    def __init__(self, file: _AsItComes, kind: str) -> None:
+        import bz2
+        import lzma
+
+        xz = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ)
+        self._file, self._make = file, xz if kind == "xz" else bz2.BZ2Decompressor
+        self._padded, self._stream, self._next = kind == "xz", self._make(), b""
+
+    def read1(self, size: int) -> bytes:
+        """At least one byte, at most ``size``; none at the end."""
+        while True:
+            if self._stream.eof and not self._begun():
+                return b""
+            given, self._next = self._next, b""
+            if self._stream.needs_input and not given and not (given := self._file.read(PIECE)):
+                raise EOFError("the file ends within a stream")
+            if data := self._stream.decompress(given, size):
+                return data
+
+    def _begun(self) -> bool:
+        """Go to the next stream, if there is one."""
+        rest, zeros = self._stream.unused_data or self._file.read(PIECE), 0
+        while self._padded and rest.startswith(b"\0"):
+            stripped = rest.lstrip(b"\0")
+            zeros += len(rest) - len(stripped)
+            rest = stripped or self._file.read(PIECE)
+        if zeros % 4:
+            raise ValueError("zero bytes after a stream, and not by four")
+        if rest:
+            self._stream, self._next = self._make(), rest
+        return bool(rest)
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class _Unpacked(io.RawIOBase):
@@ -88,8 +144,11 @@ class _Unpacked(io.RawIOBase):
 
         self._where, self._kind = where, kind
         source: Any = _AsItComes(file)
+        self._source = source
         self._file: Any
-        if kind == "gzip" and not file.seekable():  # the library that xopen takes fills its buffer
+        if kind in ("bzip2", "xz"):
+            self._file = _Streams(source, kind)
+        elif kind == "gzip" and not file.seekable():  # the library that xopen takes waits for more
             self._file = gzip.GzipFile(fileobj=source)
         else:  # without threads no other program is started
             self._file = xopen(source, "rb", threads=0, format=short)
@@ -110,6 +169,9 @@ class _Unpacked(io.RawIOBase):
             raise FormatError(
                 f"{self._where}: truncated or damaged {self._kind} ({error})"
             ) from None
+        if not data and self._kind == "gzip" and self._source.lacks_end():
+            said = f"{self._where}: BGZF without its last block; the file may be cut off"
+            warnings.warn(said, InputWarning, stacklevel=2)
         buffer[: len(data)] = data
         return len(data)
 
