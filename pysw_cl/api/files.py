@@ -52,8 +52,8 @@ def write(
         Where to: the name of a file, "-" for standard output, or a stream.  A file appears, or is
         replaced, when all is written; one that ends with .gz is compressed.
     format : str, optional
-        "paf", "tsv", "pair", "sam", "blast6" (or "6"), "blast7" ("7"), "maf", "fasta" or "jsonl";
-        by default what the end of the file's name says.
+        "paf", "tsv", "pair", "sam", "blast6" (or "6"), "blast7" ("7"), "maf", "fasta", "bed" or
+        "jsonl"; by default what the end of the file's name says.
     pairs : sequence of (query, target)
         For an array: the pairs that it was computed from, all of them, also those without a row
         because of ``min_score``.

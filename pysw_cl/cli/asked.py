@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FormatError, InputError
-from ..results.formats import FORMATS, check, format_of_file, usual_format
+from ..results.formats import FOREIGN, FORMATS, check, end_of_name, format_of_file, usual_format
 from .arguments import Outfmt
 
 if TYPE_CHECKING:
@@ -207,6 +207,11 @@ def check_output(args: argparse.Namespace, output: str) -> None:
     usual, by_name = usual_format(output), None
     if args.outfmt is None:
         by_name = None if args.out is None else format_of_file(args.out)
+        if by_name is None and (end := end_of_name(args.out or "")) in FOREIGN:
+            args.usage_error(
+                f"-o {args.out}: no {end} is written here; choose what is with --outfmt, such as "
+                f"--outfmt {usual}"
+            )
         args.outfmt = Outfmt(by_name or usual)
     name = args.outfmt.name
     if output not in FORMATS[name].outputs:

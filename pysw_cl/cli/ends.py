@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from ..results.formats import FORMATS, make_writer
+from ..results.formats import FOREIGN, FORMATS, end_of_name, format_of_file, make_writer
 from ..results.formats.files import written
 from ..results.formats.row import row_of, shown_name
 from . import region
@@ -160,3 +160,10 @@ def _check(args: argparse.Namespace) -> None:
         args.usage_error("--outfmt, --width and --limit go with --paths")
     if args.paths:
         check_output(args, "path")
+    elif args.out is not None and (
+        format_of_file(args.out) not in (None, "tsv") or end_of_name(args.out) in FOREIGN - {".txt"}
+    ):
+        args.usage_error(
+            f"-o {args.out}: without --paths a table is written, such as x.tsv; with it what "
+            "--outfmt says"
+        )

@@ -42,6 +42,15 @@ def test_the_engine_and_a_range(
     assert out.read_text().splitlines() == tables[0]
 
 
+@pytest.mark.parametrize("end", ["sam", "bam", "csv", "paf.gz"])
+def test_a_table_has_the_name_of_one(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path, end: str
+) -> None:
+    code, _, err = run(capsys, "ends", *files, "-o", str(tmp_path / f"x.{end}"))
+    assert code == 2 and f"x.{end}: without --paths a table is written" in err
+    assert not list(tmp_path.glob("x.*"))
+
+
 @pytest.mark.parametrize("wrong", ["-k 0", "--min-separation -1", "--min-score 0", "--engine x"])
 def test_wrong_usage(
     wrong: str, files: tuple[str, str], capsys: pytest.CaptureFixture[str]

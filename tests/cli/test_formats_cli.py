@@ -63,16 +63,31 @@ def test_columns_of_a_table(capsys: pytest.CaptureFixture[str], files: list[str]
         assert words in refused(capsys, "align", "a", "b", "--outfmt", text)
 
 
-@pytest.mark.parametrize("end", ["sam", "b6", "jsonl", "afa", "tsv", "PAF", "txt"])
+@pytest.mark.parametrize("end", ["sam", "b6", "jsonl", "afa", "tsv", "bed", "PAF", "x1"])
 def test_the_name_of_the_file_says_the_format(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str], end: str
 ) -> None:
     out = tmp_path / f"x.{end}"
     assert run(capsys, "align", *files, "-o", str(out))[0] == 0
     start = {"sam": "@HD", "b6": "a\tt\t", "jsonl": "{", "afa": ">a ", "tsv": "query\t"}
+    start["bed"] = "t\t3\t"
     assert out.read_text().startswith(start.get(end, "a\t"))
     assert run(capsys, "align", *files, "-o", str(out), "--outfmt", "maf")[0] == 0
     assert out.read_text().startswith("##maf")
+
+
+@pytest.mark.parametrize("end", ["bam", "csv", "txt", "xml", "fastq", "TXT.gz", "paf.xz"])
+def test_names_of_files_that_are_not_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str], end: str
+) -> None:
+    """Nobody takes them for PAF; with --outfmt the name is the user's own."""
+    out = tmp_path / f"x.{end}"
+    words = f"no .{end.lower().removesuffix('.gz').removeprefix('paf.')} is written here; choose"
+    assert words in refused(capsys, "align", *files, "-o", str(out))
+    assert words in refused(capsys, "align", *files, "-o", str(out), "--output", "score")
+    assert not out.exists()
+    assert run(capsys, "align", *files, "-o", str(out), "--outfmt", "tsv")[0] == 0
+    assert out.exists()
 
 
 @pytest.mark.parametrize("options", [[], ["--top", "1"], ["--target-range", "1-"]])

@@ -101,6 +101,7 @@ FORMATS = {
         extensions=(".afa", ".fasta", ".fa"),
         takes=("width",),
     ),
+    "bed": Format("the aligned part of the target, for bedtools", "bed:Writer", "", (".bed",)),
     "jsonl": Format(
         "a JSON object on each line",
         "jsonl:Writer",
@@ -108,6 +109,13 @@ FORMATS = {
         outputs=OUTPUTS,
     ),
 }
+#: Ends of names of files that are of none of these formats, and which everybody takes for others.
+FOREIGN = frozenset(
+    ".aln .axt .bam .bcf .bedpe .bw .bz2 .chain .cram .csv .db .delta .docx .faa .fas .fastq .ffn "
+    ".fna .fq .gb .gbk .gff .gff3 .gtf .h5 .htm .html .jpg .json .md .msf .npy .npz .parquet .pdf "
+    ".phy .pkl .png .psl .sto .svg .tar .tgz .txt .vcf .wig .xls .xlsx .xml .xz .yaml .zip "
+    ".zst".split()
+)
 #: Other names of formats: BLAST's numbers.
 ALIASES = {"6": "blast6", "7": "blast7"}
 
@@ -127,8 +135,13 @@ def format_named(name: str) -> str:
 
 def format_of_file(path: str) -> str | None:
     """The name of the format that the end of a file's name says, or None."""
-    end = PurePath(path.lower().removesuffix(".gz")).suffix
+    end = end_of_name(path)
     return next((name for name, one in FORMATS.items() if end in one.extensions), None)
+
+
+def end_of_name(path: str) -> str:
+    """The end of a file's name, in lower case and without .gz, such as ".paf", or ""."""
+    return PurePath(path.lower().removesuffix(".gz")).suffix
 
 
 def check(name: str, setting: Setting) -> None:
