@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class PyswError(Exception):
     """Base class of everything this package raises on purpose."""
@@ -25,6 +27,30 @@ class ScoringError(InputError):
 
 class FormatError(InputError):
     """A file that is missing, damaged or not in the format that was asked for."""
+
+
+class FileError(OSError, FormatError):
+    """A file that cannot be read or written.
+
+    It is an OSError, too, and of the kind that the system says, such as FileNotFoundError and
+    PermissionError, with its ``errno``, ``strerror`` and ``filename``."""
+
+    _of: tuple[OSError, str, str, str]
+
+    @classmethod
+    def of(cls, error: OSError, where: str, done: str, hint: str = "") -> FileError:
+        """The error of a file, called ``where``, that cannot be ``done``, such as read."""
+        kind = type(cls.__name__, (FileError, type(error)), {})
+        found: FileError = kind(error.errno, error.strerror, where)
+        found._of = error, where, done, hint
+        return found
+
+    def __str__(self) -> str:
+        error, where, done, hint = self._of
+        return f"{where}: cannot be {done}: {error.strerror or error}{hint}"
+
+    def __reduce__(self) -> Any:  # no module has its class
+        return FileError.of, self._of
 
 
 class RangeError(InputError):

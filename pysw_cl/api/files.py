@@ -75,7 +75,7 @@ def write(
     InputError
         For results that the format cannot hold, such as proteins in SAM, for results without a
         path where it needs one, and for nucleotides and proteins together.
-    FormatError
+    FileError
         If the file cannot be written.
     """
     name = _format(path, format)
@@ -124,8 +124,10 @@ def read(
     ------
     InputError
         For a format that is not known or has no reader.
+    FileError
+        For a file that cannot be read.
     FormatError
-        For a file that cannot be read, and for a damaged line, with its number.
+        For a damaged one, with the number of the line.
     """
     name = _format(path, format)
     reader = reader_of(name)

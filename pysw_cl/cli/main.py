@@ -124,13 +124,13 @@ def _run(argv: Iterable[str] | None) -> int:
         return _fail(str(stop), STOPPED)
     except BrokenPipeError:
         return _fail("")
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename is not None else ""
-        return _fail(f"{place}{error.strerror or error}")
     except InternalError as error:
         return _fail(f"{error} (a bug in pysw-cl; please report it)")
     except PyswError as error:
         return _fail(str(error))
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return _fail(f"{place}{error.strerror or error}")
     except ImportError as error:
         return _fail(f"cannot load what this needs: {error}")
     except MemoryError as error:

@@ -81,7 +81,7 @@ def _export(args: argparse.Namespace) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     """Store the profile in a file."""
-    from ..errors import FormatError
+    from ..errors import FileError
     from ..planning.profiles.store import MOST_BYTES, import_
     from ..sequences.opening import opened
 
@@ -90,7 +90,7 @@ def _import(args: argparse.Namespace) -> int:
         with opened(args.file, where) as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise FormatError(f"{where}: cannot be read: {error.strerror or error}") from None
+        raise FileError.of(error, where, "read") from error
     profile, path = import_(data, where)
     print(f"the profile of {_plain(_device(profile.identity))} is stored in {path}")
     return 0

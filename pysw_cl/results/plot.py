@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError, InputError
+from ..errors import FileError, InputError
 
 if TYPE_CHECKING:
     from .alignment import Alignment
@@ -141,6 +141,6 @@ def save(figure: Any, path: str | os.PathLike[str]) -> None:
     try:
         figure.savefig(path, dpi=150)
     except OSError as error:
-        raise FormatError(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise FileError.of(error, str(path), "written") from error
     except ValueError as error:
         raise InputError(f"{path}: no picture of this format ({error})") from None

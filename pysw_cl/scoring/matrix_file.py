@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError
+from ..errors import FileError, FormatError
 
 
 def read_matrix(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], str]:
@@ -26,7 +26,7 @@ def read_matrix(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], str]
     try:
         text = Path(where).read_text("ascii")
     except OSError as error:
-        raise FormatError(f"{where}: cannot be read: {error.strerror or error}") from None
+        raise FileError.of(error, where, "read") from error
     except UnicodeDecodeError:
         raise FormatError(f"{where}: not a matrix in NCBI's format, which is ASCII text") from None
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from ..errors import FormatError
+from ..errors import FileError, FormatError
 from .alphabet import PIECE
 from .fasta import BLANKS, OnBad, fasta_records, shown
 from .fastq import fastq_records
@@ -22,13 +22,14 @@ def read_sequences(path: str | os.PathLike[str], on_bad: OnBad | None = None) ->
     """The records of a FASTA or FASTQ file one by one, plain or compressed with gzip, bzip2, xz or
     zstd (all found by content); '-' is standard input.
 
-    Letters are made upper case; Windows line ends, blanks and empty lines are dropped.  The name
-    is the header up to the first blank, the description the rest.  Records of FASTQ have four lines
-    and keep their qualities.  Raises FormatError for a file that cannot be opened, has no record,
-    starts with other text, or is damaged, and SequenceError for a record without letters or with
-    characters that are not letters, and for one of FASTQ that is cut off, or has more or fewer
-    qualities than letters; it names the record and its first line.  With ``on_bad`` such a record
-    is left out: its error is given to ``on_bad``, and reading goes on with the next record.
+    Letters are made upper case; Windows line ends, blanks and empty lines are dropped.  The name is
+    the header up to the first blank, the description the rest.  Records of FASTQ have four lines
+    and keep their qualities.  Raises FileError for a file that cannot be read, FormatError for one
+    that has no record, starts with other text, or is damaged, and SequenceError for a record
+    without letters or with characters that are not letters, and for one of FASTQ that is cut off,
+    or has more or fewer qualities than letters; it names the record and its first line.  With
+    ``on_bad`` such a record is left out: its error is given to ``on_bad``, and reading goes on with
+    the next record.
     """
     return _read(path, on_bad, True)
 
@@ -52,7 +53,7 @@ def _read(path: str | os.PathLike[str], on_bad: OnBad | None, fastq: bool) -> It
         name = os.fsencode(path)
         letters = isinstance(error, FileNotFoundError) and name.isalpha() and name.isupper()
         hint = "; this takes the name of a file, not letters" if letters else ""
-        raise FormatError(f"{where}: cannot be read: {error.strerror or error}{hint}") from None
+        raise FileError.of(error, where, "read", hint) from error
 
 
 def _first_line(file: BinaryIO, where: str, fastq: bool) -> tuple[bytes, int]:

@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ import numpy as np
 import pytest
 
 import pysw_cl
-from pysw_cl.errors import FormatError, SequenceError
+from pysw_cl.errors import FileError, FormatError, SequenceError
 from pysw_cl.sequences.reading import read_fasta, read_sequences
 
 
@@ -166,8 +167,38 @@ def test_file_that_cannot_be_opened(tmp_path: Path) -> None:
 def test_file_without_permission(tmp_path: Path) -> None:
     path = fasta(tmp_path, PLAIN)
     path.chmod(0)
-    with pytest.raises(FormatError, match="cannot be read: Permission denied"):
+    with pytest.raises(FormatError, match="cannot be read: Permission denied") as caught:
         records(path)
+    assert isinstance(caught.value, PermissionError)
+
+
+def test_what_the_system_says_of_a_file(tmp_path: Path) -> None:
+    """An error of a file is an OSError of its kind as well as one of the package's, everywhere."""
+    nothing, folder = tmp_path / "nothing", tmp_path / "folder"
+    folder.mkdir()
+    found = pysw_cl.align("ACGT", "ACGT")
+    uses: list[Callable[[Path], Any]] = [
+        lambda path: list(read_sequences(path)),
+        lambda path: list(read_fasta(path)),
+        lambda path: list(pysw_cl.read(path, "paf")),
+        lambda path: pysw_cl.align("ACGT", "ACGT", sub_score=path),
+        lambda path: pysw_cl.write(found, path / "x.paf"),
+    ]
+    for use in uses:
+        for path, kind in ((nothing, FileNotFoundError), (folder, OSError)):
+            if use is uses[-1]:
+                path = path if path is nothing else fasta(tmp_path, PLAIN)
+            with pytest.raises(kind) as caught:
+                use(path)
+            error = caught.value
+            assert isinstance(error, FileError)
+            assert isinstance(error.__cause__, OSError)
+            assert type(error.__cause__) in type(error).__mro__
+            assert error.errno == error.__cause__.errno
+            assert str(path) in str(error.filename)
+            again = pickle.loads(pickle.dumps(error))
+            assert (str(again), again.errno) == (str(error), error.errno)
+            assert isinstance(again, type(error.__cause__))
 
 
 def test_large_record_is_read_fast(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from ...errors import FormatError
+from ...errors import FileError
 
 #: How hard gzip tries: about a third faster than its default, and few percent larger.
 _LEVEL = 4
@@ -86,7 +86,7 @@ def written(path: str | os.PathLike[str] | TextIO | None) -> Iterator[TextIO]:
             into = partial(gzip.open, compresslevel=_LEVEL) if zipped else open
             file: Any = into(aside, "wt", encoding="utf-8", errors="surrogateescape", newline="\n")
         except OSError as error:
-            raise FormatError(f"{path}: cannot be written: {error.strerror or error}") from None
+            raise FileError.of(error, str(path), "written") from error
         with file:
             yield file
         if aside != place:
@@ -97,8 +97,8 @@ def written(path: str | os.PathLike[str] | TextIO | None) -> Iterator[TextIO]:
         if aside != place:
             with contextlib.suppress(OSError):
                 aside.unlink()
-        if isinstance(error, OSError) and error.errno in _FULL:
-            raise FormatError(f"{path}: cannot be written: {error.strerror}") from None
+        if isinstance(error, OSError) and not isinstance(error, FileError) and error.errno in _FULL:
+            raise FileError.of(error, str(path), "written") from error
         raise
 
 
@@ -120,4 +120,4 @@ def opened(path: str | os.PathLike[str] | TextIO) -> Iterator[tuple[Iterable[str
             finally:
                 text.detach()
     except OSError as error:
-        raise FormatError(f"{where}: cannot be read: {error.strerror or error}") from None
+        raise FileError.of(error, where, "read") from error
