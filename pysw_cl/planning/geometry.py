@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import isqrt
 
 import numpy as np
@@ -197,22 +197,28 @@ def tile_height(height: int, rows: int, quantum: int) -> int:
     return piece(height, rows, quantum)
 
 
-def cuts(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> list[int]:
-    """Where ``[0, length)`` is cut, 0 and ``length`` included.
+def spans(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> list[range]:
+    """The pieces of ``[0, length)``, of each part of it the places where one begins.
 
-    It is cut at every ``forced`` place.  Between them the pieces are even, about ``step`` long at
-    most, and multiples of ``quantum`` where possible."""
+    It is cut into parts at every ``forced`` place.  The pieces of a part are even, about ``step``
+    long at most, and multiples of ``quantum`` where possible."""
     places = sorted({0, length, *(f for f in forced if 0 < f < length)})
-    out = [0]
-    for start, end in pairwise(places):
-        size = piece(end - start, step, quantum)
-        out += [*range(start + size, end, size), end]
-    return out
+    return [range(start, end, piece(end - start, step, quantum)) for start, end in pairwise(places)]
+
+
+def cuts(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> list[int]:
+    """Where ``[0, length)`` is cut by `spans`, 0 and ``length`` included."""
+    return [*chain.from_iterable(spans(length, step, quantum, forced)), length]
+
+
+def row_spans(height: int, rows: int, quantum: int, forced: tuple[int, ...] = ()) -> list[range]:
+    """The tiles of ``height`` rows, each of ``rows`` rows at most: as :func:`spans`, or whole tiles
+    and a small rest."""
+    if forced:
+        return spans(height, rows, quantum, forced)
+    return [range(0, height, tile_height(height, rows, quantum))]
 
 
 def tile_rows(height: int, rows: int, quantum: int, forced: tuple[int, ...] = ()) -> list[int]:
-    """Where ``height`` rows are cut into tiles of ``rows`` rows at most, 0 and ``height`` included:
-    as :func:`cuts`, or whole tiles and a small rest."""
-    if forced:
-        return cuts(height, rows, quantum, forced)
-    return [*range(0, height, tile_height(height, rows, quantum)), height]
+    """Where ``height`` rows are cut by `row_spans`, 0 and ``height`` included."""
+    return [*chain.from_iterable(row_spans(height, rows, quantum, forced)), height]

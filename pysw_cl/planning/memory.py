@@ -11,11 +11,12 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import pairwise
+from typing import NamedTuple
 
 from ..errors import InputError
 from ..scoring.scoring import Scoring
 from . import sizes
-from .geometry import cuts, tile_rows
+from .geometry import row_spans, spans
 from .memory_parts import Compared, DeviceFacts, EngineMemory, Memory, TileShape, larger
 from .path_grid import compressible, finer_grid, grid_pieces, special_lines
 from .plan import Plan, StriplessPlan
@@ -108,10 +109,30 @@ def fits(memory: Memory, device_memory_bytes: int, largest_allocation: int) -> s
     return None
 
 
-def _kinds(parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """One part of each length, apart from the first and the last one."""
-    kinds = {end - start: (start, end) for start, end in parts[1:-1]}
-    return [*parts[:1], *kinds.values(), *parts[1:][-1:]]
+class _Kind(NamedTuple):
+    """The tiles of a sweep that are alike on one side."""
+
+    length: int
+    #: Places of the special lines inside, from the tile's begin.
+    inner: tuple[int, ...]
+    #: Does a tile follow them?  Do they begin where the matrix does?
+    followed: bool
+    first: bool
+
+
+def _kinds(spans: list[range], inner: tuple[int, ...]) -> list[_Kind]:
+    """The kinds of these tiles in their order; of those alike that follow each other, two stand for
+    all."""
+    found = []
+    for span in spans:
+        within = [place for place in inner if span.start < place < span.stop]
+        marked = {0, len(span) - 1, *((place - span.start) // span.step for place in within)}
+        chosen = {k for one in marked for k in (one, one + 1, one + 2) if k < len(span)}
+        for start in (span[k] for k in sorted(chosen)):
+            end = min(start + span.step, span.stop)
+            lines = tuple(place - start for place in within if start < place < end)
+            found.append(_Kind(end - start, lines, end < spans[-1].stop, start == 0))
+    return found
 
 
 def _size(size: int) -> str:
@@ -202,23 +223,25 @@ class _Job:
             if piped is not None:
                 return piped, Memory()
         most = kept = Memory()
-        row_ends, column_ends = self._tiles(lines, shape)
+        down, across = self._tiles(lines, shape)
+        columns = set(_kinds(across, inner_columns))
         seen: dict[TileShape, Memory] = {}
-        rows, columns = list(pairwise(row_ends)), list(pairwise(column_ends))
-        if not inner_rows and not inner_columns:
-            rows, columns = _kinds(rows), _kinds(columns)
-        for row, row_end in rows:
+        done: set[tuple[_Kind, Memory]] = set()
+        for row in _kinds(down, inner_rows):
+            if (row, kept) in done:
+                continue
+            done.add((row, kept))
             stays = Memory()
-            for column, column_end in columns:
+            for column in columns:
                 one = replace(
                     matrix,
-                    m=row_end - row,
-                    n=column_end - column,
-                    bottom=last_row or row_end < m,
-                    right=last_column or column_end < n,
-                    rows=tuple(r - row for r in inner_rows if row < r < row_end),
-                    columns=tuple(c - column for c in inner_columns if column < c < column_end),
-                    first=whole and row == 0,
+                    m=row.length,
+                    n=column.length,
+                    bottom=last_row or row.followed,
+                    right=last_column or column.followed,
+                    rows=row.inner,
+                    columns=column.inner,
+                    first=whole and row.first,
                 )
                 if one not in seen:
                     memory = engine.tile(one)
@@ -229,15 +252,15 @@ class _Job:
             kept += stays
         return most, kept
 
-    def _tiles(self, lines: _Lines, shape: tuple[int, int]) -> tuple[list[int], list[int]]:
-        """Where the tiles of a sweep begin and end."""
+    def _tiles(self, lines: _Lines, shape: tuple[int, int]) -> tuple[list[range], list[range]]:
+        """Where the tiles of a sweep begin."""
         engine, (rows, columns) = self.engine, shape
         m, n = lines.rows[-1], lines.columns[-1]
         if engine.captures:
-            return tile_rows(m, rows, engine.strip_rows(rows, columns)), cuts(n, columns, 1)
+            return row_spans(m, rows, engine.strip_rows(rows, columns)), spans(n, columns, 1)
         inner_rows, inner_columns = tuple(lines.rows[1:-1]), tuple(lines.columns[1:-1])
-        row_ends = tile_rows(m, rows, engine.row_quantum, inner_rows)
-        return row_ends, cuts(n, columns, 1, inner_columns)
+        down = row_spans(m, rows, engine.row_quantum, inner_rows)
+        return down, spans(n, columns, 1, inner_columns)
 
     def _compressed(self, lines: _Lines, kept: Memory) -> tuple[Memory, Memory]:
         """The most memory while a grid is compressed, first its rows, then its columns; and that of

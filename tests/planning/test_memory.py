@@ -17,7 +17,7 @@ from pysw_cl.engines.rowscan.plan import RowscanPlan, default_rowscan
 from pysw_cl.engines.wavefront.descriptors import RecordWord, TileWord
 from pysw_cl.errors import InputError
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning import sizes, strip_memory
+from pysw_cl.planning import memory, sizes, strip_memory
 from pysw_cl.planning.memory import device_memory, fits
 from pysw_cl.planning.memory_parts import DeviceFacts, Memory
 from pysw_cl.planning.model.times import GENERIC, Machine
@@ -237,3 +237,42 @@ def test_words_of_records_and_descriptors() -> None:
 def test_parts_add_up() -> None:
     one = Memory(letters=3, moves=5, largest=7) + Memory(moves=1, largest=2)
     assert one == Memory(letters=3, moves=6, largest=7) and one.total == 9
+
+
+TILES = replace(PACKED, tile_cells=1 << 26, traceback_tile_cells=1 << 18)
+
+
+@pytest.mark.parametrize("plan", [TILES, replace(TILES, form="two-phase", lanes="scalar32", B=3)])
+@pytest.mark.parametrize("size", [(100_003, 50_000), (3_001, 150_007), (20_000, 20_000)])
+def test_tiles_that_are_alike_count_once(
+    plan: Plan, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of the tiles stand for all."""
+    small = replace(H200, memory=1 << 32, largest=1 << 28, speculative=False)
+
+    def found() -> list[Memory]:
+        how = [{}, {"output": "path"}, {"output": "path", "mode": "global"}]
+        return [device_memory(plan, *size, small, SCORING, **one) for one in how]  # type: ignore[arg-type]
+
+    some = found()
+    kinds = memory._kinds
+
+    def every(spans: list[range], inner: tuple[int, ...]) -> Any:
+        return kinds(spans, tuple(place for span in spans for place in span) + inner)
+
+    monkeypatch.setattr(memory, "_kinds", every)
+    assert found() == some
+
+
+@pytest.mark.parametrize("plan", [Plan(), PACKED, Plan(form="two-phase"), TILES])
+def test_memory_of_any_size_is_soon_there(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiles = []
+    tile = strip_memory.StripMemory.tile
+    monkeypatch.setattr(
+        strip_memory.StripMemory, "tile", lambda self, one: tiles.append(one) or tile(self, one)
+    )
+    for size in ((10**12, 10**12), (10**12, 3), (3, 10**12), (10**9, 10**12)):
+        for mode in ("local", "global"):
+            tiles.clear()
+            device_memory(plan, *size, H200, SCORING, output="path", mode=mode)
+            assert len(tiles) < 1000, size
