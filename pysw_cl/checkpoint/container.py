@@ -109,7 +109,8 @@ class SealedWriter:
     def seal(self, facts: Mapping[str, Any]) -> int:
         """Write the index and ``facts``, sync and rename the file; gives its size in bytes."""
         pieces = [[p.name, p.start, p.cells, p.offset, p.size, p.crc] for p in self._pieces]
-        index = json.dumps({"facts": facts, "pieces": pieces}, separators=(",", ":")).encode()
+        content = {"name": self.path.name, "facts": facts, "pieces": pieces}
+        index = json.dumps(content, separators=(",", ":")).encode()
         tail = _TAIL.pack(self._offset, len(index), zlib.crc32(index), _MARK)
         try:
             self._file.write(index + tail)
@@ -153,6 +154,8 @@ class SealedFile:
         if zlib.crc32(index) != crc:
             raise self._damaged("the checksum of its index is wrong")
         content = json.loads(index)
+        if (name := content.get("name", path.name)) != path.name:
+            raise self._damaged(f"it is the file {name}")
         self.size = size
         self.facts: dict[str, Any] = content["facts"]
         self.pieces = [Piece(*piece) for piece in content["pieces"]]

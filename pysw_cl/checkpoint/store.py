@@ -264,12 +264,10 @@ class Store:
                     yield file
 
     def _clean(self) -> None:
-        """Remove the unfinished files of a run that died."""
-        try:
+        """Remove the unfinished files of a run that died, if the folder can be written."""
+        with contextlib.suppress(OSError):
             for path in self.folder.glob("*.part"):
                 path.unlink()
-        except OSError as error:
-            raise cannot_write(self.folder, error) from error
 
     def _save_letters(self, name: str) -> None:
         """Write the letters of the "query" or "target", unless they are in the folder."""
@@ -290,8 +288,11 @@ class Store:
             "minus_first": self.minus_first,
             "wishes": self.wishes.as_json(),
         }
-        content["checksum"] = hashlib.sha256(canonical(content)).hexdigest()
         path = self.folder / "job.json"
+        with contextlib.suppress(DamagedFile, CheckpointError):
+            if _read_manifest(path) == json.loads(canonical(content)):
+                return
+        content["checksum"] = hashlib.sha256(canonical(content)).hexdigest()
         part = path.with_name("job.json.part")
         try:
             with part.open("w") as file:
@@ -306,15 +307,22 @@ class Store:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock the folder against other runs.  The lock ends with the process, even if it is killed."""
-    try:
-        lock = (folder / "lock").open("w")
-    except OSError as error:
-        raise cannot_write(folder, error, begun=(folder / "job.json").exists()) from error
-    with lock:
+    """Lock the folder against other runs.  The lock ends with the process, even if it is killed.
+
+    One that cannot be written is locked, as far as it can be, if a result may be read from it."""
+    name, exclusive = folder / "lock", True
+    with contextlib.ExitStack() as stack:
+        try:
+            lock = stack.enter_context(name.open("w"))
+        except OSError as error:
+            if not any(folder.rglob("result")):
+                begun = (folder / "job.json").exists()
+                raise cannot_write(folder, error, begun=begun) from error
+            there, exclusive = os.access(name, os.R_OK), False
+            lock = stack.enter_context((name if there else folder / "job.json").open())
         if fcntl is not None:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise CheckpointError(
                     f"{folder} is in use by another run; wait for it or take another folder"

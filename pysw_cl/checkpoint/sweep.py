@@ -98,6 +98,7 @@ class SavedRun:
         stop_at: float | None = None,
     ) -> None:
         self.clock, self.plan, self.prune = Clock(store, stop_at), plan, prune
+        self._disk_size = disk_size
         self.engine, self.store, self.problem = engine, store, store.job.problem
         tuning = plan.tuning
         self.columns = grid_places(tuning.traceback, self.n, 1)[1:-1] if self.want_path else []
@@ -151,10 +152,7 @@ class SavedRun:
         saved."""
         gaps = list(self._gaps())
         if gaps and not self.slabs and self.heights.rows_left() < 1:
-            raise InputError(
-                f"disk_size is {self.heights.disk_size:,} bytes, which is too little for one row "
-                f"of {self.n:,} cells; give at least {self.heights.least_size():,}"
-            )
+            raise self._no_space()
         todo = sum(stop - start for start, stop in gaps)
         if self.progress is not None:
             prunes = self.prune and self.problem.mode == "local"
@@ -167,6 +165,21 @@ class SavedRun:
             for start, stop in gaps:
                 todo = self._fill_gap(writer, start, stop, todo)
         return best_end(self.problem, [] if self.done.best is None else [self.done.best])
+
+    def _no_space(self) -> InputError | CheckpointError:
+        """The error where not one special row fits on the disk."""
+        size, least = self.heights.disk_size, self.heights.least_size()
+        little = f"is too little for one row of {self.n:,} cells"
+        if self._disk_size is not None:
+            return InputError(
+                f"disk_size is {size:,} bytes, which {little}; give at least {least:,}"
+            )
+        most = self.plan.tuning.saving.most_bytes
+        return CheckpointError(
+            f"{self.store.folder} may take {size:,} bytes, half of what is free on its disk and "
+            f"{most:,} at most, which {little}; free space, take a folder on another disk, or give "
+            f"a disk_size of at least {least:,}"
+        )
 
     def path(self, end: Hit) -> Path | None:
         """The canonical path to ``end``, from the special rows and columns on disk; None where no

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +204,26 @@ def test_damaged_job(tmp_path: Path, damage: Any, name: str) -> None:
     )
     assert seen[0] > 0
     assert key(found) == key(pysw_cl.align(a, b, plan=REFERENCE))
+
+
+@pytest.mark.parametrize("begun", [24, 70])
+def test_a_file_under_the_name_of_another(tmp_path: Path, begun: int) -> None:
+    """It is sound, and is taken for a damaged one."""
+    a, b = pair()
+    there = tmp_path / "there"
+    interrupted(there, begun, a, b, **options())
+    expected = key(pysw_cl.align(a, b, plan=REFERENCE))
+    (there / "result").write_bytes((there / "query").read_bytes())
+    names = ["query", "target", "result", *(path.name for path in sorted(there.glob("*-*"))[::4])]
+    for k, (name, other) in enumerate(permutations(names, 2)):
+        folder = tmp_path / str(k)
+        shutil.copytree(there, folder)
+        (folder / name).write_bytes((there / other).read_bytes())
+        if name in ("query", "target"):
+            said = message(lambda folder=folder: pysw_cl.resume(folder), CheckpointError)
+            assert str(folder / name) in said
+        else:
+            assert key(pysw_cl.resume(folder)) == expected
 
 
 def test_rows_of_another_job_are_not_used(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from saving import (
 
 import pysw_cl
 from pysw_cl.checkpoint import container
+from pysw_cl.checkpoint.store import Store
 from pysw_cl.errors import CheckpointError, InputError, PlanError, Stopped
 from pysw_cl.planning.parameters import SavingTuning, TracebackTuning
 from pysw_cl.planning.path_grid import grid_places, most_pieces
@@ -168,6 +169,41 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     fault(monkeypatch, Path, "open", denied, when=writes)
     with pytest.raises(CheckpointError, match=r"cannot write .*Permission denied; give"):
         pysw_cl.align(a, b, checkpoint=tmp_path / "new", **options())
+
+
+@pytest.mark.parametrize("strand", ["plus", "both"])
+def test_a_finished_run_where_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strand: str
+) -> None:
+    a, b = pair(100)
+    how = options(checkpoint=tmp_path / "done", strand=strand)
+    expected = key(pysw_cl.align(a, b, **how))
+    interrupted(tmp_path / "begun", 5, a, b, **options())
+    (tmp_path / "done" / "rows-000000000000-000000000009.part").touch()
+    for locked in (True, False):
+        if not locked:
+            (tmp_path / "done" / "lock").unlink()
+        with monkeypatch.context() as patch:
+            denied = OSError(errno.EROFS, os.strerror(errno.EROFS))
+            writes = lambda path, mode="r", *_, **__: "w" in mode  # noqa: E731
+            fault(patch, Path, "open", denied, when=writes)
+            for name in ("unlink", "replace", "mkdir"):
+                fault(patch, Path, name, denied, when=lambda path, *_, **__: not path.is_dir())
+            assert key(pysw_cl.resume(tmp_path / "done")) == expected
+            assert key(pysw_cl.align(a, b, **how)) == expected
+            with pytest.raises(CheckpointError, match=r"cannot write .*make the folder writable"):
+                pysw_cl.resume(tmp_path / "begun")
+
+
+def test_a_disk_with_little_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody gave a disk_size, so none is blamed."""
+    a, b = pair(100)
+    monkeypatch.setattr(Store, "free", lambda self: 500)
+    how = {"checkpoint": tmp_path, "plan": REFERENCE}
+    said = message(lambda: pysw_cl.align(a, b, **how), CheckpointError)
+    assert str(tmp_path) in said and "half of what is free" in said and "free space" in said
+    least = int(said.split()[-1].replace(",", ""))
+    assert pysw_cl.align(a, b, **how, disk_size=least).score > 0
 
 
 def test_rows_fill_the_disk_size(tmp_path: Path) -> None:
