@@ -1,7 +1,14 @@
-"""The package's own exceptions: each message says what was wrong, where, and what to do."""
+"""The package's own exceptions: each message says what was wrong, where, and what to do.  And the
+checks of arguments that raise them, whatever the argument is: an array, which has no truth value,
+or an object that cannot be compared."""
 
 from __future__ import annotations
 
+import math
+import operator
+import os
+from collections.abc import Collection, Iterable
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -110,3 +117,93 @@ class ProfileError(PyswError, RuntimeError):
 
 class ProfileWarning(UserWarning):
     """A file with a profile that is ignored, because it is damaged or of another version."""
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: on one line, at most 60 characters."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def choice(value: Any, name: str, choices: Collection[str]) -> str:
+    """The text ``value``.  Raises InputError, which names the argument, unless it is one of the
+    ``choices``."""
+    if isinstance(value, str) and value in choices:
+        return str(value)
+    *most, last = map(repr, choices)
+    few = len(most) < 3  # more are a list
+    said = f"{', '.join(most)} or {last}" if few else f"one of {', '.join([*most, last])}"
+    raise InputError(f"{name} must be {said}, not {shown(value)}")
+
+
+def is_flag(value: Any) -> bool:
+    """Is it True or False, NumPy's or as 1 or 0?"""
+    if isinstance(value, bool) or (isinstance(value, Integral) and value in (0, 1)):
+        return True
+    return type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_")
+
+
+def flag(value: Any, name: str) -> bool:
+    """The boolean ``value``.  Raises InputError, which names the argument, for anything else."""
+    if is_flag(value):
+        return bool(value)
+    raise InputError(f"{name} must be True or False, not {shown(value)}")
+
+
+def whole_number(value: Any, name: str, least: int, what: str = "") -> int:
+    """The integer ``value``.  Raises InputError, which names the argument and says ``what`` it must
+    be, for anything else and for less than ``least``."""
+    try:
+        number = least - 1 if isinstance(value, bool) else operator.index(value)
+    except Exception:
+        number = least - 1
+    if number < least:
+        must = what or f"a whole number of at least {least}"
+        raise InputError(f"{name} must be {must}, not {shown(value)}")
+    return number
+
+
+def items(value: Any, name: str) -> list[Any]:
+    """What an iterable has.  Raises InputError, which names the argument, for what is none."""
+    try:
+        return list(value)
+    except Exception:
+        raise InputError(f"{name} must be a list, not {shown(value)}") from None
+
+
+def is_iterable(value: Any) -> bool:
+    """Can it be iterated over?  (An array of no dimension, which says it can, cannot.)"""
+    return isinstance(value, Iterable) and getattr(value, "shape", None) != ()
+
+
+def texts(value: Any, name: str) -> list[str]:
+    """One text, or those of an iterable.  Raises InputError, which names the argument, for
+    anything else."""
+    found = [value] if isinstance(value, str) else items(value, name)
+    if not all(isinstance(one, str) for one in found):
+        raise InputError(f"{name} must be a list of texts, not {shown(value)}")
+    return found
+
+
+def is_number(value: Any) -> bool:
+    """Is it a finite real number that a float can hold?"""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except (OverflowError, ValueError):  # larger than any float
+        return False
+
+
+def file_name(value: Any, name: str) -> str:
+    """The path ``value`` as text.  Raises InputError, which names the argument, for what can be no
+    path: another type, no letter, NUL, or text that no file system has."""
+    try:
+        path = os.fsdecode(value) if isinstance(value, str | bytes | os.PathLike) else ""
+        os.fsencode(path)
+    except Exception:
+        path = ""
+    if not path or "\0" in path:
+        raise InputError(f"{name} must be the name of a file or folder, not {shown(value)}")
+    return path

@@ -14,7 +14,7 @@ from ..drivers.pair_progress import PairProgress
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import Progress
 from ..engines.registry import row_of
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import unscale
@@ -105,7 +105,7 @@ def best_ends(
 def with_engine(engine: Any, plan: Any) -> Any:
     """The wishes for a plan with those for an engine."""
     if not isinstance(engine, str):
-        raise InputError(f"engine must be the name of an engine or 'auto', not {engine!r}")
+        raise InputError(f"engine must be the name of an engine or 'auto', not {shown(engine)}")
     if engine == AUTO:
         return plan
     row_of({"engine": engine})  # raises for an unknown name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields as dataclass_fields
@@ -12,7 +13,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from ..drivers.options import ManyOptions, Options
-from ..errors import InputError
+from ..errors import InputError, file_name, is_iterable, items, shown, texts, whole_number
 from ..results.alignment import Alignment
 from ..results.formats import FORMATS, format_named, format_of_file, make_writer, reader_of
 from ..results.formats.files import opened, written
@@ -78,14 +79,15 @@ def write(
     FileError
         If the file cannot be written.
     """
+    path = _place(path, "write")
     name = _format(path, format)
     rows, setting = _rows(results, pairs, names, asked)
-    setting = replace(setting, fields=tuple(fields), width=width, limit=limit)
+    setting = replace(setting, fields=_fields(fields), width=width, limit=limit)
     if FORMATS[name].lists_targets:
         if targets is None:
             rows = rows if isinstance(rows, TableRows) else list(rows)
             targets = _targets_of(rows)
-        setting = replace(setting, targets=[_named(one) for one in targets])
+        setting = replace(setting, targets=[_named(one) for one in items(targets, "targets")])
     writer = make_writer(name, setting)
     with written(path) as stream:
         stream.write(writer.header())
@@ -129,13 +131,14 @@ def read(
     FormatError
         For a damaged one, with the number of the line.
     """
+    path = _place(path, "__iter__")
     name = _format(path, format)
     reader = reader_of(name)
-    given: dict[str, Any] = {}
+    wanted, given = _fields(fields), dict[str, Any]()
     if "fields" in FORMATS[name].takes:
-        given = {"fields": tuple(fields), "scoring": _scoring(asked) if asked else None}
-    elif fields or asked:
-        raise InputError(f"{name} has no choice of {'fields' if fields else next(iter(asked))}")
+        given = {"fields": wanted, "scoring": _scoring(asked) if asked else None}
+    elif wanted or asked:
+        raise InputError(f"{name} has no choice of {'fields' if wanted else next(iter(asked))}")
     return _records(path, reader, given)
 
 
@@ -153,11 +156,24 @@ def _records(path: Place, reader: Any, given: dict[str, Any]) -> Iterator[Record
         yield from lines.records(reader(lines, **given))
 
 
+def _place(path: Any, needs: str) -> Any:
+    """The name of a file, or a stream, which has the attribute that it ``needs``.  Raises
+    InputError for anything else."""
+    if isinstance(path, io.RawIOBase | io.BufferedIOBase):
+        raise InputError("path must be the name of a file or a stream of text, not one of bytes")
+    named = isinstance(path, str | bytes | os.PathLike) or not hasattr(path, needs)
+    return file_name(path, "path") if named else path
+
+
+def _fields(fields: Any) -> tuple[str, ...]:
+    return () if fields is None else tuple(texts(fields, "fields"))
+
+
 def _format(path: Place, format: str | None) -> str:
     """The name of the format, which the name of the file says if it is not given."""
     if format is not None:
         return format_named(format)
-    place = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
+    place = path if isinstance(path, str) else ""
     found = format_of_file(place)
     if found is None:
         ends = ", ".join(one.extensions[0] for one in FORMATS.values())
@@ -176,7 +192,7 @@ def _rows(
     asked: dict[str, Any],
 ) -> tuple[Iterable[Row], Setting]:
     """Results as rows, and what is the same for all of them."""
-    if isinstance(results, np.ndarray):
+    if isinstance(results, np.ndarray) and results.dtype.names:
         return _table_rows(results, pairs, names, asked)
     if pairs is not None or names is not None or asked:
         given = next(iter(asked), "pairs" if pairs is not None else "names")
@@ -202,6 +218,7 @@ def _table_rows(
     if "score" not in fields:
         raise InputError("an array of results is one of align_many, with a field 'score'")
     numbers = table["pair"].tolist() if "pair" in fields else None
+    pairs, names = _twos(pairs, "pairs"), _twos(names, "names")
     for what, given in (("pairs", pairs), ("names", names)):
         if given is None and what == "names":
             continue
@@ -234,6 +251,20 @@ def _table_rows(
     return TableRows(pairs, table, common, names), Setting(output, options.scoring, mode)
 
 
+def _twos(value: Any, what: str) -> Any:
+    """A list of pairs (of text, for "names"), or None.  Raises InputError, naming the argument,
+    for anything else."""
+    if value is None:
+        return None
+    found = value if isinstance(value, Sequence) else items(value, what)
+    kind = str if what == "names" else object
+    for pair in found:
+        two = isinstance(pair, list | tuple) and len(pair) == 2
+        if not (two and isinstance(pair[0], kind) and isinstance(pair[1], kind)):
+            raise InputError(f"{what} must be a list of pairs, and has {shown(pair)}")
+    return found
+
+
 def _alike(first: Alignment, others: Iterator[Alignment]) -> Iterator[Alignment]:
     """Results that are of nucleotides or of proteins, as the first is.  Raises InputError for
     another one: a file says of all its results what it says of the first."""
@@ -247,16 +278,16 @@ def _alike(first: Alignment, others: Iterator[Alignment]) -> Iterator[Alignment]
         yield one
 
 
-def _alignments(results: Any) -> Iterator[Alignment]:
+def _alignments(results: Any, depth: int = 3) -> Iterator[Alignment]:
     """The alignments in an object, in lists of them, or in lists of lists."""
     if isinstance(results, Alignment):
         yield results
-    elif isinstance(results, str | bytes) or not isinstance(results, Iterable):
+    elif depth == 0 or isinstance(results, str | bytes) or not is_iterable(results):
         kind = type(results).__name__
         raise InputError(f"results are alignments or the array of align_many, not {kind}")
     else:
         for one in results:
-            yield from _alignments(one)
+            yield from _alignments(one, depth - 1)
 
 
 def _parts(rows: Iterable[Row]) -> Iterator[Iterable[Row]]:
@@ -297,9 +328,8 @@ def _each_target(rows: Iterable[Row]) -> Iterator[Letters]:
 
 def _named(target: Any) -> tuple[str, int]:
     """Name and length of a target."""
-    if isinstance(target, tuple):
-        name, length = target
-        return str(name), int(length)
+    if isinstance(target, tuple) and len(target) == 2:
+        return str(target[0]), whole_number(target[1], "the length of a target", 1)
     from ..sequences.sequence import as_sequence
 
     found = target if hasattr(target, "name") else as_sequence(target, "target")

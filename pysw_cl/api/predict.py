@@ -11,7 +11,7 @@ from ..drivers.options import AlignOptions
 from ..drivers.pair_forecast import PairForecast, pair_forecast
 from ..engines.choose_device import Kind, device_for
 from ..engines.settings import setting_of
-from ..errors import InputError
+from ..errors import InputError, shown, whole_number
 from ..opencl.device import Runtime, get_runtime
 from ..planning.memory import device_memory, fits
 from ..planning.memory_parts import DeviceFacts
@@ -197,9 +197,7 @@ def _are_lengths(a: Any, b: Any) -> bool:
 
 def length_of(value: Any, name: str) -> int:
     """A number of letters.  Raises InputError."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InputError(f"{name} must be a number of letters, not {value!r}")
-    length = value.__index__()
-    if not 1 <= length <= MOST_LETTERS:
-        raise InputError(f"{name} must be from 1 to {MOST_LETTERS}, not {length}")
-    return int(length)
+    length = whole_number(value, f"{name} (a number of letters)", 1)
+    if length > MOST_LETTERS:
+        raise InputError(f"{name} must be from 1 to {MOST_LETTERS}, not {shown(length)}")
+    return length

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..drivers.progress import Progress, Stage
-from ..errors import InputError
+from ..errors import InputError, texts
 from ..opencl.builds import expecting
 from ..opencl.device import Runtime, get_runtime
 from ..planning.plan import default_plan
@@ -125,7 +125,7 @@ def prepare(
     DeviceError
         If there is no usable device, or it fails.
     """
-    given = [kinds] if isinstance(kinds, str) else list(kinds)
+    given = texts(kinds, "kinds")
     unknown = [kind for kind in given if kind not in KINDS]
     if unknown or not given:
         named = f"{unknown[0]!r} is not one" if unknown else "none is given"

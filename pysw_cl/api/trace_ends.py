@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..drivers.job import Job, alignment_of
-from ..drivers.options import Resources, TraceOptions
+from ..drivers.options import UNREACHED, Resources, TraceOptions
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import Progress, RunProgress, Stage
 from ..drivers.recompute import checked
 from ..drivers.trace_ends import trace_ends as find_paths
-from ..errors import InputError, InternalError, PyswError, RecomputedWarning
+from ..errors import InputError, InternalError, PyswError, RecomputedWarning, items, shown
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats, unscale
@@ -166,7 +166,7 @@ def _hits(ends: Any, job: Job, highest: float | None) -> list[Hit]:
     scores, places = rows[:, 0] * job.scoring.scale, rows[:, 1:]
     whole = (scores % 1 == 0) & (places % 1 == 0).all(axis=1)
     inside = ((places > first) & (places <= last)).all(axis=1)
-    possible = (scores > 0) & (rows[:, 0] <= limit)
+    possible = (scores > 0) & (rows[:, 0] <= limit) & (scores < UNREACHED)
     for good, words in (
         (whole, "ends are whole numbers, and their scores those of the scoring"),
         (inside, f"an end is between {frame.row + 1:,} and {frame.row_end:,} in the query and "
@@ -194,16 +194,16 @@ def _rows(ends: Any) -> Any:
         columns = [np.atleast_1d(ends[name]) for name in NAMES]
         return np.stack([column.astype(np.float64) for column in columns], axis=1)
     try:
-        rows = np.array([tuple(end) for end in ends], np.float64)
+        rows = np.array([tuple(end) for end in items(ends, "ends")], np.float64)
         if rows.size == 0:
             return rows.reshape(0, 3)
         if rows.ndim == 2 and rows.shape[1] == 3 and np.isfinite(rows).all():
             return rows
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     raise InputError(
         "ends are rows of (score, query_end, target_end), as best_ends returns them, not "
-        f"{str(ends)[:60]}"
+        f"{shown(ends)}"
     )
 
 

@@ -14,7 +14,7 @@ from .._version import __version__
 from ..drivers.progress import Progress, RunProgress, Stage
 from ..drivers.tuned_subjects import Subject, subjects_of
 from ..drivers.tuning import Outcome, SubjectTuning
-from ..errors import InputError, ProfileError, ProfileWarning
+from ..errors import InputError, ProfileError, ProfileWarning, is_number, items, shown
 from ..opencl.device import Runtime, get_runtime
 from ..opencl.identity import kernels_digest
 from ..planning.profiles.profile import Profile
@@ -165,8 +165,8 @@ def _seconds(budget: float | str) -> float:
     """The seconds of a budget.  Raises InputError."""
     if isinstance(budget, str):
         return amounts.seconds(budget)
-    if isinstance(budget, bool) or not isinstance(budget, int | float) or not 0 < budget < 1e9:
-        raise InputError(f"budget: {budget!r} is not seconds above 0, nor a text like '60s'")
+    if not is_number(budget) or not 0 < budget < 1e9:
+        raise InputError(f"budget: {shown(budget)} is not seconds above 0, nor a text like '60s'")
     return float(budget)
 
 
@@ -175,13 +175,12 @@ def _subjects(runtime: Runtime, names: Iterable[str] | None) -> list[Subject]:
     known = subjects_of(runtime)
     if names is None:
         return [one for one in known.values() if one.weight]
-    try:
-        given = [names] if isinstance(names, str) else list(dict.fromkeys(map(str, names)))
-    except TypeError:
-        raise InputError(f"subjects: {names!r} is no list of names") from None
+    given = list(
+        dict.fromkeys(n if isinstance(n, str) else shown(n) for n in items(names, "subjects"))
+    )
     unknown = [name for name in given if name not in known]
     if unknown or not given:
-        named = f"{unknown[0]!r} is not one" if unknown else "none is given"
+        named = f"{shown(unknown[0])} is not one" if unknown else "none is given"
         raise InputError(f"subjects: {named} of {', '.join(known)} on {runtime.info.name}")
     weighed = [replace(known[name], weight=known[name].weight or 1) for name in given]
     return sorted(weighed, key=lambda one: -one.weight)

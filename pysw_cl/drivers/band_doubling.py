@@ -18,9 +18,7 @@ from itertools import pairwise
 from math import isqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from ..errors import InputError
+from ..errors import InputError, is_number, shown
 from ..planning.cost import Cost
 from ..planning.geometry import cuts
 from ..planning.path_grid import path_bytes
@@ -44,9 +42,8 @@ def check_max_cost(value: Any, mode: str) -> None:
     "global", a number of at least 0."""
     if value is None or (isinstance(value, str) and value == "auto"):
         return
-    number = isinstance(value, int | float | np.integer | np.floating)
-    if not number or isinstance(value, bool) or not 0 <= float(value) < math.inf:
-        raise InputError(f"max_cost must be 'auto', None or a number from 0 on, not {value!r}")
+    if not is_number(value) or value < 0:
+        raise InputError(f"max_cost must be 'auto', None or a number from 0 on, not {shown(value)}")
     if mode != "global":
         raise InputError(f"max_cost={value!r} is for mode 'global'; in mode {mode!r} leave it out")
 

@@ -23,11 +23,10 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from math import ceil, isfinite
-from numbers import Real
+from math import ceil
 from typing import Any, ClassVar, TypeVar
 
-from ..errors import InputError
+from ..errors import InputError, choice, file_name, flag, is_number, shown, whole_number
 from ..planning.plan import Plan
 from ..scoring.matrices import is_name
 from ..scoring.scoring import Scoring, cached_scoring
@@ -45,6 +44,8 @@ _PLAIN = {str, int, float, bool, type(None)}
 #: Options that were checked, by their class and ``repr`` of what they were made of; the most kept.
 _made: dict[tuple[type, str], Any] = {}
 MOST_MADE = 64
+#: A score that no comparison reaches, because its integers have 32 bits.
+UNREACHED = 1 << 32
 Kind = TypeVar("Kind", bound="Options")
 
 
@@ -72,19 +73,12 @@ def _may_be_file(sub_score: Any) -> bool:
     return isinstance(sub_score, str) and not is_name(sub_score)
 
 
-def _is_number(value: Any) -> bool:
-    """Is it a finite real number?"""
-    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Options:
     """The options of every command.  Raises InputError for a value that is not allowed."""
 
     #: The allowed values of ``output``.
     outputs: ClassVar[Collection[str]] = ("score", "ends", "path")
-    #: The same in an error message.
-    outputs_said: ClassVar[str] = "'score', 'ends' or 'path'"
 
     #: Substitution scores, as `make_scoring` takes them, or a Scoring, which is taken as it is.
     sub_score: Any = (1, -3)
@@ -102,12 +96,8 @@ class Options:
     scoring: Scoring = field(init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.output, str) or self.output not in self.outputs:
-            raise InputError(f"output must be {self.outputs_said}, not {self.output!r}")
-        if self.allow_odd_scoring not in (True, False):
-            raise InputError(
-                f"allow_odd_scoring must be True or False, not {self.allow_odd_scoring!r}"
-            )
+        _set(self, "output", choice(self.output, "output", self.outputs))
+        _set(self, "allow_odd_scoring", flag(self.allow_odd_scoring, "allow_odd_scoring"))
         if isinstance(self.sub_score, Scoring):
             _set(self, "scoring", self.sub_score)
             return
@@ -186,7 +176,6 @@ class ManyOptions(StrandOptions, ModeOptions):
     """The options of `align_many`."""
 
     outputs: ClassVar[Collection[str]] = FIELDS
-    outputs_said: ClassVar[str] = f"one of {', '.join(map(repr, FIELDS))}"
 
     #: The fields of a row (`FIELDS`).
     output: str = "score"
@@ -194,8 +183,8 @@ class ManyOptions(StrandOptions, ModeOptions):
     min_score: float | None = None
 
     def __post_init__(self) -> None:
-        if self.min_score is not None and not _is_number(self.min_score):
-            raise InputError(f"min_score must be a number or None, not {self.min_score!r}")
+        if self.min_score is not None and not is_number(self.min_score):
+            raise InputError(f"min_score must be a number or None, not {shown(self.min_score)}")
         super().__post_init__()
 
     def for_scores(self) -> ManyOptions:
@@ -233,16 +222,15 @@ class TopOptions(RangeOptions):
     min_score: float = 1
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not hasattr(self.k, "__index__") or self.k < 1:
-            raise InputError(f"k must be a whole number of at least 1, not {self.k!r}")
-        if not (_is_number(self.min_score) and self.min_score > 0):
-            raise InputError(f"min_score must be a number above 0, not {self.min_score!r}")
+        _set(self, "k", whole_number(self.k, "k", 1))
+        if not (is_number(self.min_score) and self.min_score > 0):
+            raise InputError(f"min_score must be a number above 0, not {shown(self.min_score)}")
         super().__post_init__()
 
     @property
     def least(self) -> int:
         """The least score in the scoring's own integers."""
-        return ceil(self.min_score * self.scoring.scale)
+        return ceil(min(self.min_score, UNREACHED) * self.scoring.scale)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -255,11 +243,7 @@ class EndsOptions(TopOptions):
     min_separation: int = 0
 
     def __post_init__(self) -> None:
-        distance = self.min_separation
-        if isinstance(distance, bool) or not hasattr(distance, "__index__") or distance < 0:
-            raise InputError(
-                f"min_separation must be a whole number of at least 0, not {distance!r}"
-            )
+        _set(self, "min_separation", whole_number(self.min_separation, "min_separation", 0))
         super().__post_init__()
 
 
@@ -271,8 +255,8 @@ class TraceOptions(RangeOptions):
     highest: float | None = None
 
     def __post_init__(self) -> None:
-        if self.highest is not None and not _is_number(self.highest):
-            raise InputError(f"highest must be a number or None, not {self.highest!r}")
+        if self.highest is not None and not is_number(self.highest):
+            raise InputError(f"highest must be a number or None, not {shown(self.highest)}")
         super().__post_init__()
 
 
@@ -291,12 +275,12 @@ class Resources:
     kernel_times: bool = False
 
     def __post_init__(self) -> None:
-        if self.kernel_times not in (True, False):
-            raise InputError(f"kernel_times must be True or False, not {self.kernel_times!r}")
-        _set(self, "kernel_times", bool(self.kernel_times))
-        shown = self.progress is None or isinstance(self.progress, bool)
-        if not shown and not callable(self.progress):
-            raise InputError(f"progress must be True, a function or None, not {self.progress!r}")
+        _set(self, "kernel_times", flag(self.kernel_times, "kernel_times"))
+        drawn = self.progress is None or isinstance(self.progress, bool)
+        if not drawn and not callable(self.progress):
+            raise InputError(
+                f"progress must be True, a function or None, not {shown(self.progress)}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,12 +297,16 @@ class SavedResources(Resources):
     def __post_init__(self) -> None:
         super().__post_init__()
         size, after = self.disk_size, self.stop_after
-        whole = isinstance(size, int) and not isinstance(size, bool)
-        if size is not None and not (whole and size > 0):
-            raise InputError(f"disk_size must be a whole number of bytes or None, not {size!r}")
-        number = isinstance(after, int | float) and not isinstance(after, bool)
-        if after is not None and not (number and after >= 0):
-            raise InputError(f"stop_after must be a number of seconds or None, not {after!r}")
+        if self.checkpoint is not None or isinstance(self, ResumeResources):
+            _set(self, "checkpoint", file_name(self.checkpoint, "checkpoint"))
+        if size is not None:
+            _set(
+                self,
+                "disk_size",
+                whole_number(size, "disk_size", 1, "a whole number of bytes or None"),
+            )
+        if after is not None and not (is_number(after) and after >= 0):
+            raise InputError(f"stop_after must be a number of seconds or None, not {shown(after)}")
         if self.checkpoint is None and (size is not None or after is not None):
             raise InputError("disk_size and stop_after go with checkpoint")
 
@@ -334,10 +322,8 @@ class AlignResources(SavedResources):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.prune not in (True, False):
-            raise InputError(f"prune must be True or False, not {self.prune!r}")
+        _set(self, "prune", flag(self.prune, "prune"))
         check_max_cost(self.max_cost, "global")
-        _set(self, "prune", bool(self.prune))
 
     def band_cost(self, mode: str) -> Any:
         """``max_cost`` for a comparison in this mode: "auto" or a number for diagonal bands, None

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.batch.kept import KeptStore
-from ..errors import InputError
+from ..errors import InputError, is_iterable
 from .batch_layout import (
     PIECE,
     Lengths,
@@ -214,6 +214,6 @@ def _column(letters: Any, offsets: Any, what: str) -> Column:
 
 def check_pairs(pairs: Any) -> None:
     """Raise InputError for what is no iterable of pairs, as one text is none."""
-    if isinstance(pairs, str | bytes | bytearray) or not isinstance(pairs, Iterable):
+    if isinstance(pairs, str | bytes | bytearray) or not is_iterable(pairs):
         kind = type(pairs).__name__
         raise InputError(f"pairs must be an iterable of (query, target), not {kind}")

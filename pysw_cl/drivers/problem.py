@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, is_flag, shown
 from ..scoring.scoring import Scoring
 from ..sequences.view import Pairs, View
 from ..tiles.edges import Border, Edges
@@ -29,7 +29,7 @@ def check_mode(mode: object) -> None:
         return
     ends = free_ends_of(mode)
     hint = f"; use mode='global' with free_ends={ends[0]}{ends[2]}" if ends else ""
-    raise InputError(f"mode must be 'local' or 'global', not {mode!r}{hint}")
+    raise InputError(f"mode must be 'local' or 'global', not {shown(mode)}{hint}")
 
 
 def free_ends_of(mode: object) -> tuple[str, str, str] | None:
@@ -54,8 +54,8 @@ class FreeEnds:
         """From one boolean (all four ends), two (query, target) or four.  Raises InputError."""
         listed = value.tolist() if isinstance(value, np.ndarray) else value
         flags = tuple(listed) if isinstance(listed, (tuple, list)) else (listed,)
-        if len(flags) not in (1, 2, 4) or any(f not in (True, False) for f in flags):
-            raise InputError(f"free_ends takes one, two or four booleans, not {value!r}")
+        if len(flags) not in (1, 2, 4) or not all(map(is_flag, flags)):
+            raise InputError(f"free_ends takes one, two or four booleans, not {shown(value)}")
         if len(flags) == 1:
             flags *= 4
         elif len(flags) == 2:

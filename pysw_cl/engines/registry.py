@@ -33,7 +33,7 @@ def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
     runtime = get_runtime(device)
     if timed:
         runtime = runtime.timed()
-    plan = make_plan(runtime, wishes) if wishes else _default_plan(runtime)
+    plan = _default_plan(runtime) if _is_empty(wishes) else make_plan(runtime, wishes)
     free = is_free(wishes)
     return _wavefront_engine()(runtime, plan, free, _row_scan if free else None)
 
@@ -74,11 +74,17 @@ def _default_plan(runtime: Runtime) -> Plan:
     return plan
 
 
+def _is_empty(wishes: Wishes) -> bool:
+    return wishes is None or (isinstance(wishes, Mapping) and not wishes)
+
+
 def is_free(wishes: Wishes) -> bool:
     """Do the wishes leave it to the engine how small matrices are computed?"""
-    if not wishes:
+    if _is_empty(wishes):
         return True
-    return not isinstance(wishes, Plan) and all(str(name).startswith("held.") for name in wishes)
+    return not isinstance(wishes, Plan) and all(
+        str(name).startswith("held.") for name in wishes or {}
+    )
 
 
 @dataclass(frozen=True)

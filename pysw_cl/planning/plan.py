@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ..errors import PlanError
+from ..errors import PlanError, shown
 from .cost import CellCost, Cost, StripCost
 from .geometry import tile_shape
 from .lane_sets import LANE_SETS, LaneSet
@@ -436,9 +436,9 @@ def make_plan(
         device = wishes.device if runtime is None else runtime.info.name
         plan = replace(base.taking(wishes), device=device, machine=base.machine)
     elif wishes is None or isinstance(wishes, Mapping):
-        plan = _with_wishes(base, wishes or {}, runtime)
+        plan = _with_wishes(base, {} if wishes is None else wishes, runtime)
     else:
-        raise PlanError(f"plan must be a Plan or a mapping of its fields, not {wishes!r}")
+        raise PlanError(f"plan must be a Plan or a mapping of its fields, not {shown(wishes)}")
     check_fields(plan, FIELDS | parameters_of(type(plan)))
     if plan.engine != base.engine:
         raise PlanError(f"plan: engine {plan.engine!r} is not {base.engine}, whose plan this is")

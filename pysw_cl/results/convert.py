@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..errors import InputError, choice
 from .cigar import OP_TO_MOVE, QUERY, TARGET, Runs
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ def coordinate_map(found: Alignment, side: str = "query") -> Positions:
     ``side``: "query" maps positions of the query to the target, "target" the other way.  Raises
     InputError without a path and for another side.
     """
-    if side not in ("query", "target"):
-        raise InputError(f"side must be 'query' or 'target', not {side!r}")
+    side = choice(side, "side", ("query", "target"))
     pairs = aligned_pairs(found)
     both = pairs[(pairs >= 0).all(axis=1)]
     mine, other = (0, 1) if side == "query" else (1, 0)

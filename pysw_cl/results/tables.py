@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..errors import InputError, is_iterable
 from ..sequences.sequence import as_sequence
 from .alignment import Alignment
 from .convert import FIELDS
@@ -82,7 +82,7 @@ def columns_of(results: Any, pairs: Iterable[Any] | None) -> Columns:
     if pairs is not None:
         raise InputError("pairs goes with the array of align_many; alignments have their sequences")
     found = [results] if isinstance(results, Alignment) else results
-    if not isinstance(found, Iterable) or isinstance(found, str | bytes):
+    if isinstance(found, str | bytes) or not is_iterable(found):
         found = [found]
     said = []
     for k, one in enumerate(found):

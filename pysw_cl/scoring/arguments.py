@@ -8,13 +8,12 @@ import numbers
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ScoringError
+from ..errors import ScoringError, shown
 from ..sequences.alphabet import AMBIGUITY, GAPS, MAX_LETTERS, NUCLEOTIDES, looks_like_path
 from .matrices import USUAL_GAPS, canonical_name, is_name, load_matrix
 from .matrix_file import read_matrix
@@ -86,7 +85,7 @@ def _is_file(sub_score: Any) -> bool:
     """Is it the path of a matrix file?  What is the name of a matrix is that matrix."""
     if not isinstance(sub_score, str) or is_name(sub_score):
         return False
-    return looks_like_path(sub_score) or (bool(sub_score) and Path(sub_score).is_file())
+    return looks_like_path(sub_score) or (bool(sub_score) and os.path.isfile(sub_score))  # noqa: PTH113
 
 
 def _matrix_of(scores: Any, alphabet: Any) -> Substitutions:
@@ -199,9 +198,3 @@ def _number(value: Any, what: str) -> float:
     if not math.isfinite(found):
         raise ScoringError(f"{what} must be a finite number, not {shown(value)}")
     return found
-
-
-def shown(value: Any) -> str:
-    """A value as a message shows it: at most 60 characters."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from ..errors import ScoringError
+from ..errors import ScoringError, is_number, shown
 
 Number = int | float
 
@@ -50,9 +50,9 @@ def from_biopython(open_gap_score: Number, extend_gap_score: Number) -> tuple[Nu
     first letter of a gap and of each further one."""
     given = open_gap_score, extend_gap_score
     for score in given:
-        if not isinstance(score, numbers.Real) or not float(score) <= 0:
+        if not is_number(score) or score > 0:
             raise ScoringError(
-                f"Biopython's gap scores are 0 or negative, such as -10; not {score!r}"
+                f"Biopython's gap scores are 0 or negative, such as -10; not {shown(score)}"
             )
     return _first_and_next(-given[0], -given[1], "open_gap_score", "extend_gap_score")
 
@@ -104,7 +104,9 @@ def _pieces(value: Any) -> list[Any]:
     except ValueError:
         found = []
     if not 1 <= len(found) <= 2:
-        raise ScoringError(f"this option has one number or two, as in 4 or 4,24; not {value!r}")
+        raise ScoringError(
+            f"this option has one number or two, as in 4 or 4,24; not {shown(value)}"
+        )
     for number in found:
         _checked(number, number)
     return found
@@ -122,6 +124,6 @@ def _first_and_next(first: Number, further: Number, *names: str) -> tuple[Number
 
 def _checked(first: Any, second: Any) -> tuple[Number, Number]:
     for cost in (first, second):
-        if isinstance(cost, bool) or not isinstance(cost, numbers.Real) or not float(cost) >= 0:
-            raise ScoringError(f"gap costs are numbers of at least 0, not {cost!r}")
+        if not is_number(cost) or cost < 0:
+            raise ScoringError(f"gap costs are numbers of at least 0, not {shown(cost)}")
     return first, second

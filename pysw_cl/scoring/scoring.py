@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ScoringError, SequenceError
+from ..errors import ScoringError, SequenceError, shown
 from ..sequences.alphabet import (
     LONG,
     MAX_LETTERS,
@@ -26,7 +26,7 @@ from ..sequences.alphabet import (
     show_byte,
     translated,
 )
-from .arguments import check_halves, gap_costs, shown, substitution_scores, whole
+from .arguments import check_halves, gap_costs, substitution_scores, whole
 from .matrices import is_name
 from .protein import AMINO_ACIDS, is_protein
 
@@ -292,8 +292,8 @@ def cached_scoring(
 ) -> Scoring:
     """As :func:`make_scoring`; the scoring of plain numbers and names is made once."""
     gaps = "" if gap_cost is None else _plain(gap_cost)
-    key = (_plain(sub_score), gaps, wildcard or "", unknown)
-    if None in key or not isinstance(key[2], str) or not isinstance(unknown, str):
+    key = (_plain(sub_score), gaps, "" if wildcard is None else wildcard, unknown)
+    if key[0] is None or gaps is None or not all(isinstance(text, str) for text in key[2:]):
         return make_scoring(sub_score, gap_cost, wildcard, unknown)
     scoring = _made.get(key)  # another thread may clear the table at any time
     if scoring is None:
@@ -348,7 +348,8 @@ def make_scoring(
         matrix[index, :] = 0
         matrix[:, index] = 0
         never = "".join(c for k, c in enumerate(letters) if c in never or k == index)
-    other = "" if unknown == ERROR else letters[_letter_index(unknown, letters, "unknown")]
+    refused = isinstance(unknown, str) and unknown == ERROR
+    other = "" if refused else letters[_letter_index(unknown, letters, "unknown")]
     words = [given.words]
     words += [] if wildcard is None else [f"{wildcard} against anything 0"]
     words += [f"letters outside the alphabet as {other}"] if other else []

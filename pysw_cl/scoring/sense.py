@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ScoringError
-from .arguments import match_mismatch, shown
+from ..errors import ScoringError, shown
+from .arguments import match_mismatch
 from .scoring import Scoring
 
 _ANYWAY = "allow_odd_scoring=True takes it as it is"

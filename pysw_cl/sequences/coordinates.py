@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..errors import InputError, SequenceError
+from ..errors import InputError, SequenceError, shown
 from .alphabet import (
     COMPLEMENT,
     NO_CODE,
@@ -157,7 +157,7 @@ def check_strand(strand: Any, encoder: Encoder) -> None:
     """Raise InputError unless ``strand`` is "plus", or "minus" or "both" with an alphabet of
     nucleotides."""
     if not isinstance(strand, str) or strand not in STRANDS:
-        raise InputError(f"strand must be 'plus', 'minus' or 'both', not {strand!r}")
+        raise InputError(f"strand must be 'plus', 'minus' or 'both', not {shown(strand)}")
     if strand != "plus" and not is_nucleotide(encoder.letters):
         raise InputError(
             f"strand={strand!r} takes nucleotides, and the letters of this comparison are "
@@ -173,9 +173,9 @@ def as_range(given: Any, what: str) -> tuple[int, int] | None:
         return None
     try:
         start, end = (operator.index(place) for place in given)
-    except (TypeError, ValueError):
+    except Exception:
         raise InputError(
-            f"{what}_range takes (start, end), two whole numbers, not {given!r}"
+            f"{what}_range takes (start, end), two whole numbers, not {shown(given)}"
         ) from None
     return start, end
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from ..errors import FileError, FormatError
+from ..errors import FileError, FormatError, file_name
 from .alphabet import PIECE
 from .fasta import BLANKS, OnBad, fasta_records, shown
 from .fastq import fastq_records
@@ -40,10 +40,10 @@ def read_fasta(path: str | os.PathLike[str], on_bad: OnBad | None = None) -> Ite
 
 
 def _read(path: str | os.PathLike[str], on_bad: OnBad | None, fastq: bool) -> Iterator[Sequence]:
-    path = os.fspath(path)
-    where = "standard input" if path == "-" else path
-    if not path:
+    if isinstance(path, str) and not path:
         raise FormatError("the name of a file is empty")
+    path = file_name(path, "path")
+    where = "standard input" if path == "-" else path
     try:
         with opened(path, where) as file:
             header, number = _first_line(file, where, fastq)

@@ -221,7 +221,10 @@ def _raw_letters(x: Any, what: str) -> Letters:
             f"the {what} is the name of a file; read_sequences reads the sequences of one"
         )
     if hasattr(type(x), "__bytes__"):
-        return np.frombuffer(bytes(x), np.uint8)
+        try:
+            return np.frombuffer(bytes(x), np.uint8)
+        except Exception as error:  # such as Biopython's Seq of a length alone
+            raise SequenceError(f"the {what} has no letters to be read: {error}") from error
     one = " (read_sequences gives the records of a file one by one: take one of them)"
     raise SequenceError(
         f"the {what} is a {type(x).__name__}; give str, bytes, a uint8 array of ASCII letters or "

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from numbers import Integral
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError
+from ...errors import InputError, shown, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -127,9 +126,9 @@ def usual_format(output: str) -> str:
 
 def format_named(name: str) -> str:
     """The name of a format as the registry has it.  Raises InputError for an unknown one."""
-    found = ALIASES.get(name, name)
+    found = ALIASES.get(name, name) if isinstance(name, str) else ""
     if found not in FORMATS:
-        raise InputError(f"{name!r} is not a format; there are {', '.join(FORMATS)}")
+        raise InputError(f"{shown(name)} is not a format; there are {', '.join(FORMATS)}")
     return found
 
 
@@ -152,14 +151,13 @@ def check(name: str, setting: Setting) -> None:
             f"{name} needs a path: align with output='path'; for output {output!r} there is "
             f"{usual_format(output)}"
         )
-    given = {key for key in ("fields", "width", "limit") if getattr(setting, key) not in (None, ())}
+    given = {key for key in ("width", "limit") if getattr(setting, key) is not None}
+    given |= {"fields"} if setting.fields else set()
     for key in sorted(given - set(row.takes)):
         able = ", ".join(other for other, one in FORMATS.items() if key in one.takes)
         raise InputError(f"{name} has no choice of {key}; it is for {able}")
     for key in sorted(given & {"width", "limit"}):
-        value = getattr(setting, key)
-        if not isinstance(value, Integral) or value < 1:
-            raise InputError(f"{key} must be a whole number of at least 1, not {value!r}")
+        whole_number(getattr(setting, key), key, 1)
     if row.nucleotides and scoring is not None:
         from ...sequences.alphabet import is_nucleotide
 

@@ -20,8 +20,8 @@ from ...errors import FileError
 
 #: How hard gzip tries: about a third faster than its default, and few percent larger.
 _LEVEL = 4
-#: What the system says if a file cannot take more.
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+#: What the system says if a file cannot take more, or cannot have its name.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG)
 
 
 class _Patient(io.FileIO):
@@ -77,7 +77,7 @@ def written(path: str | os.PathLike[str] | TextIO | None) -> Iterator[TextIO]:
         return
     place = aside = Path(path)
     zipped = place.suffix == ".gz"
-    if place.is_file() or not place.exists():
+    if os.path.isfile(place) or not os.path.lexists(place):  # noqa: PTH113
         place = Path(os.path.realpath(place))
         name = os.fsdecode(os.fsencode(place.name)[:200])  # names have at most 255 bytes
         aside = place.with_name(f".{name}.{secrets.token_hex(4)}.part")
