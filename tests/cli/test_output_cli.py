@@ -19,7 +19,6 @@ from test_cli import A, B, fails, fasta, run
 
 from pysw_cl.api.bar import ProgressBar
 from pysw_cl.cli import batches, compute, running
-from pysw_cl.results.formats import files as written
 from pysw_cl.results.formats.tsv import COLUMNS
 
 
@@ -41,13 +40,13 @@ def test_a_file_instead_of_standard_output(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str], options: list[str]
 ) -> None:
     expected = run(capsys, "align", *files, *options)[1]
-    out = tmp_path / "out.txt"
+    out = tmp_path / "out.dat"
     for _ in range(2):  # the second time it is there already
         assert run(capsys, "align", *files, *options, "-o", str(out)) == (0, "", "")
         assert out.read_text() == expected
         out.write_text("old")
         out.chmod(0o640)
-    assert inside(tmp_path) == {"a.fa", "t.fa", "out.txt"}
+    assert inside(tmp_path) == {"a.fa", "t.fa", "out.dat"}
     run(capsys, "align", *files, *options, "-o", str(out))
     assert out.stat().st_mode & 0o777 == 0o640
     assert run(capsys, "align", *files, *options, "-o", "-") == (0, expected, "")
@@ -105,13 +104,13 @@ def test_nothing_is_left_after_an_error(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str]
 ) -> None:
     bad = fasta(tmp_path / "bad.fa", ("x", A), ("odd", "AC!T"))
-    out = tmp_path / "out.txt"
+    out = tmp_path / "out.dat"
     out.write_text("old")
     before = inside(tmp_path)
     fails(capsys, "align", files[0], bad, "-o", str(out))
     assert (inside(tmp_path), out.read_text()) == (before, "old")
-    said = fails(capsys, "align", *files, "-o", str(tmp_path / "nowhere" / "out.txt"))
-    assert "nowhere/out.txt: cannot be written: No such file or directory" in said
+    said = fails(capsys, "align", *files, "-o", str(tmp_path / "nowhere" / "out.dat"))
+    assert "nowhere/out.dat: cannot be written: No such file or directory" in said
     assert "cannot be written" in fails(capsys, "align", *files, "-o", str(tmp_path))
 
 
@@ -134,7 +133,7 @@ def test_nothing_is_left_of_a_run_that_stops(
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_nothing_is_left_after_ctrl_c(tmp_path: Path) -> None:
-    one, out = fasta(tmp_path / "a.fa", ("a", A * 3000)), tmp_path / "out.txt"
+    one, out = fasta(tmp_path / "a.fa", ("a", A * 3000)), tmp_path / "out.dat"
     slow = ["--plan", "engine=reference,tile_cells=100"]
     command = [sys.executable, "-m", "pysw_cl", "align", one, one, *slow, "-o", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -148,7 +147,7 @@ def test_nothing_is_left_after_ctrl_c(tmp_path: Path) -> None:
     assert inside(tmp_path) == {"a.fa"}
 
 
-@pytest.mark.parametrize("name", ["out.txt", "out.txt.gz"])
+@pytest.mark.parametrize("name", ["out.dat", "out.dat.gz"])
 def test_nothing_is_left_if_the_interrupt_comes_with_the_file(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
@@ -162,9 +161,9 @@ def test_nothing_is_left_if_the_interrupt_comes_with_the_file(
         path.touch()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(written, "open", opened, raising=False)
-    monkeypatch.setattr(written.gzip, "open", opened)
-    said = run(capsys, "align", *files, "-o", str(tmp_path / name))
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", opened)
+        said = run(capsys, "align", *files, "-o", str(tmp_path / name))
     assert said == (130, "", "pysw-cl: interrupted\n")
     assert inside(tmp_path) == {"a.fa", "t.fa"}
 
