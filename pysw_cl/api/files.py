@@ -22,6 +22,7 @@ from ..results.formats.row import AT_ONCE, Letters, Row, TableRows, row_of, show
 from ..results.formats.writer import Setting, mode_in_words
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import is_nucleotide
+from ..sequences.lent import refuse_masked
 
 #: Where results are written and read: the name of a file, ``-``, or a text stream.
 Place = str | os.PathLike[str] | TextIO
@@ -214,6 +215,7 @@ def _table_rows(
     names: Sequence[tuple[str, str]] | None,
     asked: dict[str, Any],
 ) -> tuple[TableRows, Setting]:
+    refuse_masked(table, "array of results", InputError)
     fields = table.dtype.names or ()
     if "score" not in fields:
         raise InputError("an array of results is one of align_many, with a field 'score'")
@@ -248,7 +250,9 @@ def _table_rows(
     shown = (("path", "cigar"), ("matches", "matches"), ("ends", "target_end"))
     output = next((output for output, field in shown if field in fields), "score")
     mode = mode_in_words(options.mode, options.free.flags)
-    return TableRows(pairs, table, common, names), Setting(output, options.scoring, mode)
+    rows = TableRows(pairs, table, common, names)
+    rows.check_letters()
+    return rows, Setting(output, options.scoring, mode)
 
 
 def _twos(value: Any, what: str) -> Any:
@@ -310,7 +314,7 @@ def _targets_of(rows: Iterable[Row]) -> list[tuple[str, int]]:
         last = target
         name = shown_name(target, "target")
         known = found.setdefault(name, target)
-        if known is not target and not np.array_equal(known.letters, target.letters):
+        if known is not target and not np.array_equal(known.read(), target.read()):
             raise InputError(
                 f"two targets have the name {name!r}, and the header of SAM lists targets by name; "
                 "give them names: Sequence objects, or names= with pairs="

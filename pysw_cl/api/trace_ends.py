@@ -19,6 +19,7 @@ from ..errors import InputError, InternalError, PyswError, RecomputedWarning, it
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats, unscale
+from ..sequences.lent import refuse_masked
 from ..tiles.contract import Engine
 from ..tiles.tile import Hit
 from .align import job_of, make_engine, programs
@@ -186,6 +187,7 @@ def _hits(ends: Any, job: Job, highest: float | None) -> list[Hit]:
 
 def _rows(ends: Any) -> Any:
     """The ends as an array of three columns."""
+    refuse_masked(ends, "array of ends", InputError)
     names = getattr(getattr(ends, "dtype", None), "names", None)
     if names is not None:
         missing = [name for name in NAMES if name not in names]

@@ -374,6 +374,7 @@ def _job(folder: Path, content: Mapping[str, Any]) -> Job:
     sides = []
     for name in ("query", "target"):
         letters = _joined(SealedFile(folder / name), "letters")
+        letters.flags.writeable = False
         title, description = content["names"][name]
         sequence = Sequence(title, description, letters)
         if digest(sequence) != facts[name]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InternalError
 from ..planning.plan import Plan
-from ..results.alignment import Alignment, Stats, region_of, unscale
+from ..results.alignment import Alignment, Stats, unscale, views_of
 from ..results.cigar_builder import FoundPath, PathReader
 from ..scoring.scoring import Scoring
 from ..sequences.coordinates import Frame
@@ -162,7 +162,7 @@ def _scored(job: Job, end: Hit, path: FoundPath, result: Alignment) -> int | flo
     """The score of a path: its reader's, if that read the letters that the result names."""
     if path.score is not None:
         read = job.frame.region(path.row, end.row, path.column, end.column)
-        if all(map(_same, read, region_of(result))):
+        if all(map(_same, read, views_of(result))):
             return unscale(path.score, job.scoring)
     return result.rescore()
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..engines.batch.kept import KeptStore
 from ..errors import InputError, is_iterable
+from ..sequences.lent import Lent, kept, refuse_masked
 from .batch_layout import (
     PIECE,
     Lengths,
@@ -31,6 +32,14 @@ class Column:
     letters: NDArray[np.uint8]
     starts: Lengths
     ends: Lengths
+    #: What looks whether the letters have changed; None: they cannot.
+    lent: Lent | None = None
+
+    def read(self, start: int, stop: int) -> NDArray[np.uint8]:
+        """The letters from ``start`` up to ``stop``.  Raises SequenceError if they have changed."""
+        if self.lent is not None:
+            self.lent.look(start, stop, "Batch")
+        return self.letters[start:stop]
 
 
 class Batch(Sequence[tuple[bytes, bytes]]):
@@ -89,9 +98,10 @@ class Batch(Sequence[tuple[bytes, bytes]]):
 
         ``..._letters`` are uint8 arrays (or anything with that buffer) of ASCII letters, one
         sequence after the other, and ``..._offsets`` integers, one more than there are pairs:
-        sequence k is ``letters[offsets[k]:offsets[k + 1]]``.  Nothing is copied, so the letters
-        must not change while the Batch is in use.  Raises InputError for offsets that fall, that
-        leave the letters, or that are not as many for queries as for targets.
+        sequence k is ``letters[offsets[k]:offsets[k + 1]]``.  At most 65,536 letters that may
+        change are copied, and more are not: if these have changed when they are read again,
+        SequenceError is raised.  Raises InputError for offsets that fall, that leave the letters,
+        or that are not as many for queries as for targets.
         """
         queries = _column(query_letters, query_offsets, "query")
         targets = _column(target_letters, target_offsets, "target")
@@ -113,7 +123,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         if isinstance(key, slice):
             return [self[k] for k in range(len(self))[key]]
         query, target = (
-            side.letters[side.starts[key] : side.ends[key]].tobytes()
+            side.read(int(side.starts[key]), int(side.ends[key])).tobytes()
             for side in (self._queries, self._targets)
         )
         return query, target
@@ -184,14 +194,17 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         if first == stop:
             return []
         if queries.letters is targets.letters:
-            return [queries.letters[queries.starts[first] : targets.ends[stop - 1]]]
+            return [queries.read(int(queries.starts[first]), int(targets.ends[stop - 1]))]
         return [
-            side.letters[side.starts[first] : side.ends[stop - 1]] for side in (queries, targets)
+            side.read(int(side.starts[first]), int(side.ends[stop - 1]))
+            for side in (queries, targets)
         ]
 
 
 def _column(letters: Any, offsets: Any, what: str) -> Column:
     """A side from what `Batch.from_arrays` is given."""
+    refuse_masked(letters, f"array of {what} letters", InputError)
+    refuse_masked(offsets, f"array of {what} offsets", InputError)
     try:
         text = np.frombuffer(letters, np.uint8)
         places = np.asarray(offsets)
@@ -209,7 +222,10 @@ def _column(letters: Any, offsets: Any, what: str) -> Column:
         raise InputError(
             f"the {what} offsets must rise, from 0 at least to {len(text):,}, the letters, at most"
         )
-    return Column(text, places[:-1], places[1:])
+    text, lent = kept(text)
+    if lent is not None and places[0] < places[-1]:
+        lent.look(int(places[0]), int(places[-1]), "Batch")
+    return Column(text, places[:-1], places[1:], lent)
 
 
 def check_pairs(pairs: Any) -> None:

@@ -284,7 +284,7 @@ class Alignment:
             self.to_dict() == other.to_dict()
             and (self.mode, self.free_ends) == (other.mode, other.free_ends)
             and self.scoring.facts() == other.scoring.facts()
-            and all(np.array_equal(a.letters, b.letters) for a, b in letters)
+            and all(a == b for a, b in letters)
         )
 
     def __hash__(self) -> int:
@@ -323,11 +323,18 @@ def region_of(found: Alignment) -> tuple[View, View]:
     """The aligned region of both sequences as views; see :meth:`Alignment.region`."""
     if found.query_start is None or found.target_start is None:
         raise InputError("it is not known where this alignment starts; align with output='path'")
+    found.query.read(found.query_start, found.query_end)  # refused if they have changed
+    found.target.read(found.target_start, found.target_end)
+    return views_of(found)
+
+
+def views_of(found: Alignment) -> tuple[View, View]:
+    """`region_of`, whether the letters have changed or not, of a path that is known."""
     minus = found.strand == "minus"
     table = COMPLEMENT if minus else None
     return (
-        View(found.query.letters, found.query_start, found.query_end, minus, table),
-        View(found.target.letters, found.target_start, found.target_end),
+        View(found.query.letters, found.query_start or 0, found.query_end, minus, table),
+        View(found.target.letters, found.target_start or 0, found.target_end),
     )
 
 

@@ -149,7 +149,7 @@ def to_biopython(found: Alignment) -> Any:
         else coordinates[1] + (found.query_start or 0)
     )
     records = [
-        SeqRecord(Seq(one.letters.tobytes()), id=one.name or what, description=one.description)
+        SeqRecord(Seq(one.read().tobytes()), id=one.name or what, description=one.description)
         for one, what in ((found.target, "target"), (found.query, "query"))
     ]
     made: Any = getattr(Align, "Alignment")(records, coordinates)  # noqa: B009 - untyped there

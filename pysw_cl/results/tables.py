@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, is_iterable
+from ..sequences.lent import refuse_masked
 from ..sequences.sequence import as_sequence
 from .alignment import Alignment
 from .convert import FIELDS
@@ -77,6 +78,7 @@ def to_pandas(results: Any, pairs: Iterable[Any] | None = None) -> Any:
 
 def columns_of(results: Any, pairs: Iterable[Any] | None) -> Columns:
     """The columns of the table of these results, as `to_numpy` has them."""
+    refuse_masked(results, "array of results", InputError)
     if isinstance(results, np.ndarray) and "score" in (results.dtype.names or ()):
         return _of_rows(results.reshape(-1), pairs)
     if pairs is not None:

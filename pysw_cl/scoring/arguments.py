@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import ScoringError, shown
 from ..sequences.alphabet import AMBIGUITY, GAPS, MAX_LETTERS, NUCLEOTIDES, looks_like_path
+from ..sequences.lent import refuse_masked
 from .matrices import USUAL_GAPS, canonical_name, is_name, load_matrix
 from .matrix_file import read_matrix
 from .protein import with_stand_ins
@@ -121,6 +122,7 @@ def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str]:
         raise ScoringError(
             f"alphabet: it has {len(symbols)} letters; it may have 1 to {MAX_LETTERS}"
         )
+    refuse_masked(scores, "substitution matrix", ScoringError)
     try:
         if np.iscomplexobj(scores):
             raise TypeError("complex numbers")

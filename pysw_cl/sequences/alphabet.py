@@ -95,6 +95,7 @@ def translated(table: Table, letters: Letters) -> Letters:
         into = out[start : start + 2 * len(pairs)].view(np.uint16)
         of_pairs.take(pairs, out=into, mode="clip")
     out[n - 1] = table[letters[-1]]
+    out.flags.writeable = False
     return out[:n]
 
 

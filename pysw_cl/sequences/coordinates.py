@@ -200,7 +200,7 @@ def make_frames(
     others = False
     for sequence, given, what in ((query, query_range, "query"), (target, target_range, "target")):
         start, end = _checked_range(given, len(sequence), what)
-        part = sequence.letters[start:end]
+        part = sequence.read(start, end)
         told = encoder.known_codes(part, what) if len(part) <= MOST_KNOWN else None
         if not len(part) or (told is None and not encoder.knows(part)):  # then say what is wrong
             check_letters(part, what, start)

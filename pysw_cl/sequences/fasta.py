@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import SequenceError
 from .alphabet import PIECE, Letters
+from .lent import Own
 from .sequence import GOOD, Sequence, check_letters
 
 UPPER = bytes(range(256)).upper()
@@ -129,7 +130,7 @@ class _Letters:
     """
 
     def __init__(self, place: tuple[str, int, str], late: bool) -> None:
-        self._place, self._late, self._all = place, late, bytearray()
+        self._place, self._late, self._all = place, late, Own()
         self._wrong: SequenceError | None = None
 
     def add(self, piece: bytes) -> None:
@@ -148,7 +149,7 @@ class _Letters:
         """Raise what is wrong with the record, or keep it until the record has been read."""
         if not self._late:
             raise error
-        self._wrong, self._all = error, bytearray()
+        self._wrong, self._all = error, Own()
 
     @property
     def wrong(self) -> SequenceError | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
@@ -24,6 +24,7 @@ from .alphabet import (
     show_byte,
     translated,
 )
+from .lent import Lent, kept, refuse_masked
 
 _BYTE = np.dtype(np.uint8)
 #: The bytes that may be letters.
@@ -47,23 +48,42 @@ class Sequence:
     #: The rest of its header in a file, or "".
     description: str
     #: A one-dimensional uint8 array of ASCII letters; in upper case if read from a file.
+    #: Those of a buffer that may change are a copy of it, or, if they are many, a read-only view:
+    #: then whatever reads them again raises SequenceError if they have changed.
     letters: Letters
     #: Its qualities as FASTQ writes them, a uint8 array of ASCII characters (Phred score + 33; Cock
     #: et al. 2010, Nucleic Acids Res 38, 1767-1771), one a letter; None if it has none.
     quality: Letters | None = None
+    #: What looks whether the letters have changed; None: they cannot.
+    _lent: Lent | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not _is_line(self.letters):
+        if not _is_line(self.letters, "letters"):
             raise SequenceError("the letters of a Sequence are a one-dimensional uint8 array")
+        owner: Any = self.letters.base
+        if self._lent is None and type(owner) is not bytes:
+            letters, lent = kept(self.letters)
+            object.__setattr__(self, "letters", letters)
+            object.__setattr__(self, "_lent", lent)
         if self.quality is None:
             return
-        if not _is_line(self.quality):
+        if not _is_line(self.quality, "qualities"):
             raise SequenceError("the qualities of a Sequence are a one-dimensional uint8 array")
+        if self.quality.flags.writeable:
+            object.__setattr__(self, "quality", np.frombuffer(self.quality.tobytes(), np.uint8))
         if len(self.quality) != len(self.letters):
             raise SequenceError(
                 f"a Sequence has {len(self.letters):,} letters and {len(self.quality):,} "
                 "qualities; give one quality a letter, or None"
             )
+
+    def read(self, start: int = 0, stop: int | None = None) -> Letters:
+        """The letters from ``start`` up to ``stop`` (None: all from there on).  Raises
+        SequenceError if they have changed since they were first read."""
+        if self._lent is not None:
+            end = len(self.letters) if stop is None else stop
+            self._lent.look(start, end, f"sequence {self.name}".rstrip())
+        return self.letters[start:stop]
 
     def __len__(self) -> int:
         return len(self.letters)
@@ -72,15 +92,15 @@ class Sequence:
         return f"Sequence({self.name!r}, {len(self)} letters)"
 
     def __str__(self) -> str:
-        return self.letters.tobytes().decode("latin-1")
+        return self.read().tobytes().decode("latin-1")
 
     def __iter__(self) -> Iterator[str]:
-        return (chr(letter) for letter in self.letters)
+        return (chr(letter) for letter in self.read())
 
     def __contains__(self, text: object) -> bool:
         if not isinstance(text, str | Sequence):
             return False
-        return str(text).encode("latin-1", "replace") in self.letters.tobytes()
+        return str(text).encode("latin-1", "replace") in self.read().tobytes()
 
     @overload
     def __getitem__(self, place: int) -> str: ...
@@ -92,7 +112,7 @@ class Sequence:
         if not isinstance(place, slice):
             return chr(self.letters[operator.index(place)])
         quality = None if self.quality is None else np.ascontiguousarray(self.quality[place])
-        letters = np.ascontiguousarray(self.letters[place])
+        letters = np.ascontiguousarray(self.read()[place])
         return Sequence(self.name, self.description, letters, quality)
 
     def __eq__(self, other: object) -> bool:
@@ -100,7 +120,7 @@ class Sequence:
             return str(self) == other
         if not isinstance(other, Sequence):
             return NotImplemented
-        return np.array_equal(self.letters, other.letters)
+        return np.array_equal(self.read(), other.read())
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -108,11 +128,13 @@ class Sequence:
     def reverse_complement(self) -> Sequence:
         """The other strand, with the same name; see the function `reverse_complement`."""
         quality = None if self.quality is None else np.ascontiguousarray(self.quality[::-1])
-        letters = _other_strand(self.letters, f"sequence {self.name}".rstrip())
+        letters = _other_strand(self.read(), f"sequence {self.name}".rstrip())
         return Sequence(self.name, self.description, letters, quality)
 
 
-def _is_line(letters: Any) -> bool:
+def _is_line(letters: Any, what: str) -> bool:
+    if type(letters) is not np.ndarray:
+        refuse_masked(letters, f"array of {what}")
     return isinstance(letters, np.ndarray) and letters.dtype == _BYTE and letters.ndim == 1
 
 
@@ -135,9 +157,12 @@ def as_sequence(x: Any, what: str = "sequence", check: bool = True) -> Sequence:
     metadata or from a Biopython SeqRecord and is empty for plain letters.  Without ``check``, the
     caller has to call `check_letters`."""
     if isinstance(x, Sequence):
+        given: Sequence = x
+        if given._lent is None and given.letters.flags.writeable:  # as it is after unpickling
+            given = Sequence(given.name, given.description, given.letters, given.quality)
         if check:
-            check_letters(x.letters, what)
-        return x
+            check_letters(given.read(), what)
+        return given
     letters = as_letters(x, what) if check else _raw_letters(x, what)
     if type(x) is str or type(x) is bytes:
         return Sequence("", "", letters)
@@ -191,7 +216,7 @@ def _other_strand(letters: Letters, what: str) -> Letters:
 
 def _raw_letters(x: Any, what: str) -> Letters:
     if isinstance(x, Sequence):
-        return x.letters
+        return x.read()
     if isinstance(x, str):
         try:
             return np.frombuffer(x.encode("ascii"), np.uint8)
@@ -210,6 +235,7 @@ def _raw_letters(x: Any, what: str) -> Letters:
     if isinstance(values, np.ndarray) and values.dtype == "S1":
         return np.ascontiguousarray(values).view(np.uint8)
     if isinstance(x, np.ndarray):
+        refuse_masked(x, what)
         if x.dtype != np.uint8 or x.ndim != 1:
             raise SequenceError(
                 f"the {what} is an array of {x.dtype} and shape {x.shape}; it must be a "

@@ -56,7 +56,9 @@ class Coded(NamedTuple):
 
     def letters(self, k: int) -> NDArray[np.uint8]:
         """Sequence k in `LETTERS`."""
-        return LETTERS[self.ranks[k]]
+        letters = LETTERS[self.ranks[k]]
+        letters.flags.writeable = False
+        return letters
 
 
 def encoded(

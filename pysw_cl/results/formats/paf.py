@@ -17,10 +17,10 @@ The format and its tags: the manual page of minimap2 (Li 2018, Bioinformatics 34
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from ...sequences.sequence import Sequence
 from . import writer
 from .columns import Columns, columns_of, lines_of, shares, texts
 from .reading import Lines, Record, runs_in
@@ -40,9 +40,9 @@ def line(
     row = row_of(alignment)
     query, target = row.query, row.target
     if query_name is not None:
-        query = Sequence(query_name, "", query.letters)
+        query = replace(alignment.query, name=query_name)
     if target_name is not None:
-        target = Sequence(target_name, "", target.letters)
+        target = replace(alignment.target, name=target_name)
     return Writer(Setting()).text([row._replace(query=query, target=target)]).rstrip("\n")
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from ...errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,9 +29,8 @@ class Letters(Protocol):
     def description(self) -> str:
         """The rest of its header, or ""."""
 
-    @property
-    def letters(self) -> NDArray[np.uint8]:
-        """Its letters in ASCII."""
+    def read(self, start: int = 0, stop: int | None = None) -> NDArray[np.uint8]:
+        """Its letters from ``start`` up to ``stop`` in ASCII."""
 
     @property
     def quality(self) -> NDArray[np.uint8] | None:
@@ -51,14 +53,13 @@ class Plain:
     def __len__(self) -> int:
         return len(self.given)
 
-    @property
-    def letters(self) -> NDArray[np.uint8]:
-        """Its letters in ASCII."""
+    def read(self, start: int = 0, stop: int | None = None) -> NDArray[np.uint8]:
+        """Its letters from ``start`` up to ``stop`` in ASCII."""
         if self._letters is None:
             from ...sequences.sequence import as_sequence
 
             self._letters = as_sequence(self.given, check=False).letters
-        return self._letters
+        return self._letters[start:stop]
 
 
 class Row(NamedTuple):
@@ -150,6 +151,23 @@ class TableRows:
             names = None if self.names is None else self.names[some]
             yield TableRows(self.pairs[some], self.table[some], self.common, names)
 
+    def check_letters(self) -> None:
+        """Raise InputError for a path that does not score what its row says with the letters of its
+        pair, if these are in memory that may have changed."""
+        if "cigar" not in (self.table.dtype.names or ()):
+            return
+        import numpy as np
+
+        in_buffers = {bytearray, memoryview, np.ndarray}
+        for k, pair in enumerate(self.pairs):
+            if not in_buffers.isdisjoint(map(type, pair)):
+                (row,) = TableRows([pair], self.table[k : k + 1], self.common)
+                if (scores := row.alignment().rescore()) != row.score:
+                    raise InputError(
+                        f"row {k} has the score {row.score}, but its path scores {scores} with the "
+                        "letters of its pair; they have changed, or the pairs are others"
+                    )
+
     def letters(self) -> tuple[list[Letters], list[Letters]]:
         """Queries and targets.  The same object in rows that follow each other is one here, too."""
         from ...sequences.sequence import Sequence, as_sequence
@@ -158,7 +176,7 @@ class TableRows:
             if type(given) in (str, bytes):
                 return Plain(given, name)
             of = given if type(given) is Sequence else as_sequence(given, check=False)
-            return Sequence(name, of.description, of.letters, of.quality) if name else of
+            return replace(of, name=name) if name else of
 
         names: Iterable[tuple[str, str]] = repeat(("", "")) if self.names is None else self.names
         found: tuple[list[Letters], list[Letters]] = ([], [])
@@ -200,7 +218,8 @@ def _alignment(common: dict[str, Any], row: Row) -> Alignment:
     from ..cigar import Runs
 
     query, target = (
-        Sequence(x.name, x.description, x.letters, x.quality) for x in (row.query, row.target)
+        x if isinstance(x, Sequence) else Sequence(x.name, "", x.read())
+        for x in (row.query, row.target)
     )
     return Alignment(
         score=row.score,
@@ -246,7 +265,7 @@ def bytes_of(of: Letters, start: int | None = None, end: int | None = None) -> b
     if isinstance(of, Plain):
         part = of.given[start:end]
         return part.encode("ascii") if isinstance(part, str) else part
-    return of.letters[start:end].tobytes()
+    return of.read(start or 0, end).tobytes()
 
 
 def aligned_texts(row: Row, gap: str = "-") -> tuple[str, str]:

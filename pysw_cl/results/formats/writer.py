@@ -102,7 +102,7 @@ def _same(one: Letters, other: Letters) -> bool:
         return True
     if not one.name or one.name != other.name or len(one) != len(other):
         return False
-    return bool((one.letters == other.letters).all())
+    return bool((one.read() == other.read()).all())
 
 
 def as_scored(scoring: Scoring | None) -> bytes:
