@@ -6,12 +6,12 @@ command's ``--help``) needs neither NumPy nor an OpenCL driver.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from ._version import __version__
 
+TYPE_CHECKING = False  # as in `typing`, which takes a moment to load
 if TYPE_CHECKING:
+    from typing import Any
+
     from .api.align import align as align
     from .api.align import resume as resume
     from .api.aligner import Aligner as Aligner
@@ -90,6 +90,8 @@ __all__ = ["__version__", *sorted([*_HOME, *_MODULES])]
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     if name in _MODULES:
         return import_module(f".{_MODULES[name]}", __name__)
     if name not in _HOME:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from ..api import amounts
@@ -43,15 +41,3 @@ def add_limits(add: Any) -> None:
         type=seconds,
         help="stop at the next row after this time, like 90m or 2h, with exit code 3",
     )
-
-
-@contextmanager
-def resumable(folder: str | None) -> Iterator[None]:
-    """Says after Ctrl-C how to go on, where there is a checkpoint to go on from."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if folder is None or not Path(folder, "job.json").exists():
-            raise
-        how = f"continue with: pysw-cl resume {folder}"
-        raise KeyboardInterrupt(f"interrupted; {how}") from None

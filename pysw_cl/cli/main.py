@@ -2,8 +2,9 @@
 
 Results go to standard output, messages and the progress bar to standard error.  The exit code is
 0, 1 for an error (one line says which), 2 for wrong usage (one line, too), 3 for a run that was
-told to stop before it was finished and can be resumed, 130 after Ctrl-C.  NumPy and pyopencl
-are imported by the command that needs them, so that ``--help`` is there at once.
+told to stop before it was finished and can be resumed, and 128 + its number after a signal
+(`ending`): 130 after Ctrl-C.  NumPy and pyopencl are imported by the command that needs them, so
+that ``--help`` is there at once.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from ..errors import (
     Stopped,
 )
 from ..results.formats.files import whole
-from . import align, demo, devices, ends, plot, predict, prepare, profile, resume, tune
+from . import align, demo, devices, ending, ends, plot, predict, prepare, profile, resume, tune
 from .parser import Parser
 
 #: The subcommands, in the order of the help: each declares its arguments and what it runs.
@@ -57,6 +58,9 @@ examples:
 
 def main(argv: Iterable[str] | None = None) -> int:
     """Run the command line with ``argv`` (default: the process's own); return the exit code."""
+    if argv is None:
+        ending.prepare()
+    ending.checkpoint = None
     nowhere = sys.stdout is None  # closed by the caller
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:
@@ -118,8 +122,8 @@ def _run(argv: Iterable[str] | None) -> int:
             code = stop.code if isinstance(stop.code, int) else 2
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt as stop:
-        return _fail(str(stop) or "interrupted", 130)
+    except KeyboardInterrupt:  # without the signals of `ending`
+        return _fail(ending.said("interrupted"), 130)
     except Stopped as stop:
         return _fail(str(stop), STOPPED)
     except BrokenPipeError:

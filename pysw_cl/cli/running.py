@@ -11,8 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 from ..results.formats.files import written
+from . import ending
 from .arguments import add_plan, add_results
-from .checkpoint import add_limits, resumable
+from .checkpoint import add_limits
 from .output import say
 from .progress import add_quiet, progress_of
 from .verbose import Report
@@ -55,12 +56,9 @@ class Running:
 
 @contextmanager
 def running(args: argparse.Namespace) -> Iterator[Running]:
-    """Runs a subcommand: its file of results appears at the end, its bar is wiped, and Ctrl-C says
-    how to go on."""
-    with (
-        written(args.out) as stream,
-        progress_of(sys.stderr, args.quiet) as bar,
-        resumable(args.checkpoint),
-    ):
+    """Runs a subcommand: its file of results appears at the end, its bar is wiped, and signals
+    say how to go on."""
+    ending.checkpoint = args.checkpoint
+    with written(args.out) as stream, progress_of(sys.stderr, args.quiet) as bar:
         tell = partial(say, bar=bar)
         yield Running(stream, bar, tell, Report(tell if args.verbose else None))

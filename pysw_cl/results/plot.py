@@ -6,12 +6,14 @@ It needs matplotlib (the extra ``plot``), which is imported when a picture is dr
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FileError, InputError
+from ..errors import InputError
+from .formats.files import written
 
 if TYPE_CHECKING:
     from .alignment import Alignment
@@ -137,10 +139,11 @@ def save(figure: Any, path: str | os.PathLike[str]) -> None:
 
     Raises InputError for an unknown format, and FormatError for a file that cannot be written.
     """
-    path = os.fspath(path)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise FileError.of(error, str(path), "written") from error
-    except ValueError as error:
-        raise InputError(f"{path}: no picture of this format ({error})") from None
+    place = Path(path)
+    if not place.suffix:
+        place = Path(f"{path}.png")
+    with written(place, binary=True) as file:
+        try:
+            figure.savefig(file, format=place.suffix[1:], dpi=150)
+        except ValueError as error:
+            raise InputError(f"{path}: no picture of this format ({error})") from None

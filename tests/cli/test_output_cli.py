@@ -6,10 +6,8 @@ import contextlib
 import io
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -129,22 +127,6 @@ def test_nothing_is_left_of_a_run_that_stops(
         assert inside(tmp_path) == {"a.fa", "job"}
         assert run(capsys, "resume", str(folder), "-o", str(out)) == (0, "", "")
     assert out.read_text() == run(capsys, "align", one, one, *plan)[1]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-def test_nothing_is_left_after_ctrl_c(tmp_path: Path) -> None:
-    one, out = fasta(tmp_path / "a.fa", ("a", A * 3000)), tmp_path / "out.dat"
-    slow = ["--plan", "engine=reference,tile_cells=100"]
-    command = [sys.executable, "-m", "pysw_cl", "align", one, one, *slow, "-o", str(out)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    until = time.monotonic() + 60
-    while len(inside(tmp_path)) < 2 and time.monotonic() < until:
-        time.sleep(0.01)
-    assert len(inside(tmp_path)) == 2  # the file that is written aside
-    process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=60)
-    assert (process.returncode, *said) == (130, b"", b"pysw-cl: interrupted\n")
-    assert inside(tmp_path) == {"a.fa"}
 
 
 @pytest.mark.parametrize("name", ["out.dat", "out.dat.gz"])

@@ -9,6 +9,7 @@ import os
 import secrets
 import select
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,9 @@ from .bgzf import BlockGzip
 _LEVEL = 4
 #: What the system says if a file cannot take more, or cannot have its name.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG)
+#: The files that are written beside their places; the lock is held while one is begun.
+_unfinished: set[Path] = set()
+_beginning = threading.Lock()
 
 
 class _Patient(io.FileIO):
@@ -59,7 +63,7 @@ def whole(stream: TextIO, title: str) -> TextIO:
 
 
 @contextmanager
-def written(path: str | os.PathLike[str] | TextIO | None) -> Iterator[TextIO]:
+def written(path: str | os.PathLike[str] | TextIO | None, binary: bool = False) -> Iterator[Any]:
     """Standard output (None, ``-`` or ``/dev/stdout``), a text stream, or a file.
 
     The file is written beside ``path`` and renamed when all is there; after an error nothing is
@@ -82,9 +86,12 @@ def written(path: str | os.PathLike[str] | TextIO | None) -> Iterator[TextIO]:
         aside = place.with_name(f".{name}.{secrets.token_hex(4)}.part")
     try:  # from here on, as an interrupt may come when the file is there and is not known yet
         try:
-            plain = aside.open("wb")
-            packed = io.BufferedWriter(BlockGzip(plain, _LEVEL), 1 << 16) if zipped else plain
-            file = io.TextIOWrapper(packed, "utf-8", "surrogateescape", newline="\n")
+            with contextlib.nullcontext() if aside == place else _beginning:
+                _unfinished.update({aside} - {place})
+                plain = aside.open("wb")
+            file: Any = io.BufferedWriter(BlockGzip(plain, _LEVEL), 1 << 16) if zipped else plain
+            if not binary:
+                file = io.TextIOWrapper(file, "utf-8", "surrogateescape", newline="\n")
         except OSError as error:
             raise FileError.of(error, str(path), "written") from error
         with file:
@@ -100,6 +107,16 @@ def written(path: str | os.PathLike[str] | TextIO | None) -> Iterator[TextIO]:
         if isinstance(error, OSError) and not isinstance(error, FileError) and error.errno in _FULL:
             raise FileError.of(error, str(path), "written") from error
         raise
+    finally:
+        _unfinished.discard(aside)
+
+
+def remove_unfinished() -> None:
+    """Remove the files that are being written, and let no other be begun: the process ends."""
+    _beginning.acquire(timeout=1)
+    for path in list(_unfinished):
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 @contextmanager
