@@ -178,7 +178,7 @@ class SavedRun:
         return CheckpointError(
             f"{self.store.folder} may take {size:,} bytes, half of what is free on its disk and "
             f"{most:,} at most, which {little}; free space, take a folder on another disk, or give "
-            f"a disk_size of at least {least:,}"
+            f"a disk_size of at least {least + 100:,}"  # job.json says it, too
         )
 
     def path(self, end: Hit) -> Path | None:
