@@ -13,8 +13,8 @@ from contract_engines import (
     run_sweep,
 )
 from helpers import match_scoring, random_pair
+from schedule_checker import ScheduleChecker
 
-from pysw_cl.engines.schedule_checker import ScheduleChecker
 from pysw_cl.planning.plan import Plan
 from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.sequences.view import Codes, View

@@ -14,13 +14,13 @@ import pytest
 from helpers import match_scoring
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from schedule_checker import ORDERS, ScheduleChecker, TileCount
+from schedule_launches import Ticketed, TicketedLaunch
+from schedule_tile import ScheduleTile, StripSweep
 
 from pysw_cl.drivers.find_end import find_end
 from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.drivers.traceback import trace_back
-from pysw_cl.engines.schedule_checker import ORDERS, ScheduleChecker, TileCount
-from pysw_cl.engines.schedule_launches import Ticketed, TicketedLaunch
-from pysw_cl.engines.schedule_tile import ScheduleTile, StripSweep
 from pysw_cl.errors import InternalError, PlanError
 from pysw_cl.planning.geometry import LONG, SHORT, Grid, Launch, fit
 from pysw_cl.planning.plan import Plan

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from schedule_shared import SharedStrips, speed_share
+from schedule_tile import ScheduleTile
 
 import pysw_cl
-from pysw_cl.engines.schedule_shared import SharedStrips, speed_share
-from pysw_cl.engines.schedule_tile import ScheduleTile
 from pysw_cl.engines.wavefront.arguments import new_progress
 from pysw_cl.engines.wavefront.descriptors import ProgressWord
 from pysw_cl.engines.wavefront.kernel import Program

@@ -2,7 +2,7 @@
 
 It repeats next_strip(), better_strip(), go_on() and leave_strip() of
 cl/wavefront/strip_sync.clh, and checks each step as the other launches do
-(:mod:`pysw_cl.engines.schedule_tile`).
+(:mod:`schedule_tile`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from schedule_launches import block_of
+from schedule_tile import STALE, Lanes, ScheduleTile, StripSweep
 
-from ..errors import InternalError
-from .schedule_launches import block_of
-from .schedule_tile import STALE, Lanes, ScheduleTile, StripSweep
+from pysw_cl.errors import InternalError
 
 #: As in strip_sync.clh: blocks ready from which on an earlier strip is worth a change, and blocks
 #: between two looks for such a strip.
@@ -29,7 +29,7 @@ SHORT_WAIT, PAUSE = 0.1, 0.05
 class SharedStrips:
     """One launch over one tile.  ``speeds``: blocks that each group does in a unit of time; 0: the
     group begins only when all others have ended, as where groups run one after another.
-    ``chunk``, ``again``, ``portions``: as of `pysw_cl.engines.schedule_launches.Ticketed`."""
+    ``chunk``, ``again``, ``portions``: as of `schedule_launches.Ticketed`."""
 
     tile: ScheduleTile
     chunk: int

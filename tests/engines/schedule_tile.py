@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InternalError
-from ..planning.geometry import Grid
-from ..sequences.view import Pairs
+from pysw_cl.errors import InternalError
+from pysw_cl.planning.geometry import Grid
+from pysw_cl.sequences.view import Pairs
 
 Cells = NDArray[np.int64]
 

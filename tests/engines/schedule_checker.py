@@ -15,16 +15,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from schedule_launches import ORDERS, Ticketed, TicketedLaunch, run_two_phase
+from schedule_tile import NOTHING, ScheduleTile, TileCount
 
-from ..errors import InternalError
-from ..planning.geometry import Grid, fit
-from ..planning.plan import Plan
-from ..tiles.contract import Engine
-from ..tiles.edges import Edge
-from ..tiles.tile import TileJob, TileResult, Traced
-from ..tiles.tile_split import by_parts
-from .schedule_launches import ORDERS, Ticketed, TicketedLaunch, run_two_phase
-from .schedule_tile import NOTHING, ScheduleTile, TileCount
+from pysw_cl.errors import InternalError
+from pysw_cl.planning.geometry import Grid, fit
+from pysw_cl.planning.plan import Plan
+from pysw_cl.tiles.contract import Engine
+from pysw_cl.tiles.edges import Edge
+from pysw_cl.tiles.tile import TileJob, TileResult, Traced
+from pysw_cl.tiles.tile_split import by_parts
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from schedule_tile import STALE, Lanes, ScheduleTile, StripSweep
 
-from ..errors import InternalError
-from ..planning.geometry import SHORT
-from .schedule_tile import STALE, Lanes, ScheduleTile, StripSweep
+from pysw_cl.errors import InternalError
+from pysw_cl.planning.geometry import SHORT
 
 #: Which warp of the ticketed launches does the next step: a random one that need not wait; the one
 #: with the earliest or the latest ticket; the first group until it ends, then the next one.
