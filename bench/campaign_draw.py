@@ -345,6 +345,10 @@ class Draw:
         outputs = ["path", "path", "path", "ends", "score"]
         options["output"] = self.pick([*outputs, "matches"] if case.entry == "many" else outputs)
         features.append(f"output {options['output']}")
+        ended = mode == "local" or any(_four(options.get("free_ends", False))[1::2])
+        if case.entry == "align" and options["output"] == "path" and ended and self.often(0.2):
+            options["second_best"] = True
+            features.append("second best")
         if case.entry != "many":
             if self.often(0.3):
                 options["prune"] = False
@@ -440,6 +444,12 @@ class Draw:
             stops.append([int(self.rng.integers(1, 12)), plan])
         case.features.append("resumed" if stops else "saved at once")
         return replace(case, stops=stops)
+
+
+def _four(value: bool | list[bool]) -> list[bool]:
+    """The four free ends."""
+    given = value if isinstance(value, list) else [value] * 4
+    return given if len(given) == 4 else [given[0]] * 2 + [given[1]] * 2
 
 
 def plans_of(runtime: Runtime) -> dict[str, list[dict[str, Any]]]:

@@ -20,7 +20,7 @@ from cases import pysw_cl
 
 from pysw_cl.api.many import align_many_stats
 from pysw_cl.drivers.batch_results import UNKNOWN, fields_of
-from pysw_cl.engines.reference import ReferenceMoves, align_reference, fill
+from pysw_cl.engines.reference import ReferenceAlignment, ReferenceMoves, align_reference, fill
 from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
@@ -36,7 +36,7 @@ Row = dict[str, Any]
 #: what it takes time for.
 REFERENCE_CELLS, REFERENCE_SIDES = 400_000, 4_000
 PLACES = ("query_start", "query_end", "target_start", "target_end")
-NAMES = ("score", *PLACES, "strand", "cigar", "matches", "columns")
+NAMES = ("score", *PLACES, "strand", "cigar", "matches", "columns", "second_best")
 #: What `best_ends` says of a cell.
 ENDS = ("score", "query_end", "target_end")
 #: Of so many of these cells `trace_ends` finds the path.
@@ -163,7 +163,8 @@ def known(case: Case) -> tuple[str, ...]:
     ends = ("score", "strand", "query_end", "target_end")
     if output == "ends" and strand != "plus":
         return ("score", "strand", "target_end")  # of minus the end of the path is a start
-    return {"score": ends[:2], "ends": ends}.get(output, NAMES)
+    names = NAMES if case.options.get("second_best") else NAMES[:-1]
+    return {"score": ends[:2], "ends": ends}.get(output, names)
 
 
 #: The options of `align_many` that `align_paths` does not have.
@@ -353,13 +354,17 @@ def _reference_pair(case: Case, a: str, b: str) -> Row:
     column, column_end = options.get("target_range", (0, len(b)))
     mode, free = options.get("mode", "local"), _free(options.get("free_ends", False))
     best: Row | None = None
+    seconds: list[int] = []  # of the best strand, and the best score of the other one
     for strand in {"both": ["plus", "minus"]}.get(s := options.get("strand", "plus"), [s]):
         query, minus = a[row:row_end], strand == "minus"
         query = query.upper().translate(COMPLEMENT)[::-1] if minus else query
         pair = _Pair(case.scoring, query, b[column:column_end])
         found = align_reference(*pair.codes, pair.scoring, mode, free)
         if best is not None and pair.score(found.score) <= best["score"]:
+            seconds.append(found.score)
             continue
+        others = [] if best is None else [int(best["score"] * pair.scoring.scale)]
+        seconds = [_second(found, mode, free), *others]
         ends = found.query_start, found.query_end
         start, end = (row_end - e for e in ends[::-1]) if minus else (row + e for e in ends)
         best = pair.path(found.moves, found.query_start, found.target_start)
@@ -368,7 +373,20 @@ def _reference_pair(case: Case, a: str, b: str) -> Row:
         best["target_start"] = column + found.target_start
         best["target_end"] = column + found.target_end
     assert best is not None
+    if options.get("second_best"):
+        best["second_best"] = pair.score(max(seconds))
     return best
+
+
+def _second(found: ReferenceAlignment, mode: str, free: tuple[bool, ...]) -> int:
+    """The highest score of another end than the best one, outside the best path's rectangle."""
+    ends = np.full_like(found.matrices.h, mode == "local", bool)
+    ends[-1, :] |= free[1]
+    ends[:, -1] |= free[3]
+    rows = slice(found.query_start + 1, found.query_end + 1)
+    ends[rows, found.target_start + 1 : found.target_end + 1] = False
+    ends[found.query_end, found.target_end] = False
+    return int(found.matrices.h[ends].max(initial=-(1 << 40)))
 
 
 def _reference_top(case: Case) -> list[Row]:

@@ -6,6 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,7 +29,7 @@ from ..drivers.progress import Progress, RunProgress
 from ..drivers.recompute import checked
 from ..engines.choose_device import Kind, Watch, device_for, watched
 from ..engines.registry import engine_for
-from ..errors import DeviceError, RecomputedWarning
+from ..errors import DeviceError, InputError, RecomputedWarning
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
@@ -59,6 +60,7 @@ def align(
     wildcard: str | None = None,
     unknown: str = "error",
     allow_odd_scoring: bool = False,
+    second_best: bool = False,
     strand: str = "plus",
     query_range: tuple[int, int] | None = None,
     target_range: tuple[int, int] | None = None,
@@ -104,6 +106,11 @@ def align(
     allow_odd_scoring : bool
         Take scorings that are errors otherwise: local ones without a positive score or with a
         mismatch above 0, and global ones with a mismatch above the match.
+    second_best : bool
+        Also find the highest score of an end that lies outside the best alignment's rectangle, its
+        query letters x its target letters (``Alignment.second_best``); of strand "both" the other
+        strand lies outside.  Nothing is pruned then.  With output "path", for local comparisons and
+        global ones with a free end at the query's or the target's end; not with ``checkpoint``.
     strand : "plus", "minus" or "both"
         Align the query as it is, its reverse complement, or whichever of them scores more (plus
         when they score the same); nucleotides only.  Coordinates stay those of the letters as given
@@ -173,6 +180,7 @@ def align(
         wildcard=wildcard,
         unknown=unknown,
         allow_odd_scoring=allow_odd_scoring,
+        second_best=second_best,
         strand=strand,
         query_range=query_range,
         target_range=target_range,
@@ -200,8 +208,12 @@ def align_with(
     job = job_of(a, b, options, options.mode, options.free)
     if not quiet:
         advise_pair(job.frame, options.scoring, options.mode)
+    if options.second_best:
+        job = replace(job, second_best=True)
     if resources.checkpoint is None:
         return _align_here(job, resources, started)
+    if job.second_best:
+        raise InputError("second_best goes without checkpoint, which does not save what it needs")
     engines = partial(make_engine, resources, _device(job, resources))
     with told(resources.progress) as progress, expecting(programs(job.output)):
         engines()  # what is wrong with them is said before a folder is made
@@ -235,7 +247,7 @@ def _align_on(device: Any, job: Job, resources: AlignResources, started: float) 
         found = _best_strand(engine, plan, job, resources, progress, stats)
         stats.seconds = time.perf_counter() - started
         stats.device_bytes, stats.kernel_seconds = engine.peak_bytes, engine.kernel_seconds
-        return alignment_of(*found[:3], plan, stats, found[3])
+        return alignment_of(*found[:3], plan, stats, *found[3:])
 
     rows, columns = job.frame.shape
     with told(resources.progress) as progress, expecting(programs(job.output)):
@@ -332,18 +344,21 @@ def _best_strand(
     resources: AlignResources,
     progress: RunProgress | None,
     stats: Stats,
-) -> tuple[Job, Hit, FoundPath | None, TileMap]:
+) -> tuple[Job, Hit, FoundPath | None, TileMap, int | None]:
     """The strand with the best score, plus among equals, as a job; the best end in it, and the path
-    where wanted.  The likely one of two is first; the other is searched only for what makes it the
-    better one, which prunes most of it.  What it costs is added to ``stats``."""
+    where wanted; and the score of the second best end, or None.  The likely one of two is first;
+    without a second best end the other is searched only for what makes it the better one, which
+    prunes most of it.  What it costs is added to ``stats``."""
     found: tuple[Job, Hit, FoundPath | None, TileMap] | None = None
+    second: int | None = None
+    others: list[int] = []  # the scores of strands that are not the best
     jobs = job.strands(job.both and likely_minus(job.frame, plan.tuning.sweep.guessed_cells))
     path = job.output == "path"
     pair = PairProgress.of(progress, engine, plan, job.frame.shape, path, len(jobs))
     for k, one in enumerate(jobs):
         this = one.beating(found and found[1])
         reader = PathReader(this.frame, this.scoring, plan.tuning.traceback)
-        end, traced, tiles = search(
+        end, traced, tiles, beside = search(
             engine,
             plan,
             this.problem,
@@ -354,8 +369,13 @@ def _best_strand(
             progress=pair.strand(k) if pair else None,
             stats=stats,
             read_meanwhile=reader.read_meanwhile,
+            second_best=job.second_best,
         )
         if this.better(end):
+            others += [] if found is None else [found[1].score]
             found = this, end, None if traced is None else reader.found(end, traced), tiles
+            second = beside
+        else:
+            others.append(end.score)
     assert found is not None
-    return found
+    return *found, None if second is None else max([second, *others])

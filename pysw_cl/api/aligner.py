@@ -50,6 +50,7 @@ class Aligner:
         wildcard: str | None = None,
         unknown: str = "error",
         allow_odd_scoring: bool = False,
+        second_best: bool = False,
         strand: str = "plus",
         prune: bool = True,
         max_cost: Any = "auto",
@@ -65,6 +66,7 @@ class Aligner:
             wildcard=wildcard,
             unknown=unknown,
             allow_odd_scoring=allow_odd_scoring,
+            second_best=second_best,
             strand=strand,
         )
         resources = AlignResources(
@@ -76,6 +78,7 @@ class Aligner:
         )
         resources.band_cost(mode)
         asked = {"mode": mode, "free_ends": free_ends, "strand": strand}
+        asked["second_best"] = checked.second_best
         self._begin(checked.scoring, asked, resources)
 
     def _begin(self, scoring: Scoring, asked: dict[str, Any], resources: AlignResources) -> None:
@@ -142,6 +145,8 @@ class Aligner:
         Raises InputError if the aligner's mode is global."""
         if self._asked["mode"] != "local":
             raise InputError("align_top finds local alignments, and this Aligner's mode is global")
+        if self._asked["second_best"]:
+            raise InputError("align_top has no second_best; make an Aligner without it")
         options = TopOptions(
             k=k,
             min_score=min_score,

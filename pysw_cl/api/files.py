@@ -27,7 +27,7 @@ from ..sequences.lent import refuse_masked
 #: Where results are written and read: the name of a file, ``-``, or a text stream.
 Place = str | os.PathLike[str] | TextIO
 #: Arguments of `align_many` that do not decide what its rows mean.
-_ELSE = ("device", "plan", "progress", "output", "strand")
+_ELSE = ("device", "plan", "progress", "output", "strand", "second_best")
 
 
 def write(
@@ -205,6 +205,7 @@ def _rows(
     mode = mode_in_words(first.mode, first.free_ends)
     ends = "score" if first.target_end is None else "ends"
     setting = Setting("path" if first.runs is not None else ends, first.scoring, mode)
+    setting = replace(setting, second_best=first.second_best is not None)
     rows = map(row_of, chain([first], _alike(first, source)))
     return list(rows) if isinstance(results, list | tuple) else rows, setting
 
@@ -252,7 +253,7 @@ def _table_rows(
     mode = mode_in_words(options.mode, options.free.flags)
     rows = TableRows(pairs, table, common, names)
     rows.check_letters()
-    return rows, Setting(output, options.scoring, mode)
+    return rows, Setting(output, options.scoring, mode, second_best="second_best" in fields)
 
 
 def _twos(value: Any, what: str) -> Any:

@@ -145,7 +145,7 @@ class OneStrand:
         stats, job = Stats(), self.store.job
         path, watched = job.output == "path", RunProgress(self._tell_again)
         pair = PairProgress.of(watched, engine, plan, job.frame.shape, path, 1)
-        end, moves, tiles = search(
+        end, moves, tiles, _ = search(
             engine,
             plan,
             job.problem,

@@ -75,6 +75,13 @@ def _add_choice(add: Any) -> None:
         help="up to K local alignments a pair that share no aligned pair of letters, best first, "
         "which score at least 1 or --min-score",
     )
+    add(
+        "--second-best",
+        action="store_true",
+        help="also the highest score of an end outside the best alignment's part of both sequences "
+        "(with --strand both, on the other strand, too): the tag XS in SAM and PAF, whose mapping "
+        "quality is 0 where it equals the score; a column of tsv, a field of jsonl",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -88,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
     scoring = options.scoring
     ends = options.free.flags if isinstance(options, ModeOptions) else ()
     setting = setting_asked(args, args.output, scoring, args.mode, ends)
+    setting = replace(setting, second_best=args.second_best)
     advise(args, scoring)
     plan = plan_asked(args)
     with running(args) as to:
@@ -139,4 +147,6 @@ def _check(args: argparse.Namespace) -> None:
         (several and args.mode != "local", "--alignments is for --mode local"),
         (several and (args.free_ends is not False or args.max_cost != "auto"),
          "--alignments goes without --free-ends and --max-cost, which are for --mode global"),
+        (args.second_best and (several or saved),
+         "--second-best goes without --alignments and --checkpoint"),
     )  # fmt: skip

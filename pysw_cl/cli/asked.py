@@ -51,7 +51,10 @@ def align_asked(
     """What `align` is asked about every pair, but for its ranges, and what it computes with."""
     from ..drivers.options import AlignOptions, AlignResources
 
-    options = AlignOptions(**_compared(args), output=args.output, strand=args.strand)
+    second = getattr(args, "second_best", False)
+    options = AlignOptions(
+        **_compared(args), output=args.output, strand=args.strand, second_best=second
+    )
     resources = AlignResources(
         max_cost=args.max_cost,
         **_resources(args, progress),

@@ -49,7 +49,7 @@ def has_batches(args: argparse.Namespace) -> bool:
     """Can the batch engine do what is asked about each pair?"""
     whole = args.query_range is None and args.target_range is None
     cells = args.max_cost == "auto" and args.checkpoint is None
-    return whole and cells and args.alignments is None
+    return whole and cells and args.alignments is None and not args.second_best
 
 
 def in_batches(

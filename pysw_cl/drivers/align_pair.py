@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from typing import Any, NamedTuple
 
@@ -11,17 +11,23 @@ from ..planning.path_grid import grid_pieces, special_lines
 from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..tiles.contract import EdgeCompression, Engine
+from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import RestartPoints, SweptGrid
-from ..tiles.tile import Hit
+from ..tiles.tile import Area, Hit
 from ..tiles.tile_map import TileMap
 from .band_doubling import assumed_score, find_end_banded
 from .find_end import find_end
 from .held import held_matrix, held_path
 from .pair_progress import StrandProgress
 from .problem import Problem
+from .second_best import second_in_tiles, second_on_borders
 from .traceback import trace_back
 from .traceback_state import Path
+
+#: If the second best end is wanted, the sides of the grid may be so many times shorter, and the
+#: matrix is cut into tiles of about so many pieces a side: few of them are searched again.
+SMALLER, PIECES = 4, 6
 
 
 def search(
@@ -36,8 +42,9 @@ def search(
     progress: StrandProgress | None,
     stats: Stats,
     read_meanwhile: Callable[[Hit, Path, Callable[[], bool]], None] = lambda end, path, busy: None,
-) -> tuple[Hit, Path | None, TileMap]:
-    """The best end, the path to it, and the map of the tiles.
+    second_best: bool = False,
+) -> tuple[Hit, Path | None, TileMap, int | None]:
+    """The best end, the path to it, the map of the tiles, and the score of the second best end.
 
     There is a path if ``want_path`` is set and the score is above ``beat``.  Without one, the sweep
     keeps no special rows.  ``max_cost``: as for `align`, for diagonal bands; None sweeps the whole
@@ -46,17 +53,22 @@ def search(
     ``progress`` is told of each tile.  ``read_meanwhile(end, path, busy)`` may be called with the
     path so far while the device computes the next tiles of the traceback; ``busy()`` says whether
     it still does.
+
+    ``second_best``: all cells are computed, and of a path that was found the second best end
+    (:mod:`.second_best`) is looked for; else its score is None.
     """
-    this = _Search(engine, plan, problem, want_path, prune, progress, stats)
-    if max_cost in ("auto", None):  # a number asks for bands
+    this = _Search(engine, plan, problem, want_path, prune, progress, stats, second_best)
+    if second_best:
+        this.prune, max_cost = False, None
+    elif max_cost in ("auto", None):  # a number asks for bands
         held = this.held(beat)
         if held is not None:
-            return held
+            return *held, None
     swept, least = None, None
     if max_cost is not None:
         swept, least = this.sweep_bands(max_cost)
     if swept is None:
-        swept = this.sweep_matrix(beat, least)
+        swept = this.sweep_matrix(None if second_best else beat, least)
     end, result = swept.end, swept.result
     stats.pruned += result.pruned_cells
     shape = len(problem.query), len(problem.target)
@@ -64,11 +76,18 @@ def search(
     if swept.restarts is None or (beat is not None and end.score <= beat):
         if progress is not None:
             progress.finished()
-        return end, None, tiles
-    restarts = swept.restarts
+        return end, None, tiles, None
+    restarts, second = swept.restarts, None
     if swept.compression is not None and isinstance(restarts, SweptGrid):
         restarts = restarts.compressed(swept.compression)
-    return end, this.trace(restarts, end, read_meanwhile), tiles
+    path = this.trace(restarts, end, read_meanwhile)
+    if second_best:
+        inside = Area(path.row, end.row, path.column, end.column)
+        if swept.ends is not None:
+            second = second_on_borders(problem, swept.ends, inside, end)
+        else:
+            second = second_in_tiles(engine, problem, restarts, result.bests, inside, stats)
+    return end, path, tiles, second
 
 
 class _Swept(NamedTuple):
@@ -80,6 +99,8 @@ class _Swept(NamedTuple):
     restarts: RestartPoints | None
     #: What compresses the grid before the traceback; None: nothing does.
     compression: EdgeCompression | None = None
+    #: The last row and column of a global comparison whose second best end is wanted.
+    ends: list[EdgeArray] | None = None
 
 
 @dataclass
@@ -93,6 +114,7 @@ class _Search:
     prune: bool
     progress: StrandProgress | None
     stats: Stats
+    second_best: bool = False
 
     def held(self, beat: int | None) -> tuple[Hit, Path | None, TileMap] | None:
         """The whole search of a small matrix, in one launch; None for other matrices."""
@@ -139,9 +161,15 @@ class _Search:
         edges, shape = self.problem.edges, self.plan.tile_shape(m, n)
         grid: SweptGrid | None = None
         compression: EdgeCompression | None = None
+        ends = None
         if self.want_path:
             grid, compression = self._grid(shape)
             edges = grid.saving()
+            if self.second_best and self.problem.mode == "local":
+                shape = grid.tile_shape(shape, PIECES)
+            elif self.second_best:
+                ends = [EdgeArray(n), EdgeArray(m)]
+                edges = replace(edges, bottom=ends[0], right=ends[1])
         progress = self.progress
         if progress is not None:
             prunes = self.prune and (self.problem.mode == "local" or least is not None)
@@ -155,17 +183,20 @@ class _Search:
             prune=self.prune,
             beat=beat,
             least=least,
+            each_tile=self.second_best and ends is None,
             progress=progress.swept if progress else None,
             watch=progress.watch if progress else None,
         )
         self._count(result)
-        return _Swept(end, result, grid, compression)
+        return _Swept(end, result, grid, compression, ends)
 
     def _grid(self, shape: tuple[int, int]) -> tuple[SweptGrid, EdgeCompression | None]:
         """The grid of special rows and columns for tiles of this shape, and what compresses it.  It
         is compressed only if it can have more lines then."""
         m, n = len(self.problem.query), len(self.problem.target)
         tuning, compression = self.plan.tuning.traceback, self.engine.edge_compression
+        if self.second_best:  # tiles that have to be searched again are small, then
+            tuning = replace(tuning, least_side=max(1, tuning.least_side // SMALLER))
 
         def fits(lines: int) -> bool:
             return compression is not None and compression.fits(self.problem.scoring, m, n, lines)

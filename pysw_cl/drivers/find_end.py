@@ -23,6 +23,7 @@ def find_end(
     prune: bool = True,
     beat: int | None = None,
     least: int | None = None,
+    each_tile: bool = False,
     corridor: Corridor | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
@@ -34,7 +35,8 @@ def find_end(
 
     ``beat``: only an end above this score matters.  A local comparison without such an end may give
     any end.  ``least``: a score that some path of a global comparison has.  With ``prune``, cells
-    that cannot reach either are skipped.  ``progress`` and ``watch``: as for :func:`sweep`.
+    that cannot reach either are skipped.  ``each_tile``: see `Want`.  ``progress`` and ``watch``:
+    as for :func:`sweep`.
     """
     m, n = len(problem.query), len(problem.target)
     local = problem.mode == "local"
@@ -42,6 +44,8 @@ def find_end(
     bound, want = Bound(0, m, n, problem.scoring.highest), problem.want
     if local and beat is not None and beat > 0:  # as if found before this matrix's first cell
         bound, want = replace(bound, score=beat, row=0, column=0), replace(want, threshold=beat + 1)
+    if each_tile:
+        want = replace(want, each_tile=True)
     prunes = prune and local
     if prune and not local and least is not None:
         bound, want = (

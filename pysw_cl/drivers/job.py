@@ -48,6 +48,8 @@ class Job:
     both: bool = False
     #: Only a score above this matters; the end and the path of a lower one are not computed.
     beat: int | None = None
+    #: Is the second best end looked for?  (Not saved: no checkpoint is of such a job.)
+    second_best: bool = False
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -131,6 +133,7 @@ def alignment_of(
     plan: Plan,
     stats: Stats,
     tiles: TileMap | None = None,
+    second_best: int | None = None,
 ) -> Alignment:
     """The result as users see it.  Raises InternalError for a path that does not score what the
     sweep found."""
@@ -141,6 +144,8 @@ def alignment_of(
     found["strand"], found["free_ends"] = job.frame.strand, job.free_ends
     if tiles is not None:
         found["tiles"] = tiles.in_sequences(job.frame, job.scoring.scale)
+    if second_best is not None:
+        found["second_best"] = unscale(second_best, job.scoring)
     if path is not None:
         found["runs"] = path.runs
     score = unscale(end.score, job.scoring)

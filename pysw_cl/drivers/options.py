@@ -36,6 +36,7 @@ from .band_doubling import check_max_cost
 from .batch_results import FIELDS
 from .problem import FreeEnds, check_mode
 from .progress import Progress
+from .second_best import check_second_best
 
 #: Sets a field of a frozen object while it is made.
 _set = object.__setattr__
@@ -120,6 +121,8 @@ class ModeOptions(Options):
     mode: str = "local"
     #: Which terminal gaps cost nothing, as `FreeEnds.of` takes it.
     free_ends: Any = False
+    #: Is the score of the second best end found, too (:mod:`.second_best`)?
+    second_best: bool = False
     #: The four ends of ``free_ends``.
     free: FreeEnds = field(init=False)
 
@@ -132,6 +135,8 @@ class ModeOptions(Options):
                 "free_ends is for mode='global'; mode='local' leaves out whatever lowers the "
                 "score at any end"
             )
+        given = self.second_best, self.output, self.mode, self.free
+        _set(self, "second_best", check_second_best(*given))
 
     @property
     def compared(self) -> str:
@@ -208,6 +213,7 @@ class ManyOptions(StrandOptions, ModeOptions):
             output=self.output if self.output in ("score", "ends") else "path",
             mode=self.mode,
             free_ends=self.free_ends,
+            second_best=self.second_best,
             strand=self.strand,
         )
 

@@ -121,6 +121,7 @@ class Alignment:
     are those of both sequences as given, and ``runs`` follow the target.  So they go through the
     query from ``query_end`` down to ``query_start``, each letter complemented.
     ``free_ends``: which terminal gaps of a global alignment cost nothing, in `align`'s order.
+    ``second_best`` is the highest score of an end outside the aligned letters, if it was asked for.
     ``tiles`` is a map of the highest scores and the pruned parts of the matrix.
 
     A gap of length k costs ``gap_open + k * gap_extend``.  ``print`` shows the pairwise text.
@@ -141,6 +142,7 @@ class Alignment:
     strand: str = "plus"
     tiles: TileMap | None = None
     free_ends: tuple[bool, bool, bool, bool] = (False, False, False, False)
+    second_best: int | float | None = None
 
     @property
     def cigar(self) -> str | None:

@@ -18,7 +18,7 @@ Positions = NDArray[np.int64]
 FIELDS = (
     "query_name", "query_length", "query_start", "query_end", "strand",
     "target_name", "target_length", "target_start", "target_end",
-    "score", "matches", "columns", "identity", "cigar",
+    "score", "matches", "columns", "identity", "cigar", "second_best",
 )  # fmt: skip
 
 
@@ -97,14 +97,16 @@ def identities(found: Alignment) -> dict[str, float]:
 
 
 def to_dict(found: Alignment) -> dict[str, Any]:
-    """What the result says, by the names of `FIELDS`; None for what was not computed."""
+    """What the result says, by the names of `FIELDS`; None for what was not computed.  There is a
+    ``second_best`` only where it was asked for."""
     names = {
         "query_name": found.query.name,
         "query_length": len(found.query),
         "target_name": found.target.name,
         "target_length": len(found.target),
     }
-    return {name: names[name] if name in names else getattr(found, name) for name in FIELDS}
+    fields = FIELDS[:-1] if found.second_best is None else FIELDS
+    return {name: names[name] if name in names else getattr(found, name) for name in fields}
 
 
 def to_skbio(found: Alignment) -> Any:

@@ -53,6 +53,7 @@ def sliced(found: Alignment, columns: Any) -> Alignment:
         runs=runs,
         stats=Stats(),
         tiles=None,
+        second_best=None,
     )
     return replace(made, score=made.rescore())
 

@@ -94,7 +94,9 @@ def columns_of(results: Any, pairs: Iterable[Any] | None) -> Columns:
                 f"number {k} is a {type(one).__name__}"
             )
         said.append(one.to_dict())
-    return {name: _column(name, [one[name] for one in said]) for name in FIELDS}
+    seconds = bool(said) and all("second_best" in one for one in said)
+    fields = FIELDS if seconds else FIELDS[:-1]
+    return {name: _column(name, [one[name] for one in said]) for name in fields}
 
 
 def _column(name: str, values: list[Any]) -> NDArray[Any]:
@@ -105,7 +107,7 @@ def _column(name: str, values: list[Any]) -> NDArray[Any]:
         return _objects(values)
     if name == "identity":
         return np.array(values, np.float64)  # None becomes NaN
-    if name == "score":
+    if name in ("score", "second_best"):
         return np.array(values, np.float64 if float in map(type, values) else np.int64)
     return np.array([UNKNOWN if value is None else value for value in values], np.int64)
 

@@ -57,7 +57,8 @@ class BestCells:
     def threshold(self) -> int | None:
         """The score that a cell must reach to matter: the caller's, or that of the last of
         ``want.count`` cells."""
-        if len(self._sorted) + len(self._later) >= self.want.count:
+        found = len(self._sorted) + len(self._later)
+        if found >= self.want.count and not self.want.each_tile:
             return self.hits[-1].score
         return self.want.threshold
 

@@ -18,6 +18,8 @@ class SweepResult:
     hits: list[Hit] = field(default_factory=list)
     #: The highest score of each computed tile that looked for it.
     tops: dict[Area, int] = field(default_factory=dict)
+    #: The best cell of each tile that has one, where `Want.each_tile` asks for them.
+    bests: dict[Area, Hit] = field(default_factory=dict)
     #: The areas that were skipped.
     pruned: list[Area] = field(default_factory=list)
     #: How many cells were skipped inside each other tile.
@@ -35,6 +37,7 @@ class SweepResult:
     def add(self, other: SweepResult) -> None:
         """Add the result of a part of the sweep, but for its best cells."""
         self.tops |= other.tops
+        self.bests |= other.bests
         self.pruned += other.pruned
         self.thinned |= other.thinned
         self.add_cost(other.cells, other.launches)

@@ -87,6 +87,16 @@ class SweptGrid(RestartGrid):
             {column: EdgeArray(rows[-1]) for column in columns[1:-1]},
         )
 
+    def tile_shape(self, most: tuple[int, int], pieces: int) -> tuple[int, int]:
+        """Rows and columns of tiles that end at lines of the grid: at most ``most`` of these, and
+        about so many ``pieces`` a side."""
+        steps = (
+            -(-(len(lines) + 1) // pieces) * min(lines, default=side)
+            for lines, side in zip((self.rows, self.columns), most, strict=True)
+        )
+        rows, columns = map(min, steps, most)
+        return rows, columns
+
     def saving(self) -> Edges:
         """The edges for the sweep, with this grid as sinks."""
         e = self.edges

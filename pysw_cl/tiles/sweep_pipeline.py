@@ -32,7 +32,7 @@ class SlabPipeline:
         state, rectangle = self.state, self.state.rectangle
         pipeline, n = state.engine.pipeline, rectangle.n
         simple = state.corridor is None and rectangle.forbidden is None
-        simple = simple and state.best.want.count == 1
+        simple = simple and state.best.want.count == 1 and not state.best.want.each_tile
         if pipeline is None or not simple:
             return None, None
         rows = pipeline.rows(rectangle.m, n)

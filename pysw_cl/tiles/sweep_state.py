@@ -145,6 +145,9 @@ class SweepState:
         found = slab.found
         if result.top is not None:
             found.tops[area] = result.top
+        if self.best.want.each_tile and result.hits:
+            best = result.hits[0]
+            found.bests[area] = Hit(best.score, area.row + best.row, area.column + best.column)
         if result.pruned:
             found.thinned[area] = result.pruned
         found.add_cost(result.cells, result.launches)

@@ -126,6 +126,8 @@ class Want:
     count: int = 1
     #: The least score that counts (None: any).
     threshold: int | None = None
+    #: Each tile also tells its own best cell (`SweepResult.bests`).
+    each_tile: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..scoring.precision import UNREACHABLE
+from ..scoring.precision import LOCAL_LIMIT, UNREACHABLE
 from .edges import DeviceEdge, Edge
 from .tile import Area, Hit, TileJob, TileResult, best_first
+
+#: No cell of a local comparison has this score.
+NEVER = LOCAL_LIMIT
 
 
 def by_parts(
@@ -18,18 +21,22 @@ def by_parts(
     job: TileJob,
     rows: tuple[int, ...],
     columns: tuple[int, ...],
+    ignored: Callable[[Area], bool] = lambda area: False,
 ) -> TileResult:
     """The result of ``job``, computed in parts that are cut at ``rows`` and ``columns``.
 
     The cuts are sorted and inside the tile.  ``tile`` computes one part, with the special rows and
-    columns of the job that lie inside it.  No moves are stored.
+    columns of the job that lie inside it.  No moves are stored.  The best cells of ``ignored``
+    parts do not count.
     """
     m, n = job.size
     parts = _Parts(job, rows, columns)
     for row, row_end in pairwise([0, *rows, m]):
         for column, column_end in pairwise([0, *columns, n]):
             area = Area(row, row_end, column, column_end)
-            parts.take(area, tile(parts.job_of(area)))
+            part = parts.job_of(area)
+            # (without the search for a best cell, another kernel would have to be built)
+            parts.take(area, tile(replace(part, threshold=NEVER) if ignored(area) else part))
     return parts.result()
 
 

@@ -19,7 +19,7 @@ class Writer(writer.Writer):
 
     def entry(self, row: Row) -> str:
         """The line of a result."""
-        query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, _ = row
+        query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, *_ = row
         known = matches is not None and columns is not None
         said = {
             "query_name": query.name,
@@ -37,4 +37,6 @@ class Writer(writer.Writer):
             "identity": (matches or 0) / max(1, columns or 0) if known else None,
             "cigar": cigar,
         }
+        if row.second_best is not None:
+            said["second_best"] = row.second_best
         return f"{_dump(said)}\n"

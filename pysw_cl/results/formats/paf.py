@@ -1,10 +1,11 @@
 """PAF, minimap2's tab-separated format: one line per alignment.
 
-Columns: query name, length, start, end, strand (+ or -), target name, length, start, end,
-matches, alignment columns with gaps, mapping quality (always 255, which means unknown); then
-the tags AS (score; AS:i, or AS:f where scores have halves), NM (mismatches and gap letters), de
-(gap-compressed divergence: mismatches and gaps, divided by the columns in which a gap of any length
-counts as one) and cg (CIGAR with '=' and 'X').  Coordinates are 0-based and half-open in the whole
+Columns: query name, length, start, end, strand (+ or -), target name, length, start, end, matches,
+alignment columns with gaps, mapping quality (255, which means unknown, or 0 where ``second_best``
+was asked for and equals the score); then the tags AS (score; AS:i, or AS:f where scores have
+halves), NM (mismatches and gap letters), de (gap-compressed divergence: mismatches and gaps,
+divided by the columns in which a gap of any length counts as one), cg (CIGAR with '=' and 'X') and,
+where it was asked for, XS (``second_best``).  Coordinates are 0-based and half-open in the whole
 sequences as given, for every strand and range.  On strand - the reverse complement of the query is
 aligned, and the CIGAR follows the target, as in minimap2 and SAM.
 
@@ -19,7 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from . import writer
 from .columns import Columns, columns_of, lines_of, shares, texts
@@ -60,7 +64,8 @@ def _lines(given: Columns) -> str:
         return ""
     matches, columns, scores = (some.values(name) for name in ("matches", "columns", "score"))
     gaps, letters = some.gaps()
-    whole = scores.dtype.kind == "i"
+    second = some.values("second_best")
+    tags = [] if second is None else [_scores("XS", second)]
     return lines_of([
         some.names(0),
         some.lengths(0),
@@ -73,12 +78,20 @@ def _lines(given: Columns) -> str:
         some.numbers("target_end"),
         texts(matches),
         texts(columns),
-        repeat("255", len(some)),
-        [f"AS:i:{n}" for n in texts(scores)] if whole else [f"AS:f:{x:.1f}" for x in scores],
+        repeat("255", len(some)) if second is None else texts(np.where(second == scores, 0, 255)),
+        _scores("AS", scores),
         [f"NM:i:{n}" for n in texts(columns - matches)],
         [f"de:f:{x}" for x in shares(1 - matches / (columns - letters + gaps))],
         [f"cg:Z:{cigar}" for cigar in some.values("cigar")],
+        *tags,
     ])  # fmt: skip
+
+
+def _scores(tag: str, scores: NDArray[Any]) -> list[str]:
+    """A tag of scores."""
+    if scores.dtype.kind == "i":
+        return [f"{tag}:i:{n}" for n in texts(scores)]
+    return [f"{tag}:f:{x:.1f}" for x in scores]
 
 
 def read(lines: Lines) -> Iterator[Record]:

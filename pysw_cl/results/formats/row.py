@@ -77,6 +77,7 @@ class Row(NamedTuple):
     matches: int | None
     columns: int | None
     cigar: str | None
+    second_best: int | float | None
     #: Makes the whole Alignment from this row.
     make: Callable[[Row], Alignment]
 
@@ -85,6 +86,11 @@ class Row(NamedTuple):
         """Has the path a letter of the query and one of the target?  A global path may be a gap in
         one of them alone, which has no place in formats whose positions are inclusive."""
         return self.query_start != self.query_end and self.target_start != self.target_end
+
+    @property
+    def mapq(self) -> int:
+        """The mapping quality: 0 where another end scores as much, else 255, which is not known."""
+        return 0 if self.second_best == self.score else 255
 
     def alignment(self) -> Alignment:
         """The result as an Alignment."""
@@ -115,6 +121,7 @@ def row_of(found: Alignment) -> Row:
         found.matches,
         found.columns,
         found.cigar,
+        found.second_best,
         lambda _: found,
     )
 
@@ -231,6 +238,7 @@ def _alignment(common: dict[str, Any], row: Row) -> Alignment:
         target_end=row.target_end,
         runs=None if row.cigar is None else Runs.of_cigar(row.cigar),
         strand=row.strand,
+        second_best=row.second_best,
         **common,
     )
 

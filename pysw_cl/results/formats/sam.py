@@ -5,11 +5,12 @@ with other targets or further ones with the same, are secondary (FLAG 256) and h
 ``*``), as the specification advises.  A query without any, or whose alignments are a gap in one
 sequence alone, has one line with FLAG 4.  FLAG 16 says strand minus: SEQ is then the reverse
 complement, in upper case, with T for U, which samtools does not know.  Letters that are not aligned
-are soft clips.  POS is 1-based, MAPQ 255 (not known),
-QUAL what a FASTQ file has, else ``*``.  The CIGAR has '=' and 'X'; tags are AS (the score; AS:f
-where scores have halves), NM (mismatches and gap letters) and MD, by the letters that match in the
-CIGAR: an ambiguity letter, which matches nothing, is a mismatch there, and samtools calmd thinks so
-of N only.  The header has all targets, the command line and the scoring.
+are soft clips.  POS is 1-based, MAPQ 255 (not known), or 0 where ``second_best`` was asked for and
+equals the score (the tag XS has it then), QUAL what a FASTQ file has, else ``*``.  The CIGAR has
+'=' and 'X'; tags are AS (the score; AS:f where scores have halves), NM (mismatches and gap letters)
+and MD, by the letters that match in the CIGAR: an ambiguity letter, which matches nothing, is a
+mismatch there, and samtools calmd thinks so of N only.  The header has all targets, the command
+line and the scoring.
 
 The format: https://samtools.github.io/hts-specs/SAMv1.pdf, and SAMtags.pdf beside it.
 """
@@ -84,7 +85,7 @@ class Writer(writer.ByQuery):
         return "".join(self._line(row, name, row is best) for row in found)
 
     def _line(self, row: Row, name: str, primary: bool) -> str:
-        query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, _ = row
+        query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, *_ = row
         assert i0 is not None and i1 is not None and j0 is not None and cigar is not None
         assert matches is not None and columns is not None
         minus, length = strand == "minus", len(query)
@@ -101,11 +102,11 @@ class Writer(writer.ByQuery):
             md = _md(cigar, opposite)
         flag = (_MINUS if minus else 0) | (0 if primary else _SECONDARY)
         clips = f"{before}S" if before else "", f"{after}S" if after else ""
-        said = f"f:{score:.1f}" if isinstance(score, float) else f"i:{score}"
+        second = "" if row.second_best is None else f"\tXS:{_number(row.second_best)}"
         return (
-            f"{name}\t{flag}\t{self._target_name(target)}\t{j0 + 1}\t255\t{clips[0]}{cigar}"
+            f"{name}\t{flag}\t{self._target_name(target)}\t{j0 + 1}\t{row.mapq}\t{clips[0]}{cigar}"
             f"{clips[1]}\t*\t0\t0\t{letters}\t{quality}\t"
-            f"AS:{said}\tNM:i:{columns - matches}\tMD:Z:{md}\n"
+            f"AS:{_number(score)}\tNM:i:{columns - matches}\tMD:Z:{md}{second}\n"
         )
 
     def _target_name(self, target: Letters) -> str:
@@ -121,6 +122,11 @@ class Writer(writer.ByQuery):
                 )
             self._target = target, name
         return self._target[1]
+
+
+def _number(score: int | float) -> str:
+    """A score as a tag has it."""
+    return f"f:{score:.1f}" if isinstance(score, float) else f"i:{score}"
 
 
 def _tables(setting: Setting) -> tuple[bytes, bytes]:

@@ -6,8 +6,9 @@ ends at the query's end on strand + and at its start on strand -, so the other o
 empty.  Output "matches" has these and ``matches``, ``columns`` (gaps included) and ``identity``
 (matches divided by columns).  Output "path" adds ``query_start``, ``query_end``, ``target_start``,
 ``target_end``, ``matches``, ``columns``, ``identity`` and ``cigar`` (with '=' and 'X'; ``*``, as in
-SAM, for an alignment without columns).  Coordinates are 0-based and half-open in the whole
-sequences as given.  Every pair has a line, also one whose score is 0.
+SAM, for an alignment without columns), and ``second_best`` where it was asked for.  Coordinates are
+0-based and half-open in the whole sequences as given.  Every pair has a line, also one whose score
+is 0.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ class Writer(writer.Writer):
 
     def header(self) -> str:
         """The line with the names of the columns."""
-        return "\t".join(COLUMNS[self.setting.output]) + "\n"
+        return "\t".join(self._columns()) + "\n"
+
+    def _columns(self) -> tuple[str, ...]:
+        return COLUMNS[self.setting.output] + ("second_best",) * self.setting.second_best
 
     def text(self, rows: Iterable[Row]) -> str:
         """The lines of results."""
@@ -59,6 +63,7 @@ class Writer(writer.Writer):
             "target_length": lambda: some.lengths(1),
             "strand": some.strands,
             "score": lambda: some.numbers("score"),
+            "second_best": lambda: some.numbers("second_best"),
             "matches": lambda: some.numbers("matches"),
             "columns": lambda: some.numbers("columns"),
             "identity": lambda: shares(
@@ -67,6 +72,5 @@ class Writer(writer.Writer):
             "cigar": lambda: [cigar or "*" for cigar in some.known("cigar")],
         }
         return lines_of(
-            made[name]() if name in made else some.places(name)
-            for name in COLUMNS[self.setting.output]
+            made[name]() if name in made else some.places(name) for name in self._columns()
         )

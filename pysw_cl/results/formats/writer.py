@@ -43,6 +43,8 @@ class Setting:
     #: shown (None: all).
     width: int | None = None
     limit: int | None = None
+    #: Do results have the score of the second best end?
+    second_best: bool = False
 
 
 class Writer:

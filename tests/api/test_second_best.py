@@ -1,0 +1,177 @@
+"""``second_best``: the highest score of an end outside the best alignment's rectangle."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pysw_cl
+from pysw_cl.cli.main import main
+from pysw_cl.engines.reference import align_reference
+from pysw_cl.errors import InputError
+from pysw_cl.scoring.scoring import make_scoring
+
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+#: Plans that cut small matrices into many tiles.
+CUT = {"traceback.pieces": 5, "traceback.least_side": 30}
+PLANS: list[dict[str, Any]] = [
+    {"engine": "reference", "tile_cells": 300},
+    {},
+    CUT,
+    {"engine": "rowscan", **CUT},
+]
+
+
+def by_definition(
+    a: str, b: str, mode: str = "local", free: tuple[bool, ...] = (False,) * 4, **scores: Any
+) -> tuple[int, int]:
+    """The best score and the second best one, from all cells of the matrix."""
+    scoring = make_scoring(scores.get("sub_score", (1, -3)), scores.get("gap_cost"))
+    codes = (
+        encoding[np.frombuffer(text.encode(), np.uint8)]
+        for encoding, text in ((scoring.query_encoding, a), (scoring.target_encoding, b))
+    )
+    best = align_reference(*codes, scoring, mode, free)  # type: ignore[arg-type]
+    ends = np.ones_like(best.matrices.h, bool)
+    if mode == "global":
+        ends[:] = False
+        ends[-1, :] |= free[1]
+        ends[:, -1] |= free[3]
+        ends[-1, -1] = True
+    ends[best.query_start + 1 : best.query_end + 1, best.target_start + 1 : best.target_end + 1] = (
+        False
+    )
+    ends[best.query_end, best.target_end] = False
+    return best.score, int(best.matrices.h[ends].max())
+
+
+def drawn(rng: np.random.Generator) -> tuple[str, str, dict[str, Any]]:
+    """Two sequences and how they are aligned."""
+    m, n = rng.integers(1, int(rng.choice([6, 40, 150])), 2)
+    letters = list("ACGT"[: int(rng.integers(1, 5))])
+    a, b = ("".join(rng.choice(letters, int(k))) for k in (m, n))
+    if rng.random() < 0.4:
+        b = (b[: n // 2] + a + b[n // 2 :])[: n + int(rng.integers(0, m + 1))]
+    asked: dict[str, Any] = {
+        "sub_score": (int(rng.integers(1, 5)), -int(rng.integers(0, 5))),
+        "gap_cost": (int(rng.integers(0, 8)), int(rng.integers(0, 4))),
+    }
+    if rng.random() < 0.4:
+        free = [bool(x) for x in rng.random(4) < 0.5]
+        free[int(rng.choice([1, 3]))] = True
+        asked |= {"mode": "global", "free_ends": tuple(free)}
+    return a, b, asked
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=["reference", "default", "cut", "rowscan"])
+def test_it_is_that_of_all_cells(plan: dict[str, Any]) -> None:
+    rng, ties = np.random.default_rng(len(plan)), 0
+    for _ in range(60):
+        a, b, asked = drawn(rng)
+        found = pysw_cl.align(a, b, second_best=True, plan=plan, **asked)
+        scores = {name: asked[name] for name in ("sub_score", "gap_cost")}
+        given = asked.get("mode", "local"), asked.get("free_ends", (False,) * 4)
+        assert (found.score, found.second_best) == by_definition(a, b, *given, **scores), (a, b)
+        ties += found.score == found.second_best
+    assert 5 < ties < 55
+
+
+def test_the_other_strand_lies_outside() -> None:
+    rng = np.random.default_rng(3)
+    for k in range(40):
+        a, b, _ = drawn(rng)
+        if k % 4 == 0:
+            b += a[::-1].translate(COMPLEMENT)
+        plus, minus = by_definition(a, b), by_definition(a[::-1].translate(COMPLEMENT), b)
+        best, other = (plus, minus) if plus[0] >= minus[0] else (minus, plus)
+        for plan in ({}, CUT):
+            found = pysw_cl.align(a, b, strand="both", second_best=True, plan=plan)
+            assert (found.score, found.second_best) == (best[0], max(best[1], other[0])), (a, b)
+
+
+def test_ranges_and_the_aligner() -> None:
+    rng = np.random.default_rng(4)
+    a, b = ("".join(rng.choice(list("ACGT"), 90)) for _ in range(2))
+    aligner = pysw_cl.Aligner(second_best=True)
+    for start in (0, 10, 40):
+        ranges = {"query_range": (start, 60), "target_range": (20, 90 - start)}
+        expected = by_definition(a[start:60], b[20 : 90 - start])
+        found = aligner.align(a, b, **ranges)
+        assert (found.score, found.second_best) == expected
+        assert found == pysw_cl.align(a, b, second_best=True, **ranges)
+    assert found.to_dict()["second_best"] == found.second_best
+    assert "second_best" not in pysw_cl.align(a, b).to_dict()
+
+
+@pytest.mark.parametrize("related", [False, True])
+def test_the_matrix_is_swept_once(related: bool) -> None:
+    rng = np.random.default_rng(5)
+    a, b = ("".join(rng.choice(list("ACGT"), 3000)) for _ in range(2))
+    if related:
+        b = b[:700] + a[300:2000] + b[:600]
+    usual = pysw_cl.align(a, b, prune=False)
+    found = pysw_cl.align(a, b, second_best=True)
+    assert found.second_best is not None and found.to_paf().startswith(usual.to_paf()[:40])
+    assert found.stats.total_cells < 1.3 * usual.stats.total_cells
+
+
+def test_files() -> None:
+    unit = "ACGTTGCATTGACCA"
+    twice, once = unit + "GGGGGG" + unit, unit + "GGGGGG" + unit[:-1]
+    for target, second in ((twice, 15), (once, 14)):
+        found = pysw_cl.align(unit, target, second_best=True)
+        assert (found.score, found.second_best) == (15, second)
+        quality = "0" if second == 15 else "255"
+        texts = {}
+        for name in ("sam", "paf", "tsv", "jsonl"):
+            stream = io.StringIO()
+            pysw_cl.write(found, stream, name)
+            texts[name] = stream.getvalue()
+        line = texts["sam"].splitlines()[-1].split("\t")
+        assert line[4] == quality and f"XS:i:{second}" in line
+        line = texts["paf"].rstrip("\n").split("\t")
+        assert line[11] == quality and f"XS:i:{second}" in line
+        header, line = (row.split("\t") for row in texts["tsv"].splitlines())
+        assert header[-1] == "second_best" and line[-1] == str(second)
+        assert f'"second_best": {second}' in texts["jsonl"]
+        [record] = pysw_cl.read(io.StringIO(texts["sam"]), "sam")
+        assert record.more["XS"] == second and record.more["mapq"] == int(quality)
+
+
+def test_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unit = "ACGTTGCATTGACCA"
+    query, target = tmp_path / "q.fa", tmp_path / "t.fa"
+    query.write_text(f">q\n{unit}\n")
+    target.write_text(f">t\n{unit}GGG{unit[::-1].translate(COMPLEMENT)}\n>u\n{unit}\n")
+    files = [str(query), str(target)]
+    asked = ["align", "--strand", "both", "--second-best", "--outfmt", "paf", *files]
+    assert main(asked) == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [(line[11], line[-1]) for line in lines] == [("0", "XS:i:15"), ("255", "XS:i:4")]
+    for wrong in (
+        ["--alignments", "2"],
+        ["--checkpoint", str(tmp_path / "x")],
+        ["--output", "ends"],
+        ["--mode", "global"],
+        ["--mode", "global", "--free-ends", "1,0,1,0"],
+    ):
+        assert main(["align", "--second-best", *wrong, *files]) == 2
+        assert "second" in capsys.readouterr().err
+
+
+def test_where_there_is_none(tmp_path: Path) -> None:
+    def refused(message: str, **asked: Any) -> None:
+        with pytest.raises(InputError, match=message):
+            pysw_cl.align("ACGT", "ACGT", **{"second_best": True, **asked})
+
+    refused("second_best must be True or False", second_best="yes")
+    refused("output='path'", output="ends")
+    refused("free end", mode="global")
+    refused("free end", mode="global", free_ends=(True, False, True, False))
+    refused("checkpoint", checkpoint=tmp_path / "run")
+    assert pysw_cl.align("AAAA", "CCCC", second_best=True).second_best == 0
+    assert pysw_cl.align("A", "A", second_best=True).second_best == 0
