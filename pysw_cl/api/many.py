@@ -47,6 +47,7 @@ def align_many(
     wildcard: str | None = None,
     unknown: str = "error",
     allow_odd_scoring: bool = False,
+    second_best: bool = False,
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
@@ -71,6 +72,8 @@ def align_many(
         As for `align`.  Of the plan, ``engine`` and ``lanes`` matter here ("vector": a pair in each
         lane of a CPU's vectors, "vector32": with 32 bits only, others: a pair a work-item); all of
         it counts for the pairs that are aligned alone, because they are much larger than the rest.
+    second_best : bool
+        As for `align`; rows of "path" have ``second_best`` as their last field but ``strand``.
     strand : "plus", "minus" or "both"
         As for `align`: each query is aligned as it is, as its reverse complement, or as whichever
         of them scores more, plus among equals; nucleotides only.  Rows have more fields then.
@@ -125,6 +128,7 @@ def align_many(
         wildcard=wildcard,
         unknown=unknown,
         allow_odd_scoring=allow_odd_scoring,
+        second_best=second_best,
         strand=strand,
         min_score=min_score,
     )
@@ -183,7 +187,7 @@ class PairAligner:
         self._engine: BatchEngine | None = None
         #: Finds the scores of all pairs where only some have a row.
         self._first: PairAligner | None = None
-        self._batches = row_of(resources.plan).batches
+        self._batches = row_of(resources.plan).batches and not options.second_best
         #: Called while the device computes the last pairs.
         self._meanwhile: Callable[[], object] = lambda: None
 
@@ -339,12 +343,11 @@ def _run_strands(driver: BatchDriver, one: OneByOne, options: ManyOptions) -> No
 
 def columns_of(found: PairResults, options: ManyOptions) -> dict[str, NDArray[Any]]:
     """The columns of the fields that are asked for but the CIGAR."""
-    scale, names = options.scoring.scale, fields_of(options.output, options.strand)
-    columns = {}
-    for name in names:
+    scale, columns = options.scoring.scale, {}
+    for name in options.fields:
         if name == "strand":
             columns[name] = np.where(found.minus, "minus", "plus")
-        elif name == "score" and scale != 1:
+        elif name in ("score", "second_best") and scale != 1:
             columns[name] = found.values[name] / scale
         elif name != "cigar":
             columns[name] = found.values[name]

@@ -33,10 +33,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
 UNKNOWN = -1
 
 
-def fields_of(output: str, strand: str) -> tuple[str, ...]:
+def fields_of(output: str, strand: str, second_best: bool = False) -> tuple[str, ...]:
     """The fields of a row.  Where a query may be on the minus strand, a row of "ends" or "matches"
     has its start, too: there a path ends at the start of the query as given."""
-    names = FIELDS[output]
+    names = FIELDS[output] + ("second_best",) * second_best
     if strand == "plus":
         return names
     if output in ("ends", "matches"):

@@ -11,7 +11,7 @@ from ..scoring.precision import check_range
 from ..sequences.coordinates import make_frames
 from ..sequences.sequence import as_sequence
 from .batch_layout import Extremes, Lengths, as_halves, blame
-from .batch_results import UNKNOWN, PairResults, fields_of
+from .batch_results import UNKNOWN, PairResults
 from .options import AlignOptions, AlignResources, ManyOptions, Resources
 
 
@@ -32,7 +32,7 @@ class OneByOne:
         #: How often a pair is computed in batches; one that is aligned alone counts as often.
         self.sweeps = 1
         #: The results of all pairs.
-        self.found = PairResults.empty(len(pairs), fields_of(options.output, options.strand))
+        self.found = PairResults.empty(len(pairs), options.fields)
         self.scoring, self.mode, self.strand = options.scoring, options.mode, options.strand
         self._options = options.for_one()
         self._resources = AlignResources(
@@ -50,7 +50,7 @@ class OneByOne:
             raise blame(k, error) from None
         for name in found.values:
             value = getattr(result, name)
-            if name == "score":
+            if name in ("score", "second_best"):
                 value = round(value * self.scoring.scale)
             found.put(name, k, UNKNOWN if value is None else value)
         if found.paths is not None:

@@ -33,7 +33,7 @@ from ..scoring.scoring import Scoring, cached_scoring
 from ..scoring.sense import check_sense
 from ..sequences.coordinates import as_range, check_strand
 from .band_doubling import check_max_cost
-from .batch_results import FIELDS
+from .batch_results import FIELDS, fields_of
 from .problem import FreeEnds, check_mode
 from .progress import Progress
 from .second_best import check_second_best
@@ -191,6 +191,11 @@ class ManyOptions(StrandOptions, ModeOptions):
         if self.min_score is not None and not is_number(self.min_score):
             raise InputError(f"min_score must be a number or None, not {shown(self.min_score)}")
         super().__post_init__()
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of a row."""
+        return fields_of(self.output, self.strand, self.second_best)
 
     def for_scores(self) -> ManyOptions:
         """The same for the scores of all pairs alone."""

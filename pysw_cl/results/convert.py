@@ -18,7 +18,7 @@ Positions = NDArray[np.int64]
 FIELDS = (
     "query_name", "query_length", "query_start", "query_end", "strand",
     "target_name", "target_length", "target_start", "target_end",
-    "score", "matches", "columns", "identity", "cigar", "second_best",
+    "score", "matches", "columns", "identity", "cigar",
 )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def to_dict(found: Alignment) -> dict[str, Any]:
         "target_name": found.target.name,
         "target_length": len(found.target),
     }
-    fields = FIELDS[:-1] if found.second_best is None else FIELDS
+    fields = FIELDS if found.second_best is None else (*FIELDS, "second_best")
     return {name: names[name] if name in names else getattr(found, name) for name in fields}
 
 

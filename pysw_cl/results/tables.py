@@ -20,6 +20,8 @@ UNKNOWN = -1
 COUNTS = ("query_start", "query_end", "target_start", "target_end", "matches", "columns")
 #: Fields of text.
 TEXTS = ("query_name", "target_name", "strand", "cigar")
+#: The fields, and the one that only some results have.
+ALL = (*FIELDS, "second_best")
 #: The fields of the sequences.
 SEQUENCES = ("query_name", "query_length", "target_name", "target_length")
 
@@ -95,7 +97,7 @@ def columns_of(results: Any, pairs: Iterable[Any] | None) -> Columns:
             )
         said.append(one.to_dict())
     seconds = bool(said) and all("second_best" in one for one in said)
-    fields = FIELDS if seconds else FIELDS[:-1]
+    fields = ALL if seconds else FIELDS
     return {name: _column(name, [one[name] for one in said]) for name in fields}
 
 
@@ -121,8 +123,8 @@ def _of_rows(table: NDArray[Any], pairs: Iterable[Any] | None) -> Columns:
         columns["identity"] = np.where(columns["columns"] == UNKNOWN, np.nan, share)
     if pairs is not None:
         columns |= _of_pairs(table, pairs)
-    first = [name for name in names if name not in FIELDS]  # such as the number of the pair
-    return {name: columns[name] for name in (*first, *FIELDS) if name in columns}
+    first = [name for name in names if name not in ALL]  # such as the number of the pair
+    return {name: columns[name] for name in (*first, *ALL) if name in columns}
 
 
 def _of_pairs(table: NDArray[Any], pairs: Iterable[Any]) -> Columns:

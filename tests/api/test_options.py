@@ -42,7 +42,7 @@ KINDS: dict[str, tuple[type[Any], ...]] = {
 #: The commands that have an option.
 ASKED = {
     "sub_score gap_cost wildcard unknown allow_odd_scoring output": "align align_many align_top",
-    "mode free_ends": "align align_many",
+    "mode free_ends second_best": "align align_many",
     "strand": "align align_many align_top",
     "query_range target_range": "align align_top",
     "k": "align_top",
@@ -113,6 +113,7 @@ MANY_OUTPUT = "output must be one of 'score', 'ends', 'matches', 'path', not {!r
 MODE = "mode must be 'local' or 'global', not {!r}"
 FREE = "free_ends takes one, two or four booleans, not {!r}"
 ODD = "allow_odd_scoring must be True or False, not {!r}"
+SECOND = "second_best must be True or False, not {!r}"
 TIMES = "kernel_times must be True or False, not {!r}"
 PROGRESS = "progress must be True, a function or None, not {!r}"
 SIZE = "disk_size must be a whole number of bytes or None, not {!r}"
@@ -131,6 +132,7 @@ REFUSED: list[tuple[str, str, list[Any], str]] = [
     ("align_many", "output", ["all", None, ["path"]], MANY_OUTPUT),
     ("align align_many", "mode", ["semi", None, 1], MODE),
     ("align align_many align_top", "allow_odd_scoring", ["no", None, 2], ODD),
+    ("align align_many", "second_best", ["no", None, 2], SECOND),
     ("align align_many", "free_ends", [2, (True,) * 3, (), "yes"], FREE),
     ("align align_many align_top resume", "progress", [5, "bar"], PROGRESS),
     ("align align_top resume", "kernel_times", ["no", None, 2], TIMES),

@@ -107,6 +107,25 @@ def test_ranges_and_the_aligner() -> None:
     assert "second_best" not in pysw_cl.align(a, b).to_dict()
 
 
+def test_many_pairs() -> None:
+    rng = np.random.default_rng(6)
+    pairs = [drawn(rng)[:2] for _ in range(12)]
+    for asked in ({}, {"strand": "both"}, {"mode": "global", "free_ends": True}):
+        alone = [pysw_cl.align(a, b, second_best=True, **asked) for a, b in pairs]
+        asked |= {"second_best": True}
+        for maker in (pysw_cl.align_many, pysw_cl.Aligner(**asked).align_many):
+            own = asked if maker is pysw_cl.align_many else {}
+            rows = maker(pairs, output="path", **own)
+            assert rows["second_best"].tolist() == [one.second_best for one in alone]
+            assert rows["cigar"].tolist() == [one.cigar for one in alone]
+        stream = io.StringIO()
+        pysw_cl.write(rows, stream, "tsv", pairs=pairs, **asked)
+        lines = [line.split("\t") for line in stream.getvalue().splitlines()]
+        assert [line[-1] for line in lines] == ["second_best", *map(str, rows["second_best"])]
+    with pytest.raises(InputError, match="output='path'"):
+        pysw_cl.align_many(pairs, second_best=True)
+
+
 @pytest.mark.parametrize("related", [False, True])
 def test_the_matrix_is_swept_once(related: bool) -> None:
     rng = np.random.default_rng(5)
