@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, flag
 from ..results.alignment import Stats
 from ..tiles.contract import Engine
 from ..tiles.edges import EdgeArray
@@ -21,10 +21,9 @@ from ..tiles.tile_split import by_parts
 from .problem import FreeEnds, Problem
 
 
-def check_second_best(wanted: object, output: str, mode: str, free: FreeEnds) -> bool:
+def check_second_best(given: object, output: str, mode: str, free: FreeEnds) -> bool:
     """``second_best`` as a truth value.  Raises InputError where there is no second best end."""
-    if not isinstance(wanted, bool | np.bool_):
-        raise InputError(f"second_best must be True or False, not {wanted!r}")
+    wanted = flag(given, "second_best")
     if wanted and output != "path":
         raise InputError(f"second_best needs a path: output='path', not {output!r}")
     if wanted and mode == "global" and not (free.trail_query or free.trail_target):
@@ -32,7 +31,7 @@ def check_second_best(wanted: object, output: str, mode: str, free: FreeEnds) ->
             "second_best needs several places where an alignment can end: mode='local', or "
             "mode='global' with a free end at the query's end or the target's end"
         )
-    return bool(wanted)
+    return wanted
 
 
 def second_on_borders(problem: Problem, lines: list[EdgeArray], inside: Area, end: Hit) -> int:
