@@ -7,9 +7,29 @@ from __future__ import annotations
 import math
 import operator
 import os
+import re
 from collections.abc import Collection, Iterable
 from numbers import Integral, Real
 from typing import Any
+
+_BLANKS = re.compile(r"[ \t-\r]+")
+
+
+def printable(text: str, blank: str = " ") -> str:
+    """A name or a message as any terminal, file and stream can have it, in one line.
+
+    Each run of blanks becomes one ``blank``.  Other characters that cannot be printed, and bytes
+    of a file that are not UTF-8, become what URLs have for them: %1B, %E9 (RFC 3986)."""
+    line = _BLANKS.sub(blank, text.strip(" \t\n\r\v\f"))
+    return line if line.isprintable() else "".join(map(_shown, line))
+
+
+def _shown(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    is_byte = "\udc80" <= letter <= "\udcff"
+    found = letter.encode("utf-8", "surrogateescape" if is_byte else "surrogatepass")
+    return "".join(f"%{byte:02X}" for byte in found)
 
 
 class PyswError(Exception):
@@ -48,7 +68,8 @@ class FileError(OSError, FormatError):
     def of(cls, error: OSError, where: str, done: str, hint: str = "") -> FileError:
         """The error of a file, called ``where``, that cannot be ``done``, such as read."""
         kind = type(cls.__name__, (FileError, type(error)), {})
-        found: FileError = kind(error.errno, error.strerror, where)
+        name = where if done == "written" else error.filename or where  # that of a part is no news
+        found: FileError = kind(error.errno, error.strerror, name)
         found._of = error, where, done, hint
         return found
 

@@ -29,6 +29,7 @@ from ..errors import (
     PyswError,
     RecomputedWarning,
     Stopped,
+    printable,
 )
 from ..results.formats.files import whole
 from . import align, demo, devices, ending, ends, plot, predict, prepare, profile, resume, tune
@@ -107,7 +108,7 @@ def _help(parser: argparse.ArgumentParser, args: argparse.Namespace) -> int:
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     wipe = "\r\033[K" if sys.stderr.isatty() else ""  # a progress bar may stand there
-    print(f"{wipe}pysw-cl: warning:", " ".join(str(message).split()), file=sys.stderr)
+    print(f"{wipe}pysw-cl: warning:", printable(str(message)), file=sys.stderr)
 
 
 def _run(argv: Iterable[str] | None) -> int:
@@ -155,5 +156,5 @@ def _fail(message: str, code: int = 1) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if message:
         with contextlib.suppress(OSError):  # nobody can be told
-            print("pysw-cl:", " ".join(message.split()), file=sys.stderr)
+            print("pysw-cl:", printable(message), file=sys.stderr)
     return code

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
+from ..errors import printable
 from .progress import room_for_output
 
 if TYPE_CHECKING:
@@ -43,4 +44,4 @@ class Results:
 def say(message: str, bar: ProgressBar | None = None) -> None:
     """A line on standard error, for which a progress bar makes room."""
     with contextlib.nullcontext() if bar is None else bar.hidden():
-        print("pysw-cl:", " ".join(message.split()), file=sys.stderr)
+        print("pysw-cl:", printable(message), file=sys.stderr)

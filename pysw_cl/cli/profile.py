@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..errors import printable
 from ..results.formats.files import written
 from .arguments import add_device
 
@@ -92,7 +93,7 @@ def _import(args: argparse.Namespace) -> int:
     except OSError as error:
         raise FileError.of(error, where, "read") from error
     profile, path = import_(data, where)
-    print(f"the profile of {_plain(_device(profile.identity))} is stored in {path}")
+    print(f"the profile of {printable(_device(profile.identity))} is stored in {path}")
     return 0
 
 
@@ -106,23 +107,23 @@ def _reset(args: argparse.Namespace) -> int:
     for path in paths:
         print(f"removed {path}")
     if not paths:
-        print(f"there is no profile of {_plain(identity.name)} in {user_folder()}")
+        print(f"there is no profile of {printable(identity.name)} in {user_folder()}")
     return 0
 
 
 def _lines(here: Identity, kernels: str, found: Found) -> Iterator[str]:
     """A profile as text: what it is of, then tables of parameters and times."""
     profile = found.profile
-    yield f"device      {_plain(_device(here))}"
+    yield f"device      {printable(_device(here))}"
     yield f"profile     {found.source}"
     if found.path is not None:
         yield f"file        {found.path}"
     label = "holds for " if found.path is None else "made on   "
-    yield f"{label}  {_plain(_device(profile.identity))}"
+    yield f"{label}  {printable(_device(profile.identity))}"
     same = " (these)" if profile.kernels == kernels else f" (these are {kernels})"
-    yield f"kernels     {_plain(profile.kernels) + same if profile.kernels else 'any' + same}"
+    yield f"kernels     {printable(profile.kernels) + same if profile.kernels else 'any' + same}"
     if profile.made:
-        yield f"made by     {_plain(profile.made)}"
+        yield f"made by     {printable(profile.made)}"
     if profile.times:
         yield f"spread      nine of ten predictions are off by at most {profile.spread:.2%}"
     if profile.runs:
@@ -140,10 +141,10 @@ def _table(title: str, groups: Any, shown: Any) -> Iterator[str]:
         return
     yield ""
     yield title
-    width = max(len(_plain(subject)) for subject in groups)
+    width = max(len(printable(subject)) for subject in groups)
     for subject, numbers in sorted(groups.items()):
-        values = "  ".join(f"{_plain(name)} {shown(value)}" for name, value in numbers.items())
-        yield f"  {_plain(subject):<{width}}  {values}".rstrip()
+        values = "  ".join(f"{printable(name)} {shown(value)}" for name, value in numbers.items())
+        yield f"  {printable(subject):<{width}}  {values}".rstrip()
 
 
 def _device(identity: Identity) -> str:
@@ -154,11 +155,6 @@ def _device(identity: Identity) -> str:
     named = " ".join(filter(None, (identity.name or identity.vendor, platform)))
     parts = (named, identity.kind, identity.architecture, units, driver)
     return ", ".join(filter(None, parts)) or "any"
-
-
-def _plain(text: str) -> str:
-    """A text of a file, safe for a terminal: one line, without control characters."""
-    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
 
 
 def _number(value: float) -> str:

@@ -13,6 +13,8 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from ..errors import printable
+
 if TYPE_CHECKING:
     from ..sequences.sequence import Sequence
     from .alignment import Alignment
@@ -64,7 +66,7 @@ def _facts(found: Alignment) -> str:
 
 def _name(name: str, most: int) -> str:
     """A name on one line, cut if it is long."""
-    text = " ".join(name.split())
+    text = printable(name)
     return text if len(text) <= most else text[: most - 3] + "..."
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..errors import InputError, printable
 from .formats.files import written
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def draw(alignment: Alignment) -> Any:
         (axes.xaxis, "target", alignment.target),
         (axes.yaxis, "query", alignment.query),
     ):
-        axis.set_label_text(sequence.name.replace("$", r"\$") or name)
+        axis.set_label_text(printable(sequence.name).replace("$", r"\$") or name)
         axis.set_major_formatter("{x:,.0f}")
     identity = "" if alignment.identity is None else f", identity {alignment.identity:.1%}"
     strand = ", minus strand" if alignment.strand == "minus" else ""

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FileError, FormatError
+from ..errors import FileError, FormatError, printable
 
 
 def read_matrix(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], str]:
@@ -22,9 +22,9 @@ def read_matrix(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], str]
     Rows may stand in another order.  Raises FormatError, which names the line, for a file that
     cannot be read or is not in the format.
     """
-    where = os.fspath(path)
+    where = printable(os.fspath(path))
     try:
-        text = Path(where).read_text("ascii")
+        text = Path(path).read_text("ascii")
     except OSError as error:
         raise FileError.of(error, where, "read") from error
     except UnicodeDecodeError:

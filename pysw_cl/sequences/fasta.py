@@ -82,9 +82,10 @@ def read_piece(file: BinaryIO) -> bytes:
 
 def split_header(header: bytes) -> tuple[str, str]:
     """The name and the description in a header line, whose first byte is a mark."""
-    words = header[1:].decode("utf-8", "replace").split(maxsplit=1)
-    name, description = (*words, "", "")[:2]
-    return name, description.strip()
+    words = header[1:].split(maxsplit=1)
+    name, description = (*words, b"", b"")[:2]
+    texts = (part.strip().decode("utf-8", "surrogateescape") for part in (name, description))
+    return next(texts), next(texts)
 
 
 def refuse(error: SequenceError, on_bad: OnBad | None) -> None:

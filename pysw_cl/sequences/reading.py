@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from ..errors import FileError, FormatError, file_name
+from ..errors import FileError, FormatError, file_name, printable
 from .alphabet import PIECE
 from .fasta import BLANKS, OnBad, fasta_records, shown
 from .fastq import fastq_records
@@ -43,7 +43,7 @@ def _read(path: str | os.PathLike[str], on_bad: OnBad | None, fastq: bool) -> It
     if isinstance(path, str) and not path:
         raise FormatError("the name of a file is empty")
     path = file_name(path, "path")
-    where = "standard input" if path == "-" else path
+    where = "standard input" if path == "-" else printable(path)
     try:
         with opened(path, where) as file:
             header, number = _first_line(file, where, fastq)

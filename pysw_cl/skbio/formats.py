@@ -16,7 +16,7 @@ import pandas as pd
 from skbio.io import create_format
 from skbio.io.format import blast6 as theirs
 
-from ..errors import FormatError, InputError
+from ..errors import FormatError, InputError, printable
 from ..results.alignment import Alignment
 from ..results.formats import make_writer
 from ..results.formats.blast import STANDARD, fields_asked
@@ -118,7 +118,7 @@ def _tag(said: tuple[str, Any]) -> str:
 
 def _text(value: Any) -> Any:
     """A value as a column of a line has it: of a text no tab and no line end."""
-    return " ".join(value.split()) if isinstance(value, str) else value
+    return printable(value) if isinstance(value, str) else value
 
 
 @theirs.blast6.writer(None)  # type: ignore[untyped-decorator]

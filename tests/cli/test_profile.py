@@ -136,8 +136,8 @@ def test_a_text_of_a_file_does_not_reach_the_terminal(
     bad = "a\x1b[2J\nb\udc00"
     save(replace(mine, made=bad, times={bad: {bad: 1.0}}))
     out = run(capsys, "show")[1]
-    assert "made by     a?[2J b?\n" in out
-    assert "  a?[2J b?  a?[2J b? 1 s\n" in out
+    assert "made by     a%1B[2J b%ED%B0%80\n" in out
+    assert "  a%1B[2J b%ED%B0%80  a%1B[2J b%ED%B0%80 1 s\n" in out
 
 
 def test_a_damaged_file_is_told(

@@ -199,7 +199,7 @@ def test_the_other_strand_is_the_minus_strand() -> None:
         ("ACGE", "the sequence has 'E' at position 4, which is no nucleotide"),
         ("AC-T", "gap character '-' at position 3"),
         ("", "is empty"),
-        (named(b"AXC", "p"), "the sequence p has 'X' at position 2"),
+        (named(b"AXC", "p"), "the sequence 'p' has 'X' at position 2"),
         (5, "is a int"),
     ],
 )

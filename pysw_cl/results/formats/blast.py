@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...errors import InputError, printable
 from ...scoring.scoring import Scoring, cached_scoring
 from ...sequences.alphabet import Letters, is_nucleotide
 from ..cigar import DIAGONAL, QUERY, TARGET, Runs, piece_runs
@@ -92,7 +92,7 @@ class _Hits:
     def titles(self) -> Texts:
         """Name and description of each subject."""
         found = (row.target for row in self.some.rows())
-        return [" ".join(f"{of.name} {of.description}".split()) or "target" for of in found]
+        return [printable(f"{of.name} {of.description}") or "target" for of in found]
 
 
 def _along_query(row: Row, table: bytes) -> tuple[str, str]:
@@ -217,7 +217,7 @@ class CommentedTable(writer.ByQuery):
         parts: list[str] = []
         for rows in groups:
             query, hits = rows[0].query, sum(row.has_both for row in rows)
-            title = " ".join(f"{shown_name(query, 'query')} {query.description}".split())
+            title = printable(f"{shown_name(query, 'query')} {query.description}")
             parts.append(
                 f"# {'BLASTP' if self._table.protein else 'BLASTN'} {PROGRAM} {VERSION}\n"
                 f"# Query: {title}\n# Database: {_database(rows)}\n"

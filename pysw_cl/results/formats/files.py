@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from ...errors import FileError
+from ...errors import FileError, printable
 from .bgzf import BlockGzip
 
 #: How hard gzip tries: about a third faster than its default, and few percent larger.
@@ -126,7 +126,7 @@ def opened(path: str | os.PathLike[str] | TextIO) -> Iterator[tuple[Iterable[str
     if not isinstance(path, str | os.PathLike):
         yield path, str(getattr(path, "name", "the stream"))
         return
-    where = "standard input" if path == "-" else os.fspath(path)
+    where = "standard input" if path == "-" else printable(os.fspath(path))
     from ...sequences.opening import opened as unpacked
 
     try:

@@ -39,4 +39,7 @@ class Writer(writer.Writer):
         }
         if row.second_best is not None:
             said["second_best"] = row.second_best
-        return f"{_dump(said)}\n"
+        line = _dump(said)
+        if not line.isprintable():  # names with bytes that are no UTF-8, and control characters
+            line = json.dumps(said).replace("\x7f", "\\u007f")
+        return f"{line}\n"

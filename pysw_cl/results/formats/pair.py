@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import printable
 from ...sequences.sequence import Sequence
 from ..alignment import Alignment
 from ..cigar import Runs
@@ -108,7 +109,7 @@ def _header(alignment: Alignment, query: str, target: str) -> list[str]:
 
 
 def _title(name: str, sequence: Sequence) -> str:
-    return f"{' '.join(name.split())}, {len(sequence)} letters"
+    return f"{printable(name)}, {len(sequence)} letters"
 
 
 def _blocks(alignment: Alignment, query: str, target: str, width: int) -> list[str]:
@@ -134,7 +135,7 @@ def _blocks(alignment: Alignment, query: str, target: str, width: int) -> list[s
     marks[ops == ord("=")] = ord("|")
     middle = marks.tobytes().decode("ascii")
 
-    names = [" ".join(name.split())[:20] for name in (query, target)]
+    names = [printable(name)[:20] for name in (query, target)]
     margin = max(map(len, names))
     digits = len(str(max(int(end[at]) for end in ends for at in (0, -1))))
     lines = []

@@ -9,7 +9,7 @@ from functools import cache, partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ...errors import InputError
+from ...errors import InputError, printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -252,7 +252,7 @@ def without_blanks(name: str, default: str) -> str:
     """A name as a column can have it."""
     if name and name.isprintable() and " " not in name:
         return name
-    return "_".join(name.split()) or default
+    return printable(name, "_") or default
 
 
 def runs_of(cigar: str) -> list[tuple[int, str]]:

@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ...errors import InputError
+from ...errors import InputError, printable
 from ...sequences.alphabet import AMBIGUITY, NUCLEOTIDES
 from ..pair_paths import LONGEST_RUN
 from . import writer
@@ -64,7 +64,7 @@ class Writer(writer.ByQuery):
         lines += (f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in self._lengths.items())
         program = f"@PG\tID:{PROGRAM}\tPN:{PROGRAM}\tVN:{VERSION}"
         if setting.command:
-            program += f"\tCL:{' '.join(setting.command.split())}"
+            program += f"\tCL:{printable(setting.command)}"
         if setting.scoring is not None:
             program += f"\tDS:{setting.mode}; {setting.scoring.in_words}"
         return "".join([*lines, program, "\n"])
