@@ -21,7 +21,7 @@ from .asked import (
 )
 from .compute import Run, has_batches, in_batches, one_by_one
 from .output import Results, say
-from .pairs import every_pair, how_many, matched_pairs, only
+from .pairs import Counted, every_pair, how_many, matched_pairs, only
 from .records import LeftOut, sides_of
 from .running import add_run, running
 
@@ -105,10 +105,10 @@ def run(args: argparse.Namespace) -> int:
         lists = FORMATS[args.outfmt.name].lists_targets
         listed: list[tuple[str, int]] | None = [] if lists else None
         sides = sides_of(args, tally, left_out if args.skip_bad else None, listed)
-        writer = make_writer(args.outfmt.name, replace(setting, targets=listed or []))
-        results = Results(to.stream, writer, to.bar)
-        pairs = (matched_pairs if args.pairs else every_pair)(*sides)
-        for rows in _rows(args, pairs, Run(to.bar, to.report, *how_many(*sides, args.pairs))):
+        pairs = Counted((matched_pairs if args.pairs else every_pair)(*sides))
+        setting = replace(setting, targets=listed or [], searched=pairs)
+        results = Results(to.stream, make_writer(args.outfmt.name, setting), to.bar)
+        for rows in _rows(args, iter(pairs), Run(to.bar, to.report, *how_many(*sides, args.pairs))):
             results.write(rows)
         results.end()
         warn_of_letters(tally)

@@ -16,7 +16,7 @@ from . import region
 from .arguments import add_device, add_formats, add_plan, add_scoring, count, number
 from .asked import advise, check_output, ends_asked, paths_asked, setting_asked, usage
 from .output import Results
-from .pairs import every_pair
+from .pairs import Counted, every_pair
 from .progress import add_quiet, progress_of, room_for_output
 from .records import sides_of
 
@@ -88,8 +88,9 @@ def run(args: argparse.Namespace) -> int:
     with written(args.out) as stream, progress_of(sys.stderr, args.quiet) as bar:
         resources = ends_asked(args, bar)[1]
         sides = sides_of(args, tally, None, listed)
-        with show(args, options, resources, Output(stream, bar, listed or [])) as put:
-            for query, target in every_pair(*sides):
+        pairs = Counted(every_pair(*sides))
+        with show(args, options, resources, Output(stream, bar, listed or [], pairs)) as put:
+            for query, target in pairs:
                 ranges = region.ranges(args, query, target)
                 asked = replace(options, query_range=ranges[0], target_range=ranges[1])
                 put(query, target, asked, best_ends_with(query, target, asked, resources, True))
@@ -98,11 +99,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 class Output(NamedTuple):
-    """Where results go, who makes room for them, and the targets that a header lists."""
+    """Where results go, who makes room for them, the targets that a header lists, and how many
+    there are."""
 
     stream: TextIO
     bar: ProgressBar | None
     targets: list[tuple[str, int]]
+    searched: Counted
 
 
 #: Prints the ends of a query in a target, found with these options.
@@ -138,7 +141,9 @@ def _alignments(
     from ..api.trace_ends import trace_ends_with
 
     setting = setting_asked(args, "path", options.scoring, "local", (False,) * 4)
-    writer = make_writer(args.outfmt.name, replace(setting, targets=out.targets))
+    writer = make_writer(
+        args.outfmt.name, replace(setting, targets=out.targets, searched=out.searched)
+    )
     results = Results(out.stream, writer, out.bar)
     unseen = replace(resources, progress=None)  # the bar shows the matrix, which takes the time
 

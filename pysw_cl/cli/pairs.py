@@ -57,6 +57,22 @@ def matched_pairs(queries: Records, targets: Records) -> Iterator[Pair]:
             yield query, target
 
 
+class Counted:
+    """Pairs, which may be iterated over once; counts the queries so far, and the targets of the
+    first, which are as many as those of any."""
+
+    def __init__(self, pairs: Iterator[Pair]) -> None:
+        self._pairs, self.queries, self.targets = pairs, 0, 0
+
+    def __iter__(self) -> Iterator[Pair]:
+        last = None
+        for query, target in self._pairs:
+            self.queries += query is not last
+            self.targets += self.queries == 1
+            last = query
+            yield query, target
+
+
 def how_many(queries: Records, targets: Records, matched: bool) -> tuple[int | None, int | None]:
     """How many pairs there are, those that are left out included, and how many cells they have;
     None for what is not known."""

@@ -106,6 +106,24 @@ def test_qualities_of_fastq(
     assert shown == [("x", A, quality), ("y", A, quality[::-1])]
 
 
+@pytest.mark.parametrize("options", [["--top", "1"], ["--min-score", "9"], ["--pairs"]])
+def test_comments_count_what_was_searched(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, options: list[str]
+) -> None:
+    """Not what is printed: --top and --min-score leave out lines, not targets or queries."""
+    queries = fasta(tmp_path / "q.fa", *((name, A) for name in "abc"), ("n", "NNNN"))
+    targets = fasta(tmp_path / "t.fa", ("t", A), *((name, B) for name in "uvw"))
+    code, out, err = run(capsys, "align", queries, targets, "--outfmt", "7", *options)
+    assert (code, err) == (0, "")
+    counted = [line for line in out.splitlines() if line.startswith("# Data")]
+    if options == ["--pairs"]:
+        assert counted == [f"# Database: {name}" for name in "tuvw"]
+    else:
+        assert set(counted) == {"# Database: 4 targets"}
+    assert out.splitlines()[-1] == "# BLAST processed 4 queries"
+    assert "# 1 hits found\n" in out  # BLAST's own words, by which readers know the line
+
+
 def test_compressed(capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str]) -> None:
     out = tmp_path / "x.sam.gz"
     assert run(capsys, "align", *files, "-o", str(out))[0] == 0

@@ -65,7 +65,10 @@ def test_json_lines() -> None:
     for output in ("score", "ends", "path"):
         results = random_results(30, output=output)
         lines = written(results, "jsonl").splitlines()
-        assert [json.loads(line) for line in lines] == [r.to_dict() for r in results]
+        signs = {"plus": "+", "minus": "-"}
+        assert [json.loads(line) for line in lines] == [
+            {**r.to_dict(), "strand": signs[r.strand]} for r in results
+        ]
     r = pysw_cl.align(named("π \t", "ACGT"), named("", "ACGT"), plan=PLAN)
     assert json.loads(written(r, "jsonl"))["query_name"] == "π \t"
     assert '"π \\t"' in written(r, "jsonl")

@@ -220,7 +220,7 @@ class CommentedTable(writer.ByQuery):
             title = printable(f"{shown_name(query, 'query')} {query.description}")
             parts.append(
                 f"# {'BLASTP' if self._table.protein else 'BLASTN'} {PROGRAM} {VERSION}\n"
-                f"# Query: {title}\n# Database: {_database(rows)}\n"
+                f"# Query: {title}\n# Database: {self._database(rows)}\n"
                 f"{fields if hits else ''}# {hits} hits found\n"
             )
             parts += (f"{line}\n" for line in islice(lines, hits))
@@ -228,12 +228,15 @@ class CommentedTable(writer.ByQuery):
 
     def end(self) -> str:
         """The last query, and how many there were."""
-        return f"{super().end()}# BLAST processed {self._queries} queries\n"
+        last, searched = super().end(), self.setting.searched
+        queries = self._queries if searched is None else searched.queries
+        return f"{last}# BLAST processed {queries} queries\n"
 
-
-def _database(rows: list[Row]) -> str:
-    names = {shown_name(row.target, "target"): None for row in rows}
-    return next(iter(names)) if len(names) == 1 else f"{len(names)} targets"
+    def _database(self, rows: list[Row]) -> str:
+        names = {shown_name(row.target, "target"): None for row in rows}
+        searched = self.setting.searched
+        count = len(names) if searched is None else searched.targets
+        return next(iter(names)) if count == 1 else f"{count} targets"
 
 
 # Reading

@@ -1,6 +1,6 @@
 """JSON lines: the object of `Alignment.to_dict` on each line, in UTF-8.
 
-Names are as they were given, coordinates 0-based and half-open, ``strand`` "plus" or "minus",
+Names are as they were given, coordinates 0-based and half-open, ``strand`` + or -,
 ``identity`` is matches divided by columns; what was not computed is null.  Every pair has a line.
 """
 
@@ -26,7 +26,7 @@ class Writer(writer.Writer):
             "query_length": len(query),
             "query_start": i0,
             "query_end": i1,
-            "strand": strand,
+            "strand": "-" if strand == "minus" else "+",
             "target_name": target.name,
             "target_length": len(target),
             "target_start": j0,
