@@ -99,7 +99,8 @@ def align(
     output : "score", "ends" or "path"
         How much is computed: the best score; also where it ends; also the path.
     wildcard : str, optional
-        One letter that scores 0 against everything.
+        One letter that scores 0 against everything and matches nothing, itself included; so do
+        the letters that are scored as it is (O with "X", U with "C" or "T", what is ``unknown``).
     unknown : "error" or a letter
         What is done with a letter outside the alphabet: it is an error, or it is taken as this
         letter, such as "X" for proteins and "N" for nucleotides.

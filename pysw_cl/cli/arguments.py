@@ -91,7 +91,12 @@ def add_scores(add: Any) -> None:
 def add_scoring(add: Any) -> None:
     """Declare the scoring on a parser, whose ``add_argument`` is given."""
     add_scores(add)
-    add("--wildcard", metavar="LETTER", help="a letter that scores 0 against everything")
+    add(
+        "--wildcard",
+        metavar="LETTER",
+        help="a letter that scores 0 against everything, and so do those that are scored as it is "
+        "(O with X, U with C or T)",
+    )
     add(
         "--unknown-as",
         metavar="LETTER",

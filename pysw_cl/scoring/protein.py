@@ -23,6 +23,8 @@ FREQUENCIES = (
 )  # fmt: skip
 #: How the letters that a matrix lacks are scored, in words.
 STAND_INS = {"J": "J between I and L", "U": "U as C", "O": "O as X"}
+#: The letters whose scores those of them take that have no own ones.
+TAKEN = {"U": "C", "O": "X"}
 #: The scores of J in NCBI's table of BLOSUM62 (ncbi-toolkit, sm_blosum62.c), in the order of the
 #: letters that NCBI's file of BLOSUM62 has.
 _BLOSUM62_J = (-1, -2, -3, -3, -1, -2, -3, -4, -3, 3, 3, -3, 2, 0, -3, -2, -1, -2, -1, 2, -3, -3,
@@ -70,7 +72,7 @@ def _scores_of(letter: str, values: Values, letters: str) -> tuple[Values, Value
         corner = values[np.ix_(pair, pair)].mean()
         rows, columns = values[pair].mean(axis=0), values[:, pair].mean(axis=1)
         return mean(rows), mean(columns), float(mean(corner))
-    k = letters.index({"U": "C", "O": "X"}[letter])
+    k = letters.index(TAKEN[letter])
     return values[k], values[:, k], float(values[k, k])
 
 

@@ -28,7 +28,7 @@ from ..sequences.alphabet import (
 )
 from .arguments import check_halves, gap_costs, substitution_scores, whole
 from .matrices import is_name
-from .protein import AMINO_ACIDS, is_protein
+from .protein import AMINO_ACIDS, TAKEN, is_protein
 
 __all__ = ["NO_CODE", "SCORE_LIMIT", "Scoring", "make_scoring"]
 
@@ -323,7 +323,8 @@ def make_scoring(
     ``gap_cost``: (open, extend), or one number for a linear cost (open 0): a gap of length k
     costs ``gap_open + k * gap_extend``, both given as positive numbers.  None: what is usual for a
     named matrix (`USUAL_GAPS`), else (3, 2).
-    ``wildcard``: one letter that scores 0 against everything and counts as a match with nothing.
+    ``wildcard``: one letter that scores 0 against everything and counts as a match with nothing,
+    and so do the letters that are scored as it is: of a matrix that lacks them U as C and O as X.
     ``unknown``: "error", or a letter of the alphabet as which every other letter is taken.
 
     All numbers may be integers or halves; with a half anywhere, all are doubled and ``scale`` is
@@ -345,9 +346,13 @@ def make_scoring(
     matrix = np.rint(values * scale).astype(np.int32)
     if wildcard is not None:
         index = _letter_index(wildcard, letters, "wildcard")
-        matrix[index, :] = 0
-        matrix[:, index] = 0
-        never = "".join(c for k, c in enumerate(letters) if c in never or k == index)
+        neutral = {letters[index]} | {
+            c for c in given.stand_ins if TAKEN.get(c) == letters[index].upper()
+        }
+        places = [k for k, c in enumerate(letters) if c in neutral]
+        matrix[places, :] = 0
+        matrix[:, places] = 0
+        never = "".join(c for c in letters if c in never or c in neutral)
     refused = isinstance(unknown, str) and unknown == ERROR
     other = "" if refused else letters[_letter_index(unknown, letters, "unknown")]
     words = [given.words]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,6 +97,39 @@ def test_wildcard_in_a_matrix() -> None:
     assert score(scoring, "X", "W") == score(scoring, "W", "X") == score(scoring, "X", "X") == 0
     assert score(scoring, "W", "W") == 11
     assert not counts_as_match(scoring, "X", "X")
+
+
+@pytest.mark.parametrize(
+    ("matrix", "wildcard", "neutral"),
+    [
+        ("BLOSUM62", "X", "XO"),
+        ("BLOSUM62", "c", "CU"),
+        ("BLOSUM62", "U", "U"),
+        ("BLOSUM62", "O", "O"),
+        ("BLOSUM62", "I", "I"),
+        ("BLOSUM62", "J", "J"),
+        ("BLOSUM62", "W", "W"),
+        ("NUC.4.4", "T", "TU"),
+        ("NUC.4.4", "N", "N"),
+        ((1, -3), "U", "TU"),
+        ((1, -3), "N", "N"),
+    ],
+)
+def test_what_goes_with_a_wildcard(matrix: Any, wildcard: str, neutral: str) -> None:
+    """The letters that are scored as it is; all others keep their scores."""
+    before, after = make_scoring(matrix), make_scoring(matrix, wildcard=wildcard)
+    letters = before.letters + ("U" if "T" in neutral else "")
+    for a in letters:
+        for b in letters:
+            is_neutral = a in neutral or b in neutral
+            assert score(after, a, b) == (0 if is_neutral else score(before, a, b))
+            matches = not is_neutral and counts_as_match(before, a, b)
+            assert counts_as_match(after, a, b) == matches
+
+
+def test_unknown_letters_go_with_a_wildcard() -> None:
+    scoring = make_scoring("BLOSUM62", wildcard="X", unknown="X")
+    assert score(scoring, "?", "W") == score(scoring, "W", "?") == 0
 
 
 @pytest.mark.parametrize("wildcard", ["E", "NN", "", 5, "\xd1", "-"])
