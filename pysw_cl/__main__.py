@@ -2,12 +2,16 @@
 
 import sys
 
-from .cli.ending import prepare
-
 
 def main() -> int:
     """Run the command.  What signals do is settled before it imports more."""
-    prepare()
+    try:
+        from .cli.ending import prepare
+
+        prepare()
+    except KeyboardInterrupt:
+        sys.stderr.write("pysw-cl: interrupted\n")
+        return 130
     from .cli.main import main as run
 
     return run()

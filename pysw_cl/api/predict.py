@@ -31,7 +31,7 @@ def predict(
     b: Any,
     *,
     device: Any = "auto",
-    output: str = "score",
+    output: str = "path",
     mode: str = "local",
     free_ends: bool | tuple[bool, ...] = False,
     sub_score: Any = (1, -3),
@@ -69,9 +69,9 @@ def predict(
     Prediction
         ``seconds``, and the ``interval`` in which nine of ten runs are; ``parts`` of it;
         ``first_use``, the seconds to build kernels on top of it the first time; ``gcups`` (10^9
-        cells a second), and the ``gcups_limit`` of matrices without end; ``memory`` (bytes on the
-        device), and ``too_large``: why it does not fit there, or None; ``way``, ``plan`` and
-        ``source``: what computes it, and whose times these are.
+        cells a second, pruned ones, too), and the ``gcups_limit`` of matrices without end, where
+        all are computed; ``memory`` (bytes on the device), and ``too_large``: why it does not fit
+        there, or None; ``way``, ``plan`` and ``source``: what computes it, and whose times.
 
     Raises
     ------

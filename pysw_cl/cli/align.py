@@ -37,9 +37,20 @@ def add_to(commands: Any) -> None:
         help="align every query against every target",
         description="Align every record of QUERY against every record of TARGET. Both are "
         "files of FASTA or FASTQ, plain or compressed; - is standard input.",
+        examples=(
+            "align human.fa chimp.fa                    the best local alignment, as PAF",
+            "align --outfmt pair human.fa chimp.fa      the same, to be read by people",
+            "align --output score reads.fa.gz genome.fa   scores only, as a table: less memory",
+            "align --top 10 -o best.paf queries.fa db.fa  the ten best targets of each query",
+            "align --matrix BLOSUM62 query.fa - < proteins.fa",
+            "align --strand both --target-range 5001-9000 read.fa genome.fa",
+            "align --mode global --free-ends 1,0 read.fa gene.fa",
+            "align --alignments 5 a.fa b.fa             up to five that share no aligned pair",
+            "align --checkpoint job --stop-after 2h chr1.fa chr2.fa    a long run by parts",
+        ),
     )
+    _add_choice(parser.group("pairs and results"))
     add_compared(parser)
-    _add_choice(parser.add_argument)
     add_run(
         parser,
         run,

@@ -10,13 +10,17 @@ from typing import Any, NamedTuple
 from ..errors import InputError
 from ..results.formats import ALIASES, FORMATS, format_named
 from . import region
+from .parser import Parser
+
+#: Titles of groups of options.
+COMPARISON, SCORING, OUTPUT, RUN = "comparison", "scoring", "output", "device and run"
 
 
-def add_compared(parser: argparse.ArgumentParser) -> None:
+def add_compared(parser: Parser) -> None:
     """Declare what `align` and `plot` have in common: two files, and how they are compared."""
     parser.add_argument("query", metavar="QUERY")
     parser.add_argument("target", metavar="TARGET")
-    add = parser.add_argument
+    add = parser.group(COMPARISON)
     add(
         "--mode",
         metavar="{local,global}",
@@ -33,7 +37,7 @@ def add_compared(parser: argparse.ArgumentParser) -> None:
         "in the query and in the target, or four for query start, query end, target start, target "
         "end; 1,0 fits a short query into a long target (default: 0)",
     )
-    add_scoring(add)
+    add_scoring(parser.group(SCORING))
     region.add_strand(add)
     region.add_ranges(add)
     add(
@@ -45,13 +49,14 @@ def add_compared(parser: argparse.ArgumentParser) -> None:
         "matrix reaches; auto: find out; none: compute all cells; never changes a result "
         "(default: auto)",
     )
-    add_device(add)
-    add(
-        "--output",
-        choices=("score", "ends", "path"),
-        default="path",
-        help="how much to compute (default: path)",
-    )
+    add_output(parser.group(OUTPUT))
+    add_device(parser.group(RUN))
+
+
+def add_output(add: Any) -> None:
+    """Declare ``--output`` on a parser, whose ``add_argument`` is given."""
+    choices = ("score", "ends", "path")
+    add("--output", choices=choices, default="path", help="how much to compute (default: path)")
 
 
 def add_device(add: Any) -> None:
@@ -139,18 +144,23 @@ def add_formats(add: Any) -> None:
 def add_results(add: Any) -> None:
     """Declare where results go and in which form, on a parser whose ``add_argument`` is given."""
     add_formats(add)
+    add_out(add)
+    add(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="say on standard error which device and plan are used, and what the run cost",
+    )
+
+
+def add_out(add: Any) -> None:
+    """Declare ``-o`` on a parser, whose ``add_argument`` is given."""
     add(
         "-o",
         dest="out",
         metavar="FILE",
         help="write the results to FILE, which appears when all are there (default: standard "
         "output)",
-    )
-    add(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="say on standard error which device and plan are used, and what the run cost",
     )
 
 

@@ -16,7 +16,9 @@ DEMO_LINES = 7 + 3 * 4
 
 def add_to(commands: Any) -> None:
     """Declare the subcommand."""
-    parser = commands.add_parser("demo", help="align the human and the chimpanzee mitochondrion")
+    parser = commands.add_parser(
+        "demo", help="align the human and the chimpanzee mitochondrion", examples=("demo",)
+    )
     parser.add_argument("--device", default="auto", help="as for align")
     add_quiet(parser.add_argument)
     parser.set_defaults(run=run)

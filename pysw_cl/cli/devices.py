@@ -11,7 +11,9 @@ from ..errors import DeviceError
 
 def add_to(commands: Any) -> None:
     """Declare the subcommand."""
-    parser = commands.add_parser("devices", help="list the OpenCL devices and what keeps one out")
+    parser = commands.add_parser(
+        "devices", help="list the OpenCL devices and what keeps one out", examples=("devices",)
+    )
     parser.set_defaults(run=run)
 
 

@@ -13,7 +13,18 @@ from ..results.formats import FOREIGN, FORMATS, end_of_name, format_of_file, mak
 from ..results.formats.files import written
 from ..results.formats.row import row_of, shown_name
 from . import region
-from .arguments import add_device, add_formats, add_plan, add_scoring, count, number
+from .arguments import (
+    OUTPUT,
+    RUN,
+    SCORING,
+    add_device,
+    add_formats,
+    add_out,
+    add_plan,
+    add_scoring,
+    count,
+    number,
+)
 from .asked import advise, check_output, ends_asked, paths_asked, setting_asked, usage
 from .output import Results
 from .pairs import Counted, every_pair
@@ -37,10 +48,12 @@ def add_to(commands: Any) -> None:
         description="The cells of the matrix of each QUERY with each TARGET that score most: a "
         "table of names, score, and how many letters of query and target precede the end; with "
         "--paths the alignments that end there.",
+        examples=("ends -k 20 read.fa genome.fa", "ends --paths --outfmt sam read.fa genome.fa"),
     )
     add = parser.add_argument
     add("query", metavar="QUERY")
     add("target", metavar="TARGET")
+    add = parser.group("places")
     add("-k", metavar="K", type=count, default=200, help="how many for each pair (default: 200)")
     add(
         "--min-separation",
@@ -50,18 +63,20 @@ def add_to(commands: Any) -> None:
         help="leave out an end that is nearer than this, in both sequences, to a better one",
     )
     add("--min-score", metavar="N", type=number, default=1, help="the least score (default: 1)")
-    add_scoring(add)
     region.add_ranges(add)
+    add_scoring(parser.group(SCORING))
+    _add_output(parser.group(OUTPUT))
+    add = parser.group(RUN)
     add_device(add)
     add("--engine", default="auto", help="auto, wavefront, rowscan or reference (default: auto)")
     add_plan(add)
-    add(
-        "-o",
-        dest="out",
-        metavar="FILE",
-        help="write the results to FILE, which appears when all are there (default: standard "
-        "output)",
-    )
+    add_quiet(add)
+    parser.set_defaults(run=run, usage_error=parser.error, mode="local")
+
+
+def _add_output(add: Any) -> None:
+    """Declare where results go, and in which form."""
+    add_out(add)
     add(
         "--paths",
         action="store_true",
@@ -69,8 +84,6 @@ def add_to(commands: Any) -> None:
         "of the table",
     )
     add_formats(add)
-    add_quiet(add)
-    parser.set_defaults(run=run, usage_error=parser.error, mode="local")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -41,20 +41,11 @@ COMMANDS = (align, plot, ends, resume, predict, devices, prepare, tune, profile,
 #: The exit code of a run that ended by --stop-after.
 STOPPED = 3
 
-EXAMPLES = """\
-examples:
-  pysw-cl align human.fa chimp.fa                      the best local alignment, as PAF
-  pysw-cl align --outfmt pair human.fa chimp.fa        the same, to be read by people
-  pysw-cl align --output score reads.fa.gz genome.fa   scores only, as a table: less memory
-  pysw-cl align --top 10 -o best.paf queries.fa db.fa  the ten best targets of each query
-  pysw-cl align --matrix BLOSUM62 query.fa proteins.fa
-  pysw-cl align --strand both --target-range 5001-9000 read.fa genome.fa
-  pysw-cl plot human.fa chimp.fa picture.png           the path over the matrix
-  pysw-cl align --alignments 5 a.fa b.fa               up to five that share no aligned pair
-  pysw-cl align --checkpoint job --stop-after 2h chr1.fa chr2.fa      a long run by parts
-  pysw-cl resume job                                   the next part, or the result
-  zcat proteins.fa.gz | pysw-cl align --matrix BLOSUM62 query.fa -
-"""
+EXAMPLES = (
+    "align human.fa chimp.fa             the best local alignment, as PAF",
+    "plot human.fa chimp.fa picture.png  the path over the matrix",
+    "align --help                        proteins, both strands, SAM, long runs and more",
+)
 
 
 def main(argv: Iterable[str] | None = None) -> int:
@@ -89,8 +80,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="pysw-cl",
         description="Exact pairwise sequence alignment on any OpenCL device.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=EXAMPLES,
     )
     parser.add_argument("--version", action="version", version=f"pysw-cl {__version__}")
     parser.set_defaults(run=partial(_help, parser))

@@ -27,6 +27,7 @@ def add_to(commands: Any) -> None:
         description="Align the record of QUERY against the record of TARGET, write the result as "
         "align does, and draw it into PICTURE, whose suffix says the format (.png, .pdf, .svg): "
         "the path, the highest score of each tile, and what was pruned. Needs matplotlib.",
+        examples=("plot human.fa chimp.fa picture.png", "plot --mode global a.fa b.fa picture.svg"),
     )
     add_compared(parser)
     parser.add_argument("picture", metavar="PICTURE")

@@ -7,7 +7,17 @@ import re
 from typing import Any
 
 from ..errors import InputError
-from .arguments import add_device, add_plan, add_scores, mode
+from . import region
+from .arguments import (
+    COMPARISON,
+    RUN,
+    SCORING,
+    add_device,
+    add_output,
+    add_plan,
+    add_scores,
+    mode,
+)
 from .asked import scores_asked, usage
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -21,34 +31,28 @@ def add_to(commands: Any) -> None:
         description="How long a comparison will take on a device, by its profile: the time and its "
         "interval, the speed and its limit, and the memory. Two files are looked at: similar "
         "sequences take less, and have a path.",
+        examples=("predict 33M 47M", "predict --output score --strand both human.fa chimp.fa"),
     )
     plan = commands.add_parser(
         "plan",
         help="say what a comparison would run on, and why",
         description="What would compute a matrix on a device: engine, lanes, B, T, alpha, the "
         "expected time, the profile that it is from, and what would be second best.",
+        examples=("plan 33M 47M", "plan --mode global 150 150"),
     )
     for parser, run in ((predict, run_predict), (plan, run_plan)):
         add = parser.add_argument
         add("query", metavar="QUERY", help="a length such as 33M or 1500, or a file")
         add("target", metavar="TARGET", help="as QUERY")
+        add = parser.group(COMPARISON)
         add("--mode", metavar="{local,global}", type=mode, default="local", help="default: local")
-        add_scores(add)
-        add_device(add)
-        add_plan(add)
+        if parser is predict:
+            region.add_strand(add)
+            add_output(add)
+        add_scores(parser.group(SCORING))
+        add_device(parser.group(RUN))
+        add_plan(parser.group(RUN))
         parser.set_defaults(run=run, usage_error=parser.error)
-    predict.add_argument(
-        "--output",
-        choices=("score", "ends", "path"),
-        default="score",
-        help="how much is computed (default: score)",
-    )
-    predict.add_argument(
-        "--strand",
-        choices=("plus", "minus", "both"),
-        default="plus",
-        help="strand of the query (default: plus)",
-    )
     predict.add_argument(
         "--plot", metavar="FILE", help="draw what the device's profile measured and predicts"
     )
@@ -108,6 +112,7 @@ def run_predict(args: argparse.Namespace) -> int:
         found = predict(*sides(args), device=args.device, plan=args.plan, **options)
     low, high = (in_words(one) for one in found.interval)
     parts = ", ".join(f"{name} {in_words(one)}" for name, one in found.parts.items() if one)
+    pruned = "; cells that are pruned count, too" if found.gcups > found.gcups_limit else ""
     runtime = get_runtime(args.device)
     for name, text in (
         ("matrix", f"{found.shape[0]:,} x {found.shape[1]:,}, {found.cells:.3g} cells"),
@@ -115,8 +120,8 @@ def run_predict(args: argparse.Namespace) -> int:
         ("time", f"{in_words(found.seconds)} ({parts})"),
         ("interval", f"{low} to {high}, nine times of ten"),
         ("first use", f"{in_words(found.first_use)} more" if found.first_use else "unknown"),
-        ("speed", f"{found.gcups:,.1f} GCUPS"),
-        ("limit", f"{found.gcups_limit:,.1f} GCUPS"),
+        ("speed", f"{found.gcups:,.1f} GCUPS{pruned}"),
+        ("limit", f"{found.gcups_limit:,.1f} GCUPS of cells that are computed"),
         (
             "memory",
             f"{found.memory / 2**20:,.1f} MiB{', which does not fit' if found.too_large else ''}",

@@ -14,7 +14,9 @@ from .progress import add_quiet, progress_of
 def add_to(commands: Any) -> None:
     """Declare the subcommand."""
     parser = commands.add_parser(
-        "prepare", help="build the kernels of a device now, for images, clusters and tests"
+        "prepare",
+        help="build the kernels of a device now, for images, clusters and tests",
+        examples=("prepare", "prepare --device gpu --for dna,many"),
     )
     parser.add_argument("--device", default="auto", help="as for align")
     parser.add_argument(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import PlanError
 from ..results.formats import make_writer
 from ..results.formats.row import row_of
+from .arguments import RUN
 from .asked import check_output, setting_asked, usage
 from .output import Results
 from .running import add_run, running
@@ -27,9 +28,10 @@ def add_to(commands: Any) -> None:
         description="Go on with an alignment that was run with --checkpoint DIR and interrupted, "
         "or print its result if it is finished. Device and plan are those it began with, unless "
         "others are given; the result is the same with any.",
+        examples=("resume job", "resume job --stop-after 2h -o result.paf"),
     )
     parser.add_argument("checkpoint", metavar="DIR")
-    parser.add_argument("--device", help="as for align (default: as the run began)")
+    parser.group(RUN)("--device", help="as for align (default: as the run began)")
     add_run(parser, run)
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TextIO
 
 from ..results.formats.files import written
 from . import ending
-from .arguments import add_plan, add_results
+from .arguments import OUTPUT, RUN, add_plan, add_results
 from .checkpoint import add_limits
 from .output import say
+from .parser import Parser
 from .progress import add_quiet, progress_of
 from .verbose import Report
 
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
 
 
 def add_run(
-    parser: argparse.ArgumentParser,
+    parser: Parser,
     run: Callable[[argparse.Namespace], int],
     checkpoint: str | None = None,
 ) -> None:
     """Declare where results go and how they are computed; ``run`` is the subcommand.
 
     ``checkpoint``: the help of ``--checkpoint``, if it has that option."""
-    add = parser.add_argument
-    add_results(add)
+    add = parser.group(RUN)
+    add_results(parser.group(OUTPUT))
     add_plan(add)
     if checkpoint is not None:
         add("--checkpoint", metavar="DIR", help=checkpoint)

@@ -28,6 +28,7 @@ def add_to(commands: Any) -> None:
         "on it, and stores both as the user's profile, which all later plans and predictions use. "
         "Nothing has to be tuned: a device without a profile of its own has the one that ships "
         "for its kind. A tuning that was interrupted goes on.",
+        examples=("tune", "tune --device gpu --budget 5m --plot times.png"),
     )
     add_device(parser.add_argument)
     parser.add_argument(

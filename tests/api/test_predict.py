@@ -37,7 +37,7 @@ def random_pair(m: int, n: int) -> tuple[bytes, bytes]:
     ],
 )
 def test_what_is_predicted_is_what_runs(m: int, n: int, options: dict[str, Any], way: str) -> None:
-    said = pysw_cl.predict(m, n, **options)
+    said = pysw_cl.predict(m, n, output="score", **options)
     assert said.way == way and said.cells == m * n
     low, high = said.interval
     assert 0 < low < said.seconds < high and said.gcups > 0 and said.source
@@ -123,12 +123,13 @@ def similar_pair(length: int, changed: float = 0.05) -> tuple[Any, Any]:
 def test_sequences_that_are_similar_prune_and_have_a_path() -> None:
     query, target = similar_pair(30_000)
     other = random_pair(30_000, len(target))[1]
-    size = pysw_cl.predict(30_000, len(target))
-    unlike, like = pysw_cl.predict(query, other), pysw_cl.predict(query, target)
+    score = {"output": "score"}
+    size = pysw_cl.predict(30_000, len(target), **score)
+    unlike, like = (pysw_cl.predict(query, one, **score) for one in (other, target))
     assert unlike.parts == size.parts and unlike.memory == size.memory
     assert like.parts["sweep"] < 0.9 * unlike.parts["sweep"]
-    assert pysw_cl.predict(query, target, prune=False).parts == size.parts
-    paths = [pysw_cl.predict(query, one, output="path").parts["path"] for one in (other, target)]
+    assert pysw_cl.predict(query, target, prune=False, **score).parts == size.parts
+    paths = [pysw_cl.predict(query, one).parts["path"] for one in (other, target)]
     assert 0 < 5 * paths[0] < paths[1]
     assert like.parts["path"] == 0
     ends = {"query_range": (10_000, 20_000), "target_range": (0, 5000)}

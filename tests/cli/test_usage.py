@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
+import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from test_cli import fails, fasta, run
 
 from pysw_cl.api import advice
+from pysw_cl.cli.main import make_parser
 
 
 def refused(capsys: pytest.CaptureFixture[str], *argv: str, command: str = "pysw-cl align") -> str:
@@ -26,7 +31,11 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str, command: str = "pysw
         ("", "the following arguments are required: QUERY, TARGET"),
         ("only_one", "the following arguments are required: TARGET"),
         ("a b c", "unrecognized arguments: c"),
-        ("a b --alien", "unrecognized arguments: --alien"),
+        ("a b --alien", "there is no option --alien"),
+        ("--alien both a b", "there is no option --alien"),
+        ("--alien=x a", "there is no option --alien=x"),
+        ("-x a", "there is no option -x"),
+        ("a b --out score", "there is no option --out"),
         ("a b --mode semi", "'semi' is not local or global"),
         ("a b --output all", "invalid choice: 'all'"),
         ("a b --outfmt bam", "'bam' is not a format; there are paf, tsv, pair, sam, "),
@@ -104,6 +113,28 @@ def test_every_subcommand_speaks_for_itself(
     assert "--alien" in refused(capsys, "--alien", command="pysw-cl")
 
 
+def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """A parser, and those of its subcommands."""
+    yield parser
+    for action in parser._actions:
+        for one in (action.choices or {}).values() if action.nargs == argparse.PARSER else ():
+            yield from parsers(one)
+
+
+@pytest.mark.parametrize("parser", list(parsers(make_parser())), ids=lambda one: one.prog)
+def test_every_help_has_groups_and_examples(parser: argparse.ArgumentParser) -> None:
+    """The examples are command lines that are taken, and all but a few options are in groups."""
+    text = parser.format_help()
+    assert "\nexamples:\n" in text
+    for line in text.partition("\nexamples:\n")[2].splitlines():
+        words = shlex.split(re.split("  +|<", line.strip())[0])
+        assert words[0] == "pysw-cl"
+        if words[-1] != "--help":
+            assert make_parser().parse_args(words[1:]).run
+    titles = {group.title: len(group._group_actions) for group in parser._action_groups}
+    assert titles["options"] <= 7 and max(titles.values()) <= 12
+
+
 def test_no_subcommand_is_asking_for_help(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys)
     assert (code, err) == (0, "")
@@ -153,7 +184,7 @@ def test_a_resumed_run_has_no_option_that_it_cannot_use(
     option: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     said = refused(capsys, "resume", str(tmp_path), option, "3", command="pysw-cl resume")
-    assert f"unrecognized arguments: {option} 3" in said
+    assert f"there is no option {option} (see" in said
 
 
 def test_a_scoring_in_the_linear_phase_gets_a_warning(

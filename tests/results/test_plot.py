@@ -293,7 +293,7 @@ def test_plot_has_no_option_that_it_cannot_use(
 ) -> None:
     assert cli.main(["plot", "a", "b", "c.png", option]) == 2
     assert capsys.readouterr().err == (
-        f"pysw-cl plot: unrecognized arguments: {option} (see pysw-cl plot --help)\n"
+        f"pysw-cl plot: there is no option {option} (see pysw-cl plot --help)\n"
     )
 
 

@@ -29,7 +29,7 @@ class Prediction:
     parts: Mapping[str, float]
     #: Seconds that the first such call of a device takes on top of it, to build kernels.
     first_use: float
-    #: Cells a second, in 10^9, that no size exceeds: the reciprocal of the time of a cell.
+    #: Cells computed a second, in 10^9, that no size exceeds: the reciprocal of the time of a cell.
     gcups_limit: float
     #: Bytes of device memory.
     memory: int
@@ -49,14 +49,15 @@ class Prediction:
 
     @property
     def gcups(self) -> float:
-        """10^9 cells of the matrix a second."""
+        """10^9 cells of the matrix a second; above the limit where many of them are pruned."""
         return self.cells / self.seconds / 1e9
 
     def __str__(self) -> str:
         low, high = (in_words(one) for one in self.interval)
+        pruned = " without pruning" if self.gcups > self.gcups_limit else ""
         return (
             f"{self.shape[0]:,} x {self.shape[1]:,}: {in_words(self.seconds)} ({low} to {high}), "
-            f"{self.gcups:,.1f} GCUPS of at most {self.gcups_limit:,.1f}, "
+            f"{self.gcups:,.1f} GCUPS of at most {self.gcups_limit:,.1f}{pruned}, "
             f"{self.memory / 2**20:,.1f} MiB"
         )
 
