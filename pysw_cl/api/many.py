@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drivers.batch import BatchDriver
+from ..drivers.batch import BatchDriver, Choose
 from ..drivers.batch_layout import as_halves
 from ..drivers.batch_results import UNKNOWN, PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
@@ -30,7 +30,7 @@ from .advice import Tally, advise_tally, tally_of_pairs
 from .align import align_with
 from .bar import told
 from .iterated import LIMITS, align_iterated
-from .reaching import Tell, align_reaching, teller
+from .reaching import Tell, numbered, teller
 
 if TYPE_CHECKING:
     from ..engines.batch.engine import BatchEngine
@@ -79,8 +79,8 @@ def align_many(
         of them scores more, plus among equals; nucleotides only.  Rows have more fields then.
     min_score : number, optional
         Only rows of pairs that score at least this, in units of ``sub_score``, with the number of
-        the pair as the first field ``pair``.  All scores are computed first, and then what
-        ``output`` asks of these pairs only.
+        the pair as the first field ``pair``.  Paths are looked for of these pairs only, where that
+        saves time.
 
     Returns
     -------
@@ -185,8 +185,6 @@ class PairAligner:
     def __init__(self, options: ManyOptions, resources: Resources) -> None:
         self.options, self.resources = options, resources
         self._engine: BatchEngine | None = None
-        #: Finds the scores of all pairs where only some have a row.
-        self._first: PairAligner | None = None
         self._batches = row_of(resources.plan).batches and not options.second_best
         #: Called while the device computes the last pairs.
         self._meanwhile: Callable[[], object] = lambda: None
@@ -198,27 +196,32 @@ class PairAligner:
         if self._engine is not None:
             self._engine.close()
             self._engine = None
-        if self._first is not None:
-            self._first.__exit__()
 
     def align(
         self,
         pairs: Sequence[Any],
         progress: Progress | bool | None = None,
         first: int | None = None,
+        choose: Choose | None = None,
     ) -> tuple[NDArray[Any], Stats, str | None]:
-        """A row for each pair, or for each that reaches the least score; what they cost, and the
-        text of a `RecomputedWarning` or None.
+        """A row for each pair, or, with its number in front, for each that reaches the least score
+        or is chosen by ``choose``; what they cost, and the text of a `RecomputedWarning` or None.
 
-        ``first``: the number of the first pair in the whole input, if these are a part of it."""
-        least, scores = self.options.min_score, self._first
+        ``first``: the number of the first pair in the whole input, if these are a part of it.
+        ``choose`` is asked of some pairs at a time, and perhaps again."""
+        if self.options.min_score is not None:
+            least = self.options.min_score * self.options.scoring.scale
+            choose = partial(_reach, least)
         with told(progress) as run:
-            if least is None:
-                table, stats, wrong = self.align_telling(pairs, teller(run, pairs, self.sweeps))
-            else:
-                if scores is None and self.options.output != "score":
-                    scores = self._first = PairAligner(self.options.for_scores(), self.resources)
-                table, stats, wrong = align_reaching(self, scores, pairs, run, least)
+            found, stats, wrong = self.found(pairs, teller(run, pairs, self.sweeps), choose)
+        if found.paths is not None:
+            table = paths_of(found, self.options).table()
+        else:
+            table = as_table(columns_of(found, self.options))
+        if choose is not None:
+            kept = np.flatnonzero(~found.left)
+            kept = kept[choose(kept, found.values["score"][kept])]
+            table = numbered(kept, table[kept])
         if wrong is not None and first is not None:
             wrong += f" (pairs are counted from pair {first} of all)"
         return table, stats, wrong
@@ -241,23 +244,17 @@ class PairAligner:
             return 1
         return 2 if self.options.output in ("score", "ends") else 3
 
-    def align_telling(
-        self, pairs: Sequence[Any], tell: Tell
-    ) -> tuple[NDArray[Any], Stats, str | None]:
-        """A row for each pair; ``tell`` is called as results arrive."""
-        found, stats, wrong = self.found(pairs, tell)
-        if found.paths is not None:
-            return paths_of(found, self.options).table(), stats, wrong
-        return as_table(columns_of(found, self.options)), stats, wrong
-
-    def found(self, pairs: Sequence[Any], tell: Tell) -> tuple[PairResults, Stats, str | None]:
-        """The results of each pair; ``tell`` is called as they arrive."""
+    def found(
+        self, pairs: Sequence[Any], tell: Tell, choose: Choose | None = None
+    ) -> tuple[PairResults, Stats, str | None]:
+        """The results of each pair; ``tell`` is called as they arrive.  ``choose``: paths are
+        looked for of the pairs that it takes, and perhaps of others."""
         started, options = time.perf_counter(), self.options
         one = OneByOne(pairs, options, self.resources, partial(align_with, quiet=True))
         one.sweeps = self.sweeps
         found, stats = one.found, one.found.stats
         if self._batches:
-            self._in_batches(one, tell)
+            self._in_batches(one, tell, choose)
         else:
             one.all(tell)
             stats.kernel_seconds = one.stats.kernel_seconds
@@ -286,13 +283,13 @@ class PairAligner:
                 wrong[k] = type(error)(text)
         return wrong
 
-    def _in_batches(self, one: OneByOne, tell: Tell) -> None:
+    def _in_batches(self, one: OneByOne, tell: Tell, choose: Choose | None) -> None:
         from ..opencl.kernel_times import Stopwatch
 
         engine, tuning = self._made()
         watch = Stopwatch(engine.runtime.times)
         driver = BatchDriver(engine, engine.scoring, one, tell, tuning, self._meanwhile)
-        _run_strands(driver, one, self.options)
+        _run_strands(driver, one, self.options, choose)
         one.found.stats.kernel_seconds = watch.seconds
 
     def _made(self) -> tuple[BatchEngine, PairTuning]:
@@ -313,16 +310,18 @@ class PairAligner:
         return self._engine, self._tuning
 
 
-def _run_strands(driver: BatchDriver, one: OneByOne, options: ManyOptions) -> None:
+def _run_strands(
+    driver: BatchDriver, one: OneByOne, options: ManyOptions, choose: Choose | None
+) -> None:
     """Run the batches of the strands that are asked for.
 
     Of "both", all scores are computed first, and then the paths on the better strands; of long
     targets all ends, and then what is near them."""
     pairs, output, found = one.pairs, options.output, one.found
-    if options.strand == "plus":
-        driver.run(pairs, output, found)
-        return
     minus, ends = np.ones(len(pairs), np.bool_), None
+    if options.strand == "plus":
+        driver.run(pairs, output, found, choose=choose)
+        return
     if options.strand == "both":
         first, fields = (output, output) if output in ("score", "ends") else ("score", "ends")
         tried = [found.beside(fields_of(fields, "both")) for _ in range(2)]
@@ -338,7 +337,14 @@ def _run_strands(driver: BatchDriver, one: OneByOne, options: ManyOptions) -> No
                 found.minus[better] = results.minus[better]
             return
         ends = ends_on(tried[0], tried[1], minus)
-    driver.run(pairs, output, found, minus, ends)
+        if choose is not None:
+            unseen = np.flatnonzero(~found.alone)
+            found.left[unseen] = ~choose(unseen, ends[0, unseen])
+    driver.run(pairs, output, found, minus, ends, choose if ends is None else None)
+
+
+def _reach(least: float, _: NDArray[np.int64], scores: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(scores >= least)
 
 
 def columns_of(found: PairResults, options: ManyOptions) -> dict[str, NDArray[Any]]:

@@ -84,7 +84,8 @@ def _add_choice(add: Any) -> None:
         metavar="K",
         type=count,
         help="up to K local alignments a pair that share no aligned pair of letters, best first, "
-        "which score at least 1 or --min-score",
+        "which score at least 1 or --min-score; pairs are compared one after the other then, not "
+        "many together, which takes several times as long",
     )
     add(
         "--second-best",
@@ -142,7 +143,8 @@ def _rows(args: argparse.Namespace, pairs: Iterator[Pair], run: Run) -> Iterator
         )
     batches = len(first) > 1 and has_batches(args)
     if len(first) > 1:
-        run.expect(batches)
+        whole = args.query_range is None and args.target_range is None
+        run.expect(batches and whole)
     return (in_batches if batches else one_by_one)(args, chain(first, pairs), run)
 
 

@@ -46,8 +46,8 @@ def add_compared(parser: Parser) -> None:
         type=max_cost,
         default="auto",
         help="in global mode, how far below the best conceivable score the first band of the "
-        "matrix reaches; auto: find out; none: compute all cells; never changes a result "
-        "(default: auto)",
+        "matrix reaches; auto: find out; none: compute all cells; never changes a result; with N "
+        "several pairs are compared one after the other, not many together (default: auto)",
     )
     add_output(parser.group(OUTPUT))
     add_device(parser.group(RUN))

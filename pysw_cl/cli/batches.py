@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..errors import InputError, PyswError, RecomputedWarning
 
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from ..sequences.sequence import Sequence
     from .pairs import Pair
 
+    #: A range as the command line has it: from letter to letter, from 0, or to the end; None: all.
+    Span = tuple[int, int | None] | None
+
 #: Pairs and cells of the first part, which is small, so that first results come soon.
 FIRST_PAIRS, FIRST_CELLS = 1 << 12, 1 << 31
 #: Each part is twice as large as the one before, up to these.
@@ -27,38 +33,83 @@ MOST_LETTERS = 1 << 26
 PATIENCE = 1.0
 
 
+class Choice:
+    """Which pairs of a part can be printed: those that score ``least``, and of each query those
+    that are no worse than its ``top``-th best so far (None: all).  ``scale``: that of scores."""
+
+    def __init__(self, least: float | None, top: int | None, scale: int) -> None:
+        self._least, self._top = -inf if least is None else least * scale, top
+        self._query: Sequence | None = None
+        self._nth = np.array([-inf])  # of each query of the part, and the query of each pair
+        self._of = np.zeros(0, np.int64)
+
+    def begin(self, part: list[Pair]) -> None:
+        """The pairs of the next part; those of a query follow each other."""
+        if self._top is None:
+            return
+        queries = np.fromiter((id(query) for query, _ in part), np.int64, len(part))
+        self._of = np.cumsum(np.diff(queries, prepend=queries[:1]) != 0)
+        nth = np.full(int(self._of[-1]) + 1, -inf)
+        nth[0] = self._nth[-1] if part[0][0] is self._query else -inf
+        self._nth, self._query = nth, part[-1][0]
+
+    def __call__(self, numbers: NDArray[np.int64], scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Of the pairs with these numbers."""
+        if self._top is None:
+            return np.asarray(scores >= self._least)
+        of = self._of[numbers]
+        order, before = np.lexsort((-scores, of)), self._top - 1
+        last = order[before:]
+        last = last[of[last] == of[order[: len(last)]]]  # so many of its query score as much
+        np.maximum.at(self._nth, of[last], scores[last])
+        return np.asarray(scores >= np.maximum(self._nth[of], self._least))
+
+
 def align_parts(
     pairs: Iterator[Pair],
     options: ManyOptions,
     resources: Resources,
     begin: Callable[[], None],
+    ranges: tuple[Span, Span] = (None, None),
+    chosen: Choice | None = None,
 ) -> Iterator[tuple[list[Pair], NDArray[Any], Stats]]:
     """What `align_many` finds for ``pairs``, in parts and in order: the pairs of a part, their
     table, and what it cost.
 
-    ``begin`` is called before a part is computed.  An error about a pair begins with the names of
-    its records.
+    ``begin`` is called before a part is computed.  ``ranges``: the letters of each query and of
+    each target that are compared.  With ``chosen`` there are rows of the pairs that it chooses.  An
+    error about a pair begins with the names of its records.
     """
     from ..api.many import PairAligner
 
     done = 0
     with PairAligner(options, resources) as aligner:
-        for part in parts(pairs):
+        for part in parts(pairs, ranges=ranges):
             begin()
+            if chosen is not None:
+                chosen.begin(part)
             try:
-                table, stats, wrong = aligner.align(_texts(part), resources.progress, done)
+                table, stats, wrong = aligner.align(
+                    _texts(part, ranges), resources.progress, done, chosen
+                )
             except PyswError as error:
                 raise _named(error, part) from None
             if wrong is not None:
                 warnings.warn(wrong, RecomputedWarning, stacklevel=2)
             done += len(part)
+            for side, span in zip(("query", "target"), ranges, strict=True):
+                for name in (f"{side}_start", f"{side}_end"):
+                    if span is not None and name in (table.dtype.names or ()):
+                        table[name] += np.where(table[name] < 0, 0, span[0])
             yield part, table, stats
 
 
 def parts(
-    pairs: Iterator[Pair], clock: Callable[[], float] = time.monotonic
+    pairs: Iterator[Pair],
+    clock: Callable[[], float] = time.monotonic,
+    ranges: tuple[Span, Span] = (None, None),
 ) -> Iterator[list[Pair]]:
-    """``pairs`` in parts, each within the limits or of one pair.
+    """``pairs`` in parts, each within the limits or of one pair.  ``ranges``: see `align_parts`.
 
     An InputError of ``pairs`` is raised after the part with all pairs before it."""
     most_pairs, most_cells = FIRST_PAIRS, FIRST_CELLS
@@ -72,8 +123,8 @@ def parts(
         for pair in pairs:
             query, target = pair
             if query is not last:
-                last, m = query, len(query.letters)
-            n = len(target.letters)
+                last, m = query, len(_within(query, ranges[0]))
+            n = len(_within(target, ranges[1]))
             new = (0 if id(query) in seen else m) + (0 if id(target) in seen else n)
             full = cells + m * n > most_cells or letters + new > MOST_LETTERS
             if part and (full or len(part) == most_pairs or clock() > until):
@@ -96,17 +147,22 @@ def parts(
         raise wrong
 
 
-def _texts(part: list[Pair]) -> list[tuple[bytes, bytes]]:
-    """The letters of pairs in the form that `align_many` takes fastest, once for each record."""
-    found: dict[int, bytes] = {}
+def _within(record: Sequence, span: Span) -> NDArray[np.uint8]:
+    """The letters of a record in a range."""
+    return record.letters if span is None else record.letters[span[0] : span[1]]
 
-    def text(record: Sequence) -> bytes:
-        known = found.get(id(record))
+
+def _texts(part: list[Pair], ranges: tuple[Span, Span]) -> list[tuple[bytes, bytes]]:
+    """The letters of pairs in the form that `align_many` takes fastest, once for each record."""
+    found: tuple[dict[int, bytes], dict[int, bytes]] = ({}, {})
+
+    def text(record: Sequence, side: int) -> bytes:
+        known = found[side].get(id(record))
         if known is None:
-            known = found[id(record)] = record.letters.tobytes()
+            known = found[side][id(record)] = _within(record, ranges[side]).tobytes()
         return known
 
-    return [(text(query), text(target)) for query, target in part]
+    return [(text(query, 0), text(target, 1)) for query, target in part]
 
 
 def _named(error: PyswError, part: list[Pair]) -> PyswError:

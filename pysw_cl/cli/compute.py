@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ..errors import RangeError, SequenceError
 from ..results.formats.row import Row, row_of, rows_of
 from . import region
 from .asked import align_asked, many_asked, top_asked
-from .batches import align_parts
+from .batches import Choice, align_parts
+from .output import say
 from .selection import select
 from .verbose import Report
 
@@ -45,41 +46,37 @@ class Run:
             self.bar.begin(label)
 
 
+#: What is said after so many seconds in which pairs were compared one after the other.
+PATIENCE = 1.0
+ONE_BY_ONE = (
+    "note: with {} pairs are compared one after the other; without it all go to the device together"
+)
+
+
 def has_batches(args: argparse.Namespace) -> bool:
     """Can the batch engine do what is asked about each pair?"""
-    whole = args.query_range is None and args.target_range is None
-    cells = args.max_cost == "auto" and args.checkpoint is None
-    return whole and cells and args.alignments is None and not args.second_best
+    alone = args.checkpoint, args.alignments, args.second_best or None
+    return args.max_cost in ("auto", None) and alone == (None,) * 3
 
 
 def in_batches(
     args: argparse.Namespace, pairs: Iterator[Pair], run: Run
 ) -> Iterator[Iterable[Row]]:
-    """The results that are printed, by the batch engine, in chunks.
+    """The results that are printed, by the batch engine, in chunks."""
+    least, top = args.min_score, args.top
 
-    Where a choice is made among paths, scores are computed first, and then the paths of the chosen
-    pairs, because a path takes some ten times the time of a score."""
-
-    def rows(of: Iterator[Pair], output: str) -> Iterator[Iterable[Row]]:
-        options, resources = many_asked(args, output, run.bar)
-        begin = partial(run.begin, "" if of is pairs else "chosen ")
-        for part, table, stats in align_parts(of, options, resources, begin):
-            run.report.add(stats, len(part) if of is pairs else 0)
-            free, scoring = options.free.flags, options.scoring
+    def rows() -> Iterator[Iterable[Row]]:
+        options, resources = many_asked(args, args.output, run.bar)
+        free, scoring = options.free.flags, options.scoring
+        chosen = None if least is None and top is None else Choice(least, top, scoring.scale)
+        ranges = args.query_range, args.target_range
+        for part, table, stats in align_parts(pairs, options, resources, run.begin, ranges, chosen):
+            run.report.add(stats, len(part))
+            if chosen is not None:
+                part = [part[k] for k in table["pair"].tolist()]
             yield rows_of(part, table, mode=args.mode, scoring=scoring, free_ends=free)
 
-    least, top = args.min_score, args.top
-    if args.output != "path" or (least is None and top is None):
-        yield from select(rows(pairs, args.output), least, top)
-        return
-    chosen = select(rows(pairs, "score"), least, top)
-    yield from rows(_pairs_of(chosen), "path")
-
-
-def _pairs_of(chunks: Iterable[Iterable[Row]]) -> Iterator[Pair]:
-    for chunk in chunks:
-        for row in chunk:
-            yield cast("Pair", (row.query, row.target))
+    yield from select(rows(), least, top)
 
 
 def one_by_one(
@@ -87,9 +84,15 @@ def one_by_one(
 ) -> Iterator[Iterable[Row]]:
     """The results that are printed, each pair with `align` or `align_top`."""
     compute = (aligner if args.alignments is None else _top_aligner)(args, run.bar)
+    slow = "--max-cost N" if args.alignments is None else "--alignments"
+    slow = "--second-best" if args.second_best else slow
 
     def rows() -> Iterator[Iterable[Row]]:
-        for query, target in pairs:
+        until = None if has_batches(args) else time.monotonic() + PATIENCE
+        for done, (query, target) in enumerate(pairs):
+            if done and until is not None and time.monotonic() > until:
+                say(ONE_BY_ONE.format(slow), run.bar)
+                until = None
             run.begin()
             try:
                 found = compute(query, target)

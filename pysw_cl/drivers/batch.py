@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -40,6 +40,9 @@ TRACED = ("query_start", "target_start", "matches", "columns")
 #: The ``how`` of `BatchEngine.start` for each output, and those of paths.
 HOW = {"score": "score", "ends": "ends", "matches": "traceback", "path": "cigar"}
 PATHS = ("traceback", "cigar")
+#: Which pairs are wanted whose paths are to be found: their numbers, and their scores in the
+#: scoring's integers.
+Choose = Callable[[NDArray[np.int64], NDArray[Any]], NDArray[np.bool_]]
 #: Pairs that fill the lanes of some threads.
 FEW = 128
 
@@ -92,6 +95,12 @@ class BatchDriver:
         self.least_width = max(least, engine.widths[0])
         self.under_way: deque[Under] = deque()
         self.paths = PathCells()
+        self.minus: Minus | None = None
+        self.choose: Choose | None = None
+        #: The scores of all pairs that are known before their paths are looked for, else -1.
+        self.scores: NDArray[np.integer[Any]] = np.empty(0, np.int32)
+        #: Pairs that scores were found of, and those of them that were chosen.
+        self.scored = self.chosen = 0
 
     def run(
         self,
@@ -100,15 +109,19 @@ class BatchDriver:
         found: PairResults,
         minus: Minus | None = None,
         ends: Ints | None = None,
+        choose: Choose | None = None,
     ) -> None:
-        """Find out about all pairs what ``output`` says, except those that were aligned alone.
+        """Find out about all pairs what ``output`` says, except those that were aligned alone or
+        left out.
 
         The results go to ``found``; those of pairs that are aligned alone go to ``one.found``.  If
         ``output`` is "score", but ``found`` has ends, too, these are found of the pairs whose paths
         will be looked for near them.  ``minus``: for each pair, is the reverse complement of its
         query aligned?  ``ends``: scores, and rows and columns of ends (3 x n); a column below 0 is
-        unknown."""
-        self.found = found
+        unknown.  ``choose``: may leave out pairs whose scores are found before their paths."""
+        self.found, self.choose = found, choose
+        self.minus = None if ends is None else minus
+        self.scores = np.full(len(pairs), -1, np.int32) if ends is None else ends[0]
         tuning = self.tuning
         most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
         if not self.vector and not isinstance(pairs, Batch):
@@ -126,8 +139,12 @@ class BatchDriver:
         for part, lengths, long in cut:
             first = int(min([*part.index[:1], *long[:1]]))
             self.one.check_lengths(first, lengths, extremes_of(part, lengths))
-            known = found.alone[part.places]
-            part, long = part.take(~known) if known.any() else part, long[~found.alone[long]]
+            left = found.left[first : first + len(lengths)]
+            if left.any():
+                self.done(int(lengths[left].prod(axis=1).sum()), int(left.sum()))
+            done = found.alone | found.left
+            known = done[part.places]
+            part, long = part.take(~known) if known.any() else part, long[~done[long]]
             if minus is not None:
                 found.query_lengths[first : first + len(lengths)] = lengths[:, 0]
                 self._check_letters(part)
@@ -196,7 +213,15 @@ class BatchDriver:
             first = "starts" if self._finds_starts else "ends"
             alone += self._begin(part.take(far), first, how)
             part = part.take(~far)
+        if self._weighs(part):
+            return alone + self._begin(part, "score", how)
         return alone + self._begin(part, how)
+
+    def _weighs(self, part: Part) -> bool:
+        """Are the scores found first, and then the paths of the pairs that are chosen?  All moves
+        take some ten times the time of scores, so it pays unless most pairs are chosen."""
+        few = 2 * self.chosen <= self.scored
+        return self.choose is not None and few and part.all_cells > self.tuning.unchosen_cells
 
     def _far(self, part: Part) -> NDArray[np.bool_]:
         """Of which pairs are the ends found first, and then paths near these ends?  Where targets
@@ -227,14 +252,14 @@ class BatchDriver:
         """Start the batches of a part, each pair in the narrowest lanes that may hold it.  Returns
         the numbers of the pairs that are better aligned alone.  ``wanted``: see `Under`; "": the
         same as ``how``."""
-        engine, alone = self.engine, []
-        if engine.local and how != "counts":  # the scores tell which need wider ones
-            return self._start(part, self.least_width, how, wanted or how) if len(part) else []
+        engine, alone, scores = self.engine, [], self.scores[part.index]
         least = max(16, self.least_width) if how == "counts" else self.least_width
         width = np.full(len(part), least)
         for w in engine.widths[:-1]:
             fits = np.full(len(part), True)
-            if not engine.local:
+            if engine.local:  # scores that are not known yet tell later which need wider ones
+                fits = scores <= local_limit(self.scoring, w)
+            else:
                 fits = global_fits(self.scoring, part.m, part.n, w, engine.ends)
             if how == "counts":
                 fits &= counts_fit(part.m, part.n, w)
@@ -310,18 +335,36 @@ class BatchDriver:
             sure = part
             if outgrown.any():
                 sure, found = part.take(~outgrown), found[:, ~outgrown]
-            starts = how == "starts"
-            near = sure.before(found, *found[3:5]) if starts else self._near(sure, found)
-            self._alone(self._begin(near, under.wanted))
+            self._alone(self._begin(self._next(*self._wanted(sure, found), how), under.wanted))
         if outgrown.any():
             if outgrown.mean() > self.tuning.most_outgrown and len(part) >= 64:
                 self.least_width = max(self.least_width, 2 * width)
             self._alone(self._start(part.take(outgrown), 2 * width, how, under.wanted))
 
+    def _wanted(self, part: Part, found: Ints) -> tuple[Part, Ints]:
+        """The pairs of a part that are chosen by what was ``found`` of them, and that."""
+        self.scores[part.index] = found[0]
+        if self.choose is None or not len(part):
+            return part, found
+        chosen = self.choose(part.index, found[0])
+        self.scored, self.chosen = self.scored + len(part), self.chosen + int(chosen.sum())
+        if chosen.all():
+            return part, found
+        self.found.left[part.index[~chosen]] = True
+        self.done(int(part.cells[~chosen].sum()), int((~chosen).sum()))
+        return part.take(chosen), found[:, chosen]
+
+    def _next(self, part: Part, found: Ints, how: str) -> Part:
+        """The letters in which paths are looked for, after what was ``found`` of them."""
+        if how == "score":
+            return replace(part, kept=None)
+        return part.before(found, *found[3:5]) if how == "starts" else self._near(part, found)
+
     def _alone(self, numbers: list[int]) -> None:
-        """Align these pairs alone."""
+        """Align these pairs alone, on the better strands where these are known."""
         for k in sorted(numbers):
-            self.done(self.one.align(k), self.one.sweeps)
+            strand = "" if self.minus is None else ("minus" if self.minus[k] else "plus")
+            self.done(self.one.align(k, strand), 1 if strand else self.one.sweeps)
 
     def _near(self, part: Part, found: Ints) -> Part:
         """What is near the ends of pairs, in which their paths are."""

@@ -57,6 +57,8 @@ class PairResults:
     minus: NDArray[np.bool_]
     #: Was the pair aligned alone?
     alone: NDArray[np.bool_]
+    #: Was it left out, because of its score?
+    left: NDArray[np.bool_]
     #: Letters of each query.
     query_lengths: NDArray[np.int64]
     stats: Stats = field(default_factory=Stats)
@@ -75,6 +77,7 @@ class PairResults:
             PathWords(count) if "cigar" in names else None,
             np.zeros(count, np.bool_),
             np.zeros(count, np.bool_),
+            np.zeros(count, np.bool_),
             np.zeros(count, np.int64),
         )
 
@@ -91,6 +94,7 @@ class PairResults:
         return replace(
             other,
             alone=self.alone,
+            left=self.left,
             query_lengths=self.query_lengths,
             stats=self.stats,
             wrong=self.wrong,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import InternalError, PyswError, RangeError
@@ -34,18 +35,20 @@ class OneByOne:
         #: The results of all pairs.
         self.found = PairResults.empty(len(pairs), options.fields)
         self.scoring, self.mode, self.strand = options.scoring, options.mode, options.strand
-        self._options = options.for_one()
+        self._options = {"": options.for_one()}
         self._resources = AlignResources(
             device=resources.device, plan=resources.plan, kernel_times=resources.kernel_times
         )
         self.stats = Stats()
 
-    def align(self, k: int) -> int:
+    def align(self, k: int, strand: str = "") -> int:
         """Align pair k and store the result in row k of ``found``; returns the cells that
-        count as done."""
+        count as done.  ``strand``: the better one, if it is known: this counts once."""
         found, (query, target) = self.found, self.pairs[k]
+        if strand not in self._options:
+            self._options[strand] = replace(self._options[""], strand=strand)
         try:
-            result = self._align(query, target, self._options, self._resources)
+            result = self._align(query, target, self._options[strand], self._resources)
         except PyswError as error:
             raise blame(k, error) from None
         for name in found.values:
@@ -61,7 +64,7 @@ class OneByOne:
         self.stats.add_kernel_seconds(result.stats.kernel_seconds)
         self.stats.recomputed += result.stats.recomputed
         self.stats.device_bytes = max(self.stats.device_bytes, result.stats.device_bytes)
-        return self.sweeps * len(result.query) * len(result.target)
+        return (1 if strand else self.sweeps) * len(result.query) * len(result.target)
 
     def all(self, done: Callable[[int, int], None]) -> None:
         """Align all pairs; ``done(cells, sweeps)`` is called after each."""

@@ -197,16 +197,6 @@ class ManyOptions(StrandOptions, ModeOptions):
         """The fields of a row."""
         return fields_of(self.output, self.strand, self.second_best)
 
-    def for_scores(self) -> ManyOptions:
-        """The same for the scores of all pairs alone."""
-        return ManyOptions(
-            sub_score=self.scoring,
-            output="score",
-            mode=self.mode,
-            free_ends=self.free_ends,
-            strand=self.strand,
-        )
-
     def for_one(self) -> AlignOptions:
         """The options of `align` for one of the pairs."""
         return AlignOptions(

@@ -354,6 +354,12 @@ class PairTuning:
     gpu_lane_cells: int = tunable(
         1 << 17, 1, 1 << 40, "cells that a lane of a GPU sweeps while it aligns a pair alone"
     )
+    unchosen_cells: int = tunable(
+        1 << 26,
+        0,
+        1 << 50,
+        "of a part; paths of fewer cells are found at once, whatever their scores",
+    )
     wasted_cells: int = tunable(
         1 << 27, 0, 1 << 50, "a group that computes more may be taken apart"
     )

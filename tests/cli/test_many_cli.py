@@ -11,7 +11,7 @@ import pytest
 from test_cli import A, B, fails, fasta, process, run
 
 from pysw_cl.cli import align as command
-from pysw_cl.cli import batches
+from pysw_cl.cli import batches, compute
 from pysw_cl.cli.pairs import every_pair
 from pysw_cl.cli.records import Records
 from pysw_cl.sequences.sequence import Sequence
@@ -60,6 +60,23 @@ def pair_by_pair(
 # The batch engine
 
 
+def test_parts_of_records_are_compared_together(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Positions are those of the whole records, on both strands."""
+    some = [(text * 150)[: 150 + 20 * k] for k, text in enumerate(texts(9, 3))]
+    query = fasta(tmp_path / "q.fa", *[(f"q{k}", text[:160]) for k, text in enumerate(some[:3])])
+    target = fasta(tmp_path / "t.fa", *[(f"t{k}", text) for k, text in enumerate(some)])
+    ranges = ["--query-range", "21-", "--target-range", "31-110"]
+    for options in ([], ["--output", "ends"], ["--mode", "global", "--max-cost", "none"]):
+        argv = ["align", query, target, *ranges, "--strand", "both", "--outfmt", "tsv", *options]
+        out = pair_by_pair(monkeypatch, capsys, *argv)
+        with monkeypatch.context() as patch:
+            patch.setattr(command, "one_by_one", None)
+            assert run(capsys, *argv) == out
+        assert out[0] == 0 and out[1].count("\n") > 20
+
+
 @pytest.mark.usefixtures("tiny_parts")
 @pytest.mark.parametrize(
     "options",
@@ -78,6 +95,10 @@ def pair_by_pair(
         "--top 3 --outfmt tsv --min-score 20",
         "--min-score 20",
         "--min-score 20 --output ends",
+        "--strand both --top 1 --outfmt tsv",
+        "--target-range 2-2 --outfmt tsv",
+        "--query-range 1-1 --target-range 2- --strand both --outfmt pair",
+        "--mode global --query-range 1-1 --output ends --max-cost none",
     ],
 )
 def test_the_same_bytes_as_pair_by_pair(
@@ -108,11 +129,15 @@ def test_what_the_batch_engine_cannot_do(
     monkeypatch.setattr(command, "in_batches", together)
     one = ["--plan", "engine=reference", "--output", "score"]
     for options in (
-        ["--target-range", "1-1"],
-        ["--mode", "global", "--max-cost", "none"],
+        ["--mode", "global", "--max-cost", "9"],
         ["--alignments", "1"],
     ):
         assert run(capsys, "align", *files, *options, *one)[0] == 0
+    monkeypatch.setattr(compute, "PATIENCE", 0.0)
+    options = ["--alignments", "1", "--output", "score"]
+    code, _, err = run(capsys, "align", *files, *options)
+    assert code == 0
+    assert err.count("one after the other") == 1 and "with --alignments" in err
 
 
 def test_parts_are_limited_and_grow() -> None:
