@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .api.predict import predict as predict
     from .api.prepare import prepare as prepare
     from .api.profiles import profile as profile
+    from .api.sequence_files import write_sequences as write_sequences
     from .api.top import align_top as align_top
     from .api.trace_ends import trace_ends as trace_ends
     from .api.tune import tune as tune
@@ -64,6 +65,7 @@ _HOME = {
     "predict": "api.predict",
     "prepare": "api.prepare",
     "profile": "api.profiles",
+    "write_sequences": "api.sequence_files",
     "DeviceInfo": "opencl.device",
     "Choice": "planning.model.choice",
     "Prediction": "planning.model.predict",

@@ -15,19 +15,20 @@ from typing import Any
 _BLANKS = re.compile(r"[ \t-\r]+")
 
 
-def printable(text: str, blank: str = " ") -> str:
+def printable(text: str, blank: str = " ", raw: bool = False) -> str:
     """A name or a message as any terminal, file and stream can have it, in one line.
 
     Each run of blanks becomes one ``blank``.  Other characters that cannot be printed, and bytes
-    of a file that are not UTF-8, become what URLs have for them: %1B, %E9 (RFC 3986)."""
+    of a file that are not UTF-8, become what URLs have for them: %1B, %E9 (RFC 3986); with ``raw``
+    such bytes stay as they are."""
     line = _BLANKS.sub(blank, text.strip(" \t\n\r\v\f"))
-    return line if line.isprintable() else "".join(map(_shown, line))
+    return line if line.isprintable() else "".join(_shown(letter, raw) for letter in line)
 
 
-def _shown(letter: str) -> str:
-    if letter.isprintable():
-        return letter
+def _shown(letter: str, raw: bool) -> str:
     is_byte = "\udc80" <= letter <= "\udcff"
+    if letter.isprintable() or (raw and is_byte):
+        return letter
     found = letter.encode("utf-8", "surrogateescape" if is_byte else "surrogatepass")
     return "".join(f"%{byte:02X}" for byte in found)
 

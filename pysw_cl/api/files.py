@@ -80,7 +80,7 @@ def write(
     FileError
         If the file cannot be written.
     """
-    path = _place(path, "write")
+    path = place_of(path, "write")
     name = _format(path, format)
     rows, setting = _rows(results, pairs, names, asked)
     setting = replace(setting, fields=_fields(fields), width=width, limit=limit)
@@ -132,7 +132,7 @@ def read(
     FormatError
         For a damaged one, with the number of the line.
     """
-    path = _place(path, "__iter__")
+    path = place_of(path, "__iter__")
     name = _format(path, format)
     reader = reader_of(name)
     wanted, given = _fields(fields), dict[str, Any]()
@@ -157,7 +157,7 @@ def _records(path: Place, reader: Any, given: dict[str, Any]) -> Iterator[Record
         yield from lines.records(reader(lines, **given))
 
 
-def _place(path: Any, needs: str) -> Any:
+def place_of(path: Any, needs: str) -> Any:
     """The name of a file, or a stream, which has the attribute that it ``needs``.  Raises
     InputError for anything else."""
     if isinstance(path, io.RawIOBase | io.BufferedIOBase):

@@ -65,6 +65,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             pysw_cl.write,
             {"results": rows, "path": io.StringIO(), "format": "tsv", **PAIRS},
         ),
+        "write_sequences": (
+            pysw_cl.write_sequences,
+            {"sequences": [A], "path": io.StringIO(), "format": "fasta"},
+        ),
         "Aligner": (pysw_cl.Aligner, {}),
         "Aligner.align": (one.align, PAIR),
         "Aligner.align_many": (one.align_many, PAIRS),
@@ -90,7 +94,7 @@ def wrong_with(function: Callable[..., Any], given: dict[str, Any], name: str) -
             continue
         if name == "subjects" and value is None:
             continue  # a whole tuning
-        if name in ("pairs", "results") and isinstance(value, Angry | Seq):
+        if name in ("pairs", "results", "sequences") and isinstance(value, Angry | Seq):
             continue  # what the caller's own iterable raises
         if name == "path" and hasattr(value, "metadata"):
             continue  # a sequence of scikit-bio writes as streams do, but something else

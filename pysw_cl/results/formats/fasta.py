@@ -26,11 +26,13 @@ class Writer(writer.Writer):
         strand = "-" if row.strand == "minus" else "+"
         return (
             f">{shown_name(row.query, 'query')} start={row.query_start} end={row.query_end} "
-            f"strand={strand} score={row.score}\n{self._folded(query)}"
+            f"strand={strand} score={row.score}\n{folded(query, self.setting.width)}"
             f">{shown_name(row.target, 'target')} start={row.target_start} end={row.target_end} "
-            f"strand=+ score={row.score}\n{self._folded(target)}"
+            f"strand=+ score={row.score}\n{folded(target, self.setting.width)}"
         )
 
-    def _folded(self, text: str) -> str:
-        width = self.setting.width or WIDTH
-        return "".join(f"{text[k : k + width]}\n" for k in range(0, len(text), width))
+
+def folded(text: str, width: int | None) -> str:
+    """Letters on lines of this width."""
+    width = width or WIDTH
+    return "".join(f"{text[k : k + width]}\n" for k in range(0, len(text), width))

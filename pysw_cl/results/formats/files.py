@@ -20,6 +20,8 @@ from .bgzf import BlockGzip
 
 #: How hard gzip tries: about a third faster than its default, and few percent larger.
 _LEVEL = 4
+#: The ends of names of compressed files.
+PACKED = (".gz", ".bz2", ".xz", ".zst")
 #: What the system says if a file cannot take more, or cannot have its name.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG)
 #: The files that are written beside their places; the lock is held while one is begun.
@@ -62,13 +64,23 @@ def whole(stream: TextIO, title: str) -> TextIO:
     )
 
 
+def _made(path: Path, suffix: str) -> Any:
+    """A new file for bytes, which are compressed as the suffix says: .gz in blocks (BGZF)."""
+    if suffix in PACKED[1:]:
+        from xopen import xopen
+
+        return xopen(path, "wb", threads=0, format=suffix[1:])
+    plain = path.open("wb")
+    return io.BufferedWriter(BlockGzip(plain, _LEVEL), 1 << 16) if suffix in PACKED else plain
+
+
 @contextmanager
 def written(path: str | os.PathLike[str] | TextIO | None, binary: bool = False) -> Iterator[Any]:
     """Standard output (None, ``-`` or ``/dev/stdout``), a text stream, or a file.
 
     The file is written beside ``path`` and renamed when all is there; after an error nothing is
-    left of it.  Devices and pipes are written as they are.  A file whose name ends with .gz is
-    compressed, in blocks (BGZF).  Raises FormatError if it cannot be written."""
+    left of it.  Devices and pipes are written as they are.  A file whose name ends as
+    one of `PACKED` is compressed.  Raises FormatError if it cannot be written."""
     if path is None or str(path) in ("-", "/dev/stdout"):  # which may be a file with more in it
         path = sys.stdout
     if not isinstance(path, str | os.PathLike):
@@ -79,7 +91,7 @@ def written(path: str | os.PathLike[str] | TextIO | None, binary: bool = False) 
             stream.flush()
         return
     place = aside = Path(path)
-    zipped = place.suffix.lower() == ".gz"
+    suffix = place.suffix.lower()
     if os.path.isfile(place) or not os.path.lexists(place):  # noqa: PTH113
         place = Path(os.path.realpath(place))
         name = os.fsdecode(os.fsencode(place.name)[:200])  # names have at most 255 bytes
@@ -88,8 +100,7 @@ def written(path: str | os.PathLike[str] | TextIO | None, binary: bool = False) 
         try:
             with contextlib.nullcontext() if aside == place else _beginning:
                 _unfinished.update({aside} - {place})
-                plain = aside.open("wb")
-            file: Any = io.BufferedWriter(BlockGzip(plain, _LEVEL), 1 << 16) if zipped else plain
+                file: Any = _made(aside, suffix)
             if not binary:
                 file = io.TextIOWrapper(file, "utf-8", "surrogateescape", newline="\n")
         except OSError as error:
