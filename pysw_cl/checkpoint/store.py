@@ -131,9 +131,11 @@ class Store:
         if the job or its sequences are damaged.
         """
         path = Path(folder)
-        if not (path / "job.json").is_file():
+        try:
+            (path / "job.json").stat()
+        except OSError as error:
             why = "there is no job.json in it" if path.is_dir() else "there is no such folder"
-            raise CheckpointError(f"{path} holds no checkpoint: {why}")
+            raise CheckpointError(f"{path} holds no checkpoint: {why}") from error
         with _locked(path):
             try:
                 content = _read_manifest(path / "job.json")

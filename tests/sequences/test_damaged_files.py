@@ -134,7 +134,7 @@ def damaged(kind: str, seed: int, count: int, folder: Path, by: Any, text: list[
 @pytest.mark.parametrize("text", [FASTA, PAF], ids=["sequences", "alignments"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_damage(kind: str, text: list[bytes], by: Any, tmp_path: Path) -> None:
-    damaged(kind, 1, 40, tmp_path, by, text)
+    damaged(kind, 1, 25, tmp_path, by, text)
 
 
 @pytest.mark.long

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import pysw_cl
-from pysw_cl.errors import FileError, FormatError, SequenceError
+from pysw_cl.errors import CheckpointError, FileError, FormatError, SequenceError
 from pysw_cl.sequences.reading import read_fasta, read_sequences
 
 
@@ -199,6 +199,12 @@ def test_what_the_system_says_of_a_file(tmp_path: Path) -> None:
             again = pickle.loads(pickle.dumps(error))
             assert (str(again), again.errno) == (str(error), error.errno)
             assert isinstance(again, type(error.__cause__))
+
+
+def test_a_checkpoint_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="there is no such folder") as caught:
+        pysw_cl.resume(tmp_path / "no")
+    assert isinstance(caught.value.__cause__, FileNotFoundError)
 
 
 def test_large_record_is_read_fast(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def save(profile: Profile) -> Path:
             os.fsync(file.fileno())
         part.replace(path)
     except OSError as error:
-        raise _cannot_write(folder, error) from None
+        raise _cannot_write(folder, error) from error
     finally:  # after an error or an interrupt
         with contextlib.suppress(OSError):
             part.unlink()
@@ -160,7 +160,7 @@ def reset(identity: Identity) -> list[Path]:
         for path in paths:
             path.unlink(missing_ok=True)
     except OSError as error:
-        raise _cannot_write(folder, error) from None
+        raise _cannot_write(folder, error) from error
     finally:
         _forget()
     return paths
