@@ -133,6 +133,11 @@ class Stopped(PyswError):
     """A run that ended at the time it was asked to, with a checkpoint to go on from."""
 
 
+class CacheWarning(UserWarning):
+    """Kernels or profiles that are kept elsewhere, or built again: a folder is full, damaged or
+    cannot be written."""
+
+
 class ProfileError(PyswError, RuntimeError):
     """A profile that cannot be read or written."""
 

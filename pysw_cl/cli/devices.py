@@ -19,7 +19,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List the devices.  Raises DeviceError if none can be used."""
-    from ..opencl.device import CPU_HINT, devices
+    from ..opencl.device import devices, hint
 
     found = devices()
     rows = [("device", "kind", "units", "name", "platform", "usable")]
@@ -31,7 +31,9 @@ def run(args: argparse.Namespace) -> int:
         _print_table(rows)
     if any(device.usable for device in found):
         return 0
-    raise DeviceError(f"no usable OpenCL device; {CPU_HINT}")
+    raise DeviceError(
+        f"no usable OpenCL device; {hint(' '.join(device.platform for device in found))}"
+    )
 
 
 def _print_table(rows: Collection[tuple[str, ...]]) -> None:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from .._version import __version__
 from ..errors import (
+    CacheWarning,
     InputWarning,
     InternalError,
     ProfileWarning,
@@ -69,7 +70,7 @@ def main(argv: Iterable[str] | None = None) -> int:
     ):
         if not sys.warnoptions:
             warnings.simplefilter("ignore")  # compiler chatter is no message to the user
-            for kind in (RecomputedWarning, InputWarning, ProfileWarning):
+            for kind in (RecomputedWarning, InputWarning, ProfileWarning, CacheWarning):
                 warnings.simplefilter("always", kind)
         warnings.showwarning = _show_warning
         return _run(argv)

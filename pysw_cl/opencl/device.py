@@ -9,11 +9,14 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DeviceError
+from ..folders import TROUBLE
 from ..planning.profiles.profile import Identity, Profile
 from ..planning.profiles.store import profile_for, stamp
+from . import kernel_store
 from .builds import Build
 from .identity import identity_of, kernels_digest
 from .kernel_times import KernelTimes
@@ -23,8 +26,8 @@ from .resources import kernel_source
 if TYPE_CHECKING:
     import pyopencl as cl
 
-CPU_HINT = 'for the CPU (the extra "pocl"): pip install "pyopencl[pocl]"'
-INSTALL_HINT = f"no OpenCL device found; {CPU_HINT}"
+_CPU = 'for the CPU (the extra "pocl"): pip install "pyopencl[pocl]"'
+_GPU = f"for a GPU: its vendor's driver, and in a container access to it ({TROUBLE})"
 _VARIABLES = ("PYSW_CL_DEVICE", "PYOPENCL_CTX")  # name the device that "auto" means
 _KINDS = ((4, "gpu"), (8, "accelerator"), (2, "cpu"))  # in the order that "auto" prefers
 
@@ -58,11 +61,19 @@ def _platforms() -> list[Any]:
     try:
         import pyopencl as cl
     except ImportError as error:
-        raise DeviceError(f"pyopencl does not load ({error}); {INSTALL_HINT}") from None
+        raise DeviceError(f"pyopencl does not load ({error}); {_CPU}; {_GPU}") from None
     try:
         return list(cl.get_platforms())
     except cl.Error:  # the loader's "no platform" is an error of its own
         return []
+
+
+def hint(platforms: str) -> str:
+    """What to do where ``platforms`` show no usable device."""
+    if kernel_store.POCL in platforms:
+        return _GPU
+    cpu = "for the CPU: PoCL is installed, but OpenCL's loader does not find it: unset OCL_ICD_*"
+    return f"{cpu if find_spec('pocl_binary_distribution') else _CPU}; {_GPU}"
 
 
 def _kind(device: Any) -> str:
@@ -87,14 +98,9 @@ def _describe(platform: Any, device: Any, index: str) -> DeviceInfo:
     )
 
 
-def _no_device(platform: Any, index: str) -> DeviceInfo:
-    """The entry of a platform without a device."""
-    reason = "the platform shows no device"
-    if "Portable Computing Language" in platform.name:
-        reason += (
-            "; PoCL needs a folder for its kernel cache: set POCL_CACHE_DIR to one that can be "
-            "written, if HOME or XDG_CACHE_HOME cannot"
-        )
+def _no_device(platform: Any, index: str, wrong: str) -> DeviceInfo:
+    """The entry of a platform without a device; ``wrong``: why, if that is known."""
+    reason = f"the platform shows no device{': ' * bool(wrong)}{wrong}"
     name = platform.name.strip()
     return DeviceInfo(index, name, "(none)", "other", 0, 0, "", False, reason, "", "")
 
@@ -104,14 +110,15 @@ def _scan() -> Iterator[tuple[Any, DeviceInfo]]:
     import pyopencl as cl
 
     for p, platform in enumerate(platforms):
-        try:
-            found = platform.get_devices()
-        except cl.Error:  # CL_DEVICE_NOT_FOUND
-            found = []
+        with kernel_store.opened(platform) as wrong:
+            try:
+                found = [] if wrong else platform.get_devices()
+            except cl.Error:  # CL_DEVICE_NOT_FOUND
+                found = []
         for d, device in enumerate(found):
             yield device, _describe(platform, device, f"{p}:{d}")
         if not found:
-            yield None, _no_device(platform, f"{p}:")
+            yield None, _no_device(platform, f"{p}:", wrong)
 
 
 def devices() -> list[DeviceInfo]:
@@ -147,8 +154,8 @@ def _choose(text: str) -> tuple[Any, DeviceInfo]:
     if not any(info.usable for _, info in found):
         reasons = "; ".join(f"{info.platform}: {info.reason}" for _, info in found)
         if reasons:
-            raise DeviceError(f"no usable OpenCL device: {reasons}; {CPU_HINT}")
-        raise DeviceError(INSTALL_HINT)
+            raise DeviceError(f"no usable OpenCL device: {reasons}; {hint(reasons)}")
+        raise DeviceError(f"no OpenCL device found; {hint('')}")
     usable = sorted((pair for pair in found if pair[1].usable), key=lambda p: _preference(p[1]))
     wanted, source = text.strip(), "device"
     if not wanted.strip(":"):
@@ -189,7 +196,7 @@ class Runtime:
         self.lock = threading.RLock()
         #: What launches take, where that is measured (`timed`).
         self.times: KernelTimes | None = None
-        self._salt = ""
+        self.salt = ""
         self._given = queue
         self._own: Profile | None = None
         #: The profile that was found, and when that was right.
@@ -247,7 +254,7 @@ class Runtime:
 
     def options_of(self, limit: str | None) -> str:
         """Compiler options: the traits', and the profile's ``limit`` of registers of this name."""
-        option, parts = self.traits.register_option, [self._salt]
+        option, parts = self.traits.register_option, [self.salt]
         if limit is not None and option:
             registers = self.profile()[0].parameters.get("build", {}).get(limit, 0.0)
             if 16 <= registers <= 255:
@@ -293,7 +300,7 @@ class Runtime:
         cache knows: ``salt`` is a macro's value."""
         self.start()
         other = copy.copy(self)
-        other._salt = f"-DSALT={salt}"
+        other.salt = f"-DSALT={salt}"
         other.programs, other.begun, other._local = {}, {}, threading.local()
         other.building = {}
         return other
@@ -366,6 +373,7 @@ def _forget() -> None:
         runtime.forget()
     _runtimes.clear()
     _named.clear()
+    kernel_store.close()
 
 
 atexit.register(_forget)

@@ -9,19 +9,17 @@ user's cache folder says so to later processes.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import BuildError
 from ..planning.profiles import store
 from .device import Runtime
-from .program import KernelSpec, compiled, key_of
+from .program import KernelSpec, compiled, digest_of, key_of
 
 Key = tuple[str, str]
 #: The longest wait for a launch to begin, and the time between two looks.
@@ -81,10 +79,4 @@ def _mark(runtime: Runtime, key: Key) -> Path | None:
     folder = store.user_folder()
     if folder is None:
         return None
-    return folder / "built" / _digest(runtime.info.name, runtime.info.driver, key)
-
-
-@cache
-def _digest(name: str, driver: str, key: Key) -> str:
-    said = "\n".join((name, driver, *key))
-    return hashlib.sha256(said.encode()).hexdigest()[:32]
+    return folder / "built" / digest_of(runtime, key)

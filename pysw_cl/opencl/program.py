@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -11,11 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import BuildError, DeviceError, InternalError
+from ..folders import TROUBLE, cache_folder, environment, usual_cache
 from . import builds
 from .buffers import LASTING
 from .device import Runtime
+from .kernel_store import POCL, store_of
 from .resources import kernel_source
 
+HINT = f" (is PoCL's cache folder full or damaged?  See {TROUBLE})"
 #: The types of a kernel's integer arguments.
 INTEGERS: Mapping[str, type[np.integer[Any]]] = {"int": np.int32, "long": np.int64}
 
@@ -100,12 +104,68 @@ def compiled(runtime: Runtime, spec: KernelSpec, key: tuple[str, str]) -> Any:
     import pyopencl as cl
 
     source, options = key
+    digest, store = digest_of(runtime, key), store_of(runtime)
+
+    def built() -> Any:
+        program = cl.Program(runtime.context, source)
+        build = partial(program.build, options, [runtime.device], pyopencl_cache())
+        return cached(build)
+
     try:
-        return cl.Program(runtime.context, source).build(options=options, devices=[runtime.device])
+        if store is None:
+            return built()
+        with store.building(digest):
+            try:
+                program = built()
+            except cl.Error:
+                if not store.drop(digest):
+                    raise
+                program = built()
+        store.pending[program] = digest
+        return program
     except cl.Error as error:
         raise BuildError(
             f"{runtime.info.name} cannot build the kernel {spec.name} with {options}: {error}"
+            f"{HINT * (store is None and POCL in runtime.info.platform)}"
         ) from None
+
+
+@cache
+def pyopencl_cache() -> str | None:
+    """The folder for what PyOpenCL keeps; None: the usual one, which can be written."""
+    folder = cache_folder()
+    if folder == usual_cache():
+        return None
+    with environment("XDG_CACHE_HOME", folder):  # which is read by this import
+        import pyopencl.invoker  # noqa: F401
+    return str(folder / "pyopencl")
+
+
+def cached(make: Callable[[], Any]) -> Any:
+    """What ``make`` gives, by PyOpenCL; without its cache if that cannot be used: it is full,
+    damaged or locked."""
+    import pyopencl as cl
+
+    try:
+        return make()
+    except cl.Error:
+        raise
+    except Exception:  # of files, SQLite, pickle or its lock
+        if cl._PYOPENCL_NO_CACHE:
+            raise
+        cl._PYOPENCL_NO_CACHE = True
+        return make()
+
+
+@cache
+def _digest(name: str, driver: str, key: tuple[str, str]) -> str:
+    said = "\n".join((name, driver, *key))
+    return hashlib.sha256(said.encode()).hexdigest()[:32]
+
+
+def digest_of(runtime: Runtime, key: tuple[str, str]) -> str:
+    """32 hexadecimal digits for a program of a device and its driver."""
+    return _digest(runtime.info.name, runtime.info.driver, key)
 
 
 def wait(runtime: Runtime, event: Any) -> None:
@@ -146,7 +206,7 @@ def _kernel_of(runtime: Runtime, spec: KernelSpec, program: Any) -> Any:
     import pyopencl as cl
 
     try:
-        kernel = cl.Kernel(program, spec.name)
+        kernel = cached(lambda: cl.Kernel(program, spec.name))
     except cl.Error as error:
         raise BuildError(
             f"{runtime.info.name} cannot create the kernel {spec.name}: {error}"
@@ -203,6 +263,9 @@ class BoundKernel:
             begun = pending.pop(self._program, None) if pending else None
             if begun is not None:  # its code may be generated now, before it runs
                 builds.ends_with(begun, partial(_unfinished, event))
+            store = store_of(self._runtime)
+            if store is not None and store.pending:
+                store.launched(self._program, partial(_unfinished, event))
             if at_once:
                 self._runtime.queue.flush()
         except cl.Error as error:  # some drivers find out here that memory or registers lack

@@ -268,8 +268,11 @@ NO_PLATFORM = cl.LogicError("clGetPlatformIDs failed: PLATFORM_NOT_FOUND_KHR")
 
 
 @pytest.mark.parametrize("error", [NO_PLATFORM, None], ids=["error", "none"])
-def test_no_opencl_platform(error: Exception | None, machine: Machine) -> None:
+def test_no_opencl_platform(
+    error: Exception | None, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine(error=error)
+    monkeypatch.setattr("pysw_cl.opencl.device.find_spec", lambda name: None)
     for device in ("auto", "cpu", "0:0", "some name"):
         fails(DeviceError, 'pip install "pyopencl[pocl]"', device=device)
     assert pysw_cl.devices() == []

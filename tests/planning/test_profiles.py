@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from helpers import IMPORTS
 from profiles_made import H200, KERNELS, alpha_of, made
 
+from pysw_cl import folders
 from pysw_cl.errors import ProfileError
 from pysw_cl.planning.profiles import store
 from pysw_cl.planning.profiles.profile import Identity, Profile
@@ -187,21 +189,48 @@ def test_the_kernels_are_read_only_to_be_compared() -> None:
 # The folder
 
 
-def test_the_usual_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    store._usual_folder.cache_clear()
+@pytest.fixture
+def folders_anew() -> Iterator[Callable[[], None]]:
+    """Forgets which folders were found, now and when the test has ended."""
+
+    def forget() -> None:
+        folders.usual_cache.cache_clear()
+        folders.cache_folder.cache_clear()
+
+    yield forget
+    forget()
+
+
+def test_the_usual_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folders_anew: Callable[[], None]
+) -> None:
+    folders_anew()
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: f"{tmp_path}/{name}")
     for nothing in ("", "  "):
         monkeypatch.setenv(VARIABLE, nothing)
         assert user_folder() == tmp_path / "pysw-cl" / "profiles"
     monkeypatch.setenv(VARIABLE, "~/here")
     assert user_folder() == Path("~/here").expanduser()
-    store._usual_folder.cache_clear()
+
+
+@pytest.mark.filterwarnings("ignore::pysw_cl.errors.CacheWarning")
+def test_without_a_home_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folders_anew: Callable[[], None]
+) -> None:
+    """Profiles are kept below TMPDIR, or nowhere if that cannot be written."""
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: f"~/.cache/{name}")
     monkeypatch.delenv(VARIABLE)
-    assert alpha_of()[1] == "shipped for any device"
-    with pytest.raises(ProfileError, match=r"no home folder.*PYSW_CL_PROFILES"):
-        save(made())
-    store._usual_folder.cache_clear()
+    for there in (True, False):
+        found = [tmp_path / "mine"] * there
+        monkeypatch.setattr(folders, "temporary_folders", lambda found=found: iter(found))
+        folders_anew()
+        assert alpha_of()[1] == "shipped for any device"
+        if there:
+            assert save(made()).parent == tmp_path / "mine" / "profiles"
+            reset(H200)
+        else:
+            with pytest.raises(ProfileError, match=r"no home folder.*PYSW_CL_PROFILES"):
+                save(made())
 
 
 def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "pysw_cl"
 ORDER = (
     "errors",
     "_version",
+    "folders",
     "sequences",
     "scoring",
     "planning",

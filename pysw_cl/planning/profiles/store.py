@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 
 from ...errors import ProfileError, ProfileWarning
+from ...folders import cache_folder, usual_cache
 from .profile import Identity, Profile
 
 #: The environment variable that names another folder, and its value for none.
@@ -75,14 +76,8 @@ def user_folder() -> Path | None:
         return None
     if given:
         return Path(os.path.expanduser(given))  # noqa: PTH111 (Path's raises without a home)
-    return _usual_folder()
-
-
-@cache
-def _usual_folder() -> Path:
-    from platformdirs import user_cache_dir
-
-    return Path(user_cache_dir("pysw-cl")) / "profiles"
+    usual, now = usual_cache() / "profiles", cache_folder() / "profiles"
+    return usual if usual.is_dir() and not now.is_dir() else now
 
 
 def profile_for(identity: Identity, digest: Digest) -> tuple[Profile, str]:
