@@ -12,15 +12,12 @@ from ..results.formats import ALIASES, FORMATS, format_named
 from . import region
 from .parser import Parser
 
-#: Titles of groups of options.
-COMPARISON, SCORING, OUTPUT, RUN = "comparison", "scoring", "output", "device and run"
-
 
 def add_compared(parser: Parser) -> None:
     """Declare what `align` and `plot` have in common: two files, and how they are compared."""
     parser.add_argument("query", metavar="QUERY")
     parser.add_argument("target", metavar="TARGET")
-    add = parser.group(COMPARISON)
+    add = parser.group("comparison")
     add(
         "--mode",
         metavar="{local,global}",
@@ -37,7 +34,7 @@ def add_compared(parser: Parser) -> None:
         "in the query and in the target, or four for query start, query end, target start, target "
         "end; 1,0 fits a short query into a long target (default: 0)",
     )
-    add_scoring(parser.group(SCORING))
+    add_scoring(parser.group("scoring"))
     region.add_strand(add)
     region.add_ranges(add)
     add(
@@ -49,8 +46,8 @@ def add_compared(parser: Parser) -> None:
         "matrix reaches; auto: find out; none: compute all cells; never changes a result; with N "
         "several pairs are compared one after the other, not many together (default: auto)",
     )
-    add_output(parser.group(OUTPUT))
-    add_device(parser.group(RUN))
+    add_output(parser.group("output"))
+    add_device(parser.group("run"))
 
 
 def add_output(add: Any) -> None:

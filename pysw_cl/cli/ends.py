@@ -13,18 +13,7 @@ from ..results.formats import FOREIGN, FORMATS, end_of_name, format_of_file, mak
 from ..results.formats.files import written
 from ..results.formats.row import row_of, shown_name
 from . import region
-from .arguments import (
-    OUTPUT,
-    RUN,
-    SCORING,
-    add_device,
-    add_formats,
-    add_out,
-    add_plan,
-    add_scoring,
-    count,
-    number,
-)
+from .arguments import add_device, add_formats, add_out, add_plan, add_scoring, count, number
 from .asked import advise, check_output, ends_asked, paths_asked, setting_asked, usage
 from .output import Results
 from .pairs import Counted, every_pair
@@ -64,9 +53,9 @@ def add_to(commands: Any) -> None:
     )
     add("--min-score", metavar="N", type=number, default=1, help="the least score (default: 1)")
     region.add_ranges(add)
-    add_scoring(parser.group(SCORING))
-    _add_output(parser.group(OUTPUT))
-    add = parser.group(RUN)
+    add_scoring(parser.group("scoring"))
+    _add_output(parser.group("output"))
+    add = parser.group("run")
     add_device(add)
     add("--engine", default="auto", help="auto, wavefront, rowscan or reference (default: auto)")
     add_plan(add)

@@ -8,16 +8,7 @@ from typing import Any
 
 from ..errors import InputError
 from . import region
-from .arguments import (
-    COMPARISON,
-    RUN,
-    SCORING,
-    add_device,
-    add_output,
-    add_plan,
-    add_scores,
-    mode,
-)
+from .arguments import add_device, add_output, add_plan, add_scores, mode
 from .asked import scores_asked, usage
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -44,14 +35,14 @@ def add_to(commands: Any) -> None:
         add = parser.add_argument
         add("query", metavar="QUERY", help="a length such as 33M or 1500, or a file")
         add("target", metavar="TARGET", help="as QUERY")
-        add = parser.group(COMPARISON)
+        add = parser.group("comparison")
         add("--mode", metavar="{local,global}", type=mode, default="local", help="default: local")
         if parser is predict:
             region.add_strand(add)
             add_output(add)
-        add_scores(parser.group(SCORING))
-        add_device(parser.group(RUN))
-        add_plan(parser.group(RUN))
+        add_scores(parser.group("scoring"))
+        add_device(parser.group("run"))
+        add_plan(parser.group("run"))
         parser.set_defaults(run=run, usage_error=parser.error)
     predict.add_argument(
         "--plot", metavar="FILE", help="draw what the device's profile measured and predicts"

@@ -33,25 +33,13 @@ def add_to(commands: Any) -> None:
     )
     parser.set_defaults(run=partial(_help, parser))
     actions = parser.add_subparsers(metavar="ACTION")
-    show = actions.add_parser(
-        "show", help="print the profile that a device has", examples=("profile show --json",)
-    )
+    show = actions.add_parser("show", help="print the profile that a device has")
     show.add_argument("--json", action="store_true", help="as JSON, with all that was measured")
-    out = actions.add_parser(
-        "export",
-        help="write the user's profile of a device to a file",
-        examples=("profile export mine.json",),
-    )
+    out = actions.add_parser("export", help="write the user's profile of a device to a file")
     out.add_argument("file", metavar="FILE", help="- is standard output")
-    into = actions.add_parser(
-        "import",
-        help="store the profile in a file as the user's",
-        examples=("profile import mine.json",),
-    )
+    into = actions.add_parser("import", help="store the profile in a file as the user's")
     into.add_argument("file", metavar="FILE", help="- is standard input")
-    remove = actions.add_parser(
-        "reset", help="remove the user's profiles of a device", examples=("profile reset",)
-    )
+    remove = actions.add_parser("reset", help="remove the user's profiles of a device")
     for action, run in ((show, _show), (out, _export), (into, _import), (remove, _reset)):
         if action is not into:
             add_device(action.add_argument)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ..errors import PlanError
 from ..results.formats import make_writer
 from ..results.formats.row import row_of
-from .arguments import RUN
 from .asked import check_output, setting_asked, usage
 from .output import Results
 from .running import add_run, running
@@ -31,7 +30,7 @@ def add_to(commands: Any) -> None:
         examples=("resume job", "resume job --stop-after 2h -o result.paf"),
     )
     parser.add_argument("checkpoint", metavar="DIR")
-    parser.group(RUN)("--device", help="as for align (default: as the run began)")
+    parser.group("run")("--device", help="as for align (default: as the run began)")
     add_run(parser, run)
 
 

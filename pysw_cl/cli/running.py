@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ..results.formats.files import written
 from . import ending
-from .arguments import OUTPUT, RUN, add_plan, add_results
+from .arguments import add_plan, add_results
 from .checkpoint import add_limits
 from .output import say
 from .parser import Parser
@@ -31,8 +31,8 @@ def add_run(
     """Declare where results go and how they are computed; ``run`` is the subcommand.
 
     ``checkpoint``: the help of ``--checkpoint``, if it has that option."""
-    add = parser.group(RUN)
-    add_results(parser.group(OUTPUT))
+    add = parser.group("run")
+    add_results(parser.group("output"))
     add_plan(add)
     if checkpoint is not None:
         add("--checkpoint", metavar="DIR", help=checkpoint)

@@ -117,8 +117,8 @@ def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser
     """A parser, and those of its subcommands."""
     yield parser
     for action in parser._actions:
-        for one in (action.choices or {}).values() if action.nargs == argparse.PARSER else ():
-            yield from parsers(one)
+        if action.nargs == argparse.PARSER:
+            yield from action.choices.values()
 
 
 @pytest.mark.parametrize("parser", list(parsers(make_parser())), ids=lambda one: one.prog)
