@@ -16,8 +16,9 @@ from .time_left import TimeLeft
 #: The line; without a share; and of what is neither score nor path.
 FORMAT = "{what}{percentage:5.1f}%|{bar}|{rest}"
 WITHOUT_SHARE = "{what}{rest}"
-#: The stage in which kernels are built.
-BUILDING = "building kernels"
+#: The stage in which kernels are built, and the seconds after which it is shown: what was built
+#: before is read from disk in less.
+BUILDING, BUILD_SECONDS = "building kernels", 1.0
 
 
 def duration(seconds: float) -> str:
@@ -126,7 +127,9 @@ class ProgressBar:
             now = self._clock()
             self._left.waiting(now)
             self._pairs_left.waiting(now)
-            self._waiting = what, now
+            was = self._waiting
+            builds = was is not None and what.startswith(BUILDING) and was[0].startswith(BUILDING)
+            self._waiting = what, was[1] if was is not None and builds else now
             self._draw_if_due(now)
 
     def __call__(self, done: int, total: int, stage: Stage) -> None:
@@ -214,21 +217,20 @@ class ProgressBar:
             return min(1.0, (before + done) / max(1, whole))
         return min(1.0, self._pairs_done / max(1, self._pairs or 1))
 
-    def _seconds(self, now: float) -> float | None:
-        """The time left."""
+    def _to_do(self) -> tuple[TimeLeft, float]:
+        """The work that was left at the last report, and what knows the time that it takes."""
         assert self._now is not None
         if not self._by_cells():
-            left = max(0.0, (self._pairs or 0) - self._pairs_done)
-            return self._pairs_left.seconds(left, now)
+            return self._pairs_left, max(0.0, (self._pairs or 0) - self._pairs_done)
         done, _, stage = self._now
-        left = float(stage.work_left or 0)
         if self._cells is not None:
-            left = float(max(0, self._cells - self._cells_before - done))
-        return self._left.seconds(left, now)
+            return self._left, float(max(0, self._cells - self._cells_before - done))
+        return self._left, float(stage.work_left or 0)
 
     def _texts(self, now: float) -> tuple[str, str]:
         """What stands before the share, and after the bar."""
-        if self._waiting is not None:
+        if self._waits(now):
+            assert self._waiting is not None
             what, since = self._waiting
             return f"{what} ", f" {duration(now - since)}"
         assert self._now is not None
@@ -241,12 +243,13 @@ class ProgressBar:
             rate = self._pairs_left.speed(now)
             if rate:
                 parts.append(f"{rate:,.0f} pairs/s" if rate >= 10 else f"{rate:.2g} pairs/s")
-        speed, left = self._left.speed(now), self._seconds(now)
-        if speed:
+        times, work = self._to_do()
+        speed, left = self._left.speed(now), times.seconds(work, now)
+        if speed and not stage.in_seconds:
             parts.append(f"{speed / 1e9:.2f} GCUPS")
-        if self._ended:
+        if self._ended or left is None:
             parts.append(duration(now - self._started))
-        elif left is not None:
+        else:
             parts.append(f"{duration(left)} left")
         return what, " " + ", ".join(parts) if parts else ""
 
@@ -257,8 +260,15 @@ class ProgressBar:
             self._ticker = threading.Thread(target=self._tick, name="pysw_cl bar", daemon=True)
             self._ticker.start()
 
+    def _waits(self, now: float) -> bool:
+        """Is it shown that the run waits for something?"""
+        if self._waiting is None:
+            return False
+        what, since = self._waiting
+        return not what.startswith(BUILDING) or now - since >= BUILD_SECONDS
+
     def _draw(self, now: float) -> None:
-        if self._closed.is_set() or (self._now is None and self._waiting is None):
+        if self._closed.is_set() or (self._now is None and not self._waits(now)):
             return
         self._next = now + self._interval
         if self._bar is None:
@@ -267,6 +277,10 @@ class ProgressBar:
         known = self._now is not None and (self._pairs is not None or not self._pairs_before)
         bar.what, bar.rest = self._texts(now)
         bar.bar_format = FORMAT if known else WITHOUT_SHARE
+        if self._now is not None and not self._ended:  # reports come in steps
+            (times, left), share = self._to_do(), self._share_now()
+            share += (1 - share) * min(0.95, times.ahead(now) / max(1e-9, left))
+            self._share = max(self._share, share)
         bar.n = self._share
         bar.refresh()
         self._shown = True

@@ -23,6 +23,7 @@ class TimeLeft:
         #: (time, work) of reports; time that the run waited is left out.
         self._told: deque[tuple[float, float]] = deque()
         self._begun: float | None = None
+        self._reported = 0.0
         #: Work a second, as it was predicted; None: it was not.
         self.predicted: float | None = None
         self._waited, self._waiting_since = 0.0, 0.0
@@ -30,7 +31,7 @@ class TimeLeft:
 
     def told(self, work: float, now: float) -> None:
         """So much ``work`` is done at ``now``."""
-        now = self._own(now)
+        self._reported = now = self._own(now)
         self._waiting = False
         if self._begun is None:
             self._begun = now
@@ -67,6 +68,14 @@ class TimeLeft:
         if not speed:
             return None
         return max(0.0, left / speed - min(self._own(now) - self._told[-1][0], self._gap()))
+
+    def ahead(self, now: float) -> float:
+        """Work that is probably done since the last report: by the speed, and less than came with
+        that report."""
+        told, speed = self._told, self.speed(now)
+        if self._waiting or not speed or len(told) < 2:
+            return 0.0
+        return min(speed * (self._own(now) - self._reported), 0.9 * (told[-1][1] - told[-2][1]))
 
     def _own(self, now: float) -> float:
         """``now`` without the time that the run waited."""

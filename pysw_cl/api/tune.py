@@ -130,7 +130,7 @@ def tuned(
     with told(progress) as run:
         for number, subject in enumerate(chosen, 1):
             share = left * subject.weight / sum(one.weight for one in chosen[number - 1 :])
-            stage = Stage(f"tuning {subject.name},", number, len(chosen))
+            stage = Stage(f"tuning {subject.name}", number, len(chosen))
             tell = _telling(run, seconds, seconds - aside - left, stage)
             outcomes.append(SubjectTuning(subject, share, path, key, strategy, tell).outcome())
             left = max(0.0, left - outcomes[-1].spent)
@@ -138,8 +138,7 @@ def tuned(
         if calibration >= LEAST_CALIBRATION:
             tell = _telling(run, seconds, seconds - aside, Stage("calibration"))
             profile = _calibrated(runtime.having(profile), profile, calibration, seconds, tell)
-        if run is not None:
-            run.tell(round(TICKS * seconds), round(TICKS * seconds), Stage("calibration"))
+        _telling(run, seconds, seconds, Stage("calibration"))(0.0)
     measured = calibration >= LEAST_CALIBRATION or any(outcome.runs for outcome in outcomes)
     saved = _saved(profile, path) if measured else None
     return Tuned(profile, tuple(outcomes), saved, time.monotonic() - began)
@@ -208,8 +207,15 @@ def _telling(
 
     def tell(spent: float) -> None:
         if run is not None:
-            total = round(TICKS * seconds)
-            run.tell(min(total, round(TICKS * (before + spent))), total, stage)
+            done = min(seconds, before + spent)
+            known = replace(
+                stage,
+                work_done=done,
+                work_left=seconds - done,
+                predicted_speed=1.0,
+                in_seconds=True,
+            )
+            run.tell(round(TICKS * done), round(TICKS * seconds), known)
 
     return tell
 

@@ -40,6 +40,8 @@ class Stage:
     work_left: float | None = None
     #: Work a second, as the model of the run time predicts it; None: it does not.
     predicted_speed: float | None = None
+    #: Is the work in seconds, as that of a tuning, and not in cells?
+    in_seconds: bool = False
 
     def __str__(self) -> str:
         if self.name == "pairs":

@@ -94,10 +94,12 @@ def test_what_an_earlier_run_did_is_no_speed() -> None:
 def test_waiting_is_shown_and_is_no_speed() -> None:
     it = Drawn(delay=0)
     it.bar.wait("reading a.fa")
+    it.now = 29.0
+    it.bar.wait("building kernels 1 of 3")  # from disk, perhaps, in a moment
+    assert len(it.lines) == 1 and it.lines[0].startswith("reading a.fa")
     it.now = 30.0
     it.bar.wait("building kernels 2 of 3")
-    assert it.lines[0].startswith("reading a.fa")
-    assert it.lines[-1].startswith("building kernels 2 of 3")
+    assert it.lines[-1].startswith("building kernels 2 of 3  0:01")
     it.now = 31.0
     it.tell(0, 8 * G)
     it.now = 33.0
@@ -108,6 +110,39 @@ def test_waiting_is_shown_and_is_no_speed() -> None:
     it.now = 55.0
     it.tell(4 * G, 8 * G)
     assert "50.0%|" in it.lines[-1] and "1.00 GCUPS, 0:04 left" in it.lines[-1]
+
+
+def test_it_moves_between_reports() -> None:
+    """By the speed, and not beyond what will probably be told."""
+    it = Drawn(delay=0, interval=0)
+    it.bar.wait("x")
+    for k in range(3):
+        it.now = 10.0 * k
+        it.bar(k * G, 10 * G, Stage("pairs", 100 * k, 1000, k * G, (10 - k) * G))
+    for now, share in ((25.0, 25.0), (28.0, 28.0), (40.0, 29.0)):
+        it.now = now
+        it.bar._draw(now)
+        assert f" {share}%|" in it.lines[-1] and "| 200 of 1,000 pairs" in it.lines[-1]
+    it.now = 41.0
+    it.bar(3 * G, 10 * G, Stage("pairs", 300, 1000, 3 * G, 7 * G))
+    assert " 30.0%|" in it.lines[-1]
+
+
+def test_a_run_of_which_nothing_is_known_is_alive() -> None:
+    it = Drawn(delay=0, interval=0)
+    it.bar(0, 10 * G, Stage("pairs", 0, 1000, 0, 10 * G))
+    it.bar._draw(7.0)
+    assert "  0.0%|" in it.lines[-1] and it.lines[-1].rstrip().endswith("| 0 of 1,000 pairs, 0:07")
+
+
+def test_work_in_seconds_has_a_share_and_no_speed() -> None:
+    it = Drawn(delay=0, interval=0)
+    for now in (0.0, 6.0, 12.0):
+        it.now = now
+        stage = Stage("tuning x", 1, 2, now, 60 - now, 1.0, True)
+        it.bar(round(100 * now), 6000, stage)
+    assert it.lines[-1].startswith("tuning x 1 of 2:  20.0%|")
+    assert it.lines[-1].rstrip().endswith("| 0:48 left")
 
 
 def test_many_pairs_in_one_call() -> None:

@@ -42,8 +42,11 @@ def test_a_callback_without_a_stage_and_other_threads_are_not() -> None:
 
 def test_the_bar_says_that_kernels_are_built() -> None:
     stream = io.StringIO()
-    bar = ProgressBar(stream, delay=0, interval=0, ticks=None)
-    with told(bar), builds.expecting(2):
-        builds.ended(builds.begun("device", "one"))
-    assert "building kernels for this device, once: 1 of at most 2" in stream.getvalue()
+    times = iter([0.0, 0.0, 0.5, 1.5])
+    bar = ProgressBar(stream, delay=0, interval=0, ticks=None, clock=lambda: next(times))
+    with told(bar), builds.expecting(3):
+        for number in range(3):
+            assert stream.getvalue() == ""  # what was built before is read in a moment
+            builds.ended(builds.begun("device", f"{number}"))
+    assert "building kernels for this device, once: 3 of at most 3  0:0" in stream.getvalue()
     bar.close()

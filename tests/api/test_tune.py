@@ -15,6 +15,7 @@ import pysw_cl
 from pysw_cl.api import tune as tuning
 from pysw_cl.api.calibrate import Case, _of_device, _of_some, work_of
 from pysw_cl.drivers import tuning as driver
+from pysw_cl.drivers.progress import Stage
 from pysw_cl.drivers.tuned_subjects import Subject, subjects_of
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.errors import InputError, ProfileWarning
@@ -295,14 +296,16 @@ def test_the_calibration_has_the_new_parameters(
 
 
 def test_progress(clockwork: Clockwork) -> None:
-    told: list[tuple[int, int, str]] = []
-    pysw_cl.tune(
-        budget=30, progress=lambda done, total, stage: told.append((done, total, str(stage)))
-    )
+    told: list[tuple[int, int, Stage]] = []
+    pysw_cl.tune(budget=30, progress=lambda done, total, stage: told.append((done, total, stage)))
     assert {total for _, total, _ in told} == {3000}
     done = [done for done, _, _ in told]
     assert done == sorted(done) and done[-1] == 3000
-    assert told[0][2].startswith("tuning wavefront/")
+    assert str(told[0][2]).startswith("tuning wavefront/") and "," not in str(told[0][2])
+    for done_now, _, stage in told:  # a share and the time left
+        assert stage.in_seconds and stage.work_done is not None and stage.work_left is not None
+        assert stage.work_done + stage.work_left == pytest.approx(30)
+        assert round(100 * stage.work_done) <= done_now
 
 
 def test_a_tuning_ends_in_time(clockwork: Clockwork) -> None:
