@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ..drivers.options import ManyOptions, Options
+from ..drivers.options import ManyOptions
 from ..errors import InputError, file_name, is_iterable, items, shown, texts, whole_number
 from ..results.alignment import Alignment
 from ..results.formats import FORMATS, format_named, format_of_file, make_writer, reader_of
@@ -20,7 +20,7 @@ from ..results.formats.files import opened, written
 from ..results.formats.reading import Lines, Record
 from ..results.formats.row import AT_ONCE, Letters, Row, TableRows, row_of, shown_name
 from ..results.formats.writer import Setting, mode_in_words
-from ..scoring.scoring import Scoring
+from ..scoring.scoring import make_scoring
 from ..sequences.alphabet import is_nucleotide
 from ..sequences.lent import refuse_masked
 
@@ -137,18 +137,10 @@ def read(
     reader = reader_of(name)
     wanted, given = _fields(fields), dict[str, Any]()
     if "fields" in FORMATS[name].takes:
-        given = {"fields": wanted, "scoring": _scoring(asked) if asked else None}
+        given = {"fields": wanted, "scoring": make_scoring(**asked) if asked else None}
     elif wanted or asked:
         raise InputError(f"{name} has no choice of {'fields' if wanted else next(iter(asked))}")
     return _records(path, reader, given)
-
-
-def _scoring(asked: dict[str, Any]) -> Scoring:
-    """The scoring of arguments as `align` has them."""
-    names = ("sub_score", "gap_cost", "wildcard", "unknown", "allow_odd_scoring")
-    if other := next((name for name in asked if name not in names), None):
-        raise InputError(f"read has no argument {other!r}; of a scoring it has {', '.join(names)}")
-    return Options(**asked).scoring
 
 
 def _records(path: Place, reader: Any, given: dict[str, Any]) -> Iterator[Record]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
@@ -21,7 +22,7 @@ from .asked import (
 )
 from .compute import Run, has_batches, in_batches, one_by_one
 from .output import Results, say
-from .pairs import Counted, every_pair, how_many, matched_pairs, only
+from .pairs import counted, every_pair, how_many, matched_pairs, only
 from .records import LeftOut, sides_of
 from .running import add_run, running
 
@@ -117,10 +118,11 @@ def run(args: argparse.Namespace) -> int:
         lists = FORMATS[args.outfmt.name].lists_targets
         listed: list[tuple[str, int]] | None = [] if lists else None
         sides = sides_of(args, tally, left_out if args.skip_bad else None, listed)
-        pairs = Counted((matched_pairs if args.pairs else every_pair)(*sides))
-        setting = replace(setting, targets=listed or [], searched=pairs)
+        searched: Counter[str] = Counter()
+        pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), searched)
+        setting = replace(setting, targets=listed or [], searched=searched)
         results = Results(to.stream, make_writer(args.outfmt.name, setting), to.bar)
-        for rows in _rows(args, iter(pairs), Run(to.bar, to.report, *how_many(*sides, args.pairs))):
+        for rows in _rows(args, pairs, Run(to.bar, to.report, *how_many(*sides, args.pairs))):
             results.write(rows)
         results.end()
         warn_of_letters(tally)

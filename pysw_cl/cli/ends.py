@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +17,7 @@ from . import region
 from .arguments import add_device, add_formats, add_out, add_plan, add_scoring, count, number
 from .asked import advise, check_output, ends_asked, paths_asked, setting_asked, usage
 from .output import Results
-from .pairs import Counted, every_pair
+from .pairs import counted, every_pair
 from .progress import add_quiet, progress_of, room_for_output
 from .records import sides_of
 
@@ -90,9 +91,9 @@ def run(args: argparse.Namespace) -> int:
     with written(args.out) as stream, progress_of(sys.stderr, args.quiet) as bar:
         resources = ends_asked(args, bar)[1]
         sides = sides_of(args, tally, None, listed)
-        pairs = Counted(every_pair(*sides))
-        with show(args, options, resources, Output(stream, bar, listed or [], pairs)) as put:
-            for query, target in pairs:
+        output = Output(stream, bar, listed or [], Counter())
+        with show(args, options, resources, output) as put:
+            for query, target in counted(every_pair(*sides), output.searched):
                 ranges = region.ranges(args, query, target)
                 asked = replace(options, query_range=ranges[0], target_range=ranges[1])
                 put(query, target, asked, best_ends_with(query, target, asked, resources, True))
@@ -107,7 +108,7 @@ class Output(NamedTuple):
     stream: TextIO
     bar: ProgressBar | None
     targets: list[tuple[str, int]]
-    searched: Counted
+    searched: Counter[str]
 
 
 #: Prints the ends of a query in a target, found with these options.
@@ -167,10 +168,7 @@ def _check(args: argparse.Namespace) -> None:
         args.usage_error("--outfmt, --width and --limit go with --paths")
     if args.paths:
         check_output(args, "path")
-    elif args.out is not None and (
-        format_of_file(args.out) not in (None, "tsv") or end_of_name(args.out) in FOREIGN - {".txt"}
+    elif args.out and (
+        format_of_file(args.out) not in (None, "tsv") or end_of_name(args.out) in FOREIGN
     ):
-        args.usage_error(
-            f"-o {args.out}: without --paths a table is written, such as x.tsv; with it what "
-            "--outfmt says"
-        )
+        args.usage_error(f"-o {args.out}: without --paths a table is written, such as x.tsv")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -57,20 +58,14 @@ def matched_pairs(queries: Records, targets: Records) -> Iterator[Pair]:
             yield query, target
 
 
-class Counted:
-    """Pairs, which may be iterated over once; counts the queries so far, and the targets of the
-    first, which are as many as those of any."""
-
-    def __init__(self, pairs: Iterator[Pair]) -> None:
-        self._pairs, self.queries, self.targets = pairs, 0, 0
-
-    def __iter__(self) -> Iterator[Pair]:
-        last = None
-        for query, target in self._pairs:
-            self.queries += query is not last
-            self.targets += self.queries == 1
-            last = query
-            yield query, target
+def counted(pairs: Iterator[Pair], count: Counter[str]) -> Iterator[Pair]:
+    """The pairs; counts "queries", and the "targets" of the first, which are those of any."""
+    last = None
+    for query, target in pairs:
+        count["queries"] += query is not last
+        count["targets"] += count["queries"] == 1
+        last = query
+        yield query, target
 
 
 def how_many(queries: Records, targets: Records, matched: bool) -> tuple[int | None, int | None]:

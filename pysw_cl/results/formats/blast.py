@@ -228,14 +228,12 @@ class CommentedTable(writer.ByQuery):
 
     def end(self) -> str:
         """The last query, and how many there were."""
-        last, searched = super().end(), self.setting.searched
-        queries = self._queries if searched is None else searched.queries
-        return f"{last}# BLAST processed {queries} queries\n"
+        last, count = super().end(), self.setting.searched.get("queries", self._queries)
+        return f"{last}# BLAST processed {count} queries\n"
 
     def _database(self, rows: list[Row]) -> str:
         names = {shown_name(row.target, "target"): None for row in rows}
-        searched = self.setting.searched
-        count = len(names) if searched is None else searched.targets
+        count = self.setting.searched.get("targets", len(names))
         return next(iter(names)) if count == 1 else f"{count} targets"
 
 

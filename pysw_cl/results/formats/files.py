@@ -71,7 +71,7 @@ def _made(path: Path, suffix: str) -> Any:
 
         return xopen(path, "wb", threads=0, format=suffix[1:])
     plain = path.open("wb")
-    return io.BufferedWriter(BlockGzip(plain, _LEVEL), 1 << 16) if suffix in PACKED else plain
+    return BlockGzip(plain, _LEVEL) if suffix in PACKED else plain
 
 
 @contextmanager

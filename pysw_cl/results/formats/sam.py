@@ -34,7 +34,7 @@ _TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@
 #: The longest target that BAM can hold.
 _LONGEST_TARGET = (1 << 31) - 1
 #: The CIGAR that stands for one in the tag CG, and BAM's operations by their numbers.
-_PLACEHOLDER, _OPS = re.compile("[0-9]+S([0-9]+)N"), "MIDNSHP=X"
+_PLACEHOLDER, _OPS = re.compile("[0-9]+S([0-9]+)N"), dict(enumerate("MIDNSHP=X"))
 #: The letters of BAM, for each byte in upper case.
 _BAM = bytes(
     byte if chr(byte) in NUCLEOTIDES + AMBIGUITY else ord("T" if chr(byte) == "U" else "N")
@@ -235,9 +235,7 @@ def _whole_cigar(lines: Lines, cigar: str, tags: dict[str, Any]) -> str:
     kind, *values = tags.pop("CG", "").split(",")
     if kind != "I" or not values:
         raise lines.wrong(f"the CIGAR {cigar} stands for one in the tag CG:B:I, which is not there")
-    runs = [divmod(int(value), 16) for value in values]
-    if any(op >= len(_OPS) for _, op in runs):
-        raise lines.wrong("the tag CG has an operation that BAM does not have")
-    if sum(length for length, op in runs if _OPS[op] in "MDN=X") != int(placeholder[1]):
+    runs = [(int(value) >> 4, _OPS[int(value) & 15]) for value in values]
+    if sum(length for length, op in runs if op in "MDN=X") != int(placeholder[1]):
         raise lines.wrong(f"the tag CG and the CIGAR {cigar} have different lengths")
-    return "".join(f"{length}{_OPS[op]}" for length, op in runs)
+    return "".join(f"{length}{op}" for length, op in runs)

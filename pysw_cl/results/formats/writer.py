@@ -7,9 +7,9 @@ whichever function it comes from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..._version import __version__
 from ...errors import InputError
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 
 #: The program that is named in files.
 PROGRAM, VERSION = "pysw_cl", __version__
-
-
-class Searched(Protocol):
-    """How much was compared, also where few of the results are written."""
-
-    #: The targets of each query, and the queries so far.
-    targets: int
-    queries: int
 
 
 @dataclass(frozen=True)
@@ -45,8 +37,9 @@ class Setting:
     fields: tuple[str, ...] = ()
     #: Name and length of every target, for formats that list them.
     targets: Sequence[tuple[str, int]] = ()
-    #: What was searched, which is known when the results of a query are; None: the results say it.
-    searched: Searched | None = None
+    #: How many "queries" there were so far, and "targets" of each, which is known when the results
+    #: of a query are; empty: the results say it.
+    searched: Mapping[str, int] = field(default_factory=dict)
     #: The command line that the results come from, or "".
     command: str = ""
     #: Letters on a line (None: as is usual for the format), and columns of an alignment that are
