@@ -7,8 +7,9 @@ from pathlib import PurePath
 from typing import Any
 
 from ..errors import InputError, choice, is_iterable, printable, shown, whole_number
+from ..results.formats import PACKED
 from ..results.formats.fasta import WIDTH, folded
-from ..results.formats.files import PACKED, written
+from ..results.formats.files import written
 from ..sequences.alphabet import PIECE
 from ..sequences.sequence import Sequence, as_sequence, check_letters
 from .files import Place, place_of

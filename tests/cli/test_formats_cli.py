@@ -76,7 +76,7 @@ def test_the_name_of_the_file_says_the_format(
     assert out.read_text().startswith("##maf")
 
 
-@pytest.mark.parametrize("end", ["bam", "csv", "txt", "xml", "fastq", "TXT.gz", "paf.xz"])
+@pytest.mark.parametrize("end", ["bam", "csv", "txt", "xml", "fastq", "TXT.gz", "paf.zip"])
 def test_names_of_files_that_are_not_written(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, files: list[str], end: str
 ) -> None:

@@ -208,7 +208,9 @@ def test_files(tmp_path: Path) -> None:
     (tmp_path / "b.paf").write_bytes(gzip.compress(text.encode()))
     pysw_cl.write(results, tmp_path / "c.paf.gz")
     assert (tmp_path / "c.paf.gz").read_bytes()[:2] == b"\x1f\x8b"
-    for name in ("a.PAF", "b.paf", "c.paf.gz"):
+    pysw_cl.write(results, tmp_path / "c.paf.xz")
+    assert lzma.decompress((tmp_path / "c.paf.xz").read_bytes()).decode() == text
+    for name in ("a.PAF", "b.paf", "c.paf.gz", "c.paf.xz"):
         assert len(list(pysw_cl.read(tmp_path / name))) == count > 5
     (tmp_path / "e.paf").write_bytes(lzma.compress(text.encode()))
     assert len(list(pysw_cl.read(tmp_path / "e.paf"))) == count

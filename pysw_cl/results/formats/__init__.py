@@ -108,12 +108,13 @@ FORMATS = {
         outputs=OUTPUTS,
     ),
 }
+#: The ends of names of compressed files.
+PACKED = (".gz", ".bz2", ".xz", ".zst")
 #: Ends of names of files that are of none of these formats, and which everybody takes for others.
 FOREIGN = frozenset(
-    ".aln .axt .bam .bcf .bedpe .bw .bz2 .chain .cram .csv .db .delta .docx .faa .fas .fastq .ffn "
+    ".aln .axt .bam .bcf .bedpe .bw .chain .cram .csv .db .delta .docx .faa .fas .fastq .ffn "
     ".fna .fq .gb .gbk .gff .gff3 .gtf .h5 .htm .html .jpg .json .md .msf .npy .npz .parquet .pdf "
-    ".phy .pkl .png .psl .sto .svg .tar .tgz .txt .vcf .wig .xls .xlsx .xml .xz .yaml .zip "
-    ".zst".split()
+    ".phy .pkl .png .psl .sto .svg .tar .tgz .txt .vcf .wig .xls .xlsx .xml .yaml .zip".split()
 )
 #: Other names of formats: BLAST's numbers.
 ALIASES = {"6": "blast6", "7": "blast7"}
@@ -139,8 +140,9 @@ def format_of_file(path: str) -> str | None:
 
 
 def end_of_name(path: str) -> str:
-    """The end of a file's name, in lower case and without .gz, such as ".paf", or ""."""
-    return PurePath(path.lower().removesuffix(".gz")).suffix
+    """The end of a file's name in lower case, before one of `PACKED`, such as ".paf", or ""."""
+    place = PurePath(path.lower())
+    return (place.with_suffix("") if place.suffix in PACKED else place).suffix
 
 
 def check(name: str, setting: Setting) -> None:

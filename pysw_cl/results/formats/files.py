@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ...errors import FileError, printable
+from . import PACKED
 from .bgzf import BlockGzip
 
 #: How hard gzip tries: about a third faster than its default, and few percent larger.
 _LEVEL = 4
-#: The ends of names of compressed files.
-PACKED = (".gz", ".bz2", ".xz", ".zst")
 #: What the system says if a file cannot take more, or cannot have its name.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG)
 #: The files that are written beside their places; the lock is held while one is begun.
