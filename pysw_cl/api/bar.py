@@ -47,7 +47,7 @@ def _with_builds(callback: Progress) -> Iterator[RunProgress]:
     run, thread = RunProgress(callback), threading.get_ident()
 
     def listen(build: Build, ended: bool) -> None:
-        if not ended and threading.get_ident() == thread:
+        if not (ended or build.kept) and threading.get_ident() == thread:
             run.waiting(BUILDING, build.number, build.expected)
 
     if not run.staged:

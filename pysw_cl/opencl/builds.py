@@ -30,6 +30,8 @@ class Build:
     number: int
     #: The most programs that the call is expected to need, of which some may be built already.
     expected: int
+    #: Is it read from a file that is kept (`pysw_cl.opencl.kernel_store`)?
+    kept: bool = False
 
     def __str__(self) -> str:
         return f"building kernels for {self.device}: {self.number} of at most {self.expected}"
@@ -72,15 +74,15 @@ def expecting(count: int) -> Iterator[None]:
             ended(build)
 
 
-def begun(device: str, kernel: str) -> Build | None:
-    """A build begins; None if nobody is told of it."""
+def begun(device: str, kernel: str, kept: bool = False) -> Build | None:
+    """A build begins, or the reading of one that is ``kept``; None if nobody is told of it."""
     inside = bool(getattr(_call, "expected", 0))
     if inside:
         _call.number += 1
     if not _listeners and not LOG.isEnabledFor(logging.INFO):
         return None
     number = _call.number if inside else 1
-    build = Build(device, kernel, number, max(number, _call.expected if inside else 1))
+    build = Build(device, kernel, number, max(number, _call.expected if inside else 1), kept)
     LOG.info("%s", build)
     with _lock:
         _open.append(build)

@@ -147,6 +147,10 @@ class KernelStore:
             part.replace(self._path(digest))
             self._kept[digest] = set(named)
 
+    def keeps(self, digest: str) -> bool:
+        """Is a program kept?"""
+        return self._path(digest).is_file()
+
     def _path(self, digest: str) -> Path:
         return self.folder / f"{digest}.built"
 

@@ -79,7 +79,9 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
         if key in runtime.building:
             runtime.building[key].join()
         if key not in runtime.programs:
-            begun = builds.begun(runtime.info.name, spec.name)
+            store = store_of(runtime)
+            kept = store is not None and store.keeps(digest_of(runtime, key))
+            begun = builds.begun(runtime.info.name, spec.name, kept)
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", cl.CompilerWarning)

@@ -40,6 +40,15 @@ def test_a_callback_without_a_stage_and_other_threads_are_not() -> None:
     assert not calls
 
 
+def test_what_is_kept_is_not_built() -> None:
+    calls: list[Any] = []
+    with told(lambda done, total, stage: calls.append(stage)), builds.expecting(2):
+        builds.ended(builds.begun("device", "one", kept=True))
+        assert not calls
+        builds.ended(builds.begun("device", "two"))
+    assert [str(stage) for stage in calls] == ["building kernels 2 of 2"]
+
+
 def test_the_bar_says_that_kernels_are_built() -> None:
     stream = io.StringIO()
     times = iter([0.0, 0.0, 0.5, 1.5])
