@@ -63,6 +63,23 @@ def add_device(add: Any) -> None:
         default="auto",
         help="auto, cpu, gpu, or platform:device as indices or parts of names (default: auto)",
     )
+    add_threads(add)
+
+
+def add_threads(add: Any) -> None:
+    """Declare ``--threads`` on a parser, whose ``add_argument`` is given."""
+    text = "compute in at most so many threads, on a CPU (default: one for each of its cores)"
+    add("--threads", metavar="N", type=count, help=text)
+
+
+def limit_threads(args: argparse.Namespace) -> None:
+    """Let ``--threads`` be part of the device's name, and hold for the host."""
+    threads = getattr(args, "threads", None)
+    if threads is not None:
+        from ..sequences import parallel
+
+        args.device = f"{args.device or 'auto'}/{threads}"
+        parallel.AT_ONCE = min(parallel.AT_ONCE, threads)
 
 
 def add_scores(add: Any) -> None:

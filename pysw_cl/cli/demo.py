@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from .arguments import add_device
 from .progress import add_quiet, progress_of
 
 #: The files that are aligned, in the folder of examples.
@@ -19,7 +20,7 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "demo", help="align the human and the chimpanzee mitochondrion", examples=("demo",)
     )
-    parser.add_argument("--device", default="auto", help="as for align")
+    add_device(parser.group("run"))
     add_quiet(parser.add_argument)
     parser.set_defaults(run=run)
 

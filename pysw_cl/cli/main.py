@@ -34,6 +34,7 @@ from ..errors import (
 )
 from ..results.formats.files import whole
 from . import align, demo, devices, ending, ends, plot, predict, prepare, profile, resume, tune
+from .arguments import limit_threads
 from .parser import Parser
 
 #: The subcommands, in the order of the help: each declares its arguments and what it runs.
@@ -109,6 +110,7 @@ def _run(argv: Iterable[str] | None) -> int:
         try:
             args = make_parser().parse_args(words)
             args.command = shlex.join(["pysw-cl", *words])  # for files that name it
+            limit_threads(args)
             code: int = args.run(args)
         except SystemExit as stop:  # argparse: 0 after --help, 2 after a usage error
             code = stop.code if isinstance(stop.code, int) else 2

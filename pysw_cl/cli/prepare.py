@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any
 
+from .arguments import add_device
 from .asked import usage
 from .progress import add_quiet, progress_of
 
@@ -18,7 +19,7 @@ def add_to(commands: Any) -> None:
         help="build the kernels of a device now, for images, clusters and tests",
         examples=("prepare", "prepare --device gpu --for dna,many"),
     )
-    parser.add_argument("--device", default="auto", help="as for align")
+    add_device(parser.group("run"))
     parser.add_argument(
         "--for",
         dest="kinds",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import PlanError
 from ..results.formats import make_writer
 from ..results.formats.row import row_of
+from .arguments import add_threads
 from .asked import check_output, setting_asked, usage
 from .output import Results
 from .running import add_run, running
@@ -31,6 +32,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("checkpoint", metavar="DIR")
     parser.group("run")("--device", help="as for align (default: as the run began)")
+    add_threads(parser.group("run"))
     add_run(parser, run)
 
 

@@ -30,7 +30,7 @@ def add_to(commands: Any) -> None:
         "for its kind. A tuning that was interrupted goes on.",
         examples=("tune", "tune --device gpu --budget 5m --plot times.png"),
     )
-    add_device(parser.add_argument)
+    add_device(parser.group("run"))
     parser.add_argument(
         "--budget",
         metavar="TIME",

@@ -7,7 +7,7 @@ import copy
 import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -149,6 +149,32 @@ def _matches(text: str, info: DeviceInfo) -> bool:
     return fits(text, platform_index, info.platform) or fits(text, device_index, info.name)
 
 
+def _name_and_threads(text: str) -> tuple[str, int | None]:
+    """A device's name, and the threads that follow it: "cpu/4"."""
+    name, _, threads = map(str.strip, text.rpartition("/"))
+    return (name, int(threads)) if threads.isdecimal() and name else (text.strip(), None)
+
+
+def _with_threads(device: Any, info: DeviceInfo, threads: int) -> tuple[Any, DeviceInfo]:
+    """A part of a CPU that computes in so many threads; all of it, if it has no more."""
+    import pyopencl as cl
+
+    if info.kind != "cpu":
+        wrong = f"{threads} threads are for a CPU; {info.name} is not one, and has what it needs"
+        raise DeviceError(f"{wrong}: leave the number out, or take device='cpu/{threads}'")
+    if threads < 1:
+        raise DeviceError(f"{threads} threads is not a number of at least 1")
+    if threads >= info.compute_units:
+        return device, info
+    try:
+        part, *_ = device.create_sub_devices([cl.device_partition_property.EQUALLY, threads, 0])
+    except cl.Error as error:
+        raise DeviceError(
+            f"{info.name} cannot be had in part, by {threads} threads: {error}"
+        ) from None
+    return part, replace(info, index=f"{info.index}/{threads}", compute_units=threads)
+
+
 def _choose(text: str) -> tuple[Any, DeviceInfo]:
     found = list(_scan())
     if not any(info.usable for _, info in found):
@@ -157,13 +183,14 @@ def _choose(text: str) -> tuple[Any, DeviceInfo]:
             raise DeviceError(f"no usable OpenCL device: {reasons}; {hint(reasons)}")
         raise DeviceError(f"no OpenCL device found; {hint('')}")
     usable = sorted((pair for pair in found if pair[1].usable), key=lambda p: _preference(p[1]))
-    wanted, source = text.strip(), "device"
+    (wanted, threads), source = _name_and_threads(text), "device"
     if not wanted.strip(":"):
         raise DeviceError(f"device={text!r} names no device; 'auto' lets the program choose")
     if wanted.lower() == "auto":
         for variable in _VARIABLES:
             if os.environ.get(variable, "").strip():
-                wanted, source = os.environ[variable].strip(), variable
+                (wanted, most), source = _name_and_threads(os.environ[variable]), variable
+                threads = threads or most
                 break
     if wanted.lower() == "auto":
         matching = usable
@@ -174,7 +201,7 @@ def _choose(text: str) -> tuple[Any, DeviceInfo]:
     if not matching:
         listed = "; ".join(str(info) for _, info in found)
         raise DeviceError(f"{source}={wanted!r} matches no usable device; there are: {listed}")
-    return matching[0]
+    return matching[0] if threads is None else _with_threads(*matching[0], threads)
 
 
 class Runtime:
@@ -411,7 +438,7 @@ def _meaning(device: str) -> tuple[Any, ...]:
         asked: Any = cl.get_platforms
     except ImportError:
         asked = None
-    variables = _VARIABLES if device.strip().lower() == "auto" else ()
+    variables = _VARIABLES if _name_and_threads(device)[0].lower() == "auto" else ()
     return (device, asked, *map(os.environ.get, variables))
 
 
@@ -437,7 +464,8 @@ def runtimes_to_choose_from(device: Any) -> list[Runtime]:
 
 def get_runtime(device: Any = "auto") -> Runtime:
     """The runtime for ``device``: "auto", "cpu", "gpu", "platform:device" (indices or parts of
-    names), or a pyopencl Device, Context (its first device) or CommandQueue.
+    names), or a pyopencl Device, Context (its first device) or CommandQueue.  "cpu/4" is the CPU in
+    four threads.
 
     Raises DeviceError when nothing fits or the device cannot be used.
     """

@@ -36,11 +36,11 @@ def test_a_fresh_process_builds_nothing(tmp_path: Path) -> None:
         pytest.skip("PoCL's cache is a folder of files that can be counted")
     done = process('import pysw_cl; print(pysw_cl.prepare("cpu", kinds=["dna"]))', tmp_path)
     assert done.returncode == 0, done.stderr
-    built = {str(file): file.stat().st_mtime_ns for file in tmp_path.rglob("*.so")}
+    built = {str(file): file.stat().st_mtime_ns for file in tmp_path.rglob("*.built")}
     assert 0 < len(built) == int(done.stdout)
     done = process(USE, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert {str(file): file.stat().st_mtime_ns for file in tmp_path.rglob("*.so")} == built
+    assert {str(file): file.stat().st_mtime_ns for file in tmp_path.rglob("*.built")} == built
 
 
 def test_progress_and_kinds(monkeypatch: pytest.MonkeyPatch) -> None:

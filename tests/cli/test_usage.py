@@ -12,7 +12,9 @@ import pytest
 from test_cli import fails, fasta, run
 
 from pysw_cl.api import advice
+from pysw_cl.cli.arguments import limit_threads
 from pysw_cl.cli.main import make_parser
+from pysw_cl.sequences import parallel
 
 
 def refused(capsys: pytest.CaptureFixture[str], *argv: str, command: str = "pysw-cl align") -> str:
@@ -237,3 +239,13 @@ def test_odd_input_is_said_once(
 )
 def test_modes_of_other_tools(capsys: pytest.CaptureFixture[str], options: str, words: str) -> None:
     assert words in refused(capsys, "align", "a", "b", *options.split())
+
+
+def test_threads_are_part_of_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every command that computes; the host's own work has no more of them, either."""
+    monkeypatch.setattr(parallel, "AT_ONCE", 8)
+    words = {"align": "a b", "ends": "a b", "resume": "job", "predict": "1k 1k", "demo": ""}
+    for command in ("plot a b c.png", "prepare", "tune", *map(" ".join, words.items())):
+        args = make_parser().parse_args([*command.split(), "--threads", "3"])
+        limit_threads(args)
+        assert args.device == "auto/3" and parallel.AT_ONCE == 3

@@ -127,6 +127,43 @@ def test_platforms_without_devices_only(machine: Machine) -> None:
         get_runtime("auto")
 
 
+def test_a_part_of_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads follow a device's name, in the environment too; all cores are no part."""
+    runtime = get_runtime("cpu")
+    units = runtime.info.compute_units
+    if units < 2 or not runtime.device.partition_max_sub_devices:
+        pytest.skip("this CPU cannot be had in part")
+    assert get_runtime("cpu/4096") is get_runtime(f"cpu/{units}") is runtime
+    one = get_runtime("cpu/1")
+    assert one is get_runtime("cpu/1") and one is not runtime
+    assert (one.info.compute_units, one.device.max_compute_units) == (1, 1)
+    assert one.info == get_runtime(one.info.index).info
+    found = pysw_cl.align("ACGTTGCA" * 30, "ACGTTCA" * 30, device="cpu/1")
+    assert found.cigar == pysw_cl.align("ACGTTGCA" * 30, "ACGTTCA" * 30, device="cpu").cigar
+    monkeypatch.setenv("PYSW_CL_DEVICE", "cpu / 1")
+    assert get_runtime("auto").info.compute_units == 1
+    assert get_runtime(f"auto/{units}").info.compute_units == units
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gpu/2", "2 threads are for a CPU; G is not"),
+        ("auto/2", "2 threads are for a CPU; G is not"),
+        ("C/0", "0 threads is not a number"),
+        ("C/1", "C cannot be had in part, by 1 threads"),
+    ],
+)
+def test_no_part_of_a_device(name: str, message: str, machine: Machine) -> None:
+    def refuse(how: list[int]) -> None:
+        raise cl.LogicError("INVALID_VALUE")
+
+    cpu = fake(CPU, "C", 4, create_sub_devices=refuse)
+    machine(fake_platform("P", fake(GPU, "G"), cpu))
+    with pytest.raises(DeviceError, match=message):
+        get_runtime(name)
+
+
 def test_a_device_without_a_name() -> None:
     for nothing in ("", " ", ":"):
         with pytest.raises(DeviceError, match="names no device"):
