@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import numpy as np
 import pytest
 from writing import AMINO, PLAN, PROTEIN, named, random_pairs, random_results, written
 
@@ -83,6 +84,19 @@ def btop_of(pairs: list[tuple[str, str]]) -> str:
             text += (str(same) if same else "") + a + b
             same = 0
     return text + (str(same) if same else "")
+
+
+@pytest.mark.filterwarnings("ignore::pysw_cl.errors.LettersWarning")
+def test_letters_are_those_of_blast() -> None:
+    """Upper case, and T for U in nucleotides: Biopython reads no other btop."""
+    names = ["qseq", "sseq", "btop"]
+    r = pysw_cl.align("acguac", "acgtgC", mode="global", plan=PLAN)
+    assert written(r, "6", fields=names) == "ACGTAC\tACGTGC\t4AG1\n"
+    r = pysw_cl.align("mkuw", "MKCW", mode="global", plan=PLAN, **PROTEIN)
+    assert written(r, "6", fields=names) == "MKUW\tMKCW\t2UC1\n"
+    scores = np.eye(5) * 3 - 2, "ACGTa"
+    r = pysw_cl.align("ACaT", "ACAT", mode="global", sub_score=scores, gap_cost=9, plan=PLAN)
+    assert written(r, "6", fields=names) == "ACaT\tACAT\t2aA1\n"
 
 
 def test_unknown_columns() -> None:
