@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drivers.batch import BatchDriver, Choose
+from ..drivers.batch import BatchDriver
 from ..drivers.batch_layout import as_halves
-from ..drivers.batch_results import UNKNOWN, PairResults, fields_of
+from ..drivers.batch_results import UNKNOWN, Choose, PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
 from ..drivers.batch_strands import ends_on
 from ..drivers.options import ManyOptions, Resources

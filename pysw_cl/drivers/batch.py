@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.batch.bounds import (
+    FREE_QUERY,
     counts_fit,
     global_fits,
     local_limit,
@@ -27,22 +28,14 @@ from ..engines.batch.engine import BatchEngine, Computed
 from ..planning.parameters import PairTuning, default_tuning
 from ..scoring.scoring import NO_CODE, Scoring
 from .batch_layout import Part, extremes_of, group_cells, in_order, lonely, parts
-from .batch_results import PairResults
+from .batch_pieces import in_pieces
+from .batch_results import FOUND, HOW, PATHS, TRACED, Choose, PairResults, PathCells
 from .batch_singles import OneByOne
 from .batch_strands import Minus, turn_back, turned
 from .prepared import Batch
 
 Ints = NDArray[np.int32]
 
-#: The rows of a batch's forward results, and of its traceback's.
-FOUND = ("score", "query_end", "target_end", "matches", "columns")
-TRACED = ("query_start", "target_start", "matches", "columns")
-#: The ``how`` of `BatchEngine.start` for each output, and those of paths.
-HOW = {"score": "score", "ends": "ends", "matches": "traceback", "path": "cigar"}
-PATHS = ("traceback", "cigar")
-#: Which pairs are wanted whose paths are to be found: their numbers, and their scores in the
-#: scoring's integers.
-Choose = Callable[[NDArray[np.int64], NDArray[Any]], NDArray[np.bool_]]
 #: Pairs that fill the lanes of some threads.
 FEW = 128
 
@@ -57,16 +50,6 @@ class Under:
     batch: Computed
     #: What is wanted of the pairs: if not ``how``, their ends are found first.
     wanted: str
-
-
-@dataclass
-class PathCells:
-    """Cells of pairs whose whole matrices were swept for their paths."""
-
-    all: int = 0
-    #: Near the ends of the paths (`Part.near`), and between their starts and ends.
-    near: int = 0
-    between: int = 0
 
 
 class BatchDriver:
@@ -119,7 +102,7 @@ class BatchDriver:
         will be looked for near them.  ``minus``: for each pair, is the reverse complement of its
         query aligned?  ``ends``: scores, and rows and columns of ends (3 x n); a column below 0 is
         unknown.  ``choose``: may leave out pairs whose scores are found before their paths."""
-        self.found, self.choose = found, choose
+        self.found, self.choose, engine = found, choose, self.engine
         self.minus = None if ends is None else minus
         self.scores = np.full(len(pairs), -1, np.int32) if ends is None else ends[0]
         tuning = self.tuning
@@ -131,7 +114,8 @@ class BatchDriver:
             mates, lane_cells = tuning.gpu_mates, tuning.gpu_lane_cells
         in_flight = tuning.cpu_in_flight if self.vector else tuning.gpu_in_flight
         longest = tuning.longest if self.vector else min(tuning.longest, tuning.gpu_longest)
-        limits = most, tuning.most_letters, longest
+        pieces = self.vector and (engine.local or engine.ends == FREE_QUERY)
+        limits = most, tuning.most_letters, max(longest, tuning.most_letters * pieces)
         cut = pairs.parts(*limits) if isinstance(pairs, Batch) else parts(pairs, *limits)
         if isinstance(pairs, Batch):  # the next call begins with what this one finds
             self.paths = pairs.known.setdefault(("paths", *self._comparison()), self.paths)
@@ -150,7 +134,16 @@ class BatchDriver:
                 self._check_letters(part)
                 part = turned(part, minus[part.index])
             alone, how = long.tolist(), HOW[output]
+            if ends is not None:
+                known = ends[2, part.index] >= 0
+                if known.any():
+                    near = part.take(known)
+                    alone += self._begin(self._near(near, ends[:, near.index]), how)
+                    part = part.take(~known)
+            part, more = in_pieces(self, part, how)
             away = lonely(part, tuning.alone_cells, mates, lane_cells)
+            away |= np.maximum(part.m, part.n) > longest
+            alone += more
             if away.any():
                 alone += part.index[away].tolist()
                 part = part.take(~away)
@@ -158,12 +151,6 @@ class BatchDriver:
                 far = self._far(part)
                 alone += self._begin(part.take(far), "ends")
                 part = part.take(~far)
-            if ends is not None:
-                known = ends[2, part.index] >= 0
-                if known.any():
-                    near = part.take(known)
-                    alone += self._begin(self._near(near, ends[:, near.index]), how)
-                    part = part.take(~known)
             large = part.cells > tuning.counted_cells if how == "traceback" else None
             if large is not None and large.any():
                 large &= ~self._far(part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,16 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "cigar",
     ),
 }
+
+#: The rows of a batch's forward results, and of its traceback's.
+FOUND = ("score", "query_end", "target_end", "matches", "columns")
+TRACED = ("query_start", "target_start", "matches", "columns")
+#: The ``how`` of `BatchEngine.start` for each output, and those of paths.
+HOW = {"score": "score", "ends": "ends", "matches": "traceback", "path": "cigar"}
+PATHS = ("traceback", "cigar")
+#: Which pairs are wanted whose paths are to be found: their numbers, and their scores in the
+#: scoring's integers.
+Choose = Callable[[NDArray[np.int64], NDArray[Any]], NDArray[np.bool_]]
 
 #: A coordinate that is not known.
 UNKNOWN = -1
@@ -104,3 +114,13 @@ class PairResults:
         """Take over the ``chosen`` pairs of other results with the same fields."""
         for name, values in self.values.items():
             values[chosen] = other.values[name][chosen]
+
+
+@dataclass
+class PathCells:
+    """Cells of pairs whose whole matrices were swept for their paths."""
+
+    all: int = 0
+    #: Near the ends of the paths (`Part.near`), and between their starts and ends.
+    near: int = 0
+    between: int = 0

@@ -354,6 +354,10 @@ class PairTuning:
     gpu_lane_cells: int = tunable(
         1 << 17, 1, 1 << 40, "cells that a lane of a GPU sweeps while it aligns a pair alone"
     )
+    piece_rows: int = tunable(
+        600, 0, 1 << 20, "query letters at most of large pairs whose targets a CPU cuts into pieces"
+    )
+    piece_letters: int = tunable(1 << 16, 1, 1 << 24, "target letters of such a piece at most")
     unchosen_cells: int = tunable(
         1 << 26,
         0,
