@@ -211,8 +211,7 @@ def saved_result(store: Store) -> StrandResult | None:
         lengths = arrays.get("lengths", none).view("<i8").astype(np.int64)
         row, column = facts["start"]
         path = FoundPath(row, column, Runs(arrays.get("ops", none), lengths))
-    map_facts = facts.get("tiles")  # format 1 has none
-    tiles = None if map_facts is None else TileMap.of_facts(map_facts)
+    tiles = None if facts["tiles"] is None else TileMap.of_facts(facts["tiles"])
     return StrandResult(
         Hit(*facts["end"]), path, plan_of_facts(facts["plan"]), Stats(**facts["stats"]), tiles
     )

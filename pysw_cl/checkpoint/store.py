@@ -26,6 +26,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ try:
 except ImportError:  # a system without it: two runs on one folder are not noticed
     fcntl = None  # type: ignore[assignment]
 
-#: The format that is written.  Format 1, with one strand and no tile maps, can be read.
+#: The format; no other can be read.
 FORMAT = 2
 #: Names of files in a checkpoint.
 _OURS = re.compile(
@@ -106,7 +107,7 @@ class Store:
                 with contextlib.suppress(DamagedFile):  # it is written again
                     content = _read_manifest(manifest)
                     _check_same(path, content["job"], job)
-                    minus_first = content.get("minus_first", False)
+                    minus_first = content["minus_first"]
             elif others:
                 raise CheckpointError(
                     f"{path} holds other files ({min(others)}) and no job.json; give an empty or "
@@ -145,8 +146,8 @@ class Store:
                     f"{str(error).partition(';')[0]}; align the same sequences again with this "
                     "folder as checkpoint: the rows in it are used"
                 ) from error
-            wishes = Wishes.of_json(content["wishes"])
-            store = cls(path, job, wishes, content.get("minus_first", False))
+            wishes = Wishes(**content["wishes"])
+            store = cls(path, job, wishes, content["minus_first"])
             store._clean()
             yield store
 
@@ -288,7 +289,7 @@ class Store:
                 for side, s in (("query", job.query), ("target", job.target))
             },
             "minus_first": self.minus_first,
-            "wishes": self.wishes.as_json(),
+            "wishes": asdict(self.wishes),
         }
         path = self.folder / "job.json"
         with contextlib.suppress(DamagedFile, CheckpointError):
@@ -344,10 +345,10 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         sound = False
     if not sound:
         raise DamagedFile(f"{path} is damaged")
-    if content["format"] > FORMAT:
+    if content["format"] != FORMAT:
         raise CheckpointError(
             f"{path.parent} is of checkpoint format {content['format']}, written by "
-            f"{content['made_by']}; this version reads formats up to {FORMAT}; resume it with the "
+            f"{content['made_by']}; this version reads format {FORMAT}; resume it with the "
             "version that wrote it"
         )
     return dict(content)

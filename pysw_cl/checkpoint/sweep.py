@@ -116,8 +116,7 @@ class SavedRun:
         #: The heights of slabs that are saved or begun, by their first rows.
         self._heights = {slab.start: slab.end - slab.start for slab in self.slabs}
         for slab in self.slabs if self.want_path else store.slabs_to(self.slabs):
-            if "tiles" in slab.facts:  # not in format 1
-                self.maps[slab.start] = TileMap.of_facts(slab.facts["tiles"])
+            self.maps[slab.start] = TileMap.of_facts(slab.facts["tiles"])
         self.heights = interval.SlabHeights(
             self.m,
             self.n,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ..drivers.options import AlignResources, ResumeResources
 from ..planning.plan import Plan
-from ..planning.renamed import renamed
 
 
 @dataclass(frozen=True)
@@ -44,21 +42,6 @@ class Wishes:
             plan=plan,
             disk_size=resources.disk_size,
         )
-
-    @classmethod
-    def of_json(cls, kept: Mapping[str, Any]) -> Wishes:
-        """From the result of `as_json`."""
-        return cls(
-            prune=kept["prune"],
-            max_cost=kept.get("max_cost"),  # format 1 has none
-            device=kept["device"],
-            plan=kept["plan"] and renamed(kept["plan"], warn=False),
-            disk_size=kept["disk_size"],
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """As JSON."""
-        return asdict(self)
 
     def resumed(self, given: ResumeResources) -> AlignResources:
         """The resources of a resumed run: those ``given``, else the stored ones.

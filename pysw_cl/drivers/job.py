@@ -78,7 +78,7 @@ class Job:
         return cls(
             query,
             target,
-            Scoring.of_facts(facts["scoring"] | facts.get(DESCRIBED, {})),
+            Scoring.of_facts(facts["scoring"] | facts[DESCRIBED]),
             facts["mode"],
             tuple(facts["free_ends"]),
             facts["output"],

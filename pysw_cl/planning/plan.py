@@ -15,14 +15,13 @@ from .lane_sets import LANE_SETS, LaneSet
 from .limits import FORMS, check_fields, check_strips
 from .model.times import GENERIC, Machine
 from .parameters import SPACE, Parameter, Tuning, default_tuning, parameters_of, tunable
-from .renamed import renamed, warn_of
 
 if TYPE_CHECKING:
     from ..opencl.device import Runtime
     from .profiles.profile import Profile
 
 
-#: The version of stored plans.  1 had no tuning; 2 had old names (:mod:`.renamed`).
+#: The version of stored plans; no other can be read.
 VERSION = 3
 #: Columns of a block where moves are stored: few, because the strip below waits for a block.
 MOVES_CHUNK = 32
@@ -141,12 +140,6 @@ class Plan:
         """Columns by which the last strip of ``device_rows`` lags behind the first.  A tile takes
         this many column steps more than it has columns."""
         return self.B * (self.T + self.chunk)
-
-    @property
-    def walk_cells(self) -> int:
-        """The old name of ``traceback_tile_cells``; warns."""
-        value: int = getattr(self, warn_of("walk_cells"))
-        return value
 
     @property
     def lane_set(self) -> LaneSet:
@@ -280,19 +273,16 @@ class Plan:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Plan:
-        """The plan that :meth:`facts` of this version or an earlier one stored.
+        """The plan that :meth:`facts` stored.
 
-        Raises PlanError for a later version, or for an unknown field or parameter.
+        Raises PlanError for another version, or for an unknown field or parameter.
         """
-        version = facts.get("version", 1)
-        if version > VERSION:
+        version = facts.get("version")
+        if version != VERSION:
             raise PlanError(
-                f"a stored plan has version {version}; this pysw-cl reads versions up to {VERSION}"
+                f"a stored plan has version {shown(version)}; this pysw-cl reads version {VERSION}"
             )
         values = {name: value for name, value in facts.items() if name != "version"}
-        if version == 1 and "fixed" in values:
-            values["alpha_fixed"] = values.pop("fixed")
-        values = renamed(values, warn=False)
         unknown = sorted(set(values) - {f.name for f in fields(cls)} | set(values) & set(_PASSING))
         if unknown:
             raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")
@@ -450,7 +440,7 @@ def _with_wishes(base: Plan, given: Mapping[str, Any], runtime: Runtime | None) 
     """``base`` with the fields and parameters that are ``given`` by name."""
     wishes: dict[str, Any] = {
         name: int(value) if isinstance(value, np.integer) else value
-        for name, value in renamed(given).items()
+        for name, value in given.items()
     }
     tuning = base.tuning.with_values({k: v for k, v in wishes.items() if k in SPACE})
     wishes = {name: value for name, value in wishes.items() if name not in SPACE}

@@ -64,15 +64,16 @@ def test_a_folder_of_another_job_or_of_none(tmp_path: Path) -> None:
         assert "no checkpoint" in said and str(nowhere) in said
 
 
-def test_a_newer_format(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [1, 7])
+def test_another_format(tmp_path: Path, number: int) -> None:
     a, b = pair(100)
     interrupted(tmp_path, 3, a, b, **options())
-    call_format(tmp_path, 7)
+    call_format(tmp_path, number)
     for call in (
         lambda: pysw_cl.resume(tmp_path),
         lambda: pysw_cl.align(a, b, checkpoint=tmp_path, **options()),
     ):
-        assert "format 7" in message(call, CheckpointError)
+        assert f"format {number}" in message(call, CheckpointError)
 
 
 def test_a_folder_in_use(tmp_path: Path) -> None:

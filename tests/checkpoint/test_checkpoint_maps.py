@@ -6,13 +6,11 @@ import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
 from saving import (
     Enough,
-    call_format,
     interrupted,
     key,
     options,
@@ -24,8 +22,6 @@ from saving import (
 )
 
 import pysw_cl
-from pysw_cl.checkpoint import run as saved_job
-from pysw_cl.checkpoint import store as checkpoint
 from pysw_cl.checkpoint.container import SealedFile
 from pysw_cl.checkpoint.edges import SavedSlab
 from pysw_cl.drivers.problem import FreeEnds, Problem
@@ -157,40 +153,6 @@ def test_a_lost_band(tmp_path: Path, output: str) -> None:
         start, end = (int(part) for part in lost.name.split("-")[1:])
         assert [start, end] == found.tiles.rows[np.flatnonzero(empty)[0] :][:2].tolist()
         assert empty.sum() == 1
-
-
-def test_folders_of_the_first_format_go_on(tmp_path: Path) -> None:
-    """They had no maps: what was computed then has no scores in the picture."""
-    a, b = pair(250)
-    real = checkpoint.SlabWriter.seal
-
-    def seal(self: Any, facts: dict[str, Any]) -> None:
-        real(self, {name: value for name, value in facts.items() if name != "tiles"})
-
-    def save(store: Any, found: Any) -> None:
-        kept(store, found._replace(tiles=None))
-
-    kept = saved_job.save_result
-    with tight():
-        for name, calls in (("finished", 10_000), ("begun", 100)):
-            with (
-                mock.patch.object(checkpoint.SlabWriter, "seal", seal),
-                mock.patch.object(saved_job, "save_result", save),
-            ):
-                how = options(output="score", plan=SMALL, checkpoint=tmp_path / name)
-                try:
-                    pysw_cl.align(a, b, progress=stop_at(calls), **how)
-                except Enough:
-                    assert name == "begun"
-            call_format(tmp_path / name, 1)
-            found = pysw_cl.resume(tmp_path / name)
-            assert key(found) == key(pysw_cl.align(a, b, output="score", plan=SMALL))
-            if name == "begun":
-                assert found.tiles is not None
-                empty = np.isnan(found.tiles.scores).all(axis=1)
-                assert empty[0] and not empty[-1]
-            else:
-                assert found.tiles is None
 
 
 @pytest.mark.parametrize("count", [3, MOST, 150])
