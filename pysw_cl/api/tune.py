@@ -22,6 +22,7 @@ from ..planning.profiles.store import measurements, save, shipped_for
 from ..planning.tuning.strategies import Strategy
 from . import amounts
 from .bar import told
+from .busy import OtherWork
 
 #: Seconds of a calibration from which on it is also measured what first uses take.
 LEAST_FOR_BUILDS = 5.0
@@ -174,9 +175,8 @@ def _subjects(runtime: Runtime, names: Iterable[str] | None) -> list[Subject]:
     known = subjects_of(runtime)
     if names is None:
         return [one for one in known.values() if one.weight]
-    given = list(
-        dict.fromkeys(n if isinstance(n, str) else shown(n) for n in items(names, "subjects"))
-    )
+    listed = [names] if isinstance(names, str) else items(names, "subjects")
+    given = list(dict.fromkeys(n if isinstance(n, str) else shown(n) for n in listed))
     unknown = [name for name in given if name not in known]
     if unknown or not given:
         named = f"{shown(unknown[0])} is not one" if unknown else "none is given"
@@ -249,6 +249,7 @@ def _calibrated(
     """The profile with the times of the device."""
     from .calibrate import calibrated, first_uses
 
+    beside = OtherWork()
     found = calibrated(
         runtime,
         profile,
@@ -256,6 +257,10 @@ def _calibrated(
         told=lambda done, total: tell(budget * done / max(1, total)),
         most_builds=most_builds,
     )
+    others = beside.share() if runtime.info.kind == "cpu" else 0.0
+    # alone, runs may take so much less; beside more, so much more
+    spread = (1 + found.spread) / (1 - others) - 1
+    found = replace(found, spread=round(spread, 3), others=round(others, 2))
     if budget < LEAST_FOR_BUILDS or _knows_builds(profile):
         return found
     return replace(found, times={**found.times, **first_uses(runtime)})

@@ -12,7 +12,6 @@ from ..errors import RangeError, SequenceError
 from ..results.formats.row import Row, row_of, rows_of
 from . import region
 from .asked import align_asked, many_asked, top_asked
-from .batches import Choice, align_parts
 from .output import say
 from .selection import select
 from .verbose import Report
@@ -63,6 +62,8 @@ def in_batches(
     args: argparse.Namespace, pairs: Iterator[Pair], run: Run
 ) -> Iterator[Iterable[Row]]:
     """The results that are printed, by the batch engine, in chunks."""
+    from .batches import Choice, align_parts  # NumPy
+
     least, top = args.min_score, args.top
 
     def rows() -> Iterator[Iterable[Row]]:

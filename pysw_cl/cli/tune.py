@@ -98,6 +98,9 @@ def _lines(found: Tuned) -> Iterator[str]:
         measured = f"{one.measured} values in {one.ran} runs of {one.m:,} x {one.n:,} cells"
         parts = (one.why, measured if one.ran else "", failed, f"{one.spent:.1f} s")
         yield f"{one.subject}: {'; '.join(filter(None, parts))}"
+    if found.profile.others and found.profile.times:
+        busy = f"{found.profile.others:.0%} of the processors worked for others meanwhile"
+        yield f"{busy}: predictions have wider intervals; tune again when nothing else runs"
     if found.path is not None:
         yield f"saved in {found.path}"
 

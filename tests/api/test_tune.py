@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import pysw_cl
+from pysw_cl.api import busy, calibrate
 from pysw_cl.api import tune as tuning
+from pysw_cl.api.busy import OtherWork
 from pysw_cl.api.calibrate import Case, _of_device, _of_some, work_of
+from pysw_cl.cli.main import main
+from pysw_cl.cli.tune import _lines as tune_lines
 from pysw_cl.drivers import tuning as driver
 from pysw_cl.drivers.progress import Stage
 from pysw_cl.drivers.tuned_subjects import Subject, subjects_of
@@ -293,6 +300,47 @@ def test_the_calibration_has_the_new_parameters(
     assert asked == [(2 * B, 5.0)]
     assert pysw_cl.tune(budget=5).times == {"call": {"call": 2.0}}
     assert len(asked) == 1  # too short
+
+
+def test_what_was_measured_beside_other_work(
+    profile_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs alone may take half as long where others had half of the processors."""
+    calm = Profile(identity=get_runtime().identity, times={"call": {"call": 2.0}}, spread=0.2)
+    monkeypatch.setattr(calibrate, "calibrated", lambda *_, **__: calm)
+    monkeypatch.setattr(tuning.OtherWork, "share", lambda self: 0.5)
+    found = tuning._calibrated(get_runtime(), calm, 1.0, 1.0, lambda spent: None)
+    assert (found.spread, found.others) == (1.4, 0.5)
+    assert Profile.of_facts(found.facts()) == found
+    save(found)
+    assert main(["predict", "100", "100"]) == 0
+    assert "the user's (measured beside other work)" in capsys.readouterr().out
+    lines = list(tune_lines(tuning.Tuned(found, (), None, 1.0)))
+    assert lines[-1].startswith("50% of the processors worked for others meanwhile: predictions ")
+
+
+@pytest.mark.skipif(not hasattr(os, "sysconf"), reason="needs POSIX")
+def test_what_others_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the ticks of the processors that this process may use."""
+    stat, clock = tmp_path / "stat", {"monotonic": 0.0, "process_time": 3.0}
+    clocks = {name: partial(clock.__getitem__, name) for name in clock}
+    monkeypatch.setattr(busy, "time", SimpleNamespace(**clocks))
+    monkeypatch.setattr(OtherWork, "_processors", staticmethod(lambda: {"cpu0", "cpu2"}))
+    tick = os.sysconf("SC_CLK_TCK")
+
+    def work(seconds: int) -> None:
+        ticks = seconds * tick
+        lines = (f"cpu{k} {ticks} 0 0 {9 * tick} {9 * tick} 0 0 0 7 7" for k in ("", 0, 1, 2))
+        stat.write_text("\n".join([*lines, "intr 1 2"]))
+
+    work(100)
+    watch = OtherWork(str(stat))
+    clock["monotonic"], clock["process_time"] = 10.0, 8.0
+    work(105)  # 10 s on both, of which 5 were ours, in 20
+    assert watch.share() == pytest.approx(0.25)
+    clock["process_time"] = 12.5
+    assert watch.share() == 0
+    assert OtherWork(str(tmp_path / "none")).share() == 0
 
 
 def test_progress(clockwork: Clockwork) -> None:

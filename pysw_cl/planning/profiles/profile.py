@@ -55,6 +55,8 @@ class Profile:
     made: str = ""
     #: What was measured: one mapping a run, for pictures and for going on with a tuning.
     runs: tuple[Mapping[str, Any], ...] = ()
+    #: The share of the processors that worked for others while its times were measured.
+    others: float = 0.0
 
     def facts(self) -> dict[str, Any]:
         """The profile as JSON can hold it."""
@@ -76,6 +78,7 @@ class Profile:
                 parameters=_numbers(facts["parameters"]),
                 times=_times(facts["times"]),
                 spread=_spread(facts["spread"]),
+                others=_number("others", facts.get("others", 0.0)),
                 made=_text("made", facts["made"]),
                 runs=tuple(dict(run) for run in facts["runs"]),
             )

@@ -287,6 +287,7 @@ def _users_source(profile: Profile, identity: Identity, kernels: str) -> str:
         "another number of compute units": made.compute_units not in (0, identity.compute_units),
         "other kernels": profile.kernels not in ("", kernels),
         "another driver": made.driver not in ("", identity.driver),
+        "measured beside other work": profile.others > 0,
     }
     named = ", ".join(text for text, other in others.items() if other)
     return f"the user's ({named})" if named else "the user's"
