@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, printable
 from ...scoring.scoring import Scoring, cached_scoring
-from ...sequences.alphabet import Letters, folds_case, is_nucleotide
+from ...sequences.alphabet import Letters, is_nucleotide
 from ..cigar import DIAGONAL, QUERY, TARGET, Runs, piece_runs
 from . import writer
 from .columns import Columns, Texts, columns_of, lines_of, texts
@@ -186,9 +186,6 @@ class Table(writer.Writer):
         scoring = setting.scoring
         self.protein = scoring is not None and not is_nucleotide(scoring.letters)
         self._letters = as_scored(scoring)  # a letter that is a digit would be a number of btop
-        if scoring is not None and folds_case(scoring.letters):  # in upper case, as BLAST has them
-            rna = not self.protein and "U" not in scoring.letters
-            self._letters = self._letters.upper().replace(b"U", b"T" if rna else b"U")
 
     def text(self, rows: Iterable[Row]) -> str:
         """The lines of results with a path."""

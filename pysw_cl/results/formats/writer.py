@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..._version import __version__
 from ...errors import InputError
-from ...sequences.alphabet import PRINTABLE
+from ...sequences.alphabet import folds_case
 
 if TYPE_CHECKING:
     from ...scoring.scoring import Scoring
@@ -111,14 +111,14 @@ def _same(one: Letters, other: Letters) -> bool:
 
 
 def as_scored(scoring: Scoring | None) -> bytes:
-    """The table of what bytes of sequences are written as: letters outside the alphabet as the one
-    that they are scored as, others as they are."""
-    table = bytearray(range(256))
-    if scoring is not None and scoring.unknown:
-        own = {*scoring.own_bytes, *f"{scoring.stand_ins}{scoring.stand_ins.lower()}".encode()}
-        for byte in set(PRINTABLE) - own:
-            table[byte] = ord(scoring.unknown)
-    return bytes(table)
+    """The table of what bytes of aligned letters are written as: the letter of the alphabet that
+    they are scored as, in upper case where case does not count; gaps stay."""
+    if scoring is None:
+        return bytes(range(256))
+    letters = scoring.letters.upper() if folds_case(scoring.letters) else scoring.letters
+    table = scoring.table(letters.encode())
+    table[ord("-")] = ord("-")
+    return table.tobytes()
 
 
 def mode_in_words(mode: str, free_ends: Iterable[bool] = ()) -> str:
