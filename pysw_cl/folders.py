@@ -6,7 +6,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -31,30 +31,16 @@ def cache_folder() -> Path:
     there = next(folder for folder in (usual, *usual.parents) if folder.exists())
     if usual.is_absolute() and os.access(there, os.W_OK | os.X_OK):
         return usual
-    for folder in temporary_folders():
+    folder = next(temporary_folders(), usual)
+    if folder != usual:
         say_elsewhere(folder, f"{usual} cannot be written")
-        return folder
-    return usual
+    return folder
 
 
 def say_elsewhere(folder: Path, why: str) -> None:
     """Warn that ``folder`` is used."""
     text = f"kernels and profiles are kept in {folder}: {why} ({TROUBLE})"
     warnings.warn(text, CacheWarning, stacklevel=2)
-
-
-@contextmanager
-def environment(name: str, folder: Path) -> Iterator[None]:
-    """A context in which a variable of the environment names ``folder``."""
-    before = os.environ.get(name)
-    os.environ[name] = str(folder)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
 
 
 def temporary_folders() -> Iterator[Path]:

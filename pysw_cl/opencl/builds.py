@@ -93,8 +93,8 @@ def begun(device: str, kernel: str, kept: bool = False) -> Build | None:
     return build
 
 
-def ends_with(build: Build, running: Callable[[], bool]) -> None:
-    """A build ends as soon as something is not ``running`` any more: a kernel's first launch.
+def when_over(running: Callable[[], bool], then: Callable[[], object]) -> None:
+    """Call ``then`` when something, a kernel's first launch, is not ``running`` any more.
 
     A thread looks now and then.  (A callback of the event, or a thread that waits for it, ends the
     process with an error if that ends meanwhile: both are in foreign code then.)
@@ -103,7 +103,7 @@ def ends_with(build: Build, running: Callable[[], bool]) -> None:
     def watch() -> None:
         while running():
             time.sleep(LOOK_SECONDS)
-        ended(build)
+        then()
 
     threading.Thread(target=watch, name="pysw_cl build", daemon=True).start()
 

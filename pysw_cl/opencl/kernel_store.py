@@ -17,16 +17,15 @@ import secrets
 import shutil
 import tempfile
 import threading
-import time
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BuildError, CacheWarning
-from ..folders import TROUBLE, cache_folder, environment, say_elsewhere, temporary_folders
+from ..folders import TROUBLE, cache_folder, say_elsewhere, temporary_folders
 
 try:
     import fcntl
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 POCL, VARIABLE = "Portable Computing Language", "POCL_CACHE_DIR"
 #: Bytes that a build may need on a disk, and those that are written to try it.
 ROOM, WRITTEN = 16 << 20, 1 << 18
-DIGEST_BYTES, LOOK_SECONDS = 32, 0.02
+DIGEST_BYTES = 32
 
 
 def unusable(folder: Path) -> str:
@@ -76,10 +75,12 @@ class KernelStore:
         """A context in which PoCL builds a program.  Raises BuildError if there is no room."""
         with self._lock:
             try:
-                if digest not in self._dirs:
-                    self._take(digest)
                 wrong = unusable(self.run)
+                if not wrong and digest not in self._dirs and self.keeps(digest):
+                    self._take(digest)
             except OSError as error:
+                for path in self._dirs.pop(digest, ()):  # half copied
+                    shutil.rmtree(path, ignore_errors=True)
                 wrong = f"{self.run} cannot be used ({error.strerror or error})"
             if wrong:
                 raise BuildError(
@@ -96,18 +97,26 @@ class KernelStore:
         return {(file.parent, file.stat().st_mtime_ns) for file in asked}
 
     def _take(self, digest: str) -> None:
-        """Copy what is kept of a program into PoCL's folder."""
+        """Copy what is kept of a program into PoCL's folder.  Raises OSError if that is full."""
         path = self._path(digest)
-        if not path.is_file():
-            return
         data = path.read_bytes()
         if hashlib.sha256(data[DIGEST_BYTES:]).digest() != data[:DIGEST_BYTES]:
             self._leave(path, "the file is damaged")
             return
         with zipfile.ZipFile(io.BytesIO(data[DIGEST_BYTES:])) as packed:
-            packed.extractall(self.run)
             names = self._kept[digest] = set(packed.namelist())
-        self._dirs[digest] = {self.run.joinpath(*Path(name).parts[:2]) for name in names}
+            self._dirs[digest] = {self.run.joinpath(*Path(name).parts[:2]) for name in names}
+            for name in names:
+                self._put(self.run / name, packed.read(name))
+
+    def _put(self, place: Path, data: bytes) -> None:
+        """Write a file, whole whoever reads it, unless it is there: programs whose texts differ in
+        what PoCL does not see share a folder, and it may run what is in it."""
+        if not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            part = self.run / f"{secrets.token_hex(8)}.part"
+            part.write_bytes(data)
+            part.replace(place)
 
     def drop(self, digest: str) -> bool:
         """Leave aside what was kept of a program; False if nothing was."""
@@ -118,20 +127,7 @@ class KernelStore:
         self._leave(self._path(digest), "PoCL cannot use it")
         return True
 
-    def launched(self, program: Any, running: Callable[[], bool]) -> None:
-        """A program was launched: if it was pending, keep what PoCL made of it when that is not
-        ``running`` any more.  (A thread looks: see `pysw_cl.opencl.builds.ends_with`.)"""
-        digest = self.pending.pop(program, "")
-
-        def watch() -> None:
-            while running():
-                time.sleep(LOOK_SECONDS)
-            self._keep(digest)
-
-        if digest:
-            threading.Thread(target=watch, name="pysw_cl store", daemon=True).start()
-
-    def _keep(self, digest: str) -> None:
+    def keep(self, digest: str) -> None:
         """Pack what PoCL has made of a program, unless all of it is kept."""
         with self._lock, suppress(OSError):
             files = [file for path in self._dirs.get(digest, ()) for file in path.rglob("*")]
@@ -174,7 +170,7 @@ class KernelStore:
         if os.getpid() == self._process:  # not in a forked child
             self.pending.clear()
             for digest in list(self._dirs):
-                self._keep(digest)
+                self.keep(digest)
             shutil.rmtree(self.run, ignore_errors=True)
             self.run.with_suffix(".lock").unlink(missing_ok=True)
 
@@ -188,10 +184,8 @@ def opened(platform: Any) -> Iterator[str]:
     """A context in which a platform's devices are asked for: the first time PoCL reads which
     folder it has.  Gives why it cannot be used, or ""."""
     with _opening:
-        if _asked or fcntl is None or POCL not in platform.name:
-            yield ""
-        else:
-            yield from _first_opened()
+        first = fcntl is not None and not _asked and POCL in platform.name
+        yield from _first_opened() if first else ("",)
 
 
 def _first_opened() -> Iterator[str]:
@@ -207,8 +201,12 @@ def _first_opened() -> Iterator[str]:
     if wrong:
         say_elsewhere(folder, wrong)
     _asked, store = True, KernelStore(folder)
-    with environment(VARIABLE, store.run):
+    os.environ[VARIABLE] = str(store.run)
+    try:
         yield ""
+    finally:
+        del os.environ[VARIABLE]
+        os.environ.update({} if given is None else {VARIABLE: given})
     if store.run.is_dir():
         _store = store
         store.sweep()

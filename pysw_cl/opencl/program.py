@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BuildError, DeviceError, InternalError
-from ..folders import TROUBLE, cache_folder, environment, usual_cache
+from ..folders import TROUBLE, cache_folder, usual_cache
 from . import builds
 from .buffers import LASTING
 from .device import Runtime
@@ -110,8 +110,7 @@ def compiled(runtime: Runtime, spec: KernelSpec, key: tuple[str, str]) -> Any:
 
     def built() -> Any:
         program = cl.Program(runtime.context, source)
-        build = partial(program.build, options, [runtime.device], pyopencl_cache())
-        return cached(build)
+        return cached(lambda: program.build(options, [runtime.device]))
 
     try:
         if store is None:
@@ -132,42 +131,29 @@ def compiled(runtime: Runtime, spec: KernelSpec, key: tuple[str, str]) -> Any:
         ) from None
 
 
-@cache
-def pyopencl_cache() -> str | None:
-    """The folder for what PyOpenCL keeps; None: the usual one, which can be written."""
-    folder = cache_folder()
-    if folder == usual_cache():
-        return None
-    with environment("XDG_CACHE_HOME", folder):  # which is read by this import
-        import pyopencl.invoker  # noqa: F401
-    return str(folder / "pyopencl")
-
-
 def cached(make: Callable[[], Any]) -> Any:
-    """What ``make`` gives, by PyOpenCL; without its cache if that cannot be used: it is full,
-    damaged or locked."""
+    """What ``make`` gives, by PyOpenCL; without its cache if that cannot be used: it cannot be
+    written, is full, damaged or locked."""
     import pyopencl as cl
 
+    cl._PYOPENCL_NO_CACHE = cl._PYOPENCL_NO_CACHE or cache_folder() != usual_cache()
     try:
         return make()
-    except cl.Error:
-        raise
-    except Exception:  # of files, SQLite, pickle or its lock
-        if cl._PYOPENCL_NO_CACHE:
+    except Exception as error:  # of files, SQLite, pickle or its lock
+        if cl._PYOPENCL_NO_CACHE or isinstance(error, cl.Error):
             raise
         cl._PYOPENCL_NO_CACHE = True
         return make()
 
 
-@cache
-def _digest(name: str, driver: str, key: tuple[str, str]) -> str:
-    said = "\n".join((name, driver, *key))
-    return hashlib.sha256(said.encode()).hexdigest()[:32]
-
-
 def digest_of(runtime: Runtime, key: tuple[str, str]) -> str:
     """32 hexadecimal digits for a program of a device and its driver."""
-    return _digest(runtime.info.name, runtime.info.driver, key)
+    return _digest(runtime.info.name, runtime.info.driver, *key)
+
+
+@cache
+def _digest(*said: str) -> str:
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
 
 
 def wait(runtime: Runtime, event: Any) -> None:
@@ -264,10 +250,11 @@ class BoundKernel:
             pending = self._runtime.begun
             begun = pending.pop(self._program, None) if pending else None
             if begun is not None:  # its code may be generated now, before it runs
-                builds.ends_with(begun, partial(_unfinished, event))
+                builds.when_over(partial(_unfinished, event), partial(builds.ended, begun))
             store = store_of(self._runtime)
-            if store is not None and store.pending:
-                store.launched(self._program, partial(_unfinished, event))
+            if store is not None and self._program in store.pending:
+                keep = partial(store.keep, store.pending.pop(self._program, ""))
+                builds.when_over(partial(_unfinished, event), keep)
             if at_once:
                 self._runtime.queue.flush()
         except cl.Error as error:  # some drivers find out here that memory or registers lack

@@ -87,7 +87,7 @@ def test_calls_inside_another_one_belong_to_it() -> None:
 
 
 def test_builds_have_ended_when_the_call_returns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builds, "ends_with", lambda build, running: None)  # nobody looks
+    monkeypatch.setattr(builds, "when_over", lambda running, then: None)  # nobody looks
     runtime, told = fresh("returns"), Told()
     with listening(told):
         for _ in range(3):
