@@ -346,7 +346,8 @@ class Draw:
         options["output"] = self.pick([*outputs, "matches"] if case.entry == "many" else outputs)
         features.append(f"output {options['output']}")
         ended = mode == "local" or any(_four(options.get("free_ends", False))[1::2])
-        if case.entry == "align" and options["output"] == "path" and ended and self.often(0.2):
+        found = case.entry in ("align", "many") and options["output"] == "path"
+        if found and ended and self.often(0.2):
             options["second_best"] = True
             features.append("second best")
         if case.entry != "many":

@@ -159,7 +159,7 @@ def known(case: Case) -> tuple[str, ...]:
     output = case.options.get("output", "score" if many else "path")
     strand = case.options.get("strand", "plus")
     if many and (output != "ends" or strand == "plus"):
-        return fields_of(output, strand)
+        return fields_of(output, strand, case.options.get("second_best", False))
     ends = ("score", "strand", "query_end", "target_end")
     if output == "ends" and strand != "plus":
         return ("score", "strand", "target_end")  # of minus the end of the path is a start
@@ -209,7 +209,8 @@ def _many(pairs: list[tuple[str, str]], options: dict[str, Any]) -> tuple[Any, S
     table, stats = align_many_stats(pairs, **options)
     batch = pysw_cl.Batch.from_sequences(pairs)
     found = [align_many_stats(batch, **options)[0] for _ in range(2)]
-    if options.get("output") == "path" and options.get("min_score") is None:
+    alone = options.get("min_score") is None and not options.get("second_best")
+    if options.get("output") == "path" and alone:
         how = {name: value for name, value in options.items() if name not in UNASKED}
         found.append(pysw_cl.align_paths(batch, **how).table())
     others = [one for one in found if one.tolist() != table.tolist()]

@@ -9,7 +9,7 @@
 // BOXES: the pairs are parts of local matrices, and H above and to the left of each is the most that it can be there:
 // `tiles/tile.py` (Box).  Any gap may lead in, so E and F are as high.
 // Needs: base.clh, batch/base.clh, a lanes file and a score file of batch/, recurrence.clh, batch/scratch.clh,
-// batch/endpoint.clh, batch/starts.clh.  Reads R, LOCAL, WANT, STORE_MOVES, STARTS, WIDTH.
+// batch/endpoint.clh, batch/starts.clh.  Reads R, LOCAL, WANT, STORE_MOVES, STARTS, TOPS, WIDTH.
 //
 // Arguments:
 //   pairs: per pair its first query letter, query length, first target letter, target length.
@@ -21,6 +21,8 @@
 //   keep, kept, kept_at: whether codes are kept from launch to launch (0: no; 1: this launch makes them; 2: they are
 //     there), where, and per group of pairs its first byte there.
 //   near: the highest score if each pair ends where its best path ends, and paths are all that is wanted; else 0.
+//   tops, tops_at: TOPS: per group of pairs the highest score of an end in each row, then in each column of its panels, from
+//     its first number on; only rows and columns of a lane's own pair count.
 //   levels, rise: per box the most that H is above it, and to its left; in the column left of its first one, and in the
 //     row above its first one, from where it rises at most by `rise` a column and a row.
 
@@ -37,6 +39,12 @@ INLINE lv box_gap(lv h, lv low, gap_t gap)
 }
 #else
 #define BOX_ARGS int keep, __global uchar *kept, __global const long *restrict kept_at, int near,
+#endif
+
+#if TOPS
+#define TOP_ARGS __global el *restrict tops, __global const long *restrict tops_at,
+#else
+#define TOP_ARGS
 #endif
 
 #define WINDOWS (GROUP == 1 && LOCAL && STORE_MOVES && !BOXES)
@@ -62,7 +70,7 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       __global const int4 *restrict pairs, int count, int groups, __global int *counter,
       __global uchar *scratch_memory, int scratch_size, int most_m, int most_n, int gap_open, int gap_extend,
       int floor, int ends, __global int *restrict results, __global const int4 *restrict places,
-      __global el *restrict moves, BOX_ARGS SCORE_ARGS)
+      __global el *restrict moves, BOX_ARGS TOP_ARGS SCORE_ARGS)
 {
   scratch_t scratch = scratch_of(scratch_memory + (size_t)get_group_id(0) * scratch_size, most_m, most_n);
   const gap_t gap = gap_of(gap_open, gap_extend);
@@ -133,6 +141,11 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
     const lv most_above = lv_load(scratch.levels), most_left = lv_load(scratch.levels + LANES);
     const lv first_above = lv_load(scratch.levels + 2 * LANES), first_left = lv_load(scratch.levels + 3 * LANES);
 #endif
+#if TOPS
+    __global el *row_tops = tops + tops_at[g], *column_tops = row_tops + (size_t)m * LANES;
+    for (int i = 0; i < m; i++) lv_store(row_tops + (size_t)i * LANES, lv_splat(LOWEST));
+    const lx own_m = lx_load(scratch.m), own_n = lx_load(scratch.n);
+#endif
     for (int i = 1; i <= m; i++) {  // the left border
 #if BOXES
       const lv h = box_border(most_left, first_left, rise, i), e = box_gap(h, low, gap);
@@ -174,6 +187,10 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
     for (int panel = 0; panel < panels; panel++) {
       const int column = panel * R + 1;
       lv up[R], f[R], t[R];
+#if TOPS
+      lv tops_here[R];
+      EACH_COLUMN(r) tops_here[r] = lv_splat(LOWEST);
+#endif
 #if WANT == 2
       lv matches_up[R], length_up[R], matches_f[R], length_f[R];
       lv matches_diagonal = lv_splat(0), length_diagonal = lv_splat(LOCAL || (ends & LEAD_QUERY) ? 0 : panel * R);
@@ -303,6 +320,17 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
 #pragma unroll
         for (int w = 0; w < WORDS; w++) lv_store(moves + place + w * LANES, word[w]);
 #endif
+#if TOPS
+        lv row_top = lv_load(row_tops + at);
+        const bool all_end = LOCAL && i <= least_m && column + R - 1 <= least_n;
+        EACH_COLUMN(r) {
+          lv h = row.h[r];
+          if (!all_end) h = lv_select(may_end(own_m, own_n, i, column + r, ends), h, lv_splat(LOWEST));
+          row_top = lv_max(row_top, h);
+          tops_here[r] = lv_max(tops_here[r], h);
+        }
+        lv_store(row_tops + at, row_top);
+#endif
 #if LOCAL
         lv top = row.h[0];
 #pragma unroll
@@ -318,6 +346,9 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
           endpoint_row(&end, &row, ms, ns, i, column, ends);
 #endif
       }
+#if TOPS
+      EACH_COLUMN(r) lv_store(column_tops + (size_t)(panel * R + r) * LANES, tops_here[r]);
+#endif
     }
 
     // Each lane's value is read back from the scratch.

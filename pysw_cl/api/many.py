@@ -185,7 +185,7 @@ class PairAligner:
     def __init__(self, options: ManyOptions, resources: Resources) -> None:
         self.options, self.resources = options, resources
         self._engine: BatchEngine | None = None
-        self._batches = row_of(resources.plan).batches and not options.second_best
+        self._batches = row_of(resources.plan).batches
         #: Called while the device computes the last pairs.
         self._meanwhile: Callable[[], object] = lambda: None
 
@@ -328,8 +328,11 @@ def _run_strands(
         if first != fields:
             for results in tried:
                 results.values["target_end"][:] = UNKNOWN
+        tops = []
         for results, strand in zip(tried, (~minus, minus), strict=True):
             driver.run(pairs, first, results, strand)
+            tops.append(driver.tops)
+            driver.tops = {}
         minus = (tried[1].values["score"] > tried[0].values["score"]) & ~found.alone
         if first == output:
             for results, better in zip(tried, (~minus & ~found.alone, minus), strict=True):
@@ -340,7 +343,13 @@ def _run_strands(
         if choose is not None:
             unseen = np.flatnonzero(~found.alone)
             found.left[unseen] = ~choose(unseen, ends[0, unseen])
+        for is_minus, known in enumerate(tops):
+            driver.tops |= {k: own for k, own in known.items() if minus[k] == is_minus}
+        seen, worse = ~found.alone, np.where(minus, *(some.values["score"] for some in tried))
     driver.run(pairs, output, found, minus, ends, choose if ends is None else None)
+    if options.second_best and options.strand == "both":  # the other strand lies outside
+        second = found.values["second_best"]
+        np.maximum(second, worse, out=second, where=seen)
 
 
 def _reach(least: float, _: NDArray[np.int64], scores: NDArray[Any]) -> NDArray[np.bool_]:

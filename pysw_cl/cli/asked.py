@@ -72,7 +72,8 @@ def many_asked(
     """What `align_many` is asked for this ``output``, and what it computes with."""
     from ..drivers.options import ManyOptions, Resources
 
-    options = ManyOptions(**_compared(args), **_turned(args), output=output)
+    second = args.second_best and output == "path"
+    options = ManyOptions(**_compared(args), **_turned(args), output=output, second_best=second)
     return options, Resources(**_resources(args, progress))
 
 

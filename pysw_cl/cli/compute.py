@@ -54,8 +54,8 @@ ONE_BY_ONE = (
 
 def has_batches(args: argparse.Namespace) -> bool:
     """Can the batch engine do what is asked about each pair?"""
-    alone = args.checkpoint, args.alignments, args.second_best or None
-    return args.max_cost in ("auto", None) and alone == (None,) * 3
+    cells = args.max_cost in ("auto", None) and args.checkpoint is None
+    return cells and args.alignments is None
 
 
 def in_batches(
@@ -86,7 +86,6 @@ def one_by_one(
     """The results that are printed, each pair with `align` or `align_top`."""
     compute = (aligner if args.alignments is None else _top_aligner)(args, run.bar)
     slow = "--max-cost N" if args.alignments is None else "--alignments"
-    slow = "--second-best" if args.second_best else slow
 
     def rows() -> Iterator[Iterable[Row]]:
         until = None if has_batches(args) else time.monotonic() + PATIENCE

@@ -24,7 +24,7 @@ from ..engines.batch.bounds import (
     local_width,
     path_reach,
 )
-from ..engines.batch.engine import BatchEngine, Computed
+from ..engines.batch.engine import BatchEngine, Computed, Tops
 from ..planning.parameters import PairTuning, default_tuning
 from ..scoring.scoring import NO_CODE, Scoring
 from .batch_layout import Part, extremes_of, group_cells, in_order, lonely, parts
@@ -84,6 +84,8 @@ class BatchDriver:
         self.scores: NDArray[np.integer[Any]] = np.empty(0, np.int32)
         #: Pairs that scores were found of, and those of them that were chosen.
         self.scored = self.chosen = 0
+        #: Of pairs whose second best end is wanted: what their batch found, their place, the pair.
+        self.tops: dict[int, tuple[Tops, int, Ints]] = {}
 
     def run(
         self,
@@ -287,7 +289,8 @@ class BatchDriver:
             kept = None if codes is None else (codes, start)
             groups = some.groups(lanes, columns)
             near = some.whole is not None
-            batch = self.engine.start(some.text, some.pairs, groups, width, how, kept, near)
+            tops = self.one.second_best and not near and how != "score"
+            batch = self.engine.start(some.text, some.pairs, groups, width, how, kept, near, tops)
             self.under_way.append(Under(some, width, how, batch, wanted))
             self.found.stats.launches += 2 if moves else 1
             kind = f"batch/{self.engine.lanes}/{width}"
@@ -316,6 +319,9 @@ class BatchDriver:
         outgrown = np.zeros(len(part), np.bool_)
         if self.engine.local and width < 32:
             outgrown = found[0] > local_limit(self.scoring, width)
+        if batch.tops is not None:
+            for k in np.flatnonzero(~outgrown).tolist():
+                self.tops[int(part.index[k])] = batch.tops, k, part.pairs[k]
         if how == under.wanted:
             self._take(part, batch, outgrown, FOUND[:1] if how == "score" else FOUND)
         else:
@@ -412,8 +418,17 @@ class BatchDriver:
         if batch.runs is not None:
             assert self.found.paths is not None
             self.found.paths.add(part.places, batch.runs, traced[4])
+        for k in np.flatnonzero(sure).tolist() if self.one.second_best else ():
+            self._take_second(int(part.index[k]), traced[:2, k], batch.found[1:3, k])
         for k in bad.tolist():
             self._again(int(part.index[k]), int(traced[5, k]), int(batch.found[0, k]))
+
+    def _take_second(self, k: int, start: Ints, end: Ints) -> None:
+        """Find the second best end of pair k, whose path is known."""
+        second = self.engine.outside(*self.tops.pop(k), start, end)
+        self.found.values["second_best"][k] = second
+        if not self.engine.local and (start == end).any():  # its own end lies outside, too
+            self.one.align(k)
 
     def _again(self, k: int, scores: int, score: int) -> None:
         """Align pair k alone: its path in the batch has score ``scores``, not ``score``."""

@@ -35,7 +35,7 @@ class OneByOne:
         #: The results of all pairs.
         self.found = PairResults.empty(len(pairs), options.fields)
         self.scoring, self.mode, self.strand = options.scoring, options.mode, options.strand
-        self._options = {"": options.for_one()}
+        self._options, self.second_best = {"": options.for_one()}, options.second_best
         self._resources = AlignResources(
             device=resources.device, plan=resources.plan, kernel_times=resources.kernel_times
         )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pysw_cl
+from pysw_cl.api.many import align_many_stats
 from pysw_cl.cli.main import main
 from pysw_cl.engines.reference import align_reference
 from pysw_cl.errors import InputError
@@ -124,6 +125,29 @@ def test_many_pairs() -> None:
         assert [line[-1] for line in lines] == ["second_best", *map(str, rows["second_best"])]
     with pytest.raises(InputError, match="output='path'"):
         pysw_cl.align_many(pairs, second_best=True)
+
+
+@pytest.mark.parametrize("strand", ["plus", "both"])
+def test_batches_of_many_lengths(strand: str) -> None:
+    """Short pairs, targets far longer than their paths, and scores that outgrow 8 bits."""
+    rng = np.random.default_rng(7)
+    pairs = []
+    for k, (m, n) in enumerate([(20, 30)] * 40 + [(15, 900)] * 12 + [(200, 260)] * 6):
+        a, b = ("".join(rng.choice(list("ACGT"), size)) for size in (m, n))
+        b = (b[: n // 3] + a + b)[:n] if k % 3 else b
+        turned = a[::-1].translate(COMPLEMENT)
+        pairs.append((a, turned + b[m:] if k % 5 == 0 else b))
+    asked: dict[str, Any] = {"output": "path", "strand": strand, "sub_score": (2, -2)}
+    usual, cost = align_many_stats(pairs, **asked)
+    rows, stats = align_many_stats(pairs, second_best=True, **asked)
+    assert rows[list(usual.dtype.names)].tolist() == usual.tolist()
+    assert stats.total_cells == cost.total_cells and stats.cells.keys() == cost.cells.keys()
+    for (a, b), row in zip(pairs, rows, strict=True):
+        plus = by_definition(a, b, sub_score=(2, -2))
+        minus = by_definition(a[::-1].translate(COMPLEMENT), b, sub_score=(2, -2))
+        best, other = (plus, minus) if plus[0] >= minus[0] else (minus, plus)
+        expected = plus if strand == "plus" else (best[0], max(best[1], other[0]))
+        assert (row["score"], row["second_best"]) == expected, (a, b)
 
 
 @pytest.mark.parametrize("related", [False, True])

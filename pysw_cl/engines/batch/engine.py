@@ -19,6 +19,7 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.lane_sets import LANE_SETS
+from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
 from ...sequences.alphabet import MAX_LETTERS, NO_CODE
 from .bounds import LONGEST, local_floor
@@ -77,8 +78,8 @@ COUNT_RUNS, PACK_RUNS = (
 )
 
 
-def batch_spec(header: str, score: str) -> KernelSpec:
-    """The kernel for a header of lanes and a score file of cl/batch."""
+def batch_spec(header: str, score: str, tops: bool = False) -> KernelSpec:
+    """The kernel for a header of lanes and a score file of cl/batch; ``tops``: with `Tops`."""
     files = (
         "base.clh",
         "batch/base.clh",
@@ -91,7 +92,7 @@ def batch_spec(header: str, score: str) -> KernelSpec:
         "batch/starts.clh",
         "batch/batch.cl",
     )
-    arguments = (*_BATCH.split(), *KEPT, *_SCORE[score].split())
+    arguments = (*_BATCH.split(), *KEPT, *("tops", "tops_at") * tops, *_SCORE[score].split())
     return KernelSpec("batch", files, arguments)
 
 
@@ -239,6 +240,19 @@ class Running:
         self._buffers.free()
 
 
+@dataclass(frozen=True)
+class Tops:
+    """The highest score of an end in each row and each column of the pairs of a batch."""
+
+    values: NDArray[np.signedinteger]
+    #: Of each group the first number, then where the last one ends; and its rows.
+    starts: NDArray[np.int64]
+    rows: Ints
+    lanes: int
+    #: What a score of 0 is.
+    floor: int
+
+
 @dataclass
 class Computed:
     """The results of a batch, after `finish`; arrays are in the order of the pairs."""
@@ -256,6 +270,7 @@ class Computed:
     lent: LentCodes | None = None
     #: Were the letters looked at?  Else none is wrong, and the last row of ``found`` is not set.
     looked_at: bool = True
+    tops: Tops | None = None
     #: Writes `runs`.
     _packed: Callable[[NDArray[np.uint32]], None] | None = None
 
@@ -338,6 +353,24 @@ class BatchEngine:
         self._shared.free()
         self._retained.free()
 
+    def outside(self, tops: Tops, k: int, pair: Ints, start: Ints, end: Ints) -> int:
+        """The highest score of an end of pair k of a batch that is outside the rectangle from
+        ``start`` to ``end`` (row, column)."""
+        group, lane = divmod(k, tops.lanes)
+        lines = tops.values[tops.starts[group] : tops.starts[group + 1]].reshape(-1, tops.lanes)
+        best, scoring, at = 0 if self.local else UNREACHABLE, self.scoring, 0
+        # row 0 and column 0: which end must be free to end there, which to get there for nothing
+        for side, other, lead, trail in ((0, 1, 1, 8), (1, 0, 4, 2)):
+            length, i, j = int(pair[2 * side + 1]), int(start[side]), int(end[side])
+            for first, last in ((at, at + i), (at + j, at + length)):
+                if first < last:
+                    best = max(best, int(lines[first:last, lane].max()) - tops.floor)
+            if self.ends & trail:
+                gap = scoring.gap_open + scoring.gap_extend * int(pair[2 * other + 1])
+                best = max(best, 0 if self.ends & lead else -gap)
+            at = int(tops.rows[group])
+        return best
+
     def pairs_a_group(self, width: int) -> int:
         """Pairs that a work-group computes together, one in each lane."""
         return self._lanes.pairs(width)
@@ -396,6 +429,7 @@ class BatchEngine:
         how: str,
         kept: tuple[KeptCodes, int] | None = None,
         near: bool = False,
+        tops: bool = False,
     ) -> Computed:
         """Enqueue a batch.
 
@@ -403,11 +437,11 @@ class BatchEngine:
         query length, first target letter and target length; pairs of similar lengths are
         neighbours.  ``groups``: of these pairs.  ``how`` is one of `WANTS`.  ``kept``: the codes of
         these pairs and others, and the first pair among them, which begins a group.  ``near``: does
-        each pair end where its best path ends?
+        each pair end where its best path ends?  ``tops``: are these wanted (not of "score")?
         """
         buffers = Buffers(self.runtime)
         try:
-            return self._start(buffers, text, pairs, groups, width, how, kept, near)
+            return self._start(buffers, text, pairs, groups, width, how, kept, near, tops)
         except BaseException:
             buffers.free()
             raise
@@ -424,6 +458,7 @@ class BatchEngine:
         how: str,
         kept: tuple[KeptCodes, int] | None,
         near: bool,
+        tops: bool,
     ) -> Computed:
         """See :meth:`start`; ``buffers`` hold the batch's own memory."""
         lanes, count = self.pairs_a_group(width), len(pairs)
@@ -445,7 +480,10 @@ class BatchEngine:
         }
         if starts:
             defines["STARTS"] = 1
-        kernel = BoundKernel(self.runtime, batch_spec(self._lanes.header_of(width), score), defines)
+        if tops:
+            defines["TOPS"] = 1
+        spec = batch_spec(self._lanes.header_of(width), score, tops)
+        kernel = BoundKernel(self.runtime, spec, defines)
         lent = None
         if kept is not None:
             lent = kept[0].lend(kept[1] // lanes, groups.count)
@@ -468,6 +506,14 @@ class BatchEngine:
             "moves": kept_memory.get("moves", 4 if where is None else where.moves_bytes),
         }
         coded = self._kept_arguments(buffers, lent)
+        floor, extremes = local_floor(self.scoring, width) if self.local else 0, None
+        if tops:
+            lines = groups.rows.astype(np.int64) + groups.panels * groups.columns
+            firsts = np.concatenate([[0], np.cumsum(lines * lanes)])
+            values = np.empty(firsts[-1], f"i{width // 8}")
+            on_loan["tops"] = kept_memory.lend("tops", values.nbytes)
+            coded |= {"tops": on_loan["tops"], "tops_at": buffers.of(firsts)}
+            extremes = Tops(values, firsts, groups.rows, lanes, floor)
         kernel.bind(
             codes=self._codes,
             groups=groups.count,
@@ -476,7 +522,7 @@ class BatchEngine:
             scratch_size=size,
             most_m=most_m,
             most_n=most_n,
-            floor=local_floor(self.scoring, width) if self.local else 0,
+            floor=floor,
             near=max(0, self.scoring.highest) if near and self.scoring.gap_extend else 0,
             **coded,
             **shared,
@@ -486,7 +532,9 @@ class BatchEngine:
         running.fetch_to(found[:-1], shared["results"])
         if not unread:  # else these letters were looked at before
             running.fetch_to(found[-1], shared["results"], 4 * (RESULTS - 1) * count)
-        batch = Computed(running, found, lent=lent, looked_at=not unread)
+        if extremes is not None:
+            running.fetch_to(extremes.values, on_loan["tops"])
+        batch = Computed(running, found, lent=lent, looked_at=not unread, tops=extremes)
         if where is not None:
             if lent is not None:
                 shared |= {"kept": coded["kept"], "kept_at": coded["kept_at"]}
