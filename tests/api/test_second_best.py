@@ -142,6 +142,8 @@ def test_batches_of_many_lengths(strand: str) -> None:
     rows, stats = align_many_stats(pairs, second_best=True, **asked)
     assert rows[list(usual.dtype.names)].tolist() == usual.tolist()
     assert stats.total_cells == cost.total_cells and stats.cells.keys() == cost.cells.keys()
+    some = pysw_cl.align_many(pairs, second_best=True, min_score=30, **asked)
+    assert some[list(rows.dtype.names)].tolist() == rows[rows["score"] >= 30].tolist()
     for (a, b), row in zip(pairs, rows, strict=True):
         plus = by_definition(a, b, sub_score=(2, -2))
         minus = by_definition(a[::-1].translate(COMPLEMENT), b, sub_score=(2, -2))
