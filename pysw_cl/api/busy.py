@@ -4,39 +4,32 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-#: Others' share of the processors below which times are as on an idle machine.
-IDLE = 0.05
+#: Others' share of the processors below which times are as on an idle machine, and the highest.
+IDLE, MOST = 0.05, 0.95
+STAT = Path("/proc/stat")
 
 
-class OtherWork:
-    """Looks from now on at what other processes do on the processors that this one may use."""
+def others() -> Callable[[], float]:
+    """What tells the share of this process's processors that others had from now until it is
+    called; 0 for little, and where the system does not say it (Linux does)."""
+    if not (hasattr(os, "sched_getaffinity") and STAT.exists()):
+        return lambda: 0.0
+    own = {f"cpu{number}" for number in os.sched_getaffinity(0)}
 
-    def __init__(self, stat: str = "/proc/stat") -> None:
-        self._stat, self._began, self._before = Path(stat), time.monotonic(), 0.0
-        self._before = self._seconds()
+    def seconds() -> float:
+        lines = [line.split() for line in STAT.read_text().splitlines()]
+        # user, nice, system; after idle and waiting interrupts of two kinds, and other machines
+        busy = sum(sum(map(int, one[1:4] + one[6:9])) for one in lines if one[0] in own)
+        return busy / os.sysconf("SC_CLK_TCK") - time.process_time()
 
-    def share(self) -> float:
-        """The share of these processors' time that others had so far; 0 where the system does not
-        say it (Linux does) or it does not matter."""
-        processors = max(1, len(self._processors()))
-        passed = max(1e-9, processors * (time.monotonic() - self._began))
-        share = min(0.95, (self._seconds() - self._before) / passed)
-        return share if share > IDLE else 0.0
+    began, before = time.monotonic(), seconds()
 
-    @staticmethod
-    def _processors() -> set[str]:
-        allowed = getattr(os, "sched_getaffinity", lambda process: ())
-        return {f"cpu{number}" for number in allowed(0)}
+    def share() -> float:
+        passed = max(1e-9, len(own) * (time.monotonic() - began))
+        found = min(MOST, (seconds() - before) / passed)
+        return found if found > IDLE else 0.0
 
-    def _seconds(self) -> float:
-        """Seconds of these processors' work for others, since the machine was started."""
-        try:
-            lines = [line.split() for line in self._stat.read_text().splitlines()]
-        except OSError:
-            return 0.0
-        known = self._processors()
-        # user, nice, system, idle, waiting for a disk, two kinds of interrupts, other machines
-        busy = (map(int, one[1:4] + one[6:9]) for one in lines if one and one[0] in known)
-        return sum(map(sum, busy)) / os.sysconf("SC_CLK_TCK") - time.process_time()
+    return share

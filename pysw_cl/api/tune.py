@@ -22,7 +22,7 @@ from ..planning.profiles.store import measurements, save, shipped_for
 from ..planning.tuning.strategies import Strategy
 from . import amounts
 from .bar import told
-from .busy import OtherWork
+from .busy import others as others_now
 
 #: Seconds of a calibration from which on it is also measured what first uses take.
 LEAST_FOR_BUILDS = 5.0
@@ -249,7 +249,7 @@ def _calibrated(
     """The profile with the times of the device."""
     from .calibrate import calibrated, first_uses
 
-    beside = OtherWork()
+    beside = others_now()
     found = calibrated(
         runtime,
         profile,
@@ -257,7 +257,7 @@ def _calibrated(
         told=lambda done, total: tell(budget * done / max(1, total)),
         most_builds=most_builds,
     )
-    others = beside.share() if runtime.info.kind == "cpu" else 0.0
+    others = beside() if runtime.info.kind == "cpu" else 0.0
     # alone, runs may take so much less; beside more, so much more
     spread = (1 + found.spread) / (1 - others) - 1
     found = replace(found, spread=round(spread, 3), others=round(others, 2))

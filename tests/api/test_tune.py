@@ -17,7 +17,6 @@ import pytest
 import pysw_cl
 from pysw_cl.api import busy, calibrate
 from pysw_cl.api import tune as tuning
-from pysw_cl.api.busy import OtherWork
 from pysw_cl.api.calibrate import Case, _of_device, _of_some, work_of
 from pysw_cl.cli.main import main
 from pysw_cl.cli.tune import _lines as tune_lines
@@ -308,7 +307,7 @@ def test_what_was_measured_beside_other_work(
     """Runs alone may take half as long where others had half of the processors."""
     calm = Profile(identity=get_runtime().identity, times={"call": {"call": 2.0}}, spread=0.2)
     monkeypatch.setattr(calibrate, "calibrated", lambda *_, **__: calm)
-    monkeypatch.setattr(tuning.OtherWork, "share", lambda self: 0.5)
+    monkeypatch.setattr(tuning, "others_now", lambda: lambda: 0.5)
     found = tuning._calibrated(get_runtime(), calm, 1.0, 1.0, lambda spent: None)
     assert (found.spread, found.others) == (1.4, 0.5)
     assert Profile.of_facts(found.facts()) == found
@@ -325,7 +324,8 @@ def test_what_others_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     stat, clock = tmp_path / "stat", {"monotonic": 0.0, "process_time": 3.0}
     clocks = {name: partial(clock.__getitem__, name) for name in clock}
     monkeypatch.setattr(busy, "time", SimpleNamespace(**clocks))
-    monkeypatch.setattr(OtherWork, "_processors", staticmethod(lambda: {"cpu0", "cpu2"}))
+    monkeypatch.setattr(busy, "STAT", stat)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 2}, raising=False)
     tick = os.sysconf("SC_CLK_TCK")
 
     def work(seconds: int) -> None:
@@ -334,13 +334,14 @@ def test_what_others_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         stat.write_text("\n".join([*lines, "intr 1 2"]))
 
     work(100)
-    watch = OtherWork(str(stat))
+    share = busy.others()
     clock["monotonic"], clock["process_time"] = 10.0, 8.0
     work(105)  # 10 s on both, of which 5 were ours, in 20
-    assert watch.share() == pytest.approx(0.25)
+    assert share() == pytest.approx(0.25)
     clock["process_time"] = 12.5
-    assert watch.share() == 0
-    assert OtherWork(str(tmp_path / "none")).share() == 0
+    assert share() == 0
+    monkeypatch.setattr(busy, "STAT", tmp_path / "none")
+    assert busy.others()() == 0
 
 
 def test_progress(clockwork: Clockwork) -> None:
