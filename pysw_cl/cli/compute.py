@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from ..errors import RangeError, SequenceError
 from ..results.formats.row import Row, row_of, rows_of
 from . import region
 from .asked import align_asked, many_asked, top_asked
-from .output import say
+from .output import patiently
 from .selection import select
 from .verbose import Report
 
@@ -45,8 +44,7 @@ class Run:
             self.bar.begin(label)
 
 
-#: What is said after so many seconds in which pairs were compared one after the other.
-PATIENCE = 1.0
+#: What is said of pairs that are compared one after the other.
 ONE_BY_ONE = (
     "note: with {} pairs are compared one after the other; without it all go to the device together"
 )
@@ -88,11 +86,8 @@ def one_by_one(
     slow = "--max-cost N" if args.alignments is None else "--alignments"
 
     def rows() -> Iterator[Iterable[Row]]:
-        until = None if has_batches(args) else time.monotonic() + PATIENCE
-        for done, (query, target) in enumerate(pairs):
-            if done and until is not None and time.monotonic() > until:
-                say(ONE_BY_ONE.format(slow), run.bar)
-                until = None
+        note = ONE_BY_ONE.format(slow)
+        for query, target in pairs if has_batches(args) else patiently(pairs, note, run.bar):
             run.begin()
             try:
                 found = compute(query, target)

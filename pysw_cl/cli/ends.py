@@ -16,7 +16,7 @@ from ..results.formats.row import row_of, shown_name
 from . import region
 from .arguments import add_device, add_formats, add_out, add_plan, add_scoring, count, number
 from .asked import advise, check_output, ends_asked, paths_asked, setting_asked, usage
-from .output import Results
+from .output import Results, patiently
 from .pairs import counted, every_pair
 from .progress import add_quiet, progress_of, room_for_output
 from .records import sides_of
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from ..drivers.options import EndsOptions, Resources
     from ..sequences.sequence import Sequence
 
+#: What is said where there are many pairs.
+ONE_BY_ONE = (
+    "note: ends are found in one pair after the other; for the best end of each of many pairs "
+    "there is align --output ends, which compares them together"
+)
 #: The columns of the table.
 COLUMNS = ("query", "target", "score", "query_end", "target_end")
 
@@ -37,7 +42,9 @@ def add_to(commands: Any) -> None:
         help="list the places where the best local alignments end",
         description="The cells of the matrix of each QUERY with each TARGET that score most: a "
         "table of names, score, and how many letters of query and target precede the end; with "
-        "--paths the alignments that end there.",
+        "--paths the alignments that end there. Pairs are compared one after the other, a few "
+        "milliseconds each at least; for the best end of each of many pairs there is align "
+        "--output ends.",
         examples=("ends -k 20 read.fa genome.fa", "ends --paths --outfmt sam read.fa genome.fa"),
     )
     add = parser.add_argument
@@ -93,7 +100,8 @@ def run(args: argparse.Namespace) -> int:
         sides = sides_of(args, tally, None, listed)
         output = Output(stream, bar, listed or [], Counter())
         with show(args, options, resources, output) as put:
-            for query, target in counted(every_pair(*sides), output.searched):
+            pairs = counted(every_pair(*sides), output.searched)
+            for query, target in patiently(pairs, ONE_BY_ONE, bar):
                 ranges = region.ranges(args, query, target)
                 asked = replace(options, query_range=ranges[0], target_range=ranges[1])
                 put(query, target, asked, best_ends_with(query, target, asked, resources, True))

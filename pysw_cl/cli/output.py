@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, TextIO
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from ..errors import printable
 from .progress import room_for_output
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from ..api.bar import ProgressBar
     from ..results.formats.row import Row
     from ..results.formats.writer import Writer
+
+T = TypeVar("T")
 
 
 class Results:
@@ -39,6 +42,20 @@ class Results:
             self._stream.write(self._header + text)
             self._stream.flush()
         self._header = ""
+
+
+#: Seconds in which pairs are compared one after the other before that is said.
+PATIENCE = 1.0
+
+
+def patiently(items: Iterable[T], note: str, bar: ProgressBar | None) -> Iterator[T]:
+    """The items; once they have taken a while, and there is another one, ``note`` is said."""
+    said_at: float | None = time.monotonic() + PATIENCE
+    for k, item in enumerate(items):
+        if k and said_at is not None and time.monotonic() > said_at:
+            say(note, bar)
+            said_at = None
+        yield item
 
 
 def say(message: str, bar: ProgressBar | None = None) -> None:

@@ -91,3 +91,18 @@ def test_formats_are_for_paths(
 ) -> None:
     code, out, err = run(capsys, "ends", *files, *wrong.split())
     assert (code, out) == (2, "") and "go with --paths" in err
+
+
+def test_many_pairs_are_said_to_go_one_by_one(
+    files: tuple[str, str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Once, after a while, if there is more than one."""
+    some = fasta(tmp_path / "some.fa", ("a", A), ("b", B), ("c", A))
+    monkeypatch.setattr("pysw_cl.cli.output.PATIENCE", 0.0)
+    code, _, err = run(capsys, "ends", files[0], some)
+    assert code == 0 and err.count("one pair after the other") == 1
+    assert "align --output ends" in err
+    assert run(capsys, "ends", *files)[2] == ""

@@ -11,7 +11,7 @@ import pytest
 from test_cli import A, B, fails, fasta, process, run
 
 from pysw_cl.cli import align as command
-from pysw_cl.cli import batches, compute
+from pysw_cl.cli import batches
 from pysw_cl.cli.pairs import every_pair
 from pysw_cl.cli.records import Records
 from pysw_cl.sequences.sequence import Sequence
@@ -133,7 +133,7 @@ def test_what_the_batch_engine_cannot_do(
         ["--alignments", "1"],
     ):
         assert run(capsys, "align", *files, *options, *one)[0] == 0
-    monkeypatch.setattr(compute, "PATIENCE", 0.0)
+    monkeypatch.setattr("pysw_cl.cli.output.PATIENCE", 0.0)
     options = ["--alignments", "1", "--output", "score"]
     code, _, err = run(capsys, "align", *files, *options)
     assert code == 0
