@@ -62,6 +62,7 @@ def align(
     allow_odd_scoring: bool = False,
     second_best: bool = False,
     strand: str = "plus",
+    left_align: bool = False,
     query_range: tuple[int, int] | None = None,
     target_range: tuple[int, int] | None = None,
     prune: bool = True,
@@ -117,6 +118,9 @@ def align(
         when they score the same); nucleotides only.  Coordinates stay those of the letters as given
         (`Alignment`); with free ends, start and end are those of what is aligned.  Of "both" the
         one that is likely to be better is searched first, which saves time and changes no result.
+    left_align : bool
+        Move every gap of the path to the left, along the target, as far as the score stays the
+        same, as minimap2 and VCF have them; see `Alignment.left_aligned`.
     query_range, target_range : (start, end), optional
         Compare only this part of a sequence, 0-based and half-open, as if the rest were not there;
         results still count in the whole sequence.
@@ -183,6 +187,7 @@ def align(
         allow_odd_scoring=allow_odd_scoring,
         second_best=second_best,
         strand=strand,
+        left_align=left_align,
         query_range=query_range,
         target_range=target_range,
     )
@@ -212,15 +217,21 @@ def align_with(
     if options.second_best:
         job = replace(job, second_best=True)
     if resources.checkpoint is None:
-        return _align_here(job, resources, started)
+        return _on_the_left(_align_here(job, resources, started), options.left_align)
     if job.second_best:
         raise InputError("second_best goes without checkpoint, which does not save what it needs")
     engines = partial(make_engine, resources, _device(job, resources))
     with told(resources.progress) as progress, expecting(programs(job.output)):
         engines()  # what is wrong with them is said before a folder is made
-        wishes = Wishes.of(resources, job.mode)
+        wishes = Wishes.of(resources, job.mode, options.left_align)
         with Store.begin(resources.checkpoint, job, wishes) as store:
-            return run_saved(store, resources, engines, progress)
+            found = run_saved(store, resources, engines, progress)
+            return _on_the_left(found, options.left_align)
+
+
+def _on_the_left(found: Alignment, left_align: bool) -> Alignment:
+    """The result as it was asked for."""
+    return found.left_aligned() if left_align and found.runs is not None else found
 
 
 def programs(output: str) -> int:
@@ -297,7 +308,8 @@ def resume_with(given: ResumeResources) -> Alignment:
         resources = store.wishes.resumed(given)
         engines = partial(make_engine, resources, _device(store.job, resources))
         with told(resources.progress) as progress, expecting(programs(store.job.output)):
-            return run_saved(store, resources, engines, progress)
+            found = run_saved(store, resources, engines, progress)
+            return _on_the_left(found, store.wishes.left_align)
 
 
 def make_engine(resources: Resources, device: Any = None) -> tuple[Engine, Plan]:

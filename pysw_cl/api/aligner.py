@@ -52,6 +52,7 @@ class Aligner:
         allow_odd_scoring: bool = False,
         second_best: bool = False,
         strand: str = "plus",
+        left_align: bool = False,
         prune: bool = True,
         max_cost: Any = "auto",
         device: Any = "auto",
@@ -68,6 +69,7 @@ class Aligner:
             allow_odd_scoring=allow_odd_scoring,
             second_best=second_best,
             strand=strand,
+            left_align=left_align,
         )
         resources = AlignResources(
             prune=prune,
@@ -79,6 +81,7 @@ class Aligner:
         resources.band_cost(mode)
         asked = {"mode": mode, "free_ends": free_ends, "strand": strand}
         asked["second_best"] = checked.second_best
+        asked["left_align"] = checked.left_align
         self._begin(checked.scoring, asked, resources)
 
     def _begin(self, scoring: Scoring, asked: dict[str, Any], resources: AlignResources) -> None:
@@ -155,6 +158,7 @@ class Aligner:
             target_range=target_range,
             sub_score=self._scoring,
             strand=self._asked["strand"],
+            left_align=self._asked["left_align"],
         )
         return align_top_with(a, b, options, self._telling(progress))
 

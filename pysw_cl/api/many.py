@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..drivers.batch import BatchDriver
 from ..drivers.batch_layout import as_halves
+from ..drivers.batch_left_align import left_aligned
 from ..drivers.batch_results import UNKNOWN, Choose, PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
 from ..drivers.batch_strands import ends_on
@@ -52,6 +53,7 @@ def align_many(
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
     strand: str = "plus",
+    left_align: bool = False,
     min_score: float | None = None,
 ) -> NDArray[Any]:
     """Align every query with its target exactly: what `align` finds for each pair, for many pairs
@@ -77,6 +79,8 @@ def align_many(
     strand : "plus", "minus" or "both"
         As for `align`: each query is aligned as it is, as its reverse complement, or as whichever
         of them scores more, plus among equals; nucleotides only.  Rows have more fields then.
+    left_align : bool
+        As for `align`; it matters for output "path".
     min_score : number, optional
         Only rows of pairs that score at least this, in units of ``sub_score``, with the number of
         the pair as the first field ``pair``.  Paths are looked for of these pairs only, where that
@@ -130,6 +134,7 @@ def align_many(
         allow_odd_scoring=allow_odd_scoring,
         second_best=second_best,
         strand=strand,
+        left_align=left_align,
         min_score=min_score,
     )
     resources = Resources(device=device, plan=plan, progress=progress)
@@ -215,7 +220,7 @@ class PairAligner:
         with told(progress) as run:
             found, stats, wrong = self.found(pairs, teller(run, pairs, self.sweeps), choose)
         if found.paths is not None:
-            table = paths_of(found, self.options).table()
+            table = paths_of(pairs, found, self.options).table()
         else:
             table = as_table(columns_of(found, self.options))
         if choose is not None:
@@ -369,7 +374,8 @@ def columns_of(found: PairResults, options: ManyOptions) -> dict[str, NDArray[An
     return columns
 
 
-def paths_of(found: PairResults, options: ManyOptions) -> PairPaths:
-    """The columns, and the paths."""
+def paths_of(pairs: Sequence[Any], found: PairResults, options: ManyOptions) -> PairPaths:
+    """The columns, and the paths, with gaps as they were asked for."""
     assert found.paths is not None
-    return PairPaths(columns_of(found, options), *found.paths.joined())
+    paths = left_aligned(pairs, found, options) if options.left_align else found.paths.joined()
+    return PairPaths(columns_of(found, options), *paths)

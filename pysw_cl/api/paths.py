@@ -32,13 +32,14 @@ def align_paths(
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
     strand: str = "plus",
+    left_align: bool = False,
 ) -> PairPaths:
     """What `align_many` finds with output "path", as arrays: no Python object is made for a pair.
 
     Parameters
     ----------
     pairs, mode, free_ends, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, device,
-    plan, progress, strand
+    plan, progress, strand, left_align
         As for `align_many`; ``pairs`` is read to its end before the work starts.
 
     Returns
@@ -65,6 +66,7 @@ def align_paths(
         unknown=unknown,
         allow_odd_scoring=allow_odd_scoring,
         strand=strand,
+        left_align=left_align,
     )
     resources = Resources(device=device, plan=plan, progress=progress)
     check_pairs(pairs)
@@ -78,4 +80,4 @@ def align_paths(
     advise_tally(tallied(), mode, stats.total_cells, 3)
     if wrong:
         warnings.warn(wrong, RecomputedWarning, stacklevel=2)
-    return paths_of(found, options)
+    return paths_of(listed, found, options)

@@ -41,6 +41,7 @@ def align_top(
     output: str = "path",
     kernel_times: bool = False,
     strand: str = "plus",
+    left_align: bool = False,
     query_range: tuple[int, int] | None = None,
     target_range: tuple[int, int] | None = None,
 ) -> list[Alignment]:
@@ -72,6 +73,8 @@ def align_top(
         own, so a pair is two letters and the strand on which they stand opposite each other: an
         alignment on one strand forbids nothing on the other.  The alignments of "both" are the
         best of the two lists, by decreasing score, plus before minus among equals.
+    left_align : bool
+        As for ``align``, when all are found, so two results may share pairs beside a gap then.
     output : "path", "ends" or "score"
         What a result has.  All paths but the last are computed in any case.
 
@@ -98,6 +101,7 @@ def align_top(
         min_score=min_score,
         output=output,
         strand=strand,
+        left_align=left_align,
         query_range=query_range,
         target_range=target_range,
     )
@@ -152,6 +156,8 @@ def _find(
         for result in results[:1]:
             result.stats.recomputed += 1
         warnings.warn(wrong, RecomputedWarning, stacklevel=4)
+    if options.left_align and job.output == "path":
+        return [one.left_aligned() for one in results]
     return results
 
 

@@ -25,9 +25,11 @@ class Wishes:
     plan: dict[str, Any] | None
     #: Bytes that the folder may take.
     disk_size: int | None
+    #: Do the gaps of the result go to the left?
+    left_align: bool = False
 
     @classmethod
-    def of(cls, resources: AlignResources, mode: str) -> Wishes:
+    def of(cls, resources: AlignResources, mode: str, left_align: bool = False) -> Wishes:
         """From the resources of a run in this mode."""
         device, plan = resources.device, resources.plan
         if isinstance(plan, Plan):
@@ -41,6 +43,7 @@ class Wishes:
             device=device if isinstance(device, str) else "auto",
             plan=plan,
             disk_size=resources.disk_size,
+            left_align=left_align,
         )
 
     def resumed(self, given: ResumeResources) -> AlignResources:

@@ -36,6 +36,12 @@ def add_compared(parser: Parser) -> None:
     )
     add_scoring(parser.group("scoring"))
     region.add_strand(add)
+    add(
+        "--left-align",
+        action="store_true",
+        help="move every gap to the left, along the target, as far as the score stays the same, as "
+        "minimap2 and VCF have them",
+    )
     region.add_ranges(add)
     add(
         "--max-cost",

@@ -52,9 +52,8 @@ def align_asked(
     from ..drivers.options import AlignOptions, AlignResources
 
     second = getattr(args, "second_best", False)
-    options = AlignOptions(
-        **_compared(args), output=args.output, strand=args.strand, second_best=second
-    )
+    turned = _turned(args)
+    options = AlignOptions(**_compared(args), output=args.output, **turned, second_best=second)
     resources = AlignResources(
         max_cost=args.max_cost,
         **_resources(args, progress),
@@ -126,8 +125,8 @@ def _compared(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _turned(args: argparse.Namespace) -> dict[str, Any]:
-    """The strand, where it is not the usual one."""
-    return {} if args.strand == "plus" else {"strand": args.strand}
+    """The strand, and where the gaps of paths go."""
+    return {"strand": args.strand, "left_align": args.left_align}
 
 
 def scores_asked(args: argparse.Namespace) -> dict[str, Any]:

@@ -150,9 +150,12 @@ class StrandOptions(Options):
 
     #: "plus", "minus" or "both".
     strand: str = "plus"
+    #: Do gaps go to the left (`Alignment.left_aligned`)?
+    left_align: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _set(self, "left_align", flag(self.left_align, "left_align"))
         check_strand(self.strand, self.scoring)
 
 

@@ -213,6 +213,14 @@ class Alignment:
             total -= self.runs.count("ID") * scoring.gap_extend
         return unscale(total, scoring)
 
+    def left_aligned(self) -> Alignment:
+        """This alignment with each gap at the first place behind the gap before it where the score
+        is the same, along the target, as minimap2 has it and VCF; ``left_align`` of `align` does
+        it.  Raises InputError without a path."""
+        from .left_align import left_aligned
+
+        return left_aligned(self)
+
     @property
     def aligned(self) -> tuple[str, str]:
         """The aligned letters with gaps; see :func:`pysw_cl.results.convert.aligned`."""

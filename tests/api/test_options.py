@@ -43,7 +43,7 @@ KINDS: dict[str, tuple[type[Any], ...]] = {
 ASKED = {
     "sub_score gap_cost wildcard unknown allow_odd_scoring output": "align align_many align_top",
     "mode free_ends second_best": "align align_many",
-    "strand": "align align_many align_top",
+    "strand left_align": "align align_many align_top",
     "query_range target_range": "align align_top",
     "k": "align_top",
     "min_score": "align_many align_top",
@@ -114,6 +114,7 @@ MODE = "mode must be 'local' or 'global', not {!r}"
 FREE = "free_ends takes one, two or four booleans, not {!r}"
 ODD = "allow_odd_scoring must be True or False, not {!r}"
 SECOND = "second_best must be True or False, not {!r}"
+LEFT = "left_align must be True or False, not {!r}"
 TIMES = "kernel_times must be True or False, not {!r}"
 PROGRESS = "progress must be True, a function or None, not {!r}"
 SIZE = "disk_size must be a whole number of bytes or None, not {!r}"
@@ -133,6 +134,7 @@ REFUSED: list[tuple[str, str, list[Any], str]] = [
     ("align align_many", "mode", ["semi", None, 1], MODE),
     ("align align_many align_top", "allow_odd_scoring", ["no", None, 2], ODD),
     ("align align_many", "second_best", ["no", None, 2], SECOND),
+    ("align align_many align_top", "left_align", ["no", None, 2], LEFT),
     ("align align_many", "free_ends", [2, (True,) * 3, (), "yes"], FREE),
     ("align align_many align_top resume", "progress", [5, "bar"], PROGRESS),
     ("align align_top resume", "kernel_times", ["no", None, 2], TIMES),
@@ -288,9 +290,9 @@ def test_pairs_aligned_alone_are_not_checked_again(monkeypatch: pytest.MonkeyPat
 )
 def test_wishes_survive_json(resources: dict[str, Any], mode: str, kept: tuple[Any, ...]) -> None:
     wishes = Wishes.of(AlignResources(checkpoint="x", **resources), mode)
-    assert dataclasses.astuple(wishes) == kept
+    assert dataclasses.astuple(wishes) == (*kept, False)
     content = dataclasses.asdict(wishes)
-    assert list(content) == ["prune", "max_cost", "device", "plan", "disk_size"]
+    assert list(content) == ["prune", "max_cost", "device", "plan", "disk_size", "left_align"]
     assert Wishes(**json.loads(json.dumps(content))) == wishes
 
 
@@ -364,4 +366,5 @@ def test_what_is_written(tmp_path: Path) -> None:
         "device": "auto",
         "plan": REFERENCE,
         "disk_size": 30_000,
+        "left_align": False,
     }

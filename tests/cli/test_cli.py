@@ -133,7 +133,7 @@ def test_options_reach_align() -> None:
         *"--mode global --free-ends 1,0,false,true --match 2 --mismatch -5 --gap-open 0.5 "
         "--gap-extend 0 --wildcard N --max-cost 12 --device 0:0 --output ends "
         "--plan B=4,T=8,form=ticketed --strand both --checkpoint job --disk-size 1K "
-        "--stop-after 2m".split()
+        "--stop-after 2m --left-align".split()
     )
     assert fields(options) == {
         "mode": "global",
@@ -145,6 +145,8 @@ def test_options_reach_align() -> None:
         "unknown": "error",
         "allow_odd_scoring": False,
         "strand": "both",
+        "left_align": True,
+        "second_best": False,
         "query_range": None,  # of each pair
         "target_range": None,
     }
@@ -179,6 +181,7 @@ def test_options_reach_align_top() -> None:
         "unknown": "error",
         "allow_odd_scoring": False,
         "strand": "plus",
+        "left_align": False,
         "query_range": None,
         "target_range": None,
     }
