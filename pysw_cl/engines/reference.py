@@ -179,7 +179,7 @@ def _edge(h: Matrix, x: Matrix) -> Edge:
     return Edge(h.astype(np.int32), x.astype(np.int32))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReferencePlan(StriplessPlan):
     """The plan of the reference engine.  It has no strips, and full matrices of 32 bytes a cell."""
 

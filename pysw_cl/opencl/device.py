@@ -49,6 +49,9 @@ class DeviceInfo:
     lanes: str
     form: str
 
+    def __repr__(self) -> str:
+        return f"<Device {' '.join(str(self).split())}>"
+
     def __str__(self) -> str:
         state = "" if self.usable else f"  not usable: {self.reason}"
         return (

@@ -297,6 +297,9 @@ class Plan:
         """A plan of this kind, with the fields of another."""
         return type(self)(**{one.name: getattr(other, one.name) for one in fields(other)})
 
+    def __repr__(self) -> str:
+        return f"<Plan {self}>"
+
     def __str__(self) -> str:
         return (
             f"{self.engine} on {self.device or 'any device'}: {self.lanes} lanes, {self.form}, "
@@ -304,7 +307,7 @@ class Plan:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StriplessPlan(Plan):
     """The plan of an engine that has no strips."""
 

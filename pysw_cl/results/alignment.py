@@ -300,15 +300,16 @@ class Alignment:
     def __hash__(self) -> int:
         return hash((self.score, self.query_end, self.target_end, len(self.query)))
 
-    def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw the path over the matrix into a file (.png, .pdf, .svg), with the highest score of
-        each tile and the pruned areas.
+    def plot(self, path: str | os.PathLike[str] | None = None, *, ax: Any = None) -> Any:
+        """Draw the path over the matrix, with the highest score of each tile and the pruned areas:
+        into a file (.png, .pdf, .svg), on matplotlib's axes ``ax``, or, without either, on a new
+        figure, which notebooks show.  Returns the axes; None if there is only a file.
 
         Raises InputError without matplotlib (the extra ``plot``) or
         for an unknown format, and FormatError for a file that cannot be written."""
         from .plot import plot
 
-        plot(self, path)
+        return plot(self, path, ax)
 
     def __repr__(self) -> str:
         query = _span("query", self.query, self.query_start, self.query_end)

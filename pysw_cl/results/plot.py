@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, printable
+from ..errors import InputError, printable, shown
 from .formats.files import written
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MOST_POINTS = 4096
 #: The number of tiles along each side that `picture_plan` asks for.
 TILES = 48
+#: A figure of its own.
+LOOK: dict[str, Any] = {"figsize": (8, 6.5), "layout": "constrained"}
 #: The fewest cells of a tile: starting a smaller one costs more than computing it.  The most: plans
 #: cut larger ones.
 LEAST_TILE, MOST_TILE = 1 << 20, 1 << 33
@@ -77,15 +79,16 @@ def path_points(alignment: Alignment, most: int = MOST_POINTS) -> NDArray[np.int
     return placed
 
 
-def draw(alignment: Alignment) -> Any:
-    """A matplotlib Figure: target from left to right, query from top to bottom, as in the matrix.
+def draw(alignment: Alignment, axes: Any = None) -> Any:
+    """Draw on matplotlib's ``axes`` (None: those of a new Figure), and return their Figure: target
+    from left to right, query from top to bottom, as in the matrix.
 
     The path is a line, or a dot where only its end is known.  Colours show the highest scores of
     the tiles, and grey the pruned areas (`Alignment.tiles`).  Raises InputError without
     matplotlib.
     """
-    figure = require()(figsize=(8, 6.5), layout="constrained")
-    axes = figure.add_subplot()
+    figure = require()(**LOOK) if axes is None else axes.figure
+    axes = figure.add_subplot() if axes is None else axes
     tiles = alignment.tiles
     if tiles is not None:
         scores = np.ma.masked_invalid(tiles.scores)
@@ -119,19 +122,26 @@ def draw(alignment: Alignment) -> Any:
     ):
         axis.set_label_text(printable(sequence.name).replace("$", r"\$") or name)
         axis.set_major_formatter("{x:,.0f}")
+        axis.get_major_locator().set_params(integer=True)
     identity = "" if alignment.identity is None else f", identity {alignment.identity:.1%}"
     strand = ", minus strand" if alignment.strand == "minus" else ""
     axes.set_title(f"{alignment.mode}, score {alignment.score:,}{identity}{strand}")
     return figure
 
 
-def plot(alignment: Alignment, path: str | os.PathLike[str]) -> None:
-    """Draw ``alignment`` into a file.  Its suffix decides the format, such as .png, .pdf or .svg.
+def plot(alignment: Alignment, path: str | os.PathLike[str] | None = None, ax: Any = None) -> Any:
+    """See `Alignment.plot`."""
+    require()
+    if ax is not None and not hasattr(ax, "pcolormesh"):
+        raise InputError(f"ax must be axes of matplotlib, not {shown(ax)}")
+    if ax is None and path is None:
+        from matplotlib import pyplot
 
-    Raises InputError without matplotlib or for an unknown format, and FormatError for a file that
-    cannot be written.
-    """
-    save(draw(alignment), path)
+        ax = pyplot.figure(**LOOK).add_subplot()
+    figure = draw(alignment, ax)
+    if path is not None:
+        save(figure, path)
+    return ax
 
 
 def save(figure: Any, path: str | os.PathLike[str]) -> None:

@@ -146,6 +146,7 @@ def _draw_search(
     axes.set_title(f"{subject}, {same}", fontsize="medium")
     axes.set_ylabel("seconds" if len(sizes) == 1 else "seconds for $10^9$ cells")
     axes.set_xlabel("B (work-groups)")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(fontsize="small", framealpha=0.9)
 
 

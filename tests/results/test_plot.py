@@ -243,6 +243,27 @@ def test_what_is_drawn() -> None:
     assert len(draw(align(query, target, mode="global", plan=PLAN)).axes) == 1  # no colour bar
 
 
+def test_axes(tmp_path: Path) -> None:
+    """On those that are given, or on new ones, which pyplot knows and notebooks show."""
+    pytest.importorskip("matplotlib").use("agg")
+    from matplotlib import pyplot
+
+    r = align("GATTACA", "GATTACA", plan=PLAN)
+    axes = pyplot.figure().subplots(1, 2)
+    assert r.plot(tmp_path / "x.png", ax=axes[1]) is axes[1]
+    assert (tmp_path / "x.png").exists()
+    assert axes[1].lines and not axes[0].lines
+    made = r.plot()
+    assert made.figure.number in pyplot.get_fignums()
+    for axis in (made.xaxis, made.yaxis, axes[1].xaxis):
+        assert all(place == int(place) for place in axis.get_majorticklocs())
+    pyplot.close("all")
+    assert r.plot(tmp_path / "y.png") is None
+    assert not pyplot.get_fignums()
+    with pytest.raises(InputError, match="ax must be axes of matplotlib, not 5"):
+        r.plot(ax=5)
+
+
 def test_files_that_cannot_be_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     r = align("GATTACA", "GATTACA", plan=PLAN)

@@ -46,7 +46,7 @@ WARP_ALPHA = 16
 ITEMS_T = 256
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RowscanPlan(StriplessPlan):
     """The plan of the row scan, with the fields of `Plan` in other meanings.
 

@@ -53,6 +53,9 @@ class Choice:
         others = (one for one in self.alternatives if (one.way, one.alpha) != chosen)
         return next(others, None)
 
+    def __repr__(self) -> str:
+        return f"<Choice for {self.prediction}; {self.prediction.plan}>"
+
     def __str__(self) -> str:
         best, plan = self.prediction, self.prediction.plan
         low, high = (in_words(one) for one in best.interval)

@@ -52,6 +52,9 @@ class Prediction:
         """10^9 cells of the matrix a second; above the limit where many of them are pruned."""
         return self.cells / self.seconds / 1e9
 
+    def __repr__(self) -> str:
+        return f"<Prediction {self}>"
+
     def __str__(self) -> str:
         low, high = (in_words(one) for one in self.interval)
         pruned = " without pruning" if self.gcups > self.gcups_limit else ""

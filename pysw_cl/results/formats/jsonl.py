@@ -1,7 +1,8 @@
 """JSON lines: the object of `Alignment.to_dict` on each line, in UTF-8.
 
-Names are as they were given, coordinates 0-based and half-open, ``strand`` + or -,
-``identity`` is matches divided by columns; what was not computed is null.  Every pair has a line.
+Names are as they were given, those of plain letters query and target; coordinates are 0-based and
+half-open, ``strand`` is + or -, ``identity`` is matches divided by columns; what was not computed
+is null.  Every pair has a line.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ class Writer(writer.Writer):
         query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, *_ = row
         known = matches is not None and columns is not None
         said = {
-            "query_name": query.name,
+            "query_name": query.name or "query",
             "query_length": len(query),
             "query_start": i0,
             "query_end": i1,
             "strand": "-" if strand == "minus" else "+",
-            "target_name": target.name,
+            "target_name": target.name or "target",
             "target_length": len(target),
             "target_start": j0,
             "target_end": j1,
