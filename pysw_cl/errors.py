@@ -107,8 +107,8 @@ class InternalError(PyswError, AssertionError):
 
 
 class RecomputedWarning(UserWarning):
-    """A path failed its own check and was computed again in another way: the result is right, but
-    there is a bug to report."""
+    """A path failed its own check and was computed again in another way, or a device failed and
+    another one did the job: the result is right, but there is a fault to see to."""
 
 
 class InputWarning(UserWarning):

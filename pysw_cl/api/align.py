@@ -27,9 +27,9 @@ from ..drivers.pair_progress import PairProgress
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import Progress, RunProgress
 from ..drivers.recompute import checked
-from ..engines.choose_device import Kind, Watch, device_for, watched
+from ..engines.choose_device import Kind, by_time, on_best
 from ..engines.registry import engine_for
-from ..errors import DeviceError, InputError, RecomputedWarning
+from ..errors import InputError, RecomputedWarning
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
@@ -241,17 +241,14 @@ def programs(output: str) -> int:
 
 def _align_here(job: Job, resources: AlignResources, started: float) -> Alignment:
     """The result of a job without a checkpoint; ``started``: when the call began."""
-    watch = _watch(job, resources)
-    try:
-        with watch:
-            return _align_on(watch.device, job, resources, started)
-    except DeviceError:
-        if watch.instead is None:
-            raise
-    return _align_on(_device(job, resources), job, resources, started)  # the trial failed
+    if resources.plan is not None:
+        return _align_on(job, resources, started, resources.device)
+    usual = resources.prune and resources.max_cost == "auto" and not resources.kernel_times
+    call = partial(_align_on, job, resources, started)
+    return on_best(resources.device, _kind(job), call, timed=usual)
 
 
-def _align_on(device: Any, job: Job, resources: AlignResources, started: float) -> Alignment:
+def _align_on(job: Job, resources: AlignResources, started: float, device: Any) -> Alignment:
     """`_align_here` on a device."""
 
     def compute(engine: Engine, plan: Plan) -> Alignment:
@@ -266,7 +263,8 @@ def _align_on(device: Any, job: Job, resources: AlignResources, started: float) 
         result, wrong = checked(compute, *make_engine(resources, device), rows * columns)
     if wrong is not None:
         result.stats.recomputed += 1
-        warnings.warn(wrong, RecomputedWarning, stacklevel=5)
+        level = 7 if resources.plan is None else 5  # whoever called `align`
+        warnings.warn(wrong, RecomputedWarning, stacklevel=level)
     return result
 
 
@@ -323,16 +321,7 @@ def _device(job: Job, resources: Resources) -> Any:
     """The device of a job: where there is no plan it may depend on the job."""
     if resources.plan is not None:
         return resources.device
-    return device_for(resources.device, _kind(job))
-
-
-def _watch(job: Job, resources: AlignResources) -> Watch:
-    """The same for a call without a checkpoint: if it is like most calls it is timed, and may be a
-    trial."""
-    usual = resources.prune and resources.max_cost == "auto" and not resources.kernel_times
-    if usual and resources.plan is None:
-        return watched(resources.device, _kind(job))
-    return Watch(_device(job, resources))
+    return by_time(resources.device, _kind(job))[0][0]
 
 
 def _kind(job: Job) -> Kind:

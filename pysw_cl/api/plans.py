@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..drivers.options import AlignOptions
@@ -10,7 +11,7 @@ from ..engines.settings import setting_of
 from ..opencl.device import Runtime
 from ..planning.model.choice import Choice, choice_of
 from ..planning.plan import Plan
-from .predict import length_of, predict_on, runtime_for
+from .predict import devices_for, length_of, predict_on
 
 
 def plan(
@@ -36,8 +37,9 @@ def plan(
     -------
     Choice
         ``prediction`` (see :func:`predict`) with the ``plan`` and its expected time;
-        ``alternatives``, every other way with its time; ``second``, the best of those.  ``str()``
-        of it says all that in words.
+        ``alternatives``, every other way with its time; ``second``, the best of those; ``devices``,
+        the seconds of those that ``device="auto"`` did not choose.  ``str()`` of it says all that
+        in words.
 
     Raises
     ------
@@ -48,8 +50,9 @@ def plan(
     """
     options = AlignOptions(mode=mode, sub_score=sub_score, gap_cost=gap_cost, output="score")
     rows, columns = length_of(m, "m"), length_of(n, "n")
-    runtime = runtime_for(device, rows, columns, options, plan)
-    return choose_on(runtime, rows, columns, options, plan)
+    (runtime, _), *others = devices_for(device, rows, columns, options, plan)
+    found = choose_on(runtime, rows, columns, options, plan)
+    return replace(found, devices={one.info.name: seconds for one, seconds in others})
 
 
 def choose_on(runtime: Runtime, m: int, n: int, options: AlignOptions, wishes: Any) -> Choice:

@@ -9,7 +9,7 @@ from typing import Any
 from ..drivers.job import Job
 from ..drivers.options import AlignOptions
 from ..drivers.pair_forecast import PairForecast, pair_forecast
-from ..engines.choose_device import Kind, device_for
+from ..engines.choose_device import Kind, by_time
 from ..engines.settings import setting_of
 from ..errors import InputError, shown, whole_number
 from ..opencl.device import Runtime, get_runtime
@@ -113,11 +113,18 @@ def predict(
 
 def runtime_for(device: Any, m: int, n: int, options: AlignOptions, plan: Any) -> Runtime:
     """The device that `align` would take for m x n letters."""
-    if plan is None:
-        ends, both = options.free.flags, options.strand == "both"
-        kind = Kind(m, n, options.scoring, options.mode, options.output, ends, both)
-        device = device_for(device, kind)
-    return get_runtime(device)
+    return devices_for(device, m, n, options, plan)[0][0]
+
+
+def devices_for(
+    device: Any, m: int, n: int, options: AlignOptions, plan: Any
+) -> list[tuple[Runtime, float]]:
+    """The devices to choose from, and the seconds they are expected to take (see `by_time`)."""
+    if plan is not None:
+        return [(get_runtime(device), 0.0)]
+    ends, both = options.free.flags, options.strand == "both"
+    kind = Kind(m, n, options.scoring, options.mode, options.output, ends, both)
+    return [(get_runtime(one), seconds) for one, seconds in by_time(device, kind)]
 
 
 def predict_job(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
 
 from .predict import Prediction, in_words
 from .runs import Setting, sweep_of
@@ -45,6 +46,8 @@ class Choice:
     lanes: str
     #: All ways that the model knows, the soonest first.
     alternatives: tuple[Alternative, ...]
+    #: Other devices that could have been chosen, with the seconds expected there.
+    devices: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def second(self) -> Alternative | None:
@@ -59,9 +62,10 @@ class Choice:
     def __str__(self) -> str:
         best, plan = self.prediction, self.prediction.plan
         low, high = (in_words(one) for one in best.interval)
+        slower = (f"{in_words(s) if s < inf else 'fails'} on {n}" for n, s in self.devices.items())
         lines = [
             ("matrix", f"{best.shape[0]:,} x {best.shape[1]:,}"),
-            ("device", plan.device or "any"),
+            ("device", "; ".join([plan.device or "any", *slower])),
             ("engine", f"{plan.engine}, {WAYS[best.way]}"),
             ("lanes", f"{plan.lanes}, {self.lanes}"),
             ("plan", f"{plan.form}, B={plan.B} T={plan.T} alpha={plan.alpha} chunk={plan.chunk}"),
