@@ -23,8 +23,6 @@ from .settings import setting_of
 #: Leading binary digits of a length that the model is asked by, and kinds of jobs that are kept: to
 #: ask it takes longer than to align a short pair.
 DIGITS, MOST_KEPT = 5, 1024
-#: Seconds of a first use that no profile has measured.
-FIRST_USE = 3.0
 #: Calls whose times count, at least and at most, and seconds for which they do.
 LEAST, LATEST, LASTING = 3, 9, 600.0
 T = TypeVar("T")
@@ -69,8 +67,7 @@ _ratios: dict[tuple[Any, ...], list[deque[tuple[float, float]]]] = {}
 
 
 def by_time(device: Any, kind: Kind) -> list[tuple[Any, float]]:
-    """The runtimes that ``device`` leaves the choice of, with the seconds that a job is expected to
-    take, the soonest first; where it names one, that alone."""
+    """The runtimes that ``device`` may mean, the soonest done first, and the seconds expected."""
     choices = runtimes_to_choose_from(device)
     if len(choices) < 2:
         return [(choices[0] if choices else device, 0.0)]
@@ -82,29 +79,33 @@ def on_best(device: Any, kind: Kind, call: Callable[[Any], T], timed: bool = Tru
     """What ``call`` gives on the device that ``device`` means for a kind of job.  One that fails
     is passed over, with a RecomputedWarning, unless it lacks memory; the error of the last is
     raised.  ``timed``: is it a call to learn from?"""
-    *others, (last, _) = by_time(device, kind)
-    for one, _ in others:
+    choices = runtimes_to_choose_from(device)
+    if len(choices) < 2:  # named; its time tells as much
+        kinds = runtimes_to_choose_from("auto") if timed and _known else []
+        runtime = get_runtime(device) if kinds else device
+        here = _known.get(_key(kind, kinds)) if runtime in kinds else None
+        return _timed(here, kinds.index(runtime) if here else 0, runtime, call)
+    known = _known_of(kind, choices)
+    noted, seconds = known if timed else None, known.seconds(choices)
+    *others, last = sorted(range(len(choices)), key=seconds.__getitem__)
+    for place in others:
         try:
-            return _timed(one, kind, call, timed)
+            return _timed(noted, place, choices[place], call)
         except DeviceMemoryError:
             raise
         except DeviceError as error:
-            choices = runtimes_to_choose_from(device)
-            _known_of(kind, choices).ratios[choices.index(one)].extend([(inf, inf)] * LATEST)
-            why = f"{one.info.name} failed, and another device does such jobs: {error}"
+            known.ratios[place].extend([(inf, inf)] * LATEST)
+            why = f"{choices[place].info.name} failed, and another device is used: {error}"
             warnings.warn(why, RecomputedWarning, stacklevel=5)
-    return _timed(last, kind, call, timed)
+    return _timed(noted, last, choices[last], call)
 
 
-def _timed(device: Any, kind: Kind, call: Callable[[Any], T], timed: bool) -> T:
-    """``call(device)``; its time is noted where the choice has come up for such jobs."""
-    choices = runtimes_to_choose_from("auto") if timed and _known else []
-    runtime = get_runtime(device) if choices else device
-    known = _known.get(_key(kind, choices)) if runtime in choices else None
+def _timed(known: Known | None, place: int, runtime: Any, call: Callable[[Any], T]) -> T:
+    """``call(runtime)``; its time is noted in what is ``known``, at the device's place."""
     if known is None:
-        return call(device)
+        return call(runtime)
     programs, began = len(runtime.programs), time.perf_counter()
-    result, now, place = call(runtime), time.perf_counter(), choices.index(runtime)
+    result, now = call(runtime), time.perf_counter()
     if len(runtime.programs) == programs:
         known.ratios[place].append((now, (now - began) / known.foreseen[place][0]))
     return result
@@ -112,9 +113,7 @@ def _timed(device: Any, kind: Kind, call: Callable[[Any], T], timed: bool) -> T:
 
 def _known_of(kind: Kind, choices: list[Runtime]) -> Known:
     """What is known of a kind of job on some devices."""
-    key = _key(kind, choices)
-    known = _known.get(key)
-    if known is None:
+    if (known := _known.get(key := _key(kind, choices))) is None:
         if len(_known) >= MOST_KEPT:
             _known.clear()
             _ratios.clear()
@@ -129,7 +128,7 @@ def foreseen_on(runtime: Runtime, kind: Kind) -> tuple[float, float]:
     """What the model says of a job on a device: see `Known.foreseen`."""
     setting = setting_of(runtime, None, kind.scoring, kind.mode)
     times, work = setting.plan.machine.times, sweep_of(setting, kind.m, kind.n)
-    return max(times.seconds(work), 1e-9), first_use(work, times) or FIRST_USE
+    return max(times.seconds(work), 1e-9), first_use(work, times) or 3.0  # not measured
 
 
 def _key(kind: Kind, choices: list[Runtime]) -> tuple[Any, ...]:

@@ -211,7 +211,7 @@ def test_a_device_that_fails_is_passed_over(
     calls = Calls(devices, monkeypatch, a=1.0, b=2.0)
     with pytest.raises(DeviceError, match="a"):
         calls.call("a", fails="a")  # it was asked for
-    with pytest.warns(RecomputedWarning, match="failed, and another device"):
+    with pytest.warns(RecomputedWarning, match="failed, and another device is used"):
         assert calls.call(fails="a") == "b"
     assert calls.calls(20) == {"b"}
     with pytest.warns(RecomputedWarning), pytest.raises(DeviceError, match="a"):
