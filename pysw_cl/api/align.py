@@ -18,13 +18,14 @@ from ..drivers.job import Job, alignment_of
 from ..drivers.options import (
     AlignOptions,
     AlignResources,
+    Output,
     RangeOptions,
     Resources,
     ResumeResources,
     made_once,
 )
 from ..drivers.pair_progress import PairProgress
-from ..drivers.problem import FreeEnds
+from ..drivers.problem import FreeEnds, Mode
 from ..drivers.progress import Progress, RunProgress
 from ..drivers.recompute import checked
 from ..engines.choose_device import Kind, by_time, on_best
@@ -35,7 +36,7 @@ from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
 from ..results.cigar_builder import FoundPath, PathReader
 from ..scoring.precision import check_range
-from ..sequences.coordinates import make_frames
+from ..sequences.coordinates import Strand, make_frames
 from ..sequences.likely_strand import likely_minus
 from ..sequences.sequence import as_sequence
 from ..tiles.contract import Engine
@@ -52,16 +53,16 @@ def align(
     a: Any,
     b: Any,
     *,
-    mode: str = "local",
+    mode: Mode = "local",
     free_ends: bool | tuple[bool, ...] = False,
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
-    output: str = "path",
+    output: Output = "path",
     wildcard: str | None = None,
     unknown: str = "error",
     allow_odd_scoring: bool = False,
     second_best: bool = False,
-    strand: str = "plus",
+    strand: Strand = "plus",
     left_align: bool = False,
     query_range: tuple[int, int] | None = None,
     target_range: tuple[int, int] | None = None,

@@ -9,12 +9,22 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..drivers.options import AlignOptions, AlignResources, ManyOptions, Resources, TopOptions
+from ..drivers.options import (
+    AlignOptions,
+    AlignResources,
+    ManyOptions,
+    ManyOutput,
+    Output,
+    Resources,
+    TopOptions,
+)
+from ..drivers.problem import Mode
 from ..drivers.progress import Progress
 from ..errors import InputError
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..scoring.scoring import Scoring
+from ..sequences.coordinates import Strand
 from .align import align_with
 from .many import PairAligner, align_many_with
 from .top import align_top_with
@@ -45,13 +55,13 @@ class Aligner:
         sub_score: Any = (1, -3),
         gap_cost: Any = None,
         *,
-        mode: str = "local",
+        mode: Mode = "local",
         free_ends: bool | tuple[bool, ...] = False,
         wildcard: str | None = None,
         unknown: str = "error",
         allow_odd_scoring: bool = False,
         second_best: bool = False,
-        strand: str = "plus",
+        strand: Strand = "plus",
         left_align: bool = False,
         prune: bool = True,
         max_cost: Any = "auto",
@@ -102,7 +112,7 @@ class Aligner:
         a: Any,
         b: Any,
         *,
-        output: str = "path",
+        output: Output = "path",
         query_range: Range = None,
         target_range: Range = None,
         progress: Progress | bool | None = None,
@@ -121,7 +131,7 @@ class Aligner:
         self,
         pairs: Iterable[Any],
         *,
-        output: str = "score",
+        output: ManyOutput = "score",
         min_score: float | None = None,
         progress: Progress | bool | None = None,
     ) -> NDArray[Any]:
@@ -138,7 +148,7 @@ class Aligner:
         *,
         k: int = 10,
         min_score: float = 1,
-        output: str = "path",
+        output: Output = "path",
         query_range: Range = None,
         target_range: Range = None,
         progress: Progress | bool | None = None,

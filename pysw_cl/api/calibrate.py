@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..drivers.measure import KINDS
+from ..drivers.problem import Mode
 from ..engines.rowscan.plan import default_rowscan
 from ..engines.settings import setting_of
 from ..opencl.device import Runtime
@@ -72,7 +73,7 @@ class Case:
     """One run of a calibration."""
 
     kind: str
-    mode: str
+    mode: Mode
     m: int
     n: int
     plan: Mapping[str, Any] = field(default_factory=dict)
@@ -189,7 +190,7 @@ def _rows(runtime: Runtime) -> Iterator[Case]:
                 yield Case("dna", "global", m, n, {"engine": "rowscan", "B": B})
 
 
-def _strips(kind: str, mode: str, plan: Plan, every: bool) -> Iterator[Case]:
+def _strips(kind: str, mode: Mode, plan: Plan, every: bool) -> Iterator[Case]:
     """Strips of some values of alpha (or ``every`` one), for each number of them that may share a
     scheduler."""
     T, groups = plan.T, plan.machine.groups(plan.B)

@@ -12,6 +12,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from ..drivers.options import Output
 from ..engines.settings import setting_of
 from ..opencl.device import Runtime
 from ..planning.model.fit import nonnegative
@@ -56,7 +57,8 @@ class _Pair:
     def run(self, runtime: Runtime) -> None:
         """Measure all three."""
         self.whole.append(self._seconds(runtime, self.other, "score")[1])
-        for output, seconds in (("score", self.score), ("path", self.path)):
+        runs: tuple[tuple[Output, list[float]], ...] = ("score", self.score), ("path", self.path)
+        for output, seconds in runs:
             taken, device = self._seconds(runtime, self.target, output)
             seconds.append(taken)
             if output == "score":
@@ -67,7 +69,7 @@ class _Pair:
         for seconds in (self.device, self.whole, self.score, self.path):
             del seconds[0]
 
-    def _seconds(self, runtime: Runtime, target: Letters, output: str) -> tuple[float, float]:
+    def _seconds(self, runtime: Runtime, target: Letters, output: Output) -> tuple[float, float]:
         """Seconds of a call, and of these on the device."""
         started = time.perf_counter()
         found = align(self.query, target, output=output, device=runtime, kernel_times=True)

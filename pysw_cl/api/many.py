@@ -18,8 +18,9 @@ from ..drivers.batch_left_align import left_aligned
 from ..drivers.batch_results import UNKNOWN, Choose, PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
 from ..drivers.batch_strands import ends_on
-from ..drivers.options import ManyOptions, Resources
+from ..drivers.options import ManyOptions, ManyOutput, Resources
 from ..drivers.prepared import Batch, check_pairs
+from ..drivers.problem import Mode
 from ..drivers.progress import Progress
 from ..engines.registry import row_of
 from ..errors import PyswError, RecomputedWarning
@@ -27,6 +28,7 @@ from ..planning.parameters import PairTuning
 from ..planning.plan import Plan, make_plan
 from ..results.alignment import Stats
 from ..results.pair_paths import PairPaths, as_table
+from ..sequences.coordinates import Strand
 from .advice import Tally, advise_tally, tally_of_pairs
 from .align import align_with
 from .bar import told
@@ -40,11 +42,11 @@ if TYPE_CHECKING:
 def align_many(
     pairs: Iterable[Any],
     *,
-    mode: str = "local",
+    mode: Mode = "local",
     free_ends: bool | tuple[bool, ...] = False,
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
-    output: str = "score",
+    output: ManyOutput = "score",
     wildcard: str | None = None,
     unknown: str = "error",
     allow_odd_scoring: bool = False,
@@ -52,7 +54,7 @@ def align_many(
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
-    strand: str = "plus",
+    strand: Strand = "plus",
     left_align: bool = False,
     min_score: float | None = None,
 ) -> NDArray[Any]:

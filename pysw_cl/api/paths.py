@@ -8,10 +8,12 @@ from typing import Any
 
 from ..drivers.options import ManyOptions, Resources
 from ..drivers.prepared import Batch, check_pairs
+from ..drivers.problem import Mode
 from ..drivers.progress import Progress
 from ..errors import RecomputedWarning
 from ..planning.plan import Plan
 from ..results.pair_paths import PairPaths
+from ..sequences.coordinates import Strand
 from .advice import advise_tally
 from .bar import told
 from .many import PairAligner, paths_of
@@ -21,7 +23,7 @@ from .reaching import teller
 def align_paths(
     pairs: Iterable[Any],
     *,
-    mode: str = "local",
+    mode: Mode = "local",
     free_ends: bool | tuple[bool, ...] = False,
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
@@ -31,7 +33,7 @@ def align_paths(
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
-    strand: str = "plus",
+    strand: Strand = "plus",
     left_align: bool = False,
 ) -> PairPaths:
     """What `align_many` finds with output "path", as arrays: no Python object is made for a pair.

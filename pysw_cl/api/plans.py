@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..drivers.options import AlignOptions
+from ..drivers.problem import Mode
 from ..engines.settings import setting_of
 from ..opencl.device import Runtime
 from ..planning.model.choice import Choice, choice_of
@@ -19,7 +20,7 @@ def plan(
     n: Any,
     *,
     device: Any = "auto",
-    mode: str = "local",
+    mode: Mode = "local",
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
     plan: Plan | Mapping[str, Any] | None = None,

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..drivers.job import Job
-from ..drivers.options import AlignOptions
+from ..drivers.options import AlignOptions, Output
 from ..drivers.pair_forecast import PairForecast, pair_forecast
+from ..drivers.problem import Mode
 from ..engines.choose_device import Kind, by_time
 from ..engines.settings import setting_of
 from ..errors import InputError, shown, whole_number
@@ -20,6 +21,7 @@ from ..planning.model.predict import Prediction, predicted
 from ..planning.model.runs import Setting
 from ..planning.model.similar import swept_again
 from ..planning.plan import Plan
+from ..sequences.coordinates import Strand
 from .align import job_of
 
 #: The most letters of a length: no sequence is longer.
@@ -31,15 +33,15 @@ def predict(
     b: Any,
     *,
     device: Any = "auto",
-    output: str = "path",
-    mode: str = "local",
+    output: Output = "path",
+    mode: Mode = "local",
     free_ends: bool | tuple[bool, ...] = False,
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
     wildcard: str | None = None,
     unknown: str = "error",
     allow_odd_scoring: bool = False,
-    strand: str = "plus",
+    strand: Strand = "plus",
     query_range: tuple[int, int] | None = None,
     target_range: tuple[int, int] | None = None,
     prune: bool = True,

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 from ..drivers.job import Job, alignment_of, path_of
-from ..drivers.options import Resources, TopOptions
+from ..drivers.options import Output, Resources, TopOptions
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import Progress, RunProgress, TopProgress
 from ..drivers.recompute import checked
@@ -18,6 +18,7 @@ from ..errors import RecomputedWarning
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats
+from ..sequences.coordinates import Strand
 from ..tiles.contract import Engine
 from .advice import advise_pair
 from .align import job_of, make_engine, programs
@@ -38,9 +39,9 @@ def align_top(
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
-    output: str = "path",
+    output: Output = "path",
     kernel_times: bool = False,
-    strand: str = "plus",
+    strand: Strand = "plus",
     left_align: bool = False,
     query_range: tuple[int, int] | None = None,
     target_range: tuple[int, int] | None = None,

@@ -135,7 +135,7 @@ class Store:
         try:
             (path / "job.json").stat()
         except OSError as error:
-            why = "there is no job.json in it" if path.is_dir() else "there is no such folder"
+            why = "there is no job.json in it" if os.path.isdir(path) else "there is no such folder"  # noqa: PTH112
             raise CheckpointError(f"{path} holds no checkpoint: {why}") from error
         with _locked(path):
             try:

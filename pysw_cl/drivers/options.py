@@ -24,7 +24,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 from ..errors import InputError, choice, file_name, flag, is_number, shown, whole_number
 from ..planning.plan import Plan
@@ -33,11 +33,14 @@ from ..scoring.scoring import Scoring, cached_scoring
 from ..scoring.sense import check_sense
 from ..sequences.coordinates import as_range, check_strand
 from .band_doubling import check_max_cost
-from .batch_results import FIELDS, fields_of
+from .batch_results import fields_of
 from .problem import FreeEnds, check_mode
 from .progress import Progress
 from .second_best import check_second_best
 
+#: The outputs of one pair, and of many.
+Output = Literal["score", "ends", "path"]
+ManyOutput = Literal["score", "ends", "matches", "path"]
 #: Sets a field of a frozen object while it is made.
 _set = object.__setattr__
 #: Types of values whose ``repr`` says all of them.
@@ -79,7 +82,7 @@ class Options:
     """The options of every command.  Raises InputError for a value that is not allowed."""
 
     #: The allowed values of ``output``.
-    outputs: ClassVar[Collection[str]] = ("score", "ends", "path")
+    outputs: ClassVar[Collection[str]] = get_args(Output)
 
     #: Substitution scores, as `make_scoring` takes them, or a Scoring, which is taken as it is.
     sub_score: Any = (1, -3)
@@ -183,7 +186,7 @@ class AlignOptions(RangeOptions, ModeOptions):
 class ManyOptions(StrandOptions, ModeOptions):
     """The options of `align_many`."""
 
-    outputs: ClassVar[Collection[str]] = FIELDS
+    outputs: ClassVar[Collection[str]] = get_args(ManyOutput)
 
     #: The fields of a row (`FIELDS`).
     output: str = "score"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from ..sequences.view import Pairs, View
 from ..tiles.edges import Border, Edges
 from ..tiles.tile import Want
 
-MODES = ("local", "global")
+Mode = Literal["local", "global"]
+MODES: tuple[Mode, ...] = get_args(Mode)
 #: What other tools call global comparisons with free ends: the ``free_ends`` of each, as they are
 #: given in Python and in the shell, and what more there is to say.
 _FREE_MODES = {

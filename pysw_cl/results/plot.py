@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, printable, shown
+from ..errors import InputError, file_name, printable, shown
 from .formats.files import written
 
 if TYPE_CHECKING:
@@ -132,6 +132,7 @@ def draw(alignment: Alignment, axes: Any = None) -> Any:
 def plot(alignment: Alignment, path: str | os.PathLike[str] | None = None, ax: Any = None) -> Any:
     """See `Alignment.plot`."""
     require()
+    path = None if path is None else file_name(path, "path")
     if ax is not None and not hasattr(ax, "pcolormesh"):
         raise InputError(f"ax must be axes of matplotlib, not {shown(ax)}")
     if ax is None and path is None:

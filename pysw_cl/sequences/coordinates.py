@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
@@ -29,7 +29,8 @@ from .alphabet import (
 from .sequence import Sequence, check_letters
 from .view import Codes, View
 
-STRANDS = ("plus", "minus", "both")
+Strand = Literal["plus", "minus", "both"]
+STRANDS: tuple[Strand, ...] = get_args(Strand)
 #: The codes of a range of at most so many letters are made when its letters are checked, and kept:
 #: that takes half the time of checking first.  Codes of more would take too much memory.
 MOST_KNOWN = 1 << 24

@@ -53,6 +53,8 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "prepare": (pysw_cl.prepare, {"kinds": []}),
         "profile": (pysw_cl.profile, {}),
         "tune": (pysw_cl.tune, {"subjects": [], "budget": 1, "resume": False}),
+        "resume": (pysw_cl.resume, {"checkpoint": "nofolder"}),
+        "plot": (found.plot, {"path": "nofolder/a.png"}),
         "read": (listed(pysw_cl.read), {"path": "nofile.paf"}),
         "read_sequences": (listed(pysw_cl.read_sequences), file),
         "read_fasta": (listed(pysw_cl.read_fasta), file),
@@ -112,7 +114,10 @@ def wrong_with(function: Callable[..., Any], given: dict[str, Any], name: str) -
     return wrong
 
 
-@pytest.mark.parametrize("name", calls())
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] * (name == "plot")) for name in calls()],
+)
 def test_odd_values(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     function, given = calls()[name]

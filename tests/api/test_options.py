@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from saving import options as small_job
 import pysw_cl
 from pysw_cl.checkpoint.wishes import Wishes
 from pysw_cl.drivers import options
+from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.drivers.job import canonical
 from pysw_cl.drivers.options import (
     AlignOptions,
@@ -30,7 +31,9 @@ from pysw_cl.drivers.options import (
     ResumeResources,
     TopOptions,
 )
+from pysw_cl.drivers.problem import MODES
 from pysw_cl.errors import InputError, ScoringError
+from pysw_cl.sequences.coordinates import STRANDS
 
 #: What each command makes of its arguments.
 KINDS: dict[str, tuple[type[Any], ...]] = {
@@ -368,3 +371,12 @@ def test_what_is_written(tmp_path: Path) -> None:
         "disk_size": 30_000,
         "left_align": False,
     }
+
+
+def test_types_of_choices() -> None:
+    """What a type checker knows of them is what is accepted."""
+    hints = get_type_hints(pysw_cl.align)
+    assert get_args(hints["mode"]) == MODES
+    assert get_args(hints["strand"]) == STRANDS
+    assert get_args(hints["output"]) == tuple(AlignOptions.outputs)
+    assert get_args(get_type_hints(pysw_cl.align_many)["output"]) == tuple(FIELDS)
