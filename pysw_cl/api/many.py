@@ -33,7 +33,7 @@ from .advice import Tally, advise_tally, tally_of_pairs
 from .align import align_with
 from .bar import told
 from .iterated import LIMITS, align_iterated
-from .reaching import Tell, numbered, teller
+from .reaching import Tell, teller
 
 if TYPE_CHECKING:
     from ..engines.batch.engine import BatchEngine
@@ -228,7 +228,8 @@ class PairAligner:
         if choose is not None:
             kept = np.flatnonzero(~found.left)
             kept = kept[choose(kept, found.values["score"][kept])]
-            table = numbered(kept, table[kept])
+            names = table.dtype.names or ()
+            table = as_table({"pair": kept, **{name: table[name][kept] for name in names}})
         if wrong is not None and first is not None:
             wrong += f" (pairs are counted from pair {first} of all)"
         return table, stats, wrong

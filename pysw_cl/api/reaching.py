@@ -1,12 +1,9 @@
-"""How many cells pairs have, who is told of them, and rows with the numbers of their pairs."""
+"""How many cells pairs have, who is told of them, and errors with the number of a pair."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ..drivers.batch_layout import as_halves, lengths_of
 from ..drivers.prepared import Batch
@@ -34,16 +31,6 @@ def cells_of(pairs: Sequence[Any]) -> int:
     if not all(hasattr(half, "__len__") for half in halves):
         return 0
     return int(lengths_of(halves).prod(axis=1).sum())
-
-
-def numbered(numbers: NDArray[np.int64], rows: NDArray[Any]) -> NDArray[Any]:
-    """The rows with the numbers of their pairs in front."""
-    kinds = [(name, rows.dtype[name]) for name in rows.dtype.names or ()]
-    table = np.empty(len(rows), [("pair", np.int64), *kinds])
-    table["pair"] = numbers
-    for name, _ in kinds:
-        table[name] = rows[name]
-    return table
 
 
 def renumbered(error: PyswError, number: int) -> PyswError:

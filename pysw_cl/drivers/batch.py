@@ -74,6 +74,8 @@ class BatchDriver:
         self.found = one.found
         self.tuning = tuning or default_tuning().pairs
         self.vector = engine.vectors
+        #: May long targets be compared in pieces?
+        self.cuts = self.vector and (engine.local or engine.ends == FREE_QUERY)
         least = local_width(scoring) if engine.local else 16
         self.least_width = max(least, engine.widths[0])
         self.under_way: deque[Under] = deque()
@@ -104,7 +106,7 @@ class BatchDriver:
         will be looked for near them.  ``minus``: for each pair, is the reverse complement of its
         query aligned?  ``ends``: scores, and rows and columns of ends (3 x n); a column below 0 is
         unknown.  ``choose``: may leave out pairs whose scores are found before their paths."""
-        self.found, self.choose, engine = found, choose, self.engine
+        self.found, self.choose = found, choose
         self.minus = None if ends is None else minus
         self.scores = np.full(len(pairs), -1, np.int32) if ends is None else ends[0]
         tuning = self.tuning
@@ -116,8 +118,7 @@ class BatchDriver:
             mates, lane_cells = tuning.gpu_mates, tuning.gpu_lane_cells
         in_flight = tuning.cpu_in_flight if self.vector else tuning.gpu_in_flight
         longest = tuning.longest if self.vector else min(tuning.longest, tuning.gpu_longest)
-        pieces = self.vector and (engine.local or engine.ends == FREE_QUERY)
-        limits = most, tuning.most_letters, max(longest, tuning.most_letters * pieces)
+        limits = most, tuning.most_letters, max(longest, tuning.most_letters * self.cuts)
         cut = pairs.parts(*limits) if isinstance(pairs, Batch) else parts(pairs, *limits)
         if isinstance(pairs, Batch):  # the next call begins with what this one finds
             self.paths = pairs.known.setdefault(("paths", *self._comparison()), self.paths)
@@ -142,10 +143,9 @@ class BatchDriver:
                     near = part.take(known)
                     alone += self._begin(self._near(near, ends[:, near.index]), how)
                     part = part.take(~known)
-            part, more = in_pieces(self, part, how)
+            part = in_pieces(self, part, how)
             away = lonely(part, tuning.alone_cells, mates, lane_cells)
             away |= np.maximum(part.m, part.n) > longest
-            alone += more
             if away.any():
                 alone += part.index[away].tolist()
                 part = part.take(~away)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.batch.bounds import FREE_QUERY, path_reach
+from ..engines.batch.bounds import path_reach
 from .batch_layout import Part
-from .batch_results import FIELDS, PairResults
+from .batch_results import FIELDS, PATHS, PairResults
 
 if TYPE_CHECKING:
     from .batch import BatchDriver
@@ -59,52 +59,45 @@ class Pieces:
         return np.stack([scores[best], row[best], column[best]]).astype(np.int32)
 
 
-def in_pieces(driver: BatchDriver, part: Part, how: str) -> tuple[Part, list[int]]:
-    """Compute the pairs of a part that are compared in pieces.  Returns the others, and the numbers
-    of pairs that are better aligned alone."""
-    engine, tuning, alone = driver.engine, driver.tuning, list[int]()
+def in_pieces(driver: BatchDriver, part: Part, how: str) -> Part:
+    """Compute the pairs of a part that are compared in pieces; returns the others."""
+    engine, tuning = driver.engine, driver.tuning
     reach = path_reach(driver.scoring, part.m, None, engine.local, engine.ends)
     chosen = (part.m <= tuning.piece_rows) & (part.cells > tuning.alone_cells)
-    anywhere = engine.local or engine.ends == FREE_QUERY
-    if not (driver.vector and anywhere and reach is not None and chosen.any()):
-        return part, alone
+    if not (driver.cuts and reach is not None and chosen.any()):
+        return part
     lanes = engine.pairs_a_group(driver.least_width) * engine.workers
-    letters = int(part.n[chosen].sum(dtype=np.int64))
-    least = LEAST * int(reach[chosen].max())
-    size = max(least, min(tuning.piece_letters, letters // (ROUNDS * lanes)))
+    most = int(part.n[chosen].sum(dtype=np.int64)) // (ROUNDS * lanes)
+    size = max(LEAST * int(reach[chosen].max()), min(tuning.piece_letters, most))
     chosen &= part.n >= 2 * size
     letters = int(part.n[chosen].sum(dtype=np.int64))
     if letters < FULL * lanes * size:
-        return part, alone
+        return part
     some, reach = part.take(chosen), reach[chosen]
     driver._check_letters(some)  # pieces have numbers of their own
     step = max(1, AT_ONCE * lanes * size * len(some) // letters)
     for start in range(0, len(some), step):
         at = slice(start, start + step)
-        alone += _compute(driver, some.take(at), reach[at], size, how)
-    return part.take(~chosen), alone
+        _compute(driver, some.take(at), reach[at], size, how)
+    return part.take(~chosen)
 
 
-def _compute(driver: BatchDriver, part: Part, reach: Ints, size: int, how: str) -> list[int]:
-    """Compute the pairs of a part in pieces; returns what `in_pieces` returns last."""
-    known = driver.found.values
-    pieces, first = Pieces.of(part, reach, size), how
-    if how != "score" or "target_end" in known:
-        first = "ends"
+def _compute(driver: BatchDriver, part: Part, reach: Ints, size: int, how: str) -> None:
+    """Compute the pairs of a part in pieces."""
+    pieces, known = Pieces.of(part, reach, size), driver.found.values
+    first = "score" if how == "score" and "target_end" not in known else "ends"
     found = PairResults.empty(len(pieces.part), FIELDS[first])
     found.stats = driver.found.stats
     tuning = replace(driver.tuning, wasted_cells=1 << 50)  # the last lanes may be empty
     beside = type(driver)(driver.engine, driver.scoring, driver.one, lambda *_: None, tuning)
-    beside.least_width = driver.least_width
     beside.found, beside.scores = found, np.full(len(pieces.part), -1, np.int32)
     beside._begin(pieces.part, first)
     while beside.under_way:
         beside._finish()
     best = pieces.best(found.values)
-    if how not in ("score", "ends"):
-        wanted = driver._next(*driver._wanted(part, best), "ends")
-        return driver._begin(wanted, how)
+    if how in PATHS:
+        driver._alone(driver._begin(driver._next(*driver._wanted(part, best), "ends"), how))
+        return
     for name, values in zip(FIELDS["ends"], best, strict=False):
         known[name][part.places] = values
     driver.done(part.all_cells, len(part))
-    return []
