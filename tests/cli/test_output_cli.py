@@ -16,7 +16,7 @@ from saving import tight
 from test_cli import A, B, fails, fasta, run
 
 from pysw_cl.api.bar import ProgressBar
-from pysw_cl.cli import batches, compute, running
+from pysw_cl.cli import batches, running
 from pysw_cl.results.formats.tsv import COLUMNS
 
 
@@ -245,17 +245,17 @@ def test_what_paths_cost_counts(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, files: list[str]
 ) -> None:
     """A choice among paths costs the scores of all pairs, and the paths of the chosen ones only."""
-    asked: list[tuple[str, int]] = []
-    usual = compute.align_parts
+    asked: list[tuple[int, int]] = []
+    usual = batches.align_parts
 
-    def counted(pairs, options, resources, begin):  # type: ignore[no-untyped-def]
-        for part in usual(pairs, options, resources, begin):
-            asked.append((options.output, len(part[0])))
-            yield part
+    def counted(*given):  # type: ignore[no-untyped-def]
+        for part, table, stats in usual(*given):
+            asked.append((len(part), len(table)))
+            yield part, table, stats
 
-    monkeypatch.setattr(compute, "align_parts", counted)
+    monkeypatch.setattr(batches, "align_parts", counted)
     assert run(capsys, "align", *files, "--top", "1")[1].count("\n") == 2
-    assert asked == [("score", 4), ("path", 2)]
+    assert asked == [(4, 2)]
 
 
 class Bar(ProgressBar):
@@ -280,8 +280,9 @@ class Bar(ProgressBar):
         ("", [(4, (len(A) + len(B)) ** 2), "", ""]),
         ("--output score --pairs", [(2, None), ""]),
         ("--strand both", [(4, (len(A) + len(B)) ** 2), "", ""]),
-        ("--max-cost none --mode global", [(4, None), "", "", "", ""]),
-        ("--top 1", [(4, (len(A) + len(B)) ** 2), "", "", "chosen "]),
+        ("--max-cost none --mode global", [(4, (len(A) + len(B)) ** 2), "", ""]),
+        ("--max-cost 3 --mode global", [(4, None), "", "", "", ""]),
+        ("--top 1", [(4, (len(A) + len(B)) ** 2), "", ""]),
     ],
 )
 def test_the_bar_knows_all_pairs(

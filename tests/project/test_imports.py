@@ -21,7 +21,6 @@ ORDER = (
     "opencl",
     "engines",
     "results",
-    "plot",
     "drivers",
     "checkpoint",
     "api",
