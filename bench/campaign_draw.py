@@ -126,6 +126,9 @@ class Draw:
         if self.often(0.5):
             options["prune"] = False
             features.append("no pruning")
+        if entry == "align" and options["output"] == "path" and self.often(0.2):
+            options["second_best"] = True
+            features.append("second best")
         case = Case(entry, [], options, wishes, features=features)
         size = self.long_rows() if self.often(0.75) else None
         letters = DNA[: self.pick([2, 4, 4])]
