@@ -21,8 +21,8 @@
 //   keep, kept, kept_at: whether codes are kept from launch to launch (0: no; 1: this launch makes them; 2: they are
 //     there), where, and per group of pairs its first byte there.
 //   near: the highest score if each pair ends where its best path ends, and paths are all that is wanted; else 0.
-//   tops, tops_at: TOPS: per group of pairs the highest score of an end in each row, then in each column of its panels, from
-//     its first number on; only rows and columns of a lane's own pair count.
+//   tops, tops_at: TOPS: per group of pairs the highest score of an end in each row and in each column, a line of lanes each,
+//     and the first line of its rows and of its columns; only rows and columns of a lane's own pair count.
 //   levels, rise: per box the most that H is above it, and to its left; in the column left of its first one, and in the
 //     row above its first one, from where it rises at most by `rise` a column and a row.
 
@@ -42,7 +42,7 @@ INLINE lv box_gap(lv h, lv low, gap_t gap)
 #endif
 
 #if TOPS
-#define TOP_ARGS __global el *restrict tops, __global const long *restrict tops_at,
+#define TOP_ARGS __global el *restrict tops, __global const long2 *restrict tops_at,
 #else
 #define TOP_ARGS
 #endif
@@ -142,7 +142,7 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
     const lv first_above = lv_load(scratch.levels + 2 * LANES), first_left = lv_load(scratch.levels + 3 * LANES);
 #endif
 #if TOPS
-    __global el *row_tops = tops + tops_at[g], *column_tops = row_tops + (size_t)m * LANES;
+    __global el *row_tops = tops + tops_at[g].x * LANES, *column_tops = tops + tops_at[g].y * LANES;
     for (int i = 0; i < m; i++) lv_store(row_tops + (size_t)i * LANES, lv_splat(LOWEST));
     const lx own_m = lx_load(scratch.m), own_n = lx_load(scratch.n);
 #endif

@@ -127,8 +127,10 @@ def test_many_pairs() -> None:
         pysw_cl.align_many(pairs, second_best=True)
 
 
-@pytest.mark.parametrize("strand", ["plus", "both"])
-def test_batches_of_many_lengths(strand: str) -> None:
+@pytest.mark.parametrize(
+    ("strand", "plan"), [("plus", {}), ("both", {}), ("plus", {"lanes": "scalar32"})]
+)
+def test_batches_of_many_lengths(strand: str, plan: dict[str, Any]) -> None:
     """Short pairs, targets far longer than their paths, and scores that outgrow 8 bits."""
     rng = np.random.default_rng(7)
     pairs = []
@@ -138,6 +140,7 @@ def test_batches_of_many_lengths(strand: str) -> None:
         turned = a[::-1].translate(COMPLEMENT)
         pairs.append((a, turned + b[m:] if k % 5 == 0 else b))
     asked: dict[str, Any] = {"output": "path", "strand": strand, "sub_score": (2, -2)}
+    asked["plan"] = plan
     usual, cost = align_many_stats(pairs, **asked)
     rows, stats = align_many_stats(pairs, second_best=True, **asked)
     assert rows[list(usual.dtype.names)].tolist() == usual.tolist()

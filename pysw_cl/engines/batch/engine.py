@@ -244,11 +244,9 @@ class Running:
 class Tops:
     """The highest score of an end in each row and each column of the pairs of a batch."""
 
-    values: NDArray[np.signedinteger]
-    #: Of each group the first number, then where the last one ends; and its rows.
-    starts: NDArray[np.int64]
-    rows: Ints
-    lanes: int
+    #: A line of lanes for each row and column, and the first ones of each group (n x 2).
+    lines: NDArray[np.signedinteger]
+    firsts: NDArray[np.int64]
     #: What a score of 0 is.
     floor: int
 
@@ -356,19 +354,18 @@ class BatchEngine:
     def outside(self, tops: Tops, k: int, pair: Ints, start: Ints, end: Ints) -> int:
         """The highest score of an end of pair k of a batch that is outside the rectangle from
         ``start`` to ``end`` (row, column)."""
-        group, lane = divmod(k, tops.lanes)
-        lines = tops.values[tops.starts[group] : tops.starts[group + 1]].reshape(-1, tops.lanes)
-        best, scoring, at = 0 if self.local else UNREACHABLE, self.scoring, 0
+        group, lane = divmod(k, tops.lines.shape[1])
+        best, scoring = 0 if self.local else UNREACHABLE, self.scoring
         # row 0 and column 0: which end must be free to end there, which to get there for nothing
-        for side, other, lead, trail in ((0, 1, 1, 8), (1, 0, 4, 2)):
+        for side, lead, trail in ((0, 1, 8), (1, 4, 2)):
             length, i, j = int(pair[2 * side + 1]), int(start[side]), int(end[side])
+            at = int(tops.firsts[group, side])
             for first, last in ((at, at + i), (at + j, at + length)):
                 if first < last:
-                    best = max(best, int(lines[first:last, lane].max()) - tops.floor)
+                    best = max(best, int(tops.lines[first:last, lane].max()) - tops.floor)
             if self.ends & trail:
-                gap = scoring.gap_open + scoring.gap_extend * int(pair[2 * other + 1])
+                gap = scoring.gap_open + scoring.gap_extend * int(pair[3 - 2 * side])
                 best = max(best, 0 if self.ends & lead else -gap)
-            at = int(tops.rows[group])
         return best
 
     def pairs_a_group(self, width: int) -> int:
@@ -508,12 +505,12 @@ class BatchEngine:
         coded = self._kept_arguments(buffers, lent)
         floor, extremes = local_floor(self.scoring, width) if self.local else 0, None
         if tops:
-            lines = groups.rows.astype(np.int64) + groups.panels * groups.columns
-            firsts = np.concatenate([[0], np.cumsum(lines * lanes)])
-            values = np.empty(firsts[-1], f"i{width // 8}")
-            on_loan["tops"] = kept_memory.lend("tops", values.nbytes)
+            sizes = np.stack([groups.rows, groups.panels * groups.columns], 1).astype(np.int64)
+            firsts = np.cumsum(sizes).reshape(-1, 2) - sizes
+            lines = np.empty((sizes.sum(), lanes), f"i{width // 8}")
+            on_loan["tops"] = kept_memory.lend("tops", lines.nbytes)
             coded |= {"tops": on_loan["tops"], "tops_at": buffers.of(firsts)}
-            extremes = Tops(values, firsts, groups.rows, lanes, floor)
+            extremes = Tops(lines, firsts, floor)
         kernel.bind(
             codes=self._codes,
             groups=groups.count,
@@ -533,7 +530,7 @@ class BatchEngine:
         if not unread:  # else these letters were looked at before
             running.fetch_to(found[-1], shared["results"], 4 * (RESULTS - 1) * count)
         if extremes is not None:
-            running.fetch_to(extremes.values, on_loan["tops"])
+            running.fetch_to(extremes.lines, on_loan["tops"])
         batch = Computed(running, found, lent=lent, looked_at=not unread, tops=extremes)
         if where is not None:
             if lent is not None:
