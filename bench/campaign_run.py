@@ -17,10 +17,11 @@ from unittest import mock
 
 import numpy as np
 from cases import pysw_cl
+from whole_reference import ReferenceAlignment, align_reference
 
 from pysw_cl.api.many import align_many_stats
 from pysw_cl.drivers.batch_results import UNKNOWN, fields_of
-from pysw_cl.engines.reference import ReferenceAlignment, ReferenceMoves, align_reference, fill
+from pysw_cl.engines.reference import ReferenceMoves, fill
 from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS

@@ -24,6 +24,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 sys.path.sort(key=str(ROOT / "bench").__eq__)  # last: the bench of scikit-bio has its name
+sys.path.append(str(ROOT / "tests"))  # whole_reference
 
 import pysw_cl  # noqa: E402
 from pysw_cl.opencl.device import get_runtime  # noqa: E402

@@ -11,9 +11,9 @@ import pytest
 from helpers import Case, FreeEnds, decode, encode
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from whole_reference import align_reference
 
 import pysw_cl
-from pysw_cl.engines.reference import align_reference
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.limits import FORMS

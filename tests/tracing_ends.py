@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from whole_reference import align_reference
 
 import pysw_cl
-from pysw_cl.engines.reference import Matrices, align_reference
+from pysw_cl.engines.reference import Matrices
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 
 ACGT = np.frombuffer(b"ACGT", np.uint8)

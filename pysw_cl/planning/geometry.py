@@ -77,14 +77,6 @@ class Grid:
         last = (self.m - 1) % self.strip_rows
         return last // self.alpha, last % self.alpha
 
-    def block_columns(self, block: int) -> tuple[int, int]:
-        """Steps [start, end) of a block; at step s lane l computes column s - l."""
-        return block * self.n // self.B, (block + 1) * self.n // self.B
-
-    def at_ends(self, rows: tuple[int, ...]) -> bool:
-        """Does a strip end at each of these rows?"""
-        return not any(row % self.strip_rows for row in rows)
-
     def bus_lines(self, rows: tuple[int, ...]) -> NDArray[np.int32]:
         """The line of the horizontal bus that each strip reads; it writes the next strip's.
 

@@ -9,7 +9,6 @@ engine.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -278,48 +277,6 @@ class SinkAfter:
     def write(self, start: int, edge: Edge) -> None:
         """Take the cells of the whole edge from ``start + 1`` on."""
         self.sink.write(start - self.first, edge)
-
-
-class EdgePipe(Source):
-    """An edge that streams from one thread to another: ``read`` waits for its cells.
-
-    ``close`` wakes a waiting reader, whose ``read`` raises the error that ``close`` was given.
-    """
-
-    def __init__(self, length: int) -> None:
-        self._array = EdgeArray(length)
-        self._done = 0
-        self._error: BaseException | None = None
-        self._changed = threading.Condition()
-
-    def write(self, start: int, edge: Edge) -> None:
-        """Take the next segment and wake the reader."""
-        with self._changed:
-            if start != self._done:
-                raise InternalError(f"edge segment at {start} arrived out of order")
-            self._array.write(start, edge)
-            self._done = start + len(edge)
-            self._changed.notify_all()
-
-    def close(self, error: BaseException) -> None:
-        """No more cells will come; readers that wait for some get ``error``."""
-        with self._changed:
-            self._error = error
-            self._changed.notify_all()
-
-    def ready(self, start: int, stop: int) -> bool:
-        """Would ``read`` return these cells, or raise, without waiting?"""
-        with self._changed:
-            return self._done >= stop or self._error is not None
-
-    def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop``; waits for them, or raises the error given to ``close``."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._done >= stop or self._error is not None)
-            if self._done < stop:
-                assert self._error is not None
-                raise self._error
-            return self._array.read(start, stop)
 
 
 @dataclass(frozen=True)

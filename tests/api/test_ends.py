@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from whole_reference import align_reference
 
 import pysw_cl
 from pysw_cl.drivers import best_ends as driver
-from pysw_cl.engines.reference import align_reference
 from pysw_cl.errors import InputError
 from pysw_cl.scoring.scoring import make_scoring
 

@@ -22,9 +22,9 @@ from aligning import align_case, case_of, ends, moves, needs_lanes
 from Bio import Align
 from helpers import FreeEnds, encode, make_scoring, match_scoring, rescore
 from numpy.typing import NDArray
+from whole_reference import ReferenceAlignment, align_reference
 
 import pysw_cl
-from pysw_cl.engines.reference import ReferenceAlignment, align_reference
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.edges import Border

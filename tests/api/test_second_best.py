@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from whole_reference import align_reference
 
 import pysw_cl
 from pysw_cl.api.many import align_many_stats
 from pysw_cl.cli.main import main
-from pysw_cl.engines.reference import align_reference
 from pysw_cl.errors import InputError
 from pysw_cl.scoring.scoring import make_scoring
 

@@ -85,7 +85,7 @@ class ScheduleChecker(Engine):
         grid = self.grid_of(m, n, B, plan.T, plan.alpha, form)
         if grid.form == "two-phase" and (job.rows or job.columns):
             return by_parts(self.tile, job, job.rows, job.columns)
-        if not grid.at_ends(job.rows):
+        if any(row % grid.strip_rows for row in job.rows):
             return by_parts(self.tile, job, job.rows, ())
         last_row_outlet = grid.last_row_outlet if job.bottom else (grid.T - 1, grid.alpha - 1)
         tile = self.tile_of(grid, last_row_outlet, job.forbidden, job.rows, job.columns)

@@ -14,11 +14,16 @@ import numpy as np
 from schedule_tile import STALE, Lanes, ScheduleTile, StripSweep
 
 from pysw_cl.errors import InternalError
-from pysw_cl.planning.geometry import SHORT
+from pysw_cl.planning.geometry import SHORT, Grid
 
 #: Which warp of the ticketed launches does the next step: a random one that need not wait; the one
 #: with the earliest or the latest ticket; the first group until it ends, then the next one.
 ORDERS = ("random", "earliest", "latest", "one_by_one")
+
+
+def block_columns(grid: Grid, block: int) -> tuple[int, int]:
+    """Steps [start, end) of a block; at step s lane l computes column s - l."""
+    return block * grid.n // grid.B, (block + 1) * grid.n // grid.B
 
 
 def run_two_phase(tile: ScheduleTile, again: bool, portions: bool) -> int:
@@ -44,7 +49,7 @@ def run_two_phase(tile: ScheduleTile, again: bool, portions: bool) -> int:
             if strip % B in slots:
                 raise tile.fault(w, 0, "two groups of a launch use the same lanes")
             slots.add(strip % B)
-            start, end = grid.block_columns(block)
+            start, end = block_columns(grid, block)
             start, end = (start, start + T) if launch.phase == SHORT else (start + T, end)
             w.portion = [STALE] * (end - start) if portions and not first else None
             careful = tile.has_other_outlet(strip) or first

@@ -19,12 +19,13 @@ from contract_engines import (
 )
 from helpers import match_scoring, random_codes, random_scoring, tune
 from schedule_checker import ORDERS, ScheduleChecker
+from whole_reference import align_reference
 from widths import DNA, SMALL, engine_of, made_job
 
 from pysw_cl.drivers.find_end import find_end
 from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.drivers.traceback import trace_back
-from pysw_cl.engines.reference import ReferenceEngine, align_reference
+from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.errors import InternalError
 from pysw_cl.planning.path_grid import grid_places

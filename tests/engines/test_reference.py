@@ -27,8 +27,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from skbio import SubstitutionMatrix
 from skbio.alignment import align_score, pair_align
+from whole_reference import ReferenceAlignment, align_reference
 
-from pysw_cl.engines.reference import ReferenceAlignment, ReferenceEngine, align_reference, fill
+from pysw_cl.engines.reference import ReferenceEngine, fill
 from pysw_cl.errors import InputError
 from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.tiles.edges import Border, Edge

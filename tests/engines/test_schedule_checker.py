@@ -15,7 +15,7 @@ from helpers import match_scoring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedule_checker import ORDERS, ScheduleChecker, TileCount
-from schedule_launches import Ticketed, TicketedLaunch
+from schedule_launches import Ticketed, TicketedLaunch, block_columns
 from schedule_tile import ScheduleTile, StripSweep
 
 from pysw_cl.drivers.find_end import find_end
@@ -154,7 +154,7 @@ def test_what_a_block_owes_is_done_in_the_next_short_phase() -> None:
             assert launch.first <= group < launch.first + launch.count
             if column < n - (T - 1):
                 assert launch.diagonal - group == strip
-                start, _ = seen.grid.block_columns(group)
+                start, _ = block_columns(seen.grid, group)
                 assert launch.phase == (SHORT if step < start + T else LONG)
             else:
                 assert (launch.diagonal - B, group, launch.phase) == (strip, 0, SHORT)
@@ -245,7 +245,7 @@ def test_minimum_size() -> None:
             assert (grid.form, grid.B, grid.T) == ("two-phase", min(5, n // (2 * T)), T)
         assert grid.alpha == 2
         if grid.form == "two-phase":
-            widths = [end - start for start, end in map(grid.block_columns, range(grid.B))]
+            widths = [end - start for start, end in (block_columns(grid, k) for k in range(grid.B))]
             assert sum(widths) == n
             assert min(widths) >= 2 * grid.T
     assert fit(100, 3, 5, 4, 2, "two-phase", least_T=2).T == 2

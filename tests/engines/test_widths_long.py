@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from aligning import align_case
 from helpers import ALL_FREE_ENDS, Case, random_pair
+from whole_reference import align_reference
 from widths import SMALL, check_tile, engine_of, odd_job, odd_scoring, told
-
-from pysw_cl.engines.reference import align_reference
 
 #: Kernels of each: local or not, compare and select or a matrix, best cell or only edges.
 PLANS: list[dict[str, Any]] = [

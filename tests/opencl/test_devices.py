@@ -17,9 +17,9 @@ import pytest
 from aligning import NO_FREE_ENDS, align_case, ends, moves, needs_lanes
 from helpers import IMPORTS, device_has, random_case
 from machines import ACCELERATOR, CPU, CUSTOM, GPU, Machine, fake, fake_platform
+from whole_reference import align_reference
 
 import pysw_cl
-from pysw_cl.engines.reference import align_reference
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.engines.wavefront.arguments import TicketedArguments, TwoPhaseArguments, bind
 from pysw_cl.engines.wavefront.compressed_edge import PACK, UNPACK

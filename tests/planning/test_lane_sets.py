@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from aligning import NO_FREE_ENDS, align_case, ends, moves
 from helpers import random_case
+from whole_reference import align_reference
 
-from pysw_cl.engines.reference import align_reference
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.resources import kernel_source

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from math import exp, inf, nan
 from pathlib import Path
 from statistics import mean
@@ -14,10 +15,25 @@ from pysw_cl.errors import InternalError
 from pysw_cl.planning.tuning.records import KINDS, Failure, Records
 from pysw_cl.planning.tuning.search import Found, search
 from pysw_cl.planning.tuning.space import Dimension, Space, Values
-from pysw_cl.planning.tuning.strategies import Exhaustive, Known, RandomSearch, Strategy
+from pysw_cl.planning.tuning.strategies import Exhaustive, Known, Strategy
 
 #: Compute units of the device that is made up, and strips of its matrix at T = 64 and alpha = 8.
 UNITS, STRIPS = 30, 3000
+
+
+@dataclass(frozen=True)
+class RandomSearch:
+    """Values at random, eight in a round, ``count`` in all.  ``seed`` decides which."""
+
+    count: int
+    seed: int = 0
+
+    def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
+        """See `Strategy`."""
+        every = space.every()
+        drawn = random.Random(self.seed).sample(every, min(self.count, len(every)))
+        for first in range(0, len(drawn), 8):
+            yield drawn[first : first + 8]
 
 
 def surface(values: Values) -> float:

@@ -6,7 +6,6 @@ A strategy is a class with one method (:class:`Strategy`).  It proposes rounds o
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -98,22 +97,6 @@ class Exhaustive:
     def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
         """See :class:`Strategy`."""
         yield space.every()
-
-
-@dataclass(frozen=True)
-class RandomSearch:
-    """Values at random, ``each`` in a round, ``count`` in all.  ``seed`` decides which."""
-
-    count: int = 64
-    each: int = 8
-    seed: int = 0
-
-    def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
-        """See :class:`Strategy`."""
-        every = space.every()
-        drawn = random.Random(self.seed).sample(every, min(self.count, len(every)))
-        for first in range(0, len(drawn), self.each):
-            yield drawn[first : first + self.each]
 
 
 @dataclass(frozen=True)
