@@ -28,7 +28,7 @@ class ReferenceAlignment:
     matrices: Matrices
 
 
-def _border(length: int, free: bool, scoring: Scoring) -> tuple[Matrix, Matrix]:
+def border(length: int, free: bool, scoring: Scoring) -> tuple[Matrix, Matrix]:
     """H and E^ or F^ of a border of the matrix: a free one, or one gap from the corner."""
     gap = np.arange(1, length + 1, dtype=np.int64) * scoring.gap_extend + scoring.gap_open
     h = np.zeros(length, np.int64) if free else -gap
@@ -70,8 +70,8 @@ def align_reference(
         raise InputError(f"mode {mode!r} is not known: use 'local' or 'global'")
     local = mode == "local"
     lead_query, trail_query, lead_target, trail_target = free_ends
-    top = _border(len(target), local or lead_query, scoring)
-    left = _border(len(query), local or lead_target, scoring)
+    top = border(len(target), local or lead_query, scoring)
+    left = border(len(query), local or lead_target, scoring)
     matrices = fill(query, target, scoring, 0 if local else None, 0, top, left)
     row, column = query_end, target_end = _end(matrices.h, local, trail_query, trail_target)
     trace = ReferenceMoves(matrices).trace(row, column, AT_H)

@@ -23,13 +23,14 @@ from helpers import (
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from whole_reference import border
 
 import pysw_cl
 from pysw_cl.cli import main as cli
 from pysw_cl.drivers.band_bound import Band, BandScoreBound
 from pysw_cl.drivers.problem import FreeEnds as Free
 from pysw_cl.drivers.problem import Problem
-from pysw_cl.engines.reference import _border, fill
+from pysw_cl.engines.reference import fill
 from pysw_cl.errors import InputError
 from pysw_cl.planning.parameters import BandTuning
 from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
@@ -170,7 +171,7 @@ def best_through(case: Case, free: FreeEnds) -> Any:
     scoring, opening = case.scoring, case.scoring.gap_open
 
     def side(query: Any, target: Any, scoring: Any, top: bool, left: bool) -> Any:
-        borders = _border(len(target), top, scoring), _border(len(query), left, scoring)
+        borders = border(len(target), top, scoring), border(len(query), left, scoring)
         found = fill(query, target, scoring, None, 0, *borders)
         h, e, f = found.h, found.e.copy(), found.f.copy()
         f[:, 0], e[0, :] = h[:, 0], h[0, :]  # an upper bound of what a border's own gap has
