@@ -173,6 +173,7 @@ class KernelStore:
                 self.keep(digest)
             shutil.rmtree(self.run, ignore_errors=True)
             self.run.with_suffix(".lock").unlink(missing_ok=True)
+            self._living.close()
 
 
 _store: KernelStore | None = None
