@@ -220,7 +220,7 @@ def align_with(
     if resources.checkpoint is None:
         return _on_the_left(_align_here(job, resources, started), options.left_align)
     if job.second_best:
-        raise InputError("second_best goes without checkpoint, which does not save what it needs")
+        raise InputError("second_best cannot go with checkpoint, which does not save what it needs")
     engines = partial(make_engine, resources, _device(job, resources))
     with told(resources.progress) as progress, expecting(programs(job.output)):
         engines()  # what is wrong with them is said before a folder is made

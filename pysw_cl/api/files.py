@@ -171,9 +171,9 @@ def _format(path: Place, format: str | None) -> str:
     if found is None:
         ends = ", ".join(one.extensions[0] for one in FORMATS.values())
         raise InputError(
-            f"the name {place!r} says no format ({ends}); give format="
+            f"the name {place!r} says no format ({ends}); give format=, such as 'paf'"
             if place and place != "-"
-            else "a stream has no name that says the format; give format="
+            else "a stream has no name that says the format; give format=, such as 'paf'"
         )
     return found
 

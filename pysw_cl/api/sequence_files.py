@@ -49,7 +49,7 @@ def write_sequences(
         format = next((kind for kind, ends in _ENDS.items() if end in ends), None)
         if format is None:
             says = f"the name {place!r} says" if isinstance(place, str) else "a stream says"
-            raise InputError(f"{says} no format (.fa, .fq); give format=")
+            raise InputError(f"{says} no format (.fa, .fq); give format='fasta' or 'fastq'")
     choice(format, "format", _ENDS)
     width = whole_number(width, "width", 1)
     kind = type(sequences)  # scikit-bio's and Biopython's are iterables of letters, too

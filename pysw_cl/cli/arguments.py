@@ -67,7 +67,8 @@ def add_device(add: Any) -> None:
     add(
         "--device",
         default="auto",
-        help="auto, cpu, gpu, or platform:device as indices or parts of names (default: auto)",
+        help="auto, cpu, gpu, or platform:device as indices or parts of names, as `devices` lists "
+        "them; cpu/4: in at most four threads (default: auto)",
     )
     add_threads(add)
 

@@ -188,7 +188,7 @@ def check_together(args: argparse.Namespace, *more: tuple[bool, str]) -> None:
     wrong = [
         *more,
         (args.matrix is not None and scores != (None, None),
-         "--matrix goes without --match and --mismatch"),
+         "--matrix cannot go with --match or --mismatch"),
         (penalty, "--mismatch is a score that is added, so it is negative, as in --mismatch -3; "
          "minimap2 and bwa take positive penalties"),
         (args.mode == "local" and args.free_ends not in (False, (False,) * 2, (False,) * 4),
@@ -211,9 +211,10 @@ def check_output(args: argparse.Namespace, output: str) -> None:
     if args.outfmt is None:
         by_name = None if args.out is None else format_of_file(args.out)
         if by_name is None and (end := end_of_name(args.out or "")) in FOREIGN:
+            like = "sam" if end in (".bam", ".cram") and usual == "paf" else usual
             args.usage_error(
-                f"-o {args.out}: no {end} is written here; choose what is with --outfmt, such as "
-                f"--outfmt {usual}"
+                f"-o {args.out}: no {end} is written here; let the name end in .{like}, or say "
+                f"with --outfmt what the file is to hold, such as --outfmt {like}"
             )
         args.outfmt = Outfmt(by_name or usual)
     name = args.outfmt.name

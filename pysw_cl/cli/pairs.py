@@ -94,5 +94,6 @@ def _unmatched(queries: Records, targets: Records, counts: tuple[int | None, ...
     names = ["standard input" if side.path == "-" else side.path for side in (queries, targets)]
     return InputError(
         f"--pairs aligns record i of QUERY with record i of TARGET, but {names[0]} has "
-        f"{counts[0]:,} and {names[1]} has {counts[1]:,}"
+        f"{counts[0]:,} and {names[1]} has {counts[1]:,}; "
+        "without --pairs every query is aligned with every target"
     )

@@ -85,7 +85,10 @@ def _record_in(path: str) -> Any:
     """The one record in a file."""
     from ..sequences.reading import read_sequences
 
-    records = list(read_sequences(path))
+    try:
+        records = list(read_sequences(path))
+    except FileNotFoundError:
+        raise InputError(f"{path} is no file, and no length such as 33M or 1500") from None
     if len(records) != 1:
         raise InputError(f"{path} has {len(records)} records; give a file with one, or a length")
     return records[0]

@@ -166,7 +166,7 @@ def _with_threads(device: Any, info: DeviceInfo, threads: int) -> tuple[Any, Dev
         wrong = f"{threads} threads are for a CPU; {info.name} is not one, and has what it needs"
         raise DeviceError(f"{wrong}: leave the number out, or take device='cpu/{threads}'")
     if threads < 1:
-        raise DeviceError(f"{threads} threads is not a number of at least 1")
+        raise DeviceError(f"{threads} threads cannot compute; take 1 or more, as in 'cpu/1'")
     if threads >= info.compute_units:
         return device, info
     try:

@@ -167,7 +167,8 @@ class _Unpacked(io.RawIOBase):
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             raise FormatError(
-                f"{self._where}: truncated or damaged {self._kind} ({error})"
+                f"{self._where}: truncated or damaged {self._kind} ({error}); "
+                "copy or fetch the file again"
             ) from None
         if not data and self._kind == "gzip" and self._source.lacks_end():
             said = f"{self._where}: BGZF without its last block; the file may be cut off"

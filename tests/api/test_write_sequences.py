@@ -102,7 +102,7 @@ def test_width(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "path", "how", "words"),
     [
-        (["AC"], "x.txt", {}, r"x.txt' says no format"),
+        (["AC"], "x.txt", {}, r"x.txt' says no format .*format='fasta' or 'fastq'"),
         (["AC"], "-", {}, "says no format"),
         (["AC"], "x.fa", {"format": "paf"}, "format must be 'fasta' or 'fastq'"),
         (["AC"], "x.fa", {"width": 0}, "width"),

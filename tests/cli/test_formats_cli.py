@@ -82,7 +82,8 @@ def test_names_of_files_that_are_not_written(
 ) -> None:
     """Nobody takes them for PAF; with --outfmt the name is the user's own."""
     out = tmp_path / f"x.{end}"
-    words = f"no .{end.lower().removesuffix('.gz').removeprefix('paf.')} is written here; choose"
+    wrong = end.lower().removesuffix(".gz").removeprefix("paf.")
+    words = f"no .{wrong} is written here; let the name end in ."
     assert words in refused(capsys, "align", *files, "-o", str(out))
     assert words in refused(capsys, "align", *files, "-o", str(out), "--output", "score")
     assert not out.exists()

@@ -79,3 +79,8 @@ def test_plan_says_why(capsys: pytest.CaptureFixture[str]) -> None:
 def test_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict", *words]) == 2
     assert "pysw-cl predict" in capsys.readouterr().err
+
+
+def test_neither_a_length_nor_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "33X", "47M"]) == 2
+    assert "33X is no file, and no length such as 33M or 1500" in capsys.readouterr().err

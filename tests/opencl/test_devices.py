@@ -150,7 +150,7 @@ def test_a_part_of_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("gpu/2", "2 threads are for a CPU; G is not"),
         ("auto/2", "2 threads are for a CPU; G is not"),
-        ("C/0", "0 threads is not a number"),
+        ("C/0", "0 threads cannot compute; take 1 or more"),
         ("C/1", "C cannot be had in part, by 1 threads"),
     ],
 )

@@ -167,5 +167,7 @@ A, B = (f">{name}\nACGTACGT\n".encode() for name in "ab")
 )
 def test_no_part_is_left_out(data: bytes, kind: str, by: Any, tmp_path: Path) -> None:
     """What follows the first part of a file is read, or the file is damaged."""
-    with pytest.raises(FormatError, match=f"truncated or damaged {kind}"):
+    with pytest.raises(
+        FormatError, match=f"truncated or damaged {kind} .*; copy or fetch the file again"
+    ):
         by(data, tmp_path, sequences)
