@@ -17,7 +17,6 @@ from ..engines.registry import row_of
 from ..errors import InputError, shown
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
-from ..results.alignment import unscale
 from .advice import advise_pair
 from .align import job_of, make_engine
 from .bar import told
@@ -136,6 +135,6 @@ def best_ends_with(
     found = np.zeros(
         len(cells), [("score", kind), ("query_end", np.int64), ("target_end", np.int64)]
     )
-    found["score"] = [unscale(score, scoring) for score in cells[:, 0].tolist()]
+    found["score"] = cells[:, 0] if scoring.scale == 1 else cells[:, 0] / scoring.scale
     found["query_end"], found["target_end"] = frame.row + cells[:, 1], frame.column + cells[:, 2]
     return found

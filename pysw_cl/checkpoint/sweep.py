@@ -27,7 +27,7 @@ from ..tiles.edges import EdgeFrom, Edges, SinkAfter, Source
 from ..tiles.slabs import Slab
 from ..tiles.special_lines import RestartGrid
 from ..tiles.sweep import sweep
-from ..tiles.tile import Bound, Hit, Limits, Want
+from ..tiles.tile import Bound, Hit, Hits, Limits, Want
 from ..tiles.tile_map import TileMap
 from . import interval
 from .edges import SavedSlab, SlabWriter, Writer, stored_column, writing
@@ -336,7 +336,7 @@ class _SavedSlabs:
         columns = {column: SinkAfter(file.column(column), row) for column in run.columns}
         return Slab(row, end - self.start, columns, None if end == run.m else file.row())
 
-    def computed(self, slab: Slab, hits: list[Hit]) -> None:
+    def computed(self, slab: Slab, hits: Hits) -> None:
         """Save a slab; raises `Stopped` if the run has to end now."""
         run, found, start = self.run, slab.found, self.start + slab.start
         best = [Hit(hit.score, self.start + hit.row, hit.column) for hit in hits]

@@ -7,30 +7,33 @@ Gems, chapter 13).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..planning.geometry import tile_shape
 from ..tiles.contract import Engine
 from ..tiles.slabs import SweepResult
 from ..tiles.sweep import sweep
-from ..tiles.tile import Hit, Limits, Want
+from ..tiles.tile import NO_HITS, Area, Cells, Limits, Want
 from .problem import Problem
 
 #: The least score is guessed from this share of the target, if that has so many cells.
 SHARE, LEAST_CELLS = 64, 1 << 20
-#: So many cells at least are compared with those that are kept at once; what is left, one by one.
+#: So many cells are looked at together; those that are left then, one by one.
 BLOCK = 1 << 12
+#: A table of the cells that are left has so many rows and columns at most, or as many cells.
+MOST = 1 << 13
 #: No two cells are so far apart.
 FARTHEST = 1 << 40
-#: More cells than these are not collected.
-MOST = 1 << 24
-
-#: The best cells as rows of score, row and column, and the sweeps that found them.
-Cells = NDArray[np.int64]
+#: So many cells may always be held at once.
+HELD = 1 << 21
+#: So many cells of a tile are looked at together.
+TILE = 1 << 20
 
 
 def best_ends(
@@ -42,82 +45,123 @@ def best_ends(
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Cells, list[SweepResult]]:
     """The ``count`` best cells of a local comparison, by falling score and then row-major, of those
-    that score at least ``least``.
+    that score at least ``least``; and the sweeps that found them.
 
     With a ``separation`` s above 0, a cell is left out if both its row and its column are less than
     s from those of a cell before it that is kept.  ``progress(done, total)`` is told of sweeps of
-    the whole matrix.  Raises InputError if more cells have to be compared than fit in memory.
+    the whole matrix.  A sweep gives the best cells, as many as are held at once, that were not
+    looked at and are not near a cell that is kept; a further one follows if too few are apart.
     """
     sweeps: list[SweepResult] = []
-    wanted = count if separation <= 1 else 4 * count
-    while True:
-        hits = _best(engine, problem, wanted, least, sweeps, progress)
-        cells = np.array([(hit.score, hit.row, hit.column) for hit in hits], np.int64)
-        kept = apart(cells.reshape(-1, 3), count, separation)
-        if len(kept) == count or len(hits) < wanted:
-            return kept, sweeps
-        if wanted > MOST:
-            raise InputError(
-                f"the {wanted:,} best cells hold only {len(kept):,} that are {separation:,} apart; "
-                "give a higher min_score, a smaller k or a smaller min_separation"
+    m, n = len(problem.query), len(problem.target)
+    separation = min(separation, FARTHEST)
+    if separation > 1:  # a square of so many rows and columns has one
+        count = min(count, -(-m // separation) * -(-n // separation))
+    count = min(count, m * n)
+    wanted = count if separation <= 1 else min(4 * count, m * n)
+    if separation > 1 and m * n <= HELD:
+        wanted = m * n
+    found = _best(engine, problem, wanted, least, sweeps, progress)
+    kept, guess = apart(found, count, separation), least
+    while len(kept) < count and len(found) == wanted:
+        wanted, left = max(4 * count, HELD), _Left(found[-1].tolist(), kept, separation)
+        found = _collected(
+            engine, problem, Want("all", wanted, guess, among=left), sweeps, progress
+        )
+        if len(found) < wanted and guess > least:
+            found = _collected(
+                engine, problem, Want("all", wanted, least, among=left), sweeps, progress
             )
-        wanted *= 8
+        kept = apart(found, count, separation, kept)
+        if len(found):  # the next ones probably span no more scores than twice as many
+            guess = max(least, 3 * int(found[-1, 0]) - 2 * int(found[0, 0]))
+    return kept, sweeps
 
 
-def apart(cells: Cells, count: int, separation: int) -> Cells:
-    """The first ``count`` of sorted ``cells`` of which no two are nearer than ``separation``, where
-    the distance is the greater one of rows and columns."""
+def apart(cells: Cells, count: int, separation: int, kept: Cells = NO_HITS.some) -> Cells:
+    """Cells that are ``kept``, and sorted ``cells`` after them, up to ``count``, of which no two
+    are nearer than ``separation``, where the distance is the greater one of rows and columns."""
     if separation <= 1:  # different cells are 1 apart
         return cells[:count]
-    separation = min(separation, FARTHEST)
-    kept: list[int] = []
-    start = 0
+    near, start = separation - 1, 0
     while start < len(cells) and len(kept) < count:
-        end = min(len(cells), start + max(BLOCK, 4 * len(kept)))
-        left = start + np.flatnonzero(~_near(cells[start:end], cells[kept], separation))
-        kept += _apart(left, cells, separation)[: count - len(kept)]
-        start = end
-    return cells[kept]
-
-
-def _apart(places: NDArray[np.int64], cells: Cells, separation: int) -> list[int]:
-    """Those of some ``places`` whose cells are not near one before them, as `apart` says."""
-    kept: list[int] = []
-    squares: dict[tuple[int, int], tuple[int, int]] = {}
-    for place, row, column in zip(places.tolist(), *cells[places, 1:].T.tolist(), strict=True):
-        a, b = row // separation, column // separation
-        around = (squares.get((a + x, b + y)) for x in (-1, 0, 1) for y in (-1, 0, 1))
-        if not any(
-            abs(row - cell[0]) < separation and abs(column - cell[1]) < separation
-            for cell in around
-            if cell is not None
-        ):
-            kept.append(place)
-            squares[a, b] = row, column
+        low, high = cells[start:, 1:].min(axis=0), cells[start:, 1:].max(axis=0) + 1
+        whole = math.prod((high - low).tolist()) <= MOST**2
+        some = cells[start : None if whole else start + MOST]
+        start += len(some)
+        if whole:
+            sides = [np.arange(*ends) for ends in zip(low, high, strict=True)]
+        else:
+            sides = [np.unique(side) for side in some[:, 1:].T]
+        found = _apart(some, sides, kept, near, count - len(kept))
+        kept = np.concatenate([kept, some[found]])
     return kept
 
 
-def _near(cells: Cells, kept: Cells, separation: int) -> NDArray[np.bool_]:
-    """Which cells are nearer than ``separation`` to one that is ``kept``?
+def _apart(
+    cells: Cells, sides: list[NDArray[Any]], kept: Cells, near: int, count: int
+) -> list[int]:
+    """The numbers of the first ``count`` cells that are not ``near`` one that is kept, or one
+    before them that is found.
 
-    Of squares with sides of ``separation`` each has at most one cell that is kept, and what is near
-    to a cell is in its own square or in one of the eight around it."""
-    near = np.zeros(len(cells), np.bool_)
-    if not len(kept):
-        return near
-    wide = int(max(cells[:, 2].max(), kept[:, 2].max())) // separation + 3
+    A table of some rows and columns (``sides``), those of the cells among them, says what is
+    left."""
+    (top, bottom), (first, last) = (_ranges(side, side, near) for side in sides)
+    free = np.ones([len(side) for side in sides], np.bool_)
+    before = [_ranges(side, kept[:, k], near) for k, side in enumerate(sides, 1)]
+    for a, b, c, d in zip(*before[0], *before[1], strict=True):
+        free[a:b, c:d] = False
+    found: list[int] = []
+    flat, width = free.reshape(-1), len(sides[1])
+    for start in range(0, len(cells), BLOCK):
+        block = cells[start : start + BLOCK]
+        at = [np.searchsorted(side, block[:, k]) for k, side in enumerate(sides, 1)]
+        places = at[0] * width + at[1]
+        for k in np.flatnonzero(flat[places]).tolist():
+            if flat[places[k]]:
+                y, x = divmod(int(places[k]), width)
+                free[top[y] : bottom[y], first[x] : last[x]] = False
+                found.append(start + k)
+                if len(found) == count:
+                    return found
+    return found
 
-    def squares(of: Cells) -> Cells:
-        return (of[:, 1] // separation + 1) * wide + of[:, 2] // separation + 1
 
-    order = np.argsort(squares(kept))
-    kept, known = kept[order], squares(kept)[order]
-    own = squares(cells)
-    for around in (row * wide + column for row in (-1, 0, 1) for column in (-1, 0, 1)):
-        place = np.minimum(np.searchsorted(known, own + around), len(known) - 1)
-        distance = np.abs(cells[:, 1:] - kept[place, 1:]).max(axis=1)
-        near |= (known[place] == own + around) & (distance < separation)
-    return near
+def _ranges(side: NDArray[Any], middle: NDArray[Any], near: int) -> tuple[list[int], list[int]]:
+    """Where in the sorted ``side`` the places begin and end that are ``near`` each of these."""
+    ends = np.searchsorted(side, middle - near), np.searchsorted(side, middle + near, "right")
+    return ends[0].tolist(), ends[1].tolist()
+
+
+class _Left:
+    """The cells that come after the ``last`` one and are not nearer than ``separation`` to one that
+    is ``kept``."""
+
+    def __init__(self, last: list[int], kept: Cells, separation: int) -> None:
+        self._last, self._kept, self._near = last, kept[:, 1:], separation - 1
+        self._free = np.zeros((0, 0), np.bool_)
+
+    def any_in(self, area: Area) -> bool:
+        """Has the area any?"""
+        self._free = np.ones((area.row_end - area.row, area.column_end - area.column), np.bool_)
+        places, near = self._kept - (area.row + 1, area.column + 1), self._near
+        inside = ((places > -near) & (places < near + np.array(self._free.shape))).all(axis=1)
+        for y, x in places[inside].tolist():
+            self._free[max(0, y - near) : y + near + 1, max(0, x - near) : x + near + 1] = False
+        return bool(self._free.any())
+
+    def of(self, area: Area, cells: Cells) -> Cells:
+        """Those among the cells of the area that `any_in` was asked about last."""
+        score, row, column = cells.T
+        least, last_row, last_column = self._last
+        after = score < least
+        if not after.all():
+            below = (row > last_row) | ((row == last_row) & (column > last_column))
+            cells = cells[after | ((score == least) & below)]
+        if self._free.all():
+            return cells
+        chosen: Cells = cells[self._free[cells[:, 1] - area.row - 1, cells[:, 2] - area.column - 1]]
+        return chosen
 
 
 def _best(
@@ -127,13 +171,13 @@ def _best(
     least: int,
     sweeps: list[SweepResult],
     progress: Callable[[int, int], None] | None = None,
-) -> list[Hit]:
+) -> Cells:
     """The ``wanted`` best cells of at least ``least``, or all if there are fewer."""
     guess = _guess(engine, problem, wanted, least, sweeps)
-    hits = _collected(engine, problem, wanted, guess, sweeps, progress)
-    if len(hits) < wanted and guess > least:
-        hits = _collected(engine, problem, wanted, least, sweeps, progress)
-    return hits
+    cells = _collected(engine, problem, Want("all", wanted, guess), sweeps, progress)
+    if len(cells) < wanted and guess > least:
+        cells = _collected(engine, problem, Want("all", wanted, least), sweeps, progress)
+    return cells
 
 
 def _guess(
@@ -147,19 +191,22 @@ def _guess(
         return least
     part = replace(problem, target=problem.target.slice(0, columns))
     place = 2 + -(-2 * wanted // SHARE)
-    hits = _best(engine, part, place, least, sweeps)
-    return hits[-1].score if len(hits) == place else least
+    cells = _best(engine, part, place, least, sweeps)
+    return int(cells[-1, 0]) if len(cells) == place else least
 
 
 def _collected(
     engine: Engine,
     problem: Problem,
-    wanted: int,
-    least: int,
+    want: Want,
     sweeps: list[SweepResult],
     progress: Callable[[int, int], None] | None,
-) -> list[Hit]:
-    """The ``wanted`` best cells that score at least ``least``, the best first."""
+) -> Cells:
+    """The best cells that are wanted, the best first."""
+    m, n = len(problem.query), len(problem.target)
+    shape = engine.plan.tile_shape(m, n)
+    if want.among is not None and shape[0] * shape[1] > TILE:  # all cells of a tile are looked at
+        shape = tile_shape(m, n, TILE)
     found = sweep(
         engine,
         problem.query,
@@ -167,10 +214,10 @@ def _collected(
         problem.scoring,
         problem.floor,
         problem.edges,
-        Want("all", wanted, least),
+        want,
         Limits(),
-        shape=engine.plan.tile_shape(len(problem.query), len(problem.target)),
+        shape=shape,
         progress=progress,
     )
     sweeps.append(found)
-    return found.hits
+    return found.hits.cells

@@ -35,7 +35,7 @@ from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge
-from ..tiles.tile import Hit, TileJob, TileResult, Traced
+from ..tiles.tile import NO_HITS, Hits, TileJob, TileResult, Traced
 
 if TYPE_CHECKING:
     from ..opencl.device import Runtime
@@ -160,18 +160,14 @@ class ReferenceMoves:
         return Traced(np.array(moves, np.uint8), row, column, state, ended)
 
 
-def _hits(matrices: Matrices, job: TileJob) -> tuple[Hit, ...]:
+def _hits(matrices: Matrices, job: TileJob) -> Hits:
     """The tile's ``job.count`` best cells, by falling score and then in row-major order."""
     h = matrices.h[1:, 1:]
     wanted = h >= UNREACHABLE_BELOW if job.floor is None else h > job.floor
     if job.threshold is not None:
         wanted &= h >= job.threshold
-    rows, columns = np.nonzero(wanted)  # in row-major order, which a stable sort keeps
-    order = np.argsort(-h[rows, columns], kind="stable")[: job.count]
-    return tuple(
-        Hit(int(h[row, column]), int(row) + 1, int(column) + 1)
-        for row, column in zip(rows[order], columns[order], strict=True)
-    )
+    rows, columns = np.nonzero(wanted)
+    return Hits(np.stack([h[rows, columns], rows + 1, columns + 1], axis=1), job.count)
 
 
 def _edge(h: Matrix, x: Matrix) -> Edge:
@@ -230,7 +226,7 @@ class ReferenceEngine(Engine):
             right=column(n),
             rows={i: row(i) for i in job.rows},
             columns={j: column(j) for j in job.columns},
-            hits=_hits(matrices, job) if job.best else (),
+            hits=_hits(matrices, job) if job.best else NO_HITS,
             top=int(matrices.h[1:, 1:].max()) if job.best else None,
             cells={"reference/numpy/64": len(job.query) * len(job.target)},
             moves=ReferenceMoves(matrices) if job.store_moves else None,

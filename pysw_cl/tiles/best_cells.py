@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from ..scoring.precision import UNREACHABLE_BELOW
+from ..scoring.precision import LOCAL_LIMIT, UNREACHABLE_BELOW
 from .edges import Edge, Ints
-from .tile import Area, Bound, Hit, TileResult, Want, best_first
-
-
-def first_hits(cells: Ints, count: int) -> list[Hit]:
-    """The first ``count`` hits, in their order, of rows of score, row and column."""
-    order = np.lexsort((cells[:, 2], cells[:, 1], -cells[:, 0].astype(np.int64)))[:count]
-    return [Hit(*cell) for cell in cells[order, :3].tolist()]
+from .tile import NO_HITS, Area, Bound, Cells, Hit, Hits, TileResult, Want, best_first
 
 
 class BestCells:
@@ -28,16 +23,10 @@ class BestCells:
         self.m, self.n, self.floor, self.want = m, n, floor, want
         # Only one best cell can be bounded by the best score known.
         self.bound = bound if want.count == 1 and want.where != "none" else None
-        self._sorted: list[Hit] = []
-        self._later: list[Hit] = []
-
-    @property
-    def hits(self) -> list[Hit]:
-        """What was found so far, sorted when it is asked for."""
-        if self._later:
-            self._sorted = best_first([*self._sorted, *self._later])[: self.want.count]
-            self._later = []
-        return self._sorted
+        #: What was found so far.
+        self.hits = Hits(NO_HITS.some, want.count)
+        #: The score of the last of ``want.count``, among the first so many of them.
+        self._least, self._chosen = 0, 0
 
     @property
     def in_tiles(self) -> bool:
@@ -54,17 +43,26 @@ class BestCells:
         """Is it looked for in the right edge of the rectangle?"""
         return self.want.where in ("last_column", "border", "corner")
 
-    def threshold(self) -> int | None:
-        """The score that a cell must reach to matter: the caller's, or that of the last of
-        ``want.count`` cells."""
-        found = len(self._sorted) + len(self._later)
-        if found >= self.want.count and not self.want.each_tile:
-            return self.hits[-1].score
-        return self.want.threshold
+    def threshold(self, area: Area) -> int | None:
+        """The score that a cell of a tile must reach to matter: the caller's, or that of the last
+        of ``want.count`` cells."""
+        if self.want.among is not None and not self.want.among.any_in(area):
+            return LOCAL_LIMIT
+        cells, count = self.hits.some, self.want.count
+        if len(cells) < count or self.want.each_tile:
+            return self.want.threshold
+        if 2 * (len(cells) - self._chosen) > count:  # not for a few more
+            self._least = int(np.partition(cells[:, 0], -count)[-count])
+            cells = cells[cells[:, 0] >= self._least]
+            # equal ones are sorted where they are many
+            self.hits = Hits(cells if len(cells) <= 2 * count else best_first(cells, count), count)
+            self._chosen = len(self.hits.some)
+        return self._least
 
     def add(self, area: Area, result: TileResult) -> None:
         """Look for better cells in the result of a tile and in the edges that it has."""
-        self._add(Hit(h.score, area.row + h.row, area.column + h.column) for h in result.hits)
+        found, among = result.hits.moved(area.row, area.column), self.want.among
+        self._add(found if among is None else among.of(area, found))
         self._add_edges(area, result.bottom, result.right)
 
     def _add_edges(self, area: Area, bottom: Edge | None, right: Edge | None) -> None:
@@ -82,22 +80,26 @@ class BestCells:
             cells = bottom.part(0, count)
             self._add(self._best_of(cells, lambda k: (self.m, area.column + k + 1)))
 
-    def _best_of(self, edge: Edge, cell: Callable[[int], tuple[int, int]]) -> Iterator[Hit]:
-        """The best reachable cells of an edge; ``cell`` gives the row and column of its k-th."""
+    def _best_of(self, edge: Edge, cell: Callable[[Ints], tuple[Any, Any]]) -> Cells:
+        """The best reachable cells of an edge; ``cell`` gives the rows and columns of those of
+        these numbers."""
         h, count = edge.h, self.want.count
         if not len(h):
-            return iter(())
+            return NO_HITS.some
         if count == 1:
-            order = [int(h.argmax())]  # the first one
-        else:  # few are sorted, those that may be among the best
+            places = np.array([h.argmax()])  # the first one
+        else:  # those that may be among the best
             least = np.partition(h, -count)[-count] if count < len(h) else h.min()
             places = np.flatnonzero(h >= least)
-            order = places[np.argsort(-h[places].astype(np.int64), kind="stable")][:count].tolist()
-        return (Hit(int(h[k]), *cell(k)) for k in order if h[k] >= UNREACHABLE_BELOW)
+        lowest = UNREACHABLE_BELOW if self.want.threshold is None else self.want.threshold
+        places = places[h[places] >= max(lowest, UNREACHABLE_BELOW)]
+        return np.stack(np.broadcast_arrays(h[places], *cell(places)), axis=1).astype(np.int64)
 
-    def _add(self, hits: Iterable[Hit]) -> None:
-        least = self.want.threshold
-        self._later += [hit for hit in hits if least is None or hit.score >= least]
+    def _add(self, cells: Cells) -> None:
+        if len(cells):
+            here = self.hits.some
+            both = np.concatenate([here, cells]) if len(here) else cells
+            self.hits = Hits(both, self.want.count)
 
     # Pruning
 

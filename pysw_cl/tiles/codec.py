@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..errors import InputError, InternalError
 from ..scoring.scoring import Scoring
 from .edges import DeviceEdge, Edge
-from .tile import Hit, TileJob, TileResult
+from .tile import Hits, TileJob, TileResult
 
 Facts = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -42,7 +42,7 @@ def result_facts(result: TileResult) -> tuple[Facts, dict[str, Edge]]:
     there = {name: edge for name, edge in edges.items() if edge is not None}
     facts = {
         "edges": {name: len(edge) for name, edge in there.items()},
-        "hits": [[hit.score, hit.row, hit.column] for hit in result.hits],
+        "hits": result.hits.cells.tolist(),
         "top": result.top,
         "cells": result.cells,
         "launches": result.launches,
@@ -61,7 +61,7 @@ def result_of(facts: Mapping[str, Any], edges: Mapping[str, Edge]) -> TileResult
     return TileResult(
         edges.get("bottom"),
         edges.get("right"),
-        tuple(Hit(*hit) for hit in facts["hits"]),
+        Hits(np.array(facts["hits"], np.int64).reshape(-1, 3)),
         facts["top"],
         dict(facts["cells"]),
         facts["launches"],

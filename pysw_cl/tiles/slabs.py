@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from .edges import Edges, Sink
-from .tile import Area, Hit
+from .tile import NO_HITS, Area, Hit, Hits
 
 
 @dataclass
@@ -15,7 +15,7 @@ class SweepResult:
     """What a sweep found, and what it cost."""
 
     #: The best cells, the best first.
-    hits: list[Hit] = field(default_factory=list)
+    hits: Hits = NO_HITS
     #: The highest score of each computed tile that looked for it.
     tops: dict[Area, int] = field(default_factory=dict)
     #: The best cell of each tile that has one, where `Want.each_tile` asks for them.
@@ -88,7 +88,7 @@ class Slabs(Protocol):
     def begin(self, row: int) -> Slab:
         """The slab that starts at a row."""
 
-    def computed(self, slab: Slab, hits: list[Hit]) -> None:
+    def computed(self, slab: Slab, hits: Hits) -> None:
         """A slab is computed and its edges are written; ``hits``: the best cells of the sweep so
         far."""
 
@@ -120,5 +120,5 @@ class WholeSlabs:
             end = min([self._m, row + self._height, *ends])
         return Slab(row, end, self._edges.columns)
 
-    def computed(self, slab: Slab, hits: list[Hit]) -> None:
+    def computed(self, slab: Slab, hits: Hits) -> None:
         """See `Slabs`."""

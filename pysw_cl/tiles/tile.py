@@ -11,10 +11,10 @@ column j of a hit are half-open end coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import NamedTuple, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from ..errors import InternalError
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs, pairs_inside
 from .edges import DeviceEdge, Edge
+
+#: Cells as rows of score, row and column.
+Cells = NDArray[np.signedinteger[Any]]
 
 
 class Area(NamedTuple):
@@ -111,9 +114,71 @@ class Hit:
         object.__setattr__(self, "sort_key", (-self.score, self.row, self.column))
 
 
-def best_first(hits: Iterable[Hit]) -> list[Hit]:
-    """The hits, the best first; many are sorted sooner by their keys than by comparing them."""
-    return sorted(hits, key=attrgetter("sort_key"))
+def best_first(cells: Cells, count: int) -> Cells:
+    """The first ``count`` of some cells, by falling score, then row-major."""
+    if 0 < count < len(cells):  # few are sorted
+        cells = cells[cells[:, 0] >= np.partition(cells[:, 0], -count)[-count]]
+    if not len(cells):
+        return NO_HITS.some
+    score, row, column = cells.T
+    (top, rows, columns), least = (int(one) + 1 for one in cells.max(axis=0)), int(score.min())
+    if (top - least) * rows * columns >= 1 << 63:
+        order = np.lexsort((column, row, -score.astype(np.int64)))[:count]
+        return cells[order].astype(np.int64)
+    keys = ((top - score.astype(np.int64)) * rows + row) * columns + column  # all three in one
+    keys.sort()
+    found = np.empty((len(keys[:count]), 3), np.int64)
+    np.divmod(keys[:count], columns, out=(found[:, 1], found[:, 2]))
+    np.divmod(found[:, 1], rows, out=(found[:, 0], found[:, 1]))
+    np.subtract(top, found[:, 0], out=found[:, 0])
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Hits(Sequence[Hit]):
+    """The best of some cells, the best first, which are sorted when they are asked for."""
+
+    #: Cells in any order, maybe more than ``most``.
+    some: Cells
+    most: int = 1 << 62
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The hits as an array."""
+        return best_first(self.some, self.most)
+
+    def moved(self, rows: int, columns: int) -> Cells:
+        """The cells in any order, so many rows further down and columns to the right."""
+        short = max(rows, columns) < 1 << 30  # fewer bytes where they are many
+        found: Cells = self.some + np.array([0, rows, columns], self.some.dtype if short else None)
+        return found
+
+    def __len__(self) -> int:
+        return min(self.most, len(self.some))
+
+    def __getitem__(self, which: Any) -> Any:
+        found = self.cells[which].tolist()
+        return Hit(*found) if isinstance(which, int) else [Hit(*one) for one in found]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return len(self)
+
+
+#: No cell.
+NO_HITS = Hits(np.zeros((0, 3), np.int64))
+
+
+class Among(Protocol):
+    """Some cells of a matrix."""
+
+    def any_in(self, area: Area) -> bool:
+        """Are there any in the area?"""
+
+    def of(self, area: Area, cells: Cells) -> Cells:
+        """Those among the cells of the area that `any_in` was asked about last."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +193,8 @@ class Want:
     threshold: int | None = None
     #: Each tile also tells its own best cell (`SweepResult.bests`).
     each_tile: bool = False
+    #: Which of all cells count (None: all).
+    among: Among | None = None
 
 
 @dataclass(frozen=True)
@@ -275,7 +342,7 @@ class TileResult:
     #: The right edge, m cells (None: not needed).
     right: Edge | None
     #: The best cells, at most ``count``, row-major among equals.
-    hits: tuple[Hit, ...] = ()
+    hits: Hits = NO_HITS
     #: The highest score of the computed cells, where best cells are looked for; it may be below
     #: the threshold.  Lanes of 11 bits know it where it is the best of all.  Elsewhere they give a
     #: number below that, or below the threshold, that no score exceeds.

@@ -10,10 +10,12 @@ import numpy as np
 
 from ..scoring.precision import LOCAL_LIMIT, UNREACHABLE
 from .edges import DeviceEdge, Edge
-from .tile import Area, Hit, TileJob, TileResult, best_first
+from .tile import NO_HITS, Area, Hits, TileJob, TileResult
 
 #: No cell of a local comparison has this score.
 NEVER = LOCAL_LIMIT
+#: So many cells are collected at most where fewer were too few.
+MANY = 1 << 20
 
 
 def by_parts(
@@ -54,17 +56,18 @@ def collected(
     cells reach it.  If it cannot rise, because too many cells have equal scores, the tile is
     halved; of equal cells those of the first half come first.
     """
-    least, capacity = job.threshold, max(4 * job.count, least_hits)
+    m, n = job.size
+    least, capacity = job.threshold, max(min(4 * job.count, m * n), least_hits)
     while True:
         done, found = run(replace(job, threshold=least), capacity)
-        hits = tuple(best_first(done.hits)[: job.count])
+        hits = Hits(done.hits.some, job.count)
         if found <= capacity:
             return replace(done, hits=hits)
         if len(hits) < job.count or (least is not None and hits[-1].score <= least):
-            m, n = job.size  # one row is halved by columns
+            # one row is halved by columns
             halves = ((m // 2,), ()) if m > 1 else ((), (n // 2,))
             return by_parts(tile, replace(job, threshold=least), *halves)
-        least = hits[-1].score
+        least, capacity = hits[-1].score, max(capacity, min(4 * capacity, MANY))
 
 
 class _Parts:
@@ -76,7 +79,7 @@ class _Parts:
         #: The cells of each cut, each special line, and the tile's last row and column.
         self.rows = {row: _new_edge(n) for row in {*rows, *job.rows, m}}
         self.columns = {column: _new_edge(m) for column in {*columns, *job.columns, n}}
-        self.hits: list[Hit] = []
+        self.hits = NO_HITS
         #: The highest score of each part that looked for it.
         self.tops: list[int] = []
         self.cells: dict[str, int] = {}
@@ -118,7 +121,7 @@ class _Parts:
         last = self.hits[-1]
         one_row = area.row_end == area.row + 1
         later = last.row <= area.row or (one_row and last.column <= area.column)
-        return last.score + int(later)
+        return int(last.score) + int(later)
 
     def take(self, area: Area, done: TileResult) -> None:
         """Take the result of one part."""
@@ -129,8 +132,8 @@ class _Parts:
             _write(self.rows[row + inner], column, edge)
         for inner, edge in done.columns.items():
             _write(self.columns[column + inner], row, edge)
-        found = [Hit(hit.score, row + hit.row, column + hit.column) for hit in done.hits]
-        self.hits = best_first([*self.hits, *found])[: self.job.count]
+        found = done.hits.moved(row, column)
+        self.hits = Hits(np.concatenate([self.hits.cells, found]), self.job.count)
         self.tops += [] if done.top is None else [done.top]
         self.launches += done.launches
         self.pruned += done.pruned
@@ -143,7 +146,7 @@ class _Parts:
         return TileResult(
             self.rows[self.m] if job.bottom else None,
             self.columns[self.n] if job.right else None,
-            tuple(self.hits),
+            self.hits,
             max(self.tops, default=None),
             self.cells,
             self.launches,

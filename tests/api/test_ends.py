@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ import pysw_cl
 from pysw_cl.drivers import best_ends as driver
 from pysw_cl.errors import InputError
 from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.tiles.tile import Hit
 
 ACGT = np.frombuffer(b"ACGT", np.uint8)
 ENGINES = ("reference", "wavefront", "rowscan")
@@ -101,8 +103,9 @@ def test_no_positive_cell() -> None:
 
 @pytest.mark.parametrize("block", [1, 3, 64])
 def test_cells_that_are_apart(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many cells are compared at once."""
+    """However many cells are compared at once, with a table of all rows or of some."""
     monkeypatch.setattr(driver, "BLOCK", block)
+    monkeypatch.setattr(driver, "MOST", 5 * block)
     for seed in range(60):
         rng = np.random.default_rng(seed)
         side, separation, count = (int(rng.integers(1, most)) for most in (40, 12, 90))
@@ -116,6 +119,57 @@ def test_cells_that_are_apart(block: int, monkeypatch: pytest.MonkeyPatch) -> No
             ):
                 wanted.append(cell)
         assert driver.apart(cells, count, separation).tolist() == wanted
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_cells_that_are_not_held_at_once(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Further sweeps find those that are not near one that is kept; few follow."""
+    monkeypatch.setattr(driver, "HELD", 60)
+    monkeypatch.setattr(driver, "TILE", 400)
+    swept: list[int] = []
+    sweep = driver.sweep
+
+    def counted(engine: Any, query: Any, target: Any, *given: Any, **how: Any) -> Any:
+        swept.append(len(query) * len(target))
+        return sweep(engine, query, target, *given, **how)
+
+    monkeypatch.setattr(driver, "sweep", counted)
+    for a, separation in (
+        (b"A" * 70, 9),
+        (letters(3, 70), 9),
+        (letters(3, 50), 3),
+        (b"AC" * 30, 4),
+    ):
+        wanted = by_definition(a, a, 10_000, separation, 1, (1, -3), (3, 2))
+        for k in (3, 30, 10_000):
+            swept.clear()
+            found = pysw_cl.best_ends(a, a, k=k, min_separation=separation, engine=engine)
+            assert found.tolist() == wanted[:k]
+            assert len(swept) <= 4 + 2 * len(a) ** 2 // 60
+
+
+def test_no_more_than_there_are() -> None:
+    for k in (16, 10**9, 10**30):
+        for separation in (0, 1, 2):
+            found = pysw_cl.best_ends("ACGT", "ACGT", k=k, min_separation=separation)
+            assert len(found) == {0: 4, 1: 4, 2: 2}[separation]
+            assert found[0].tolist() == (4, 4, 4)
+
+
+@pytest.mark.parametrize("separation", [0, 50])
+def test_cells_are_numbers_in_arrays(separation: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million of them is soon there, and takes little memory."""
+    made: list[int] = []
+    init = Hit.__post_init__
+    monkeypatch.setattr(Hit, "__post_init__", lambda hit: made.append(1) or init(hit))
+    a = "A" * 1000
+    pysw_cl.best_ends(a[:9], a, k=10**6)
+    tracemalloc.start()
+    found = pysw_cl.best_ends(a, a, k=10**6, min_separation=separation)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found) == (400 if separation else 10**6) and len(made) < 100
+    assert peak < 150e6
 
 
 def test_a_separation_beyond_every_matrix() -> None:

@@ -9,9 +9,8 @@ import numpy as np
 from ...opencl.buffers import Buffers
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...scoring.scoring import Scoring
-from ...tiles.best_cells import first_hits
 from ...tiles.edges import Edge, Ints
-from ...tiles.tile import Hit, TileJob
+from ...tiles.tile import Hits, TileJob
 
 #: The arguments of each score file of cl/score.
 SCORES = {"match": "match:int mismatch:int lift:int", "matrix": "matrix wide:int lift:int"}
@@ -53,9 +52,9 @@ def edge_of(job: TileJob, h: Ints, x: Ints) -> Edge:
     return edge.restored() if job.floor is None else edge
 
 
-def hits_of(cells: Ints, count: int) -> tuple[Hit, ...]:
+def hits_of(cells: Ints, count: int) -> Hits:
     """The first of the device's (score, row, column), which count from 0, as hits."""
-    return tuple(first_hits(cells[:, :3] + np.array([0, 1, 1], np.int32), count))
+    return Hits(cells[:, :3] + np.array([0, 1, 1], np.int32), count)
 
 
 def collected_cells(buffers: Buffers, hits: Any, capacity: int) -> tuple[int, Ints]:

@@ -19,7 +19,7 @@ from ...opencl.kernel_times import Stopwatch
 from ...opencl.program import BoundKernel, KernelSpec
 from ...tiles.contract import Engine
 from ...tiles.edges import Ints
-from ...tiles.tile import Hit, TileJob, TileResult
+from ...tiles.tile import NO_HITS, TileJob, TileResult
 from ...tiles.tile_split import by_parts, collected
 from ..wavefront.engine import WavefrontEngine
 from .common import (
@@ -162,7 +162,7 @@ class _Run:
         job, read, (m, n) = self.job, self.buffers.read, self.job.size
         right = edge_of(job, *self._last_column())
         bottom = edge_of(job, *(read(part, n) for part in self._bottom)) if job.bottom else None
-        hits: tuple[Hit, ...] = ()
+        hits = NO_HITS
         top, found = None, 0
         if job.best:
             records = read(self._record, RECORD_WORDS * self.groups).reshape(-1, RECORD_WORDS)

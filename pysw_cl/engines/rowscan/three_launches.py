@@ -28,7 +28,7 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, wait
 from ...scoring.precision import UNREACHABLE
 from ...tiles.edges import Ints, repeated
-from ...tiles.tile import Hit, TileJob, TileResult
+from ...tiles.tile import NO_HITS, TileJob, TileResult
 from .common import (
     SCORES,
     collected_cells,
@@ -190,12 +190,12 @@ class ThreeLaunches:
         job, read, (m, n) = self.job, self.buffers.read, self.job.size
         right = edge_of(job, *(read(part, m) for part in self._right))
         bottom = edge_of(job, read(self._h, n), read(self._f, n)) if job.bottom else None
-        hits: tuple[Hit, ...] = ()
+        hits = NO_HITS
         top, found = None, 0
         if job.best:
             cells = np.stack([read(part, self._groups * self.plan.T) for part in self._best], 1)
             top = int(cells[:, 0].max())
-            hits = hits_of(cells[cells[:, 0] == top], 1) if top >= self._least else ()
+            hits = hits_of(cells[cells[:, 0] == top], 1) if top >= self._least else NO_HITS
         if self.capacity:
             found, collected = collected_cells(self.buffers, self._hits, self.capacity)
             hits = hits_of(collected, job.count)

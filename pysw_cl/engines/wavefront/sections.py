@@ -23,9 +23,8 @@ from ...planning.sections import Sections, SectionsLayout, cut_tile, first_overl
 from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...sequences.relation import related
-from ...tiles.best_cells import first_hits
 from ...tiles.edges import Edge, Ints, repeated
-from ...tiles.tile import Hit, TileJob, TileResult
+from ...tiles.tile import NO_HITS, Hits, TileJob, TileResult
 from .arguments import (
     ManyArguments,
     TicketedArguments,
@@ -363,15 +362,15 @@ class SectionsRun:
         """As :meth:`pysw_cl.engines.wavefront.tile.TileRun.result`."""
         grid, job, read = self.grid, self.job, self.buffers.read
         records = read(self.record, RECORD_WORDS * self.strip_groups).reshape(-1, RECORD_WORDS)
-        best: tuple[Hit, ...] = ()
+        best = NO_HITS
         top, found = None, 0
         if job.best:
-            best = tuple(self._hits(records, 1))
+            best = self._hits(records, 1)
             top = int(records[:, RecordWord.TOP].max())
         if self.capacity:
             found = int(read(self.hits, 1)[0])
             collected = read(self.hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
-            best = tuple(self._hits(_distinct(collected), job.count))
+            best = self._hits(_distinct(collected), job.count)
         cells = cells_by_width(self.program, grid, records)
         special = set(job.columns)
         columns = {
@@ -405,10 +404,10 @@ class SectionsRun:
         edge = Edge(*parts)
         return edge.restored() if self.job.floor is None else edge
 
-    def _hits(self, cells: NDArray[np.int32], count: int) -> list[Hit]:
+    def _hits(self, cells: NDArray[np.int32], count: int) -> Hits:
         """See :meth:`pysw_cl.engines.wavefront.tile.TileRun._hits`."""
         real = (cells[:, 0] >= self.threshold) & (cells[:, 1] <= self.grid.m)
-        return first_hits(cells[real], count)
+        return Hits((cells if real.all() else cells[real])[:, :3], count)
 
 
 def _number(edge: Edge) -> tuple[int, ...]:

@@ -20,9 +20,8 @@ from ...planning.plan import Plan
 from ...planning.score_files import may_skew, seldom_waits, widths_of
 from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE_BELOW, worst
-from ...tiles.best_cells import first_hits
 from ...tiles.edges import DeviceEdge, Edge
-from ...tiles.tile import Hit, TileJob, TileResult
+from ...tiles.tile import NO_HITS, Hits, TileJob, TileResult
 from .arguments import (
     MOST,
     ForbiddenArguments,
@@ -239,16 +238,16 @@ class TileRun:
             # the tile below may be raising this line (prune.clh): numbers are old or new
             least = bottom.h - np.int32(job.scoring.gap_open)
             bottom = Edge(bottom.h, np.clip(bottom.x, least, bottom.h))
-        best: tuple[Hit, ...] = ()
+        best = NO_HITS
         top, found = None, 0
         records = read(memory.record, RECORD_WORDS * self.strip_groups).reshape(-1, RECORD_WORDS)
         if job.best:
-            best = tuple(self._hits(records, 1))
+            best = self._hits(records, 1)
             top = int(records[:, RecordWord.TOP].max())
         if self.capacity:
             found = int(read(memory.hits, 1)[0])
             collected = read(memory.hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
-            best = tuple(self._hits(collected, job.count))
+            best = self._hits(collected, job.count)
         cells = cells_by_width(self.program, grid, records)
         pruned = cells.pop("pruned", 0)
         stride, height = memory.stride, grid.padded_rows
@@ -279,11 +278,11 @@ class TileRun:
         edge = Edge(self.buffers.read(h, length, h_at), self.buffers.read(x, length, x_at))
         return edge.restored() if self.job.floor is None else edge
 
-    def _hits(self, cells: NDArray[np.int32], count: int) -> list[Hit]:
+    def _hits(self, cells: NDArray[np.int32], count: int) -> Hits:
         """The first (score, row, column) that are inside the tile and reach the threshold.  A group
         that found no cell has recorded an unreachable score."""
         real = (cells[:, 0] >= self.threshold) & (cells[:, 1] <= self.grid.m)
-        return first_hits(cells[real], count)
+        return Hits((cells if real.all() else cells[real])[:, :3], count)
 
 
 def least_score(job: TileJob) -> int:
