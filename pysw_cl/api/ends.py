@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.best_ends import best_ends as find_ends
+from ..drivers.job import Job
 from ..drivers.options import EndsOptions, Resources
 from ..drivers.pair_progress import PairProgress
 from ..drivers.problem import FreeEnds
@@ -17,6 +18,8 @@ from ..engines.registry import row_of
 from ..errors import InputError, shown
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
+from ..sequences.coordinates import Strand
+from ..tiles.tile import Cells
 from .advice import advise_pair
 from .align import job_of, make_engine
 from .bar import told
@@ -43,12 +46,14 @@ def best_ends(
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
+    strand: Strand = "plus",
 ) -> NDArray[Any]:
     """The places where the best local alignments of query ``a`` with target ``b`` end.
 
     These are the ``k`` cells of the matrix with the highest scores, exactly, whether their
     alignments share letters or not.  Ends of one alignment and its neighbours lie side by side;
-    ``min_separation`` keeps one of them.  It is kernel 1 of the SSCA#1 benchmark (Bader et al.
+    ``min_separation`` keeps one of them, and `align_top` finds alignments that share no aligned
+    pair.  It is kernel 1 of the SSCA#1 benchmark (Bader et al.
     2006; Khajeh-Saeed, Poole & Perot 2010, J Comput Phys 229, 4247-4258).
 
     Parameters
@@ -70,12 +75,17 @@ def best_ends(
         As for ``align``.
     progress : callable or True, optional
         As for ``align``, of sweeps of the whole matrix, mostly one.
+    strand : "plus", "minus" or "both"
+        As for ``align_top``: each strand has a matrix, and ends of its own.
 
     Returns
     -------
     structured array
         At most ``k`` rows with ``score``, ``query_end`` and ``target_end`` (0-based, exclusive, in
         the whole sequences as given), by falling score, then by query end, then by target end.
+        Unless ``strand`` is "plus" there is a ``strand``, too, and of equal scores plus comes
+        first.  On the minus strand an alignment ends where the query that it has begins: that place
+        is ``query_end``, and the last one comes first.
 
     Raises
     ------
@@ -96,6 +106,7 @@ def best_ends(
         output="ends",
         query_range=query_range,
         target_range=target_range,
+        strand=strand,
     )
     resources = Resources(device=device, plan=with_engine(engine, plan), progress=progress)
     return best_ends_with(a, b, options, resources)
@@ -122,19 +133,32 @@ def best_ends_with(
         advise_pair(job.frame, options.scoring, "local")
     engine, plan = make_engine(resources)
     k, separation = int(options.k), int(options.min_separation)
+    jobs, found = job.strands(False), []
     with told(resources.progress) as run, expecting(1):
-        pair = PairProgress.of(run, engine, plan, job.frame.shape, False, 1)
-        tell = None
-        if pair is not None:
-            strand = pair.strand(0)
-            strand.sweeping(job.problem, False)
-            tell = strand.swept
-        cells, _ = find_ends(engine, job.problem, k, separation, options.least, tell)
-    scoring, frame = options.scoring, job.frame
-    kind = np.int64 if scoring.scale == 1 else np.float64
-    found = np.zeros(
-        len(cells), [("score", kind), ("query_end", np.int64), ("target_end", np.int64)]
-    )
-    found["score"] = cells[:, 0] if scoring.scale == 1 else cells[:, 0] / scoring.scale
-    found["query_end"], found["target_end"] = frame.row + cells[:, 1], frame.column + cells[:, 2]
+        pair = PairProgress.of(run, engine, plan, job.frame.shape, False, len(jobs))
+        for number, one in enumerate(jobs):
+            tell, problem = None, one.problem
+            if pair is not None:
+                strand = pair.strand(number)
+                strand.sweeping(problem, False)
+                tell = strand.swept
+            cells, _ = find_ends(engine, problem, k, separation, options.least, tell)
+            found.append(_in_sequences(cells, one, options.strand != "plus"))
+    every = np.concatenate(found)
+    if len(jobs) == 1:
+        return every
+    return every[np.argsort(-every["score"], kind="stable")[:k]]
+
+
+def _in_sequences(cells: Cells, job: Job, stranded: bool) -> NDArray[Any]:
+    """Cells of a job of one strand as a table; ``stranded``: with the strand."""
+    frame, scale = job.frame, job.scoring.scale
+    kind: list[Any] = [("score", np.int64 if scale == 1 else np.float64)]
+    kind += [("query_end", np.int64), ("target_end", np.int64)]
+    found = np.zeros(len(cells), kind + [("strand", "U5")] * stranded)
+    found["score"] = cells[:, 0] if scale == 1 else cells[:, 0] / scale
+    found["query_end"] = frame.rows(None, cells[:, 1])[0 if frame.minus else 1]
+    found["target_end"] = frame.column + cells[:, 2]
+    if stranded:
+        found["strand"] = frame.strand
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..errors import InputError, InternalError, PyswError, RecomputedWarning, it
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats, unscale
+from ..sequences.coordinates import Strand
 from ..sequences.lent import refuse_masked
 from ..tiles.contract import Engine
 from ..tiles.tile import Hit
@@ -48,6 +50,7 @@ def trace_ends(
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
     kernel_times: bool = False,
+    strand: Strand = "plus",
 ) -> list[Alignment]:
     """The local alignments of query ``a`` with target ``b`` that end at given places.
 
@@ -70,6 +73,8 @@ def trace_ends(
         As for ``best_ends`` and ``align``; none changes a result.
     progress : callable or True, optional
         As for ``align``, with ends in the place of cells.
+    strand : "plus", "minus" or "both"
+        As for ``best_ends``; for "both" ``ends`` have a field ``strand``.
 
     Returns
     -------
@@ -94,6 +99,7 @@ def trace_ends(
         allow_odd_scoring=allow_odd_scoring,
         query_range=query_range,
         target_range=target_range,
+        strand=strand,
     )
     resources = Resources(
         device=device,
@@ -109,6 +115,8 @@ def trace_ends_with(
 ) -> list[Alignment]:
     """`trace_ends`, with options that are checked.  ``known``: the ends are those that `best_ends`
     found, so that a wrong score is no mistake of the caller."""
+    if options.strand == "both":
+        return _of_strands(a, b, ends, options, resources, known)
     started = time.perf_counter()
     job = job_of(a, b, options, "local", FreeEnds())
     hits = _hits(ends, job, options.highest)
@@ -144,6 +152,20 @@ def trace_ends_with(
     return results
 
 
+def _of_strands(
+    a: Any, b: Any, ends: Any, options: TraceOptions, resources: Resources, known: bool
+) -> list[Alignment]:
+    """`trace_ends` of both strands, one after the other."""
+    if "strand" not in (getattr(getattr(ends, "dtype", None), "names", None) or ()):
+        raise InputError("with strand='both' ends say their strand, as those of best_ends do")
+    minus, found = np.atleast_1d(ends["strand"]) == "minus", {}
+    for strand, chosen in (("plus", ~minus), ("minus", minus)):
+        one = replace(options, strand=strand)
+        some = np.atleast_1d(ends)[chosen]
+        found[strand] = iter(trace_ends_with(a, b, some, one, resources, known))
+    return [next(found["minus" if one else "plus"]) for one in minus]
+
+
 def _teller(run: RunProgress | None, total: int) -> Any:
     """What tells ``run`` of ends that are found."""
     count = 0
@@ -166,11 +188,13 @@ def _hits(ends: Any, job: Job, highest: float | None) -> list[Hit]:
     first, last = np.array([frame.row, frame.column]), np.array([frame.row_end, frame.column_end])
     scores, places = rows[:, 0] * job.scoring.scale, rows[:, 1:]
     whole = (scores % 1 == 0) & (places % 1 == 0).all(axis=1)
-    inside = ((places > first) & (places <= last)).all(axis=1)
+    before = np.array([int(frame.minus), 0])  # on the minus strand query ends are where it begins
+    inside = ((places > first - before) & (places <= last - before)).all(axis=1)
     possible = (scores > 0) & (rows[:, 0] <= limit) & (scores < UNREACHED)
     for good, words in (
         (whole, "ends are whole numbers, and their scores those of the scoring"),
-        (inside, f"an end is between {frame.row + 1:,} and {frame.row_end:,} in the query and "
+        (inside, f"an end is between {frame.row + 1 - before[0]:,} and "
+         f"{frame.row_end - before[0]:,} in the query and "
          f"between {frame.column + 1:,} and {frame.column_end:,} in the target"),
         (possible, "a score is above 0, and not above the highest one"),
     ):  # fmt: skip
@@ -181,7 +205,8 @@ def _hits(ends: Any, job: Job, highest: float | None) -> list[Hit]:
                 f"end {number} has the score {score}, query end {row} and target end {column}: "
                 f"{words}"
             )
-    cells = np.column_stack([scores, places - first]).astype(np.int64).tolist()
+    places = np.abs(places - (frame.row_end if frame.minus else frame.row, frame.column))
+    cells = np.column_stack([scores, places]).astype(np.int64).tolist()
     return [Hit(*cell) for cell in cells]
 
 
@@ -216,7 +241,8 @@ def _shown(number: float) -> str:
 def _wrong(number: int, hit: Hit, score: int, job: Job, known: bool) -> PyswError:
     """The error of an end whose score is another one."""
     said, is_ = unscale(hit.score, job.scoring), unscale(score, job.scoring)
-    row, column = job.frame.row + hit.row, job.frame.column + hit.column
+    frame = job.frame
+    row, column = frame.rows(None, hit.row)[0 if frame.minus else 1], frame.column + hit.column
     text = (
         f"end {number}, at query end {row:,} and target end {column:,}, is said to score {said}, "
         f"but the best alignment that ends there scores {is_}"

@@ -102,7 +102,8 @@ def ends_asked(
         k=args.k,
         min_separation=args.min_separation,
         min_score=args.min_score,
-        output="ends",
+        output="path" if args.places and args.paths else "ends",
+        strand=args.strand,
     )
     plan = with_engine(args.engine, args.plan)
     return options, Resources(device=args.device, plan=plan, progress=progress)
@@ -117,6 +118,7 @@ def paths_asked(options: EndsOptions, highest: float) -> TraceOptions:
         sub_score=options.scoring,
         query_range=options.query_range,
         target_range=options.target_range,
+        strand=options.strand,
     )
 
 

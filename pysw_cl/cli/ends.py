@@ -24,6 +24,7 @@ from .records import sides_of
 if TYPE_CHECKING:
     from ..api.bar import ProgressBar
     from ..drivers.options import EndsOptions, Resources
+    from ..results.alignment import Alignment
     from ..sequences.sequence import Sequence
 
 #: What is said where there are many pairs.
@@ -33,6 +34,7 @@ ONE_BY_ONE = (
 )
 #: The columns of the table.
 COLUMNS = ("query", "target", "score", "query_end", "target_end")
+SIGNS = {"plus": "+", "minus": "-"}
 
 
 def add_to(commands: Any) -> None:
@@ -59,8 +61,15 @@ def add_to(commands: Any) -> None:
         default=0,
         help="leave out an end that is nearer than this, in both sequences, to a better one",
     )
+    add(
+        "--places",
+        action="store_true",
+        help="one end for each alignment, of alignments that share no aligned pair of letters, as "
+        "align --alignments K finds them (default: every cell is an end)",
+    )
     add("--min-score", metavar="N", type=number, default=1, help="the least score (default: 1)")
     region.add_ranges(add)
+    region.add_strand(add)
     add_scoring(parser.group("scoring"))
     _add_output(parser.group("output"))
     add = parser.group("run")
@@ -87,6 +96,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the table, or the alignments."""
     from ..api.advice import Tally, warn_of_letters
     from ..api.ends import best_ends_with
+    from ..api.top import align_top_with
 
     _check(args)
     with usage(args):
@@ -104,7 +114,8 @@ def run(args: argparse.Namespace) -> int:
             for query, target in patiently(pairs, ONE_BY_ONE, bar):
                 ranges = region.ranges(args, query, target)
                 asked = replace(options, query_range=ranges[0], target_range=ranges[1])
-                put(query, target, asked, best_ends_with(query, target, asked, resources, True))
+                find = align_top_with if args.places else best_ends_with
+                put(query, target, asked, find(query, target, asked, resources, True))
         warn_of_letters(tally)
     return 0
 
@@ -132,16 +143,25 @@ def _table(
     args: argparse.Namespace, options: EndsOptions, resources: Resources, out: Output
 ) -> Iterator[Put]:
     """Prints a line for each end."""
-    out.stream.write("\t".join(COLUMNS) + "\n")
+    stranded = options.strand != "plus"
+    out.stream.write("\t".join(COLUMNS + ("strand",) * stranded) + "\n")
 
     def put(query: Sequence, target: Sequence, asked: EndsOptions, found: Any) -> None:
+        rows = map(_place, found) if args.places else found.tolist()
         names = f"{shown_name(query, 'query')}\t{shown_name(target, 'target')}\t"
         with room_for_output(out.bar if out.stream is sys.stdout else None):
-            for row in found.tolist():
+            for score, query_end, target_end, *strand in rows:
+                row = [score, query_end, target_end, *(SIGNS[one] for one in strand if stranded)]
                 out.stream.write(names + "\t".join(map(str, row)) + "\n")
             out.stream.flush()
 
     yield put
+
+
+def _place(found: Alignment) -> tuple[Any, ...]:
+    """Where an alignment ends, as a row of `best_ends`."""
+    end = found.query_start if found.strand == "minus" else found.query_end
+    return found.score, end, found.target_end, found.strand
 
 
 @contextmanager
@@ -159,7 +179,8 @@ def _alignments(
     unseen = replace(resources, progress=None)  # the bar shows the matrix, which takes the time
 
     def put(query: Sequence, target: Sequence, asked: EndsOptions, found: Any) -> None:
-        if not len(found):
+        if args.places or not len(found):
+            results.write(map(row_of, found))
             return
         traced = paths_asked(asked, found["score"][0].item())
         paths = trace_ends_with(query, target, found, traced, unseen, known=True)
@@ -171,6 +192,8 @@ def _alignments(
 
 def _check(args: argparse.Namespace) -> None:
     """End with a usage error where arguments do not go together; choose the format."""
+    if args.places and args.min_separation:
+        args.usage_error("--places goes without --min-separation")
     formed = (args.outfmt, args.width, args.limit) != (None,) * 3
     if formed and not args.paths:
         args.usage_error("--outfmt, --width and --limit go with --paths")

@@ -128,8 +128,8 @@ class Frame:
         query, target = self._views(COMPLEMENT if self.minus else None, None)
         return query.slice(row, row_end), target.slice(column, column_end)
 
-    def rows(self, start: int | None, end: int | None) -> tuple[int | None, int | None]:
-        """Rows ``[start, end)`` of the frame as a range of the query as given.
+    def rows(self, start: Any, end: Any) -> tuple[Any, Any]:
+        """Rows ``[start, end)`` of the frame, or arrays of them, as a range of the query as given.
 
         None means unknown.  On the minus strand start and end change places."""
         if self.minus:

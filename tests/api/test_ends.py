@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from saving import turned
 from whole_reference import align_reference
 
 import pysw_cl
@@ -170,6 +171,33 @@ def test_cells_are_numbers_in_arrays(separation: int, monkeypatch: pytest.Monkey
     tracemalloc.stop()
     assert len(found) == (400 if separation else 10**6) and len(made) < 100
     assert peak < 150e6
+
+
+@pytest.mark.parametrize("separation", [0, 6])
+def test_both_strands(separation: int) -> None:
+    """Those of the query and of its reverse complement, and the alignments that end there."""
+    for seed in range(4):
+        a, b = letters(seed, 40).decode(), letters(seed + 9, 60).decode()
+        how: dict[str, Any] = {"k": 30, "min_separation": separation}
+        every = [(-score, 0, *row) for score, *row in pysw_cl.best_ends(a, b, **how).tolist()]
+        minus = pysw_cl.best_ends(turned(a), b, **how).tolist()
+        every += [(-score, 1, *row) for score, *row in minus]
+        wanted = [
+            (-score, 40 - row if strand else row, column, ("plus", "minus")[strand])
+            for score, strand, row, column in sorted(every)[:30]
+        ]
+        found = pysw_cl.best_ends(a, b, strand="both", **how)
+        assert found.tolist() == wanted
+        paths = pysw_cl.trace_ends(a, b, found, strand="both")
+        for path, (score, row, column, strand) in zip(paths, wanted, strict=True):
+            end = path.query_start if strand == "minus" else path.query_end
+            assert (path.score, end, path.target_end, path.strand) == (score, row, column, strand)
+        ranges: dict[str, Any] = {"query_range": (7, 33), "target_range": (2, 50)}
+        first = pysw_cl.best_ends(a, b, k=1, strand="minus", **ranges)
+        (path,) = pysw_cl.trace_ends(a, b, first, strand="minus", **ranges)
+        assert path.cigar == pysw_cl.align(a, b, strand="minus", **ranges).cigar
+    with pytest.raises(InputError, match="say their strand"):
+        pysw_cl.trace_ends("ACGT", "ACGT", [(4, 4, 4)], strand="both")
 
 
 def test_a_separation_beyond_every_matrix() -> None:

@@ -93,6 +93,39 @@ def test_formats_are_for_paths(
     assert (code, out) == (2, "") and "go with --paths" in err
 
 
+@pytest.mark.parametrize("strand", ["plus", "minus", "both"])
+def test_places(files: tuple[str, str], capsys: pytest.CaptureFixture[str], strand: str) -> None:
+    """One for each alignment that shares no aligned pair with a better one."""
+    asked = ["ends", *files, "--places", "-k", "5", "--strand", strand]
+    (a,), (b,) = (list(pysw_cl.read_fasta(path)) for path in files)
+    wanted = pysw_cl.align_top(a, b, k=5, strand=strand)
+    signs = {"plus": "+", "minus": "-"}
+    ends = [r.query_start if r.strand == "minus" else r.query_end for r in wanted]
+    assert [line.split("\t")[2:] for line in run(capsys, *asked)[1].splitlines()[1:]] == [
+        [str(r.score), str(end), str(r.target_end), signs[r.strand]][: 3 + (strand != "plus")]
+        for r, end in zip(wanted, ends, strict=True)
+    ]
+    rows = run(capsys, *asked, "--paths", "--outfmt", "tsv")[1].splitlines()[1:]
+    assert [line.split("\t")[-1] for line in rows] == [r.cigar for r in wanted]
+    code, _, err = run(capsys, *asked, "--min-separation", "3")
+    assert code == 2 and "--places goes without --min-separation" in err
+
+
+def test_ends_of_both_strands(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["ends", *files, "-k", "9", "--strand", "both"]
+    (a,), (b,) = (list(pysw_cl.read_fasta(path)) for path in files)
+    found = pysw_cl.best_ends(a, b, k=9, strand="both")
+    head, *lines = run(capsys, *asked)[1].splitlines()
+    assert head.split("\t")[-1] == "strand"
+    signs = {"plus": "+", "minus": "-"}
+    assert [line.split("\t")[2:] for line in lines] == [
+        [*map(str, row), signs[strand]] for *row, strand in found.tolist()
+    ]
+    rows = run(capsys, *asked, "--paths", "--outfmt", "tsv")[1].splitlines()[1:]
+    paths = pysw_cl.trace_ends(a, b, found, strand="both")
+    assert [line.split("\t")[-1] for line in rows] == [path.cigar for path in paths]
+
+
 def test_many_pairs_are_said_to_go_one_by_one(
     files: tuple[str, str],
     capsys: pytest.CaptureFixture[str],
