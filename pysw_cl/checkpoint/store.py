@@ -9,6 +9,7 @@
     band-NUMBER         tiles of a search in a diagonal band; only while there are no slabs
     whole               an empty file: a search in a diagonal band saves no work
     result              the result
+    thin                an empty file: of a finished run only the result is there
     plus/, minus/       with both strands: the slabs, path and result of each
 
 Every file is sealed (:mod:`pysw_cl.checkpoint.container`) and names its job, so a file that is
@@ -62,7 +63,7 @@ except ImportError:  # a system without it: two runs on one folder are not notic
 FORMAT = 2
 #: Names of files in a checkpoint.
 _OURS = re.compile(
-    r"plus|minus|(lock|job\.json|query|target|result|whole|rows-\d+-\d+|walk-\d+|band-\d+)(\.part)?"
+    r"plus|minus|(lock|job\.json|query|target|result|whole|thin|rows-\d+-\d+|walk-\d+|band-\d+)(\.part)?"
 )
 #: Letters, moves and runs are written in pieces of so many bytes.
 PIECE = 1 << 19
@@ -119,7 +120,8 @@ class Store:
                 minus_first = job.both and likely_minus(job.frame, least)
             store = cls(path, job, wishes, minus_first)
             store._clean()
-            list(in_threads(store._save_letters, ("query", "target"), few=2))
+            if not (path / "thin").exists():
+                list(in_threads(store._save_letters, ("query", "target"), few=2))
             store._write_manifest()
             yield store
 
@@ -136,6 +138,8 @@ class Store:
             (path / "job.json").stat()
         except OSError as error:
             why = "there is no job.json in it" if os.path.isdir(path) else "there is no such folder"  # noqa: PTH112
+            if os.path.exists(path / "command.json"):  # noqa: PTH110
+                why = f"it is that of several pairs; continue with: pysw-cl resume {path}"
             raise CheckpointError(f"{path} holds no checkpoint: {why}") from error
         with _locked(path):
             try:
@@ -306,6 +310,18 @@ class Store:
             sync_folder(self.folder)
         except OSError as error:
             raise cannot_write(path, error) from error
+
+
+def keep_result(folder: Path) -> None:
+    """Remove all but the result from the checkpoint of a finished run.  A run of the same job with
+    the same letters reads it."""
+    try:
+        (folder / "thin").touch()
+        for name in ("query", "target", "rows-*", "walk-*", "band-*", "whole"):
+            for path in folder.rglob(name):
+                path.unlink()
+    except OSError as error:
+        raise cannot_write(folder, error) from error
 
 
 @contextlib.contextmanager

@@ -22,9 +22,10 @@ from .asked import (
 )
 from .compute import Run, has_batches, in_batches, one_by_one
 from .output import Results, say
-from .pairs import counted, every_pair, how_many, matched_pairs, only
+from .pairs import counted, every_pair, how_many, matched_pairs
 from .records import LeftOut, sides_of
 from .running import add_run, running
+from .saved_pairs import SavedPairs
 
 if TYPE_CHECKING:
     from ..results.formats.row import Row
@@ -55,7 +56,8 @@ def add_to(commands: Any) -> None:
     add_run(
         parser,
         run,
-        "for one query and one target: save rows there, and go on if a run was interrupted",
+        "save rows there, and go on if a run was interrupted; of several pairs each has a folder "
+        "in it",
     )
 
 
@@ -134,8 +136,6 @@ def run(args: argparse.Namespace) -> int:
 def _rows(args: argparse.Namespace, pairs: Iterator[Pair], run: Run) -> Iterator[Iterable[Row]]:
     """The rows that are printed.  Several pairs go through the batch engine if it can do what is
     asked."""
-    if args.checkpoint is not None:
-        pairs = only(pairs, "a checkpoint")
     first = list(islice(pairs, 2))
     if len(first) == 1 and args.top is not None:
         say(
@@ -147,6 +147,8 @@ def _rows(args: argparse.Namespace, pairs: Iterator[Pair], run: Run) -> Iterator
     if len(first) > 1:
         whole = args.query_range is None and args.target_range is None
         run.expect(batches and whole)
+    if args.checkpoint is not None and len(first) > 1:
+        return one_by_one(args, chain(first, pairs), run, SavedPairs(args))
     return (in_batches if batches else one_by_one)(args, chain(first, pairs), run)
 
 

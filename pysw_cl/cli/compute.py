@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..results.alignment import Alignment
     from ..sequences.sequence import Sequence
     from .pairs import Pair
+    from .saved_pairs import SavedPairs
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,15 @@ def in_batches(
 
 
 def one_by_one(
-    args: argparse.Namespace, pairs: Iterator[Pair], run: Run
+    args: argparse.Namespace, pairs: Iterator[Pair], run: Run, saved: SavedPairs | None = None
 ) -> Iterator[Iterable[Row]]:
     """The results that are printed, each pair with `align` or `align_top`."""
-    compute = (aligner if args.alignments is None else _top_aligner)(args, run.bar)
+    if args.alignments is None:
+        compute = aligner(args, run.bar, saved)
+    else:
+        compute = _top_aligner(args, run.bar)
     slow = "--max-cost N" if args.alignments is None else "--alignments"
+    slow = slow if saved is None else "--checkpoint"
 
     def rows() -> Iterator[Iterable[Row]]:
         note = ONE_BY_ONE.format(slow)
@@ -103,15 +109,19 @@ def one_by_one(
 Aligner = Callable[["Sequence", "Sequence"], "list[Alignment]"]
 
 
-def aligner(args: argparse.Namespace, bar: ProgressBar | None) -> Aligner:
-    """The best alignment of a pair.  What is odd about the input is said by the command, once."""
+def aligner(
+    args: argparse.Namespace, bar: ProgressBar | None, saved: SavedPairs | None = None
+) -> Aligner:
+    """The best alignment of a pair.  What is odd about the input is said by the command, once.
+    ``saved``: each pair has a checkpoint there."""
     from ..api.align import align_with
 
     options, resources = align_asked(args, bar)
 
     def compute(query: Sequence, target: Sequence) -> list[Alignment]:
         placed = _placed(args, options, query, target)
-        return [align_with(query, target, placed, resources, quiet=True)]
+        with nullcontext(resources) if saved is None else saved.next(resources) as one:
+            return [align_with(query, target, placed, one, quiet=True)]
 
     return compute
 

@@ -18,7 +18,8 @@ checkpoint: str | None = None
 
 def said(what: str) -> str:
     """``what``, and how to go on where there is a checkpoint to go on from."""
-    if checkpoint is None or not os.path.exists(f"{checkpoint}/job.json"):  # noqa: PTH110
+    begun = (f"{checkpoint}/{name}.json" for name in ("job", "command"))
+    if checkpoint is None or not any(map(os.path.exists, begun)):
         return what
     return f"{what}; continue with: pysw-cl resume {checkpoint}"
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Any
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from . import region
 from .arguments import add_device, add_output, add_plan, add_scores, mode
 from .asked import scores_asked, usage
+
+if TYPE_CHECKING:
+    from ..planning.model.predict import Prediction
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
@@ -60,61 +66,84 @@ def length(text: str) -> int | None:
     return int(number)
 
 
-def lengths(args: argparse.Namespace) -> tuple[int, int]:
-    """The lengths of query and target: given, or those of the records in the files."""
+def sides(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
+    """What query and target are: a length, or the records in a file."""
     found = []
     for text in (args.query, args.target):
         number = length(text)
-        found.append(_letters_in(text) if number is None else number)
+        found.append(_records_in(text) if number is None else [number])
     return found[0], found[1]
 
 
-def sides(args: argparse.Namespace) -> tuple[Any, Any]:
-    """Two sequences if both are files, else two lengths."""
-    if length(args.query) is None and length(args.target) is None:
-        return _record_in(args.query), _record_in(args.target)
-    return lengths(args)
-
-
-def _letters_in(path: str) -> int:
-    """The letters of the one record in a file."""
-    return len(_record_in(path))
-
-
-def _record_in(path: str) -> Any:
-    """The one record in a file."""
+def _records_in(path: str) -> list[Any]:
     from ..sequences.reading import read_sequences
 
     try:
         records = list(read_sequences(path))
     except FileNotFoundError:
         raise InputError(f"{path} is no file, and no length such as 33M or 1500") from None
-    if len(records) != 1:
-        raise InputError(f"{path} has {len(records)} records; give a file with one, or a length")
-    return records[0]
+    if not records:
+        raise InputError(f"{path} has no records; give a file with some, or a length")
+    return records
+
+
+def _lengths(side: list[Any], most: int = 16) -> list[tuple[int, int]]:
+    """The lengths of a side and how often each occurs; of many, the means of ``most`` groups."""
+    every = sorted(one if isinstance(one, int) else len(one) for one in side)
+    counts = list(Counter(every).items())
+    if len(counts) <= most:
+        return counts
+    ends = [len(every) * k // most for k in range(most + 1)]
+    return [(sum(every[a:b]) // (b - a), b - a) for a, b in pairwise(ends)]
+
+
+def _foreseen(args: argparse.Namespace, options: dict[str, Any]) -> tuple[Prediction, int, int]:
+    """The prediction of all pairs, one after the other, how many there are, and their cells."""
+    from ..api.predict import predict
+
+    options = {**options, "device": args.device, "plan": args.plan}
+    queries, targets = sides(args)
+    if len(queries) == len(targets) == 1:
+        if isinstance(queries[0], int) or isinstance(targets[0], int):
+            queries, targets = ([_lengths(side)[0][0]] for side in (queries, targets))
+        found = predict(queries[0], targets[0], **options)
+        return found, 1, found.cells
+    every = [
+        (predict(m, n, **options), times * more)
+        for (m, times), (n, more) in product(_lengths(queries), _lengths(targets))
+    ]
+    parts = {k: sum(one.parts[k] * times for one, times in every) for k in every[0][0].parts}
+    low, high = (sum(one.interval[k] * times for one, times in every) for k in (0, 1))
+    largest = max((one for one, _ in every), key=lambda one: one.memory)
+    found = replace(largest, seconds=sum(parts.values()), interval=(low, high), parts=parts)
+    cells = sum(one.cells * times for one, times in every)
+    return found, len(queries) * len(targets), cells
 
 
 def run_predict(args: argparse.Namespace) -> int:
     """Print the prediction."""
-    from ..api.predict import predict
     from ..opencl.device import get_runtime
     from ..planning.model.predict import in_words
 
     with usage(args):
         options = {**scores_asked(args), "mode": args.mode, "output": args.output}
         options["strand"] = args.strand
-        found = predict(*sides(args), device=args.device, plan=args.plan, **options)
+        found, pairs, cells = _foreseen(args, options)
     low, high = (in_words(one) for one in found.interval)
     parts = ", ".join(f"{name} {in_words(one)}" for name, one in found.parts.items() if one)
-    pruned = "; cells that are pruned count, too" if found.gcups > found.gcups_limit else ""
+    gcups = cells / found.seconds / 1e9
+    pruned = "; cells that are pruned count, too" if gcups > found.gcups_limit else ""
+    matrix = f"{found.shape[0]:,} x {found.shape[1]:,}"
+    if pairs > 1:
+        matrix = f"{pairs:,} pairs, one after the other (align compares many together, sooner)"
     runtime = get_runtime(args.device)
     for name, text in (
-        ("matrix", f"{found.shape[0]:,} x {found.shape[1]:,}, {found.cells:.3g} cells"),
+        ("matrix", f"{matrix}, {cells:.3g} cells"),
         ("device", found.plan.device or runtime.info.name),
         ("time", f"{in_words(found.seconds)} ({parts})"),
         ("interval", f"{low} to {high}, nine times of ten"),
         ("first use", f"{in_words(found.first_use)} more" if found.first_use else "unknown"),
-        ("speed", f"{found.gcups:,.1f} GCUPS{pruned}"),
+        ("speed", f"{gcups:,.1f} GCUPS{pruned}"),
         ("limit", f"{found.gcups_limit:,.1f} GCUPS of cells that are computed"),
         (
             "memory",
@@ -137,7 +166,7 @@ def run_plan(args: argparse.Namespace) -> int:
     from ..api.plans import plan
 
     with usage(args):
-        m, n = lengths(args)
+        m, n = (_lengths(side)[-1][0] for side in sides(args))  # of many the longest
         options = {**scores_asked(args), "mode": args.mode}
         print(plan(m, n, device=args.device, plan=args.plan, **options))
     return 0

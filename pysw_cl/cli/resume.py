@@ -13,6 +13,7 @@ from .arguments import add_threads
 from .asked import check_output, setting_asked, usage
 from .output import Results
 from .running import add_run, running
+from .saved_pairs import resumed
 
 if TYPE_CHECKING:
     from ..drivers.options import ResumeResources
@@ -41,6 +42,9 @@ def run(args: argparse.Namespace) -> int:
     from ..api.align import resume_with
     from ..drivers.options import ResumeResources
 
+    pairs = resumed(args)
+    if pairs is not None:
+        return int(pairs.run(pairs))
     with running(args) as to:
         with usage(args):
             given = ResumeResources(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pysw_cl.cli.main import main
+from pysw_cl.api.predict import predict
+from pysw_cl.cli import predict as command
+from pysw_cl.cli.main import main, make_parser
 from pysw_cl.cli.predict import length
 from pysw_cl.errors import InputError
+from pysw_cl.planning.model.predict import Prediction
 
 
 @pytest.mark.parametrize(
@@ -49,10 +53,41 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     two.write_text(">a\nACGT\n>b\nAC\n")
     assert main(["plan", str(one), "1k"]) == 0
     assert "8 x 1,000" in capsys.readouterr().out
-    assert main(["plan", str(one), str(two)]) == 2
-    assert "2 records" in capsys.readouterr().err
+    assert main(["plan", str(one), str(two)]) == 0
+    assert "8 x 4\n" in capsys.readouterr().out  # the longest pair
     assert main(["predict", str(tmp_path / "none.fa"), "5"]) != 0
     assert "none.fa" in capsys.readouterr().err
+
+
+def test_files_of_many_records(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sum of all pairs; of very many lengths, those of groups that have their letters."""
+    many = tmp_path / "many.fa"
+    lengths = [*range(20, 60), 20, 20]
+    many.write_text("".join(f">{k}\n{'A' * n}\n" for k, n in enumerate(lengths)))
+    one = tmp_path / "one.fa"
+    one.write_text(f">x\n{'ACGT' * 500}\n")
+    asked: list[tuple[int, int]] = []
+
+    def foreseen(m: int, n: int, **how: Any) -> Prediction:
+        asked.append((m, n))
+        return predict(m, n, **how)
+
+    monkeypatch.setattr("pysw_cl.api.predict.predict", foreseen)
+    args = make_parser().parse_args(["predict", str(many), str(one)])
+    monkeypatch.setattr(command._lengths, "__defaults__", (100,))
+    found, pairs, cells = command._foreseen(args, {"output": "path"})
+    alone = [predict(n, 2000, output="path") for n in lengths]
+    assert pairs == 42 and cells == 2000 * sum(lengths) and len(asked) == 40
+    assert found.seconds == pytest.approx(sum(one.seconds for one in alone))
+    assert found.interval[1] == pytest.approx(sum(one.interval[1] for one in alone))
+    asked.clear()
+    monkeypatch.setattr(command._lengths, "__defaults__", (7,))
+    grouped = command._foreseen(args, {"output": "path"})
+    assert len(asked) == 7 and grouped[0].seconds == pytest.approx(found.seconds, rel=0.1)
+    assert main(["predict", str(many), str(one)]) == 0
+    assert "42 pairs, one after the other" in capsys.readouterr().out
 
 
 def test_similar_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
