@@ -84,6 +84,7 @@ class BatchDriver:
         self.choose: Choose | None = None
         #: The scores of all pairs that are known before their paths are looked for, else -1.
         self.scores: NDArray[np.integer[Any]] = np.empty(0, np.int32)
+        self.knows_scores = False
         #: Pairs that scores were found of, and those of them that were chosen.
         self.scored = self.chosen = 0
         #: Of pairs whose second best end is wanted: what their batch found, their place, the pair.
@@ -108,6 +109,7 @@ class BatchDriver:
         unknown.  ``choose``: may leave out pairs whose scores are found before their paths."""
         self.found, self.choose = found, choose
         self.minus = None if ends is None else minus
+        self.knows_scores = ends is not None
         self.scores = np.full(len(pairs), -1, np.int32) if ends is None else ends[0]
         tuning = self.tuning
         most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
@@ -145,7 +147,8 @@ class BatchDriver:
                     part = part.take(~known)
             part = in_pieces(self, part, how)
             away = lonely(part, tuning.alone_cells, mates, lane_cells)
-            away |= np.maximum(part.m, part.n) > longest
+            if self.cuts:  # pieces of longer targets only
+                away |= np.maximum(part.m, part.n) > longest
             if away.any():
                 alone += part.index[away].tolist()
                 part = part.take(~away)
@@ -241,7 +244,10 @@ class BatchDriver:
         """Start the batches of a part, each pair in the narrowest lanes that may hold it.  Returns
         the numbers of the pairs that are better aligned alone.  ``wanted``: see `Under`; "": the
         same as ``how``."""
-        engine, alone, scores = self.engine, [], self.scores[part.index]
+        engine, alone = self.engine, []
+        if engine.local and how != "counts" and not (self.knows_scores or self.scored):
+            return self._start(part, self.least_width, how, wanted or how) if len(part) else []
+        scores = self.scores[part.index]
         least = max(16, self.least_width) if how == "counts" else self.least_width
         width = np.full(len(part), least)
         for w in engine.widths[:-1]:

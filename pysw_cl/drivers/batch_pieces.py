@@ -62,9 +62,13 @@ class Pieces:
 def in_pieces(driver: BatchDriver, part: Part, how: str) -> Part:
     """Compute the pairs of a part that are compared in pieces; returns the others."""
     engine, tuning = driver.engine, driver.tuning
-    reach = path_reach(driver.scoring, part.m, None, engine.local, engine.ends)
+    if not driver.cuts:
+        return part
     chosen = (part.m <= tuning.piece_rows) & (part.cells > tuning.alone_cells)
-    if not (driver.cuts and reach is not None and chosen.any()):
+    if not chosen.any():
+        return part
+    reach = path_reach(driver.scoring, part.m, None, engine.local, engine.ends)
+    if reach is None:
         return part
     lanes = engine.pairs_a_group(driver.least_width) * engine.workers
     most = int(part.n[chosen].sum(dtype=np.int64)) // (ROUNDS * lanes)
