@@ -142,7 +142,7 @@ def best_ends_with(
                 strand = pair.strand(number)
                 strand.sweeping(problem, False)
                 tell = strand.swept
-            cells, _ = find_ends(engine, problem, k, separation, options.least, tell)
+            cells = find_ends(engine, problem, k, separation, options.least, tell)
             found.append(_in_sequences(cells, one, options.strand != "plus"))
     every = np.concatenate(found)
     if len(jobs) == 1:

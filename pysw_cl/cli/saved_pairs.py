@@ -45,7 +45,8 @@ class SavedPairs:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             there = folder / COMMAND
-            others = [one.name for one in folder.iterdir() if not one.name.startswith("pair-")]
+            ours = ("pair-", COMMAND)
+            others = [one.name for one in folder.iterdir() if not one.name.startswith(ours)]
             if others and not there.exists():
                 raise CheckpointError(
                     f"{folder} holds other files ({min(others)}) than a checkpoint of several "

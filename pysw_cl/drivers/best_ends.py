@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ..planning.geometry import tile_shape
 from ..tiles.contract import Engine
-from ..tiles.slabs import SweepResult
 from ..tiles.sweep import sweep
 from ..tiles.tile import NO_HITS, Area, Cells, Limits, Want
 from .problem import Problem
@@ -43,39 +42,39 @@ def best_ends(
     separation: int,
     least: int,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[Cells, list[SweepResult]]:
+) -> Cells:
     """The ``count`` best cells of a local comparison, by falling score and then row-major, of those
-    that score at least ``least``; and the sweeps that found them.
+    that score at least ``least``.
 
     With a ``separation`` s above 0, a cell is left out if both its row and its column are less than
     s from those of a cell before it that is kept.  ``progress(done, total)`` is told of sweeps of
     the whole matrix.  A sweep gives the best cells, as many as are held at once, that were not
     looked at and are not near a cell that is kept; a further one follows if too few are apart.
     """
-    sweeps: list[SweepResult] = []
     m, n = len(problem.query), len(problem.target)
     separation = min(separation, FARTHEST)
     if separation > 1:  # a square of so many rows and columns has one
         count = min(count, -(-m // separation) * -(-n // separation))
     count = min(count, m * n)
-    wanted = count if separation <= 1 else min(4 * count, m * n)
-    if separation > 1 and m * n <= HELD:
-        wanted = m * n
-    found = _best(engine, problem, wanted, least, sweeps, progress)
-    kept, guess = apart(found, count, separation), least
-    while len(kept) < count and len(found) == wanted:
-        wanted, left = max(4 * count, HELD), _Left(found[-1].tolist(), kept, separation)
-        found = _collected(
-            engine, problem, Want("all", wanted, guess, among=left), sweeps, progress
-        )
+    if separation > 1 and m * n <= 16 * HELD:  # few of so few cells may be apart
+        last, kept, left = [FARTHEST, 0, 0], NO_HITS.some, True
+    else:
+        wanted = count if separation <= 1 else min(4 * count, m * n)
+        found = _best(engine, problem, wanted, least, progress)
+        kept, left = apart(found, count, separation), len(found) == wanted
+        last = found[-1].tolist() if left else []
+    guess, wanted = least, max(4 * count, HELD)
+    while left and len(kept) < count:
+        among = _Left(last, kept, separation)
+        want = Want("all", wanted, guess, among=among)
+        found = _collected(engine, problem, want, progress)
         if len(found) < wanted and guess > least:
-            found = _collected(
-                engine, problem, Want("all", wanted, least, among=left), sweeps, progress
-            )
-        kept = apart(found, count, separation, kept)
-        if len(found):  # the next ones probably span no more scores than twice as many
-            guess = max(least, 3 * int(found[-1, 0]) - 2 * int(found[0, 0]))
-    return kept, sweeps
+            found = _collected(engine, problem, replace(want, threshold=least), progress)
+        kept, left = apart(found, count, separation, kept), len(found) == wanted
+        if left:  # the next ones probably span no more scores than twice as many
+            last, first = found[-1].tolist(), int(found[0, 0])
+            guess = max(least, 3 * last[0] - 2 * first)
+    return kept
 
 
 def apart(cells: Cells, count: int, separation: int, kept: Cells = NO_HITS.some) -> Cells:
@@ -169,20 +168,17 @@ def _best(
     problem: Problem,
     wanted: int,
     least: int,
-    sweeps: list[SweepResult],
     progress: Callable[[int, int], None] | None = None,
 ) -> Cells:
     """The ``wanted`` best cells of at least ``least``, or all if there are fewer."""
-    guess = _guess(engine, problem, wanted, least, sweeps)
-    cells = _collected(engine, problem, Want("all", wanted, guess), sweeps, progress)
+    guess = _guess(engine, problem, wanted, least)
+    cells = _collected(engine, problem, Want("all", wanted, guess), progress)
     if len(cells) < wanted and guess > least:
-        cells = _collected(engine, problem, Want("all", wanted, least), sweeps, progress)
+        cells = _collected(engine, problem, Want("all", wanted, least), progress)
     return cells
 
 
-def _guess(
-    engine: Engine, problem: Problem, wanted: int, least: int, sweeps: list[SweepResult]
-) -> int:
+def _guess(engine: Engine, problem: Problem, wanted: int, least: int) -> int:
     """A score that probably somewhat more than ``wanted`` cells reach: that of about the cell that
     stands for twice as many in the first part of the target.  A sweep that collects all cells above
     a good guess takes as long as one that finds the best alone."""
@@ -191,7 +187,7 @@ def _guess(
         return least
     part = replace(problem, target=problem.target.slice(0, columns))
     place = 2 + -(-2 * wanted // SHARE)
-    cells = _best(engine, part, place, least, sweeps)
+    cells = _best(engine, part, place, least)
     return int(cells[-1, 0]) if len(cells) == place else least
 
 
@@ -199,7 +195,6 @@ def _collected(
     engine: Engine,
     problem: Problem,
     want: Want,
-    sweeps: list[SweepResult],
     progress: Callable[[int, int], None] | None,
 ) -> Cells:
     """The best cells that are wanted, the best first."""
@@ -219,5 +214,4 @@ def _collected(
         shape=shape,
         progress=progress,
     )
-    sweeps.append(found)
     return found.hits.cells

@@ -55,7 +55,9 @@ class BestCells:
             self._least = int(np.partition(cells[:, 0], -count)[-count])
             cells = cells[cells[:, 0] >= self._least]
             # equal ones are sorted where they are many
-            self.hits = Hits(cells if len(cells) <= 2 * count else best_first(cells, count), count)
+            if len(cells) > 2 * count:
+                cells = best_first(cells, count).astype(cells.dtype)
+            self.hits = Hits(cells, count)
             self._chosen = len(self.hits.some)
         return self._least
 
