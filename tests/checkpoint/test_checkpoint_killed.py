@@ -83,10 +83,6 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path, files: 
     ):
         code, out, err = run(capsys, "align", *files, *wrong)
         assert (code, out) == (2, "") and err.startswith("pysw-cl align: ")
-    several = tmp_path / "several.fa"
-    several.write_text(">a\nACGT\n>b\nACGT\n")
-    code, out, err = run(capsys, "align", files[0], str(several), "--checkpoint", folder)
-    assert (code, out) == (1, "") and "one query and one target" in err
     code, out, err = run(capsys, "resume", folder)
     assert (code, out) == (1, "") and "no checkpoint" in err
 
