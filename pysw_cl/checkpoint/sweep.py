@@ -156,9 +156,7 @@ class SavedRun:
         if self.progress is not None:
             prunes = self.prune and self.problem.mode == "local"
             beat = self.store.job.beat or 0
-            below = len(gaps) == 1 and gaps[0][1] == self.m  # what is foreseen goes row by row
-            engine = self.engine if below else None
-            self.progress.sweeping(self.problem, prunes, beat, self.done.best, engine)
+            self.progress.sweeping(self.problem, prunes, beat, self.done.best)
             self.progress.swept((self.m - todo) * self.n)
         with writing() as writer:
             for start, stop in gaps:

@@ -173,7 +173,7 @@ class _Search:
         progress = self.progress
         if progress is not None:
             prunes = self.prune and (self.problem.mode == "local" or least is not None)
-            progress.sweeping(self.problem, prunes, beat or 0, engine=self.engine)
+            progress.sweeping(self.problem, prunes, beat or 0)
             progress.swept(0)
         end, result = find_end(
             self.engine,

@@ -22,7 +22,6 @@ from ..tiles.sweep import Swept
 from ..tiles.tile import Area, Hit
 from .path_prediction import swept_lines
 from .problem import Problem
-from .route_forecast import RouteForecast
 
 #: A cell with stored moves takes at most as long as so many cells of a sweep.
 MOST_SLOWER = 25
@@ -33,9 +32,6 @@ AGAIN = 1.8
 POINTS = 48
 #: Pruned cells, as a share of the matrix, from which on the sweep tells how well pruning works.
 LEAST_SKIPPED = 0.005
-#: The share of a sweep that may be done when its route is foreseen: later, what was told of it
-#: would not go with what is told then.
-LATEST_ROUTE = 0.05
 
 
 def path_work(engine: Engine, plan: Plan, m: int, n: int, between: int = 0) -> int:
@@ -69,8 +65,7 @@ class SweepForecast:
     """How much of a sweep is left to compute.
 
     ``prunes``: are cells skipped that cannot matter?  ``known``: the best score that is known
-    before the sweep, 0 for none; ``best``: the best cell that earlier runs of it found.  ``route``:
-    a quick look at the sequences, if anybody takes one.
+    before the sweep, 0 for none; ``best``: the best cell that earlier runs of it found.
     """
 
     def __init__(
@@ -79,7 +74,6 @@ class SweepForecast:
         prunes: bool,
         known: int = 0,
         best: Hit | None = None,
-        route: RouteForecast | None = None,
     ) -> None:
         self.m, self.n = len(problem.query), len(problem.target)
         #: Cells computed so far, and about how many of the tiles that are being computed.
@@ -97,31 +91,11 @@ class SweepForecast:
         #: Cells that were skipped, and those that could have been by the rule below.
         self._skipped, self._skippable = 0.0, 0.0
         self._before = 0
-        #: The look that may still be used, and the one that is.
-        self._route = route
-        self._routed: RouteForecast | None = None
-        #: Rows of the matrix that are done, and that were when the sweep began.
-        self._rows = 0.0
-        self._first_row: float | None = None
 
     @property
     def work(self) -> float:
         """What was done so far, in cells that take as long as most."""
-        if self._routed is not None:
-            return self._routed.between(self._first_row or 0.0, self._rows)
         return self.computed + self.underway
-
-    def at(self, done: int) -> None:
-        """So many cells of the matrix are done."""
-        self._rows = done / self.n
-        if self._first_row is None:
-            self._first_row = self._rows
-        if self._route is None:
-            return
-        if self._rows - self._first_row > LATEST_ROUTE * (self.m - self._first_row):
-            self._route = None
-        elif self._route.ready:
-            self._routed, self._route = self._route, None
 
     def add(self, swept: Swept, first_row: int = 0) -> None:
         """A tile is done, or some are underway.  ``first_row``: the row where the sweep begins."""
@@ -149,8 +123,6 @@ class SweepForecast:
     def left(self, done: int) -> float:
         """The cells left to compute, of which ``done`` in all are done."""
         cells = self.m * self.n
-        if self._routed is not None:
-            return self._routed.between(done / self.n, self.m)
         if not self._prunes or done >= cells:
             return float(cells - done)
         if not self._local:

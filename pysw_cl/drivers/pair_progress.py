@@ -13,7 +13,6 @@ from ..tiles.tile import Hit
 from .forecast import PathForecast, SweepForecast, band_path_work, path_work
 from .problem import Problem
 from .progress import Rest, RunProgress, Stage
-from .route_forecast import RouteForecast
 from .traceback_state import Path
 
 #: Seconds between two forecasts of the work that is left.
@@ -58,8 +57,6 @@ class PairProgress:
     ) -> None:
         self.run, self.cells, self.path_cells, self.strands = run, cells, path_cells, strands
         self.speed = speed
-        #: Seconds of a strand's sweep, as predicted; None: they are not.
-        self.seconds = None if speed is None else cells / speed
         #: The work of the strands that are done.
         self.work = 0.0
 
@@ -100,17 +97,11 @@ class StrandProgress:
         prunes: bool,
         known: int = 0,
         best: Hit | None = None,
-        engine: Engine | None = None,
     ) -> None:
-        """The whole matrix is swept now; see `SweepForecast`.  ``engine``: what computes it; where
-        that takes long, the sequences are looked at."""
+        """The whole matrix is swept now; see `SweepForecast`."""
         if self._pair.run.staged:
             self._end_sweep()
-            route = None
-            if engine is not None:
-                seconds = self._pair.seconds
-                route = RouteForecast.begin(engine, problem, prunes, known, seconds)
-            self._forecast = SweepForecast(problem, prunes, known, best, route)
+            self._forecast = SweepForecast(problem, prunes, known, best)
 
     def _end_sweep(self) -> None:
         """What the last sweep of the whole matrix did, if any, is done."""
@@ -141,8 +132,6 @@ class StrandProgress:
             self._later = forecast.again() * (self._pair.strands - self._index - 1)
             return forecast.left(done) + self.path_work * forecast.path_share
 
-        if self._forecast is not None:
-            self._forecast.at(done)
         after_bands = round(self.cells * self._bands + (1 - self._bands) * done)
         self._tell(after_bands, left)
 
