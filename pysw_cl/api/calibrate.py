@@ -29,7 +29,7 @@ from ..planning.profiles.profile import Numbers, Profile
 from ..scoring.scoring import Scoring, cached_scoring
 from ..sequences.coordinates import MOST_KNOWN
 from .align import align
-from .calibrate_similar import similar_times
+from .calibrate_path import path_times
 
 Letters = NDArray[np.uint8]
 #: No tile is cut into sections or computed row by row.
@@ -135,7 +135,7 @@ def calibrated(
     times = _with_lanes(times | _of_some(runtime, done, partly, profile.times))
     times |= _of_mixed_lanes(default_plan(runtime), times, profile.times)
     if not partly:  # builds left time for those of paths
-        times |= similar_times(runtime, {**profile.times, **times}, repeats, PATHS * budget)
+        times |= path_times(runtime, {**profile.times, **times}, repeats, PATHS * budget)
     known = Times({**GENERIC.by_subject, **profile.times, **times})
     works = [work_of(runtime, case) for case in done]
     predicted = [known.seconds(work) for work in works]

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..drivers.job import Job
 from ..drivers.options import AlignOptions, Output
-from ..drivers.pair_forecast import PairForecast, pair_forecast
+from ..drivers.pair_forecast import UNSURE, PairForecast, pair_forecast
 from ..drivers.problem import Mode
 from ..engines.choose_device import Kind, by_time
 from ..engines.settings import setting_of
@@ -18,8 +18,7 @@ from ..planning.memory import device_memory, fits
 from ..planning.memory_parts import DeviceFacts
 from ..planning.model.counts import Work
 from ..planning.model.predict import Prediction, predicted
-from ..planning.model.runs import Setting
-from ..planning.model.similar import swept_again
+from ..planning.model.runs import Setting, swept_again
 from ..planning.plan import Plan
 from ..sequences.coordinates import Strand
 from .align import job_of
@@ -135,7 +134,7 @@ def predict_job(
     """`predict` for two sequences, with options that are checked, on a device."""
     setting = _setting(runtime, plan, options)
     foreseen = pair_forecast(setting, job.frame, job.both, options.output == "path", prune)
-    if foreseen.found is not None:
+    if foreseen.similar:
         setting = replace(setting, cuts_squares=False)
     return _predicted(runtime, setting, *job.frame.shape, options, foreseen)
 
@@ -193,6 +192,7 @@ def _predicted(
         too_large=fits(memory, facts.memory, facts.largest),
         share=foreseen.share,
         sweeps=foreseen.sweeps,
+        unsure=UNSURE if foreseen.similar else 0.0,
     )
 
 

@@ -1,7 +1,7 @@
 """A glance at two sequences: does an alignment probably lead through much of their matrix?
 
 It only decides which of two exact ways is tried first (docs/algorithm.md, Sections); no result
-depends on it.  :mod:`.resemblance` looks at all letters and says more.
+depends on it.
 
 Method: words of a few letters at even distances in one sequence are looked up in windows of the
 other (as BLAST's seeds: Altschul et al. 1990, J Mol Biol 215, 403).  Chance spreads the pairs of
@@ -13,11 +13,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .likely_strand import MIX, K
-from .resemblance import other_words
+from .kmers import MIX, OTHERS, K, Words, kmers12, other_words
 
 Codes = NDArray[np.uint8]
-Words = NDArray[np.uint32]
 
 #: Words of the target that are looked up.
 SAMPLES = 2048
@@ -38,8 +36,8 @@ LEAST = 4
 SLOT_BITS = 16
 #: Of the words looked at: with more hits these sequences are full of repeats.
 MOST_HITS = 1 / 4
-#: The last nucleotides of a k-mer, which are its word; and letters of a word of others.
-LAST, OTHERS = 12, 5
+#: The last nucleotides of a k-mer, which are its word here.
+LAST = 12
 
 
 def related(query: Codes, target: Codes) -> bool:
@@ -89,18 +87,7 @@ def _slot(words: Words) -> NDArray[np.intp]:
 def _words(codes: Codes, four: bool) -> Words:
     """All words along the last axis: the last twelve letters of sixteen, of two bits each, or five
     letters."""
-    if not four:
-        return other_words(codes, OTHERS)
-    codes = codes[..., K - LAST :] & np.uint8(3)
-    pairs = codes[..., :-1] << np.uint8(2)
-    pairs |= codes[..., 1:]
-    fours = pairs[..., :-2] << np.uint8(4)
-    fours |= pairs[..., 2:]
-    words: Words = fours[..., :-8].astype(np.uint32)
-    for part in (fours[..., 4:-4], fours[..., 8:]):
-        words <<= np.uint32(8)
-        words |= part
-    return words
+    return kmers12(codes[..., K - LAST :] & np.uint8(3)) if four else other_words(codes)
 
 
 def _words_at(codes: Codes, places: NDArray[np.int64], four: bool) -> Words:

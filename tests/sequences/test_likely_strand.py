@@ -12,7 +12,7 @@ from pysw_cl import align
 from pysw_cl.planning.parameters import SweepTuning
 from pysw_cl.sequences.alphabet import COMPLEMENT
 from pysw_cl.sequences.coordinates import Frame
-from pysw_cl.sequences.likely_strand import K, sampled
+from pysw_cl.sequences.kmers import K, sampled
 from pysw_cl.sequences.likely_strand import likely_minus as likely_from
 
 ACGT = np.frombuffer(b"ACGT", np.uint8)
@@ -41,8 +41,9 @@ def test_all_kmers_of_a_sequence() -> None:
         letters = random_letters(length, length)
         letters[::7] |= 32
         text, other = letters.tobytes(), turned(letters).tobytes()
-        forward, backward = sampled(letters, 0, 32)
+        forward, backward, found = sampled(letters, 0, 32)
         places = range(length - K + 1)
+        assert found.tolist() == list(places)
         assert forward.tolist() == [code(text[k : k + K]) for k in places]
         assert backward.tolist() == [code(other[-k - K :][:K]) for k in places]
 
@@ -50,8 +51,8 @@ def test_all_kmers_of_a_sequence() -> None:
 @pytest.mark.parametrize("bits", [3, 6])
 def test_a_sample_is_the_same_on_both_strands(bits: int) -> None:
     letters = random_letters(200_000, 1)
-    forward, backward = sampled(letters, bits)
-    other, other_backward = sampled(turned(letters), bits)
+    forward, backward, _ = sampled(letters, bits)
+    other, other_backward, _ = sampled(turned(letters), bits)
     assert sorted(forward.tolist()) == sorted(other_backward.tolist())
     assert sorted(backward.tolist()) == sorted(other.tolist())
     assert len(forward) == pytest.approx(200_000 >> bits, rel=0.15)

@@ -100,19 +100,21 @@ def predicted(
     too_large: str | None = None,
     share: float = 1.0,
     sweeps: int = 1,
+    unsure: float = 0.0,
 ) -> Prediction:
     """The prediction for an m x n matrix.
 
     ``path``: seconds of its traceback.  ``share``: what its sweep on the device takes, relative to
     one of all cells, because some are pruned.  ``sweeps``: how often the host begins one, for two
-    strands; ``share`` is that of all of them.
+    strands; ``share`` is that of all of them.  ``unsure``: nine of ten times are off by at most so
+    much more than those of the profile.
     """
     times, work = setting.plan.machine.times, sweep_of(setting, m, n)
     device, host = swept(work, times)
     device, host = share * device, sweeps * host
     seconds = device + host + path
     widest = max(work.strips, key=lambda one: one.columns * one.tiles, default=None)
-    spread = spread_of(profile)
+    spread = (1 + spread_of(profile)) * (1 + unsure) - 1
     return Prediction(
         shape=(m, n),
         seconds=seconds,

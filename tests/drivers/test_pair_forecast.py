@@ -1,0 +1,149 @@
+"""A quick look at two sequences: the likely path, and which cells a sweep computes beside it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from aligning import needs_lanes
+
+import pysw_cl
+from pysw_cl.api.calibrate_path import path_times
+from pysw_cl.drivers.pair_forecast import NOWHERE, LikelyPath, likely_paths, sweep_share
+from pysw_cl.engines.settings import setting_of
+from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.lane_sets import LANE_SETS
+from pysw_cl.planning.model.runs import Setting, sweep_of, swept_again
+from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.plan import Plan
+from pysw_cl.scoring.scoring import Scoring, cached_scoring
+from pysw_cl.sequences.alphabet import COMPLEMENT
+from pysw_cl.sequences.coordinates import Frame
+
+ACGT = np.frombuffer(b"ACGT", np.uint8)
+PROTEIN = np.frombuffer(b"ARNDCQEGHILKMFPSTWYV", np.uint8)
+DNA = cached_scoring((1, -3), (3, 2), None, "error")
+SMALL: dict[str, Any] = {"lanes": "vector", "T": 4, "alpha": 4, "chunk": 16, "B": 2}
+
+
+def letters(seed: int, length: int, alphabet: np.ndarray = ACGT) -> np.ndarray:
+    return np.random.default_rng(seed).choice(alphabet, length)
+
+
+def copy_of(query: np.ndarray, changed: float) -> np.ndarray:
+    """With mismatches, and a gap of one or two letters for one change in ten."""
+    rng = np.random.default_rng(3)
+    target = np.where(rng.random(len(query)) < 1.3 * changed, rng.choice(ACGT, len(query)), query)
+    gaps = np.flatnonzero(rng.random(len(query)) < changed / 20)
+    target = np.delete(target, np.concatenate([gaps, np.minimum(gaps + 1, len(query) - 1)]))
+    return np.insert(target, gaps[gaps < len(target)], ord("A"))
+
+
+def path_of(
+    query: np.ndarray, target: np.ndarray, scoring: Scoring = DNA, both: bool = False
+) -> LikelyPath | None:
+    frame = Frame((query, target), 0, len(query), 0, len(target))
+    setting = setting_of(get_runtime("auto"), None, scoring, "local")
+    return next(iter(likely_paths(setting, frame, both)), None)
+
+
+A, X = letters(1, 6000), letters(2, 3000)
+PAIRS = {
+    "equal": (A, A),
+    "3%": (A, copy_of(A, 0.03)),
+    "13%": (A, copy_of(A, 0.13)),
+    "inside": (A[1500:3500], copy_of(A, 0.05)),
+    "overlap": (A[1500:], copy_of(A[:3500], 0.05)),
+    "insert": (A, np.concatenate([A[:2500], X[:1000], A[2500:]])),
+    "moved": (A, np.roll(copy_of(A, 0.05), 1500)),
+    "inverted": (A, np.concatenate([A[:2000], COMPLEMENT[A[2000:4000][::-1]], A[4000:]])),
+}
+
+
+@pytest.mark.parametrize("scoring", [((1, -3), (3, 2)), ((2, -3), (5, 2))], ids=str)
+@pytest.mark.parametrize("pair", PAIRS)
+def test_score_place_and_pruned_cells(pair: str, scoring: Any) -> None:
+    needs_lanes("vector")
+    (query, target), (sub, gap) = PAIRS[pair], scoring
+    found = pysw_cl.align(query, target, plan=SMALL, sub_score=sub, gap_cost=gap)
+    made = cached_scoring(sub, gap, None, "error")
+    path = path_of(query, target, made)
+    assert path is not None and path.score == pytest.approx(found.score, rel=0.15)
+    rows, columns = (found.query_end - found.query_start, found.target_end - found.target_start)
+    assert path.extent == pytest.approx((rows, columns), rel=0.08)
+    plan = {**SMALL, "lanes": "vector32"}  # all cells take as long
+    setting = setting_of(get_runtime("auto"), plan, made, "local")
+    (m, n), work = (len(query), len(target)), sweep_of(setting, len(query), len(target))
+    assert sweep_share(setting, work, (m, n), path, False) == 1.0
+    score = pysw_cl.align(query, target, output="score", plan=plan, sub_score=sub, gap_cost=gap)
+    foreseen = sweep_share(setting, work, (m, n), path, True)
+    assert foreseen == pytest.approx(1 - score.stats.pruned / (m * n), rel=0.15)
+
+
+@pytest.mark.parametrize("length", [1, 15, 16, 100, 5000, 400_000])
+def test_unrelated(length: int) -> None:
+    assert path_of(letters(1, length), letters(2, length)) is None
+    for letter in b"AN":
+        same = np.full(length, letter, np.uint8)
+        assert path_of(same, same) is None
+
+
+def test_strands_and_letters() -> None:
+    query = letters(1, 20_000)
+    target, reverse = copy_of(query, 0.05), COMPLEMENT[query[::-1]]
+    plus, both = path_of(query, target), path_of(reverse, target, both=True)
+    assert path_of(reverse, target) is None and plus is not None and both is not None
+    assert both.score == pytest.approx(plus.score, rel=0.05)
+    assert path_of(query | np.uint8(32), target) is not None  # lower case
+    query[5000:9000], target[5000:9000] = ord("N"), ord("N")
+    unknown = path_of(query, target)
+    assert unknown is not None and unknown.score < plus.score
+    blosum = cached_scoring("BLOSUM62", (10, 1), None, "error")
+    protein = letters(4, 3000, PROTEIN)
+    changed = np.where(np.random.default_rng(5).random(3000) < 0.2, ord("W"), protein)
+    like = path_of(protein, changed, blosum)
+    assert like is not None and like.extent == pytest.approx((3000, 3000), abs=100)
+    assert path_of(protein, letters(6, 3000, PROTEIN), blosum) is None
+
+
+def test_two_of_millions_take_no_time() -> None:
+    query = letters(1, 2_000_000)
+    target, taken = copy_of(query, 0.05), []
+    for _ in range(3):
+        started = time.perf_counter()
+        assert path_of(query, target) is not None
+        taken.append(time.perf_counter() - started)
+    assert min(taken) < 0.3
+
+
+def test_strips_of_a_gpu_wait_for_each_other() -> None:
+    """As measured on an H100: pairs that one round of strips does take as long as all cells."""
+    sizes: dict[str, Any] = {"B": 12 * 132, "T": 64, "alpha": 25, "chunk": 128}
+    sizes |= {"form": "ticketed", "tile_cells": LANE_SETS["packed"].defaults.tile_cells}
+    plan = Plan(lanes="packed", machine=Machine(GENERIC, 4 * 132), **sizes)
+    plan = replace(plan, tuning=plan.tuning.with_values({"sweep.longest_side": 1 << 30}))
+    made, shares = Setting(plan, DNA, four=True, cuts_squares=False), []
+    for m in (255_572, 638_930, 10_000_000, 40_000_000):
+        ends = np.array([0.0, m])
+        work, path = sweep_of(made, m, m), LikelyPath(ends, ends, 0.75 * ends)
+        shares.append(sweep_share(made, work, (m, m), path, True))
+        assert sweep_share(made, work, (m, m), NOWHERE, True) == 1.0
+    assert shares[:2] == pytest.approx([0.99, 0.99], abs=0.05)
+    assert shares[3] < shares[2] < 0.7
+    # a score that is known leaves the first strips and columns
+    assert sweep_share(made, work, (m, m), NOWHERE, True, 0.8 * m) < 0.2
+
+
+def test_what_a_traceback_does_and_takes() -> None:
+    setting = setting_of(get_runtime("auto"), None, DNA, "local")
+    small = swept_again(setting, 20_000, 20_000, (20_000.0, 20_000.0))
+    assert small == {("path", "call"): 1, ("path", "row"): 20_000}
+    large = swept_again(setting, 10**6, 10**6, (10.0**6, 10.0**6))
+    assert large["path", "cell"] == pytest.approx(10**12 / 15, rel=0.01)
+    short = swept_again(setting, 10**6, 10**6, (0.0, 0.0))
+    assert short["path", "cell"] == pytest.approx(10**12 / 225, rel=0.01)
+    found = path_times(get_runtime("auto"), {}, repeats=1, budget=0.0)["path"]
+    assert 0 < found["call"] + found["row"] < 1 and 0 < found["cell"] < 1e-6
