@@ -14,8 +14,8 @@ from ..engines.choose_device import Kind, by_time
 from ..engines.settings import setting_of
 from ..errors import InputError, shown, whole_number
 from ..opencl.device import Runtime, get_runtime
+from ..planning.execution import DeviceFacts
 from ..planning.memory import device_memory, fits
-from ..planning.memory_parts import DeviceFacts
 from ..planning.model.counts import Work
 from ..planning.model.predict import Prediction, predicted
 from ..planning.model.runs import Setting, swept_again

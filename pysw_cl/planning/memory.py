@@ -16,8 +16,10 @@ from typing import NamedTuple
 from ..errors import InputError
 from ..scoring.scoring import Scoring
 from . import sizes
+from .choose import Assumed, Given, is_held
+from .execution import DeviceFacts, TileShape
 from .geometry import row_spans, spans
-from .memory_parts import Compared, DeviceFacts, EngineMemory, Memory, TileShape, larger
+from .memory_parts import Compared, EngineMemory, Memory, larger
 from .path_grid import compressible, finer_grid, grid_pieces, special_lines
 from .plan import Plan, StriplessPlan
 from .speculative_memory import speculative_memory
@@ -35,8 +37,9 @@ def engine_memory(
     Engines register theirs beside their plans.  ``row_scan``: see :func:`device_memory`.
     """
     scan = None if row_scan is None else engine_memory(row_scan, compared, device)
-    pair = None if scan is None or row_scan is None else (scan, row_scan)
-    return StripMemory(plan, compared, device, pair)
+    seen = Assumed(few=compared.four)
+    given = Given(plan, compared.scoring, compared.local, device, seen, row_scan)
+    return StripMemory(given, scan)
 
 
 @engine_memory.register
@@ -82,7 +85,7 @@ def device_memory(
         raise InputError(f"mode must be 'local' or 'global', not {mode!r}")
     compared = Compared(scoring, mode == "local", free_ends, prunes, four_letters)
     path = output in ("matches", "path")
-    if holds and _held(plan, m, n, path, device):
+    if holds and is_held(plan, m, n, int(path), device.largest):
         size = sizes.HELD_CELL_BYTES * sizes.held_numbers(m, n)
         return Memory(state=size, largest=size // sizes.HELD_CELL_BYTES * 12)
     engine = engine_memory(plan, compared, device, row_scan)
@@ -137,16 +140,6 @@ def _kinds(spans: list[range], inner: tuple[int, ...]) -> list[_Kind]:
 
 def _size(size: int) -> str:
     return f"{size / 2**20:,.1f} MiB"
-
-
-def _held(plan: Plan, m: int, n: int, path: bool, device: DeviceFacts) -> bool:
-    """Is a matrix held whole (`pysw_cl.engines.held.engine.Held.fits`)?"""
-    if plan.lane_set.per_item is not None:
-        return False
-    tuning, numbers = plan.tuning.held, sizes.held_numbers(m, n)
-    most = min(tuning.top_cells, tuning.path_cells) if path else tuning.score_cells
-    fits_device = 2 * sizes.HELD_CELL_BYTES * numbers <= device.largest
-    return m * n <= most and numbers <= 2 * most and fits_device
 
 
 @dataclass(frozen=True)
@@ -216,8 +209,17 @@ class _Job:
         m, n = lines.rows[-1], lines.columns[-1]
         last_row, last_column = whole and compared.in_last_row, whole and compared.in_last_column
         after = whole and compared.prunes and compared.local
+        level = whole and (compared.local or compared.free_ends[0])
         inner_rows, inner_columns = tuple(lines.rows[1:-1]), tuple(lines.columns[1:-1])
-        matrix = TileShape(m, n, best, last_row, last_column, columns=inner_columns, after=after)
+        matrix = TileShape(
+            m,
+            n,
+            best,
+            bottom=last_row,
+            right=last_column,
+            columns=inner_columns,
+            after=after,
+        )
         if isinstance(engine, StripMemory):
             piped = engine.pipeline(matrix, inner_rows)
             if piped is not None:
@@ -241,7 +243,7 @@ class _Job:
                     right=last_column or column.followed,
                     rows=row.inner,
                     columns=column.inner,
-                    first=whole and row.first,
+                    level=level and row.first,
                 )
                 if one not in seen:
                     memory = engine.tile(one)

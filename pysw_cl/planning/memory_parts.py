@@ -1,15 +1,14 @@
-"""What predictions of device memory are made of: parts, tiles, and facts of device and job."""
+"""What predictions of device memory are made of: parts, tiles, and facts of a comparison."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from ..scoring.scoring import Scoring
-
-if TYPE_CHECKING:
-    from ..opencl.device import Runtime
+from .execution import Buffer, TileShape
 
 
 @dataclass(frozen=True)
@@ -49,55 +48,19 @@ class Memory:
         return Memory(**{**both, "largest": max(self.largest, other.largest)})
 
     @classmethod
-    def of(cls, requests: Iterable[tuple[str, int]]) -> Memory:
-        """Of buffers: the part that each belongs to, and its bytes (4 at least)."""
-        parts: dict[str, int] = {}
-        largest = 0
-        for part, size in requests:
-            parts[part] = parts.get(part, 0) + max(size, 4)
-            largest = max(largest, size)
-        return cls(**parts, largest=largest)
+    def of(cls, buffers: Iterable[Buffer]) -> Memory:
+        """Of buffers, of which each has 4 bytes at least."""
+        parts, sizes = Counter[str](), Counter[str]()
+        for name, part, size in buffers:
+            parts[part] += max(size, 4)
+            sizes[name] += size
+        return cls(**parts, largest=max(sizes.values(), default=0))
 
 
 def larger(one: Memory, other: Memory) -> Memory:
     """The one with the larger total, and the largest allocation of both."""
     most = max(one, other, key=lambda memory: memory.total)
     return most + Memory(largest=max(one.largest, other.largest))
-
-
-@dataclass(frozen=True)
-class DeviceFacts:
-    """What of a device decides how much memory a job takes."""
-
-    #: Bytes of its memory, and of the largest allocation.
-    memory: int
-    largest: int
-    #: Compute units, and the warp schedulers of each (0: see `DeviceTraits.schedulers`).
-    units: int = 1
-    schedulers: int = 0
-    #: The fewest lanes of a strip.
-    least_T: int = 1
-    #: Has it a permutation of bytes?
-    byte_permute: bool = False
-    #: Does it compute tiles before they are known to be needed?
-    speculative: bool = False
-    #: The alignment of parts of a buffer, in bytes.
-    part_align: int = 128
-
-    @classmethod
-    def of(cls, runtime: Runtime) -> DeviceFacts:
-        """Of a device that is there."""
-        device, traits = runtime.device, runtime.traits
-        return cls(
-            memory=int(device.global_mem_size),
-            largest=int(device.max_mem_alloc_size),
-            units=runtime.info.compute_units,
-            schedulers=traits.schedulers,
-            least_T=traits.least_T,
-            byte_permute=traits.byte_permute,
-            speculative=traits.speculative,
-            part_align=max(128, int(device.mem_base_addr_align) // 8),
-        )
 
 
 @dataclass(frozen=True)
@@ -123,26 +86,6 @@ class Compared:
     def in_last_column(self) -> bool:
         """Is it looked for in the last column?"""
         return not self.local and (self.free_ends[3] or not self.free_ends[1])
-
-
-@dataclass(frozen=True)
-class TileShape:
-    """A tile, as far as its memory goes."""
-
-    m: int
-    n: int
-    #: Is the best cell looked for?  Are the last row and the last column wanted?
-    best: bool = False
-    bottom: bool = False
-    right: bool = False
-    #: Special rows and columns inside.
-    rows: tuple[int, ...] = ()
-    columns: tuple[int, ...] = ()
-    #: Are moves stored?
-    moves: bool = False
-    #: Is its top edge the matrix's?  May its cells be pruned?
-    first: bool = False
-    after: bool = False
 
 
 class TileMemory(NamedTuple):

@@ -94,10 +94,11 @@ def speculative_memory(
     A level takes no more than its share of the path's memory, and no more than the tiles take that
     a path along the diagonal crosses.
     """
-    plan, device = engine.plan, engine.device
+    given = engine.given
+    plan, device = given.plan, given.device
     tuning, trace = plan.tuning.speculation, plan.tuning.traceback
     able = device.speculative and engine.captures and plan.lane_set.narrow is not None
-    score = engine.narrow_score(plan, n)
+    score = given.narrow(n)
     if not able or score is None:
         return None
     plan = plan.for_scores(score)

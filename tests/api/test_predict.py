@@ -11,7 +11,7 @@ import pytest
 import pysw_cl
 from pysw_cl.errors import InputError, PlanError
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.memory_parts import DeviceFacts
+from pysw_cl.planning.execution import DeviceFacts
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.planning.profiles.store import save
 from pysw_cl.scoring.scoring import cached_scoring

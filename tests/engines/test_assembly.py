@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pysw_cl.engines.wavefront.kernel import Program, mixed_macros
+from pysw_cl.engines.wavefront.kernel import spec_of
 from pysw_cl.opencl.program import joined_source
 from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning.plan import Plan
+from pysw_cl.planning.program import Program, mixed_macros
 from pysw_cl.scoring.scoring import make_scoring
 
 CLANG = next((name for name in ("clang-15", "clang") if shutil.which(name)), None)
@@ -50,9 +51,9 @@ def kernel(plan: Plan, score: str, letters: int, warp_width: int) -> tuple[str, 
         warps=1,
         letters=letters,
     )
-    defines = program.defines(DeviceTraits(lanes="packed", warp_width=warp_width))
+    defines = program.defines(DeviceTraits(lanes="packed", warp_width=warp_width).unroll)
     options = ["-cl-std=CL1.2", *(f"-D{name}={value}" for name, value in defines.items())]
-    return joined_source(program.spec.files), options
+    return joined_source(spec_of(program).files), options
 
 
 @pytest.mark.skipif(not knows_amd(), reason="there is no clang with AMD's target")

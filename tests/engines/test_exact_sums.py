@@ -9,11 +9,13 @@ import pytest
 from helpers import match_scoring, random_codes
 from widths import made_job
 
-from pysw_cl.engines.wavefront import tile
+from pysw_cl.engines.wavefront import kernel
 from pysw_cl.engines.wavefront.exact_sums import ARITHMETIC, exact_sums
+from pysw_cl.engines.wavefront.tile import given_of, shape_of
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import BoundKernel
 from pysw_cl.opencl.resources import kernel_source
+from pysw_cl.planning.choose import in_strips
 from pysw_cl.planning.lane_sets import MIXED
 from pysw_cl.planning.plan import Plan
 
@@ -48,12 +50,14 @@ def test_one_that_flushes_denormal_numbers_does_not(right: str, wrong: str) -> N
 def test_tiles_have_11_bits_only_where_sums_are_exact(
     exact: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tile, "exact_sums", lambda runtime: exact)
+    monkeypatch.setattr(kernel, "exact_sums", lambda runtime: exact)
     rng = np.random.default_rng(1)
     query, target = (random_codes(rng, n, 4) for n in (900, 1200))
     job = made_job(query, target, match_scoring(1, -3, 3, 2), True, 0, 0, 0, best=True)
     plan = Plan(lanes="mixed", form="ticketed", T=64, alpha=5, B=3, chunk=64)
-    program, _ = tile._program_of(get_runtime("auto"), plan, "match", job, 0, False)
+    runtime = get_runtime("auto")
+    strips = in_strips(plan, "match", shape_of(job), given_of(runtime, plan, job))
+    program = kernel.in_time(runtime, strips)[0].program
     assert program.widths == ((MIXED, 16) if exact else (16,))
     assert bool(program.mixed) == exact
 

@@ -17,6 +17,7 @@ from pysw_cl.engines.rowscan.plan import RowscanPlan
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.sections import Overlaps, SectionsRun
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.choose import Given
 from pysw_cl.planning.model.times import Machine, Times
 from pysw_cl.planning.plan import Plan, make_plan
 from pysw_cl.planning.sections import Sections, cut_tile, first_overlap, sections_of, span
@@ -244,7 +245,7 @@ def test_square_tiles_of_related_letters_are_not_cut() -> None:
 
 def test_related_letters_that_looked_unrelated(swept: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are swept in sections once, and then without: a longer overlap would not help."""
-    monkeypatch.setattr("pysw_cl.engines.wavefront.sections.related", lambda *_: False)
+    monkeypatch.setattr("pysw_cl.engines.wavefront.tile.related", lambda *_: False)
     a, _ = _random(21, 3000, 1)
     plan = {
         **SMALL,
@@ -291,27 +292,18 @@ def test_proteins_overlap_more() -> None:
 
 
 def test_what_is_learned_belongs_to_a_scoring() -> None:
-    overlaps, plan = Overlaps(), Plan()
-    one, other = (
-        TileJob(
-            np.zeros(3, np.uint8),
-            np.zeros(4, np.uint8),
-            make_scoring((1, -1), gap),
-            0,
-            0,
-            *(frozen(Edge.level(0, k, 1)) for k in (4, 3)),
-        )
-        for gap in ((1, 1), (2, 1))
-    )
-    overlaps.grow(one, plan)
-    assert overlaps.of(one, plan) == 256 * 8 and overlaps.of(other, plan) == 256
+    overlaps, sections = Overlaps(), Sections(Plan(), (0, 2, 4), 256, False)
+    one, other = (make_scoring((1, -1), gap) for gap in ((1, 1), (2, 1)))
+    assert overlaps.of(one) == 0
+    overlaps.grow(one, sections)
+    assert overlaps.of(one) == 256 * 8 and overlaps.of(other) == 0
 
 
 def test_a_row_too_long_for_the_device_is_computed_in_parts(
     swept: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where neither sections nor the tile as it is fit its memory."""
-    monkeypatch.setattr(WavefrontEngine, "in_memory", lambda self, m, n, *inner: n < 700)
+    monkeypatch.setattr(Given, "lines_fit", lambda self, tile, *inner: tile.n < 700)
     engine = engine_for("auto", {**WITHOUT, "sweep.longest_side": 500})
     scoring = make_scoring((1, -3), (2, 1))
     job = random_job(np.random.default_rng(12), 20, 2000, scoring, True, best=True)

@@ -13,10 +13,10 @@ from schedule_tile import ScheduleTile
 import pysw_cl
 from pysw_cl.engines.wavefront.arguments import new_progress
 from pysw_cl.engines.wavefront.descriptors import ProgressWord
-from pysw_cl.engines.wavefront.kernel import Program
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning import sizes
 from pysw_cl.planning.geometry import Grid
+from pysw_cl.planning.program import Program
 
 #: Groups that leave a strip without waiting, and look for an earlier one at every block.
 RESTLESS = {"SHORT_WAIT": 1, "BLOCKS_READY": 1, "BLOCKS_A_VISIT": 0}
@@ -97,7 +97,7 @@ def test_lines_of_progress() -> None:
 @pytest.fixture
 def restless(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = Program.defines
-    monkeypatch.setattr(Program, "defines", lambda self, traits: usual(self, traits) | RESTLESS)
+    monkeypatch.setattr(Program, "defines", lambda self, unroll: usual(self, unroll) | RESTLESS)
 
 
 @pytest.mark.usefixtures("restless")

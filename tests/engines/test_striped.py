@@ -11,9 +11,8 @@ from contract_engines import assert_edge, assert_tile
 from helpers import make_scoring
 from widths import REFERENCE, by_width, check_tile, engine_of, made_job, odd_job, told
 
-from pysw_cl.engines.wavefront.kernel import narrow_score
 from pysw_cl.planning.plan import Plan
-from pysw_cl.planning.score_files import planned, striped
+from pysw_cl.planning.score_files import narrow_score, planned, striped
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.tile import TileJob
 
@@ -39,7 +38,7 @@ def protein(
 
 def is_striped(plan: Plan, job: TileJob) -> bool:
     """Would a tile have all lanes at the same column?"""
-    score = narrow_score(plan, job.scoring, job.target, False, job.floor is not None)
+    score = narrow_score(plan, job.scoring, len(job.target), False, job.floor is not None)
     return score is not None and striped(plan, plan.form, score, job.floor is not None)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pysw_cl.engines.wavefront.kernel import Program
+from pysw_cl.engines.wavefront import kernel
 from pysw_cl.errors import BuildError
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.meanwhile import (
@@ -20,7 +20,6 @@ from pysw_cl.opencl.meanwhile import (
     wait_until_begun,
 )
 from pysw_cl.opencl.program import KernelSpec, build
-from pysw_cl.planning.parameters import EngineTuning
 
 SPEC = KernelSpec("fill", ("fill.cl",), ("to",))
 RIGHT = "__kernel void fill(__global int *to) { to[0] = MINE; }"
@@ -77,18 +76,19 @@ def test_one_that_cannot_be_built_says_so_when_it_is_needed() -> None:
         build(runtime, SPEC, {})
 
 
-def test_short_work_does_not_wait_for_a_build() -> None:
-    usual = EngineTuning()
-    program: Any = SimpleNamespace(
-        plan=SimpleNamespace(tuning=SimpleNamespace(engine=usual)),
-        spec=SPEC,
-        defines=lambda traits: {"MINE": 9},
-    )
+def test_short_work_does_not_wait_for_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "spec_of", lambda program: SPEC)
+    program = SimpleNamespace(widths=(16,), defines=lambda unroll: {"MINE": 9})
+    usual: Any = object()
+    long: Any = SimpleNamespace(program=program, until_built=None)
+    short: Any = SimpleNamespace(program=program, until_built=usual, builds=False)
+    later: Any = SimpleNamespace(program=program, until_built=usual, builds=True)
     runtime = runtime_of(RIGHT)
-    assert Program.in_time(program, runtime, usual.mixed_build)
-    assert not Program.in_time(program, runtime, usual.mixed_build / 2)
+    assert kernel.in_time(runtime, long) == (long, None)
+    assert kernel.in_time(runtime, short) == (usual, None)
+    assert kernel.in_time(runtime, later) == (usual, program)
     note_built(runtime, SPEC, {"MINE": 9})
-    assert Program.in_time(program, runtime, usual.mixed_build / 2)
+    assert kernel.in_time(runtime, short) == (short, None)
 
 
 def test_a_build_waits_a_little_for_the_launch_before_it() -> None:

@@ -17,9 +17,10 @@ from pysw_cl.engines.rowscan.plan import RowscanPlan, default_rowscan
 from pysw_cl.engines.wavefront.descriptors import RecordWord, TileWord
 from pysw_cl.errors import InputError
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning import memory, sizes, strip_memory
+from pysw_cl.planning import execution, memory, sizes, strip_memory
+from pysw_cl.planning.execution import DeviceFacts
 from pysw_cl.planning.memory import device_memory, fits
-from pysw_cl.planning.memory_parts import DeviceFacts, Memory
+from pysw_cl.planning.memory_parts import Memory
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.scoring.scoring import make_scoring
@@ -231,7 +232,7 @@ def test_wrong_questions() -> None:
 
 def test_words_of_records_and_descriptors() -> None:
     assert max(RecordWord) + 2 == sizes.RECORD_WORDS  # the last word has 64 bits
-    assert len(TileWord) == strip_memory.TILE_WORDS
+    assert len(TileWord) == execution.TILE_WORDS
 
 
 def test_parts_add_up() -> None:

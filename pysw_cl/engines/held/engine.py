@@ -18,6 +18,7 @@ from ...errors import DeviceError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
+from ...planning.choose import is_held
 from ...planning.plan import Plan
 from ...planning.sizes import HELD_BLOCK, HELD_CELL_BYTES, HELD_LANES, held_numbers
 from ...scoring.scoring import Scoring
@@ -97,12 +98,8 @@ class Held:
     noted: Callable[[int], None]
 
     def fits(self, m: int, n: int, paths: int) -> bool:
-        """See :class:`pysw_cl.tiles.contract.HeldMatrices`.  Narrow matrices have many cells of
-        padding, which count."""
-        tuning, layout = self.plan.tuning.held, Layout.of(m, n)
-        most = min(tuning.top_cells, paths * tuning.path_cells) if paths else tuning.score_cells
-        memory = int(self.runtime.device.max_mem_alloc_size)
-        return m * n <= most and layout.numbers <= 2 * most and 2 * layout.bytes <= memory
+        """See :class:`pysw_cl.tiles.contract.HeldMatrices`."""
+        return is_held(self.plan, m, n, paths, int(self.runtime.device.max_mem_alloc_size))
 
     def hold(
         self,

@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import PlanError
 from ...planning.cost import Cost, RowCost
+from ...planning.execution import Buffer, DeviceFacts, TileShape
 from ...planning.lane_sets import LANE_SETS
 from ...planning.limits import FORMS
 from ...planning.memory import engine_memory
-from ...planning.memory_parts import (
-    Compared,
-    DeviceFacts,
-    EngineMemory,
-    Memory,
-    TileMemory,
-    TileShape,
-)
+from ...planning.memory_parts import Compared, EngineMemory, Memory, TileMemory
 from ...planning.parameters import tunable
 from ...planning.plan import Plan, StriplessPlan, default_plan, profiled
 from ...scoring.scoring import Scoring
@@ -175,43 +169,43 @@ class RowscanMemory:
         m = max(b - a for a, b in pairwise((0, *tile.rows, tile.m)))
         n = max(b - a for a, b in pairwise((0, *tile.columns, tile.n)))
         if (m, n) != (tile.m, tile.n):
-            tile = replace(tile, m=m, n=n, bottom=True, right=True, first=False)
+            tile = replace(tile, m=m, n=n, bottom=True, right=True, level=False)
         scoring = self.compared.scoring
         table = 0 if scoring.match_mismatch is not None else 4 * scoring.matrix.size
-        requests = [("letters", m), ("scratch", 4), *([("scratch", table)] if table else [])]
-        if self.plan.form == THREE_LAUNCH:
-            return TileMemory(Memory.of(requests + self._lines(m, n, tile.best)))
-        return TileMemory(Memory.of(requests + self._segments(tile)))
+        buffers = [Buffer("query", "letters", m), Buffer("hits", "scratch", 4)]
+        buffers += [Buffer("table", "scratch", table)] if table else []
+        three = self.plan.form == THREE_LAUNCH
+        more = self._lines(m, n, tile.best) if three else self._segments(tile)
+        return TileMemory(Memory.of(buffers + more))
 
-    def _segments(self, tile: TileShape) -> list[tuple[str, int]]:
+    def _segments(self, tile: TileShape) -> list[Buffer]:
         """The buffers of one launch that computes a tile."""
         m, n = tile.m, tile.n
         plan = self.plan.for_tile(self.compared.scoring, m, n)
         segments = -(-n // plan.segment)
         groups = min(plan.B, segments, MOST_GROUPS) if plan.form == "ticketed" else 1
-        level = tile.first and (self.compared.local or self.compared.free_ends[0])
-        top, bottom = 4 if level else 4 * n, 4 * n if tile.bottom else 4
+        top, bottom = 4 if tile.level else 4 * n, 4 * n if tile.bottom else 4
         return [
-            ("letters", n),
-            ("vertical_bus", 16 * m),
-            *(2 * [("horizontal_bus", bottom)]),
-            *(2 * [("horizontal_bus", top)]),
-            ("scratch", 4 * RECORD_WORDS * groups),
-            ("scratch", 4),  # the ticket
+            Buffer("target", "letters", n),
+            Buffer("columns", "vertical_bus", 16 * m),
+            *(Buffer(name, "horizontal_bus", bottom) for name in ("bottom_h", "bottom_x")),
+            *(Buffer(name, "horizontal_bus", top) for name in ("top_h", "top_x")),
+            Buffer("record", "scratch", 4 * RECORD_WORDS * groups),
+            Buffer("ticket", "scratch", 4),
         ]
 
-    def _lines(self, m: int, n: int, best: bool) -> list[tuple[str, int]]:
+    def _lines(self, m: int, n: int, best: bool) -> list[Buffer]:
         """The buffers of three launches a row."""
         plan, groups = self.plan, -(-n // self.plan.segment)
         columns, items = groups * plan.segment, groups * plan.T
         return [
-            ("letters", columns),
-            *(3 * [("horizontal_bus", 4 * columns)]),  # H, F, H~
-            *(4 * [("vertical_bus", 4 * m)]),
-            *(3 * [("state", 4 * items if best else 4)]),
-            ("state", 4 * items),
-            ("state", 4 * -(-groups // plan.segment) * plan.segment),
-            ("scratch", 4),
+            Buffer("target", "letters", columns),
+            *(Buffer(f"row {k}", "horizontal_bus", 4 * columns) for k in range(3)),  # H, F, H~
+            *(Buffer(f"column {k}", "vertical_bus", 4 * m) for k in range(4)),
+            *(Buffer(f"best {k}", "state", 4 * items if best else 4) for k in range(3)),
+            Buffer("items", "state", 4 * items),
+            Buffer("groups", "state", 4 * -(-groups // plan.segment) * plan.segment),
+            Buffer("done", "scratch", 4),
         ]
 
 

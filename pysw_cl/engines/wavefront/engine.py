@@ -15,11 +15,12 @@ from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime
 from ...opencl.kernel_times import Stopwatch
+from ...planning.choose import choose
+from ...planning.execution import ByRows, Execution, InParts, InSections, InStrips
 from ...planning.geometry import fit
 from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
 from ...planning.pipelines import pipeline_rows
 from ...planning.plan import Plan, make_plan
-from ...planning.sections import Sections, sooner_by_rows
 from ...planning.sizes import COMPRESSED_CELL_BYTES, moves_bytes
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
@@ -40,10 +41,9 @@ from ..held.engine import Held
 from ..reference import ReferenceEngine
 from .compressed_edge import CompressedEdge
 from .device_traceback import DeviceMoves
-from .kernel import planned
 from .pipeline import RunningPipeline
-from .sections import Overlaps, SectionsRun, cut
-from .tile import TileRun
+from .sections import Overlaps, SectionsRun
+from .tile import TileRun, given_of, shape_of
 from .tile_batch import WavefrontTileBatch
 
 
@@ -72,24 +72,21 @@ class WavefrontEngine(Engine):
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`."""
-        sections = self._cut(job)
-        wide = job.size[1] > self.plan.tuning.sweep.longest_side
-        if wide and sections is None and not self.in_memory(*job.size, 0, 0):
-            return by_parts(self.tile, job, (), (job.size[1] // 2,))
-        row_scan = None if sections is not None else self._sooner(job)
-        if row_scan is not None:
-            done = row_scan.tile(job)
-            self.note_memory(row_scan.peak_bytes)
-            return done
-        if (job.rows or job.columns) and sections is None:
-            inner = len(job.rows), len(job.columns)
-            if not self.captures_inside or not self.in_memory(*job.size, *inner):
-                return by_parts(self.tile, job, job.rows, job.columns)
-            if planned(self.plan, job, self.runtime.traits.byte_permute)[0] is None:
-                return by_parts(self.tile, job, job.rows, ())
-        if job.best and job.count > 1:
+        execution = self.execution(job)
+        if job.best and job.count > 1 and isinstance(execution, InStrips | InSections):
             return collected(self._run, self.tile, job, self.plan.tuning.engine.least_hits)
-        return self._run_cut(sections, job, 0)[0]
+        return self._run(job, 0, execution)[0]
+
+    def execution(self, job: TileJob, cuts: bool = True) -> Execution:
+        """How a tile is computed.  ``cuts``: may it be cut into sections?"""
+        row_scan = None
+        if self._make_row_scan is not None and self.plan.may_be_cut(*job.size):
+            if self._row_scan is None:
+                self._row_scan = self._make_row_scan(self.runtime)
+            row_scan = self._row_scan.plan
+        overlap = self._overlaps.of(job.scoring)
+        given = given_of(self.runtime, self.plan, job, row_scan, overlap)
+        return choose(shape_of(job), given if cuts else replace(given, cuts=False))
 
     # Capabilities are made on request: if the engine held them, the reference cycle would keep its
     # memory after the last use.
@@ -126,53 +123,31 @@ class WavefrontEngine(Engine):
     def _speculative(self) -> bool:
         return self.captures_inside and self.runtime.traits.speculative
 
-    def _sooner(self, job: TileJob) -> Engine | None:
-        """The row scan, if it computes this tile sooner than strips do."""
-        (m, n), plan = job.size, self.plan
-        others = job.store_moves or job.forbidden is not None
-        if self._make_row_scan is None or others or not plan.may_be_cut(m, n):
-            return None
-        if self._row_scan is None:
-            self._row_scan = self._make_row_scan(self.runtime)
-        scan = self._row_scan
-        return scan if sooner_by_rows(plan, scan.plan, m, n, job.after is not None) else None
-
-    def _cut(self, job: TileJob) -> Sections | None:
-        return cut(self.runtime, self.plan, job, self._overlaps)
-
     @property
     def _overlaps(self) -> Overlaps:
         known: Overlaps = self.runtime.kept("overlaps", Overlaps)
         return known
 
-    def _in_sections(
-        self, sections: Sections, job: TileJob, capacity: int
-    ) -> tuple[TileResult, int] | None:
-        """As :meth:`_run`; None if too many sections were refused."""
-        with Buffers(self.runtime, small=True, retained=self._room) as buffers:
-            run = SectionsRun(self.runtime, sections, job, buffers, capacity)
-            if not run.run():
-                self._overlaps.grow(job, self.plan)
-                return None
-            self.note_memory(buffers.bytes)
-            return run.result()
-
-    def _run(self, job: TileJob, capacity: int = 0) -> tuple[TileResult, int]:
-        """Compute one tile and collect at most ``capacity`` cells; returns the result and how many
-        cells there were to collect."""
-        return self._run_cut(self._cut(job), job, capacity)
-
-    def _run_cut(
-        self, sections: Sections | None, job: TileJob, capacity: int
+    def _run(
+        self, job: TileJob, capacity: int = 0, execution: Execution | None = None
     ) -> tuple[TileResult, int]:
-        """As :meth:`_run`, of a tile that is cut like this (None: in strips)."""
-        while sections is not None:
-            done = self._in_sections(sections, job, capacity)
+        """Compute one tile and collect at most ``capacity`` cells; returns the result and how many
+        cells there were to collect.  ``execution``: how, if that is known."""
+        execution = execution or self.execution(job)
+        while isinstance(execution, InSections):
+            done = self._in_sections(execution, job, capacity)
             if done is not None:
                 return done
-            sections = None if sections.square else self._cut(job)
+            execution = self.execution(job, cuts=not execution.sections.square)
+        if isinstance(execution, InParts):
+            return by_parts(self.tile, job, execution.rows, execution.columns), 0
+        if isinstance(execution, ByRows):
+            assert self._row_scan is not None
+            by_rows = self._row_scan.tile(job)
+            self.note_memory(self._row_scan.peak_bytes)
+            return by_rows, 0
         with Buffers(self.runtime, small=True, retained=self._room) as buffers:
-            run = TileRun(self.runtime, self.plan, job, buffers, capacity)
+            run = TileRun(self.runtime, execution, job, buffers, capacity)
             run.run()
             result, found = run.result()
             self.note_memory(buffers.bytes)
@@ -181,6 +156,18 @@ class WavefrontEngine(Engine):
         if job.store_moves:
             result = replace(result, moves=DeviceMoves(run, self._room))
         return result, found
+
+    def _in_sections(
+        self, execution: InSections, job: TileJob, capacity: int
+    ) -> tuple[TileResult, int] | None:
+        """As :meth:`_run`; None if too many sections were refused."""
+        with Buffers(self.runtime, small=True, retained=self._room) as buffers:
+            run = SectionsRun(self.runtime, execution, job, buffers, capacity)
+            if not run.run():
+                self._overlaps.grow(job.scoring, execution.sections)
+                return None
+            self.note_memory(buffers.bytes)
+            return run.result()
 
     def note_memory(self, size: int) -> None:
         """Update the peak for a job that takes ``size`` bytes beside the edges on the device."""

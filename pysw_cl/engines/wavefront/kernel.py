@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -13,14 +13,12 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.meanwhile import build_meanwhile, note_built, soon_built, wait_until_begun
 from ...opencl.program import BoundKernel, KernelSpec
-from ...opencl.traits import DeviceTraits
-from ...planning import score_files, sizes
+from ...planning.execution import InStrips
 from ...planning.lane_sets import LANE_SETS, MIXED
-from ...planning.plan import Plan
+from ...planning.program import Program
 from ...scoring.precision import worst
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes
-from ...tiles.tile import TileJob
 from .arguments import (
     FORMS,
     SCORES,
@@ -34,12 +32,10 @@ from .arguments import (
     names,
 )
 from .descriptors import PROGRESS_MACROS, RECORD_MACROS, TILE_MACROS
-from .exact_sums import ARITHMETIC
+from .exact_sums import ARITHMETIC, exact_sums
 
 #: The padding of a target that cl/score/permute4.clh reads.
 PAD4 = 8
-#: Letters of a target that are looked at first: they tell most proteins.
-FEW = 64
 _NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
 
 
@@ -98,151 +94,46 @@ def kernel_spec(
     return KernelSpec(_NAME[form], tuple(files), names(*parts), limit)
 
 
-@dataclass(frozen=True)
-class Program:
-    """What decides which program computes one tile, or many."""
-
-    #: Lanes, alpha, chunk.
-    plan: Plan
-    #: The form of the tile's grid: "ticketed" or "two-phase".
-    form: str
-    #: Lanes of a strip of the tile's grid.
-    T: int
-    #: The score file.
-    score: str
-    #: The widths of narrow lanes.
-    widths: tuple[int, ...]
-    #: Is the comparison local, with no H below 0?
-    local: bool
-    #: 0: no best cell; 1: the best cell; 2: collect all cells that reach the threshold.
-    best: int
-    #: Are moves stored?
-    moves: bool
-    #: Are there forbidden pairs?
-    forbidden: bool
-    #: May blocks be pruned?
-    prunes: bool
-    #: Do narrow lanes have skewed scores?
-    skewed: bool
-    #: Warps of a work-group.
-    warps: int
-    #: Does a launch compute many tiles?
-    many: bool = False
-    #: Are they sections of one tile?
-    sections: bool = False
-    #: Letters of a query profile in local memory, padding included; 0: there is none.
-    letters: int = 0
-    #: Is a section one strip, below equal cells, whose bottom row nobody wants?
-    flat: bool = False
-    #: Lanes of 11 bits: the macros of their scores and gap costs (cl/wavefront/mixed.clh).
-    mixed: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def defers_argmax(self) -> bool:
-        """Is the block with the best cell swept again only when all strips are done?"""
-        return bool(self.widths) and self.best == 1 and self.form == "ticketed"
-
-    @property
-    def shares_strips(self) -> bool:
-        """Are more strips than groups in flight?"""
-        return self.plan.lane_set.shares_strips(self.form, self.moves or self.many)
-
-    @property
-    def striped(self) -> bool:
-        """Are all narrow lanes of a strip at the same column?"""
-        return bool(self.widths) and score_files.striped(
-            self.plan, self.form, self.score, self.local
-        )
-
-    @property
-    def heights(self) -> tuple[int, ...]:
-        """The rows of a lane that one build does for; none: the plan's."""
-        lanes = self.plan.lane_set
-        if self.striped:
-            return lanes.striped_alphas
-        return lanes.tall_alphas if self.widths and self.score == "match" else ()
-
-    @property
-    def group(self) -> int:
-        """Work-items of a work-group."""
-        return self.warps * self.plan.lane_set.group(self.T)
-
-    def defines(self, traits: DeviceTraits) -> dict[str, int]:
-        """Its macros (explained in cl/base.clh)."""
-        lanes = self.plan.lane_set
-        defines = {
-            "T": self.T,
-            "R": max(self.heights, default=self.plan.alpha),
-            "ANY_ALPHA": int(bool(self.heights)),
-            "LOCAL": int(self.local),
-            "BEST": self.best,
-            "STORE_MOVES": int(self.moves),
-            "FORBIDDEN_PAIRS": int(self.forbidden),
-            "TICKETED": int(self.form == "ticketed"),
-            "UNROLL": traits.unroll if lanes.unroll is None else lanes.unroll,
-            "MULTI_TILE": int(self.many),
-            "SECTIONS": int(self.sections),
-            "FLAT_BUS": int(self.flat),
-            "WARPS": self.warps,
-            "PRUNE": int(self.prunes),
-            "SKEWED_SCORES": int(self.skewed),
-            "SHARED_STRIPS": int(self.shares_strips),
-            "STRIPS_A_GROUP": sizes.STRIPS_A_GROUP,
-        }
-        # Without narrow lanes the chunk may be larger than local memory, which 32-bit lanes do not
-        # use, so CHUNK keeps its default.  Launches of many tiles have short blocks.
-        if lanes.chunk_defined and (lanes.narrow is not None or self.many):
-            defines["CHUNK"] = self.plan.chunk
-        if self.letters:
-            defines["PROFILE_LETTERS"] = self.letters
-        return defines | dict(self.mixed)
-
-    @property
-    def spec(self) -> KernelSpec:
-        """Its kernel."""
-        parts = self.form, self.plan.lanes, self.score, self.widths, self.forbidden, self.many
-        spec = kernel_spec(*parts, self.striped)
-        return spec if self.limits_registers else replace(spec, limit=None)
-
-    @property
-    def limits_registers(self) -> bool:
-        """Do fewer registers make room for more work-groups?  Not where local memory says how many
-        there are, nor where one tile has fewer warps than a compute unit has by default."""
-        lanes = self.plan.lane_set
-        few = lanes.joins_warps and self.warps < lanes.defaults.groups
-        return not lanes.local_profile and not (few and (self.sections or not self.many))
-
-    def kernel(self, runtime: Runtime) -> BoundKernel:
-        """Its kernel on a device, built if necessary."""
-        defines = self.defines(runtime.traits)
-        kernel = BoundKernel(runtime, self.spec, defines)
-        if self.mixed:
-            note_built(runtime, self.spec, defines)
-        return kernel
-
-    def in_time(self, runtime: Runtime, seconds: float) -> bool:
-        """Is it worth its build for work of so many ``seconds``: does that take longer, or is the
-        driver soon done with it?"""
-        long = seconds >= self.plan.tuning.engine.mixed_build
-        return long or soon_built(runtime, self.spec, self.defines(runtime.traits))
-
-    def build_meanwhile(self, runtime: Runtime, event: Any) -> None:
-        """Build it for later calls, while the launch of ``event`` runs."""
-        wait_until_begun(event)
-        build_meanwhile(runtime, self.spec, self.defines(runtime.traits))
+def spec_of(program: Program) -> KernelSpec:
+    """The kernel of a program."""
+    parts = program.form, program.plan.lanes, program.score, program.widths, program.forbidden
+    spec = kernel_spec(*parts, program.many, program.striped)
+    return spec if program.limits_registers else replace(spec, limit=None)
 
 
-def planned(plan: Plan, job: TileJob, permute: bool, alone: bool = True) -> tuple[Plan | None, str]:
-    """The plan for one tile and its score file: see `pysw_cl.planning.score_files.planned`.
-    ``permute``: does the device have a byte permutation?  ``alone``: does a launch compute no other
-    tile, and collect no cells?"""
-    narrow, local = None, job.floor is not None
-    if plan.lane_set.narrow is not None:
-        narrow = narrow_score(plan, job.scoring, job.target, permute, local)
-    wide = job.store_moves or job.forbidden is not None
-    narrow = None if wide else narrow
-    best = job.best and alone
-    return score_files.planned(plan, job.scoring, job.size, job.rows, narrow, local, best)
+def kernel_of(program: Program, runtime: Runtime) -> BoundKernel:
+    """The kernel on a device, built if necessary."""
+    spec, defines = spec_of(program), program.defines(runtime.traits.unroll)
+    kernel = BoundKernel(runtime, spec, defines)
+    if program.mixed:
+        note_built(runtime, spec, defines)
+    return kernel
+
+
+def in_time(runtime: Runtime, execution: InStrips) -> tuple[InStrips, Program | None]:
+    """What computes a tile now, and a program that is to be built meanwhile, for later calls."""
+    execution = _exact(runtime, execution)
+    other, program = execution.until_built, execution.program
+    if other is None:
+        return execution, None
+    if soon_built(runtime, spec_of(program), program.defines(runtime.traits.unroll)):
+        return execution, None
+    return other, program if execution.builds else None
+
+
+def _exact(runtime: Runtime, execution: InStrips) -> InStrips:
+    """Without lanes of 11 bits where the device's sums are not exact."""
+    program = execution.program
+    if MIXED not in program.widths or exact_sums(runtime):
+        return execution
+    widths = tuple(width for width in program.widths if width != MIXED)
+    return replace(execution, program=replace(program, widths=widths, mixed=()))
+
+
+def build_later(runtime: Runtime, program: Program, event: Any) -> None:
+    """Build a program for later calls, while the launch of ``event`` runs."""
+    wait_until_begun(event)
+    build_meanwhile(runtime, spec_of(program), program.defines(runtime.traits.unroll))
 
 
 def _table(scoring: Scoring) -> NDArray[np.int32]:
@@ -252,33 +143,6 @@ def _table(scoring: Scoring) -> NDArray[np.int32]:
     table = np.full((q + 1, t + 1), min(0, scoring.lowest), np.int32)
     table[:q, :t] = scoring.matrix
     return np.maximum(table, worst(scoring))
-
-
-def narrow_score(
-    plan: Plan, scoring: Scoring, target: Codes, permute: bool, local: bool
-) -> str | None:
-    """The score file of narrow lanes for a target, or None: see
-    :func:`pysw_cl.planning.score_files.narrow_score`.  ``permute``: can the device permute bytes
-    with their sign?  ``local``: is H never below 0?"""
-    four = permute and plan.lane_set.scores.permute4
-    four = four and all(int(letters.max()) < 4 for letters in (target[:FEW], target))
-    return score_files.narrow_score(plan, scoring, len(target), four, local)
-
-
-def mixed_macros(scoring: Scoring, widths: tuple[int, ...]) -> tuple[tuple[str, int], ...]:
-    """The macros of lanes of 11 bits; none without these."""
-    if MIXED not in widths:
-        return ()
-    assert scoring.match_mismatch is not None
-    match, mismatch = (max(one, worst(scoring)) for one in scoring.match_mismatch)
-    first, extend = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
-    return ("MATCH", match), ("MISMATCH", mismatch), ("GAP_FIRST", first), ("GAP_EXTEND", extend)
-
-
-def profile_letters(plan: Plan, scoring: Scoring, score: str) -> int:
-    """Letters of a query profile in local memory, padding included; 0: there is none."""
-    local = plan.lane_set.local_profile and score == "matrix"
-    return scoring.matrix.shape[1] + 1 if local else 0
 
 
 def pads(scoring: Scoring, score: str) -> tuple[int, int]:

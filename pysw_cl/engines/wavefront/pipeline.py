@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,12 +19,14 @@ from ...errors import DeviceError
 from ...opencl.buffers import Buffers, Pool, part_align
 from ...opencl.device import Runtime
 from ...opencl.program import running
+from ...planning.choose import Given, choose_pipeline, half_holds, in_strips
+from ...planning.execution import InStrips
 from ...planning.pipelines import pipeline_bus_bytes, pipeline_slots
 from ...planning.plan import Plan
 from ...tiles.edges import repeated
 from ...tiles.tile import TileJob, TileResult
-from .kernel import planned
-from .tile import Link, PipelineMemory, TileRun, link_plan
+from .kernel import build_later, in_time
+from .tile import Link, PipelineMemory, TileRun, given_of, shape_of
 
 
 @dataclass
@@ -55,29 +57,28 @@ class RunningPipeline:
     ) -> RunningPipeline | None:
         """A pipeline for a tile with ``rows_below`` rows below it; None if tiles are better
         computed one by one.  ``note_memory`` gets the bytes that the pipeline holds."""
-        if not rows_below or not runtime.traits.speculative or not _supported(job):
+        given = given_of(runtime, plan, job)
+        chosen = choose_pipeline(shape_of(job), rows_below, given)
+        if chosen is None:
             return None
-        m = job.size[0]
-        if plan.form != "ticketed" or plan.lane_set.narrow is None:
-            return None
-        whole = replace(job, query=np.broadcast_to(job.query[:1], m + rows_below))
-        usual, score = planned(plan, whole, runtime.traits.byte_permute, alone=False)
-        if usual is None or m % usual.strip_rows or not fits_memory(runtime, usual, job):
-            return None
-        fits, later = link_plan(runtime, plan, usual, score, job, whole)
-        begun = cls(runtime, fits, job, note_memory)
+        first, later = in_time(runtime, chosen)
+        begun = cls(runtime, first, given, job, note_memory)
         if later is not None:
-            later.build_meanwhile(runtime, begun._begun[0].run.event)
+            build_later(runtime, later, begun._begun[0].run.event)
         return begun
 
     def __init__(
         self,
         runtime: Runtime,
-        plan: Plan,
+        first: InStrips,
+        given: Given,
         job: TileJob,
         note_memory: Callable[[int], None],
     ) -> None:
-        self.runtime, self.plan, self._note_memory = runtime, plan, note_memory
+        self.runtime, self._note_memory = runtime, note_memory
+        #: How all tiles are computed: as the first one.
+        self.plan, self._score, self._given = first.plan, first.program.score, given
+        plan = self.plan
         self._slots = pipeline_slots(plan)
         self._most_tiles = plan.tuning.pipeline.most_tiles
         #: The queue and the buffers of each slot.
@@ -184,7 +185,8 @@ class RunningPipeline:
         if len(self._begun) == 1:
             return True
         asked = sum(one.buffers.bytes for one in (*self._begun, last))
-        return len(self._begun) < self._slots - 1 and _spare(self.runtime, self._own.bytes, asked)
+        room = half_holds(self._given.device, self._own.bytes, asked)
+        return len(self._begun) < self._slots - 1 and room
 
     def _taken(self, one: PipelinedTile) -> bool:
         """Are all tickets of a tile taken?"""
@@ -203,9 +205,10 @@ class RunningPipeline:
         side, pool = self._sides[index]
         lines = [2 + (self._count + k) % (self._slots + 1) for k in (0, 1)]
         ticket = shared.tickets.get_sub_region(self._count * shared.ticket_bytes, 4)
-        link = Link(self.plan, shared, ticket, self._last, self._strips, *lines)
+        link = Link(shared, ticket, self._last, self._strips, *lines)
         buffers = Buffers(side, pool=pool)
-        run = TileRun(side, self.plan, job, buffers, link=link)
+        strips = in_strips(self.plan, self._score, shape_of(job), self._given, linked=True)
+        run = TileRun(side, strips, job, buffers, link=link)
         self._begun.append(PipelinedTile(job, run, buffers))
         self._last, self._count = run, self._count + 1
         self._strips += run.grid.strips
@@ -233,23 +236,3 @@ def _shared_memory(
     tickets = buffers.empty(most_tiles * ticket_bytes)
     buffers.write(tickets, repeated(0, most_tiles * ticket_bytes // 4))
     return PipelineMemory(buffers, bus, best, tickets, ticket_bytes, [])
-
-
-def fits_memory(runtime: Runtime, plan: Plan, job: TileJob) -> bool:
-    """Does the device's memory hold a pipeline of two tiles like ``job``?"""
-    bus = pipeline_bus_bytes(plan, job.size[1])
-    rows = (1 + 8 + 8 * job.right + 8 * len(job.columns)) * job.size[0]
-    whole = bus <= int(runtime.device.max_mem_alloc_size)
-    return whole and _spare(runtime, bus, 2 * rows)
-
-
-def _spare(runtime: Runtime, own: int, asked: int) -> bool:
-    """Does half of the device's memory suffice for ``own`` bytes of the pipeline and ``asked``
-    bytes of its tiles?  Pools may hold four times the bytes that are asked for."""
-    return own + 4 * asked <= int(runtime.device.global_mem_size) // 2
-
-
-def _supported(job: TileJob) -> bool:
-    """Does the tile ask for nothing that a pipeline cannot do?"""
-    plain = not job.store_moves and job.forbidden is None and job.count == 1
-    return plain and not job.rows

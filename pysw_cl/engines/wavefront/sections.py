@@ -16,13 +16,10 @@ from numpy.typing import NDArray
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
-from ...planning.geometry import Grid
-from ...planning.plan import Plan
-from ...planning.score_files import may_skew, wide_score, widths_of
-from ...planning.sections import Sections, SectionsLayout, cut_tile, first_overlap, span
+from ...planning.execution import InSections
+from ...planning.sections import Sections
 from ...planning.sizes import RECORD_WORDS
-from ...scoring.precision import UNREACHABLE_BELOW
-from ...sequences.relation import related
+from ...scoring.scoring import Scoring
 from ...tiles.edges import Edge, Ints, repeated
 from ...tiles.tile import NO_HITS, Hits, TileJob, TileResult
 from .arguments import (
@@ -34,7 +31,7 @@ from .arguments import (
     new_records,
 )
 from .descriptors import RecordWord, TileWord
-from .kernel import Program, narrow_score, profile_letters, scores_of
+from .kernel import kernel_of, scores_of
 from .tile import cells_by_width, least_score
 from .tile_memory import LEAST_FILLED, joined_parts, left_parts, letters_of, scratch_of
 
@@ -43,8 +40,6 @@ COMPARE = KernelSpec(
     ("base.clh", "wavefront/sections.cl"),
     ("kept", "places", "rows:int", "padded_rows:int", "parts:int", "refused"),
 )
-#: Columns of a block at most where cells are collected: a block with one is swept twice.
-COLLECTING = 128
 #: Parts of a left edge that are sent one by one, however short they are.
 FEW_PARTS = 2
 #: Work-items of a group that compares two columns, or a part of them, and rows for each.
@@ -65,52 +60,18 @@ class Overlaps:
     def __init__(self) -> None:
         self._known: dict[tuple[int, ...], int] = {}
 
-    def of(self, job: TileJob, plan: Plan) -> int:
-        """The overlap to begin with, in columns."""
-        first = first_overlap(plan, job.scoring, job.size[0])
-        return max(first, self._known.get(self._key(job), 0))
+    def of(self, scoring: Scoring) -> int:
+        """The overlap to begin with at least, in columns."""
+        return self._known.get(self._key(scoring), 0)
 
-    def grow(self, job: TileJob, plan: Plan) -> None:
-        """Too many sections of a tile were refused."""
-        self._known[self._key(job)] = plan.tuning.sections.growth * self.of(job, plan)
+    def grow(self, scoring: Scoring, sections: Sections) -> None:
+        """Too many of these sections were refused."""
+        growth = sections.plan.tuning.sections.growth
+        self._known[self._key(scoring)] = growth * sections.overlap
 
     @staticmethod
-    def _key(job: TileJob) -> tuple[int, ...]:
-        scoring = job.scoring
+    def _key(scoring: Scoring) -> tuple[int, ...]:
         return (scoring.highest, scoring.lowest, scoring.gap_open, scoring.gap_extend)
-
-
-def cut(runtime: Runtime, plan: Plan, job: TileJob, overlaps: Overlaps) -> Sections | None:
-    """The sections of a tile; None where it is computed without.
-
-    Values in the middle of a row are known not to be too low where H is never below 0, and where
-    all H of the top edge are equal.  Elsewhere they may depend on all columns before them.
-    """
-    if job.store_moves or job.forbidden is not None or job.rows:
-        return None
-    (m, n), top = job.size, job.above.h
-    if plan.form != "ticketed" or not plan.may_be_cut(m, n):
-        return None
-    level = top.strides == (0,)
-    if job.floor is None and (not level or top[0] < UNREACHABLE_BELOW):
-        return None
-    byte_permute, is_local = runtime.traits.byte_permute, job.floor is not None
-    narrow = narrow_score(plan, job.scoring, job.target, byte_permute, is_local)
-    highest = max(int(top[0] if level else top.max()), int(job.left.h.max()), job.corner)
-    lowest = int(top[0]) if job.floor is None else job.floor
-    return cut_tile(
-        plan,
-        job.scoring,
-        job.size,
-        job.columns,
-        span(job.scoring, m, highest - lowest, job.floor is not None),
-        overlaps.of(job, plan),
-        narrow=narrow,
-        best=job.floor is not None and job.best and job.count == 1,
-        after=job.after is not None,
-        largest=int(runtime.device.max_mem_alloc_size),
-        related=lambda: related(job.query, job.target),
-    )
 
 
 class SectionsRun:
@@ -122,30 +83,24 @@ class SectionsRun:
     def __init__(
         self,
         runtime: Runtime,
-        sections: Sections,
+        execution: InSections,
         job: TileJob,
         buffers: Buffers,
         capacity: int = 0,
     ) -> None:
-        self.runtime, self.sections, self.job = runtime, sections, job
-        self.buffers, self.capacity = buffers, capacity
-        plan, (m, n) = sections.plan, job.size
-        self.grid = grid = Grid(m, n, plan.B, plan.T, plan.alpha, "ticketed")
-        letters = job.scoring.matrix.shape[1] + 1
-        device = runtime.traits.schedulers, runtime.info.compute_units
-        warps, self.strip_groups = sections.warps(grid.strips, letters, *device)
-        self.level = job.above.h.strides == job.above.x.strides == (0,)
-        flat = self.level and grid.strips == 1 and not job.bottom
-        self.program = _program(runtime, plan, job, capacity, warps, flat)
+        self.runtime, self.sections, self.job = runtime, execution.sections, job
+        self.execution, self.buffers, self.capacity = execution, buffers, capacity
+        self.grid, self.program = execution.grid, execution.program
+        self.strip_groups, self.level = execution.strip_groups, execution.tile.level
         self.threshold = least_score(job)
         self.launches = 0
-        self.chunk = min(plan.chunk, COLLECTING if capacity else plan.chunk, n + grid.T)
+        self.chunk = execution.chunk
         self._layout()
         self._send()
 
     def _layout(self) -> None:
         """Places in the buffer of the edges, in 32-bit numbers: see `SectionsLayout`."""
-        sections, T, padded = self.sections, self.grid.T, self.grid.padded_rows
+        sections, T = self.sections, self.grid.T
         cuts = np.array(sections.cuts, np.int64)
         self.starts, self.ends = np.maximum(cuts[:-1] - sections.overlap, 0), cuts[1:]
         widths = self.ends - self.starts + 2 * T
@@ -154,11 +109,7 @@ class SectionsRun:
         if flat:
             self.bus_at[:] = 0
         checked = not sections.proven
-        self.stores_right = checked or self.job.right or bool(self.job.columns)
-        flat_groups = self.strip_groups if flat else 0
-        layout = SectionsLayout.of(
-            sections, T, padded, self.chunk, flat_groups, self.stores_right, self.level
-        )
+        self.stores_right, layout = self.execution.stores_right, self.execution.layout
         self.stride, self.column_words = layout.stride, layout.column_words
         self._columns_at, self.words = layout.columns_at, layout.words
         # strips alternate between lines 0 and 1; the top edge is needed again
@@ -181,9 +132,7 @@ class SectionsRun:
         plan = program.plan
         self.scores = scores_of(job.scoring, program.score, program.skewed, buffers)
         self.letters = letters_of(job, grid, plan, self.scores, buffers, None)
-        self.scratch = scratch_of(
-            program, not self.sections.proven, self.chunk, self.strip_groups, self.scores, buffers
-        )
+        self.scratch = scratch_of(self.execution.sizes, buffers)
         self.record = buffers.of(new_records(self.strip_groups))
         collected = np.zeros(1 + 3 * self.capacity, np.int32)
         self.hits = buffers.of(collected) if self.capacity else None
@@ -352,7 +301,7 @@ class SectionsRun:
         ticket = buffers.of(np.zeros(1, np.int32))
         ticketed = TicketedArguments(ticket, progress, progress, strips)
         many = ManyArguments(buffers.constant(tiles), len(tiles))
-        kernel = self.program.kernel(self.runtime)
+        kernel = kernel_of(self.program, self.runtime)
         bind(kernel, buffers, arguments, self.scores.arguments, ticketed, many)
         buffers.send()
         kernel.launch(self.strip_groups // self.program.warps, self.program.group, at_once=True)
@@ -425,30 +374,3 @@ def _distinct(cells: NDArray[np.int32]) -> NDArray[np.int32]:
     first = np.ones(len(cells), bool)
     first[1:] = (ordered[1:, 1:] != ordered[:-1, 1:]).any(axis=1)
     return ordered[first]
-
-
-def _program(
-    runtime: Runtime, plan: Plan, job: TileJob, capacity: int, warps: int, flat: bool
-) -> Program:
-    """The program that computes sections."""
-    local = job.floor is not None
-    narrow = narrow_score(plan, job.scoring, job.target, runtime.traits.byte_permute, local)
-    score = narrow if plan.lane_set.narrow is not None and narrow else wide_score(job.scoring)
-    return Program(
-        plan=plan,
-        form="ticketed",
-        T=plan.T,
-        score=score,
-        letters=profile_letters(plan, job.scoring, score),
-        widths=widths_of(plan, job.scoring, local, job.best, apart=True),
-        local=local,
-        best=2 if capacity else int(job.best),
-        moves=False,
-        forbidden=False,
-        prunes=False,
-        skewed=may_skew(plan, job.scoring),
-        warps=warps,
-        many=True,
-        sections=True,
-        flat=flat,
-    )

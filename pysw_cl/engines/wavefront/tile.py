@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InternalError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
 from ...planning import sizes
-from ...planning.geometry import Grid, fit
+from ...planning.choose import Given
+from ...planning.execution import DeviceFacts, InStrips, TileShape
+from ...planning.geometry import Grid
 from ...planning.lane_sets import MIXED
 from ...planning.plan import Plan
-from ...planning.score_files import may_skew, seldom_waits, widths_of
+from ...planning.program import Program
 from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE_BELOW, worst
+from ...sequences.relation import related
 from ...tiles.edges import DeviceEdge, Edge
 from ...tiles.tile import NO_HITS, Hits, TileJob, TileResult
 from .arguments import (
@@ -34,9 +36,11 @@ from .arguments import (
     new_progress,
 )
 from .descriptors import RecordWord
-from .exact_sums import exact_sums
-from .kernel import Program, mixed_macros, planned, profile_letters, scores_of
+from .kernel import build_later, in_time, kernel_of, scores_of
 from .tile_memory import Memory, left_of, letters_of, scratch_of
+
+#: Letters of a target that are looked at first.
+FEW = 64
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,6 @@ class PipelineMemory:
 class Link:
     """A tile's place in a pipeline of tiles below each other."""
 
-    #: The plan of all tiles.
-    plan: Plan
     shared: PipelineMemory
     #: The buffer of this tile's ticket counter.
     ticket: Any
@@ -86,13 +88,13 @@ class TileRun:
     """The computation of one tile: :meth:`run` starts it, :meth:`result` waits for it.
 
     ``capacity``: at most so many cells of at least the job's threshold are collected; 0: only the
-    best cell.  ``link``: the tile's place in a pipeline, if any; ``plan`` is then the pipeline's.
+    best cell.  ``link``: the tile's place in a pipeline, if any.
     """
 
     def __init__(
         self,
         runtime: Runtime,
-        plan: Plan,
+        execution: InStrips,
         job: TileJob,
         buffers: Buffers,
         capacity: int = 0,
@@ -100,11 +102,12 @@ class TileRun:
     ) -> None:
         self.runtime, self.job, self.buffers, self.capacity = runtime, job, buffers, capacity
         self.link = link
-        self.program, self.grid, self._later = _shaped(runtime, plan, job, capacity, link)
-        warps = self.program.warps
-        self.strip_groups = -(-self.grid.B // warps) * warps
+        self.execution, self._later = in_time(runtime, execution)
+        self.program, self.grid = self.execution.program, self.execution.grid
+        self.strip_groups = self.execution.strip_groups
         self.threshold = least_score(job)
-        self.memory = Memory.of(job, self.grid, self.strip_groups, capacity, buffers, link)
+        self._bytes = self.execution.sizes
+        self.memory = Memory.of(job, self.execution, capacity, buffers, link)
         ticketed = self.program.form == "ticketed"
         self.ticketed = self._ticketed_arguments() if ticketed else None
         self.kernel = self._bound()
@@ -120,15 +123,13 @@ class TileRun:
             parts.append(ForbiddenArguments(pairs, places, worst(job.scoring)))
         if self.ticketed is not None:
             parts.append(self.ticketed)
-        kernel = program.kernel(self.runtime)
+        kernel = kernel_of(program, self.runtime)
         bind(kernel, buffers, *parts, later=() if self.ticketed else (TwoPhaseArguments,))
         return kernel
 
     def _arguments(self, scores: Scores) -> TileArguments:
         grid, job, buffers, link = self.grid, self.job, self.buffers, self.link
         plan, memory = self.program.plan, self.memory
-        places = sizes.strip_places(self.strip_groups, self.program.shares_strips)
-        chunk = min(plan.chunk, grid.n + grid.T)
         left_h, left_x = left_of(job, grid, buffers)
         outlet_lane, outlet_row = (
             grid.last_row_outlet if job.bottom else (grid.T - 1, grid.alpha - 1)
@@ -138,7 +139,7 @@ class TileRun:
         return TileArguments.of(
             letters_of(job, grid, plan, scores, buffers, link),
             scores,
-            scratch_of(self.program, bool(job.columns), chunk, places, scores, buffers),
+            scratch_of(self._bytes, buffers),
             left_h=left_h,
             left_x=left_x,
             right_h=memory.right[0],
@@ -152,7 +153,7 @@ class TileRun:
             outlet_lane=outlet_lane,
             outlet_row=outlet_row,
             right=int(job.right),
-            chunk=chunk,
+            chunk=self.execution.chunk,
             rows_after=min(rows_after, MOST),
             columns_after=min(columns_after, MOST),
             record=memory.record,
@@ -169,7 +170,7 @@ class TileRun:
         grid, buffers, link = self.grid, self.buffers, self.link
         moves = None
         if self.job.store_moves:
-            moves = buffers.lasting(int(sizes.moves_bytes(grid.m, grid.n, grid.T, grid.alpha)))
+            moves = buffers.lasting(self._bytes["moves"])
         ticket = link.ticket if link else buffers.of(np.zeros(1, np.int32))
         shared = self.program.shares_strips
         progress = buffers.of(new_progress(grid.strips, grid.T, shared))
@@ -205,7 +206,7 @@ class TileRun:
         self.event = self.kernel.launch(groups, self.program.group, self._later is not None)
         self.launches = 1
         if self._later is not None:
-            self._later.build_meanwhile(self.runtime, self.event)
+            build_later(self.runtime, self._later, self.event)
 
     @property
     def tickets(self) -> int:
@@ -285,6 +286,59 @@ class TileRun:
         return Hits((cells if real.all() else cells[real])[:, :3], count)
 
 
+def shape_of(job: TileJob) -> TileShape:
+    """What is asked of a tile, as far as it decides how it is computed."""
+    level = job.top is not None and job.top.h.strides == job.top.x.strides == (0,)
+    level = level and (job.floor is not None or bool(job.above.h[0] >= UNREACHABLE_BELOW))
+    return TileShape(
+        *job.size,
+        best=job.best,
+        collects=job.best and job.count > 1,
+        bottom=job.bottom,
+        right=job.right,
+        rows=job.rows,
+        columns=job.columns,
+        moves=job.store_moves,
+        forbidden=job.forbidden is not None,
+        level=level,
+        after=job.after is not None,
+    )
+
+
+def given_of(
+    runtime: Runtime, plan: Plan, job: TileJob, row_scan: Plan | None = None, overlap: int = 0
+) -> Given:
+    """What decides, beside its shape, how a tile is computed; see `Given`."""
+    known = runtime.kept("facts", dict)
+    if known.get("traits") is not runtime.traits:
+        known |= {"traits": runtime.traits, "facts": DeviceFacts.of(runtime)}
+    seen, local = SeenTile(job), job.floor is not None
+    return Given(plan, job.scoring, local, known["facts"], seen, row_scan, overlap)
+
+
+@dataclass(frozen=True)
+class SeenTile:
+    """What the letters and the edges of a tile say: see `pysw_cl.planning.choose.Seen`."""
+
+    job: TileJob
+
+    def four(self) -> bool:
+        """See `Seen`.  The first letters are looked at first: they tell most proteins."""
+        target = self.job.target
+        return all(int(letters.max()) < 4 for letters in (target[:FEW], target))
+
+    def excess(self) -> int:
+        """See `Seen`."""
+        job, top = self.job, self.job.above.h
+        level = top.strides == (0,)
+        highest = max(int(top[0] if level else top.max()), int(job.left.h.max()), job.corner)
+        return highest - (int(top[0]) if job.floor is None else job.floor)
+
+    def related(self) -> bool:
+        """See `Seen`."""
+        return related(self.job.query, self.job.target)
+
+
 def least_score(job: TileJob) -> int:
     """The least score of a best cell."""
     lowest = UNREACHABLE_BELOW if job.floor is None else 1
@@ -301,92 +355,6 @@ def cells_by_width(program: Program, grid: Grid, records: NDArray[np.int32]) -> 
     small = MIXED if MIXED in program.widths else 8
     names = [*(f"wavefront/{family}/{w}" for w in (small, 16, 32)), "pruned"]
     return {name: count for name, count in zip(names, cells, strict=True) if count}
-
-
-def _shaped(
-    runtime: Runtime, plan: Plan, job: TileJob, capacity: int, link: Link | None
-) -> tuple[Program, Grid, Program | None]:
-    """The program that computes a tile, how the tile is cut into strips, and a program that is to
-    be built meanwhile."""
-    permute, size = runtime.traits.byte_permute, job.size
-    fits, score = planned(plan, job, permute, alone=not capacity)
-    if link is not None:
-        fits = link.plan
-    if fits is None:
-        raise InternalError(f"no strips of {plan} end at the rows {job.rows}")
-    program, grid = _program_of(runtime, fits, score, job, capacity, link is not None)
-    if link is not None or fits.lanes != plan.lane_set.mixed:
-        return program, grid, None
-    if program.in_time(runtime, fits.cost.tile(fits, fits.alpha, *size)):
-        return program, grid, None
-    usual, _ = planned(plan, job, permute, alone=False)
-    assert usual is not None  # the other lanes are chosen beside it
-    later = program if _is_long(usual, size) else None
-    return *_program_of(runtime, usual, score, job, capacity, False), later
-
-
-def _is_long(plan: Plan, size: tuple[int, int]) -> bool:
-    """Is a tile so long computed that lanes of 11 bits are built meanwhile, for later calls?"""
-    return plan.cost.tile(plan, plan.alpha, *size) >= plan.tuning.engine.mixed_meanwhile
-
-
-def link_plan(
-    runtime: Runtime, plan: Plan, usual: Plan, score: str, job: TileJob, whole: TileJob
-) -> tuple[Plan, Program | None]:
-    """The plan of the tiles of a pipeline that begins with ``job``: ``usual``, or lanes of 11 bits
-    whose strips end at the end of ``job``, if they are sooner done with the ``whole``; and a
-    program that is to be built meanwhile."""
-    below = replace(whole, rows=(job.size[0],))
-    fits, _ = planned(plan, below, runtime.traits.byte_permute, seldom_waits(plan, job.size[1]))
-    if fits is None or fits.lanes != plan.lane_set.mixed:
-        return usual, None
-    program, _ = _program_of(runtime, fits, score, job, 0, True)
-    seconds = fits.cost.tile(fits, fits.alpha, *whole.size)
-    if program.in_time(runtime, seconds):
-        return fits, None
-    return usual, program if _is_long(usual, whole.size) else None
-
-
-def _program_of(
-    runtime: Runtime, fits: Plan, score: str, job: TileJob, capacity: int, linked: bool
-) -> tuple[Program, Grid]:
-    """The program of a tile by the plan that ``fits`` it, and the tile's strips.  ``linked``: is it
-    a pipeline's?"""
-    m, n = job.size
-    plan = fits.for_moves(m, n) if job.store_moves else fits
-    form, B, local = plan.form, plan.B, job.floor is not None
-    if job.store_moves and form == "two-phase":
-        form, B = "ticketed", 1  # a single group waits for no other
-    grid = fit(m, n, B, plan.T, plan.alpha, form, runtime.traits.least_T)
-    prunes = job.after is not None and not capacity and (job.best or not local)
-    apart = bool(capacity) or job.store_moves or job.forbidden is not None
-    apart |= grid.form != "ticketed"
-    widths = widths_of(plan, job.scoring, local, job.best, apart)
-    if MIXED in widths and not exact_sums(runtime):
-        widths = tuple(width for width in widths if width != MIXED)
-    program = Program(
-        plan=plan,
-        form=grid.form,
-        T=grid.T,
-        score=score,
-        widths=widths,
-        mixed=mixed_macros(job.scoring, widths),
-        local=local,
-        best=2 if capacity else int(job.best),
-        moves=job.store_moves,
-        forbidden=job.forbidden is not None,
-        prunes=prunes and plan.lane_set.prunes,
-        skewed=may_skew(plan, job.scoring),
-        letters=profile_letters(plan, job.scoring, score),
-        warps=warps_of(runtime, plan, B if linked else grid.B) if form == "ticketed" else 1,
-    )
-    return program, grid
-
-
-def warps_of(runtime: Runtime, plan: Plan, B: int) -> int:
-    """See :func:`pysw_cl.planning.sizes.warps_of`."""
-    schedulers, units = runtime.traits.schedulers, runtime.info.compute_units
-    return sizes.warps_of(plan.lane_set, schedulers, units, B)
 
 
 def read_device(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:

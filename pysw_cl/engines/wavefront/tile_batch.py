@@ -15,7 +15,7 @@ from ...opencl.buffers import Buffers, Pool
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, running, wait
 from ...planning.plan import Plan
-from ...planning.score_files import wide_score
+from ...planning.score_files import narrow_score, wide_score
 from ...planning.sizes import moves_bytes
 from ...planning.speculative_memory import batch_plans, group_bytes, kept_bytes
 from ...scoring.scoring import Scoring
@@ -27,7 +27,7 @@ from .arguments import Letters, Scratch, counted
 from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord, TracedWord
 from .device_traceback import TiledMoves, traceback_defines
-from .kernel import backwards, narrow_score, pads
+from .kernel import backwards, pads
 from .tile_batch_launch import Scored, Tally, Work, launch_tiles, strip_groups_of
 from .tile_batch_layout import TILE_SET_FILES, TileSet
 
@@ -110,8 +110,9 @@ class WavefrontTileBatch:
         self.most_bytes = int(runtime.device.max_mem_alloc_size)  # of the tiles of a level
         self.rows, self.columns = rows, len(target)
         target_codes = target.read(0, len(target))
-        permute = runtime.traits.byte_permute
-        score = narrow_score(plan, scoring, target_codes, permute, floor is not None)
+        four = runtime.traits.byte_permute and plan.lane_set.scores.permute4
+        four = four and int(target_codes.max()) < 4
+        score = narrow_score(plan, scoring, len(target), four, floor is not None)
         self.able = score is not None
         if score is None:
             return

@@ -12,6 +12,7 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
+from ...planning.program import Program, profile_letters
 from ...planning.score_files import may_skew, widths_of
 from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE
@@ -27,7 +28,7 @@ from .arguments import (
     new_records,
 )
 from .descriptors import TOP_LINE, TileWord
-from .kernel import Program, profile_letters, scores_of
+from .kernel import kernel_of, scores_of
 from .tile_batch_layout import TileSet
 
 
@@ -119,7 +120,7 @@ def launch_tiles(
     )
     ticketed = TicketedArguments(ticket, progress, progress, int(strips.sum()), moves)
     many = ManyArguments(buffers.of(tiles), len(tiles))
-    kernel = program.kernel(runtime)
+    kernel = kernel_of(program, runtime)
     bind(kernel, buffers, arguments, scores.arguments, ticketed, many)
     buffers.send()
     event = kernel.launch(strip_groups // program.warps, program.group, at_once=True)

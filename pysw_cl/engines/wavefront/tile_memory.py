@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
+from ...planning.execution import InStrips
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
-from ...planning.sizes import argmax_bytes, bus_bytes, line_cells, stage_bytes, state_bytes
+from ...planning.sizes import line_cells
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...tiles.edges import Edge, Ints, repeated
 from ...tiles.tile import TileJob
 from .arguments import Letters, Scores, Scratch, new_records
-from .kernel import Program, backwards
+from .kernel import backwards
 
 if TYPE_CHECKING:
     from .tile import Link
@@ -45,31 +47,31 @@ class Memory:
     def of(
         cls,
         job: TileJob,
-        grid: Grid,
-        strip_groups: int,
+        execution: InStrips,
         capacity: int,
         buffers: Buffers,
         link: Link | None,
     ) -> Memory:
         """Allocate the buffers and copy the top edge to the bus.  Special rows and columns, which
         may outlive the tile, get buffers of their own."""
-        own = buffers.empty if link else buffers.offset
-        rows = grid.padded_rows if job.right else 1
-        right = buffers.empty(4 * rows), buffers.empty(4 * rows)
-        columns = 8 * grid.padded_rows * len(job.columns)
-        crossed = (own if job.columns else buffers.empty)(columns)
+        own, grid, sizes = (
+            buffers.empty if link else buffers.offset,
+            execution.grid,
+            execution.sizes,
+        )
+        right = buffers.empty(sizes["right_h"]), buffers.empty(sizes["right_x"])
+        crossed = (own if job.columns else buffers.empty)(sizes["crossed"])
         stride = line_cells(grid.n, grid.T)
         if link is not None:
             bus, lines = link.shared.bus, link.lines(grid.strips)
         else:
             lines = grid.bus_lines(job.rows)
-            size = bus_bytes(grid.n, grid.T, 2 + len(job.rows))
-            bus = (own if job.rows else buffers.empty)(size)
+            bus = (own if job.rows else buffers.empty)(sizes["bus"])
         if link is None or link.above is None:
             top = 2 * stride * int(lines[0])
             buffers.write(bus, job.above.h, 4 * top)
             buffers.write(bus, job.above.x, 4 * (top + stride))
-        record = buffers.of(new_records(strip_groups))
+        record = buffers.of(new_records(execution.strip_groups))
         hits = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
         return cls(bus, stride, lines, right, crossed, record, hits)
 
@@ -88,31 +90,9 @@ def letters_of(
     return Letters(buffers.of(codes), *target)
 
 
-def scratch_of(
-    program: Program,
-    crosses: bool,
-    chunk: int,
-    strip_groups: int,
-    scores: Scores,
-    buffers: Buffers,
-) -> Scratch:
-    """Scratch memory for ``strip_groups`` groups, whose blocks have at most ``chunk`` columns.
-    ``crosses``: are there special columns?"""
-    T, alpha, narrow, again = (
-        program.T,
-        program.plan.alpha,
-        bool(program.widths),
-        program.defers_argmax,
-    )
-    striped = program.striped
-    state = state_bytes(T, alpha, strip_groups, narrow and not again, narrow and crosses, striped)
-    argmax = argmax_bytes(T, alpha, strip_groups, chunk) if again else 0
-    return Scratch(
-        state=buffers.empty(state),
-        stages=buffers.empty(stage_bytes(chunk, strip_groups)),
-        profiles=buffers.empty(strip_groups * scores.profile_bytes(program.plan, T, striped)),
-        argmax=buffers.empty(argmax),
-    )
+def scratch_of(sizes: Mapping[str, int], buffers: Buffers) -> Scratch:
+    """Scratch memory of an execution, by the sizes of its buffers."""
+    return Scratch(*(buffers.empty(sizes[one.name]) for one in fields(Scratch)))
 
 
 #: A left edge of at least so many rows is copied in parts; the device fills in constant parts.

@@ -1,0 +1,270 @@
+"""How a tile is computed: decided here, for the engine, the memory forecast and the model alike.
+
+Nothing here asks a device: its facts, and what letters and edges say, are handed in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ..scoring.scoring import Scoring
+from .execution import ByRows, DeviceFacts, Execution, InParts, InSections, InStrips, TileShape
+from .geometry import Grid, fit
+from .path_grid import captures_inside, lines_fit
+from .pipelines import pipeline_bus_bytes
+from .plan import Plan
+from .program import Program, mixed_macros, profile_letters
+from .score_files import may_skew, narrow_score, planned, seldom_waits, wide_score, widths_of
+from .sections import Sections, cut_tile, first_overlap, sooner_by_rows, span
+from .sizes import HELD_CELL_BYTES, held_numbers, warps_of
+
+
+class Seen(Protocol):
+    """What the letters and the edges of a tile say.  It is asked only where it matters."""
+
+    def four(self) -> bool:
+        """Has the target none but the first four letters of the alphabet?"""
+
+    def excess(self) -> int:
+        """How far the edges' highest H is above the floor of a local tile, or above the top edge of
+        another one."""
+
+    def related(self) -> bool:
+        """Do the letters look as if an alignment leads through much of the tile?"""
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What is assumed of a tile that nobody has seen."""
+
+    few: bool = False
+    alike: bool = False
+
+    def four(self) -> bool:
+        """See `Seen`."""
+        return self.few
+
+    def excess(self) -> int:
+        """See `Seen`."""
+        return 0
+
+    def related(self) -> bool:
+        """See `Seen`."""
+        return self.alike
+
+
+@dataclass(frozen=True)
+class Given:
+    """What decides beside the shape of a tile."""
+
+    plan: Plan
+    scoring: Scoring
+    #: Is H never below 0?
+    local: bool
+    device: DeviceFacts
+    seen: Seen
+    #: The row scan's plan, if it may compute tiles.
+    row_scan: Plan | None = None
+    #: Columns by which sections overlap at least, if shorter ones have been refused.
+    overlap: int = 0
+    #: May tiles be cut into sections?
+    cuts: bool = True
+
+    def narrow(self, columns: int, plan: Plan | None = None) -> str | None:
+        """The score file of narrow lanes for so many columns; None: there are none, or they cannot
+        compute it."""
+        plan = plan or self.plan
+        if plan.lane_set.narrow is None:
+            return None
+        four = self.device.byte_permute and plan.lane_set.scores.permute4 and self.seen.four()
+        return narrow_score(plan, self.scoring, columns, four, self.local)
+
+    def lines_fit(self, tile: TileShape, rows: int, columns: int) -> bool:
+        """Does the device hold so many special rows and columns of a tile?"""
+        memory, largest = self.device.memory, self.device.largest
+        return lines_fit(self.plan, *tile.size, rows, columns, memory, largest)
+
+    def warps(self, plan: Plan, B: int) -> int:
+        """Warps of a work-group, if B strips are swept at once."""
+        return warps_of(plan.lane_set, self.device.schedulers, self.device.units, B)
+
+
+def choose(tile: TileShape, given: Given) -> Execution:
+    """How a tile is computed."""
+    plan = given.plan
+    wide = tile.moves or tile.forbidden
+    narrow = None if wide else given.narrow(tile.n)
+    sections = _cut(tile, given, narrow) if given.cuts and not wide else None
+    if sections is not None:
+        return _in_sections(tile, given, sections, narrow)
+    if tile.n > plan.tuning.sweep.longest_side and not given.lines_fit(tile, 0, 0):
+        return InParts((), (tile.n // 2,))
+    scan = None if wide else given.row_scan
+    if scan is not None and sooner_by_rows(plan, scan, *tile.size, tile.after):
+        return ByRows(scan)
+    inner = len(tile.rows), len(tile.columns)
+    if any(inner) and not (captures_inside(plan) and given.lines_fit(tile, *inner)):
+        return InParts(tile.rows, tile.columns)
+    same = given.scoring, tile.size, tile.rows, narrow, given.local
+    fits, score = planned(plan, *same, tile.best and not tile.collects)
+    if fits is None:  # no strips end at all special rows
+        return InParts(tile.rows, ())
+    found = in_strips(fits, score, tile, given)
+    if fits.lanes != plan.lane_set.mixed:
+        return found
+    usual = planned(plan, *same)[0]
+    return found if usual is None else _when_built(found, in_strips(usual, score, tile, given))
+
+
+def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips | None:
+    """How the first ``tile`` of a pipeline is computed that goes on for so many rows; `in_strips`
+    says how the others are.  None where tiles are better computed one by one."""
+    plan, whole = given.plan, (tile.m + rows_below, tile.n)
+    plain = not (tile.moves or tile.forbidden or tile.collects or tile.rows)
+    able = given.device.speculative and plan.form == "ticketed" and plan.lane_set.narrow is not None
+    if not rows_below or not plain or not able:
+        return None
+    narrow = given.narrow(tile.n)
+    usual, score = planned(plan, given.scoring, whole, (), narrow, given.local)
+    if usual is None or tile.m % usual.strip_rows:
+        return None
+    if not _pipeline_fits(tile, usual, given.device):
+        return None
+    best = tile.best and seldom_waits(plan, tile.n)
+    fits, _ = planned(plan, given.scoring, whole, (tile.m,), narrow, given.local, best)
+    found = in_strips(usual, score, tile, given, linked=True)
+    if fits is None or fits.lanes != plan.lane_set.mixed:
+        return found
+    return _when_built(in_strips(fits, score, tile, given, linked=True), found, whole)
+
+
+def _pipeline_fits(tile: TileShape, plan: Plan, device: DeviceFacts) -> bool:
+    """Does the device's memory hold a pipeline of two tiles like this one?"""
+    bus = pipeline_bus_bytes(plan, tile.n)
+    rows = (1 + 8 + 8 * tile.right + 8 * len(tile.columns)) * tile.m
+    return bus <= device.largest and half_holds(device, bus, 2 * rows)
+
+
+def half_holds(device: DeviceFacts, own: int, asked: int) -> bool:
+    """Does half of the device's memory suffice for ``own`` bytes of a pipeline and ``asked`` bytes
+    of its tiles?  Pools may hold four times the bytes that are asked for."""
+    return own + 4 * asked <= device.memory // 2
+
+
+def _when_built(mixed: InStrips, usual: InStrips, size: tuple[int, int] | None = None) -> InStrips:
+    """Lanes of 11 bits, or the usual ones until those are built: a build is not worth while for one
+    tile that is done sooner.  ``size``: of all tiles that are computed alike."""
+    size = size or (mixed.grid.m, mixed.grid.n)
+    seconds = [one.plan.cost.tile(one.plan, one.plan.alpha, *size) for one in (mixed, usual)]
+    tuning = mixed.plan.tuning.engine
+    if seconds[0] >= tuning.mixed_build:
+        return mixed
+    return replace(mixed, until_built=usual, builds=bool(seconds[1] >= tuning.mixed_meanwhile))
+
+
+def in_strips(
+    fits: Plan, score: str, tile: TileShape, given: Given, linked: bool = False
+) -> InStrips:
+    """A tile in strips by the plan that ``fits`` it and this score file.  ``linked``: is it a tile
+    of a pipeline?"""
+    plan = fits.for_moves(*tile.size) if tile.moves else fits
+    form, B, scoring, local = plan.form, plan.B, given.scoring, given.local
+    if tile.moves and form == "two-phase":
+        form, B = "ticketed", 1  # a single group waits for no other
+    grid = fit(*tile.size, B, plan.T, plan.alpha, form, given.device.least_T)
+    prunes = tile.after and not tile.collects and (tile.best or not local)
+    apart = tile.collects or tile.moves or tile.forbidden or grid.form != "ticketed"
+    widths = widths_of(plan, scoring, local, tile.best, apart)
+    program = Program(
+        plan=plan,
+        form=grid.form,
+        T=grid.T,
+        score=score,
+        widths=widths,
+        mixed=mixed_macros(scoring, widths),
+        local=local,
+        best=2 if tile.collects else int(tile.best),
+        moves=tile.moves,
+        forbidden=tile.forbidden,
+        prunes=prunes and plan.lane_set.prunes,
+        skewed=may_skew(plan, scoring),
+        letters=profile_letters(plan, scoring, score),
+        warps=given.warps(plan, B if linked else grid.B) if form == "ticketed" else 1,
+    )
+    strip_groups = -(-grid.B // program.warps) * program.warps
+    return InStrips(tile, program, grid, strip_groups, scores_bytes(scoring, score), linked)
+
+
+def _cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
+    """The sections of a tile; None where it is computed without.
+
+    Values in the middle of a row are known not to be too low where H is never below 0, and where
+    all H of the top edge are equal.  Elsewhere they may depend on all columns before them.
+    """
+    plan, scoring, local = given.plan, given.scoring, given.local
+    if tile.rows or not (local or tile.level) or plan.form != "ticketed":
+        return None
+    if not plan.may_be_cut(*tile.size):
+        return None
+    return cut_tile(
+        plan,
+        scoring,
+        tile.size,
+        tile.columns,
+        span(scoring, tile.m, given.seen.excess(), local),
+        max(first_overlap(plan, scoring, tile.m), given.overlap),
+        narrow=narrow,
+        best=local and tile.best and not tile.collects,
+        after=tile.after,
+        largest=given.device.largest,
+        related=given.seen.related,
+    )
+
+
+def _in_sections(
+    tile: TileShape, given: Given, sections: Sections, narrow: str | None
+) -> InSections:
+    plan, scoring, device = sections.plan, given.scoring, given.device
+    grid = Grid(*tile.size, plan.B, plan.T, plan.alpha, "ticketed")
+    letters = scoring.matrix.shape[1] + 1
+    warps, strip_groups = sections.warps(grid.strips, letters, device.schedulers, device.units)
+    score = given.narrow(tile.n, plan) or wide_score(scoring)
+    program = Program(
+        plan=plan,
+        form="ticketed",
+        T=plan.T,
+        score=score,
+        letters=profile_letters(plan, scoring, score),
+        widths=widths_of(plan, scoring, given.local, tile.best, apart=True),
+        local=given.local,
+        best=2 if tile.collects else int(tile.best),
+        moves=False,
+        forbidden=False,
+        prunes=False,
+        skewed=may_skew(plan, scoring),
+        warps=warps,
+        many=True,
+        sections=True,
+        flat=tile.level and grid.strips == 1 and not tile.bottom,
+    )
+    return InSections(tile, program, grid, strip_groups, scores_bytes(scoring, score), sections)
+
+
+def scores_bytes(scoring: Scoring, score: str) -> tuple[int, int]:
+    """Bytes of a scoring as a score file takes it, and letters of a row of query profiles."""
+    q, t = scoring.matrix.shape
+    return {"match": (0, 0), "permute4": (4 * (q + 1), 0)}.get(
+        score, (4 * (q + 1) * (t + 1), t + 1)
+    )
+
+
+def is_held(plan: Plan, m: int, n: int, paths: int, largest: int) -> bool:
+    """Is a matrix held whole of which so many paths are wanted (0: a score)?  Narrow matrices have
+    many cells of padding, which count.  ``largest``: bytes of the device's largest allocation."""
+    if plan.lane_set.per_item is not None:
+        return False
+    tuning, numbers = plan.tuning.held, held_numbers(m, n)
+    most = min(tuning.top_cells, paths * tuning.path_cells) if paths else tuning.score_cells
+    fits_device = 2 * HELD_CELL_BYTES * numbers <= largest
+    return m * n <= most and numbers <= 2 * most and fits_device

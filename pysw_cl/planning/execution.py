@@ -1,0 +1,277 @@
+"""How a tile is computed, as a value: what the engine runs, and what forecasts read.
+
+:mod:`.choose` makes these values, and nobody else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from . import sizes
+from .geometry import Grid
+from .plan import Plan
+from .program import Program
+from .sections import Sections, SectionsLayout
+
+if TYPE_CHECKING:
+    from ..opencl.device import Runtime
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """What of a device decides how a tile is computed, and how much memory that takes."""
+
+    #: Bytes of its memory, and of the largest allocation.
+    memory: int
+    largest: int
+    #: Compute units, and the warp schedulers of each (0: see `DeviceTraits.schedulers`).
+    units: int = 1
+    schedulers: int = 0
+    #: The fewest lanes of a strip.
+    least_T: int = 1
+    #: Has it a permutation of bytes?
+    byte_permute: bool = False
+    #: Does it compute tiles before they are known to be needed?
+    speculative: bool = False
+    #: The alignment of parts of a buffer, in bytes.
+    part_align: int = 128
+
+    @classmethod
+    def of(cls, runtime: Runtime) -> DeviceFacts:
+        """Of a device that is there."""
+        device, traits = runtime.device, runtime.traits
+        return cls(
+            memory=int(device.global_mem_size),
+            largest=int(device.max_mem_alloc_size),
+            units=runtime.info.compute_units,
+            schedulers=traits.schedulers,
+            least_T=traits.least_T,
+            byte_permute=traits.byte_permute,
+            speculative=traits.speculative,
+            part_align=max(128, int(device.mem_base_addr_align) // 8),
+        )
+
+
+#: Words of the descriptor of a section (`pysw_cl.engines.wavefront.descriptors.TileWord`).
+TILE_WORDS = 14
+#: Columns of a block of a section at most where cells are collected.
+COLLECTING = 128
+
+
+class Buffer(NamedTuple):
+    """A buffer of an execution, or a part of one."""
+
+    name: str
+    #: What its memory counts as (`pysw_cl.planning.memory_parts.Memory`).
+    part: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class TileShape:
+    """What is asked of a tile, but for its letters and the values of its edges."""
+
+    m: int
+    n: int
+    #: Is the best cell looked for, or (``collects``) more than one?
+    best: bool = False
+    collects: bool = False
+    #: Are the last row and the last column wanted?
+    bottom: bool = False
+    right: bool = False
+    #: Special rows and columns inside.
+    rows: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
+    #: Are moves stored?  Are there forbidden pairs?
+    moves: bool = False
+    forbidden: bool = False
+    #: Are all cells of its top edge equal, and reachable?  May its cells be pruned?
+    level: bool = False
+    after: bool = False
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.m, self.n
+
+
+@dataclass(frozen=True)
+class Strips:
+    """What strips are computed by, whether they follow each other or lie in sections."""
+
+    tile: TileShape
+    program: Program
+    grid: Grid
+    #: Groups, or warps of groups, at once.
+    strip_groups: int
+    #: Bytes of the substitution scores, and letters of a row of query profiles.
+    scores: tuple[int, int]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan, with the tile's lanes, alpha, B and chunk."""
+        return self.program.plan
+
+    @property
+    def buffers(self) -> list[Buffer]:
+        """All that it allocates."""
+        raise NotImplementedError
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each buffer, by its name."""
+        found = Counter[str]()
+        for one in self.buffers:
+            found[one.name] += one.bytes
+        return found
+
+    @property
+    def chunk(self) -> int:
+        """Columns of a block at most."""
+        return min(self.plan.chunk, self.grid.n + self.grid.T)
+
+    @property
+    def shared_letters(self) -> list[Buffer]:
+        """The target's, for wide and for narrow lanes, which the tiles of a pipeline share."""
+        found = [Buffer("target", "letters", self.grid.n)]
+        if self.plan.lane_set.backwards:
+            found.append(Buffer("backwards", "letters", self.grid.n + 2 * self.grid.T))
+        return found
+
+    def _scratch(self, crosses: bool) -> list[Buffer]:
+        """What the groups work in.  ``crosses``: are there special columns?"""
+        program, (T, alpha) = self.program, (self.grid.T, self.plan.alpha)
+        groups = sizes.strip_places(self.strip_groups, program.shares_strips)
+        narrow, again = bool(program.widths), program.defers_argmax
+        table, letters = self.scores
+        profile = sizes.profile_bytes(T, letters, alpha, program.striped)
+        if self.plan.lane_set.local_profile:
+            profile = 0
+        lanes = narrow and not again, narrow and crosses, program.striped
+        found = [
+            Buffer("state", "state", sizes.state_bytes(T, alpha, groups, *lanes)),
+            Buffer("stages", "state", sizes.stage_bytes(self.chunk, groups)),
+            Buffer("profiles", "state", groups * profile),
+            Buffer(
+                "argmax",
+                "state",
+                sizes.argmax_bytes(T, alpha, groups, self.chunk) if again else 0,
+            ),
+            Buffer("record", "scratch", sizes.record_bytes(self.strip_groups)),
+        ]
+        return [*found, Buffer("table", "scratch", table)] if table else found
+
+
+@dataclass(frozen=True)
+class InStrips(Strips):
+    """In strips that follow each other."""
+
+    #: Is it a tile of a pipeline, whose tiles share some buffers?
+    linked: bool = False
+    #: What computes it as long as the program is not built, where the build takes longer than the
+    #: tile; and is the program built meanwhile, for later calls?
+    until_built: InStrips | None = None
+    builds: bool = False
+
+    @cached_property
+    def buffers(self) -> list[Buffer]:
+        """All that it allocates; of a pipeline's tile without those that the tiles share."""
+        tile, grid, program = self.tile, self.grid, self.program
+        padded, kept = grid.padded_rows, len(tile.columns)
+        right = 4 * padded if tile.right else 4
+        ticketed = program.form == "ticketed"
+        found = [
+            Buffer("right_h", "vertical_bus", right),
+            Buffer("right_x", "vertical_bus", right),
+            Buffer("crossed", "special_columns", 8 * padded * kept),
+            Buffer("hits", "scratch", 4),  # the count of collected cells
+            Buffer("left_h", "vertical_bus", 4 * (padded + 1)),
+            Buffer("left_x", "vertical_bus", 4 * padded),
+            Buffer("query", "letters", padded),
+            *self._scratch(bool(kept)),
+            Buffer("lines", "scratch", 4 * (grid.strips + grid.B + 1)),
+            Buffer("columns", "scratch", 4 * max(1, kept)),
+        ]
+        if not self.linked:
+            found.append(Buffer("bus", "horizontal_bus", sizes.bus_bytes(grid.n, grid.T, 2)))
+            found += [Buffer("best", "scratch", 4), *self.shared_letters]
+        if tile.rows and not self.linked:  # special rows are in the buffer of the bus
+            rows = sizes.bus_bytes(grid.n, grid.T, len(tile.rows))
+            found.append(Buffer("bus", "special_rows", rows))
+        if ticketed:
+            moves = int(sizes.moves_bytes(grid.m, grid.n, grid.T, grid.alpha)) * tile.moves
+            found.append(Buffer("moves", "moves" if tile.moves else "scratch", moves))
+            progress = sizes.progress_bytes(grid.strips, program.shares_strips)
+            found.append(Buffer("progress", "scratch", progress))
+            found += [] if self.linked else [Buffer("ticket", "scratch", 4)]
+        return found
+
+
+@dataclass(frozen=True)
+class InSections(Strips):
+    """In sections side by side, each in strips."""
+
+    sections: Sections
+
+    @property
+    def chunk(self) -> int:
+        """Columns of a block at most: few where cells are collected, because a block with one is
+        swept twice."""
+        usual = super().chunk
+        return min(usual, COLLECTING) if self.tile.collects else usual
+
+    @property
+    def stores_right(self) -> bool:
+        """Are the right edges of sections kept?"""
+        return not self.sections.proven or self.tile.right or bool(self.tile.columns)
+
+    @cached_property
+    def layout(self) -> SectionsLayout:
+        """Where the edges of all sections are in their buffer."""
+        flat_groups = self.strip_groups if self.program.flat else 0
+        T, padded = self.grid.T, self.grid.padded_rows
+        lines = self.sections, T, padded, self.chunk, flat_groups
+        return SectionsLayout.of(*lines, self.stores_right, self.tile.level)
+
+    @cached_property
+    def buffers(self) -> list[Buffer]:
+        """All that it allocates, if no section is swept again."""
+        sections, strips, layout = self.sections, self.grid.strips, self.layout
+        bus = 4 * layout.columns_at["left"]
+        found = [
+            Buffer("query", "letters", self.grid.padded_rows),
+            *self.shared_letters,
+            *self._scratch(not sections.proven),
+            *(Buffer(name, "scratch", 4) for name in ("best", "overlap", "ticket", "hits")),
+            Buffer("lines", "scratch", 4 * (strips + 1)),
+            Buffer("progress", "scratch", 4 * (strips * sections.count + 1)),
+            Buffer("tiles", "scratch", 8 * TILE_WORDS * sections.count),
+            Buffer("kept", "horizontal_bus", bus),
+            Buffer("kept", "vertical_bus", 4 * layout.words - bus),
+        ]
+        if not sections.proven:  # places and outcomes of the comparison
+            checked = max(1, sum(sections.start(k) > 0 for k in range(sections.count)))
+            found.append(Buffer("places", "scratch", 16 * checked))
+            found.append(Buffer("refused", "scratch", 4 * checked))
+        return found
+
+
+@dataclass(frozen=True)
+class ByRows:
+    """Row by row, by the row scan with this plan."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class InParts:
+    """In parts that are cut at these rows and columns; how each is computed is chosen for it."""
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+Execution = InStrips | InSections | ByRows | InParts
