@@ -14,7 +14,6 @@ from ..engines.choose_device import Kind, by_time
 from ..engines.settings import setting_of
 from ..errors import InputError, shown, whole_number
 from ..opencl.device import Runtime, get_runtime
-from ..planning.execution import DeviceFacts
 from ..planning.memory import device_memory, fits
 from ..planning.model.counts import Work
 from ..planning.model.predict import Prediction, predicted
@@ -154,7 +153,8 @@ def predict_on(
 def _setting(runtime: Runtime, plan: Any, options: AlignOptions) -> Setting:
     """The setting of these options on a device."""
     setting = setting_of(runtime, plan, options.scoring, options.mode)
-    return replace(setting, cuts_squares=options.output != "path")
+    paths = int(options.output in ("matches", "path"))
+    return replace(setting, cuts_squares=options.output != "path", paths=paths)
 
 
 def _predicted(
@@ -166,7 +166,7 @@ def _predicted(
     foreseen: PairForecast,
 ) -> Prediction:
     """The prediction for a matrix, given what is foreseen of the sequences."""
-    facts = DeviceFacts.of(runtime)
+    facts = setting.device
     memory = device_memory(
         setting.plan,
         m,

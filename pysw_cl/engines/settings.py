@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..errors import PlanError
 from ..opencl.device import Runtime
+from ..planning.execution import DeviceFacts
 from ..planning.model.runs import Setting
 from ..scoring.scoring import Scoring
 from .registry import Wishes, is_free, plan_on
@@ -22,10 +23,9 @@ def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) ->
         plan=plan,
         scoring=scoring,
         mode=mode,
-        four=few and runtime.traits.byte_permute,
+        four=few,
         scan=default_rowscan(runtime) if free else None,
-        pipelines=runtime.traits.speculative and plan.form == "ticketed" and not in_rows,
-        ahead=runtime.traits.speculative,
         sections=not in_rows,
-        holds=free and plan.lane_set.per_item is None,
+        holds=free,
+        device=DeviceFacts.of(runtime),
     )

@@ -10,9 +10,9 @@ from typing import Protocol
 
 from ..scoring.scoring import Scoring
 from .execution import ByRows, DeviceFacts, Execution, InParts, InSections, InStrips, TileShape
-from .geometry import Grid, fit
+from .geometry import Grid, fit, may_be_wide
 from .path_grid import captures_inside, lines_fit
-from .pipelines import pipeline_bus_bytes
+from .pipelines import pipeline_bus_bytes, pipeline_rows
 from .plan import Plan
 from .program import Program, mixed_macros, profile_letters
 from .score_files import may_skew, narrow_score, planned, seldom_waits, wide_score, widths_of
@@ -137,6 +137,23 @@ def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips 
     if fits is None or fits.lanes != plan.lane_set.mixed:
         return found
     return _when_built(in_strips(fits, score, tile, given, linked=True), found, whole)
+
+
+def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
+    """How the first tile is computed of a pipeline that sweeps all of a matrix, whose shape and
+    wishes ``tile`` has; None where its tiles are computed one by one."""
+    plan, device, (m, n) = given.plan, given.device, tile.size
+    if not device.speculative or not captures_inside(plan):
+        return None
+    most = plan.tile_shape(m, n)
+    rows = None if most[0] >= m else pipeline_rows(plan, m, n, device.schedulers, device.units)
+    if rows is None:
+        return None
+    least, quantum = rows
+    height = max(1, min(least, most[0]) // quantum) * quantum
+    if not may_be_wide(height, n, most) or height >= m:
+        return None
+    return choose_pipeline(replace(tile, m=height, rows=(), bottom=True), m - height, given)
 
 
 def _pipeline_fits(tile: TileShape, plan: Plan, device: DeviceFacts) -> bool:

@@ -70,6 +70,10 @@ class Buffer(NamedTuple):
     bytes: int
 
 
+#: A device of which nothing is known, and whose memory holds everything.
+UNLIMITED = DeviceFacts(1 << 62, 1 << 62, byte_permute=True)
+
+
 @dataclass(frozen=True)
 class TileShape:
     """What is asked of a tile, but for its letters and the values of its edges."""

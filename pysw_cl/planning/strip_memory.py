@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from . import pipelines, sizes
-from .choose import Given, choose, choose_pipeline, in_strips
+from .choose import Given, choose, in_strips, whole_pipeline
 from .execution import Buffer, ByRows, InParts, InSections, InStrips, TileShape
-from .geometry import may_be_wide
 from .memory_parts import EngineMemory, Memory, TileMemory
 from .path_grid import captures_inside, strip_rows
 
@@ -71,23 +70,13 @@ class StripMemory:
         """The memory of a pipeline of tiles as wide as ``tile``, which is as high as the matrix,
         with these special rows; None where tiles are computed one by one."""
         given, (m, n) = self.given, tile.size
-        plan, device = given.plan, given.device
-        if not self.captures or not device.speculative:
+        plan, device, begun = given.plan, given.device, whole_pipeline(tile, given)
+        if begun is None:
             return None
-        most = plan.tile_shape(m, n)
-        rows = pipelines.pipeline_rows(plan, m, n, device.schedulers, device.units)
-        if rows is None or most[0] >= m:
-            return None
-        least, quantum = rows
-        height = max(1, min(least, most[0]) // quantum) * quantum
-        if not may_be_wide(height, n, most):
-            return None
-        places = (0, *ends, m)
+        height, places = begun.tile.m, (0, *ends, m)
         highest = min(height, max(b - a for a, b in pairwise(places)))
         count = sum(-(-(b - a) // height) for a, b in pairwise(places))
-        first = replace(tile, m=height, rows=(), bottom=True)
-        begun = choose_pipeline(first, m - height, given)
-        if begun is None or count < 2:
+        if count < 2:
             return None
         fits = begun.plan
         shared = [
@@ -96,7 +85,7 @@ class StripMemory:
             Buffer("tickets", "scratch", plan.tuning.pipeline.most_tiles * device.part_align),
             *begun.shared_letters,
         ]
-        part = replace(first, m=highest)
+        part = replace(begun.tile, m=highest)
         every = [begun, *([] if begun.until_built is None else [begun.until_built])]
         ways = [in_strips(one.plan, one.program.score, part, given, linked=True) for one in every]
         strips = max(ways, key=lambda way: Memory.of(way.buffers).total)

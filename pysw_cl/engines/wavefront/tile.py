@@ -309,9 +309,9 @@ def given_of(
     runtime: Runtime, plan: Plan, job: TileJob, row_scan: Plan | None = None, overlap: int = 0
 ) -> Given:
     """What decides, beside its shape, how a tile is computed; see `Given`."""
-    known = runtime.kept("facts", dict)
-    if known.get("traits") is not runtime.traits:
-        known |= {"traits": runtime.traits, "facts": DeviceFacts.of(runtime)}
+    known, of = runtime.kept("facts", dict), (runtime.device, runtime.traits)
+    if known.get("of") != of:
+        known |= {"of": of, "facts": DeviceFacts.of(runtime)}
     seen, local = SeenTile(job), job.floor is not None
     return Given(plan, job.scoring, local, known["facts"], seen, row_scan, overlap)
 

@@ -1,8 +1,4 @@
-"""The counts of whole runs: which tiles a matrix has, and how each is computed.
-
-Engines choose by the same functions: :mod:`pysw_cl.planning.sections`, `Plan.for_size`,
-:mod:`pysw_cl.planning.score_files`.
-"""
+"""The counts of whole runs: which tiles a matrix has, and what the execution of each does."""
 
 from __future__ import annotations
 
@@ -11,28 +7,23 @@ from dataclasses import dataclass, replace
 
 from ...scoring.scoring import Scoring
 from ...sequences.coordinates import MOST_KNOWN
+from ..choose import Assumed, Given, choose, is_held, whole_pipeline
 from ..cost import row_wave, section_wave, strip_wave
-from ..geometry import may_be_wide, piece, tile_height
+from ..execution import (
+    UNLIMITED,
+    ByRows,
+    DeviceFacts,
+    Execution,
+    InParts,
+    InSections,
+    InStrips,
+    TileShape,
+)
+from ..geometry import piece, tile_height
 from ..path_grid import grid_places, most_pieces
 from ..plan import Plan
-from ..score_files import (
-    narrow_score,
-    planned,
-    seldom_waits,
-    striped,
-    striped_rows,
-    wide_score,
-    widths_of,
-)
-from ..sections import (
-    Sections,
-    first_overlap,
-    most_of_related,
-    sections_of,
-    sooner_by_rows,
-    sooner_in_11_bits,
-    span,
-)
+from ..program import Program
+from ..score_files import striped_rows
 from .counts import STRIP_ROW, Strips, Wave, Work
 from .times import Name
 
@@ -51,21 +42,30 @@ class Setting:
     scoring: Scoring
     #: "local" or "global".
     mode: str = "local"
-    #: Can the scores of four target letters be looked up by permuting bytes?
+    #: Has the target none but the first four letters of the alphabet?
     four: bool = False
     #: The row scan's plan, if the engine may choose it for a tile.
     scan: Plan | None = None
-    #: Are tiles below each other computed in a pipeline?
-    pipelines: bool = False
-    #: Are tiles along the path computed before it is known to lead through them?
-    ahead: bool = False
-    #: Is the plan the wavefront's, whose tiles may be cut into sections?
+    #: Is the plan the wavefront's?  The row scan has no strips.
     sections: bool = True
-    #: May small matrices be held whole?
+    #: May small matrices be held whole?  Of how many is a path wanted, too?
     holds: bool = False
+    paths: int = 0
     #: May square tiles be cut into sections?  Not where an alignment leads through many of them, or
     #: where rows are kept for its path.
     cuts_squares: bool = True
+    device: DeviceFacts = UNLIMITED
+
+    @property
+    def given(self) -> Given:
+        """What decides how a tile is computed, beside its shape."""
+        seen = Assumed(self.four, alike=not self.cuts_squares)
+        return Given(self.plan, self.scoring, self.local, self.device, seen, self.scan)
+
+    @property
+    def ahead(self) -> bool:
+        """Are tiles along the path computed before it is known to lead through them?"""
+        return self.device.speculative
 
     @property
     def local(self) -> bool:
@@ -76,7 +76,7 @@ class Setting:
 def sweep_of(setting: Setting, m: int, n: int) -> Work:
     """What a sweep of an m x n matrix does, if no cell is pruned."""
     work, plan = Work(), setting.plan
-    if setting.holds and plan.lane_set.per_item is None and m * n <= plan.tuning.held.score_cells:
+    if setting.holds and is_held(plan, m, n, setting.paths, setting.device.largest):
         work.counts["held", "launch"] += 1
         work.counts["held", "cell"] += m * n
         return work
@@ -86,23 +86,24 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
     if max(m, n) > MOST_KNOWN:
         work.counts["call", "long_letter"] += sum(side for side in (m, n) if side > MOST_KNOWN)
     rows, columns = plan.tile_shape(m, n)
-    tuning = plan.tuning.pipeline
-    strips = plan.for_size(min(rows, m), min(columns, n)) or plan
-    piped = setting.pipelines and m > rows
-    piped = piped and m * n >= tuning.least_cells and n <= tuning.most_columns
-    piped = piped and may_be_wide(plan.device_rows // tuning.depth, n, (rows, columns))
-    if piped:  # strips go on from tile to tile
-        heights = Counter({m: 1})
-        work.counts["call", "launch"] += -(-m // rows)
-        columns = n
+    local = setting.local
+    tile = TileShape(m, n, best=local, level=local, after=local)
+    piped = whole_pipeline(tile, setting.given) if setting.sections else None
+    if piped is not None:  # strips go on from tile to tile
+        work.counts["call", "launch"] += -(-m // piped.tile.m) - 1
+        _add(work, setting, piped, tile, 1)
+        above, across = 0, 1
     else:
+        strips = plan.for_size(min(rows, m), min(columns, n)) or plan
         heights = _lengths(m, tile_height(m, rows, strips.strip_rows))
-    widths = _lengths(n, piece(n, columns, 1))
-    for height, down in heights.items():
-        for width, across in widths.items():
-            _add_tile(work, setting, height, width, down * across, piped)
-    above = 0 if piped else sum(heights.values()) - 1
-    work.counts["call", "edge"] += above * n + len(widths) * m
+        widths = _lengths(n, piece(n, columns, 1))
+        for height, down in heights.items():
+            for width, beside in widths.items():
+                one = replace(tile, m=height, n=width)
+                chosen = choose(one, setting.given) if setting.sections else ByRows(plan)
+                _add(work, setting, chosen, one, down * beside)
+        above, across = sum(heights.values()) - 1, len(widths)
+    work.counts["call", "edge"] += above * n + across * m
     if not setting.local:
         work.counts["call", "border"] += m + n
     return work
@@ -131,41 +132,35 @@ def _lengths(length: int, size: int) -> Counter[int]:
     return +Counter({size: whole, rest: 1 if rest else 0})
 
 
-def _add_tile(
-    work: Work, setting: Setting, m: int, n: int, times: int, piped: bool = False
-) -> None:
-    """Count ``times`` tiles of m x n cells.  ``piped``: are they the tiles of a pipeline, one below
-    the other?"""
-    plan, scoring, scan = setting.plan, setting.scoring, setting.scan
-    if not setting.sections:  # the plan of another engine than the wavefront's
-        _add_rows(work, plan, m, n, times)
+def _add(work: Work, setting: Setting, execution: Execution, tile: TileShape, times: int) -> None:
+    """Count ``times`` tiles that are computed like this."""
+    m, n = tile.size
+    if isinstance(execution, InParts):
+        for width in (n // 2, n - n // 2):
+            half = replace(tile, n=width)
+            _add(work, setting, choose(half, setting.given), half, times)
         return
-    narrow = narrow_score(plan, scoring, n, setting.four, setting.local)
-    plan = plan.for_scores(narrow)
-    cut = _sections(setting, plan, m, n)
-    if cut is not None:
-        plan = cut.plan
+    if isinstance(execution, ByRows):
+        _add_rows(work, execution.plan, m, n, times)
+        return
+    plan, program = execution.plan, execution.program
+    if isinstance(execution, InSections):
+        cut = execution.sections
         columns = section_wave(plan, cut.cut, m, n)
         work.counts["call", "section"] += times * cut.count
         if not cut.proven:
             work.counts["call", "check"] += times * (cut.count - 1) * m
-    elif scan is not None and sooner_by_rows(plan, scan, m, n, setting.local):
-        _add_rows(work, scan, m, n, times)
-        return
     else:
-        size, local = (m, n), setting.local
-        best = local and not (piped and not seldom_waits(plan, n))
-        plan = planned(plan, scoring, size, (), narrow, local, best)[0] or plan
         columns = strip_wave(plan, plan.alpha, m, n, plan.B, plan.chunk)
     work.counts["call", "launch"] += times
-    subject = subject_of(plan, scoring, setting.local, narrow)
-    strips = _strips(subject, plan, columns, times, cut is not None)
-    if narrow is not None and striped(plan, plan.form, narrow, setting.local):
+    subject = subject_of(program)
+    strips = _strips(subject, plan, columns, times, program.sections)
+    if program.striped:
         share, (chain, hops) = striped_rows(plan) / plan.alpha, strips.chain
         # the subject's times are of lanes at a lag
         strips = replace(strips, columns=share * strips.columns, chain=(share * chain, hops))
     work.strips.append(strips)
-    if cut is None and not plan.machine.schedulers:
+    if isinstance(execution, InStrips) and not plan.machine.schedulers:
         count = -(-m // plan.strip_rows)
         one_by_one = columns.hops == count - 1  # each waits for the one above it
         alone = count if one_by_one and count > plan.B else -(-count // plan.B)
@@ -199,24 +194,8 @@ def _strips(subject: str, plan: Plan, columns: Wave, tiles: int, cut: bool = Fal
     )
 
 
-def subject_of(plan: Plan, scoring: Scoring, local: bool, narrow: str | None) -> str:
+def subject_of(program: Program) -> str:
     """Whose times count for a tile without moves: for example
     "wavefront/vector/match/local/8"."""
-    if plan.lane_set.narrow is None or narrow is None:
-        score, width = wide_score(scoring), 32
-    else:
-        score, width = narrow, min(widths_of(plan, scoring, local, local))
-    mode = "local" if local else "global"
-    return f"wavefront/{plan.lanes}/{score}/{mode}/{width}"
-
-
-def _sections(setting: Setting, plan: Plan, m: int, n: int) -> Sections | None:
-    """The sections of a tile whose edges are those of the matrix."""
-    if not setting.sections or plan.form != "ticketed" or not setting.local:
-        return None
-    reach = span(setting.scoring, m, 0, setting.local)
-    overlap = first_overlap(plan, setting.scoring, m)
-    most = n if setting.cuts_squares else most_of_related(plan, m, n)
-    found = sections_of(plan, m, n, reach, overlap, (), plan.lane_set.prunes, most)
-    mixed = found is not None and sooner_in_11_bits(plan, setting.scoring, (m, n), found)
-    return None if mixed else found
+    mode, width = "local" if program.local else "global", min(program.widths, default=32)
+    return f"wavefront/{program.plan.lanes}/{program.score}/{mode}/{width}"
