@@ -49,10 +49,10 @@ class Memory:
 
     @classmethod
     def of(cls, buffers: Iterable[Buffer]) -> Memory:
-        """Of buffers, of which each has 4 bytes at least."""
+        """Of buffers, which have 4 bytes at least unless they are of letters."""
         parts, sizes = Counter[str](), Counter[str]()
         for name, part, size in buffers:
-            parts[part] += max(size, 4)
+            parts[part] += size if part == "letters" else max(size, 4)
             sizes[name] += size
         return cls(**parts, largest=max(sizes.values(), default=0))
 
