@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import PlanError
 from ..opencl.device import Runtime
-from ..planning.execution import DeviceFacts
+from ..opencl.facts import facts_of
 from ..planning.model.runs import Setting
 from ..scoring.scoring import Scoring
 from .registry import Wishes, is_free, plan_on
@@ -27,5 +27,5 @@ def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) ->
         scan=default_rowscan(runtime) if free else None,
         sections=not in_rows,
         holds=free,
-        device=DeviceFacts.of(runtime),
+        device=facts_of(runtime),
     )

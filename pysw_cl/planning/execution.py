@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from . import sizes
 from .geometry import Grid
 from .plan import Plan
 from .program import Program
 from .sections import Sections, SectionsLayout
-
-if TYPE_CHECKING:
-    from ..opencl.device import Runtime
 
 
 @dataclass(frozen=True)
@@ -38,21 +35,6 @@ class DeviceFacts:
     speculative: bool = False
     #: The alignment of parts of a buffer, in bytes.
     part_align: int = 128
-
-    @classmethod
-    def of(cls, runtime: Runtime) -> DeviceFacts:
-        """Of a device that is there."""
-        device, traits = runtime.device, runtime.traits
-        return cls(
-            memory=int(device.global_mem_size),
-            largest=int(device.max_mem_alloc_size),
-            units=runtime.info.compute_units,
-            schedulers=traits.schedulers,
-            least_T=traits.least_T,
-            byte_permute=traits.byte_permute,
-            speculative=traits.speculative,
-            part_align=max(128, int(device.mem_base_addr_align) // 8),
-        )
 
 
 #: Words of the descriptor of a section (`pysw_cl.engines.wavefront.descriptors.TileWord`).

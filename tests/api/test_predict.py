@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import pysw_cl
+from pysw_cl.engines import settings
 from pysw_cl.errors import InputError, PlanError
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.execution import DeviceFacts
+from pysw_cl.opencl.facts import facts_of
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.planning.profiles.store import save
 from pysw_cl.scoring.scoring import cached_scoring
@@ -66,8 +67,8 @@ def test_wrong_options() -> None:
 
 def test_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pysw_cl.predict(3000, 4000).too_large is None
-    small = replace(DeviceFacts.of(get_runtime("auto")), memory=1000, largest=1000)
-    monkeypatch.setattr(DeviceFacts, "of", classmethod(lambda cls, runtime: small))
+    small = replace(facts_of(get_runtime("auto")), memory=1000, largest=1000)
+    monkeypatch.setattr(settings, "facts_of", lambda runtime: small)
     said = pysw_cl.predict(3000, 4000).too_large
     assert said is not None and "device memory are needed" in said
 

@@ -28,6 +28,7 @@ from pysw_cl.drivers.traceback import trace_back
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.errors import InternalError
+from pysw_cl.planning.choose import Given
 from pysw_cl.planning.path_grid import grid_places
 from pysw_cl.planning.plan import Plan, make_plan
 from pysw_cl.scoring.precision import UNREACHABLE
@@ -187,21 +188,15 @@ def test_unreachable_cells_are_the_sentinel() -> None:
         assert (found.columns[9].h == UNREACHABLE).all()
 
 
-class NoRoom(wavefront.WavefrontEngine):
+def test_too_little_memory_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a device that holds no inner rows and columns."""
-
-    def in_memory(self, m: int, n: int, rows: int, columns: int) -> bool:
-        """Only tiles without."""
-        return not (rows or columns)
-
-
-def test_too_little_memory_cuts() -> None:
     engine = make_engine("ticketed")
     assert isinstance(engine, wavefront.WavefrontEngine)
     job = random_job(np.random.default_rng(7), 40, 50, SCORING, True, best=True)
     job = replace(job, rows=(8, 16), columns=(20,))
     check(engine, job, launches=1)
-    check(NoRoom(engine.runtime, engine.plan), job, launches=6)
+    monkeypatch.setattr(Given, "lines_fit", lambda self, tile, *inner: not any(inner))
+    check(engine, job, launches=6)
 
 
 def test_several_best_cells_with_inner_rows(monkeypatch: pytest.MonkeyPatch) -> None:

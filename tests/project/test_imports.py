@@ -31,9 +31,6 @@ ORDER = (
 )
 #: (file, imported name): why this file may import from a folder after its own.
 EXCEPTIONS = {
-    ("planning/memory_parts.py", "opencl.device.Runtime"): (
-        "a type only: what of a device decides how much memory a job takes"
-    ),
     ("planning/limits.py", "opencl.device.Runtime"): (
         "a type only: a plan is checked against what a device can do"
     ),

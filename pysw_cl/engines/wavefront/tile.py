@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
+from ...opencl.facts import facts_of
 from ...opencl.program import BoundKernel
 from ...planning import sizes
 from ...planning.choose import Given
-from ...planning.execution import DeviceFacts, InStrips, TileShape
+from ...planning.execution import InStrips, TileShape
 from ...planning.geometry import Grid
 from ...planning.lane_sets import MIXED
 from ...planning.plan import Plan
@@ -309,11 +310,8 @@ def given_of(
     runtime: Runtime, plan: Plan, job: TileJob, row_scan: Plan | None = None, overlap: int = 0
 ) -> Given:
     """What decides, beside its shape, how a tile is computed; see `Given`."""
-    known, of = runtime.kept("facts", dict), (runtime.device, runtime.traits)
-    if known.get("of") != of:
-        known |= {"of": of, "facts": DeviceFacts.of(runtime)}
-    seen, local = SeenTile(job), job.floor is not None
-    return Given(plan, job.scoring, local, known["facts"], seen, row_scan, overlap)
+    local, facts = job.floor is not None, facts_of(runtime)
+    return Given(plan, job.scoring, local, facts, SeenTile(job), row_scan, overlap)
 
 
 @dataclass(frozen=True)
