@@ -38,7 +38,6 @@ SCORINGS = [
 #: Small numbers, so that small matrices have many tiles, strips and sections.
 WISHES: dict[str, list[Any]] = {
     "form": ["ticketed", "ticketed", "two-phase"],
-    "lanes": ["vector", "vector32"],
     "T": [16, 64],
     "alpha": [1, 3, 8, 16],
     "B": [1, 2, 5],
@@ -56,7 +55,7 @@ CUTS = {
     "sections.most_overlap": 10.0,
 }
 #: Plans of which few kernels are built.
-FEW: list[dict[str, Any] | None] = [None, {"lanes": "vector", "alpha": 4, **CUTS}]
+FEW: list[dict[str, Any] | None] = [None, {"alpha": 4, **CUTS}]
 
 
 def drawn_plan(rng: np.random.Generator) -> dict[str, Any] | None:
@@ -66,7 +65,10 @@ def drawn_plan(rng: np.random.Generator) -> dict[str, Any] | None:
     names = [name for name in WISHES if rng.random() < 0.6]
     plan = {name: WISHES[name][rng.integers(len(WISHES[name]))] for name in names}
     plan |= CUTS if rng.random() < 0.5 else {}
-    if plan.get("lanes") == "vector32":
+    if rng.random() < 0.3:  # the lanes for what narrow ones cannot do
+        instead = plan_on(get_runtime("auto"), None).without_narrow()
+        plan |= {"lanes": instead.lanes, "T": instead.T, "alpha": min(4, instead.alpha)}
+    elif get_runtime("auto").info.lanes != "vector":
         plan.pop("T", None)
     return plan
 
