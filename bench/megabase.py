@@ -28,7 +28,7 @@ import numpy as np
 from cases import ROOT, Bench, Letters, Row, check, pysw_cl, similar_pair
 from pair import Case, run_cases
 
-from pysw_cl.api.time_left import TimeLeft
+from pysw_cl.api.bar import Speed
 from pysw_cl.drivers.progress import Stage
 
 MEGABASE = 1_000_000
@@ -190,7 +190,7 @@ class Mega:
         pair: Letters = letters, random_letters(more // 2, 4) + copy + random_letters(more // 2, 5)
         most = self.most_seconds or (None if self.gpu else 20)
         told: list[tuple[float, float, float]] = []
-        estimate = TimeLeft()
+        estimate = Speed()
         started = time.perf_counter()
 
         def tell(done: int, total: int, stage: Stage) -> None:

@@ -24,9 +24,8 @@ from ..drivers.options import (
     ResumeResources,
     made_once,
 )
-from ..drivers.pair_progress import PairProgress
 from ..drivers.problem import FreeEnds, Mode
-from ..drivers.progress import Progress, RunProgress
+from ..drivers.progress import PairProgress, Progress, RunProgress
 from ..drivers.recompute import checked
 from ..engines.choose_device import Kind, by_time, on_best
 from ..engines.registry import engine_for
@@ -345,7 +344,7 @@ def _best_strand(
     plan: Plan,
     job: Job,
     resources: AlignResources,
-    progress: RunProgress | None,
+    progress: RunProgress,
     stats: Stats,
 ) -> tuple[Job, Hit, FoundPath | None, TileMap, int | None]:
     """The strand with the best score, plus among equals, as a job; the best end in it, and the path
@@ -357,7 +356,7 @@ def _best_strand(
     others: list[int] = []  # the scores of strands that are not the best
     jobs = job.strands(job.both and likely_minus(job.frame, plan.tuning.sweep.guessed_cells))
     path = job.output == "path"
-    pair = PairProgress.of(progress, engine, plan, job.frame.shape, path, len(jobs))
+    pair = PairProgress(progress, plan, job.frame.shape, path, len(jobs))
     for k, one in enumerate(jobs):
         this = one.beating(found and found[1])
         reader = PathReader(this.frame, this.scoring, plan.tuning.traceback)
@@ -369,7 +368,7 @@ def _best_strand(
             prune=resources.prune,
             max_cost=resources.band_cost(job.mode),
             beat=this.beat,
-            progress=pair.strand(k) if pair else None,
+            progress=pair.strand(k),
             stats=stats,
             read_meanwhile=reader.read_meanwhile,
             second_best=job.second_best,

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from ..drivers.best_ends import best_ends as find_ends
 from ..drivers.job import Job
 from ..drivers.options import EndsOptions, Resources
-from ..drivers.pair_progress import PairProgress
 from ..drivers.problem import FreeEnds
-from ..drivers.progress import Progress
+from ..drivers.progress import PairProgress, Progress
 from ..engines.registry import row_of
 from ..errors import InputError, shown
 from ..opencl.builds import expecting
@@ -135,14 +134,10 @@ def best_ends_with(
     k, separation = int(options.k), int(options.min_separation)
     jobs, found = job.strands(False), []
     with told(resources.progress) as run, expecting(1):
-        pair = PairProgress.of(run, engine, plan, job.frame.shape, False, len(jobs))
+        pair = PairProgress(run, plan, job.frame.shape, False, len(jobs))
         for number, one in enumerate(jobs):
-            tell, problem = None, one.problem
-            if pair is not None:
-                strand = pair.strand(number)
-                strand.sweeping(problem, False)
-                tell = strand.swept
-            cells = find_ends(engine, problem, k, separation, options.least, tell)
+            tell = pair.strand(number).sweep()
+            cells = find_ends(engine, one.problem, k, separation, options.least, tell)
             found.append(_in_sequences(cells, one, options.strand != "plus"))
     every = np.concatenate(found)
     if len(jobs) == 1:

@@ -134,10 +134,9 @@ def prepare(
     jobs = [job for kind in dict.fromkeys(given) for job in KINDS[kind](runtime)]
     count = len(jobs)
     with told(progress) as run, expecting(count):
+        run.begin(count)
         for done, job in enumerate(jobs):
-            if run is not None:
-                run.tell(done, count, Stage("pairs", done, count, done, count - done))
+            run.tell(done, Stage("pairs", done, count))
             job(runtime)
-        if run is not None:
-            run.tell(count, count, Stage("pairs", count, count, count, 0))
+        run.tell(count, Stage("pairs", count, count))
     return len(runtime.programs)

@@ -7,18 +7,25 @@ from typing import Any
 
 from ..drivers.batch_layout import as_halves, lengths_of
 from ..drivers.prepared import Batch
-from ..drivers.progress import PairsProgress, RunProgress
+from ..drivers.progress import RunProgress, Stage
 from ..errors import PyswError
 
 #: Called with more cells and pairs that are done.
 Tell = Callable[[int, int], None]
 
 
-def teller(progress: RunProgress | None, pairs: Sequence[Any], sweeps: int) -> Tell:
+def teller(progress: RunProgress, pairs: Sequence[Any], sweeps: int) -> Tell:
     """What tells ``progress`` of pairs, if each of them is computed ``sweeps`` times."""
-    if progress is None:
+    if not progress.watched:
         return lambda cells, count: None
-    tell = PairsProgress(progress, len(pairs), sweeps * cells_of(pairs), sweeps)
+    progress.begin(sweeps * cells_of(pairs))
+    all_cells = all_pairs = 0
+
+    def tell(cells: int, count: int) -> None:
+        nonlocal all_cells, all_pairs
+        all_cells, all_pairs = all_cells + cells, all_pairs + count
+        progress.tell(all_cells, Stage("pairs", all_pairs // sweeps, len(pairs)))
+
     tell(0, 0)
     return tell
 

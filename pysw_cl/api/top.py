@@ -126,7 +126,7 @@ def _find(
     job: Job,
     options: TopOptions,
     resources: Resources,
-    progress: RunProgress | None,
+    progress: RunProgress,
     started: float,
 ) -> list[Alignment]:
     """The alignments of a job; ``started``: when the call began."""
@@ -135,10 +135,9 @@ def _find(
     def compute(engine: Engine, plan: Plan) -> list[Alignment]:
         results, begun, before = [], started, Stats()
         strands = len(job.strands(False))
-        tell = TopProgress.of(progress, plan, job.problem, int(options.k), strands)
+        tell = TopProgress(progress, rows * columns, int(options.k), strands)
         for this, one, stats in _merged(engine, plan, job, options, tell):
-            if tell is not None:
-                tell.found()
+            tell.found()
             traced = one.path if options.output == "path" else None
             path = None if traced is None else path_of(this, one.end, traced, plan)
             now = time.perf_counter()
@@ -147,8 +146,7 @@ def _find(
             stats.kernel_seconds = measured.kernels_since(before)
             begun, before = now, measured
             results.append(alignment_of(this, one.end, path, plan, stats))
-        if tell is not None:
-            tell.finished()
+        tell.finished()
         return results
 
     engine, plan = make_engine(resources)
@@ -163,14 +161,14 @@ def _find(
 
 
 def _merged(
-    engine: Engine, plan: Plan, job: Job, options: TopOptions, tell: TopProgress | None
+    engine: Engine, plan: Plan, job: Job, options: TopOptions, tell: TopProgress
 ) -> Iterator[tuple[Job, FoundAlignment, Stats]]:
     """The best alignments of the job's strands, plus first among equals: the strand as a job, the
     alignment, and the cells and launches since the one before."""
     jobs, most = job.strands(False), int(options.k)
     with ExitStack() as stack:
         lists = []
-        for k, one in enumerate(jobs):
+        for one in jobs:
             found = find_top(
                 engine,
                 one.problem,
@@ -178,7 +176,7 @@ def _merged(
                 most,
                 options.least,
                 last_path=options.output == "path",
-                progress=None if tell is None else tell.strand(k),
+                progress=tell,
             )
             lists.append(stack.enter_context(closing(found)))
         stats = Stats()

@@ -166,18 +166,16 @@ def _of_strands(
     return [next(found["minus" if one else "plus"]) for one in minus]
 
 
-def _teller(run: RunProgress | None, total: int) -> Any:
+def _teller(run: RunProgress, total: int) -> Any:
     """What tells ``run`` of ends that are found."""
     count = 0
 
     def tell(more: int) -> None:
         nonlocal count
         count += more
-        if run is not None:
-            number = min(count + 1, total)
-            stage = Stage("alignment", number, total, float(count), float(total - count))
-            run.tell(count, total, stage)
+        run.tell(count, Stage("alignment", min(count + 1, total), total))
 
+    run.begin(total)
     tell(0)
     return tell
 

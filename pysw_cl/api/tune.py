@@ -129,6 +129,7 @@ def tuned(
     aside = (1 + BESIDE + measures_builds * BESIDE_FIRST_USES) * calibration
     left, outcomes = seconds - aside, []
     with told(progress) as run:
+        run.begin(TICKS * seconds)
         for number, subject in enumerate(chosen, 1):
             share = left * subject.weight / sum(one.weight for one in chosen[number - 1 :])
             stage = Stage(f"tuning {subject.name}", number, len(chosen))
@@ -201,21 +202,14 @@ def _measurements(profile: Profile, resume: bool) -> Path | None:
 
 
 def _telling(
-    run: RunProgress | None, seconds: float, before: float, stage: Stage
+    run: RunProgress, seconds: float, before: float, stage: Stage
 ) -> Callable[[float], None]:
     """What tells of the seconds that a part has taken, where others took some before."""
 
     def tell(spent: float) -> None:
-        if run is not None:
-            done = min(seconds, before + spent)
-            known = replace(
-                stage,
-                work_done=done,
-                work_left=seconds - done,
-                predicted_speed=1.0,
-                in_seconds=True,
-            )
-            run.tell(round(TICKS * done), round(TICKS * seconds), known)
+        done = min(seconds, before + spent)
+        known = Stage(stage.name, stage.number, stage.of, done, seconds - done, 1.0, True)
+        run.tell(TICKS * done, known)
 
     return tell
 

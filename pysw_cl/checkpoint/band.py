@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from .._version import __version__
 from ..drivers.band_doubling import Banded, assumed_score, find_end_banded
-from ..drivers.pair_progress import StrandProgress, unwatched
+from ..drivers.progress import PairProgress
 from ..drivers.traceback_state import Path
 from ..planning.plan import Plan
 from ..results.alignment import Stats
@@ -52,7 +52,7 @@ def search_band(
     plan: Plan,
     max_cost: Any,
     *,
-    progress: StrandProgress | None,
+    progress: PairProgress,
     disk_size: int | None,
     stop_at: float | None,
 ) -> FoundInBand | None:
@@ -65,9 +65,9 @@ def search_band(
         return None
     clock = Clock(store, stop_at)
     budget = interval.disk_budget(plan.tuning.saving, disk_size, store.used(), store.free())
+    progress.run.muted = True  # while saved tiles are read
     banded = _find_end(engine, clock, plan, max_cost, budget, progress)
-    if progress is not None:
-        progress.unmute()
+    progress.run.muted = False
     if banded is None or banded.end is None:
         store.save_arrays("whole", {}, {})
         store.drop("band")
@@ -81,20 +81,17 @@ def _find_end(
     plan: Plan,
     max_cost: Any,
     budget: int,
-    progress: StrandProgress | None,
+    progress: PairProgress,
 ) -> Banded | None:
     """Find the end with tiles that are saved as they are computed; None where the folder cannot
     hold them.  ``budget``: bytes that it may still take."""
     store = clock.store
     problem, save = store.job.problem, store.job.output == "path"
-    shape = len(problem.query), len(problem.target)
     assumed = assumed_score(problem, max_cost)
     try:
         with writing() as writer:
             files = _TileFiles(clock, _config(engine, plan, assumed, save), writer, budget)
-            # the message of a run that stops needs it, too
-            strand = progress or unwatched(shape[0] * shape[1])
-            saving = _SavingEngine(engine, files, strand)
+            saving = _SavingEngine(engine, files, progress)
             banded = find_end_banded(
                 saving,
                 problem,
@@ -102,7 +99,7 @@ def _find_end(
                 plan.cost,
                 assumed=assumed,
                 save=save,
-                progress=strand.bands(plan, shape),
+                progress=progress,
             )
             files.seal()
         return banded
@@ -116,7 +113,7 @@ def _found(
     plan: Plan,
     end: Hit,
     banded: Banded,
-    progress: StrandProgress | None,
+    progress: PairProgress,
 ) -> FoundInBand:
     """The result for the ``end`` that was found in a band, with the path to it."""
     problem = clock.store.job.problem
@@ -128,15 +125,11 @@ def _found(
         stats.launches += swept.launches
     path = None
     if banded.grid is not None and clock.store.job.better(end):
-        between = None
-        if progress is not None:
-            between = progress.tracing(engine, engine.plan, problem, banded.grid, end)
-        trace = SavedTraceback(clock, end, between)
+        trace = SavedTraceback(clock, end, progress)
         path = trace.path(engine, problem, banded.grid, plan.traceback_tile_cells)
         stats.add_cells(path.cells)
         stats.launches += path.launches
-    if progress is not None:
-        progress.finished()
+    progress.finished()
     stats.seconds, stats.device_bytes = clock.seconds(), engine.peak_bytes
     return FoundInBand(end, path, stats, TileMap.of(shape, last.tops, last.pruned, last.thinned))
 
@@ -227,15 +220,14 @@ class _TileFiles:
 class _SavingEngine(Engine):
     """An engine that saves each tile in a checkpoint, and reads the tiles that are there.
 
-    ``progress`` is told nothing while saved tiles are read.
+    From the first tile on that is computed, ``progress`` is told.
     """
 
-    def __init__(self, engine: Engine, files: _TileFiles, progress: StrandProgress) -> None:
+    def __init__(self, engine: Engine, files: _TileFiles, progress: PairProgress) -> None:
         self.engine, self.files = engine, files
         self.name, self.plan, self.row_quantum = engine.name, engine.plan, engine.row_quantum
         self.captures_inside, self.peak_bytes = engine.captures_inside, engine.peak_bytes
         self._progress = progress
-        progress.muted = True
         #: The number of the next tile.
         self._next = 0
 
@@ -260,8 +252,7 @@ class _SavingEngine(Engine):
         result = files.read(number, identity)
         if result is not None:
             return result
-        if self._progress.muted:
-            self._progress.unmute()
+        self._progress.run.unmute()
         result = self.engine.tile(job)
         self.peak_bytes = self.engine.peak_bytes
         files.save(number, identity, result)
@@ -270,6 +261,6 @@ class _SavingEngine(Engine):
             files.seal()
         if late:
             files.writer.flush()
-            done = f"{100 * self._progress.band_share:.1f}% of the cells"
+            done = f"{100 * self._progress.run.part:.1f}% of the cells"
             raise clock.stopped(f"about {done}{files.store.what} are")
         return result

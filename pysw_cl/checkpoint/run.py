@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from ..drivers.align_pair import search
 from ..drivers.job import Job, alignment_of, path_of
 from ..drivers.options import AlignResources
-from ..drivers.pair_progress import PairProgress, StrandProgress
-from ..drivers.progress import RunProgress, Stage
+from ..drivers.progress import PairProgress, RunProgress
 from ..drivers.recompute import checked
 from ..drivers.traceback_state import Path
 from ..engines.registry import plan_of_facts
@@ -47,7 +46,7 @@ def run_saved(
     store: Store,
     resources: AlignResources,
     make_engine: Callable[[], tuple[Engine, Plan]],
-    progress: RunProgress | None = None,
+    progress: RunProgress,
 ) -> Alignment:
     """Run the job of a checkpoint, or read its result if it is finished.
 
@@ -69,8 +68,8 @@ def run_saved(
             engine, plan = make_engine()
             if pair is None:
                 path = job.output == "path"
-                pair = PairProgress.of(progress, engine, plan, job.frame.shape, path, len(jobs))
-            strand = OneStrand(part, resources, progress, pair.strand(k) if pair else None, stop_at)
+                pair = PairProgress(progress, plan, job.frame.shape, path, len(jobs))
+            strand = OneStrand(part, resources, pair.strand(k), stop_at)
             found = strand.run(engine, plan)
         if store.job.both:
             with suppress(CheckpointError):  # a finished one can be read where nothing is written
@@ -90,10 +89,8 @@ class OneStrand:
     store: Store
     #: How it is computed.
     resources: AlignResources
-    #: The progress of both strands together.
-    run_progress: RunProgress | None
-    #: The progress of this strand.
-    progress: StrandProgress | None
+    #: Tells of it.
+    progress: PairProgress
     #: When it has to end, by `time.monotonic`.
     stop_at: float | None
 
@@ -143,29 +140,26 @@ class OneStrand:
     def _whole(self, engine: Engine, plan: Plan) -> StrandResult:
         """The result, computed from the beginning without the checkpoint."""
         stats, job = Stats(), self.store.job
-        path, watched = job.output == "path", RunProgress(self._tell_again)
-        pair = PairProgress.of(watched, engine, plan, job.frame.shape, path, 1)
+        self.progress.run.check = self._stop_if_late
         end, moves, tiles, _ = search(
             engine,
             plan,
             job.problem,
-            path,
+            job.output == "path",
             prune=self.resources.prune,
             max_cost=None,
             beat=job.beat,
-            progress=pair.strand(0) if pair else None,
+            progress=self.progress,
             stats=stats,
         )
         stats.kernel_seconds = engine.kernel_seconds
         return self._found(end, moves, plan, stats, tiles)
 
-    def _tell_again(self, done: int, total: int, stage: Stage) -> None:
-        """Report the progress of a computation that is not saved; it can stop at any time."""
+    def _stop_if_late(self) -> None:
+        """End a computation that is not saved, which can stop at any time."""
         if self.stop_at is not None and time.monotonic() >= self.stop_at:
             how = self.store.how
             raise Stopped(f"stopped as asked, while a path was computed again; {how}")
-        if self.run_progress is not None:
-            self.run_progress.tell(done, total, stage)
 
     def _found(
         self, end: Hit, moves: Path | None, plan: Plan, stats: Stats, tiles: TileMap | None

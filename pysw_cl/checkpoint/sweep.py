@@ -15,8 +15,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ..drivers.find_end import best_end
-from ..drivers.forecast import path_work
-from ..drivers.pair_progress import StrandProgress
+from ..drivers.progress import PairProgress, Tell
 from ..drivers.traceback_state import Path
 from ..errors import CheckpointError, InputError
 from ..planning.path_grid import grid_places
@@ -92,10 +91,10 @@ class SavedRun:
         store: Store,
         plan: Plan,
         *,
-        prune: bool = True,
-        progress: StrandProgress | None = None,
-        disk_size: int | None = None,
-        stop_at: float | None = None,
+        prune: bool,
+        progress: PairProgress,
+        disk_size: int | None,
+        stop_at: float | None,
     ) -> None:
         self.clock, self.plan, self.prune = Clock(store, stop_at), plan, prune
         self._disk_size = disk_size
@@ -113,8 +112,6 @@ class SavedRun:
             self.done.best = min(hits, default=None)
         self.clock.before = self.done.seconds
         self.maps: dict[int, TileMap] = {}
-        #: The heights of slabs that are saved or begun, by their first rows.
-        self._heights = {slab.start: slab.end - slab.start for slab in self.slabs}
         for slab in self.slabs if self.want_path else store.slabs_to(self.slabs):
             self.maps[slab.start] = TileMap.of_facts(slab.facts["tiles"])
         self.heights = interval.SlabHeights(
@@ -153,14 +150,10 @@ class SavedRun:
         if gaps and not self.slabs and self.heights.rows_left() < 1:
             raise self._no_space()
         todo = sum(stop - start for start, stop in gaps)
-        if self.progress is not None:
-            prunes = self.prune and self.problem.mode == "local"
-            beat = self.store.job.beat or 0
-            self.progress.sweeping(self.problem, prunes, beat, self.done.best)
-            self.progress.swept((self.m - todo) * self.n)
+        tell = self.progress.sweep(begun=1 - todo / self.m)
         with writing() as writer:
             for start, stop in gaps:
-                todo = self._fill_gap(writer, start, stop, todo)
+                todo = self._fill_gap(writer, start, stop, todo, tell)
         return best_end(self.problem, [] if self.done.best is None else [self.done.best])
 
     def _no_space(self) -> InputError | CheckpointError:
@@ -182,8 +175,7 @@ class SavedRun:
         """The canonical path to ``end``, from the special rows and columns on disk; None where no
         path is asked for, or the other strand is better."""
         if not (self.want_path and self.store.job.better(end)):
-            if self.progress is not None:
-                self.progress.finished()
+            self.progress.finished()
             return None
         slabs = self._saved()
         if [slab.start for slab in slabs] + [self.m] != [0, *(slab.end for slab in slabs)]:
@@ -193,13 +185,9 @@ class SavedRun:
             {slab.end: slab.row() for slab in slabs if slab.end < self.m},
             {column: stored_column(slabs, column) for column in self.columns},
         )
-        between = None
-        if self.progress is not None:
-            between = self.progress.tracing(self.engine, self.plan, self.problem, grid, end)
-        trace = SavedTraceback(self.clock, end, between)
+        trace = SavedTraceback(self.clock, end, self.progress)
         path = trace.path(self.engine, self.problem, grid, self.plan.traceback_tile_cells)
-        if self.progress is not None:
-            self.progress.finished()
+        self.progress.finished()
         self.done.add(path.cells, path.launches)
         return path
 
@@ -228,10 +216,10 @@ class SavedRun:
         if at < self.m:
             yield at, self.m
 
-    def _fill_gap(self, writer: Writer, start: int, stop: int, todo: int) -> int:
+    def _fill_gap(self, writer: Writer, start: int, stop: int, todo: int, tell: Tell) -> int:
         """Compute and save rows [start, stop); ``todo`` rows are left in all.  Gives how many are
         left then."""
-        problem, before = self.problem, self.m - todo
+        problem, before = self.problem, (self.m - todo) * self.n
         slabs = _SavedSlabs(self, writer, start, stop, todo)
         want, limits = self._known(start, stop)
         left = EdgeFrom(problem.edges.left, start)
@@ -245,8 +233,7 @@ class SavedRun:
             want,
             limits,
             slabs=slabs,
-            progress=lambda cells, _: self._tell(before, cells),
-            watch=self.progress.watch_from(start) if self.progress else None,
+            progress=lambda cells, _: tell(before + cells, self.m * self.n),
         )
         return slabs.todo
 
@@ -278,22 +265,6 @@ class SavedRun:
         if row == 0:
             return self.problem.edges.top
         return next(slab.row() for slab in self.slabs if slab.end == row)
-
-    def foresee_path(self, start: int, end: int) -> None:
-        """A slab of these rows is begun: foresee the path with slabs as high as they are so far,
-        and later ones as this one."""
-        if self.progress is None or not self.want_path:
-            return
-        self._heights[start] = end - start
-        heights = list(self._heights.values())
-        later = (self.m - sum(heights)) * (end - start)
-        between = (sum(height**2 for height in heights) + later) // self.m
-        work = path_work(self.engine, self.plan, self.m, self.n, max(1, between))
-        self.progress.path_work = float(work)
-
-    def _tell(self, rows: int, cells: int) -> None:
-        if self.progress is not None:
-            self.progress.swept(rows * self.n + cells)
 
 
 @dataclass
@@ -330,7 +301,6 @@ class _SavedSlabs:
         self._left -= end - start
         file = self._files[row] = run.store.slab(self.writer, start, end)
         run.heights.saving(file)
-        run.foresee_path(start, end)
         columns = {column: SinkAfter(file.column(column), row) for column in run.columns}
         return Slab(row, end - self.start, columns, None if end == run.m else file.row())
 

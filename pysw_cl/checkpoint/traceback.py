@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..drivers.problem import Problem
+from ..drivers.progress import PairProgress
 from ..drivers.traceback import trace_back
 from ..drivers.traceback_state import Path
 from ..errors import Stopped
@@ -42,16 +42,10 @@ class Clock:
 
 
 class SavedTraceback:
-    """The traceback from ``end``, saved in parts; it begins with the parts of earlier runs.
+    """The traceback from ``end``, saved in parts; it begins with the parts of earlier runs."""
 
-    ``between`` is called with the path so far before each tile (None: nobody watches).
-    """
-
-    def __init__(
-        self, clock: Clock, end: Hit, between: Callable[[Path], None] | None = None
-    ) -> None:
-        self.clock, self.store, self.end = clock, clock.store, end
-        self._between = between or (lambda path: None)
+    def __init__(self, clock: Clock, end: Hit, progress: PairProgress) -> None:
+        self.clock, self.store, self.end, self._progress = clock, clock.store, end, progress
         self._saved_at, self._least_seconds = time.monotonic(), 0.0
         self.begun: Path | None = None
         self.files = 0
@@ -79,7 +73,7 @@ class SavedTraceback:
             grid,
             self.end,
             traceback_tile_cells,
-            self._between,
+            self._progress.trace(self.end, self.begun),
             self.begun,
             self._after,
         )

@@ -19,8 +19,8 @@ from ..tiles.tile_map import TileMap
 from .band_doubling import assumed_score, find_end_banded
 from .find_end import find_end
 from .held import held_matrix, held_path
-from .pair_progress import StrandProgress
 from .problem import Problem
+from .progress import PairProgress
 from .second_best import second_in_tiles, second_on_borders
 from .traceback import trace_back
 from .traceback_state import Path
@@ -39,7 +39,7 @@ def search(
     prune: bool,
     max_cost: Any,
     beat: int | None,
-    progress: StrandProgress | None,
+    progress: PairProgress,
     stats: Stats,
     read_meanwhile: Callable[[Hit, Path, Callable[[], bool]], None] = lambda end, path, busy: None,
     second_best: bool = False,
@@ -74,8 +74,7 @@ def search(
     shape = len(problem.query), len(problem.target)
     tiles = TileMap.of(shape, result.tops, result.pruned, result.thinned)
     if swept.restarts is None or (beat is not None and end.score <= beat):
-        if progress is not None:
-            progress.finished()
+        progress.finished()
         return end, None, tiles, None
     restarts, second = swept.restarts, None
     if swept.compression is not None and isinstance(restarts, SweptGrid):
@@ -112,7 +111,7 @@ class _Search:
     problem: Problem
     want_path: bool
     prune: bool
-    progress: StrandProgress | None
+    progress: PairProgress
     stats: Stats
     second_best: bool = False
 
@@ -121,14 +120,12 @@ class _Search:
         matrix = held_matrix(self.engine, self.problem, int(self.want_path))
         if matrix is None:
             return None
-        if self.progress is not None:
-            self.progress.swept(0)
+        self.progress.sweep()
         with matrix:
             found = matrix.next(self.want_path)
         self.stats.add_cells(found.cells)
         self.stats.launches += found.launches
-        if self.progress is not None:
-            self.progress.finished()
+        self.progress.finished()
         end, path = found.end, None
         if beat is None or end.score > beat:
             path = held_path(found, self.problem)
@@ -138,7 +135,6 @@ class _Search:
     def sweep_bands(self, max_cost: Any) -> tuple[_Swept | None, int | None]:
         """Sweep diagonal bands.  Returns the sweep that proves the best score (None: no band does)
         and the best score that was found (None: none)."""
-        shape = len(self.problem.query), len(self.problem.target)
         found = find_end_banded(
             self.engine,
             self.problem,
@@ -147,7 +143,7 @@ class _Search:
             assumed=assumed_score(self.problem, max_cost),
             save=self.want_path,
             prunes=self.prune,
-            progress=self.progress.bands(self.plan, shape) if self.progress else None,
+            progress=self.progress,
         )
         for result in found.sweeps:
             self._count(result)
@@ -170,11 +166,6 @@ class _Search:
             elif self.second_best:
                 ends = [EdgeArray(n), EdgeArray(m)]
                 edges = replace(edges, bottom=ends[0], right=ends[1])
-        progress = self.progress
-        if progress is not None:
-            prunes = self.prune and (self.problem.mode == "local" or least is not None)
-            progress.sweeping(self.problem, prunes, beat or 0)
-            progress.swept(0)
         end, result = find_end(
             self.engine,
             self.problem,
@@ -184,8 +175,7 @@ class _Search:
             beat=beat,
             least=least,
             each_tile=self.second_best and ends is None,
-            progress=progress.swept if progress else None,
-            watch=progress.watch if progress else None,
+            progress=self.progress.sweep(),
         )
         self._count(result)
         return _Swept(end, result, grid, compression, ends)
@@ -215,20 +205,16 @@ class _Search:
         read_meanwhile: Callable[[Hit, Path, Callable[[], bool]], None],
     ) -> Path:
         """The canonical path to ``end``."""
-        progress, between = self.progress, None
-        if progress is not None:
-            between = progress.tracing(self.engine, self.plan, self.problem, restarts, end)
         path = trace_back(
             self.engine,
             self.problem,
             restarts,
             end,
             self.plan.traceback_tile_cells,
-            between or (lambda path: None),
+            self.progress.trace(end),
             meanwhile=lambda path, busy: read_meanwhile(end, path, busy),
         )
-        if progress is not None:
-            progress.finished()
+        self.progress.finished()
         self.stats.add_cells(path.cells)
         self.stats.launches += path.launches
         return path

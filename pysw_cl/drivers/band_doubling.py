@@ -34,7 +34,7 @@ from .find_end import find_end
 from .problem import Problem
 
 if TYPE_CHECKING:
-    from .pair_progress import BandProgress
+    from .progress import PairProgress
 
 
 def check_max_cost(value: Any, mode: str) -> None:
@@ -157,7 +157,7 @@ def find_end_banded(
     assumed: int | None = None,
     save: bool = False,
     prunes: bool = False,
-    progress: BandProgress | None = None,
+    progress: PairProgress,
 ) -> Banded:
     """The best end of a global comparison, as :func:`find_end` gives it, from a diagonal band.
 
@@ -182,21 +182,16 @@ def find_end_banded(
         if save:
             grid = BandGrid(edges, band, one.places[:-1], problem.scoring)
             edges = grid.saving()
-        if progress is not None:
-            progress.begin(one.cells, one.work * m * n, len(one.places) - 1, one.sure)
         end, swept = find_end(
             engine,
             problem,
             edges=edges,
             shape=one.shape,
             corridor=band,
-            progress=progress.swept if progress else None,
-            watch=progress.watch if progress else None,
+            progress=progress.band(one.work, one.sure),
         )
         found.sweeps.append(swept)
         if choice.proves(one, band, end.score):
-            if progress is not None:
-                progress.proven()
             found.end, found.grid = end, grid
             break
     found.least = choice.best

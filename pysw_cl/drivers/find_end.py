@@ -9,7 +9,7 @@ from ..scoring.precision import UNREACHABLE
 from ..tiles.contract import Engine
 from ..tiles.edges import Edges
 from ..tiles.slabs import SweepResult
-from ..tiles.sweep import Progress, Watch, sweep
+from ..tiles.sweep import Progress, sweep
 from ..tiles.tile import Bound, Corridor, Hit, Limits
 from .problem import Problem
 
@@ -26,7 +26,6 @@ def find_end(
     each_tile: bool = False,
     corridor: Corridor | None = None,
     progress: Progress | None = None,
-    watch: Watch | None = None,
 ) -> tuple[Hit, SweepResult]:
     """The best end and the sweep that found it.
 
@@ -35,8 +34,8 @@ def find_end(
 
     ``beat``: only an end above this score matters.  A local comparison without such an end may give
     any end.  ``least``: a score that some path of a global comparison has.  With ``prune``, cells
-    that cannot reach either are skipped.  ``each_tile``: see `Want`.  ``progress`` and ``watch``:
-    as for :func:`sweep`.
+    that cannot reach either are skipped.  ``each_tile``: see `Want`.  ``progress``: as for
+    :func:`sweep`.
     """
     m, n = len(problem.query), len(problem.target)
     local = problem.mode == "local"
@@ -64,7 +63,6 @@ def find_end(
         Limits(bound=bound if prunes else None, corridor=corridor),
         shape=shape,
         progress=progress,
-        watch=watch,
     )
     hits = list(result.hits)
     if corridor is not None:  # the sweep may end before the last row

@@ -1,32 +1,38 @@
 """What the caller of a run is told of its progress: cells done and in all, and the stage.
 
-The share that is told never falls.  The total is fixed before the work begins: the cells of the
-matrix, and for a path about what it takes, in cells that take as long to sweep.  Where the truth
-turns out to be more or less, the difference is spread over what is left.
+The total is fixed before the work begins.  A run takes steps, one after the other.  Each gets its
+part of what is left of the total, by the work that is foreseen of it and of those that follow.  So
+the share never falls and comes to 1, whatever was foreseen.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import log
 
 from ..planning.plan import Plan
-from .forecast import TopForecast
-from .problem import Problem
+from ..tiles.tile import Hit
+from .traceback_state import Path
 
 #: Called as ``progress(done, total)``, or with a third argument `Stage` where it has a parameter
 #: called ``stage``.
 Progress = Callable[..., None]
+#: Called with what is done of a step, and how much all of it is.
+Tell = Callable[[float, float], None]
+#: A path takes about this share of the work of its sweep; in a diagonal band, this one.
+PATH, BAND_PATH = 0.25, 0.7
+#: The path of alignment k takes this share of a sweep's work, divided by k, and so many cells.
+FURTHER, FURTHER_CELLS = 0.1, 1e8
 
 
 @dataclass(frozen=True)
 class Stage:
     """What a run does now: what a progress callback gets as ``stage``.
 
-    ``work_done`` and ``work_left`` are in cells that take as long to sweep.  Unlike cells done and
-    in all they leave out what is pruned, so that they tell the time left.  Both are None while the
-    run waits for something else, such as kernels that are built.
+    ``work_done`` and ``work_left`` are None while the run waits for something else, such as kernels
+    that are built.
     """
 
     #: "score", "path", "alignment", "pairs", "reading" or "building kernels".
@@ -34,11 +40,11 @@ class Stage:
     #: Which one of how many: the stage, the alignment, or the pairs that are done.
     number: int = 1
     of: int = 1
-    #: Work done by this run so far.
+    #: Cells done by this run so far.
     work_done: float | None = None
-    #: Work that is left, as foreseen now.
+    #: Cells that are left.
     work_left: float | None = None
-    #: Work a second, as the model of the run time predicts it; None: it does not.
+    #: Cells a second, as the model of the run time predicts it; None: it does not.
     predicted_speed: float | None = None
     #: Is the work in seconds, as that of a tuning, and not in cells?
     in_seconds: bool = False
@@ -58,159 +64,165 @@ def takes_stage(callback: Progress) -> bool:
 
 
 class RunProgress:
-    """The callback of a run.  It is called as ``callback(done, total)``, or, if it has a parameter
-    called ``stage``, as ``callback(done, total, stage=Stage(...))``."""
+    """Tells the callback of a run (None: there is none) what is done."""
 
-    @classmethod
-    def of(cls, callback: Progress | None) -> RunProgress | None:
-        """For this callback; None for none."""
-        return None if callback is None else cls(callback)
-
-    def __init__(self, callback: Progress) -> None:
+    def __init__(self, callback: Progress | None) -> None:
         self._callback = callback
-        #: Does anybody want to know what is left?
-        self.staged = takes_stage(callback)
-        #: The share told last, as done of total, and the share at which the work began anew.
-        self._done, self._total, self._base = 0, 1, 0.0
+        self.watched = callback is not None
+        self.staged = callback is not None and takes_stage(callback)
+        #: Cells in all, those that are done, and those that earlier runs did.
+        self.total = self.done = self._before = 0
+        #: Cells a second, as predicted.
+        self.speed: float | None = None
+        #: Called before each report; an exception that it raises ends the run.
+        self.check: Callable[[], None] = lambda: None
+        #: Is nothing told now, because what earlier runs did is read?  And what is told then.
+        self.muted, self._last = False, Stage("")
+        #: The share of the last step that is done.
+        self.part = 0.0
 
-    def tell(self, done: int, total: int, stage: Stage) -> None:
-        """Report ``done`` of ``total`` cells."""
-        if self._base:
-            done = round(total * self._base + (1 - self._base) * done)
-        if done * self._total < self._done * total:
-            done = -(-self._done * total // self._total)
-        self._done, self._total = done, total
-        if self.staged:
-            self._callback(done, total, stage=stage)
-        else:
-            self._callback(done, total)
+    def begin(self, total: float) -> None:
+        """The run has so many cells.  If all is computed again, the total stays."""
+        self.total = self.total or round(total)
 
-    def begin_anew(self) -> None:
-        """All is computed again; what was told so far stays told."""
-        if self._done < self._total:
-            self._base = self._done / self._total
+    def tell(self, done: float, stage: Stage) -> None:
+        """So many cells are done."""
+        self.done, self._last = max(self.done, min(round(done), self.total)), stage
+        if self.muted:
+            self._before = self.done
+            return
+        self.check()
+        if self.staged and stage.work_left is None:
+            done, left = self.done - self._before, self.total - self.done
+            stage = replace(stage, work_done=done, work_left=left, predicted_speed=self.speed)
+        self._call(stage)
+
+    def unmute(self) -> None:
+        """From now on all is told, beginning with what was not."""
+        if self.muted:
+            self.muted = False
+            self.tell(self.done, self._last)
 
     def waiting(self, name: str, number: int = 1, of: int = 1) -> None:
         """Say that the run waits for something, such as the build number ``number`` of ``of``."""
         if self.staged:
-            self._callback(self._done, self._total, stage=Stage(name, number, of))
+            self._call(Stage(name, number, of))
+
+    def _call(self, stage: Stage) -> None:
+        if self._callback is not None:
+            self._callback(self.done, self.total, **{"stage": stage} if self.staged else {})
+
+    def step(self, stage: Stage, work: float, later: float = 0.0, begun: float = 0.0) -> Tell:
+        """The next step takes ``work``, and those that follow ``later``.  Call what this gives with
+        what is done of the step.  ``begun``: the share of it that an earlier run did."""
+        first = self.done
+        part = (self.total - first) * work / max(1e-9, work + later)
+        self._before += round(part * begun)
+
+        def to(done: float, of: float) -> None:
+            self.part = done / max(1, of)
+            self.tell(first + part * self.part, stage)
+
+        to(begun, 1)
+        return to
 
 
-class Rest:
-    """A share that rises to 1 with the work done, however often what is left is foreseen anew."""
+def along(tell: Tell, end: Hit) -> Callable[[Path], None]:
+    """What tells of a path to ``end`` that is traced back: call it with the path so far."""
+    letters = end.row + end.column
+    return lambda path: tell(letters - path.row - path.column, letters)
 
-    def __init__(self) -> None:
-        self.share, self._done = 0.0, 0.0
 
-    def to(self, done: float, left: float) -> float:
-        """The share when ``done`` is done and ``left`` is left."""
-        new = done - self._done
-        if new > 0:
-            self.share += (1 - self.share) * new / (new + max(0.0, left))
-            self._done = done
-        return self.share
+class PairProgress:
+    """The progress of a comparison, strand by strand: sweeps, then the path.  ``shape``: rows and
+    columns of a strand's matrix."""
+
+    def __init__(
+        self, run: RunProgress, plan: Plan, shape: tuple[int, int], path: bool, strands: int = 1
+    ) -> None:
+        self.run, self._strands, self._stages = run, strands, 1 + path
+        #: The number of this strand, and how many follow.
+        self._index, self._more = 0, strands - 1
+        self._cells = float(shape[0] * shape[1])
+        #: Work of the path, and of all that a strand has, as foreseen now.
+        self._path = PATH * self._cells * path
+        self._all = self._cells + self._path
+        if run.staged and f"{plan.engine}/{plan.lanes}" in plan.machine.times.by_subject:
+            run.speed = self._cells / plan.cost.matrix(plan, *shape, plan.tile_shape(*shape))
+        run.begin(strands * self._all)
+
+    def strand(self, index: int) -> PairProgress:
+        """The strand number ``index``, from 0, is next."""
+        self._index, self._more = index, self._strands - index - 1
+        if index and not self.run.done:  # an earlier run did those before it
+            self.run.step(self._stage(1), index, self._more + 1, begun=1.0)
+        return self
+
+    def sweep(self, begun: float = 0.0) -> Tell:
+        """The whole matrix is swept next; ``begun``: the share that an earlier run did."""
+        return self._sweep(self._cells, 0.0, PATH, begun)
+
+    def band(self, share: float, sure: bool) -> Tell:
+        """A diagonal band is swept next, which takes this share of the whole matrix's work.
+        ``sure``: is it the last one?  Else one of twice its width may follow."""
+        work = share * self._cells
+        return self._sweep(work, 0.0 if sure else 2 * work, BAND_PATH)
+
+    def _sweep(self, work: float, more: float, path: float, begun: float = 0.0) -> Tell:
+        self._path = path * (work + more) * (self._stages - 1)
+        self._all = work + more + self._path
+        later = self._all * (1 + self._more) - work
+        return self.run.step(self._stage(1), work, later, begun)
+
+    def trace(self, end: Hit, begun: Path | None = None) -> Callable[[Path], None]:
+        """The path to ``end`` is traced next: see `along`.  ``begun``: that of an earlier run."""
+        share = 1 - (begun.row + begun.column) / (end.row + end.column) if begun else 0.0
+        later = self._all * self._more
+        return along(self.run.step(self._stage(2), self._path, later, share), end)
+
+    def finished(self) -> None:
+        """The strand is done."""
+        if not self._more:
+            self.run.tell(self.run.total, self._stage(self._stages))
+
+    def _stage(self, number: int) -> Stage:
+        name = "score" if number == 1 else "path"
+        return Stage(name, self._index * self._stages + number, self._stages * self._strands)
 
 
 class TopProgress:
-    """The progress of a search for ``count`` alignments: a sweep of all cells of each strand, and
-    for each alignment its path, and the tiles that are computed again without its pairs."""
+    """The progress of a search for ``count`` alignments: a sweep of ``cells`` of each strand, then
+    for each alignment its path, and what is computed again without its pairs."""
 
-    @classmethod
-    def of(
-        cls, run: RunProgress | None, plan: Plan, problem: Problem, count: int, strands: int = 1
-    ) -> TopProgress | None:
-        """For the search in so many strands of one size; None where nobody watches."""
-        return None if run is None else cls(run, plan, problem, count, strands)
+    def __init__(self, run: RunProgress, cells: int, count: int, strands: int) -> None:
+        self._run, self._cells, self._count, self._found = run, cells, count, 0
+        self._least = min(FURTHER_CELLS, cells / 4)
+        paths = FURTHER * cells * (1 + log(count)) + count * self._least
+        self._left = strands * cells + 2 * paths
+        run.begin(self._left)
 
-    def __init__(
-        self, run: RunProgress, plan: Plan, problem: Problem, count: int, strands: int
-    ) -> None:
-        run.begin_anew()
-        self._run, self._count = run, count
-        #: Cells of a strand's matrix.
-        self.cells = len(problem.query) * len(problem.target)
-        self._forecast = TopForecast(plan, problem)
-        self._all = strands * self.cells
-        self._total = self._all + count * int(self._forecast.work(0)) + self.cells // 8
-        self._rest = Rest()
-        #: Of each strand: cells of its first sweep that are done, and the scores of the alignments
-        #: to come, as foreseen.
-        self.swept, self.scores = [0] * strands, [[0] for _ in range(strands)]
-        #: Alignments found, and work beside the first sweeps, in all and for the next alignment.
-        self._found, self._work, self._this = 0, 0.0, 0.0
+    def _step(self, work: float) -> Tell:
+        self._left = max(0.0, self._left - work)
+        stage = Stage("alignment", min(self._found + 1, self._count), self._count)
+        return self._run.step(stage, work, self._left)
 
-    def strand(self, index: int) -> TopStrand:
-        """What the search in strand number ``index``, from 0, tells."""
-        return TopStrand(self, index)
+    def sweep(self) -> Tell:
+        """The next strand is swept for the first time."""
+        return self._step(self._cells)
 
-    def work(self, cells: float) -> None:
-        """So many cells were computed after the first sweep, or as much was done."""
-        self._work += cells
-        self._this += cells
-        self.tell()
+    def again(self) -> Tell:
+        """Tiles are computed again for the next alignment."""
+        return self._step(FURTHER * self._cells / (self._found + 1) + self._least)
+
+    def trace(self, end: Hit) -> Callable[[Path], None]:
+        """The path to ``end`` is traced next: see `along`."""
+        return along(self.again(), end)
 
     def found(self) -> None:
         """The next of the best alignments is known."""
         self._found += 1
-        self._work += self._forecast.each
-        self._this = 0.0
-        self.tell()
 
     def finished(self) -> None:
         """There are no more."""
-        self._run.tell(self._total, self._total, self._stage(0.0))
-
-    def _stage(self, left: float) -> Stage:
-        number = min(self._found + 1, self._count)
-        return Stage("alignment", number, self._count, sum(self.swept) + self._work, left)
-
-    def tell(self) -> None:
-        """Report what is done."""
-        swept = sum(self.swept)
-        left, more = float(self._all - swept), self._count - self._found
-        if more > 0:
-            scores = sorted((score for some in self.scores for score in some), reverse=True)
-            works = [self._forecast.work(score) for score in scores[:more]]
-            this = max(works[0] - self._this, works[0] / 8)
-            left += this + sum(works[1:]) + (more - len(works)) * works[-1]
-        done = int(self._rest.to(swept + self._work, left) * self._total)
-        self._run.tell(done, self._total, self._stage(left))
-
-
-class TopStrand:
-    """What a search for further alignments tells of one strand."""
-
-    def __init__(self, whole: TopProgress, index: int) -> None:
-        self._whole, self._index = whole, index
-
-    def __call__(self, done: int, total: int) -> None:
-        """``done`` cells of the first sweep are computed."""
-        swept = self._whole.swept
-        swept[self._index] = max(swept[self._index], min(done, self._whole.cells))
-        self._whole.tell()
-
-    def expect(self, scores: list[int]) -> None:
-        """The alignments to come will probably have these scores, and others low ones."""
-        self._whole.scores[self._index] = [*scores, 0] if len(scores) < 2 else scores
-
-    def work(self, cells: float) -> None:
-        """See `TopProgress.work`."""
-        self._whole.work(cells)
-
-
-class PairsProgress:
-    """The progress of many pairs of ``total`` cells together.  ``sweeps``: each pair is swept so
-    many times, and ``total`` counts all of them."""
-
-    def __init__(self, run: RunProgress | None, pairs: int, total: int, sweeps: int = 1) -> None:
-        self._run, self._pairs, self._total, self._sweeps = run, pairs, total, sweeps
-        self._done = self._found = 0
-
-    def __call__(self, cells: int, pairs: int) -> None:
-        """So many more cells and pairs are done."""
-        self._done += cells
-        self._found += pairs
-        if self._run is not None:
-            left, found = float(self._total - self._done), self._found // self._sweeps
-            stage = Stage("pairs", found, self._pairs, float(self._done), left)
-            self._run.tell(min(self._done, self._total), self._total, stage)
+        self._left = 0.0
+        self._step(1.0)(1, 1)

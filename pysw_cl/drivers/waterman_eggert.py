@@ -9,8 +9,9 @@ to them only if the edge between them has changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
@@ -26,7 +27,7 @@ from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit, Want
 from .held import held_matrix, held_path
 from .problem import Problem
-from .progress import TopStrand
+from .progress import Tell, TopProgress
 from .traceback import trace_back
 from .traceback_state import CONSUMES_QUERY, CONSUMES_TARGET, Path
 
@@ -54,14 +55,13 @@ def find_top(
     least: int,
     *,
     last_path: bool = True,
-    progress: TopStrand | None = None,
+    progress: TopProgress,
 ) -> Generator[FoundAlignment]:
     """Up to ``count`` local alignments of at least ``least`` (1 or more), best first.
 
     Each is the best alignment that contains no aligned pair of those before it.  Of equal ends it
     is the first in row-major order; its path is the canonical one.  ``last_path``: is the path of
-    the last one wanted?  ``progress`` is told of each tile of the first sweep, and of what is
-    computed later; an exception that it raises ends the search.
+    the last one wanted?  An exception that ``progress`` raises ends the search.
 
     Source: Waterman & Eggert (1987); see the module.
     """
@@ -76,15 +76,13 @@ def find_top(
                 yield from _held(matrix, here, range(number, count + 1), least, last_path, progress)
             return
         if tiles is None:
-            tiles = _Tiles(engine, problem, plan, least, progress)
+            tiles = _Tiles(engine, problem, plan, least)
             touched = set(tiles.areas)
-        tiles.compute(touched)
+        tiles.compute(touched, progress.sweep() if number == 1 else progress.again())
         if not tiles.best:
             return
-        if progress is not None:
-            progress.expect(tiles.peaks())
         end = min(tiles.best.values())
-        path = tiles.trace(end) if last_path or number < count else None
+        path = tiles.trace(end, progress) if last_path or number < count else None
         yield FoundAlignment(end, path, tiles.cells, tiles.launches)
         tiles.cells, tiles.launches = {}, 0
         if path is not None:
@@ -97,15 +95,13 @@ def _held(
     numbers: range,
     least: int,
     last_path: bool,
-    progress: TopStrand | None,
+    progress: TopProgress,
 ) -> Iterator[FoundAlignment]:
     """As `find_top`, for a matrix that is held whole: the alignments of these ``numbers``."""
-    total = len(problem.query) * len(problem.target)
-    tell = progress or (lambda done, total: None)
-    tell(0 if numbers[0] == 1 else total, total)
     for number in numbers:
+        tell = progress.sweep() if number == 1 else progress.again()
         found = matrix.next(last_path or number != numbers[-1])
-        tell(total, total)
+        tell(1, 1)
         if found.end.score < least:
             return
         path = held_path(found, problem)
@@ -130,7 +126,6 @@ class _Tiles:
     plan: Plan
     #: The least score that is wanted.
     least: int
-    progress: TopStrand | None
     #: The best cell of each tile that has one of at least ``least``.
     best: dict[Place, Hit] = field(default_factory=dict)
     #: Cells and launches since the last alignment.
@@ -146,17 +141,16 @@ class _Tiles:
         cells = product(enumerate(pairwise(self.rows)), enumerate(pairwise(self.columns)))
         #: All tiles in row-major order.
         self.areas = {(i, j): Area(*row, *column) for (i, row), (j, column) in cells}
-        #: Cells of the first sweep, in all and so far.
-        self.total, self.done = m * n, 0
 
-    def compute(self, touched: set[Place]) -> None:
+    def compute(self, touched: set[Place], tell: Tell) -> None:
         """Compute the ``touched`` tiles, and each tile whose edges or corner change by that."""
-        waiting = set(touched)
-        for place, area in self.areas.items():  # a tile depends on earlier ones only
-            if place in waiting:
-                waiting |= self._compute(place, area)
+        waiting, tiles = set(touched), len(self.areas)
+        for number, (place, area) in enumerate(self.areas.items()):
+            if place in waiting:  # a tile depends on earlier ones only
+                tell_tile = partial(lambda k, done, of: tell(k + done / of, tiles), number)
+                waiting |= self._compute(place, area, tell_tile)
 
-    def _compute(self, place: Place, area: Area) -> set[Place]:
+    def _compute(self, place: Place, area: Area, tell: Tell) -> set[Place]:
         """Compute one tile; returns the tiles whose edges or corner have changed."""
         problem, (i, j) = self.problem, place
         longest = self.plan.tuning.sweep.longest_side
@@ -173,20 +167,13 @@ class _Tiles:
             replace(self.grid.edges_of(area), bottom=bottom, right=right),
             Want("all", threshold=self.least),
             shape=tile_shape(m, n, self.plan.tile_cells, longest=longest),
-            progress=self._report,
+            progress=tell,
             forbidden=area.pairs(problem.forbidden),
         )
         self._add(result.cells, result.launches)
-        if self.done < self.total:
-            self.done = min(self.done + area.cells, self.total)
-        elif self.progress is not None:
-            self.progress.work(sum(result.cells.values()))
         self.best.pop(place, None)
         for hit in result.hits:
             self.best[place] = Hit(hit.score, area.row + hit.row, area.column + hit.column)
-        if self.progress is not None and self.best and self.done < self.total:
-            score = max(hit.score for hit in self.best.values())  # it goes on as it began
-            self.progress.expect([score * self.total // max(1, self.done)])
 
         changed = set()
         if below is not None and bottom is not None:
@@ -203,21 +190,10 @@ class _Tiles:
             beside.write(area.row, now)
         return changed
 
-    def peaks(self) -> list[int]:
-        """The best scores of the tiles that no tile beside them exceeds, best first: about those of
-        the alignments to come."""
-        scores = np.zeros((len(self.rows) + 1, len(self.columns) + 1), np.int64)
-        for (i, j), hit in self.best.items():
-            scores[i + 1, j + 1] = hit.score
-        inner = scores[1:-1, 1:-1]
-        shifts = product((slice(0, -2), slice(1, -1), slice(2, None)), repeat=2)
-        highest = np.max([scores[shift] for shift in shifts], axis=0)
-        return sorted(inner[(inner > 0) & (inner == highest)].tolist(), reverse=True)
-
-    def trace(self, end: Hit) -> Path:
+    def trace(self, end: Hit, progress: TopProgress) -> Path:
         """The canonical path to ``end``."""
-        limit = self.plan.traceback_tile_cells
-        path = trace_back(self.engine, self.problem, self.grid, end, limit, self._between())
+        limit, tell = self.plan.traceback_tile_cells, progress.trace(end)
+        path = trace_back(self.engine, self.problem, self.grid, end, limit, tell)
         self._add(path.cells, path.launches)
         return path
 
@@ -235,22 +211,6 @@ class _Tiles:
         i = np.searchsorted(self.rows, pairs[0], "right") - 1
         j = np.searchsorted(self.columns, pairs[1], "right") - 1
         return set(zip(i.tolist(), j.tolist(), strict=True))
-
-    def _report(self, done: int, total: int) -> None:
-        if self.progress is not None:
-            self.progress(min(self.done + done, self.total), self.total)
-
-    def _between(self) -> Callable[[Path], None]:
-        """What reports a traceback: a row of a path takes as long as many cells of a sweep."""
-        row: int | None = None
-
-        def between(path: Path) -> None:
-            nonlocal row
-            if self.progress is not None:
-                rows, row = (row or path.row) - path.row, path.row
-                self.progress.work(rows * self.plan.traced_row)
-
-        return between
 
     def _add(self, cells: dict[str, int], launches: int) -> None:
         self.launches += launches

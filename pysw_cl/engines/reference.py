@@ -23,7 +23,6 @@ A gap of k letters costs ``gap_open + k * gap_extend``, both given as positive n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -181,11 +180,6 @@ class ReferencePlan(StriplessPlan):
     engine: str = "reference"
     tile_cells: int = 1 << 22
     traceback_tile_cells: int = 1 << 22
-
-    @property
-    def traced_row(self) -> int:
-        """A tile with moves takes as long as another."""
-        return isqrt(self.traceback_tile_cells)
 
     def check_on(self, runtime: Runtime | None) -> None:
         """Every plan is valid on every device."""

@@ -177,14 +177,6 @@ class Plan:
         """The cost model of all choices."""
         return STRIP_COST
 
-    @property
-    def traced_row(self) -> int:
-        """Cells that a sweep computes while the traceback takes one row of a path."""
-        cells, times = self.B * self.strip_rows, self.machine.times
-        line = times.pace(f"wavefront/{self.lanes}").line(self.alpha, self.machine.share(self.B))
-        column = line.pace(self.machine.busy(self.B, self.B), self.chunk)
-        return int(times.of(f"path/{self.lanes}").get("row", 0.0) * cells / column)
-
     def without_narrow(self) -> Plan:
         """This plan with the lanes for what narrow lanes cannot do; unchanged if it has no narrow
         lanes."""

@@ -18,10 +18,10 @@ from .contract import Engine
 from .edges import Edge, EdgeArray, Edges, Source
 from .slabs import Slab, Slabs, SweepResult, WholeSlabs
 from .sweep_pipeline import SlabPipeline
-from .sweep_state import Progress, Rectangle, SweepState, Swept, Watch
+from .sweep_state import Progress, Rectangle, SweepState
 from .tile import Area, Limits, Want
 
-__all__ = ["Progress", "Swept", "Watch", "sweep"]
+__all__ = ["Progress", "sweep"]
 
 
 def sweep(
@@ -37,7 +37,6 @@ def sweep(
     shape: tuple[int, int] | None = None,
     slabs: Slabs | None = None,
     progress: Progress | None = None,
-    watch: Watch | None = None,
     forbidden: Pairs | None = None,
 ) -> SweepResult:
     """Compute the rectangle of ``query`` (m codes) x ``target`` (n codes).
@@ -52,7 +51,7 @@ def sweep(
     columns, if the engine cannot capture them inside a tile or there is a corridor.
     ``slabs``: how the rectangle is cut into slabs (default: `WholeSlabs`).
     ``progress(done, total)`` is called with cells after every tile; an exception that it raises
-    ends the sweep.  ``watch`` is called before it with what was computed (`Swept`).
+    ends the sweep.
     ``forbidden``: pairs of letters that are never aligned.
     """
     want, limits = want or Want(), limits or Limits()
@@ -65,7 +64,6 @@ def sweep(
         limits.corridor,
         slabs or WholeSlabs(rectangle.m, edges, shape or (rectangle.m, rectangle.n)),
         progress or (lambda done, total: None),
-        watch,
     )
     pipeline, tile_rows = SlabPipeline(state), _TileRows(state)
     slab: Slab | None = state.slabs.begin(0)

@@ -124,7 +124,7 @@ class SlabPipeline:
 
     def _take(self, slab: Slab, result: TileResult, underway: int, *, is_last: bool) -> None:
         """Take the result of a slab.  The last one in the pipeline gives its bottom edge to the
-        tiles that are computed next.  ``underway``: see `Swept`."""
+        tiles that are computed next.  ``underway``: see `SweepState.advance`."""
         state, area = self.state, self._area(slab)
         state.take(slab, area, result)
         if is_last and result.bottom is not None:

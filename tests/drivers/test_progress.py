@@ -3,7 +3,6 @@ work is left."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -15,16 +14,8 @@ import pytest
 from saving import Enough
 
 import pysw_cl
-from pysw_cl.drivers.forecast import AGAIN, SweepForecast, path_work
-from pysw_cl.drivers.options import AlignOptions
-from pysw_cl.drivers.pair_progress import BETWEEN, PairProgress
-from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.drivers.progress import RunProgress, Stage, takes_stage
-from pysw_cl.engines.registry import engine_for
 from pysw_cl.planning.parameters import tuned
-from pysw_cl.sequences.view import View
-from pysw_cl.tiles.sweep import Swept
-from pysw_cl.tiles.tile import Area, Hit
 
 ACGT = np.frombuffer(b"ACGT", np.uint8)
 SMALL = {"engine": "reference", "tile_cells": 900, "traceback_tile_cells": 400}
@@ -81,13 +72,6 @@ class Told:
     def working(self) -> list[Stage]:
         """The stages but those in which kernels were built."""
         return [stage for stage in self.stages if stage.name != "building kernels"]
-
-    def at_half(self) -> float:
-        """The whole work as foreseen after half of it, as a share of what it was."""
-        whole = self.stages[-1].work_done
-        assert whole
-        at = next(one for one in self.working if (one.work_done or 0) >= whole / 2)
-        return ((at.work_done or 0) + (at.work_left or 0)) / whole
 
 
 PAIRS = {"similar": (TEXT, COPY), "equal": (TEXT, TEXT), "unlike": (TEXT, OTHER)}
@@ -199,29 +183,39 @@ def test_callbacks_with_and_without_a_stage() -> None:
 def test_what_is_computed_again_begins_where_it_was() -> None:
     told = Told()
     run = RunProgress(told)
-    stage = Stage("score", 1, 1, 0, 0)
-    run.tell(0, 100, stage)
-    run.tell(60, 100, stage)
-    run.tell(50, 100, stage)  # a share that falls is not told
-    run.tell(30, 40, stage)
-    run.begin_anew()
-    for done in (0, 100, 200):
-        run.tell(done, 200, stage)
-    assert told.calls == [
-        (0, 100),
-        (60, 100),
-        (60, 100),
-        (30, 40),
-        (150, 200),
-        (175, 200),
-        (200, 200),
-    ]
+    run.begin(100)
+    stage = Stage("score", 1, 1)
+    sweep = run.step(stage, 60, 40)
+    for done in (5, 10):
+        sweep(done, 10)
+    run.begin(200)
+    sweep = run.step(stage, 60, 40)
+    for done in (5, 4, 10):  # a share that falls is not told
+        sweep(done, 10)
+    run.step(stage, 7)(7, 7)
+    done = [done for done, _ in told.calls]
+    assert done == [0, 30, 60, 60, 72, 72, 84, 84, 100]
+    assert {total for _, total in told.calls} == {100}
+    assert [one.work_done for one in told.stages] == done
+
+
+def test_what_an_earlier_run_did_is_no_work_of_this_one() -> None:
+    told = Told()
+    run = RunProgress(told)
+    run.begin(100)
+    sweep = run.step(Stage("score"), 80, 20, begun=0.5)
+    sweep(3, 4)
+    run.step(Stage("path"), 20, begun=0.5)
+    assert [done for done, _ in told.calls] == [40, 60, 80]
+    assert [one.work_done for one in told.stages] == [0, 20, 20]
+    assert [one.work_left for one in told.stages] == [60, 40, 20]
 
 
 def test_waiting_says_what_for() -> None:
     told = Told()
     run = RunProgress(told)
-    run.tell(30, 100, Stage("score", 1, 2, 30, 70))
+    run.begin(100)
+    run.tell(30, Stage("score", 1, 2))
     run.waiting("building kernels", 2, 3)
     assert told.calls[-1] == (30, 100)
     assert str(told.stages[-1]) == "building kernels 2 of 3"
@@ -232,12 +226,9 @@ def test_waiting_says_what_for() -> None:
     assert not seen
 
 
-# What is foreseen
-
-
 @pytest.mark.parametrize("case", ["similar", "unlike", "both strands", "global"])
-def test_half_of_the_work_tells_all_of_it(case: str) -> None:
-    """Without a clock: after half of the work, all of it is foreseen within a quarter."""
+def test_the_share_is_spread(case: str) -> None:
+    """It rises by small steps, most of them in sweeps, and the work done and left are all of it."""
     how: dict[str, Any] = {"plan": {"tile_cells": 1 << 23}}
     query = letters(1, 30_000)
     target = letters(3, 30_000) if case == "unlike" else copy_of(query, 2, 0.02)
@@ -248,136 +239,8 @@ def test_half_of_the_work_tells_all_of_it(case: str) -> None:
     told = Told()
     pysw_cl.align(query, target, progress=told, **how)
     told.check()
-    assert 0.75 < told.at_half() < 1.25
-
-
-#: Sweeps of 1,000,000 x 1,000,000 letters in tiles of 91,136 x 91,136: for each row of tiles the
-#: best score after it, and what share of each tile was computed.  Two H. pylori genomes, and 1 Mb
-#: of E. coli with 1% of its letters changed.
-PYLORI = """
-    49065 1 1 1 1 1 1 1 1 1 1 .46
-    110964 1 1 1 1 1 1 1 1 1 .78 0
-    143734 1 1 1 1 1 1 1 1 1 .42 0
-    188016 1 1 1 1 1 1 1 1 .93 0 0
-    238311 1 1 1 1 1 1 1 1 .38 0 0
-    290362 1 1 1 1 1 1 1 .81 0 0 0
-    343164 1 1 1 1 1 1 1 .92 .12 0 0
-    388099 .21 .21 .21 .21 .21 .22 .74 1 .72 .02 0
-    438283 0 0 0 0 0 0 0 .47 .95 .4 0
-    495757 0 0 0 0 0 0 0 0 .13 .74 .14
-    522753 0 0 0 0 0 0 0 0 0 .02 .29"""
-COLI = """
-    88496 1 1 1 1 1 1 1 1 1 1 .03
-    176752 1 1 1 1 1 1 1 1 1 .06 .01
-    265164 1 1 1 1 1 1 1 1 .09 .01 .01
-    353704 1 1 1 1 1 1 1 .11 .01 .01 .01
-    442108 1 1 1 1 1 1 .53 .01 .01 .01 .01
-    530604 1 1 1 1 1 1 .95 .25 .01 .01 .01
-    619060 0 0 0 0 .22 .94 1 .8 .08 .01 .01
-    707496 0 0 0 0 0 .06 .77 1 .53 .01 .01
-    795836 0 0 0 0 0 0 0 .49 .96 .25 .01
-    884316 0 0 0 0 0 0 0 0 .21 .75 .07
-    970208 0 0 0 0 0 0 0 0 0 .05 .3"""
-
-
-@pytest.mark.parametrize("table", [PYLORI, COLI], ids=["pylori", "coli"])
-@pytest.mark.parametrize("first_row", [0, 3 * 91_136])
-def test_pruning_is_foreseen(table: str, first_row: int) -> None:
-    """From a tenth of the work on, all of it is foreseen within 15%, from half of it within 10%."""
-    side, step = 1_000_000, 91_136
-    tiles, known, score, computed = [], None, 0, 0
-    for k, line in enumerate(table.split("\n")[1:]):
-        best, *shares = map(float, line.split())
-        for j, share in enumerate(shares):
-            area = Area(k * step, min(side, (k + 1) * step), j * step, min(side, (j + 1) * step))
-            if area.row >= first_row:  # a resumed run knows the best score before
-                tiles.append((area, int(share * area.cells), int(best) if j == k else 0))
-        if k * step < first_row:
-            known = Hit(int(best), (k + 1) * step, (k + 1) * step)
-    forecast = SweepForecast(problem_of(side, AlignOptions().scoring), True, 0, known)
-    whole, done, hit = sum(cells for _, cells, _ in tiles), first_row * side, None
-    for area, cells, best in tiles:
-        computed, done = computed + cells, done + area.cells
-        if best > score:
-            score = best
-            hit = Hit(score, area.row_end - first_row, area.row_end)
-        forecast.add(Swept(area.down(-first_row), computed, hit), first_row)
-        assert forecast.computed == computed
-        if computed >= whole / 10:
-            most = 0.15 if computed < whole / 2 else 0.1
-            assert abs(computed + forecast.left(done) - whole) < most * whole
-    assert forecast.left(side * side) == 0
-
-
-def problem_of(side: int, scoring: Any) -> Problem:
-    """A local comparison of two sequences that take a byte each."""
-    view = View(np.broadcast_to(np.uint8(0), (side,)))
-    return Problem(view, view, scoring, "local", FreeEnds())
-
-
-def test_without_pruning_all_cells_are_left() -> None:
-    forecast = SweepForecast(problem_of(1000, AlignOptions().scoring), False)
-    assert forecast.left(0) == 1_000_000
-    forecast.add(Swept(Area(0, 400, 0, 1000), 400_000, Hit(900, 400, 400)))
-    assert forecast.left(400_000) == 600_000
-
-
-#: A global sweep of 500,000 x 500,000 letters of two H. pylori genomes, in six rows of tiles: what
-#: share of each was computed.
-BAND = (0.546, 0.694, 0.843, 0.846, 0.670, 0.447)
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_pruning_along_the_diagonal_is_foreseen(turned: bool) -> None:
-    """From the first row of tiles on, all of the work of a global sweep is foreseen within 15%."""
-    side, step, computed = 500_000, 83_968, 0
-    options = AlignOptions(mode="global")
-    query = View(np.broadcast_to(np.uint8(0), (side,)))
-    target = View(np.broadcast_to(np.uint8(0), (side // 2 if turned else side,)))
-    problem = Problem(query, target, options.scoring, "global", FreeEnds())
-    forecast = SweepForecast(problem, True)
-    areas = [Area(k * step, min(side, (k + 1) * step), 0, len(target)) for k in range(6)]
-    works = [int(share * area.cells) for share, area in zip(BAND, areas, strict=True)]
-    for area, cells in zip(areas, works, strict=True):
-        computed += cells
-        forecast.add(Swept(area, computed, None))
-        left = forecast.left(area.row_end * len(target))
-        assert abs(computed + left - sum(works)) < 0.15 * sum(works)
-    assert forecast.left(side * len(target)) == 0
-
-
-def test_a_sweep_after_bands_knows_what_it_has_left() -> None:
-    """What bands took of the share is not counted as cells that the sweep has done."""
-    seen: list[Stage] = []
-    run = RunProgress(lambda done, total, stage: seen.append(stage))
-    strand = PairProgress(run, 1_000_000, 0, 1).strand(0)
-    strand.band(0.9, 500_000, 0)
-    strand.sweeping(problem_of(1000, AlignOptions().scoring), False)
-    time.sleep(BETWEEN)
-    strand.swept(0)
-    assert seen[-1].work_left == 1_000_000
-
-
-def test_rows_that_lie_far_apart_make_a_path_longer() -> None:
-    """All of 500,000 x 500,000 letters on a CPU: measured with rows kept in memory (15e9 cells
-    swept again) and with three saved rows (49e9)."""
-    engine = engine_for("auto", {"traceback_tile_cells": 1 << 24})
-    if engine.tile_batches is not None:
-        pytest.skip("nothing is swept again where tiles are computed side by side")
-    traced = engine.plan.traced_row * 500_000
-    memory, disk = (path_work(engine, engine.plan, 500_000, 500_000, rows) for rows in (0, 190_000))
-    assert memory == pytest.approx(AGAIN * 15e9 + traced, rel=0.1)
-    assert disk == pytest.approx(AGAIN * 49e9 + traced, rel=0.2)
-
-
-def test_the_path_of_a_saved_run_is_foreseen(tmp_path: Path) -> None:
-    """Before its sweep is done."""
-    query, told = letters(1, 40_000), Told()
-    plan = {"tile_cells": 1 << 24, "traceback_tile_cells": 1 << 16}
-    given: dict[str, Any] = {"plan": plan, "progress": told, "prune": False}
-    pysw_cl.align(query, copy_of(query, 2, 0.02), checkpoint=tmp_path / "job", **given)
-    told.check()
-    scores, paths = ([one for one in told.working if one.name == k] for k in ("score", "path"))
-    before, after = scores[-1].work_left, paths[0].work_left
-    assert before is not None and after is not None
-    assert 0.7 < before / after < 1.4
+    total = told.calls[0][1]
+    steps = [(b - a) / total for (a, _), (b, _) in pairwise(told.calls)]
+    assert max(steps) < 0.3
+    works = [(one.work_done or 0) + (one.work_left or 0) for one in told.working]
+    assert set(works) == {total}

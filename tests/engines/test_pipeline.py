@@ -369,19 +369,16 @@ def test_progress_while_tiles_are_computed(seen: Seen, monkeypatch: pytest.Monke
     monkeypatch.setattr(RunningPipeline, "done", lambda one: next(asked) % 3 == 2 and real(one))
     rng, engine = np.random.default_rng(22), make_engine("narrow-ticketed")
     assert isinstance(engine, WavefrontEngine)
-    job, told, seen_by = random_job(rng, 400, 3000, DNA, True, best=True), [], []
+    job, told = random_job(rng, 400, 3000, DNA, True, best=True), []
     top, left = EdgeArray.of(job.above), EdgeArray.of(job.left)
     sweep(
         engine, View(job.query), View(job.target), DNA, 0, Edges(job.corner, top, left),
         Want("all"), slabs=Heights([40] * 10, 3000, {}),
-        progress=lambda done, total: told.append((done, total)), watch=seen_by.append,
+        progress=lambda done, total: told.append((done, total)),
     )  # fmt: skip
-    assert seen.tiles == 10 and len(told) == len(seen_by) >= 20
+    assert seen.tiles == 10 and len(told) >= 20
     assert all(done <= total == 400 * 3000 for done, total in told) and told[-1][0] == 400 * 3000
-    assert sum(one.area is not None for one in seen_by) == 10
-    assert any(one.underway and one.area is None for one in seen_by)
-    ends = [done for (done, _), one in zip(told, seen_by, strict=True) if one.area is not None]
-    assert ends == sorted(ends)
+    assert {done for done, _ in told} > {40 * 3000 * k for k in range(1, 11)}
 
 
 @pytest.mark.parametrize("heights", [[40, 40, 33, 47, 40], [33, 47, 80], [40, 40, 8, 1, 1, 1]])
