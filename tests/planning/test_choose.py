@@ -129,7 +129,7 @@ def scores_agree(rng: np.random.Generator, plan: dict[str, Any] | None) -> None:
         {"holds": True, "row_scan": default_rowscan(runtime)} if plan is None else {}
     )
     asked = plan_on(runtime, plan), m, n, facts_of(runtime), found.scoring
-    four = scoring.match_mismatch is not None
+    four = scoring.match_mismatch is not None or set(b) <= set("ARND")
     memory = device_memory(*asked, mode=mode, four_letters=four, **free)
     work = sweep_of(setting_of(runtime, plan, found.scoring, mode), m, n)
     counted = work.counts["call", "launch"] + work.counts["held", "launch"]
