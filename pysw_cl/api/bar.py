@@ -35,11 +35,12 @@ def told(progress: Progress | bool | None) -> Iterator[RunProgress]:
     with contextlib.ExitStack() as stack:
         if progress is True:
             progress = stack.enter_context(contextlib.closing(ProgressBar(leave=True)))
-        run, thread = RunProgress(progress or None), threading.get_ident()
+        run = RunProgress(None if progress is False else progress)
+        thread = threading.get_ident()
 
         def listen(build: Build, ended: bool) -> None:
             if not (ended or build.kept) and threading.get_ident() == thread:
-                run.waiting(BUILDING, build.number, build.expected)
+                run.waiting(Stage(BUILDING, build.number, build.expected))
 
         if run.staged:
             stack.enter_context(listening(listen))

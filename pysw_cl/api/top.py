@@ -137,7 +137,7 @@ def _find(
         strands = len(job.strands(False))
         tell = TopProgress(progress, rows * columns, int(options.k), strands)
         for this, one, stats in _merged(engine, plan, job, options, tell):
-            tell.found()
+            tell.found += 1
             traced = one.path if options.output == "path" else None
             path = None if traced is None else path_of(this, one.end, traced, plan)
             now = time.perf_counter()

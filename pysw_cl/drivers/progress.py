@@ -103,10 +103,10 @@ class RunProgress:
             self.muted = False
             self.tell(self.done, self._last)
 
-    def waiting(self, name: str, number: int = 1, of: int = 1) -> None:
-        """Say that the run waits for something, such as the build number ``number`` of ``of``."""
+    def waiting(self, stage: Stage) -> None:
+        """Say that the run waits for something."""
         if self.staged:
-            self._call(Stage(name, number, of))
+            self._call(stage)
 
     def _call(self, stage: Stage) -> None:
         if self._callback is not None:
@@ -140,16 +140,15 @@ class PairProgress:
     def __init__(
         self, run: RunProgress, plan: Plan, shape: tuple[int, int], path: bool, strands: int = 1
     ) -> None:
-        self.run, self._strands, self._stages = run, strands, 1 + path
+        self.run, self._cells = run, float(shape[0] * shape[1])
+        self._strands, self._stages = strands, 1 + path
         #: The number of this strand, and how many follow.
         self._index, self._more = 0, strands - 1
-        self._cells = float(shape[0] * shape[1])
-        #: Work of the path, and of all that a strand has, as foreseen now.
-        self._path = PATH * self._cells * path
-        self._all = self._cells + self._path
+        #: Work of the path, and of all that a strand has, as foreseen with the last sweep.
+        self._path = self._all = 0.0
         if run.staged and f"{plan.engine}/{plan.lanes}" in plan.machine.times.by_subject:
             run.speed = self._cells / plan.cost.matrix(plan, *shape, plan.tile_shape(*shape))
-        run.begin(strands * self._all)
+        run.begin(strands * self._cells * (1 + PATH * path))
 
     def strand(self, index: int) -> PairProgress:
         """The strand number ``index``, from 0, is next."""
@@ -195,7 +194,9 @@ class TopProgress:
     for each alignment its path, and what is computed again without its pairs."""
 
     def __init__(self, run: RunProgress, cells: int, count: int, strands: int) -> None:
-        self._run, self._cells, self._count, self._found = run, cells, count, 0
+        self._run, self._cells, self._count = run, cells, count
+        #: Alignments that are found, which the caller counts.
+        self.found = 0
         self._least = min(FURTHER_CELLS, cells / 4)
         paths = FURTHER * cells * (1 + log(count)) + count * self._least
         self._left = strands * cells + 2 * paths
@@ -203,7 +204,7 @@ class TopProgress:
 
     def _step(self, work: float) -> Tell:
         self._left = max(0.0, self._left - work)
-        stage = Stage("alignment", min(self._found + 1, self._count), self._count)
+        stage = Stage("alignment", min(self.found + 1, self._count), self._count)
         return self._run.step(stage, work, self._left)
 
     def sweep(self) -> Tell:
@@ -212,15 +213,11 @@ class TopProgress:
 
     def again(self) -> Tell:
         """Tiles are computed again for the next alignment."""
-        return self._step(FURTHER * self._cells / (self._found + 1) + self._least)
+        return self._step(FURTHER * self._cells / (self.found + 1) + self._least)
 
     def trace(self, end: Hit) -> Callable[[Path], None]:
         """The path to ``end`` is traced next: see `along`."""
         return along(self.again(), end)
-
-    def found(self) -> None:
-        """The next of the best alignments is known."""
-        self._found += 1
 
     def finished(self) -> None:
         """There are no more."""

@@ -216,13 +216,13 @@ def test_waiting_says_what_for() -> None:
     run = RunProgress(told)
     run.begin(100)
     run.tell(30, Stage("score", 1, 2))
-    run.waiting("building kernels", 2, 3)
+    run.waiting(Stage("building kernels", 2, 3))
     assert told.calls[-1] == (30, 100)
     assert str(told.stages[-1]) == "building kernels 2 of 3"
     assert told.stages[-1].work_done is None
     seen: list[Any] = []
     run = RunProgress(lambda done, total: seen.append((done, total)))
-    run.waiting("building kernels", 2, 3)
+    run.waiting(Stage("building kernels", 2, 3))
     assert not seen
 
 
