@@ -29,7 +29,8 @@ from pysw_cl.tiles.contract import Engine, Pipeline, TilePipeline
 from pysw_cl.tiles.edges import Edge, EdgeArray, Edges, Source
 from pysw_cl.tiles.slabs import Slab, Slabs, SweepResult
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.tile import Hit, TileJob, TileResult, Want
+from pysw_cl.tiles.sweep_state import SweepState
+from pysw_cl.tiles.tile import Area, Hit, TileJob, TileResult, Want
 
 PROTEIN = "ARNDCQEGHILKMFPSTWYV"
 DNA = match_scoring(5, -4, 3, 2)
@@ -369,16 +370,26 @@ def test_progress_while_tiles_are_computed(seen: Seen, monkeypatch: pytest.Monke
     monkeypatch.setattr(RunningPipeline, "done", lambda one: next(asked) % 3 == 2 and real(one))
     rng, engine = np.random.default_rng(22), make_engine("narrow-ticketed")
     assert isinstance(engine, WavefrontEngine)
-    job, told = random_job(rng, 400, 3000, DNA, True, best=True), []
+    job, told, seen_by = random_job(rng, 400, 3000, DNA, True, best=True), [], []
+    advance = SweepState.advance
+
+    def seen_advance(state: SweepState, area: Area | None, underway: int = 0) -> None:
+        seen_by.append((area, underway))
+        advance(state, area, underway)
+
+    monkeypatch.setattr(SweepState, "advance", seen_advance)
     top, left = EdgeArray.of(job.above), EdgeArray.of(job.left)
     sweep(
         engine, View(job.query), View(job.target), DNA, 0, Edges(job.corner, top, left),
         Want("all"), slabs=Heights([40] * 10, 3000, {}),
         progress=lambda done, total: told.append((done, total)),
     )  # fmt: skip
-    assert seen.tiles == 10 and len(told) >= 20
+    assert seen.tiles == 10 and len(told) == len(seen_by) >= 20
     assert all(done <= total == 400 * 3000 for done, total in told) and told[-1][0] == 400 * 3000
-    assert {done for done, _ in told} > {40 * 3000 * k for k in range(1, 11)}
+    assert sum(area is not None for area, _ in seen_by) == 10
+    assert any(underway and area is None for area, underway in seen_by)
+    ends = [done for (done, _), (area, _) in zip(told, seen_by, strict=True) if area is not None]
+    assert ends == sorted(ends)
 
 
 @pytest.mark.parametrize("heights", [[40, 40, 33, 47, 40], [33, 47, 80], [40, 40, 8, 1, 1, 1]])
