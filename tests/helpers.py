@@ -17,8 +17,8 @@ import pytest
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
-from pysw_cl.api import align
 from pysw_cl.checkpoint import store
+from pysw_cl.drivers import run as run_module
 from pysw_cl.drivers.traceback_state import Path
 from pysw_cl.engines.registry import ENGINES, Wishes
 from pysw_cl.opencl.device import Runtime, get_runtime
@@ -301,7 +301,7 @@ def fault(
 def likely(minus: bool) -> Iterator[None]:
     """Of both strands the minus strand is searched first, or plus, whatever the letters are."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (align, store):
+        for module in (run_module, store):
             patch.setattr(module, "likely_minus", lambda *_: minus)
         yield
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from ..checkpoint.run import run_saved
+from ..checkpoint.run import SavedStrands
 from ..checkpoint.store import Store
 from ..checkpoint.wishes import Wishes
-from ..drivers.align_pair import search
-from ..drivers.job import Job, alignment_of
+from ..drivers.job import Job
 from ..drivers.options import (
     AlignOptions,
     AlignResources,
@@ -25,22 +22,18 @@ from ..drivers.options import (
     made_once,
 )
 from ..drivers.problem import FreeEnds, Mode
-from ..drivers.progress import PairProgress, Progress, RunProgress
-from ..drivers.recompute import checked
-from ..engines.choose_device import Kind, by_time, on_best
+from ..drivers.progress import Progress
+from ..drivers.run import run
+from ..engines.choose_device import Kind, attempts, by_time
 from ..engines.registry import engine_for
-from ..errors import InputError, RecomputedWarning
+from ..errors import InputError, InternalError
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
-from ..results.alignment import Alignment, Stats
-from ..results.cigar_builder import FoundPath, PathReader
+from ..results.alignment import Alignment
 from ..scoring.precision import check_range
 from ..sequences.coordinates import Strand, make_frames
-from ..sequences.likely_strand import likely_minus
 from ..sequences.sequence import as_sequence
 from ..tiles.contract import Engine
-from ..tiles.tile import Hit
-from ..tiles.tile_map import TileMap
 from .advice import advise_pair
 from .bar import told
 
@@ -211,22 +204,42 @@ def align_with(
     """`align`, with options that are checked; ``quiet``: without a warning about the input."""
     started = time.perf_counter()
     resources.band_cost(options.mode)  # refused before there is any work or folder
-    job = job_of(a, b, options, options.mode, options.free)
+    job = job_of(a, b, options, options.mode, options.free, options.second_best)
     if not quiet:
         advise_pair(job.frame, options.scoring, options.mode)
-    if options.second_best:
-        job = replace(job, second_best=True)
+    for attempt in _attempts(job, resources):
+        with (
+            attempt as device,
+            told(resources.progress) as progress,
+            expecting(programs(job.output)),
+        ):
+            engine = make_engine(
+                resources, device
+            )  # a wrong plan is refused before a folder is made
+            with _saving(job, resources, options.left_align) as saved:
+                found = run(job, engine, resources, progress, saved, started)
+                return _on_the_left(found, options.left_align)
+    raise InternalError("no device was tried")
+
+
+def _attempts(job: Job, resources: AlignResources) -> Iterable[AbstractContextManager[Any]]:
+    """The devices for a job; one of a plan or with a checkpoint stays the same."""
+    if resources.plan is not None or resources.checkpoint is not None:
+        return (nullcontext(_device(job, resources)),)
+    usual = resources.prune and resources.max_cost == "auto" and not resources.kernel_times
+    return attempts(resources.device, _kind(job), usual)
+
+
+def _saving(
+    job: Job, resources: AlignResources, left_align: bool
+) -> AbstractContextManager[SavedStrands | None]:
+    """Where a job is saved, if it is."""
     if resources.checkpoint is None:
-        return _on_the_left(_align_here(job, resources, started), options.left_align)
+        return nullcontext()
     if job.second_best:
         raise InputError("second_best cannot go with checkpoint, which does not save what it needs")
-    engines = partial(make_engine, resources, _device(job, resources))
-    with told(resources.progress) as progress, expecting(programs(job.output)):
-        engines()  # what is wrong with them is said before a folder is made
-        wishes = Wishes.of(resources, job.mode, options.left_align)
-        with Store.begin(resources.checkpoint, job, wishes) as store:
-            found = run_saved(store, resources, engines, progress)
-            return _on_the_left(found, options.left_align)
+    wishes = Wishes.of(resources, job.mode, left_align)
+    return SavedStrands.begin(resources.checkpoint, job, resources, wishes)
 
 
 def _on_the_left(found: Alignment, left_align: bool) -> Alignment:
@@ -237,35 +250,6 @@ def _on_the_left(found: Alignment, left_align: bool) -> Alignment:
 def programs(output: str) -> int:
     """The most programs that a pair is expected to need for an ``output``."""
     return _PATH_PROGRAMS if output == "path" else 1
-
-
-def _align_here(job: Job, resources: AlignResources, started: float) -> Alignment:
-    """The result of a job without a checkpoint; ``started``: when the call began."""
-    if resources.plan is not None:
-        return _align_on(job, resources, started, resources.device)
-    usual = resources.prune and resources.max_cost == "auto" and not resources.kernel_times
-    call = partial(_align_on, job, resources, started)
-    return on_best(resources.device, _kind(job), call, timed=usual)
-
-
-def _align_on(job: Job, resources: AlignResources, started: float, device: Any) -> Alignment:
-    """`_align_here` on a device."""
-
-    def compute(engine: Engine, plan: Plan) -> Alignment:
-        stats = Stats()
-        found = _best_strand(engine, plan, job, resources, progress, stats)
-        stats.seconds = time.perf_counter() - started
-        stats.device_bytes, stats.kernel_seconds = engine.peak_bytes, engine.kernel_seconds
-        return alignment_of(*found[:3], plan, stats, *found[3:])
-
-    rows, columns = job.frame.shape
-    with told(resources.progress) as progress, expecting(programs(job.output)):
-        result, wrong = checked(compute, *make_engine(resources, device), rows * columns)
-    if wrong is not None:
-        result.stats.recomputed += 1
-        level = 7 if resources.plan is None else 5  # whoever called `align`
-        warnings.warn(wrong, RecomputedWarning, stacklevel=level)
-    return result
 
 
 def resume(
@@ -303,18 +287,19 @@ def resume(
 def resume_with(given: ResumeResources) -> Alignment:
     """`resume`, with resources that are checked."""
     with Store.open(given.checkpoint) as store:
-        resources = store.wishes.resumed(given)
-        engines = partial(make_engine, resources, _device(store.job, resources))
-        with told(resources.progress) as progress, expecting(programs(store.job.output)):
-            found = run_saved(store, resources, engines, progress)
+        resources, job = store.wishes.resumed(given), store.job
+        saved = SavedStrands.of(store, resources)
+        with told(resources.progress) as progress, expecting(programs(job.output)):
+            done = saved.finished()
+            engine = None if done else make_engine(resources, _device(job, resources))
+            found = run(job, engine, resources, progress, saved)
             return _on_the_left(found, store.wishes.left_align)
 
 
-def make_engine(resources: Resources, device: Any = None) -> tuple[Engine, Plan]:
-    """The engine that a plan asks for, and what it runs, on a ``device`` (default: theirs)."""
+def make_engine(resources: Resources, device: Any = None) -> Engine:
+    """The engine that a plan asks for, on a ``device`` (default: theirs)."""
     given = resources.device if device is None else device
-    engine = engine_for(given, resources.plan, resources.kernel_times)
-    return engine, engine.plan
+    return engine_for(given, resources.plan, resources.kernel_times)
 
 
 def _device(job: Job, resources: Resources) -> Any:
@@ -329,55 +314,19 @@ def _kind(job: Job) -> Kind:
     return Kind(*job.frame.shape, job.scoring, job.mode, job.output, job.free_ends, job.both)
 
 
-def job_of(a: Any, b: Any, options: RangeOptions, mode: str, free: FreeEnds) -> Job:
+def job_of(
+    a: Any,
+    b: Any,
+    options: RangeOptions,
+    mode: str,
+    free: FreeEnds,
+    second_best: bool = False,
+) -> Job:
     """What is to be computed for a query and a target, both checked."""
     query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
     ranges, scoring = (options.query_range, options.target_range), options.scoring
     frames = make_frames(query, target, *ranges, options.strand, scoring)
     check_range(scoring, *frames[0].shape, mode)
     both = len(frames) > 1
-    return Job(query, target, scoring, mode, free.flags, options.output, frames[0], both)
-
-
-def _best_strand(
-    engine: Engine,
-    plan: Plan,
-    job: Job,
-    resources: AlignResources,
-    progress: RunProgress,
-    stats: Stats,
-) -> tuple[Job, Hit, FoundPath | None, TileMap, int | None]:
-    """The strand with the best score, plus among equals, as a job; the best end in it, and the path
-    where wanted; and the score of the second best end, or None.  The likely one of two is first;
-    without a second best end the other is searched only for what makes it the better one, which
-    prunes most of it.  What it costs is added to ``stats``."""
-    found: tuple[Job, Hit, FoundPath | None, TileMap] | None = None
-    second: int | None = None
-    others: list[int] = []  # the scores of strands that are not the best
-    jobs = job.strands(job.both and likely_minus(job.frame, plan.tuning.sweep.guessed_cells))
-    path = job.output == "path"
-    pair = PairProgress(progress, plan, job.frame.shape, path, len(jobs))
-    for k, one in enumerate(jobs):
-        this = one.beating(found and found[1])
-        reader = PathReader(this.frame, this.scoring, plan.tuning.traceback)
-        end, traced, tiles, beside = search(
-            engine,
-            plan,
-            this.problem,
-            path,
-            prune=resources.prune,
-            max_cost=resources.band_cost(job.mode),
-            beat=this.beat,
-            progress=pair.strand(k),
-            stats=stats,
-            read_meanwhile=reader.read_meanwhile,
-            second_best=job.second_best,
-        )
-        if this.better(end):
-            others += [] if found is None else [found[1].score]
-            found = this, end, None if traced is None else reader.found(end, traced), tiles
-            second = beside
-        else:
-            others.append(end.score)
-    assert found is not None
-    return *found, None if second is None else max([second, *others])
+    asked = mode, free.flags, options.output
+    return Job(query, target, scoring, *asked, frames[0], both, second_best=second_best)

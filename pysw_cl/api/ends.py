@@ -130,11 +130,11 @@ def best_ends_with(
     job = job_of(a, b, options, "local", FreeEnds())
     if not quiet:
         advise_pair(job.frame, options.scoring, "local")
-    engine, plan = make_engine(resources)
+    engine = make_engine(resources)
     k, separation = int(options.k), int(options.min_separation)
     jobs, found = job.strands(False), []
     with told(resources.progress) as run, expecting(1):
-        pair = PairProgress(run, plan, job.frame.shape, False, len(jobs))
+        pair = PairProgress(run, engine.plan, job.frame.shape, False, len(jobs))
         for number, one in enumerate(jobs):
             tell = pair.strand(number).sweep()
             cells = find_ends(engine, one.problem, k, separation, options.least, tell)

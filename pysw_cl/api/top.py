@@ -132,8 +132,8 @@ def _find(
     """The alignments of a job; ``started``: when the call began."""
     rows, columns = job.frame.shape
 
-    def compute(engine: Engine, plan: Plan) -> list[Alignment]:
-        results, begun, before = [], started, Stats()
+    def compute(engine: Engine) -> list[Alignment]:
+        results, begun, before, plan = [], started, Stats(), engine.plan
         strands = len(job.strands(False))
         tell = TopProgress(progress, rows * columns, int(options.k), strands)
         for this, one, stats in _merged(engine, plan, job, options, tell):
@@ -149,8 +149,7 @@ def _find(
         tell.finished()
         return results
 
-    engine, plan = make_engine(resources)
-    results, wrong = checked(compute, engine, plan, rows * columns)
+    results, wrong = checked(compute, make_engine(resources), rows * columns)
     if wrong is not None:
         for result in results[:1]:
             result.stats.recomputed += 1

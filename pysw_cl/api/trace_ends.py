@@ -124,7 +124,7 @@ def trace_ends_with(
     different = list(places.values())
     most = None if options.highest is None else round(options.highest * job.scoring.scale)
 
-    def compute(engine: Engine, plan: Plan) -> list[Alignment]:
+    def compute(engine: Engine) -> list[Alignment]:
         found = find_paths(engine, job, different, most, _teller(run, len(different)))
         stats = Stats(found.cells, found.launches)
         stats.device_bytes, stats.kernel_seconds = engine.peak_bytes, engine.kernel_seconds
@@ -136,16 +136,16 @@ def trace_ends_with(
             if path.score != hit.score:
                 raise _wrong(number, hit, path.score, job, known)
             cost = Stats() if results else stats
-            results.append(alignment_of(job, hit, path, plan, cost))
+            results.append(alignment_of(job, hit, path, engine.plan, cost))
         stats.seconds = time.perf_counter() - started
         return results
 
     rows, columns = job.frame.shape
     with told(resources.progress) as run, expecting(programs("path")):
-        engine, plan = make_engine(resources)
+        engine = make_engine(resources)
         if not hits:
             return []
-        results, wrong = checked(compute, engine, plan, rows * columns)
+        results, wrong = checked(compute, engine, rows * columns)
     if wrong is not None:
         results[0].stats.recomputed += 1
         warnings.warn(wrong, RecomputedWarning, stacklevel=3)

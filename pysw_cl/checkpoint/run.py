@@ -1,27 +1,23 @@
-"""Jobs with a checkpoint, of one strand or both: computes what earlier runs did not save."""
+"""A checkpoint as a run sees it: what earlier runs have of each strand, and where it is saved."""
 
 from __future__ import annotations
 
+import os
 import time
-import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drivers.align_pair import search
+from ..drivers.align_pair import Found, search
 from ..drivers.job import Job, alignment_of, path_of
 from ..drivers.options import AlignResources
-from ..drivers.progress import PairProgress, RunProgress
-from ..drivers.recompute import checked
-from ..drivers.traceback_state import Path
+from ..drivers.progress import PairProgress
 from ..engines.registry import plan_of_facts
-from ..errors import CheckpointError, RecomputedWarning, Stopped
-from ..planning.plan import Plan
-from ..results.alignment import Alignment, Stats
+from ..errors import CheckpointError, Stopped
+from ..results.alignment import Stats
 from ..results.cigar import Runs
 from ..results.cigar_builder import FoundPath
 from ..tiles.contract import Engine
@@ -30,130 +26,124 @@ from ..tiles.tile_map import TileMap
 from .band import search_band
 from .store import Store
 from .sweep import SavedRun
+from .wishes import Wishes
 
 
-class StrandResult(NamedTuple):
-    """The result of a finished job of one strand, as `alignment_of` takes it."""
-
-    end: Hit
-    path: FoundPath | None
-    plan: Plan
-    stats: Stats
-    tiles: TileMap | None
-
-
-def run_saved(
-    store: Store,
-    resources: AlignResources,
-    make_engine: Callable[[], tuple[Engine, Plan]],
-    progress: RunProgress,
-) -> Alignment:
-    """Run the job of a checkpoint, or read its result if it is finished.
+@dataclass(frozen=True)
+class SavedStrands:
+    """The strands of a job with a checkpoint: see `pysw_cl.drivers.run.Saved`.
 
     With both strands, each has its own part of the checkpoint.  The second is searched only for a
     better score than the first has, so its files name that score (`Job.beat`).  When a strand is
     finished, its files but the result are removed.
     """
-    after = resources.stop_after
-    stop_at = None if after is None else time.monotonic() + after
-    best: tuple[Job, StrandResult] | None = None
-    stats: Stats | None = None
-    pair: PairProgress | None = None
-    jobs = store.job.strands(store.minus_first)
-    for k, one in enumerate(jobs):
-        job = one.beating(best and best[1].end)
-        part = store.part(job) if store.job.both else store
-        found = saved_result(part)
-        if found is None:
-            engine, plan = make_engine()
-            if pair is None:
-                path = job.output == "path"
-                pair = PairProgress(progress, plan, job.frame.shape, path, len(jobs))
-            strand = OneStrand(part, resources, pair.strand(k), stop_at)
-            found = strand.run(engine, plan)
-        if store.job.both:
-            with suppress(CheckpointError):  # a finished one can be read where nothing is written
-                part.drop("rows", "walk", "band")
-        stats = found.stats if stats is None else stats.plus(found.stats)
-        if job.better(found.end):
-            best = job, found
-    assert best is not None and stats is not None
-    return alignment_of(best[0], *best[1]._replace(stats=stats))
 
-
-@dataclass(frozen=True)
-class OneStrand:
-    """A job of one strand, to be begun or continued."""
-
-    #: The job, and where it is saved.
     store: Store
     #: How it is computed.
     resources: AlignResources
-    #: Tells of it.
-    progress: PairProgress
     #: When it has to end, by `time.monotonic`.
     stop_at: float | None
 
-    def run(self, engine: Engine, plan: Plan) -> StrandResult:
-        """Run the job to its end, and save its result.
+    @classmethod
+    def of(cls, store: Store, resources: AlignResources) -> SavedStrands:
+        """For a run that begins now."""
+        after = resources.stop_after
+        return cls(store, resources, None if after is None else time.monotonic() + after)
 
-        If the path fails its check, all is computed again without the checkpoint."""
-        rows, columns = self.store.job.frame.shape
-        found, wrong = checked(self._saved, engine, plan, rows * columns, self._whole)
-        found.stats.recomputed += wrong is not None
-        save_result(self.store, found)
-        if wrong is not None:
-            warnings.warn(wrong, RecomputedWarning, stacklevel=5)
+    @classmethod
+    @contextmanager
+    def begin(
+        cls, folder: str | os.PathLike[str], job: Job, resources: AlignResources, wishes: Wishes
+    ) -> Iterator[SavedStrands]:
+        """Those of a job in a folder, which is made or taken up; see `Store.begin`."""
+        with Store.begin(folder, job, wishes) as store:
+            yield cls.of(store, resources)
+
+    @property
+    def minus_first(self) -> bool:
+        """See `Saved`."""
+        return self.store.minus_first
+
+    def finished(self) -> bool:
+        """Is there nothing left to compute?"""
+        best: Hit | None = None
+        for one in self.store.job.strands(self.minus_first):
+            job = one.beating(best)
+            found = self.strand(job).known()
+            if found is None:
+                return False
+            best = found.end if job.better(found.end) else best
+        return True
+
+    def strand(self, job: Job) -> SavedStrand:
+        """See `Saved`."""
+        both = self.store.job.both
+        part = self.store.part(job) if both else self.store
+        return SavedStrand(part, job, self.resources, self.stop_at, both)
+
+
+@dataclass(frozen=True)
+class SavedStrand:
+    """See `pysw_cl.drivers.run.SavedPart`."""
+
+    store: Store
+    job: Job
+    resources: AlignResources
+    stop_at: float | None
+    #: Is it one of two strands?
+    one_of_two: bool
+
+    def known(self) -> Found | None:
+        """See `SavedPart`."""
+        found = saved_result(self.store)
+        if found is not None:
+            self._tidy()
         return found
 
-    def _saved(self, engine: Engine, plan: Plan) -> StrandResult:
+    def _tidy(self) -> None:
+        if self.one_of_two:
+            with suppress(CheckpointError):  # a finished one can be read where nothing is written
+                self.store.drop("rows", "walk", "band")
+
+    def search(self, engine: Engine, progress: PairProgress, whole: bool) -> Found:
+        """See `SavedPart`."""
+        if whole:
+            progress.run.check = self._stop_if_late
+            found = search(engine, self.job, self.resources, progress, bands=False)
+        else:
+            found = self._searched(engine, progress)
+        found.stats.kernel_seconds = engine.kernel_seconds
+        alignment_of(self.job, *found)  # raises InternalError for a path that scores otherwise
+        found.stats.recomputed += whole
+        save_result(self.store, found)
+        self._tidy()
+        return found
+
+    def _searched(self, engine: Engine, progress: PairProgress) -> Found:
         """The result, computed from the checkpoint on."""
-        store, disk_size = self.store, self.resources.disk_size
-        cost, band = self.resources.band_cost(store.job.mode), None
+        plan, part, job = engine.plan, self.store, self.job
+        cost = self.resources.band_cost(job.mode)
+        limit, stop_at, band = self.resources.disk_size, self.stop_at, None
         if cost is not None:
             band = search_band(
-                engine,
-                store,
-                plan,
-                cost,
-                progress=self.progress,
-                disk_size=disk_size,
-                stop_at=self.stop_at,
+                engine, part, plan, cost, progress=progress, disk_size=limit, stop_at=stop_at
             )
         if band is not None:
             end, moves, stats, tiles = band
         else:
             run = SavedRun(
                 engine,
-                store,
+                part,
                 plan,
                 prune=self.resources.prune,
-                progress=self.progress,
-                disk_size=disk_size,
-                stop_at=self.stop_at,
+                progress=progress,
+                disk_size=limit,
+                stop_at=stop_at,
             )
             end = run.end()
             moves, stats, tiles = run.path(end), run.stats(), run.tiles()
-        stats.kernel_seconds = engine.kernel_seconds
-        return self._found(end, moves, plan, stats, tiles)
-
-    def _whole(self, engine: Engine, plan: Plan) -> StrandResult:
-        """The result, computed from the beginning without the checkpoint."""
-        stats, job = Stats(), self.store.job
-        self.progress.run.check = self._stop_if_late
-        end, moves, tiles, _ = search(
-            engine,
-            plan,
-            job.problem,
-            job.output == "path",
-            prune=self.resources.prune,
-            max_cost=None,
-            beat=job.beat,
-            progress=self.progress,
-            stats=stats,
-        )
-        stats.kernel_seconds = engine.kernel_seconds
-        return self._found(end, moves, plan, stats, tiles)
+        path = None if moves is None else path_of(job, end, moves, plan)
+        return Found(end, path, plan, stats, tiles)
 
     def _stop_if_late(self) -> None:
         """End a computation that is not saved, which can stop at any time."""
@@ -161,20 +151,8 @@ class OneStrand:
             how = self.store.how
             raise Stopped(f"stopped as asked, while a path was computed again; {how}")
 
-    def _found(
-        self, end: Hit, moves: Path | None, plan: Plan, stats: Stats, tiles: TileMap | None
-    ) -> StrandResult:
-        """The result of a search; raises InternalError if its path does not score what was
-        found."""
-        job = self.store.job
-        found = StrandResult(
-            end, None if moves is None else path_of(job, end, moves, plan), plan, stats, tiles
-        )
-        alignment_of(job, *found)
-        return found
 
-
-def save_result(store: Store, found: StrandResult) -> None:
+def save_result(store: Store, found: Found) -> None:
     """Save the result of a finished job.  Raises CheckpointError if it cannot be written."""
     arrays: dict[str, NDArray[np.uint8]] = {}
     start = None
@@ -193,7 +171,7 @@ def save_result(store: Store, found: StrandResult) -> None:
     store.save_arrays("result", arrays, facts)
 
 
-def saved_result(store: Store) -> StrandResult | None:
+def saved_result(store: Store) -> Found | None:
     """The result of a finished job; None if it is not finished, or its result is damaged."""
     kept = store.arrays("result")
     if kept is None:
@@ -206,6 +184,6 @@ def saved_result(store: Store) -> StrandResult | None:
         row, column = facts["start"]
         path = FoundPath(row, column, Runs(arrays.get("ops", none), lengths))
     tiles = None if facts["tiles"] is None else TileMap.of_facts(facts["tiles"])
-    return StrandResult(
+    return Found(
         Hit(*facts["end"]), path, plan_of_facts(facts["plan"]), Stats(**facts["stats"]), tiles
     )

@@ -10,7 +10,7 @@ from ..tiles.contract import Engine
 from ..tiles.edges import Edges
 from ..tiles.slabs import SweepResult
 from ..tiles.sweep import Progress, sweep
-from ..tiles.tile import Bound, Corridor, Hit, Limits
+from ..tiles.tile import Bound, Corridor, Hit, Limits, Want
 from .problem import Problem
 
 
@@ -21,9 +21,6 @@ def find_end(
     edges: Edges | None = None,
     shape: tuple[int, int] | None = None,
     prune: bool = True,
-    beat: int | None = None,
-    least: int | None = None,
-    each_tile: bool = False,
     corridor: Corridor | None = None,
     progress: Progress | None = None,
 ) -> tuple[Hit, SweepResult]:
@@ -31,27 +28,9 @@ def find_end(
 
     Of equal ends it is the first in row-major order.  A local comparison without a positive score
     ends at (0, 0) with score 0.  With a ``corridor`` it is the best end in the corridor's tiles.
-
-    ``beat``: only an end above this score matters.  A local comparison without such an end may give
-    any end.  ``least``: a score that some path of a global comparison has.  With ``prune``, cells
-    that cannot reach either are skipped.  ``each_tile``: see `Want`.  ``progress``: as for
-    :func:`sweep`.
+    ``prune``: see `aim`.  ``progress``: as for :func:`sweep`.
     """
-    m, n = len(problem.query), len(problem.target)
-    local = problem.mode == "local"
-    # the empty local alignment is known; it sorts behind every positive score
-    bound, want = Bound(0, m, n, problem.scoring.highest), problem.want
-    if local and beat is not None and beat > 0:  # as if found before this matrix's first cell
-        bound, want = replace(bound, score=beat, row=0, column=0), replace(want, threshold=beat + 1)
-    if each_tile:
-        want = replace(want, each_tile=True)
-    prunes = prune and local
-    if prune and not local and least is not None:
-        bound, want = (
-            replace(bound, score=least, row=m + 1, column=n + 1),
-            replace(want, threshold=least),
-        )
-        prunes = True
+    want, limits = aim(problem, prune)
     result = sweep(
         engine,
         problem.query,
@@ -60,14 +39,35 @@ def find_end(
         problem.floor,
         edges or problem.edges,
         want,
-        Limits(bound=bound if prunes else None, corridor=corridor),
+        limits if corridor is None else replace(limits, corridor=corridor),
         shape=shape,
         progress=progress,
     )
     hits = list(result.hits)
     if corridor is not None:  # the sweep may end before the last row
-        hits.append(Hit(UNREACHABLE, m, n))
+        hits.append(Hit(UNREACHABLE, len(problem.query), len(problem.target)))
     return best_end(problem, hits), result
+
+
+def aim(
+    problem: Problem, prune: bool, beat: int | None = None, least: int | None = None
+) -> tuple[Want, Limits]:
+    """Where a sweep looks for the best end, and what it may skip.
+
+    ``beat``: only an end above this score matters.  A local comparison without such an end may give
+    any end.  ``least``: a score that some path of a global comparison has.  With ``prune``, cells
+    that cannot reach either are skipped.
+    """
+    m, n = len(problem.query), len(problem.target)
+    local = problem.mode == "local"
+    # the empty local alignment is known; it sorts behind every positive score
+    bound, want = Bound(0, m, n, problem.scoring.highest), problem.want
+    if local and beat is not None and beat > 0:  # as if found before this matrix's first cell
+        bound, want = replace(bound, score=beat, row=0, column=0), replace(want, threshold=beat + 1)
+    if prune and not local and least is not None:
+        bound = replace(bound, score=least, row=m + 1, column=n + 1)
+        return replace(want, threshold=least), Limits(bound=bound)
+    return want, Limits(bound=bound if prune and local else None)
 
 
 def best_end(problem: Problem, hits: Iterable[Hit]) -> Hit:

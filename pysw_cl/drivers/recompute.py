@@ -9,21 +9,19 @@ little as possible in common with the first run.  A warning holds what a report 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..errors import InternalError, PyswError
-from ..planning.plan import Plan
 from ..tiles.contract import Engine
 
 Result = TypeVar("Result")
-#: Computes a result with an engine and the engine's plan.
-Compute = Callable[[Engine, Plan], Result]
+#: Computes a result with an engine (None: of a run that is finished).
+Compute = Callable[[Any], Result]
 
 
 def checked(
     compute: Compute[Result],
-    engine: Engine,
-    plan: Plan,
+    engine: Engine | None,
     cells: int,
     again: Compute[Result] | None = None,
 ) -> tuple[Result, str | None]:
@@ -35,16 +33,16 @@ def checked(
     safe.  If the second run fails, too, its error also names the first one.
     """
     try:
-        return compute(engine, plan), None
+        return compute(engine), None
     except InternalError as error:
-        other = engine.another(cells)
-        if other is None:
+        other = None if engine is None else engine.another(cells)
+        if engine is None or other is None:
             raise
         first = str(error)  # not the error itself: its frames hold the first run's memory
     try:
-        result = (again or compute)(other, other.plan)
+        result = (again or compute)(other)
     except InternalError as error:
-        raise InternalError(f"{error}; and before, by {plan}: {first}") from None
+        raise InternalError(f"{error}; and before, by {engine.plan}: {first}") from None
     except PyswError as error:
         error.args = (f"{error} (while it was computed again by {other.plan}, because {first})",)
         raise

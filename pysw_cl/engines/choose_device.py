@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ..errors import DeviceError, DeviceMemoryError, RecomputedWarning
 from ..opencl.device import Runtime, get_runtime, runtimes_to_choose_from
@@ -25,7 +26,6 @@ from .settings import setting_of
 DIGITS, MOST_KEPT = 5, 1024
 #: Calls whose times count, at least and at most, and seconds for which they do.
 LEAST, LATEST, LASTING = 3, 9, 600.0
-T = TypeVar("T")
 
 
 class Kind(NamedTuple):
@@ -75,40 +75,47 @@ def by_time(device: Any, kind: Kind) -> list[tuple[Any, float]]:
     return sorted(zip(choices, seconds, strict=True), key=lambda one: one[1])
 
 
-def on_best(device: Any, kind: Kind, call: Callable[[Any], T], timed: bool = True) -> T:
-    """What ``call`` gives on the device that ``device`` means for a kind of job.  One that fails
-    is passed over, with a RecomputedWarning, unless it lacks memory; the error of the last is
-    raised.  ``timed``: is it a call to learn from?"""
+def attempts(device: Any, kind: Kind, timed: bool = True) -> Iterator[AbstractContextManager[Any]]:
+    """The devices that ``device`` may mean for a kind of job, the soonest done first, each as a
+    context in which the job runs there.  One that fails is passed over, with a RecomputedWarning,
+    unless it lacks memory; the error of the last is raised.  ``timed``: is it a call to learn
+    from?"""
     choices = runtimes_to_choose_from(device)
     if len(choices) < 2:  # named; its time tells as much
         kinds = runtimes_to_choose_from("auto") if timed and _known else []
         runtime = get_runtime(device) if kinds else device
         here = _known.get(_key(kind, kinds)) if runtime in kinds else None
-        return _timed(here, kinds.index(runtime) if here else 0, runtime, call)
+        yield nullcontext(runtime) if here is None else _on(runtime, here, kinds.index(runtime))
+        return
     known = _known_of(kind, choices)
-    noted, seconds = known if timed else None, known.seconds(choices)
+    seconds = known.seconds(choices)
     *others, last = sorted(range(len(choices)), key=seconds.__getitem__)
     for place in others:
-        try:
-            return _timed(noted, place, choices[place], call)
-        except DeviceMemoryError:
-            raise
-        except DeviceError as error:
-            known.ratios[place].extend([(inf, inf)] * LATEST)
-            why = f"{choices[place].info.name} failed, and another device is used: {error}"
-            warnings.warn(why, RecomputedWarning, stacklevel=5)
-    return _timed(noted, last, choices[last], call)
+        yield _on(choices[place], known, place, timed, other=True)
+    yield _on(choices[last], known, last, timed)
 
 
-def _timed(known: Known | None, place: int, runtime: Any, call: Callable[[Any], T]) -> T:
-    """``call(runtime)``; its time is noted in what is ``known``, at the device's place."""
-    if known is None:
-        return call(runtime)
+@contextmanager
+def _on(
+    runtime: Runtime, known: Known, place: int, timed: bool = True, other: bool = False
+) -> Iterator[Runtime]:
+    """A job runs on a device; its time is noted in what is ``known``, at the device's place.
+    ``other``: is there another device if this one fails?"""
     programs, began = len(runtime.programs), time.perf_counter()
-    result, now = call(runtime), time.perf_counter()
-    if len(runtime.programs) == programs:
-        known.ratios[place].append((now, (now - began) / known.foreseen[place][0]))
-    return result
+    try:
+        yield runtime
+    except DeviceMemoryError:
+        raise
+    except DeviceError as error:
+        if not other:
+            raise
+        known.ratios[place].extend([(inf, inf)] * LATEST)
+        why = f"{runtime.info.name} failed, and another device is used: {error}"
+        warnings.warn(why, RecomputedWarning, stacklevel=5)
+    else:
+        now = time.perf_counter()
+        if timed and len(runtime.programs) == programs:
+            known.ratios[place].append((now, (now - began) / known.foreseen[place][0]))
 
 
 def _known_of(kind: Kind, choices: list[Runtime]) -> Known:

@@ -196,7 +196,7 @@ def test_no_second_time_where_there_is_no_other_way() -> None:
 
     engine = ReferenceEngine()
     with pytest.raises(InternalError, match="wrong"):
-        checked(fails, engine, engine.plan, 100)
+        checked(fails, engine, 100)
 
 
 def test_both_strands(faults: Faults) -> None:

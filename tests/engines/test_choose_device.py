@@ -15,7 +15,7 @@ import pytest
 
 import pysw_cl
 from pysw_cl.engines import choose_device
-from pysw_cl.engines.choose_device import Kind, by_time, on_best
+from pysw_cl.engines.choose_device import Kind, attempts, by_time
 from pysw_cl.errors import DeviceError, DeviceMemoryError, RecomputedWarning
 from pysw_cl.opencl.device import Runtime, get_runtime, runtimes_to_choose_from
 from pysw_cl.planning.profiles.profile import Profile
@@ -115,6 +115,14 @@ def test_equal_scorings_share_a_choice(devices: list[Any], asked: list[tuple[int
         made = make_scoring((scores, letters), (gap_open, 1))
         assert chosen(KIND._replace(scoring=made)) is devices[0]
     assert len(asked) == 4
+
+
+def on_best(device: Any, kind: Kind, call: Callable[[Any], Any]) -> Any:
+    """What a call gives on the device that it runs on."""
+    for attempt in attempts(device, kind):
+        with attempt as runtime:
+            return call(runtime)
+    raise AssertionError("no device was tried")
 
 
 class Calls:
