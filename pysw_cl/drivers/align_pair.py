@@ -128,11 +128,6 @@ class _Search:
         """Is the path wanted?"""
         return self.job.output == "path"
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the matrix."""
-        return len(self.problem.query), len(self.problem.target)
-
     def held(self) -> Found | None:
         """The whole search of a small matrix, in one launch; None for other matrices."""
         matrix = held_matrix(self.engine, self.problem, int(self.want_path))
@@ -147,7 +142,9 @@ class _Search:
         end, path = found.end, None
         if self.job.better(end):
             path = held_path(found, self.problem)
-        tiles = TileMap.of_one(self.shape, end.score if self.problem.mode == "local" else nan)
+        tiles = TileMap.of_one(
+            self.problem.shape, end.score if self.problem.mode == "local" else nan
+        )
         traced = None if path is None else path_of(self.job, end, path, self.plan)
         return Found(end, traced, self.plan, self.stats, tiles)
 
@@ -155,7 +152,7 @@ class _Search:
         """What a sweep found, with the path to it, and the second best end where wanted."""
         end, result, plan, stats = swept.end, swept.result, self.plan, self.stats
         stats.pruned += result.pruned_cells
-        tiles = TileMap.of(self.shape, result.tops, result.pruned, result.thinned)
+        tiles = TileMap.of(self.problem.shape, result.tops, result.pruned, result.thinned)
         if swept.restarts is None or not self.job.better(end):
             self.progress.finished()
             return Found(end, None, plan, stats, tiles)
@@ -205,7 +202,7 @@ class _Search:
 
     def matrix(self) -> _Matrix:
         """What a sweep of the whole matrix keeps."""
-        (m, n), shape = self.shape, self.plan.tile_shape(*self.shape)
+        (m, n), shape = self.problem.shape, self.plan.tile_shape(*self.problem.shape)
         if not self.want_path:
             return _Matrix(self.problem.edges, shape)
         grid, compression = self._grid(shape)
@@ -220,7 +217,7 @@ class _Search:
     def _grid(self, shape: tuple[int, int]) -> tuple[SweptGrid, EdgeCompression | None]:
         """The grid of special rows and columns for tiles of this shape, and what compresses it.  It
         is compressed only if it can have more lines then."""
-        m, n = len(self.problem.query), len(self.problem.target)
+        m, n = self.problem.shape
         tuning, compression = self.plan.tuning.traceback, self.engine.edge_compression
         if self.job.second_best:  # tiles that have to be searched again are small, then
             tuning = replace(tuning, least_side=max(1, tuning.least_side // SMALLER))

@@ -45,7 +45,7 @@ def find_end(
     )
     hits = list(result.hits)
     if corridor is not None:  # the sweep may end before the last row
-        hits.append(Hit(UNREACHABLE, len(problem.query), len(problem.target)))
+        hits.append(Hit(UNREACHABLE, *problem.shape))
     return best_end(problem, hits), result
 
 
@@ -58,8 +58,7 @@ def aim(
     any end.  ``least``: a score that some path of a global comparison has.  With ``prune``, cells
     that cannot reach either are skipped.
     """
-    m, n = len(problem.query), len(problem.target)
-    local = problem.mode == "local"
+    (m, n), local = problem.shape, problem.mode == "local"
     # the empty local alignment is known; it sorts behind every positive score
     bound, want = Bound(0, m, n, problem.scoring.highest), problem.want
     if local and beat is not None and beat > 0:  # as if found before this matrix's first cell
@@ -73,7 +72,7 @@ def aim(
 def best_end(problem: Problem, hits: Iterable[Hit]) -> Hit:
     """The best of ``hits`` and of the ends that are known without a sweep: the empty local
     alignment, and the border cells if the best end may be there."""
-    m, n = len(problem.query), len(problem.target)
+    m, n = problem.shape
     candidates, borders = list(hits), problem.edges
     if problem.mode == "local":
         candidates.append(Hit(0, 0, 0))

@@ -12,7 +12,7 @@ def held_matrix(engine: Engine, problem: Problem, paths: int) -> HeldMatrix | No
     """The matrix of a comparison in which ``paths`` paths are wanted, or are there already (0: a
     score); None if it is too large for that, or the engine holds none."""
     held = engine.held_matrices
-    m, n = len(problem.query), len(problem.target)
+    m, n = problem.shape
     if held is None or not held.fits(m, n, paths):
         return None
     codes = problem.query.read(0, m), problem.target.read(0, n)

@@ -56,7 +56,9 @@ Kind = TypeVar("Kind", bound="Options")
 def made_once(kind: type[Kind], **given: Any) -> Kind:
     """``kind(**given)``, which is made once for values that are numbers, names, or tuples of
     them."""
-    if not all(map(_is_plain, given.values())) or _may_be_file(given.get("sub_score")):
+    others = [value for value in given.values() if type(value) not in _PLAIN]
+    plain = all(type(one) is tuple and _PLAIN.issuperset(map(type, one)) for one in others)
+    if not plain or _may_be_file(given.get("sub_score")):
         return kind(**given)
     key = kind, repr(given)
     made = _made.get(key)  # another thread may clear the table at any time
@@ -66,10 +68,6 @@ def made_once(kind: type[Kind], **given: Any) -> Kind:
             _made.clear()
         _made[key] = made
     return made
-
-
-def _is_plain(value: Any) -> bool:
-    return type(value) in _PLAIN or (type(value) is tuple and _PLAIN.issuperset(map(type, value)))
 
 
 def _may_be_file(sub_score: Any) -> bool:

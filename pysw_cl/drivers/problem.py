@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -87,16 +88,21 @@ class Problem:
         """The least H: 0 for local comparisons, None for global ones."""
         return 0 if self.mode == "local" else None
 
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.query), len(self.target)
+
     def _border(self, free: bool) -> Border:
         scoring = self.scoring
         return Border(free or self.mode == "local", scoring.gap_open, scoring.gap_extend)
 
-    @property
+    @cached_property
     def edges(self) -> Edges:
         """The borders of the matrix."""
         return Edges(0, self._border(self.free.lead_query), self._border(self.free.lead_target))
 
-    @property
+    @cached_property
     def want(self) -> Want:
         """Where the best end may be."""
         if self.mode == "local":

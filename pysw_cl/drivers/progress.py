@@ -75,7 +75,7 @@ class RunProgress:
         #: Cells a second, as predicted.
         self.speed: float | None = None
         #: Called before each report; an exception that it raises ends the run.
-        self.check: Callable[[], None] = lambda: None
+        self.check: Callable[[], None] | None = None
         #: Is nothing told now, because what earlier runs did is read?  And what is told then.
         self.muted, self._last = False, Stage("")
         #: The share of the last step that is done.
@@ -91,7 +91,8 @@ class RunProgress:
         if self.muted:
             self._before = self.done
             return
-        self.check()
+        if self.check is not None:
+            self.check()
         if self.staged and stage.work_left is None:
             done, left = self.done - self._before, self.total - self.done
             stage = replace(stage, work_done=done, work_left=left, predicted_speed=self.speed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 from weakref import WeakSet, finalize
 
@@ -97,17 +96,16 @@ class Arena:
         if not 0 < padded <= self._high - self._low:
             return None
         if array is None:
-            self._high -= padded
-            return self._part(self._high, size)
-        start, self._low = self._low, self._low + padded
-        self._host[start : start + size] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        return self._part(start, size)
-
-    def _part(self, start: int, size: int) -> Any:
-        if (start, size) not in self._parts:
+            start = self._high = self._high - padded
+        else:
+            start, self._low = self._low, self._low + padded
+            host = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            self._host[start : start + size] = host
+        part = self._parts.get((start, size))
+        if part is None:
             part = self._buffer.get_sub_region(start, size)
             self._parts[start, size] = LASTING[id(part)] = part
-        return self._parts[start, size]
+        return part
 
     def send(self) -> None:
         """Enqueue the copy of the host's arrays."""
@@ -342,9 +340,15 @@ class Buffers:
         """A buffer that starts as a copy of ``array``."""
         import pyopencl as cl
 
-        part = self._part(array.nbytes, array)
-        if part is not None:
-            return part
+        size = array.nbytes
+        if self._kept is not None:
+            try:
+                part = self._kept.part(size, array)
+            except cl.Error as error:
+                raise self._failed(error) from None
+            if part is not None:
+                self.bytes += size
+                return part
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         return self._make(array.nbytes, flags, np.ascontiguousarray(array))
 
@@ -367,8 +371,15 @@ class Buffers:
         import pyopencl as cl
 
         size = max(size, 4)
-        part = self._part(size, None)
-        return self._make(size, cl.mem_flags.READ_WRITE, None) if part is None else part
+        if self._kept is not None:
+            try:
+                part = self._kept.part(size, None)
+            except cl.Error as error:
+                raise self._failed(error) from None
+            if part is not None:
+                self.bytes += size
+                return part
+        return self._make(size, cl.mem_flags.READ_WRITE, None)
 
     def offset(self, size: int) -> Any:
         """A buffer like :meth:`empty`'s that is freed when it is no longer referenced."""
@@ -404,11 +415,9 @@ class Buffers:
         self._held.remove(made)
         return made
 
-    def _part(self, size: int, array: NDArray[Any] | None) -> Any:
-        """A buffer of the arena or pool; None if there is none of this size."""
-        if self._kept is None:
-            return None
-        return self._of_pool(partial(self._kept.part, size), array, size)
+    def _failed(self, error: Exception) -> DeviceError:
+        """The error of a device that failed."""
+        return DeviceError(f"{self._runtime.info.name} failed: {error}")
 
     def _of_pool(self, ask: Callable[[Any], Any], what: Any, size: int) -> Any:
         """The answer of the arena or pool: a buffer, of which ``size`` bytes count, or None."""
@@ -417,7 +426,7 @@ class Buffers:
         try:
             part = ask(what)
         except cl.Error as error:
-            raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
+            raise self._failed(error) from None
         if part is not None:
             self.bytes += size
         return part
@@ -435,7 +444,7 @@ class Buffers:
             array = np.ascontiguousarray(array)
             copy = cl.enqueue_copy(queue, buffer, array, dst_offset=offset, is_blocking=False)
         except cl.Error as error:
-            raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
+            raise self._failed(error) from None
         self._sent.append(copy)  # this keeps the array alive
 
     def move(self, source: Any, start: int, to: Any, place: int, count: int) -> None:
@@ -448,7 +457,7 @@ class Buffers:
                 queue, to, source, src_offset=4 * start, dst_offset=4 * place, byte_count=size
             )
         except cl.Error as error:
-            raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
+            raise self._failed(error) from None
 
     def send(self) -> None:
         """Enqueue the copies to the device that are still pending."""
@@ -460,7 +469,7 @@ class Buffers:
             if self._aside:
                 self._runtime.queue.finish()
         except cl.Error as error:
-            raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
+            raise self._failed(error) from None
 
     def read(self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32) -> NDArray[Any]:
         """``count`` items of a buffer from item ``offset``; waits for the queue."""
@@ -472,7 +481,7 @@ class Buffers:
             try:
                 cl.enqueue_copy(self._runtime.queue, out, buffer, src_offset=start).wait()
             except cl.Error as error:  # an error in a kernel often shows only here
-                raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
+                raise self._failed(error) from None
         return out
 
 

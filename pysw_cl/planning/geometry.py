@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, pairwise
 from math import isqrt
 
@@ -56,22 +57,22 @@ class Grid:
                 f"two phases need n >= 2 B T: {self.n} columns, B = {self.B}, T = {self.T}"
             )
 
-    @property
+    @cached_property
     def strip_rows(self) -> int:
         """Rows of one strip."""
         return self.T * self.alpha
 
-    @property
+    @cached_property
     def strips(self) -> int:
         """Strips, the last one padded with rows that match nothing."""
         return -(-self.m // self.strip_rows)
 
-    @property
+    @cached_property
     def padded_rows(self) -> int:
         """Rows including the padding."""
         return self.strips * self.strip_rows
 
-    @property
+    @cached_property
     def last_row_outlet(self) -> tuple[int, int]:
         """(lane, row inside the lane) of row m in the last strip."""
         last = (self.m - 1) % self.strip_rows

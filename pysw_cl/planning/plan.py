@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -119,7 +120,7 @@ class Plan:
             longest = max(longest, sections.longest_row)
         return tile_shape(m, n, self.tile_cells, self.device_rows, longest)
 
-    @property
+    @cached_property
     def strip_rows(self) -> int:
         """Rows of a strip."""
         return self.T * self.alpha
@@ -141,7 +142,7 @@ class Plan:
         this many column steps more than it has columns."""
         return self.B * (self.T + self.chunk)
 
-    @property
+    @cached_property
     def lane_set(self) -> LaneSet:
         """The lane set that ``lanes`` names."""
         return LANE_SETS[self.lanes]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..scoring.precision import worst
 from ..scoring.scoring import Scoring
@@ -56,17 +57,17 @@ class Program:
         """Is the block with the best cell swept again only when all strips are done?"""
         return bool(self.widths) and self.best == 1 and self.form == "ticketed"
 
-    @property
+    @cached_property
     def shares_strips(self) -> bool:
         """Are more strips than groups in flight?"""
         return self.plan.lane_set.shares_strips(self.form, self.moves or self.many)
 
-    @property
+    @cached_property
     def striped(self) -> bool:
         """Are all narrow lanes of a strip at the same column?"""
         return bool(self.widths) and striped(self.plan, self.form, self.score, self.local)
 
-    @property
+    @cached_property
     def heights(self) -> tuple[int, ...]:
         """The rows of a lane that one build does for; none: the plan's."""
         lanes = self.plan.lane_set
@@ -74,7 +75,7 @@ class Program:
             return lanes.striped_alphas
         return lanes.tall_alphas if self.widths and self.score == "match" else ()
 
-    @property
+    @cached_property
     def group(self) -> int:
         """Work-items of a work-group."""
         return self.warps * self.plan.lane_set.group(self.T)
@@ -109,7 +110,7 @@ class Program:
             defines["PROFILE_LETTERS"] = self.letters
         return defines | dict(self.mixed)
 
-    @property
+    @cached_property
     def limits_registers(self) -> bool:
         """Do fewer registers make room for more work-groups?  Not where local memory says how many
         there are, nor where one tile has fewer warps than a compute unit has by default."""

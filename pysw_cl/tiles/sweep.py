@@ -8,6 +8,7 @@ follow each other on the device (:mod:`pysw_cl.tiles.sweep_pipeline`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 from ..planning.geometry import cuts, tile_rows
@@ -70,7 +71,11 @@ def sweep(
     while slab is not None:
         computed = pipeline.compute_from(slab)
         if computed is None:
-            tile_rows.compute(slab)
+            for row, row_end, step in tile_rows.of(slab):
+                tile_rows.compute(slab, row, row_end, step)
+                if not tile_rows.goes_on:
+                    break
+            state.finish(slab)
             computed = slab.end, None
         end, slab = computed
         if not tile_rows.goes_on:
@@ -92,22 +97,18 @@ class _TileRows:
         #: Are special rows and columns captured inside a tile?
         self._captures = state.engine.captures_inside and state.corridor is None
 
-    def compute(self, slab: Slab) -> None:
-        """Compute a slab."""
-        state = self.state
-        rows, columns = state.slabs.shape(slab.rows)
+    def of(self, slab: Slab) -> Iterator[tuple[int, int, int]]:
+        """The rows of each tile row of a slab, from the first to the end, and the columns of a tile
+        at most."""
+        rows, columns = self.state.slabs.shape(slab.rows)
         for row, row_end in pairwise(self._row_cuts(slab, rows, columns)):
-            below = EdgeArray(self.n if row_end < state.rectangle.m else 0)
-            self._tile_row(slab, row, row_end, columns, below)
-            state.above = below
-            if not self.goes_on:
-                break
-        state.finish(slab)
+            yield row, row_end, columns
 
-    def _tile_row(self, slab: Slab, row: int, row_end: int, step: int, below: EdgeArray) -> None:
-        """Compute the tiles side by side in rows ``[row, row_end)``; ``below`` takes their
-        bottom edges."""
+    def compute(self, slab: Slab, row: int, row_end: int, step: int) -> None:
+        """Compute the tiles side by side in rows ``[row, row_end)``, with ``step`` columns at
+        most."""
         state, corridor = self.state, self.state.corridor
+        below = EdgeArray(self.n if row_end < state.rectangle.m else 0)
         left = state.edges.left.read(row, row_end)
         corner, state.corner = state.corner, int(left.h[-1])
         above, last_outside = state.above, None
@@ -125,9 +126,14 @@ class _TileRows:
         for column, column_end in pairwise(self._column_cuts(slab, first, last, step)):
             area = Area(row, row_end, column, column_end)
             top = above.read(column, column_end)
-            bottom, right = self._tile(slab, area, corner, top, left)
-            if right is not None:
-                left = right
+            if state.best.excluded(area, corner, top, left):
+                done = state.take_skipped(slab, area)
+            else:
+                codes = state.rectangle.target.read(column, column_end)
+                done = state.engine.tile(state.job(slab, area, corner, top, left, codes))
+                state.take(slab, area, done)
+            bottom = done.bottom
+            left = left if done.right is None else done.right
             if bottom is not None and row_end < state.rectangle.m:
                 if len(bottom) == self.n and corridor is None:
                     below.take(bottom)
@@ -139,19 +145,7 @@ class _TileRows:
             self.goes_on = corridor.passed(row_end, first, below.read(first, last))
             if last_outside is not None:  # the next tile's corner, if it starts in this column
                 below.write(first - 1, last_outside)
-
-    def _tile(
-        self, slab: Slab, area: Area, corner: int, top: Edge, left: Edge
-    ) -> tuple[Edge | None, Edge | None]:
-        """Compute or skip one tile; gives its bottom and right edges."""
-        state = self.state
-        if state.best.excluded(area, corner, top, left):
-            result = state.take_skipped(slab, area)
-        else:
-            codes = state.rectangle.target.read(area.column, area.column_end)
-            result = state.engine.tile(state.job(slab, area, corner, top, left, codes))
-            state.take(slab, area, result)
-        return result.bottom, result.right
+        state.above = below
 
     def _row_cuts(self, slab: Slab, rows: int, columns: int) -> list[int]:
         """The row where a slab starts, and the rows where its tiles end."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs, View
@@ -37,12 +38,12 @@ class Rectangle:
     #: Pairs of letters that are never aligned (None: none).
     forbidden: Pairs | None
 
-    @property
+    @cached_property
     def m(self) -> int:
         """Its rows."""
         return len(self.query)
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Its columns."""
         return len(self.target)

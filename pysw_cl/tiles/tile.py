@@ -118,10 +118,11 @@ def best_first(cells: Cells, count: int) -> Cells:
     """The first ``count`` of some cells, by falling score, then row-major."""
     if 0 < count < len(cells):  # few are sorted
         cells = cells[cells[:, 0] >= np.partition(cells[:, 0], -count)[-count]]
-    if not len(cells):
-        return NO_HITS.some
+    if len(cells) < 2:
+        return cells.astype(np.int64)
     score, row, column = cells.T
-    (top, rows, columns), least = (int(one) + 1 for one in cells.max(axis=0)), int(score.min())
+    top, rows, columns = (cells.max(axis=0).astype(np.int64) + 1).tolist()
+    least = int(score.min())
     if (top - least) * rows * columns >= 1 << 63:
         order = np.lexsort((column, row, -score.astype(np.int64)))[:count]
         return cells[order].astype(np.int64)
@@ -360,3 +361,5 @@ class TileResult:
     rows: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)
     #: The special columns (m cells each), likewise.
     columns: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)
+    #: How many cells reached the threshold, of a tile that collects them.
+    reached: int = 0

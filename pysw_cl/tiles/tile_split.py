@@ -43,25 +43,24 @@ def by_parts(
 
 
 def collected(
-    run: Callable[[TileJob, int], tuple[TileResult, int]],
-    tile: Callable[[TileJob], TileResult],
+    tile: Callable[..., TileResult],
     job: TileJob,
     least_hits: int,
 ) -> TileResult:
     """The result of ``job`` with its ``count`` best cells.
 
-    ``run(job, capacity)`` collects at most ``capacity`` cells of at least the job's threshold, and
-    says how many there were; ``tile`` computes any tile.  If the cells exceed the capacity, which
-    is ``least_hits`` or more, the threshold rises to the count-th best collected cell: ``count``
-    cells reach it.  If it cannot rise, because too many cells have equal scores, the tile is
-    halved; of equal cells those of the first half come first.
+    ``tile(job)`` computes any tile, and ``tile(job, capacity)`` collects at most ``capacity`` cells
+    of at least the job's threshold, and says how many there were (`TileResult.reached`).  If they
+    exceed the capacity, which is ``least_hits`` or more, the threshold rises to the count-th best
+    collected cell: ``count`` cells reach it.  If it cannot rise, because too many cells have equal
+    scores, the tile is halved; of equal cells those of the first half come first.
     """
     m, n = job.size
     least, capacity = job.threshold, max(min(4 * job.count, m * n), least_hits)
     while True:
-        done, found = run(replace(job, threshold=least), capacity)
+        done = tile(replace(job, threshold=least), capacity)
         hits = Hits(done.hits.some, job.count)
-        if found <= capacity:
+        if done.reached <= capacity:
             return replace(done, hits=hits)
         if len(hits) < job.count or (least is not None and hits[-1].score <= least):
             # one row is halved by columns

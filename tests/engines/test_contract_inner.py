@@ -196,6 +196,7 @@ def test_too_little_memory_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     job = replace(job, rows=(8, 16), columns=(20,))
     check(engine, job, launches=1)
     monkeypatch.setattr(Given, "lines_fit", lambda self, tile, *inner: not any(inner))
+    engine.runtime.kept("executions", dict).clear()
     check(engine, job, launches=6)
 
 

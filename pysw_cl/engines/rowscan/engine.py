@@ -78,21 +78,16 @@ class RowscanEngine(Engine):
         """See `Engine`."""
         return self._watch.seconds
 
-    def tile(self, job: TileJob) -> TileResult:
-        """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`."""
+    def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
+        """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`.  ``capacity``: at most so many
+        cells are collected; 0: as many as the job asks for."""
         wide = job.scoring.gap_open >> DIFFERENCE_BITS
         if job.store_moves or job.forbidden is not None or wide:
-            return self._wavefront.tile(job)
+            return self._wavefront.tile(job, capacity)
         if job.rows or job.columns:
             return by_parts(self.tile, job, job.rows, job.columns)
-        if job.best and job.count > 1:
-            least = self.plan.tuning.engine.least_hits
-            return collected(self._run, self.tile, job, least)
-        return self._run(job)[0]
-
-    def _run(self, job: TileJob, capacity: int = 0) -> tuple[TileResult, int]:
-        """Compute one tile and collect at most ``capacity`` cells; returns the result and how many
-        cells there were to collect."""
+        if job.best and job.count > 1 and not capacity:
+            return collected(self.tile, job, self.plan.tuning.engine.least_hits)
         form = ThreeLaunches if self.plan.form == THREE_LAUNCH else _Run
         with Buffers(self.runtime, small=True) as buffers:
             found = form(self.runtime, self.plan, job, buffers, capacity).result()
@@ -157,8 +152,8 @@ class _Run:
         buffers.send()
         kernel.launch(self.groups, lanes.group(plan.T))
 
-    def result(self) -> tuple[TileResult, int]:
-        """The tile's result, and how many cells reached the threshold."""
+    def result(self) -> TileResult:
+        """The tile's result."""
         job, read, (m, n) = self.job, self.buffers.read, self.job.size
         right = edge_of(job, *self._last_column())
         bottom = edge_of(job, *(read(part, n) for part in self._bottom)) if job.bottom else None
@@ -172,7 +167,7 @@ class _Run:
             found, cells = collected_cells(self.buffers, self._hits, self.capacity)
             hits = hits_of(cells, job.count)
         kind = f"rowscan/{self.plan.lane_set.family}/32"
-        return TileResult(bottom, right, hits, top, {kind: m * n}, 1), found
+        return TileResult(bottom, right, hits, top, {kind: m * n}, 1, reached=found)
 
     def _last_column(self) -> tuple[Ints, Ints]:
         """H and E^ of the last column.  A segment that is not cut short has H - E^ and a tag."""

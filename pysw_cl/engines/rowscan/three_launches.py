@@ -185,7 +185,7 @@ class ThreeLaunches:
                     wait(self.runtime, before)
                 before = done
 
-    def result(self) -> tuple[TileResult, int]:
+    def result(self) -> TileResult:
         """The tile's result, and how many cells reached the threshold."""
         job, read, (m, n) = self.job, self.buffers.read, self.job.size
         right = edge_of(job, *(read(part, m) for part in self._right))
@@ -200,4 +200,4 @@ class ThreeLaunches:
             found, collected = collected_cells(self.buffers, self._hits, self.capacity)
             hits = hits_of(collected, job.count)
         kind = f"rowscan/{self.plan.lane_set.family}/32"
-        return TileResult(bottom, right, hits, top, {kind: m * n}, 3 * m), found
+        return TileResult(bottom, right, hits, top, {kind: m * n}, 3 * m, reached=found)

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 from weakref import WeakSet
 
 from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime
+from ...opencl.facts import facts_of
 from ...opencl.kernel_times import Stopwatch
-from ...planning.choose import choose
-from ...planning.execution import ByRows, Execution, InParts, InSections, InStrips
+from ...planning.choose import Assumed, Given, choose
+from ...planning.execution import ByRows, Execution, InParts, InSections, InStrips, TileShape
 from ...planning.geometry import fit
 from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
 from ...planning.pipelines import pipeline_rows
@@ -43,8 +45,11 @@ from .compressed_edge import CompressedEdge
 from .device_traceback import DeviceMoves
 from .pipeline import RunningPipeline
 from .sections import Overlaps, SectionsRun
-from .tile import TileRun, given_of, shape_of
+from .tile import SeenTile, TileRun, given_of, shape_of
 from .tile_batch import WavefrontTileBatch
+
+#: Executions of small tiles that a thread keeps.
+MOST_KNOWN = 1024
 
 
 class WavefrontEngine(Engine):
@@ -70,23 +75,67 @@ class WavefrontEngine(Engine):
         self._watch = Stopwatch(runtime.times)
         self.compressed_edges: WeakSet[CompressedEdge] = WeakSet()
 
-    def tile(self, job: TileJob) -> TileResult:
-        """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`."""
+    def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
+        """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`.  ``capacity``: at most so many
+        cells are collected; 0: as many as the job asks for."""
         execution = self.execution(job)
-        if job.best and job.count > 1 and isinstance(execution, InStrips | InSections):
-            return collected(self._run, self.tile, job, self.plan.tuning.engine.least_hits)
-        return self._run(job, 0, execution)[0]
+        while isinstance(execution, InSections) and (capacity or not execution.tile.collects):
+            done = self._in_sections(execution, job, capacity)
+            if done is not None:
+                return done
+            execution = self.execution(job, cuts=not execution.sections.square)
+        if isinstance(execution, InParts):
+            return by_parts(self.tile, job, execution.rows, execution.columns)
+        if isinstance(execution, ByRows):
+            assert self._row_scan is not None
+            done = self._row_scan.tile(job)
+            self.note_memory(self._row_scan.peak_bytes)
+            return done
+        if execution.tile.collects and not capacity:
+            return collected(self.tile, job, self.plan.tuning.engine.least_hits)
+        assert isinstance(execution, InStrips)
+        with Buffers(self.runtime, small=True, retained=self._room) as buffers:
+            run = TileRun(self.runtime, execution, job, buffers, capacity)
+            run.run()
+            result = run.result()
+            self.note_memory(buffers.bytes)
+        if result.rows or result.columns:
+            inner = (*result.rows.values(), *result.columns.values())
+            self._room.edges.update(edge for edge in inner if isinstance(edge, DeviceEdge))
+        if job.store_moves:
+            result = replace(result, moves=DeviceMoves(run, self._room))
+        return result
 
     def execution(self, job: TileJob, cuts: bool = True) -> Execution:
         """How a tile is computed.  ``cuts``: may it be cut into sections?"""
+        shape = shape_of(job)
+        if not self.plan.may_be_cut(*shape.size):
+            return self._known_execution(shape, job)
         row_scan = None
-        if self._make_row_scan is not None and self.plan.may_be_cut(*job.size):
+        if self._make_row_scan is not None:
             if self._row_scan is None:
                 self._row_scan = self._make_row_scan(self.runtime)
             row_scan = self._row_scan.plan
         overlap = self._overlaps.of(job.scoring)
         given = given_of(self.runtime, self.plan, job, row_scan, overlap)
-        return choose(shape_of(job), given if cuts else replace(given, cuts=False))
+        return choose(shape, given if cuts else replace(given, cuts=False))
+
+    def _known_execution(self, shape: TileShape, job: TileJob) -> Execution:
+        """That of a small tile, which is kept by all that decides it."""
+        plan, scoring, device = self.plan, job.scoring, facts_of(self.runtime)
+        seen = SeenTile(job)
+        looks = device.byte_permute and plan.lane_set.scores.permute4
+        four = looks and seen.four()
+        known: dict[Any, Any] = self.runtime.kept("executions", dict)
+        key = shape, id(plan), id(scoring), id(device), job.floor is None, four
+        found = known.get(key)
+        if found is None:
+            if len(known) >= MOST_KNOWN:
+                known.clear()
+            given = Given(plan, scoring, job.floor is not None, device, Assumed(four))
+            found = known[key] = choose(shape, given), plan, scoring, device
+        execution: Execution = found[0]
+        return execution
 
     # Capabilities are made on request: if the engine held them, the reference cycle would keep its
     # memory after the last use.
@@ -128,39 +177,8 @@ class WavefrontEngine(Engine):
         known: Overlaps = self.runtime.kept("overlaps", Overlaps)
         return known
 
-    def _run(
-        self, job: TileJob, capacity: int = 0, execution: Execution | None = None
-    ) -> tuple[TileResult, int]:
-        """Compute one tile and collect at most ``capacity`` cells; returns the result and how many
-        cells there were to collect.  ``execution``: how, if that is known."""
-        execution = execution or self.execution(job)
-        while isinstance(execution, InSections):
-            done = self._in_sections(execution, job, capacity)
-            if done is not None:
-                return done
-            execution = self.execution(job, cuts=not execution.sections.square)
-        if isinstance(execution, InParts):
-            return by_parts(self.tile, job, execution.rows, execution.columns), 0
-        if isinstance(execution, ByRows):
-            assert self._row_scan is not None
-            by_rows = self._row_scan.tile(job)
-            self.note_memory(self._row_scan.peak_bytes)
-            return by_rows, 0
-        with Buffers(self.runtime, small=True, retained=self._room) as buffers:
-            run = TileRun(self.runtime, execution, job, buffers, capacity)
-            run.run()
-            result, found = run.result()
-            self.note_memory(buffers.bytes)
-        inner = (*result.rows.values(), *result.columns.values())
-        self._room.edges.update(edge for edge in inner if isinstance(edge, DeviceEdge))
-        if job.store_moves:
-            result = replace(result, moves=DeviceMoves(run, self._room))
-        return result, found
-
-    def _in_sections(
-        self, execution: InSections, job: TileJob, capacity: int
-    ) -> tuple[TileResult, int] | None:
-        """As :meth:`_run`; None if too many sections were refused."""
+    def _in_sections(self, execution: InSections, job: TileJob, capacity: int) -> TileResult | None:
+        """As :meth:`tile`; None if too many sections were refused."""
         with Buffers(self.runtime, small=True, retained=self._room) as buffers:
             run = SectionsRun(self.runtime, execution, job, buffers, capacity)
             if not run.run():

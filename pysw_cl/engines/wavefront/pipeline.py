@@ -141,7 +141,7 @@ class RunningPipeline:
     def take(self, bottom: bool) -> TileResult:
         """The first tile's result.  Its edges on the device are valid until the next call."""
         self._release()
-        result, _ = self._begun[0].run.result(bottom)
+        result = self._begun[0].run.result(bottom)
         self._done = self._begun.pop(0)
         return result
 

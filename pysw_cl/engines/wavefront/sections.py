@@ -307,7 +307,7 @@ class SectionsRun:
         kernel.launch(self.strip_groups // self.program.warps, self.program.group, at_once=True)
         self.launches += 1
 
-    def result(self) -> tuple[TileResult, int]:
+    def result(self) -> TileResult:
         """As :meth:`pysw_cl.engines.wavefront.tile.TileRun.result`."""
         grid, job, read = self.grid, self.job, self.buffers.read
         records = read(self.record, RECORD_WORDS * self.strip_groups).reshape(-1, RECORD_WORDS)
@@ -330,7 +330,8 @@ class SectionsRun:
         last = int(self._column("right", self.sections.count - 1)) + 1
         right = self._edge_at(last) if job.right else None
         costs = cells, self.launches
-        return TileResult(self._bottom(), right, best, top, *costs, columns=columns), found
+        edges = self._bottom(), right
+        return TileResult(*edges, best, top, *costs, columns=columns, reached=found)
 
     def _edge_at(self, place: int) -> Edge:
         """A column that was stored."""

@@ -229,8 +229,8 @@ class TileRun:
             if self.launches % 64 == 0:
                 self.runtime.queue.flush()
 
-    def result(self, bottom_wanted: bool = True) -> tuple[TileResult, int]:
-        """The tile's result, without moves, and how many cells reached the threshold.
+    def result(self, bottom_wanted: bool = True) -> TileResult:
+        """The tile's result, without moves.
         ``bottom_wanted``: is the bottom edge read, if the job asks for it?"""
         grid, job, memory, read = self.grid, self.job, self.memory, self.buffers.read
         right = self._edge(*memory.right, grid.m) if job.right else None
@@ -261,8 +261,8 @@ class TileRun:
             column: self._device_edge(memory.crossed, grid.m, 2 * k * height, (2 * k + 1) * height)
             for k, column in enumerate(job.columns)
         }
-        costs = cells, self.launches, None, pruned
-        return TileResult(bottom, right, best, top, *costs, rows=rows, columns=columns), found
+        done = bottom, right, best, top, cells, self.launches
+        return TileResult(*done, pruned=pruned, rows=rows, columns=columns, reached=found)
 
     def _line(self, line: int) -> Edge:
         """A line of the bus."""
@@ -348,11 +348,14 @@ def cells_by_width(program: Program, grid: Grid, records: NDArray[np.int32]) -> 
     columns of strips that the groups counted."""
     total, family = grid.m * grid.n, program.plan.lane_set.family
     swept = counted(records)
-    cells = [total * columns // sum(swept) for columns in swept]
+    every = sum(swept)
+    cells = [total * columns // every for columns in swept]
     cells[swept.index(max(swept))] += total - sum(cells)
-    small = MIXED if MIXED in program.widths else 8
-    names = [*(f"wavefront/{family}/{w}" for w in (small, 16, 32)), "pruned"]
-    return {name: count for name, count in zip(names, cells, strict=True) if count}
+    small, found = MIXED if MIXED in program.widths else 8, {}
+    for width, count in zip((small, 16, 32, 0), cells, strict=True):
+        if count:
+            found[f"wavefront/{family}/{width}" if width else "pruned"] = count
+    return found
 
 
 def read_device(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:

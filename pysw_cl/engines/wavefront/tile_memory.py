@@ -90,9 +90,13 @@ def letters_of(
     return Letters(buffers.of(codes), *target)
 
 
+#: The buffers of scratch memory.
+SCRATCH = tuple(one.name for one in fields(Scratch))
+
+
 def scratch_of(sizes: Mapping[str, int], buffers: Buffers) -> Scratch:
     """Scratch memory of an execution, by the sizes of its buffers."""
-    return Scratch(*(buffers.empty(sizes[one.name]) for one in fields(Scratch)))
+    return Scratch(*[buffers.empty(sizes[name]) for name in SCRATCH])
 
 
 #: A left edge of at least so many rows is copied in parts; the device fills in constant parts.
