@@ -259,8 +259,8 @@ def test_half_of_the_time_of_many_pairs(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("case", LONG)
 def test_half_of_the_time_tells_all_of_it(case: str, tmp_path: Path) -> None:
-    """At half of the time, the time of the whole run is known within a factor of two, though what
-    will be pruned is not."""
+    """At half of the time, the time of the whole run is known to a quarter.  Of one pair within a
+    factor of two: alike genomes prune nothing in their first half."""
     letters, options, first = LONG[case]
     query, target = (cut(name, letters, tmp_path) for name in PYLORI)
     warm = [cut(name, 60_000, tmp_path) for name in PYLORI]
@@ -278,4 +278,5 @@ def test_half_of_the_time_tells_all_of_it(case: str, tmp_path: Path) -> None:
     print(case, round(session.seconds, 1), "s, estimate at half", session.estimate_at_half())
     assert session.code == 0
     assert session.shares == sorted(session.shares)
-    assert 0.5 < session.estimate_at_half() < 2
+    least, most = (0.5, 2) if case == "a megabase pair" else (0.75, 1.25)
+    assert least < session.estimate_at_half() < most
