@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import nan
 from typing import Any, NamedTuple
 
+from ..planning.execution import Execution, HeldWhole
 from ..planning.path_grid import grid_pieces, special_lines
 from ..planning.plan import Plan
 from ..results.alignment import Stats
@@ -41,6 +42,8 @@ class Found(NamedTuple):
     stats: Stats
     tiles: TileMap | None
     second_best: int | None = None
+    #: How most of it was computed; None: not by a device, or nobody knows any more.
+    execution: Execution | None = None
 
 
 def search(
@@ -146,7 +149,8 @@ class _Search:
             self.problem.shape, end.score if self.problem.mode == "local" else nan
         )
         traced = None if path is None else path_of(self.job, end, path, self.plan)
-        return Found(end, traced, self.plan, self.stats, tiles)
+        whole = HeldWhole(self.plan, *self.problem.shape)
+        return Found(end, traced, self.plan, self.stats, tiles, execution=whole)
 
     def found(self, swept: _Swept) -> Found:
         """What a sweep found, with the path to it, and the second best end where wanted."""
@@ -155,7 +159,7 @@ class _Search:
         tiles = TileMap.of(self.problem.shape, result.tops, result.pruned, result.thinned)
         if swept.restarts is None or not self.job.better(end):
             self.progress.finished()
-            return Found(end, None, plan, stats, tiles)
+            return Found(end, None, plan, stats, tiles, None, result.execution)
         restarts, second = swept.restarts, None
         if swept.compression is not None and isinstance(restarts, SweptGrid):
             restarts = restarts.compressed(swept.compression)
@@ -179,7 +183,8 @@ class _Search:
             else:
                 bests = result.bests
                 second = second_in_tiles(self.engine, self.problem, restarts, bests, inside, stats)
-        return Found(end, reader.found(end, path), plan, stats, tiles, second)
+        traced = reader.found(end, path)
+        return Found(end, traced, plan, stats, tiles, second, result.execution)
 
     def sweep_bands(self, max_cost: Any) -> tuple[_Swept | None, int | None]:
         """Sweep diagonal bands.  Returns the sweep that proves the best score (None: no band does)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InternalError
+from ..planning.execution import Execution
 from ..planning.plan import Plan
 from ..results.alignment import Alignment, Stats, unscale, views_of
 from ..results.cigar_builder import FoundPath, PathReader
@@ -134,6 +135,7 @@ def alignment_of(
     stats: Stats,
     tiles: TileMap | None = None,
     second_best: int | None = None,
+    execution: Execution | None = None,
 ) -> Alignment:
     """The result as users see it.  Raises InternalError for a path that does not score what the
     sweep found."""
@@ -150,6 +152,7 @@ def alignment_of(
         found["runs"] = path.runs
     score = unscale(end.score, job.scoring)
     common = job.query, job.target, job.scoring
+    found["execution"] = execution
     result = Alignment(score, job.mode, *common, plan=plan, stats=stats, **found)
     again = score if path is None else _scored(job, end, path, result)
     if again != score:

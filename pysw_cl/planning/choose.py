@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ..scoring.scoring import Scoring
-from .execution import ByRows, DeviceFacts, Execution, InParts, InSections, InStrips, TileShape
+from .execution import ByRows, DeviceFacts, InParts, InSections, InStrips, TileExecution, TileShape
 from .geometry import Grid, fit, may_be_wide
 from .path_grid import captures_inside, lines_fit
 from .pipelines import pipeline_bus_bytes, pipeline_rows
@@ -90,7 +90,7 @@ class Given:
         return warps_of(plan.lane_set, self.device.schedulers, self.device.units, B)
 
 
-def choose(tile: TileShape, given: Given) -> Execution:
+def choose(tile: TileShape, given: Given) -> TileExecution:
     """How a tile is computed."""
     plan = given.plan
     wide = tile.moves or tile.forbidden

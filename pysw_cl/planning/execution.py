@@ -39,6 +39,8 @@ class DeviceFacts:
 
 #: Words of the descriptor of a section (`pysw_cl.engines.wavefront.descriptors.TileWord`).
 TILE_WORDS = 14
+#: Bytes of H, E and F of a cell of a matrix that is held whole.
+HELD_BYTES = 12
 #: Columns of a block of a section at most where cells are collected.
 COLLECTING = 128
 
@@ -101,6 +103,14 @@ class Strips:
         """The plan, with the tile's lanes, alpha, B and chunk."""
         return self.program.plan
 
+    def __str__(self) -> str:
+        plan, program = self.plan, self.program
+        widths = " and ".join(map(str, program.widths)) or "32"
+        return (
+            f"{plan.lanes} lanes of {widths} bits, scores by {program.score}, {program.form}, "
+            f"B={self.grid.B} T={self.grid.T} alpha={self.grid.alpha} chunk={self.chunk}"
+        )
+
     @property
     def buffers(self) -> list[Buffer]:
         """All that it allocates."""
@@ -162,6 +172,9 @@ class InStrips(Strips):
     until_built: InStrips | None = None
     builds: bool = False
 
+    def __str__(self) -> str:
+        return f"in strips: {super().__str__()}"
+
     @cached_property
     def buffers(self) -> list[Buffer]:
         """All that it allocates; of a pipeline's tile without those that the tiles share."""
@@ -201,6 +214,9 @@ class InSections(Strips):
     """In sections side by side, each in strips."""
 
     sections: Sections
+
+    def __str__(self) -> str:
+        return f"in {self.sections.count} sections side by side: {super().__str__()}"
 
     @property
     def chunk(self) -> int:
@@ -251,6 +267,29 @@ class ByRows:
 
     plan: Plan
 
+    def __str__(self) -> str:
+        return f"row by row: {self.plan}"
+
+
+@dataclass(frozen=True)
+class HeldWhole:
+    """A matrix that is held whole, in one launch."""
+
+    plan: Plan
+    m: int
+    n: int
+
+    def __str__(self) -> str:
+        return "held whole, in one launch"
+
+    @property
+    def buffers(self) -> list[Buffer]:
+        """Those of its cells."""
+        numbers = sizes.held_numbers(self.m, self.n)
+        kept = HELD_BYTES * numbers
+        marks = (sizes.HELD_CELL_BYTES - HELD_BYTES) * numbers
+        return [Buffer("cells", "state", kept), Buffer("forbidden", "state", marks)]
+
 
 @dataclass(frozen=True)
 class InParts:
@@ -260,4 +299,6 @@ class InParts:
     columns: tuple[int, ...]
 
 
-Execution = InStrips | InSections | ByRows | InParts
+#: How something is computed in one go; and how a tile is, which may need parts.
+Execution = InStrips | InSections | ByRows | HeldWhole
+TileExecution = InStrips | InSections | ByRows | InParts

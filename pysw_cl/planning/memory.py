@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..scoring.scoring import Scoring
 from . import sizes
 from .choose import Assumed, Given, is_held
-from .execution import DeviceFacts, TileShape
+from .execution import DeviceFacts, HeldWhole, TileShape
 from .geometry import row_spans, spans
 from .memory_parts import Compared, EngineMemory, Memory, larger
 from .path_grid import compressible, finer_grid, grid_pieces, special_lines
@@ -86,8 +86,7 @@ def device_memory(
     compared = Compared(scoring, mode == "local", free_ends, prunes, four_letters)
     path = output in ("matches", "path")
     if holds and is_held(plan, m, n, int(path), device.largest):
-        size = sizes.HELD_CELL_BYTES * sizes.held_numbers(m, n)
-        return Memory(state=size, largest=size // sizes.HELD_CELL_BYTES * 12)
+        return Memory.of(HeldWhole(plan, m, n).buffers)
     engine = engine_memory(plan, compared, device, row_scan)
     if engine is None:
         return Memory()

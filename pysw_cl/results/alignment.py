@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..planning.execution import Execution
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import COMPLEMENT, Letters
 from ..sequences.sequence import Sequence
@@ -115,7 +116,8 @@ class Alignment:
     and half-open; the starts are None for output "ends" and "score", the ends for "score", and
     ``runs`` is None unless the output is "path".  ``runs`` covers the aligned region only; gaps
     at free ends lie outside it.  ``query`` and ``target`` are whole `Sequence` objects, ``plan``
-    is the plan of the run, and ``stats`` its cost.
+    is the plan of the run, and ``stats`` its cost.  ``execution`` says how its largest tile was
+    computed (None: not on a device, or read from a finished checkpoint).
 
     ``strand`` is "plus", or "minus" where the query's reverse complement is aligned: coordinates
     are those of both sequences as given, and ``runs`` follow the target.  So they go through the
@@ -143,6 +145,7 @@ class Alignment:
     tiles: TileMap | None = None
     free_ends: tuple[bool, bool, bool, bool] = (False, False, False, False)
     second_best: int | float | None = None
+    execution: Execution | None = None
 
     @property
     def cigar(self) -> str | None:

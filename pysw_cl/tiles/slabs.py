@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ..planning.execution import Execution
 from .edges import Edges, Sink
 from .tile import NO_HITS, Area, Hit, Hits
 
@@ -28,6 +29,9 @@ class SweepResult:
     cells: dict[str, int] = field(default_factory=dict)
     #: Kernel launches.
     launches: int = 0
+    #: How the largest tile was computed, and its cells.
+    execution: Execution | None = None
+    most: int = 0
 
     @property
     def pruned_cells(self) -> int:
@@ -41,6 +45,12 @@ class SweepResult:
         self.pruned += other.pruned
         self.thinned |= other.thinned
         self.add_cost(other.cells, other.launches)
+        self.add_execution(other.execution, other.most)
+
+    def add_execution(self, execution: Execution | None, cells: int) -> None:
+        """A tile of so many cells was computed like this."""
+        if execution is not None and cells > self.most:
+            self.execution, self.most = execution, cells
 
     def add_cost(self, cells: Mapping[str, int], launches: int) -> None:
         """Count cells, by lane set, and kernel launches."""

@@ -130,6 +130,7 @@ class SweepState:
         if result.pruned:
             found.thinned[area] = result.pruned
         found.add_cost(result.cells, result.launches)
+        found.add_execution(result.execution, area.cells)
         self._pass_on(slab, area, result)
 
     def take_skipped(self, slab: Slab, area: Area) -> TileResult:

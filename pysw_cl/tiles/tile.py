@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InternalError
+from ..planning.execution import Execution
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs, pairs_inside
 from .edges import DeviceEdge, Edge
@@ -363,3 +364,5 @@ class TileResult:
     columns: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)
     #: How many cells reached the threshold, of a tile that collects them.
     reached: int = 0
+    #: How it was computed; None: not by a device, or in parts.
+    execution: Execution | None = None

@@ -99,6 +99,7 @@ def tile_agrees(rng: np.random.Generator, plan: dict[str, Any] | None) -> str:
     execution, engine.peak_bytes = engine.execution(job), 0
     done = engine.tile(job)
     assert sum(done.cells.values()) + done.pruned >= size[0] * size[1]
+    assert done.execution in (execution, None) or isinstance(execution, InSections)
     if isinstance(execution, InStrips):
         asked = Memory.of(execution.buffers).total
         grid = execution.grid
@@ -134,6 +135,7 @@ def scores_agree(rng: np.random.Generator, plan: dict[str, Any] | None) -> None:
     work = sweep_of(setting_of(runtime, plan, found.scoring, mode), m, n)
     counted = work.counts["call", "launch"] + work.counts["held", "launch"]
     again = work.counts["call", "check"] or any(one.cut for one in work.strips)
+    assert str(found.execution) and found.execution is not None
     if not again and found.plan.form != "two-phase":  # of a refused section, or of many launches
         assert memory.total == found.stats.device_bytes, (plan, mode, m, n, scoring)
         assert counted == found.stats.launches, (plan, mode, m, n, scoring)

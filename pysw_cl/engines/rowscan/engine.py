@@ -9,6 +9,7 @@ on its group from row to row.  The papers' form, with three launches a row, is i
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.kernel_times import Stopwatch
 from ...opencl.program import BoundKernel, KernelSpec
+from ...planning.execution import ByRows
 from ...tiles.contract import Engine
 from ...tiles.edges import Ints
 from ...tiles.tile import NO_HITS, TileJob, TileResult
@@ -92,7 +94,7 @@ class RowscanEngine(Engine):
         with Buffers(self.runtime, small=True) as buffers:
             found = form(self.runtime, self.plan, job, buffers, capacity).result()
             self.peak_bytes = max(self.peak_bytes, buffers.bytes)
-        return found
+        return replace(found, execution=ByRows(self.plan))
 
 
 class _Run:

@@ -18,7 +18,7 @@ from ...opencl.device import Runtime
 from ...opencl.facts import facts_of
 from ...opencl.kernel_times import Stopwatch
 from ...planning.choose import Assumed, Given, choose
-from ...planning.execution import ByRows, Execution, InParts, InSections, InStrips, TileShape
+from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
 from ...planning.geometry import fit
 from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
 from ...planning.pipelines import pipeline_rows
@@ -106,7 +106,7 @@ class WavefrontEngine(Engine):
             result = replace(result, moves=DeviceMoves(run, self._room))
         return result
 
-    def execution(self, job: TileJob, cuts: bool = True) -> Execution:
+    def execution(self, job: TileJob, cuts: bool = True) -> TileExecution:
         """How a tile is computed.  ``cuts``: may it be cut into sections?"""
         shape = shape_of(job)
         if not self.plan.may_be_cut(*shape.size):
@@ -120,7 +120,7 @@ class WavefrontEngine(Engine):
         given = given_of(self.runtime, self.plan, job, row_scan, overlap)
         return choose(shape, given if cuts else replace(given, cuts=False))
 
-    def _known_execution(self, shape: TileShape, job: TileJob) -> Execution:
+    def _known_execution(self, shape: TileShape, job: TileJob) -> TileExecution:
         """That of a small tile, which is kept by all that decides it."""
         plan, scoring, device = self.plan, job.scoring, facts_of(self.runtime)
         seen = SeenTile(job)
@@ -134,7 +134,7 @@ class WavefrontEngine(Engine):
                 known.clear()
             given = Given(plan, scoring, job.floor is not None, device, Assumed(four))
             found = known[key] = choose(shape, given), plan, scoring, device
-        execution: Execution = found[0]
+        execution: TileExecution = found[0]
         return execution
 
     # Capabilities are made on request: if the engine held them, the reference cycle would keep its

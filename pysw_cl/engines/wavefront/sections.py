@@ -331,7 +331,8 @@ class SectionsRun:
         right = self._edge_at(last) if job.right else None
         costs = cells, self.launches
         edges = self._bottom(), right
-        return TileResult(*edges, best, top, *costs, columns=columns, reached=found)
+        how = self.execution
+        return TileResult(*edges, best, top, *costs, columns=columns, reached=found, execution=how)
 
     def _edge_at(self, place: int) -> Edge:
         """A column that was stored."""

@@ -262,7 +262,8 @@ class TileRun:
             for k, column in enumerate(job.columns)
         }
         done = bottom, right, best, top, cells, self.launches
-        return TileResult(*done, pruned=pruned, rows=rows, columns=columns, reached=found)
+        how: Any = {"reached": found, "execution": self.execution}
+        return TileResult(*done, pruned=pruned, rows=rows, columns=columns, **how)
 
     def _line(self, line: int) -> Edge:
         """A line of the bus."""

@@ -13,10 +13,10 @@ from ..execution import (
     UNLIMITED,
     ByRows,
     DeviceFacts,
-    Execution,
     InParts,
     InSections,
     InStrips,
+    TileExecution,
     TileShape,
 )
 from ..geometry import piece, tile_height
@@ -132,7 +132,9 @@ def _lengths(length: int, size: int) -> Counter[int]:
     return +Counter({size: whole, rest: 1 if rest else 0})
 
 
-def _add(work: Work, setting: Setting, execution: Execution, tile: TileShape, times: int) -> None:
+def _add(
+    work: Work, setting: Setting, execution: TileExecution, tile: TileShape, times: int
+) -> None:
     """Count ``times`` tiles that are computed like this."""
     m, n = tile.size
     if isinstance(execution, InParts):
