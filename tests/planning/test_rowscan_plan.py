@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from helpers import match_scoring
 from profiles_made import H200
@@ -46,12 +48,12 @@ def test_groups_by_the_tile() -> None:
     )
     long = 8_000_000
     assert [plan.for_tile(scoring, m, long).B for m in (20, 500, 3000)] == [528, 1056, 1584]
-    fixed = RowscanPlan(**{**vars(plan), "B_fixed": True})
+    fixed = replace(plan, B_fixed=True)
     assert fixed.for_tile(scoring, 20, long).B == 1584
     two = {"24@1": 1e-6, "24@3": 1e-6}
     known = GENERIC.having({"rowscan/warp32": two})
-    assert RowscanPlan(**{**vars(plan), "machine": Machine(known, 528)}).groups == (528, 1584)
-    unknown = RowscanPlan(**{**vars(plan), "machine": Machine(GENERIC, 528)})
+    assert replace(plan, machine=Machine(known, 528)).groups == (528, 1584)
+    unknown = replace(plan, machine=Machine(GENERIC, 528))
     assert unknown.groups == (1584,) and unknown.for_tile(scoring, 20, long).B == 1584
 
 
