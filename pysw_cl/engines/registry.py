@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import PlanError
 from ..opencl.device import Runtime, get_runtime
@@ -19,6 +19,7 @@ from .rowscan.plan import RowscanPlan, default_rowscan
 if TYPE_CHECKING:
     from .wavefront.engine import WavefrontEngine
 
+P = TypeVar("P", bound=Plan)
 #: A plan, or overrides of some of its fields.
 Wishes = Plan | Mapping[str, Any] | None
 
@@ -33,7 +34,11 @@ def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
     runtime = get_runtime(device)
     if timed:
         runtime = runtime.timed()
-    plan = _default_plan(runtime) if _is_empty(wishes) else make_plan(runtime, wishes)
+    plan = (
+        _made_once(runtime, "wavefront", make_plan)
+        if _is_empty(wishes)
+        else make_plan(runtime, wishes)
+    )
     free = is_free(wishes)
     return _wavefront_engine()(runtime, plan, free, _row_scan if free else None)
 
@@ -61,16 +66,16 @@ def _row_scan(runtime: Runtime) -> Engine:
     """The row scan by its default plan, for tiles of the wavefront that it computes sooner."""
     from .rowscan.engine import RowscanEngine
 
-    return RowscanEngine(runtime, default_rowscan(runtime))
+    return RowscanEngine(runtime, _made_once(runtime, "row scan", default_rowscan))
 
 
-def _default_plan(runtime: Runtime) -> Plan:
-    """The plan without wishes, which this thread makes once for a device."""
+def _made_once(runtime: Runtime, name: str, make: Callable[[Runtime], P]) -> P:
+    """A plan without wishes, which this thread makes once for a device."""
     of = (runtime.info, runtime.traits, runtime.device, default_tuning(), runtime.profile()[0])
-    known = runtime.kept("default plan", dict)
+    known = runtime.kept(f"plan of the {name}", dict)
     if not known or not all(map(is_, known["of"], of)):
-        known |= {"of": of, "plan": make_plan(runtime)}
-    plan: Plan = known["plan"]
+        known |= {"of": of, "plan": make(runtime)}
+    plan: P = known["plan"]
     return plan
 
 
