@@ -32,8 +32,8 @@ from cases import Row, WrongResult, pysw_cl, random_pair, write_report
 from model_tuning import pairs, tell, tuned, wait_for_builds
 
 from pysw_cl.api.calibrate import calibrated
+from pysw_cl.engines.plans import default_plan
 from pysw_cl.opencl.device import get_runtime, runtimes_to_choose_from
-from pysw_cl.planning.plan import default_plan
 
 #: Kind of device -> cells of the least and of the largest matrix, bars of the median and of the
 #: worst error.

@@ -54,9 +54,9 @@ from thesis_tables import (
     table,
 )
 
+from pysw_cl.engines.plans import default_plan
 from pysw_cl.errors import PyswError
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.plan import default_plan
 from pysw_cl.planning.profiles.profile import Identity, Profile
 from pysw_cl.results.plot import require
 from pysw_cl.results.profile_plot import plot_model, plot_tuning

@@ -20,11 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 from pysw_cl.checkpoint import store
 from pysw_cl.drivers import run as run_module
 from pysw_cl.drivers.traceback_state import Path
+from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.registry import ENGINES, Wishes
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning import parameters
-from pysw_cl.planning.plan import Plan, make_plan
+from pysw_cl.planning.plan import Plan
 from pysw_cl.results.cigar import Runs
 from pysw_cl.results.cigar_builder import PathReader
 from pysw_cl.scoring.scoring import NO_CODE, Scoring

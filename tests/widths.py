@@ -11,10 +11,10 @@ from aligning import needs_lanes
 from contract_engines import assert_tile, frozen
 from helpers import make_scoring, match_scoring, random_pair
 
+from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferenceEngine, fill
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.plan import make_plan
 from pysw_cl.scoring.precision import UNREACHABLE, Bounds
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.edges import Edge

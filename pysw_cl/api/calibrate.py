@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..drivers.measure import KINDS
 from ..drivers.problem import Mode
+from ..engines.plans import default_plan
 from ..engines.rowscan.plan import default_rowscan
 from ..engines.settings import setting_of
 from ..opencl.device import Runtime
@@ -24,7 +25,7 @@ from ..planning.model.counts import CUT, STRIP_ROW, Strips, Work
 from ..planning.model.fit import errors, fitted, scaled
 from ..planning.model.runs import Setting, sweep_of
 from ..planning.model.times import GENERIC, Pace, Times
-from ..planning.plan import Plan, default_plan
+from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers, Profile
 from ..scoring.scoring import Scoring, cached_scoring
 from ..sequences.coordinates import MOST_KNOWN

@@ -22,10 +22,11 @@ from ..drivers.options import ManyOptions, ManyOutput, Resources
 from ..drivers.prepared import Batch, check_pairs
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress
+from ..engines.plans import make_plan
 from ..engines.registry import row_of
 from ..errors import PyswError, RecomputedWarning
 from ..planning.parameters import PairTuning
-from ..planning.plan import Plan, make_plan
+from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..results.pair_paths import PairPaths, as_table
 from ..sequences.coordinates import Strand

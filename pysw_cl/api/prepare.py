@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..drivers.progress import Progress, Stage
+from ..engines.plans import default_plan
 from ..errors import InputError, texts
 from ..opencl.builds import expecting
 from ..opencl.device import Runtime, get_runtime
-from ..planning.plan import default_plan
 from .align import align
 from .bar import told
 from .many import align_many

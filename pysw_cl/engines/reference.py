@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..planning.facts import DeviceFacts
 from ..planning.plan import Plan, StriplessPlan
 from ..scoring.precision import UNREACHABLE_BELOW
 from ..scoring.scoring import Scoring
@@ -37,7 +38,7 @@ from ..tiles.edges import Edge
 from ..tiles.tile import NO_HITS, Hits, TileJob, TileResult, Traced
 
 if TYPE_CHECKING:
-    from ..opencl.device import Runtime
+    pass
 
 Matrix = NDArray[np.int64]
 
@@ -181,7 +182,7 @@ class ReferencePlan(StriplessPlan):
     tile_cells: int = 1 << 22
     traceback_tile_cells: int = 1 << 22
 
-    def check_on(self, runtime: Runtime | None) -> None:
+    def check_on(self, device: DeviceFacts | None) -> None:
         """Every plan is valid on every device."""
 
     def __str__(self) -> str:

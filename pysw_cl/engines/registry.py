@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import PlanError
 from ..opencl.device import Runtime, get_runtime
 from ..planning.parameters import default_tuning
-from ..planning.plan import Plan, default_plan, make_plan
+from ..planning.plan import Plan
 from ..tiles.contract import Engine
+from .plans import default_plan, make_plan
 from .reference import ReferenceEngine, ReferencePlan
 from .rowscan.plan import RowscanPlan, default_rowscan
 

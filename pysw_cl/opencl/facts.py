@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..planning.execution import DeviceFacts
+from ..planning.facts import DeviceFacts
 
 if TYPE_CHECKING:
     from .device import Runtime
@@ -24,6 +24,15 @@ def facts_of(runtime: Runtime) -> DeviceFacts:
             byte_permute=traits.byte_permute,
             speculative=traits.speculative,
             part_align=max(128, int(device.mem_base_addr_align) // 8),
+            why_T=runtime.why("least_T"),
+            name=runtime.info.name,
+            warp_width=traits.warp_width,
+            most_items=int(device.max_work_group_size),
+            local_bytes=int(device.local_mem_size),
+            refused_lanes=dict.fromkeys(traits.refused_lanes, runtime.why("refused_lanes")),
+            refused_row_items=dict.fromkeys(
+                traits.refused_row_items, runtime.why("refused_row_items")
+            ),
         )
         known |= {"of": (device, traits), "facts": facts}
     found: DeviceFacts = known["facts"]

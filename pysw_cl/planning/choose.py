@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ..scoring.scoring import Scoring
-from .execution import ByRows, DeviceFacts, InParts, InSections, InStrips, TileExecution, TileShape
+from .execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
+from .facts import DeviceFacts
 from .geometry import Grid, fit, may_be_wide
 from .path_grid import captures_inside, lines_fit
 from .pipelines import pipeline_bus_bytes, pipeline_rows

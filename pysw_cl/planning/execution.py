@@ -16,27 +16,6 @@ from .plan import Plan
 from .program import Program
 from .sections import Sections, SectionsLayout
 
-
-@dataclass(frozen=True)
-class DeviceFacts:
-    """What of a device decides how a tile is computed, and how much memory that takes."""
-
-    #: Bytes of its memory, and of the largest allocation.
-    memory: int
-    largest: int
-    #: Compute units, and the warp schedulers of each (0: see `DeviceTraits.schedulers`).
-    units: int = 1
-    schedulers: int = 0
-    #: The fewest lanes of a strip.
-    least_T: int = 1
-    #: Has it a permutation of bytes?
-    byte_permute: bool = False
-    #: Does it compute tiles before they are known to be needed?
-    speculative: bool = False
-    #: The alignment of parts of a buffer, in bytes.
-    part_align: int = 128
-
-
 #: Words of the descriptor of a section (`pysw_cl.engines.wavefront.descriptors.TileWord`).
 TILE_WORDS = 14
 #: Bytes of H, E and F of a cell of a matrix that is held whole.
@@ -52,10 +31,6 @@ class Buffer(NamedTuple):
     #: What its memory counts as (`pysw_cl.planning.memory_parts.Memory`).
     part: str
     bytes: int
-
-
-#: A device of which nothing is known, and whose memory holds everything.
-UNLIMITED = DeviceFacts(1 << 62, 1 << 62, byte_permute=True)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from .lane_sets import LANE_SETS
 from .parameters import Parameter
 
 if TYPE_CHECKING:
-    from ..opencl.device import Runtime
+    from .facts import DeviceFacts
     from .plan import Plan
 
 #: The forms of the wavefront.
@@ -33,7 +33,7 @@ def check_fields(plan: Plan, space: Mapping[str, Parameter]) -> None:
             raise PlanError(f"plan: {name} is {most}, not {getattr(plan, name)}")
 
 
-def check_strips(plan: Plan, runtime: Runtime | None) -> None:
+def check_strips(plan: Plan, device: DeviceFacts | None) -> None:
     """Raise PlanError for strips that no device can run, or that this device cannot run."""
     if plan.form not in plan.forms:
         raise PlanError(
@@ -46,39 +46,36 @@ def check_strips(plan: Plan, runtime: Runtime | None) -> None:
         )
     if plan.T not in plan.lane_set.T:
         raise PlanError(f"plan: {plan.lanes} runs T in {plan.lane_set.T}, not {plan.T}")
-    if runtime is not None:
-        _check_lanes(plan, runtime)
+    if device is not None:
+        _check_lanes(plan, device)
         if plan.lane_set.per_item is not None:
-            _check_groups(plan, runtime, plan.lane_set.per_item)
+            _check_groups(plan, device, plan.lane_set.per_item)
 
 
-def _check_lanes(plan: Plan, runtime: Runtime) -> None:
+def _check_lanes(plan: Plan, device: DeviceFacts) -> None:
     """Raise PlanError unless the device runs these lanes and this T."""
-    info, traits = runtime.info, runtime.traits
-    if plan.lanes in traits.refused_lanes:
+    if plan.lanes in device.refused_lanes:
+        why = device.refused_lanes[plan.lanes]
+        raise PlanError(f"plan: {plan.lanes} lanes are not for {device.name}: {why}")
+    if device.least_T > plan.T:
         raise PlanError(
-            f"plan: {plan.lanes} lanes are not for {info.name} [{info.platform}]: "
-            f"{runtime.why('refused_lanes')}"
-        )
-    if traits.least_T > plan.T:
-        raise PlanError(
-            f"plan: T is at least {traits.least_T} on {info.name}, not {plan.T}: "
-            f"{runtime.why('least_T')}"
+            f"plan: T is at least {device.least_T} on {device.name}, not {plan.T}: {device.why_T}"
         )
 
 
-def _check_groups(plan: Plan, runtime: Runtime, per_item: int) -> None:
+def _check_groups(plan: Plan, device: DeviceFacts, per_item: int) -> None:
     """Raise PlanError unless the device runs work-groups of T / ``per_item`` work-items."""
-    name, lanes = runtime.info.name, plan.lane_set
-    most = int(runtime.device.max_work_group_size)
+    most, lanes = device.most_items, plan.lane_set
     if most < lanes.group(plan.T):
-        raise PlanError(f"plan: {name} runs at most {most} work-items a group, T is {plan.T}")
-    warp = per_item * runtime.traits.warp_width
+        raise PlanError(
+            f"plan: {device.name} runs at most {most} work-items a group, T is {plan.T}"
+        )
+    warp = per_item * device.warp_width
     if lanes.of_warps and warp != plan.T:
         raise PlanError(
             f"plan: {plan.lanes} lanes are {per_item} a work-item of a warp: "
-            f"on {name} T is {warp}, not {plan.T}"
+            f"on {device.name} T is {warp}, not {plan.T}"
         )
     local = LANE_BYTES * plan.T
-    if int(runtime.device.local_mem_size) < local:
+    if device.local_bytes < local:
         raise PlanError(f"plan: T={plan.T} needs {local} bytes of local memory")

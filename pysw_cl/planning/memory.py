@@ -17,7 +17,8 @@ from ..errors import InputError
 from ..scoring.scoring import Scoring
 from . import sizes
 from .choose import Assumed, Given, is_held
-from .execution import DeviceFacts, HeldWhole, TileShape
+from .execution import HeldWhole, TileShape
+from .facts import DeviceFacts
 from .geometry import row_spans, spans
 from .memory_parts import Compared, EngineMemory, Memory, larger
 from .path_grid import compressible, finer_grid, grid_pieces, special_lines

@@ -7,19 +7,16 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import numpy as np
-
 from ..errors import PlanError, shown
 from .cost import CellCost, Cost, StripCost
 from .geometry import tile_shape
 from .lane_sets import LANE_SETS, LaneSet
-from .limits import FORMS, check_fields, check_strips
+from .limits import FORMS, check_strips
 from .model.times import GENERIC, Machine
 from .parameters import SPACE, Parameter, Tuning, default_tuning, parameters_of, tunable
 
 if TYPE_CHECKING:
-    from ..opencl.device import Runtime
-    from .profiles.profile import Profile
+    from .facts import DeviceFacts
 
 
 #: The version of stored plans; no other can be read.
@@ -32,7 +29,7 @@ STRIP_COST, CELL_COST = StripCost(), CellCost()
 #: A device of which nothing is known.
 UNKNOWN = Machine(GENERIC)
 #: Fields that are no wishes, and those that are not stored either.
-_OWN = ("device", "alpha_fixed", "B_fixed", "tuning", "machine")
+OWN = ("device", "alpha_fixed", "B_fixed", "tuning", "machine")
 _PASSING = ("machine",)
 
 
@@ -109,7 +106,7 @@ class Plan:
     #: What ``form`` may be.
     forms: ClassVar[tuple[str, ...]] = FORMS
 
-    def in_form(self, form: Any, runtime: Runtime | None) -> Plan:
+    def in_form(self, form: Any, device: DeviceFacts | None) -> Plan:
         """This plan of a device (None: of any), with the defaults of a form that has its own."""
         return self
 
@@ -254,7 +251,7 @@ class Plan:
         names only."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {
-            **{k: v for k, v in values.items() if k not in _OWN},
+            **{k: v for k, v in values.items() if k not in OWN},
             **self.tuning.changed,
         }
 
@@ -282,9 +279,9 @@ class Plan:
         tuning = Tuning().with_values(values.pop("tuning", {}))
         return cls(**values, tuning=tuning)
 
-    def check_on(self, runtime: Runtime | None) -> None:
+    def check_on(self, device: DeviceFacts | None) -> None:
         """Raise PlanError if the engine cannot run this plan on the device (None: on any)."""
-        check_strips(self, runtime)
+        check_strips(self, device)
 
     def taking(self, other: Plan) -> Plan:
         """A plan of this kind, with the fields of another."""
@@ -330,126 +327,3 @@ def space() -> dict[str, Parameter]:
     The defaults are those of `Plan`; a device has its own (`default_plan`).
     """
     return {**FIELDS, **SPACE}
-
-
-def machine_of(runtime: Runtime) -> Machine:
-    """What the profile of a device says of its speed."""
-    profile, _ = runtime.profile()
-    known = runtime.kept("machine", dict)
-    if known.get("profile") is not profile:
-        schedulers = runtime.traits.schedulers * runtime.info.compute_units
-        times = GENERIC.having(profile.times)
-        known |= {"profile": profile, "machine": Machine(times, schedulers)}
-    machine: Machine = known["machine"]
-    return machine
-
-
-def default_plan(runtime: Runtime) -> Plan:
-    """The plan without wishes: what the profile of the device says, else good values for its kind
-    (docs/algorithm.md, Plans)."""
-    info, lanes = runtime.info, LANE_SETS[runtime.info.lanes]
-    usual = lanes.defaults
-    moves_cells = usual.ticketed_moves_cells if info.form == "ticketed" else usual.moves_cells
-    plan = Plan(
-        device=info.name,
-        lanes=info.lanes,
-        form=info.form,
-        B=usual.groups * info.compute_units,
-        T=_default_T(lanes, runtime),
-        alpha=usual.alpha,
-        chunk=usual.chunk,
-        tile_cells=usual.tile_cells * (info.compute_units if lanes.per_item is None else 1),
-        traceback_tile_cells=moves_cells,
-        machine=machine_of(runtime),
-    )
-    return profiled(plan, runtime)
-
-
-def profiled(plan: P, runtime: Runtime) -> P:
-    """A default plan with the parameters that the profile of the device has for its engine and
-    lanes.  What this program or this device does not allow is left out."""
-    profile, _ = runtime.profile()
-    own = profile.parameters.get(f"{plan.engine}/{plan.lanes}", {})
-    values: dict[str, Any] = {n: int(v) for n, v in own.items() if n in ("T", "alpha", "chunk")}
-    if "groups" in own:
-        values["B"] = max(1, round(own["groups"] * runtime.info.compute_units))
-    changed = replace(plan, **values, tuning=_profiled_tuning(plan.tuning, profile))
-    try:
-        check_fields(changed, FIELDS | parameters_of(type(changed)))
-        changed.check_on(runtime)
-    except PlanError:
-        return plan
-    return changed
-
-
-def _profiled_tuning(tuning: Tuning, profile: Profile) -> Tuning:
-    """The values of a profile, below those that are set for all plans."""
-    own = {name: v for name, v in profile.parameters.get("tuning", {}).items() if name in SPACE}
-    if not own:
-        return tuning
-    whole = {name: int(v) if isinstance(SPACE[name].default, int) else v for name, v in own.items()}
-    try:
-        return Tuning().with_values({**whole, **tuning.changed})
-    except PlanError:
-        return tuning
-
-
-def _default_T(lanes: LaneSet, runtime: Runtime) -> int:
-    """Lanes of a strip: those of a warp, or as many as a work-group of the device holds."""
-    if lanes.per_item is None:
-        return lanes.defaults.T
-    if lanes.of_warps:
-        return lanes.per_item * runtime.traits.warp_width
-    T, most = lanes.defaults.T, int(runtime.device.max_work_group_size)
-    while lanes.group(T) > most:
-        T //= 2
-    return T
-
-
-def make_plan(
-    runtime: Runtime | None,
-    wishes: Plan | Mapping[str, Any] | None = None,
-    base: Plan | None = None,
-) -> Plan:
-    """``base`` (None: the device's default plan) changed by ``wishes``: a Plan, or a mapping of
-    fields and parameters.
-
-    Raises PlanError for an unknown name, a wrong value, or a plan that the device cannot run.
-    """
-    if base is None:
-        base = Plan() if runtime is None else default_plan(runtime)
-    if isinstance(wishes, Plan):
-        device = wishes.device if runtime is None else runtime.info.name
-        plan = replace(base.taking(wishes), device=device, machine=base.machine)
-    elif wishes is None or isinstance(wishes, Mapping):
-        plan = _with_wishes(base, {} if wishes is None else wishes, runtime)
-    else:
-        raise PlanError(f"plan must be a Plan or a mapping of its fields, not {shown(wishes)}")
-    check_fields(plan, FIELDS | parameters_of(type(plan)))
-    if plan.engine != base.engine:
-        raise PlanError(f"plan: engine {plan.engine!r} is not {base.engine}, whose plan this is")
-    plan.check_on(runtime)
-    return plan
-
-
-def _with_wishes(base: Plan, given: Mapping[str, Any], runtime: Runtime | None) -> Plan:
-    """``base`` with the fields and parameters that are ``given`` by name."""
-    wishes: dict[str, Any] = {
-        name: int(value) if isinstance(value, np.integer) else value
-        for name, value in given.items()
-    }
-    tuning = base.tuning.with_values({k: v for k, v in wishes.items() if k in SPACE})
-    wishes = {name: value for name, value in wishes.items() if name not in SPACE}
-    known = {f.name for f in fields(Plan)} - set(_OWN)
-    unknown = sorted(map(str, set(wishes) - known))
-    if unknown:
-        raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")
-    base = base.in_form(wishes.get("form"), runtime)
-    if "lanes" in wishes and wishes["lanes"] != base.lanes and "T" not in wishes:
-        asked = LANE_SETS.get(str(wishes["lanes"]))
-        if runtime is not None and asked is not None and asked.of_warps:
-            wishes["T"] = _default_T(asked, runtime)
-        else:
-            wishes["T"] = min(base.T, 16)
-    wishes |= {"alpha_fixed": "alpha" in wishes, "B_fixed": "B" in wishes}
-    return replace(base, **wishes, tuning=tuning)

@@ -13,6 +13,7 @@ from machines import GPU, Machine, fake, fake_platform
 from pysw_cl.drivers import measure
 from pysw_cl.drivers.measure import KINDS, TileTimer, tile_of
 from pysw_cl.drivers.tuned_subjects import REGISTERS, Subject, subjects_of
+from pysw_cl.engines.plans import default_plan
 from pysw_cl.errors import (
     BuildError,
     DeviceError,
@@ -21,7 +22,7 @@ from pysw_cl.errors import (
     PlanError,
 )
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.planning.plan import Plan, default_plan
+from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.planning.tuning.records import Failure
 from pysw_cl.planning.tuning.space import Values

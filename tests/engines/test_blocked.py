@@ -10,10 +10,10 @@ from contract_engines import assert_tile, make_engine, random_job, random_pairs
 from helpers import match_scoring, random_scoring, tune
 from schedule_checker import ScheduleChecker
 
+from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.plan import make_plan
 from pysw_cl.sequences.view import View, pairs_inside
 from pysw_cl.tiles.edges import Border, EdgeArray, Edges
 from pysw_cl.tiles.sweep import sweep

@@ -15,6 +15,7 @@ from speculating import HOW, OneByOne, constants, every_plan, pairs, plan_of, re
 
 import pysw_cl
 from pysw_cl.drivers.speculative_traceback import SpeculativeTraceback
+from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.wavefront.compressed_edge import CompressedEdge
 from pysw_cl.engines.wavefront.engine import WavefrontEdgeCompression, WavefrontEngine
 from pysw_cl.errors import DeviceError
@@ -23,7 +24,6 @@ from pysw_cl.planning.geometry import cuts
 from pysw_cl.planning.parameters import TracebackTuning, default_tuning
 from pysw_cl.planning.path_grid import compressible as holds
 from pysw_cl.planning.path_grid import most_pieces, path_bytes
-from pysw_cl.planning.plan import make_plan
 from pysw_cl.planning.sizes import COMPRESSED_CELL_BYTES as CELL_BYTES
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.view import View

@@ -13,6 +13,7 @@ from aligning import needs_lanes
 from contract_engines import random_job
 from helpers import match_scoring, mutated, random_scoring
 
+from pysw_cl.engines.plans import default_plan, make_plan
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront.device_traceback import DeviceMoves
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
@@ -22,7 +23,7 @@ from pysw_cl.planning.geometry import fit
 from pysw_cl.planning.model.times import GENERIC, Machine, Times
 from pysw_cl.planning.parameters import TracebackTuning
 from pysw_cl.planning.path_grid import grid_places
-from pysw_cl.planning.plan import Plan, default_plan, make_plan
+from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.sizes import moves_bytes
 from pysw_cl.tiles.tile import StoredMoves, TileJob, Traced
 

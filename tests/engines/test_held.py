@@ -12,10 +12,10 @@ from suboptimal import by_definition, check_invariants, plain
 
 import pysw_cl
 from pysw_cl.engines.held.engine import Layout, Retained
+from pysw_cl.engines.plans import default_plan
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.errors import DeviceError, RecomputedWarning
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.planning.plan import default_plan
 
 REFERENCE: dict[str, Any] = {"engine": "reference"}
 HELD = {"held.score_cells": 1 << 26, "held.path_cells": 1 << 26}

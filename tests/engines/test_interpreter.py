@@ -100,7 +100,7 @@ from widths import made_job
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.plan import make_plan
+from pysw_cl.engines.plans import make_plan
 rng, runtime, reference = np.random.default_rng(7), get_runtime("auto"), ReferenceEngine()
 scoring, cells = match_scoring(1, -3, 3, 2), {}
 plan = {"lanes": "mixed", "form": "ticketed", "T": 16, "B": 3, "alpha": 3, "chunk": 32}
@@ -145,7 +145,7 @@ from widths import made_job, odd_job
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.plan import make_plan
+from pysw_cl.engines.plans import make_plan
 from pysw_cl.scoring.scoring import make_scoring
 rng, runtime, reference = np.random.default_rng(9), get_runtime("auto"), ReferenceEngine()
 scorings = [match_scoring(1, -3, 3, 2), match_scoring(2, 0, 3, 0)]

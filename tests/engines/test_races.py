@@ -7,11 +7,11 @@ import pytest
 from aligning import needs_lanes
 from helpers import match_scoring, mutated, random_codes
 
+from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.buffers import LASTING, MOST_PARTS, Arena, Buffers
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.plan import make_plan
 from pysw_cl.tiles.edges import Border
 from pysw_cl.tiles.tile import TileJob
 

@@ -11,6 +11,7 @@ from aligning import needs_lanes
 from contract_engines import assert_tile, frozen, random_job
 
 import pysw_cl
+from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.engines.rowscan.plan import RowscanPlan
@@ -19,7 +20,7 @@ from pysw_cl.engines.wavefront.sections import Overlaps, SectionsRun
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.choose import Given
 from pysw_cl.planning.model.times import Machine, Times
-from pysw_cl.planning.plan import Plan, make_plan
+from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.sections import Sections, cut_tile, first_overlap, sections_of, span
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.tiles.contract import Engine

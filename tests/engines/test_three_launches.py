@@ -19,6 +19,7 @@ from pysw_cl.engines.rowscan.plan import RowscanPlan
 from pysw_cl.engines.rowscan.three_launches import KERNELS, traffic_bytes
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import Codes
 from pysw_cl.tiles.contract import Engine
@@ -163,13 +164,9 @@ def test_the_form_is_asked_for() -> None:
 
 
 def test_groups_fit_the_device() -> None:
-    class Small:
-        class device:
-            max_work_group_size = 24
-
-    runtime: Any = Small()
-    assert RowscanPlan().in_form("three-launch", runtime).T == 16
-    assert RowscanPlan().in_form("two-phase", runtime) == RowscanPlan()
+    small = DeviceFacts(1 << 30, 1 << 28, most_items=24)
+    assert RowscanPlan().in_form("three-launch", small).T == 16
+    assert RowscanPlan().in_form("two-phase", small) == RowscanPlan()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from speculating import (
 )
 
 import pysw_cl
+from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
 from pysw_cl.engines.wavefront.descriptors import TileWord
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
@@ -24,7 +25,6 @@ from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.engines.wavefront.tile_batch_layout import TileSet
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.plan import make_plan
 from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import View

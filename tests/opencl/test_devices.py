@@ -20,6 +20,7 @@ from machines import ACCELERATOR, CPU, CUSTOM, GPU, Machine, fake, fake_platform
 from whole_reference import align_reference
 
 import pysw_cl
+from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.engines.wavefront.arguments import TicketedArguments, TwoPhaseArguments, bind
 from pysw_cl.engines.wavefront.compressed_edge import PACK, UNPACK
@@ -34,7 +35,6 @@ from pysw_cl.opencl.quirks import QUIRKS, traits_of
 from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.limits import FORMS
-from pysw_cl.planning.plan import make_plan
 
 A, B = "ACGTTACGATTGCA", "ACGTACGATAGCA"
 

@@ -16,14 +16,8 @@ from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.facts import facts_of
 from pysw_cl.planning.choose import Assumed, Given, choose, is_held
-from pysw_cl.planning.execution import (
-    ByRows,
-    DeviceFacts,
-    InParts,
-    InSections,
-    InStrips,
-    TileShape,
-)
+from pysw_cl.planning.execution import ByRows, InParts, InSections, InStrips, TileShape
+from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.memory import device_memory
 from pysw_cl.planning.memory_parts import Memory
 from pysw_cl.planning.model.runs import Setting, sweep_of

@@ -11,11 +11,11 @@ from aligning import NO_FREE_ENDS, align_case, ends, moves
 from helpers import random_case
 from whole_reference import align_reference
 
+from pysw_cl.engines.plans import make_plan
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.resources import kernel_source
 from pysw_cl.planning.lane_sets import LANE_SETS, LaneSet
-from pysw_cl.planning.plan import make_plan
 
 
 def header(like: str, path: Path) -> str:

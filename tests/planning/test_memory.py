@@ -19,7 +19,7 @@ from pysw_cl.errors import InputError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.facts import facts_of
 from pysw_cl.planning import execution, memory, sizes, strip_memory
-from pysw_cl.planning.execution import DeviceFacts
+from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.memory import device_memory, fits
 from pysw_cl.planning.memory_parts import Memory
 from pysw_cl.planning.model.times import GENERIC, Machine

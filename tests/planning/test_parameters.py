@@ -10,12 +10,13 @@ import pytest
 
 import pysw_cl
 from pysw_cl.cli.arguments import plan as read_plan
+from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferencePlan
 from pysw_cl.engines.registry import engine_for, plan_of_facts
 from pysw_cl.errors import PlanError
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.parameters import Tuning
-from pysw_cl.planning.plan import Plan, make_plan, space
+from pysw_cl.planning.plan import Plan, space
 
 # The declared space
 

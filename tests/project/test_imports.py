@@ -29,15 +29,6 @@ ORDER = (
     "cli",
     "__main__",
 )
-#: (file, imported name): why this file may import from a folder after its own.
-EXCEPTIONS = {
-    ("planning/limits.py", "opencl.device.Runtime"): (
-        "a type only: a plan is checked against what a device can do"
-    ),
-    ("planning/plan.py", "opencl.device.Runtime"): (
-        "a type only: defaults of a plan depend on the device"
-    ),
-}
 
 
 def imported(file: Path) -> Iterator[str]:
@@ -73,7 +64,7 @@ def test_order() -> None:
         for name in imported(file)
         if ORDER.index(name.partition(".")[0]) > ORDER.index(home(file))
     }
-    assert found == set(EXCEPTIONS)
+    assert not found
 
 
 def test_names_of_test_files_are_unique() -> None:

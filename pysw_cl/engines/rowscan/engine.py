@@ -71,7 +71,7 @@ class RowscanEngine(Engine):
 
     @cached_property
     def _wavefront(self) -> WavefrontEngine:
-        from ...planning.plan import default_plan
+        from ..plans import default_plan
 
         return WavefrontEngine(self.runtime, default_plan(self.runtime))
 

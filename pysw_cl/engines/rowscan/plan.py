@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import PlanError
 from ...planning.cost import Cost, RowCost
-from ...planning.execution import Buffer, DeviceFacts, TileShape
+from ...planning.execution import Buffer, TileShape
+from ...planning.facts import DeviceFacts
 from ...planning.lane_sets import LANE_SETS
 from ...planning.limits import FORMS
 from ...planning.memory import engine_memory
 from ...planning.memory_parts import Compared, EngineMemory, Memory, TileMemory
 from ...planning.parameters import tunable
-from ...planning.plan import Plan, StriplessPlan, default_plan, profiled
+from ...planning.plan import Plan, StriplessPlan
 from ...scoring.scoring import Scoring
+from ..plans import default_plan, profiled
 
 if TYPE_CHECKING:
     from ...opencl.device import Runtime
@@ -63,20 +65,20 @@ class RowscanPlan(StriplessPlan):
 
     forms: ClassVar[tuple[str, ...]] = (*FORMS, THREE_LAUNCH)
 
-    def in_form(self, form: Any, runtime: Runtime | None) -> RowscanPlan:
+    def in_form(self, form: Any, device: DeviceFacts | None) -> RowscanPlan:
         """See `Plan`."""
         if form != THREE_LAUNCH:
             return self
-        most = 1024 if runtime is None else int(runtime.device.max_work_group_size)
+        most = 1024 if device is None else device.most_items
         T = max(one for one in LANE_SETS[ITEMS].T if one <= min(most, ITEMS_T))
         return replace(self, lanes=ITEMS, T=T, alpha=ITEMS_ALPHA)
 
-    def check_on(self, runtime: Runtime | None) -> None:
+    def check_on(self, device: DeviceFacts | None) -> None:
         """See `Plan`."""
-        super().check_on(runtime)
+        super().check_on(device)
         if self.form != THREE_LAUNCH:
-            if runtime is not None and self.lanes == ITEMS:
-                self._check_items(runtime)
+            if device is not None and self.lanes == ITEMS:
+                self._check_items(device)
             return
         if self.lanes != ITEMS:
             raise PlanError(f"plan: the form {THREE_LAUNCH} has {ITEMS} lanes, not {self.lanes}")
@@ -85,12 +87,12 @@ class RowscanPlan(StriplessPlan):
                 f"plan: the form {THREE_LAUNCH} has alpha in {ITEM_COLUMNS}, not {self.alpha}"
             )
 
-    def _check_items(self, runtime: Runtime) -> None:
+    def _check_items(self, device: DeviceFacts) -> None:
         """Raise PlanError unless the device's compiler takes groups of T work-items."""
-        if self.T in runtime.traits.refused_row_items:
+        if self.T in device.refused_row_items:
             raise PlanError(
                 f"plan: the row scan with {ITEMS} lanes does not run T={self.T} on "
-                f"{runtime.info.name}: {runtime.why('refused_row_items')}"
+                f"{device.name}: {device.refused_row_items[self.T]}"
             )
 
     @property

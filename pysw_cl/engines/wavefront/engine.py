@@ -22,7 +22,7 @@ from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExe
 from ...planning.geometry import fit
 from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
 from ...planning.pipelines import pipeline_rows
-from ...planning.plan import Plan, make_plan
+from ...planning.plan import Plan
 from ...planning.sizes import COMPRESSED_CELL_BYTES, moves_bytes
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
@@ -40,6 +40,7 @@ from ...tiles.tile import TileJob, TileResult
 from ...tiles.tile_split import by_parts, collected
 from ..batch.boxes import Boxes
 from ..held.engine import Held
+from ..plans import make_plan
 from ..reference import ReferenceEngine
 from .compressed_edge import CompressedEdge
 from .device_traceback import DeviceMoves

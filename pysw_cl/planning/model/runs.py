@@ -9,16 +9,8 @@ from ...scoring.scoring import Scoring
 from ...sequences.coordinates import MOST_KNOWN
 from ..choose import Assumed, Given, choose, is_held, whole_pipeline
 from ..cost import row_wave, section_wave, strip_wave
-from ..execution import (
-    UNLIMITED,
-    ByRows,
-    DeviceFacts,
-    InParts,
-    InSections,
-    InStrips,
-    TileExecution,
-    TileShape,
-)
+from ..execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
+from ..facts import UNLIMITED, DeviceFacts
 from ..geometry import piece, tile_height
 from ..path_grid import grid_places, most_pieces
 from ..plan import Plan
