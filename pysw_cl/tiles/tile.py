@@ -362,7 +362,7 @@ class TileResult:
     rows: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)
     #: The special columns (m cells each), likewise.
     columns: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)
-    #: How many cells reached the threshold, of a tile that collects them.
+    #: An engine's notes, which do not travel: how many cells reached the threshold, of a tile that
+    #: collects them; and how it was computed (None: not by a device, or in parts).
     reached: int = 0
-    #: How it was computed; None: not by a device, or in parts.
     execution: Execution | None = None

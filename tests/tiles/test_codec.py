@@ -35,6 +35,8 @@ def same(one: object, other: object) -> None:
     assert type(one) is type(other)
     for one_field in fields(one):  # type: ignore[arg-type]
         name = one_field.name
+        if name in ("reached", "execution"):  # an engine's own notes
+            continue
         assert plain(getattr(one, name)) == plain(getattr(other, name)), name
 
 
