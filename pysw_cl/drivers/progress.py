@@ -68,7 +68,6 @@ class RunProgress:
 
     def __init__(self, callback: Progress | None) -> None:
         self._callback = callback
-        self.watched = callback is not None
         self.staged = callback is not None and takes_stage(callback)
         #: Cells in all, those that are done, and those that earlier runs did.
         self.total = self.done = self._before = 0
@@ -80,6 +79,11 @@ class RunProgress:
         self.muted, self._last = False, Stage("")
         #: The share of the last step that is done.
         self.part = 0.0
+
+    @property
+    def watched(self) -> bool:
+        """Is there anybody to tell, or to ask?"""
+        return self._callback is not None or self.check is not None
 
     def begin(self, total: float) -> None:
         """The run has so many cells.  If all is computed again, the total stays."""
@@ -116,6 +120,8 @@ class RunProgress:
     def step(self, stage: Stage, work: float, later: float = 0.0, begun: float = 0.0) -> Tell:
         """The next step takes ``work``, and those that follow ``later``.  Call what this gives with
         what is done of the step.  ``begun``: the share of it that an earlier run did."""
+        if not self.watched:
+            return _nobody
         first = self.done
         part = (self.total - first) * work / max(1e-9, work + later)
         self._before += round(part * begun)
@@ -126,6 +132,10 @@ class RunProgress:
 
         to(begun, 1)
         return to
+
+
+def _nobody(done: float, of: float) -> None:
+    """Tells nobody."""
 
 
 def along(tell: Tell, end: Hit) -> Callable[[Path], None]:
@@ -182,7 +192,7 @@ class PairProgress:
 
     def finished(self) -> None:
         """The strand is done."""
-        if not self._more:
+        if not self._more and self.run.watched:
             self.run.tell(self.run.total, self._stage(self._stages))
 
     def _stage(self, number: int) -> Stage:

@@ -82,7 +82,8 @@ def _strands(
     engine: Engine | None,
 ) -> Alignment:
     """See `run`.  ``whole``: what is saved of unfinished strands does not count."""
-    total, others = Stats(), list[int]()
+    total: Stats | None = None
+    others: list[int] = []
     best: tuple[Job, Found] | None = None
     pair: PairProgress | None = None
     jobs = job.strands(_minus_first(job, engine) if saved is None else saved.minus_first)
@@ -98,13 +99,13 @@ def _strands(
                 found = search(engine, this, resources, pair.strand(k))
             else:
                 found = part.search(engine, pair.strand(k), whole)
-        total = total.plus(found.stats)
+        total = found.stats if total is None else total.plus(found.stats)
         if this.better(found.end):
             others += [] if best is None else [best[1].end.score]
             best = this, found
         else:
             others.append(found.end.score)
-    assert best is not None
+    assert best is not None and total is not None
     this, found = best
     if saved is None and engine is not None:
         total.device_bytes, total.kernel_seconds = engine.peak_bytes, engine.kernel_seconds

@@ -83,7 +83,7 @@ def attempts(device: Any, kind: Kind, timed: bool = True) -> Iterator[AbstractCo
     choices = runtimes_to_choose_from(device)
     if len(choices) < 2:  # named; its time tells as much
         kinds = runtimes_to_choose_from("auto") if timed and _known else []
-        runtime = get_runtime(device) if kinds else device
+        runtime = choices[0] if choices else get_runtime(device) if kinds else device
         here = _known.get(_key(kind, kinds)) if runtime in kinds else None
         yield nullcontext(runtime) if here is None else _on(runtime, here, kinds.index(runtime))
         return

@@ -90,6 +90,24 @@ class Arena:
         """Drop the parts."""
         _drop(self._parts)
 
+    def empties(self, sizes: list[int]) -> list[Any] | None:
+        """Parts of these sizes; None if not all fit."""
+        align = self._align
+        starts, high = [], self._high
+        for size in sizes:
+            high -= -(-size // align) * align
+            starts.append(high)
+        if high < self._low:
+            return None
+        self._high, found = high, []
+        for one in zip(starts, sizes, strict=True):
+            part = self._parts.get(one)
+            if part is None:
+                part = self._buffer.get_sub_region(*one)
+                self._parts[one] = LASTING[id(part)] = part
+            found.append(part)
+        return found
+
     def part(self, size: int, array: NDArray[Any] | None) -> Any:
         """A part of ``size`` bytes, with a copy of ``array``; None if it does not fit."""
         padded = -(-size // self._align) * self._align
@@ -280,7 +298,7 @@ class Buffers:
         pool: Pool | None = None,
         aside: bool = False,
     ) -> None:
-        self._runtime = runtime
+        self._runtime, self._queue = runtime, runtime.queue
         self._retained = retained or RetainedBuffers()
         self._held: list[Any] = []
         self._sent: list[Any] = []
@@ -381,6 +399,21 @@ class Buffers:
                 return part
         return self._make(size, cl.mem_flags.READ_WRITE, None)
 
+    def empties(self, sizes: list[int]) -> list[Any]:
+        """Buffers like those of :meth:`empty`."""
+        import pyopencl as cl
+
+        sizes = [max(size, 4) for size in sizes]
+        if isinstance(self._kept, Arena):
+            try:
+                parts = self._kept.empties(sizes)
+            except cl.Error as error:
+                raise self._failed(error) from None
+            if parts is not None:
+                self.bytes += sum(sizes)
+                return parts
+        return [self.empty(size) for size in sizes]
+
     def offset(self, size: int) -> Any:
         """A buffer like :meth:`empty`'s that is freed when it is no longer referenced."""
         import pyopencl as cl
@@ -435,7 +468,7 @@ class Buffers:
         """Enqueue the copy of ``array`` to a buffer from byte ``offset`` on."""
         import pyopencl as cl
 
-        queue = self._runtime.queue
+        queue = self._queue
         try:
             if array.strides == (0,) and len(array):  # one number, repeated
                 size = len(array) * array.itemsize
@@ -451,7 +484,7 @@ class Buffers:
         """Enqueue the copy of ``count`` 32-bit numbers from one buffer to another."""
         import pyopencl as cl
 
-        queue, size = self._runtime.queue, 4 * count
+        queue, size = self._queue, 4 * count
         try:
             cl.enqueue_copy(
                 queue, to, source, src_offset=4 * start, dst_offset=4 * place, byte_count=size
@@ -467,7 +500,7 @@ class Buffers:
             if self._kept is not None:
                 self._kept.send()
             if self._aside:
-                self._runtime.queue.finish()
+                self._queue.finish()
         except cl.Error as error:
             raise self._failed(error) from None
 
@@ -479,7 +512,7 @@ class Buffers:
         if count:
             start = offset * out.itemsize
             try:
-                cl.enqueue_copy(self._runtime.queue, out, buffer, src_offset=start).wait()
+                cl.enqueue_copy(self._queue, out, buffer, src_offset=start).wait()
             except cl.Error as error:  # an error in a kernel often shows only here
                 raise self._failed(error) from None
         return out

@@ -269,6 +269,33 @@ def _in_sections(
     return InSections(tile, program, grid, strip_groups, scores_bytes(scoring, score), sections)
 
 
+def batch_warps(plan: Plan, device: DeviceFacts) -> int:
+    """Warps of a work-group of a tile batch: one per scheduler, because a tile has few strips."""
+    return (plan.lane_set.joins_warps and device.schedulers) or 1
+
+
+def batch_program(
+    plan: Plan, scoring: Scoring, score: str, local: bool, device: DeviceFacts, moves: bool
+) -> Program:
+    """The program that computes the tiles of a tile batch, with or without moves."""
+    return Program(
+        plan=plan,
+        form="ticketed",
+        T=plan.T,
+        score=score,
+        letters=profile_letters(plan, scoring, score),
+        widths=widths_of(plan, scoring, local, best=False),
+        local=local,
+        best=0,
+        moves=moves,
+        forbidden=False,
+        prunes=not moves,
+        skewed=may_skew(plan, scoring),
+        warps=batch_warps(plan, device),
+        many=True,
+    )
+
+
 def scores_bytes(scoring: Scoring, score: str) -> tuple[int, int]:
     """Bytes of a scoring as a score file takes it, and letters of a row of query profiles."""
     q, t = scoring.matrix.shape

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from math import gcd
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..errors import PlanError, shown
@@ -208,7 +209,7 @@ class Plan:
         lanes, cost = self.lane_set, self.cost
         fit = list(range(1, self.alpha + 1))
         if rows:
-            fit = [a for a in fit if not any(r % (self.T * a) for r in rows)]
+            fit = [a for a in fit if gcd(*rows) % (self.T * a) == 0]
         if self.alpha_fixed or lanes.narrow is None:
             least = self.alpha if self.alpha_fixed else self.alpha / 2
             return replace(self, alpha=fit[-1]) if fit and fit[-1] >= least else None

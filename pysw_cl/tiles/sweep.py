@@ -158,6 +158,8 @@ class _TileRows:
 
     def _column_cuts(self, slab: Slab, first: int, last: int, step: int) -> list[int]:
         """The column ``first``, and the columns where the tiles of a row end."""
+        if last - first <= step and (self._captures or not slab.columns):
+            return [first, last]
         special = () if self._captures else tuple(place - first for place in slab.columns)
         return [first + place for place in cuts(last - first, step, 1, special)]
 

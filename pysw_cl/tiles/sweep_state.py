@@ -114,6 +114,8 @@ class SweepState:
 
     def special_lines(self, slab: Slab, area: Area) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The special rows and columns inside a tile, counted from its corner."""
+        if not (self.edges.rows or slab.columns):
+            return (), ()
         return (
             places_between(self.edges.rows, area.row, area.row_end),
             places_between(slab.columns, area.column, area.column_end),

@@ -162,8 +162,8 @@ def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> S
     arguments: MatchArguments | MatrixArguments | FourArguments
     if score == "match":
         assert scoring.match_mismatch is not None
-        match, mismatch = (max(one, worst(scoring)) for one in scoring.match_mismatch)
-        arguments = MatchArguments(match, mismatch, lift)
+        (match, mismatch), least = scoring.match_mismatch, worst(scoring)
+        arguments = MatchArguments(max(match, least), max(mismatch, least), lift)
     elif score == "permute4":
         table = _table(scoring)
         four = np.zeros((len(table), 4), np.int8)

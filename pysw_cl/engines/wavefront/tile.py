@@ -38,7 +38,7 @@ from .arguments import (
 )
 from .descriptors import RecordWord
 from .kernel import build_later, in_time, kernel_of, scores_of
-from .tile_memory import Memory, left_of, letters_of, scratch_of
+from .tile_memory import Memory, left_of, letters_of
 
 #: Letters of a target that are looked at first.
 FEW = 64
@@ -140,7 +140,7 @@ class TileRun:
         return TileArguments.of(
             letters_of(job, grid, plan, scores, buffers, link),
             scores,
-            scratch_of(self._bytes, buffers),
+            memory.scratch,
             left_h=left_h,
             left_x=left_x,
             right_h=memory.right[0],
@@ -253,14 +253,14 @@ class TileRun:
         cells = cells_by_width(self.program, grid, records)
         pruned = cells.pop("pruned", 0)
         stride, height = memory.stride, grid.padded_rows
-        rows = {
-            row: self._device_edge(memory.bus, grid.n, 2 * (2 + k) * stride, (5 + 2 * k) * stride)
-            for k, row in enumerate(job.rows)
-        }
-        columns = {
-            column: self._device_edge(memory.crossed, grid.m, 2 * k * height, (2 * k + 1) * height)
-            for k, column in enumerate(job.columns)
-        }
+        rows: dict[int, DeviceEdge] = {}
+        columns: dict[int, DeviceEdge] = {}
+        for k, row in enumerate(job.rows):
+            at = 2 * (2 + k) * stride, (5 + 2 * k) * stride
+            rows[row] = self._device_edge(memory.bus, grid.n, *at)
+        for k, column in enumerate(job.columns):
+            at = 2 * k * height, (2 * k + 1) * height
+            columns[column] = self._device_edge(memory.crossed, grid.m, *at)
         done = bottom, right, best, top, cells, self.launches
         how: Any = {"reached": found, "execution": self.execution}
         return TileResult(*done, pruned=pruned, rows=rows, columns=columns, **how)

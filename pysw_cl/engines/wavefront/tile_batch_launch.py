@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
+from ...opencl.facts import facts_of
+from ...planning.choose import batch_program, batch_warps
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
-from ...planning.program import Program, profile_letters
-from ...planning.score_files import may_skew, widths_of
 from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
@@ -46,14 +46,9 @@ class Tally:
         return records.reshape(-1, RECORD_WORDS)
 
 
-def _warps(runtime: Runtime, plan: Plan) -> int:
-    """Warps of a work-group: only one per scheduler, because a tile has few strips."""
-    return (plan.lane_set.joins_warps and runtime.traits.schedulers) or 1
-
-
 def strip_groups_of(runtime: Runtime, plan: Plan, done: TileSet) -> int:
     """Groups, or warps of groups, that sweep strips of these tiles at once."""
-    warps = _warps(runtime, plan)
+    warps = batch_warps(plan, facts_of(runtime))
     tickets = -(-_highest(plan, done).strips // warps) * len(done.parts)
     return warps * max(1, min(plan.B // warps, tickets))
 
@@ -96,7 +91,8 @@ def launch_tiles(
     strips = tiles[:, TileWord.ROWS] // grid.strip_rows
     tiles[:, TileWord.FIRST] = np.cumsum(strips) - strips
     least = np.array([UNREACHABLE if p.known is None else p.known for p in done.parts], np.int32)
-    program = _program(runtime, plan, scored, moves is not None)
+    how = scored.scoring, scored.file, scored.local
+    program = batch_program(plan, *how, facts_of(runtime), moves=moves is not None)
     scores = scores_of(scored.scoring, scored.file, program.skewed, buffers)
     profiles = buffers.empty(strip_groups * scores.profile_bytes(plan, plan.T, program.striped))
     record = buffers.of(new_records(strip_groups))
@@ -125,26 +121,6 @@ def launch_tiles(
     buffers.send()
     event = kernel.launch(strip_groups // program.warps, program.group, at_once=True)
     return Tally(event, record, strip_groups)
-
-
-def _program(runtime: Runtime, plan: Plan, scored: Scored, moves: bool) -> Program:
-    """The program that computes many tiles, with or without moves."""
-    return Program(
-        plan=plan,
-        form="ticketed",
-        T=plan.T,
-        score=scored.file,
-        widths=widths_of(plan, scored.scoring, scored.local, best=False),
-        local=scored.local,
-        best=0,
-        moves=moves,
-        forbidden=False,
-        prunes=not moves,
-        skewed=may_skew(plan, scored.scoring),
-        letters=profile_letters(plan, scored.scoring, scored.file),
-        warps=_warps(runtime, plan),
-        many=True,
-    )
 
 
 def _lines(grid: Grid, step: int) -> NDArray[np.int32]:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from .tile import Link
 
 
+#: The buffers of scratch memory.
+SCRATCH = tuple(one.name for one in fields(Scratch))
+
+
 @dataclass(frozen=True)
 class Memory:
     """The buffers that a tile's launches write and that its result is read from."""
@@ -42,6 +46,8 @@ class Memory:
     record: Any
     #: Cells that are collected.
     hits: Any
+    #: What the groups work in.
+    scratch: Scratch
 
     @classmethod
     def of(
@@ -54,12 +60,9 @@ class Memory:
     ) -> Memory:
         """Allocate the buffers and copy the top edge to the bus.  Special rows and columns, which
         may outlive the tile, get buffers of their own."""
-        own, grid, sizes = (
-            buffers.empty if link else buffers.offset,
-            execution.grid,
-            execution.sizes,
-        )
-        right = buffers.empty(sizes["right_h"]), buffers.empty(sizes["right_x"])
+        own, grid = buffers.empty if link else buffers.offset, execution.grid
+        sizes, names = execution.sizes, ("right_h", "right_x", *SCRATCH)
+        right_h, right_x, *scratch = buffers.empties([sizes[name] for name in names])
         crossed = (own if job.columns else buffers.empty)(sizes["crossed"])
         stride = line_cells(grid.n, grid.T)
         if link is not None:
@@ -73,7 +76,8 @@ class Memory:
             buffers.write(bus, job.above.x, 4 * (top + stride))
         record = buffers.of(new_records(execution.strip_groups))
         hits = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
-        return cls(bus, stride, lines, right, crossed, record, hits)
+        right = right_h, right_x
+        return cls(bus, stride, lines, right, crossed, record, hits, Scratch(*scratch))
 
 
 def letters_of(
@@ -90,13 +94,9 @@ def letters_of(
     return Letters(buffers.of(codes), *target)
 
 
-#: The buffers of scratch memory.
-SCRATCH = tuple(one.name for one in fields(Scratch))
-
-
 def scratch_of(sizes: Mapping[str, int], buffers: Buffers) -> Scratch:
     """Scratch memory of an execution, by the sizes of its buffers."""
-    return Scratch(*[buffers.empty(sizes[name]) for name in SCRATCH])
+    return Scratch(*buffers.empties([sizes[name] for name in SCRATCH]))
 
 
 #: A left edge of at least so many rows is copied in parts; the device fills in constant parts.
