@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,38 +24,48 @@ AT_ONCE, SHORT = 1 << 10, 1 << 20
 
 
 @dataclass(frozen=True)
-class ReadLimits:
-    """How many pairs are read before they are aligned: a list ends soon after one of these."""
+class PartLimits:
+    """How many pairs are read before they are aligned."""
 
-    pairs: int = 1 << 17
+    #: Pairs: a path is a few Python objects.
+    pairs: int = 1 << 14
+    #: Letters of queries and targets: they are copied, and a path takes two bytes a letter.
     letters: int = 1 << 26
+    #: Cells (None: any number): about a second of a CPU's work, so that results and progress come
+    #: in time.
+    cells: int | None = 1 << 35
 
 
 #: The limits of `align_many`.
-LIMITS = ReadLimits()
+LIMITS = PartLimits(pairs=1 << 17, cells=None)
 
 
-def in_lists(pairs: Iterable[Any], limits: ReadLimits) -> Iterator[list[Any]]:
-    """The pairs in lists.  Long pairs are read one by one, short ones many at once."""
-    source, found, letters, size = iter(pairs), list[Any](), 0, 1
+def in_lists(pairs: Iterable[Any], limits: PartLimits) -> Iterator[list[Any]]:
+    """The pairs in lists.  A list ends with the pair that reaches one of the limits; without one of
+    cells it ends soon after, because short pairs are read many at once."""
+    source, found, letters, cells, size = iter(pairs), list[Any](), 0, 0, 1
     while some := list(islice(source, size)):
         found += some
         try:
             more = sum(map(len, chain.from_iterable(some)))
-        except TypeError:  # no pairs: the error comes with its number
+            if limits.cells is not None:
+                cells += prod(map(len, some[0]))
+        except (TypeError, ValueError):  # no pairs: the error comes with its number
             more = 0
         letters += more
-        size = min(2 * size, AT_ONCE) if more < SHORT else max(1, size // 4)
-        if len(found) >= limits.pairs or letters >= limits.letters:
+        if limits.cells is None:
+            size = min(2 * size, AT_ONCE) if more < SHORT else max(1, size // 4)
+        full = len(found) >= limits.pairs or letters >= limits.letters
+        if full or (limits.cells is not None and cells >= limits.cells):
             yield found
-            found, letters = [], 0
+            found, letters, cells = [], 0, 0
         size = min(size, limits.pairs - len(found))
     if found:
         yield found
 
 
 def align_iterated(
-    aligner: PairAligner, pairs: Iterable[Any], limits: ReadLimits
+    aligner: PairAligner, pairs: Iterable[Any], limits: PartLimits
 ) -> tuple[NDArray[Any], Stats, str | None, Tally]:
     """What `PairAligner.align` finds for all pairs, which are not kept, and the letters that are
     scored as others."""

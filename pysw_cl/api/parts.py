@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,21 +14,9 @@ from ..errors import PyswError, RecomputedWarning
 from ..results.alignment import Alignment, Stats
 from ..results.formats.row import rows_of
 from ..sequences.sequence import as_sequence
+from .iterated import PartLimits, in_lists
 from .many import PairAligner
 from .reaching import renumbered
-
-
-@dataclass(frozen=True)
-class PartLimits:
-    """How many pairs are read before they are aligned.  A part ends with the pair that reaches one
-    of the limits."""
-
-    #: Pairs: a path is a few Python objects.
-    pairs: int = 1 << 14
-    #: Letters of queries and targets: they are copied, and a path takes two bytes a letter.
-    letters: int = 1 << 26
-    #: Cells: about a second of a CPU's work, so that results and progress come in time.
-    cells: int = 1 << 35
 
 
 class DonePart(NamedTuple):
@@ -82,9 +69,11 @@ def align_parts(
     its error, whose ``pair`` is the number, when the parts before are given.
     """
     with PairAligner(options, resources) as aligner:
-        for first, part in _parts(pairs, limits or PartLimits()):
-            numbers = np.arange(first, first + len(part))
-            done = None
+        read = 0
+        for part in in_lists(pairs, limits or PartLimits()):
+            first, done = read, None
+            read += len(part)
+            numbers = np.arange(first, read)
             while done is None and part:
                 try:
                     done = aligner.align(part, resources.progress, first)
@@ -104,23 +93,6 @@ def align_parts(
             if wrong is not None:
                 warnings.warn(wrong, RecomputedWarning, stacklevel=2)
             yield DonePart(numbers, part, rows, stats)
-
-
-def _parts(pairs: Iterable[Any], limits: PartLimits) -> Iterator[tuple[int, list[Any]]]:
-    """The pairs in lists that are within the limits, each with the number of its first pair."""
-    first, part, letters, cells = 0, list[Any](), 0, 0
-    for pair in pairs:
-        part.append(pair)
-        try:
-            m, n = map(len, pair)
-        except (TypeError, ValueError):  # no pair: its error comes with its number
-            m, n = 0, 0
-        letters, cells = letters + m + n, cells + m * n
-        if len(part) >= limits.pairs or letters >= limits.letters or cells >= limits.cells:
-            yield first, part
-            first, part, letters, cells = first + len(part), [], 0, 0
-    if part:
-        yield first, part
 
 
 def _without_bad(

@@ -65,7 +65,7 @@ class Choice:
         return np.asarray(scores >= np.maximum(self._nth[of], self._least))
 
 
-def align_parts(
+def tables_of(
     pairs: Iterator[Pair],
     options: ManyOptions,
     resources: Resources,
@@ -109,7 +109,7 @@ def parts(
     clock: Callable[[], float] = time.monotonic,
     ranges: tuple[Span, Span] = (None, None),
 ) -> Iterator[list[Pair]]:
-    """``pairs`` in parts, each within the limits or of one pair.  ``ranges``: see `align_parts`.
+    """``pairs`` in parts, each within the limits or of one pair.  ``ranges``: see `tables_of`.
 
     An InputError of ``pairs`` is raised after the part with all pairs before it."""
     most_pairs, most_cells = FIRST_PAIRS, FIRST_CELLS

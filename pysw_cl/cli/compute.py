@@ -62,7 +62,7 @@ def in_batches(
     args: argparse.Namespace, pairs: Iterator[Pair], run: Run
 ) -> Iterator[Iterable[Row]]:
     """The results that are printed, by the batch engine, in chunks."""
-    from .batches import Choice, align_parts  # NumPy
+    from .batches import Choice, tables_of  # NumPy
 
     least, top = args.min_score, args.top
 
@@ -71,7 +71,7 @@ def in_batches(
         free, scoring = options.free.flags, options.scoring
         chosen = None if least is None and top is None else Choice(least, top, scoring.scale)
         ranges = args.query_range, args.target_range
-        for part, table, stats in align_parts(pairs, options, resources, run.begin, ranges, chosen):
+        for part, table, stats in tables_of(pairs, options, resources, run.begin, ranges, chosen):
             run.report.add(stats, len(part))
             if chosen is not None:
                 part = [part[k] for k in table["pair"].tolist()]

@@ -13,7 +13,7 @@ from many import OUTPUTS
 import pysw_cl
 from pysw_cl.api import iterated
 from pysw_cl.api import many as module
-from pysw_cl.api.iterated import ReadLimits, in_lists
+from pysw_cl.api.iterated import PartLimits, in_lists
 from pysw_cl.api.many import align_many_stats
 from pysw_cl.errors import InputError, LettersWarning, SequenceError
 
@@ -22,15 +22,18 @@ PAIRS = [("ACGTTGCA"[k % 5 :] * (1 + k % 3), "TTGACGTGCA"[: 4 + k % 6]) for k in
 
 @pytest.fixture(autouse=True)
 def short_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LIMITS", ReadLimits(pairs=7))
+    monkeypatch.setattr(module, "LIMITS", PartLimits(pairs=7, cells=None))
 
 
 def test_lists_are_bounded() -> None:
-    for limits, most in ((ReadLimits(pairs=7), 7), (ReadLimits(letters=60), 24)):
+    for limits, most in (
+        (PartLimits(pairs=7, cells=None), 7),
+        (PartLimits(letters=60, cells=None), 24),
+    ):
         found = list(in_lists(iter(PAIRS), limits))
         assert list(chain.from_iterable(found)) == PAIRS and len(found) > 3
         assert max(map(len, found)) <= most
-    many = list(in_lists((("ACGT", "AC") for _ in range(5000)), ReadLimits(pairs=2000)))
+    many = list(in_lists((("ACGT", "AC") for _ in range(5000)), PartLimits(pairs=2000, cells=None)))
     assert [len(some) for some in many] == [2000, 2000, 1000]
 
 
@@ -43,7 +46,7 @@ def test_long_sequences_are_read_one_by_one() -> None:
             read.append(k)
             yield (long, "A") if k > 4 else ("A", "A")
 
-    lists = in_lists(pairs(), ReadLimits(letters=len(long)))
+    lists = in_lists(pairs(), PartLimits(letters=len(long), cells=None))
     lengths = []
     for some in lists:
         lengths.append(sum(pair[0] is long for pair in some))

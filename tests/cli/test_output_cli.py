@@ -246,14 +246,14 @@ def test_what_paths_cost_counts(
 ) -> None:
     """A choice among paths costs the scores of all pairs, and the paths of the chosen ones only."""
     asked: list[tuple[int, int]] = []
-    usual = batches.align_parts
+    usual = batches.tables_of
 
     def counted(*given):  # type: ignore[no-untyped-def]
         for part, table, stats in usual(*given):
             asked.append((len(part), len(table)))
             yield part, table, stats
 
-    monkeypatch.setattr(batches, "align_parts", counted)
+    monkeypatch.setattr(batches, "tables_of", counted)
     assert run(capsys, "align", *files, "--top", "1")[1].count("\n") == 2
     assert asked == [(4, 2)]
 
