@@ -298,7 +298,7 @@ class Buffers:
         pool: Pool | None = None,
         aside: bool = False,
     ) -> None:
-        self._runtime, self._queue = runtime, runtime.queue
+        self._runtime = runtime
         self._retained = retained or RetainedBuffers()
         self._held: list[Any] = []
         self._sent: list[Any] = []
@@ -468,7 +468,7 @@ class Buffers:
         """Enqueue the copy of ``array`` to a buffer from byte ``offset`` on."""
         import pyopencl as cl
 
-        queue = self._queue
+        queue = self._runtime.queue
         try:
             if array.strides == (0,) and len(array):  # one number, repeated
                 size = len(array) * array.itemsize
@@ -484,7 +484,7 @@ class Buffers:
         """Enqueue the copy of ``count`` 32-bit numbers from one buffer to another."""
         import pyopencl as cl
 
-        queue, size = self._queue, 4 * count
+        queue, size = self._runtime.queue, 4 * count
         try:
             cl.enqueue_copy(
                 queue, to, source, src_offset=4 * start, dst_offset=4 * place, byte_count=size
@@ -500,7 +500,7 @@ class Buffers:
             if self._kept is not None:
                 self._kept.send()
             if self._aside:
-                self._queue.finish()
+                self._runtime.queue.finish()
         except cl.Error as error:
             raise self._failed(error) from None
 
@@ -512,7 +512,7 @@ class Buffers:
         if count:
             start = offset * out.itemsize
             try:
-                cl.enqueue_copy(self._queue, out, buffer, src_offset=start).wait()
+                cl.enqueue_copy(self._runtime.queue, out, buffer, src_offset=start).wait()
             except cl.Error as error:  # an error in a kernel often shows only here
                 raise self._failed(error) from None
         return out
