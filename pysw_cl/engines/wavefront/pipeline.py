@@ -26,7 +26,8 @@ from ...planning.plan import Plan
 from ...tiles.edges import repeated
 from ...tiles.tile import TileJob, TileResult
 from .kernel import build_later, in_time
-from .tile import Link, PipelineMemory, TileRun, given_of, shape_of
+from .link import Link, PipelineMemory
+from .tile import TileRun, given_of, shape_of
 
 
 @dataclass

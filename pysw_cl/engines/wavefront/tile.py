@@ -38,51 +38,11 @@ from .arguments import (
 )
 from .descriptors import RecordWord
 from .kernel import build_later, in_time, kernel_of, scores_of
+from .link import Link
 from .tile_memory import Memory, left_of, letters_of
 
 #: Letters of a target that are looked at first.
 FEW = 64
-
-
-@dataclass(frozen=True)
-class PipelineMemory:
-    """Memory that the tiles of a pipeline share (:mod:`pysw_cl.engines.wavefront.pipeline`)."""
-
-    #: Owns all of it.
-    buffers: Buffers
-    #: The horizontal bus.
-    bus: Any
-    #: The best score so far.
-    best: Any
-    #: One ticket counter for each tile, each ``ticket_bytes`` apart.
-    tickets: Any
-    ticket_bytes: int
-    #: The target's letters, for wide and for narrow lanes; empty until the first tile sends them.
-    letters: list[Any]
-
-
-@dataclass(frozen=True)
-class Link:
-    """A tile's place in a pipeline of tiles below each other."""
-
-    shared: PipelineMemory
-    #: The buffer of this tile's ticket counter.
-    ticket: Any
-    #: The tile above, which may still be running; None: the tile's top edge is given.
-    above: TileRun | None
-    #: Strips in the tiles above.
-    first_strip: int
-    #: The lines of the bus that its first strip reads and its last one writes.
-    top_line: int
-    bottom_line: int
-
-    def lines(self, strips: int) -> NDArray[np.int32]:
-        """The line of the bus that each strip reads, and last the line that the last strip writes.
-        Strips alternate between lines 0 and 1 through the whole pipeline, but the row between two
-        tiles has a line of its own."""
-        lines = (np.arange(strips + 1) + self.first_strip).astype(np.int32) & 1
-        lines[0], lines[strips] = self.top_line, self.bottom_line
-        return lines
 
 
 class TileRun:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,7 @@ from ...tiles.edges import Edge, Ints, repeated
 from ...tiles.tile import TileJob
 from .arguments import Letters, Scores, Scratch, new_records
 from .kernel import backwards
-
-if TYPE_CHECKING:
-    from .tile import Link
-
+from .link import Link
 
 #: The buffers of scratch memory.
 SCRATCH = tuple(one.name for one in fields(Scratch))
