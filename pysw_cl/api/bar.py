@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TextIO
 
 from ..drivers.progress import Progress, RunProgress, Stage
@@ -28,14 +28,20 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-@contextmanager
-def told(progress: Progress | bool | None) -> Iterator[RunProgress]:
+def told(progress: Progress | bool | None) -> AbstractContextManager[RunProgress]:
     """What tells of a run: the caller's callback; for True a bar, which ends with the run.  It
     tells of builds in this thread, too."""
+    if progress is None or progress is False:
+        return contextlib.nullcontext(RunProgress(None))
+    return _told(progress)
+
+
+@contextmanager
+def _told(progress: Progress | bool) -> Iterator[RunProgress]:
     with contextlib.ExitStack() as stack:
-        if progress is True:
+        if isinstance(progress, bool):
             progress = stack.enter_context(contextlib.closing(ProgressBar(leave=True)))
-        run = RunProgress(None if progress is False else progress)
+        run = RunProgress(progress)
         thread = threading.get_ident()
 
         def listen(build: Build, ended: bool) -> None:

@@ -47,10 +47,12 @@ def in_lists(pairs: Iterable[Any], limits: PartLimits) -> Iterator[list[Any]]:
     while some := list(islice(source, size)):
         found += some
         try:
+            if set(map(len, some)) != {2}:
+                raise TypeError
             more = sum(map(len, chain.from_iterable(some)))
             if limits.cells is not None:
                 cells += prod(map(len, some[0]))
-        except (TypeError, ValueError):  # no pairs: the error comes with its number
+        except TypeError:  # no pairs: the error comes with its number
             more = 0
         letters += more
         if limits.cells is None:
@@ -59,7 +61,7 @@ def in_lists(pairs: Iterable[Any], limits: PartLimits) -> Iterator[list[Any]]:
         if full or (limits.cells is not None and cells >= limits.cells):
             yield found
             found, letters, cells = [], 0, 0
-        size = min(size, limits.pairs - len(found))
+        size = max(1, min(size, limits.pairs - len(found)))
     if found:
         yield found
 

@@ -261,6 +261,7 @@ class _SavingEngine(Engine):
             files.seal()
         if late:
             files.writer.flush()
-            done = f"{100 * self._progress.run.part:.1f}% of the cells"
+            run = self._progress.run
+            done = f"{100 * run.done / max(1, run.total):.1f}% of the cells"
             raise clock.stopped(f"about {done}{files.store.what} are")
         return result

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drivers.align_pair import Found, search
-from ..drivers.job import Job, alignment_of, path_of
+from ..drivers.align_pair import Found
+from ..drivers.job import Job, path_of
 from ..drivers.options import AlignResources
 from ..drivers.progress import PairProgress
 from ..engines.registry import plan_of_facts
@@ -105,22 +105,18 @@ class SavedStrand:
             with suppress(CheckpointError):  # a finished one can be read where nothing is written
                 self.store.drop("rows", "walk", "band")
 
-    def search(self, engine: Engine, progress: PairProgress, whole: bool) -> Found:
+    def begin_anew(self, progress: PairProgress) -> None:
         """See `SavedPart`."""
-        if whole:
-            progress.run.check = self._stop_if_late
-            found = search(engine, self.job, self.resources, progress, bands=False)
-        else:
-            found = self._searched(engine, progress)
-        found.stats.kernel_seconds = engine.kernel_seconds
-        alignment_of(self.job, *found)  # raises InternalError for a path that scores otherwise
-        found.stats.recomputed += whole
+        progress.run.check = self._stop_if_late
+
+    def save(self, found: Found) -> None:
+        """See `SavedPart`."""
         save_result(self.store, found)
         self._tidy()
-        return found
 
-    def _searched(self, engine: Engine, progress: PairProgress) -> Found:
-        """The result, computed from the checkpoint on."""
+    def search(self, engine: Engine, progress: PairProgress) -> Found:
+        """See `SavedPart`."""
+        progress.run.asked = True
         plan, part, job = engine.plan, self.store, self.job
         cost = self.resources.band_cost(job.mode)
         limit, stop_at, band = self.resources.disk_size, self.stop_at, None

@@ -181,8 +181,11 @@ class Store:
         """Which strand this is, for messages; empty for a whole job."""
         return "" if self._whole is None else f" of the {self.job.frame.strand} strand"
 
-    def slabs(self, every: bool, trusted: Collection[Path] = ()) -> list[SavedSlab]:
+    def slabs(
+        self, every: bool, columns: Any = None, trusted: Collection[Path] = ()
+    ) -> list[SavedSlab]:
         """The sound slabs from top to bottom, without overlap: ``every`` one, or only the last.
+        ``columns``: those that have these special columns, which are others under another plan.
 
         All of each file is read and checked, unless its path is ``trusted``.
         """
@@ -194,7 +197,8 @@ class Store:
         slabs: list[SavedSlab] = []
         for slab in found:
             follows = slab.start >= (slabs[-1].end if slabs else 0)
-            if follows and (slab.file.path in trusted or slab.sound()):
+            sound = follows and (slab.file.path in trusted or slab.sound())
+            if sound and (columns is None or slab.facts["columns"] == columns):
                 slabs.append(slab)
         return slabs
 

@@ -202,7 +202,7 @@ class SavedRun:
 
     def _saved(self) -> list[SavedSlab]:
         """The slabs on disk that have this run's special columns."""
-        slabs = self.store.slabs(every=self.want_path, trusted=self.trusted)
+        slabs = self.store.slabs(self.want_path, self.columns, self.trusted)
         return [slab for slab in slabs if slab.facts["columns"] == self.columns]
 
     def _gaps(self) -> Iterator[tuple[int, int]]:

@@ -25,8 +25,8 @@ from ..sequences.kmers import OTHERS, Anchors, K, Sample, anchors, sampled
 Floats = NDArray[np.float64]
 
 #: Matrices of fewer cells take less time than a look, in which about so many words are sampled from
-#: the shorter sequence.
-LOOKED_CELLS, SAMPLES = 1 << 22, 1 << 14
+#: the shorter sequence, and no more than so many from the longer one.
+LOOKED_CELLS, SAMPLES, MOST_SAMPLES = 1 << 22, 1 << 14, 1 << 21
 #: Pieces of a chain at most, each with its own identity, and anchors of one at least.
 PIECES, ANCHORS = 48, 20
 #: Rows without an anchor, on top of twenty times as many as usual, are a piece in which nothing is
@@ -109,7 +109,7 @@ def likely_paths(setting: Setting, frame: Frame, both: bool) -> list[LikelyPath]
     """A path of the strand of the frame, or of each of ``both``, where there probably is one.
     Takes time linear in both lengths."""
     (m, n), four = frame.shape, is_nucleotide(setting.scoring.letters)
-    bits = (min(m, n) // SAMPLES).bit_length()
+    bits = max((min(m, n) // SAMPLES).bit_length(), (max(m, n) // MOST_SAMPLES).bit_length())
     here, there = (sampled(one, bits, four=four) for one in frame.compared)
     turned = Sample(here.complements, here.words, m - K - here.places)
     by_chance = m * n / (4.0**K if four else 20.0**OTHERS) / 2**bits

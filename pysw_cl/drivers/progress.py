@@ -73,6 +73,8 @@ class RunProgress:
         self.total = self.done = self._before = 0
         #: Cells a second, as predicted.
         self.speed: float | None = None
+        #: Does the run itself ask for the share that is done?
+        self.asked = False
         #: Called before each report; an exception that it raises ends the run.
         self.check: Callable[[], None] | None = None
         #: Is nothing told now, because what earlier runs did is read?  And what is told then.
@@ -82,8 +84,8 @@ class RunProgress:
 
     @property
     def watched(self) -> bool:
-        """Is there anybody to tell, or to ask?"""
-        return self._callback is not None or self.check is not None
+        """Is there anybody to tell, or who asks?"""
+        return self._callback is not None or self.check is not None or self.asked
 
     def begin(self, total: float) -> None:
         """The run has so many cells.  If all is computed again, the total stays."""
@@ -179,6 +181,8 @@ class PairProgress:
         return self._sweep(work, 0.0 if sure else 2 * work, BAND_PATH)
 
     def _sweep(self, work: float, more: float, path: float, begun: float = 0.0) -> Tell:
+        if not self.run.watched:
+            return _nobody
         self._path = path * (work + more) * (self._stages - 1)
         self._all = work + more + self._path
         later = self._all * (1 + self._more) - work

@@ -38,10 +38,15 @@ class SavedPart(Protocol):
     def known(self) -> Found | None:
         """The result, if it is finished."""
 
-    def search(self, engine: Engine, progress: PairProgress, whole: bool) -> Found:
-        """The result, which is saved when it is found.  ``whole``: it is computed from the
-        beginning, because what was computed from the checkpoint failed its check, and counts as
-        computed again."""
+    def search(self, engine: Engine, progress: PairProgress) -> Found:
+        """The result, computed from what is saved on."""
+
+    def begin_anew(self, progress: PairProgress) -> None:
+        """It is computed from the beginning, whatever is saved, because a result failed its
+        check."""
+
+    def save(self, found: Found) -> None:
+        """Save the result."""
 
 
 def run(
@@ -60,32 +65,11 @@ def run(
 
     Raises InternalError for a path that does not score what was found, in two computations.
     """
-    rows, columns = job.frame.shape
-    compute = partial(_strands, job, resources, progress, saved, False)
-    again = partial(_strands, job, resources, progress, saved, True)
-    result, wrong = checked(compute, engine, rows * columns, again)
-    if saved is None and engine is not None:
-        stats, began = result.stats, time.perf_counter() if started is None else started
-        stats.seconds = time.perf_counter() - began
-    if wrong is not None:
-        result.stats.recomputed += saved is None
-        warnings.warn(wrong, RecomputedWarning, stacklevel=4)  # whoever called `align`
-    return result
-
-
-def _strands(
-    job: Job,
-    resources: AlignResources,
-    progress: RunProgress,
-    saved: Saved | None,
-    whole: bool,
-    engine: Engine | None,
-) -> Alignment:
-    """See `run`.  ``whole``: what is saved of unfinished strands does not count."""
+    best: tuple[Job, Found] | None = None
     total: Stats | None = None
     others: list[int] = []
-    best: tuple[Job, Found] | None = None
     pair: PairProgress | None = None
+    warned: list[str] = []
     jobs = job.strands(_minus_first(job, engine) if saved is None else saved.minus_first)
     for k, one in enumerate(jobs):
         this = one.beating(best and best[1].end)
@@ -93,12 +77,17 @@ def _strands(
         found = None if part is None else part.known()
         if found is None:
             assert engine is not None
-            path = job.output == "path"
-            pair = pair or PairProgress(progress, engine.plan, job.frame.shape, path, len(jobs))
-            if part is None:
-                found = search(engine, this, resources, pair.strand(k))
-            else:
-                found = part.search(engine, pair.strand(k), whole)
+            if pair is None:
+                path, shape = job.output == "path", job.frame.shape
+                pair = PairProgress(progress, engine.plan, shape, path, len(jobs))
+            asked = this, resources, pair.strand(k), part
+            (rows, columns), again = job.frame.shape, partial(_found, *asked, True)
+            once, wrong = checked(partial(_found, *asked, False), engine, rows * columns, again)
+            once.stats.recomputed += wrong is not None
+            warned += [] if wrong is None else [wrong]
+            if part is not None:
+                part.save(once)
+            found = once
         total = found.stats if total is None else total.plus(found.stats)
         if this.better(found.end):
             others += [] if best is None else [best[1].end.score]
@@ -107,10 +96,37 @@ def _strands(
             others.append(found.end.score)
     assert best is not None and total is not None
     this, found = best
-    if saved is None and engine is not None:
-        total.device_bytes, total.kernel_seconds = engine.peak_bytes, engine.kernel_seconds
     second = None if found.second_best is None else max([found.second_best, *others])
+    if saved is None and started is not None:
+        total.seconds = time.perf_counter() - started
+    for wrong in warned:
+        warnings.warn(wrong, RecomputedWarning, stacklevel=4)  # whoever called `align`
     return alignment_of(this, *found._replace(stats=total, second_best=second))
+
+
+def _found(
+    job: Job,
+    resources: AlignResources,
+    progress: PairProgress,
+    part: SavedPart | None,
+    anew: bool,
+    engine: Engine,
+) -> Found:
+    """The result of a strand; raises InternalError if its path does not score what was found."""
+    before = dict(engine.kernel_seconds) if resources.kernel_times else {}
+    if part is None or anew:
+        if part is not None:
+            part.begin_anew(progress)
+        found = search(engine, job, resources, progress, bands=part is None)
+    else:
+        found = part.search(engine, progress)
+    if part is None:
+        found.stats.device_bytes = engine.peak_bytes
+    if resources.kernel_times:
+        measured = Stats(kernel_seconds=engine.kernel_seconds)
+        found.stats.kernel_seconds = measured.kernels_since(Stats(kernel_seconds=before))
+    alignment_of(job, *found)
+    return found
 
 
 def _minus_first(job: Job, engine: Engine | None) -> bool:

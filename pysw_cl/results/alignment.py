@@ -117,7 +117,7 @@ class Alignment:
     ``runs`` is None unless the output is "path".  ``runs`` covers the aligned region only; gaps
     at free ends lie outside it.  ``query`` and ``target`` are whole `Sequence` objects, ``plan``
     is the plan of the run, and ``stats`` its cost.  ``execution`` says how its largest tile was
-    computed (None: not on a device, or read from a finished checkpoint).
+    computed (None: not on a device, in parts, with a checkpoint, of `align_top` or `trace_ends`).
 
     ``strand`` is "plus", or "minus" where the query's reverse complement is aligned: coordinates
     are those of both sequences as given, and ``runs`` follow the target.  So they go through the

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
@@ -96,7 +95,7 @@ class Frame:
         """The ranges: row, row_end, column, column_end."""
         return [self.row, self.row_end, self.column, self.column_end]
 
-    @cached_property
+    @property
     def shape(self) -> tuple[int, int]:
         """How many query letters and target letters are compared."""
         return self.row_end - self.row, self.column_end - self.column

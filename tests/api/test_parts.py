@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -203,3 +204,17 @@ def test_the_same_objects_again_and_again() -> None:
     plain = [(texts[i], texts[j]) for i in range(4) for j in range(len(records))]
     expected = pysw_cl.align_many(plain, output="path")
     assert (np.concatenate([part.rows for part in parts]) == expected).all()
+
+
+def test_what_is_no_pair_is_not_read() -> None:
+    """It may have no end."""
+    pairs = [("ACGT", "ACGA"), repeat("A"), ("A", "A")]
+    told: list[int] = []
+    parts = align_parts(
+        iter(pairs), ManyOptions(), Resources(), PartLimits(), lambda k, *_: told.append(k)
+    )
+    assert [part.numbers.tolist() for part in parts] == [[0, 2]] and told == [1]
+
+
+def test_a_part_has_a_pair_at_least() -> None:
+    assert len(list(parts_of(some_pairs(5), PartLimits(pairs=0)))) == 5

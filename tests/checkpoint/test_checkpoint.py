@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,8 @@ from saving import (
 )
 
 import pysw_cl
-from pysw_cl.errors import CheckpointError
+from pysw_cl.checkpoint import traceback
+from pysw_cl.errors import CheckpointError, Stopped
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -235,3 +238,21 @@ def test_rows_of_another_job_are_not_used(tmp_path: Path) -> None:
         path.rename(tmp_path / "two" / path.name)
     expected = pysw_cl.align(b, a, plan=REFERENCE)
     assert key(pysw_cl.resume(tmp_path / "two")) == key(expected)
+
+
+def test_a_path_goes_on_by_a_plan_with_other_special_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are computed again where those of the first plan lack its columns."""
+    drawn, asked = random.Random(1), count()
+    a, b = ("".join(drawn.choice("ACGT") for _ in range(n)) for n in (1317, 226))
+    often = {"saving.least_seconds": 0, "saving.least_times": 0, "saving.least_times_beside": 0}
+    plan: dict[str, Any] = {**often, "tile_cells": 5000}
+    columns = {"held.path_cells": 0, "traceback.least_side": 16}
+    run = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(traceback.Clock, "late", lambda self: next(asked) > 0)
+        with pytest.raises(Stopped, match="a part of the path"):
+            pysw_cl.align(a, b, plan={**plan, **columns}, checkpoint=run)
+    found = pysw_cl.resume(run, plan={**plan, "engine": "reference"})
+    assert key(found) == key(pysw_cl.align(a, b, plan=REFERENCE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,18 @@ def test_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert cli.main(["resume", str(folder)]) == 0
     assert capsys.readouterr().out == expected
     assert "rows" not in kinds(folder)
+
+
+def test_what_is_said_to_be_done_never_falls(tmp_path: Path) -> None:
+    """With and without a callback, over several bands."""
+    a, b = related()
+    for k, progress in enumerate([None, lambda done, total: None]):
+        shares, folder = [0.0], tmp_path / str(k)
+        for _ in range(6):
+            with pytest.raises(Stopped) as stopped:
+                pysw_cl.align(a, b, checkpoint=folder, stop_after=0, progress=progress, **options())
+            said = re.search(r"about ([\d.]+)% of the cells", str(stopped.value))
+            if said is None:
+                break
+            shares.append(float(said[1]))
+        assert shares == sorted(shares) and shares[-1] > 0

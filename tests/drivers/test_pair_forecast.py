@@ -12,6 +12,7 @@ from aligning import needs_lanes
 
 import pysw_cl
 from pysw_cl.api.calibrate_path import path_times
+from pysw_cl.drivers import pair_forecast
 from pysw_cl.drivers.pair_forecast import NOWHERE, LikelyPath, likely_paths, sweep_share
 from pysw_cl.engines.settings import setting_of
 from pysw_cl.opencl.device import get_runtime
@@ -147,3 +148,19 @@ def test_what_a_traceback_does_and_takes() -> None:
     assert short["path", "cell"] == pytest.approx(10**12 / 225, rel=0.01)
     found = path_times(get_runtime("auto"), {}, repeats=1, budget=0.0)["path"]
     assert 0 < found["call"] + found["row"] < 1 and 0 < found["cell"] < 1e-6
+
+
+def test_a_look_at_a_long_target_takes_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However short the query is."""
+    asked: list[int] = []
+    real = pair_forecast.sampled
+
+    def noted(letters: Any, bits: int, **how: Any) -> Any:
+        asked.append(bits)
+        return real(letters, bits, **how)
+
+    monkeypatch.setattr(pair_forecast, "sampled", noted)
+    letters = ACGT[np.random.default_rng(3).integers(0, 4, 8 << 20)]
+    setting = setting_of(get_runtime("auto"), None, DNA, "local")
+    likely_paths(setting, Frame((letters[:5000], letters), 0, 5000, 0, len(letters)), True)
+    assert set(asked) == {3}  # one word of eight

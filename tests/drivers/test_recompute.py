@@ -301,3 +301,14 @@ def test_the_shell_says_it_in_one_line(
     assert "cg:Z:" in out
     lines = re.findall(r"^pysw-cl: warning: .*please report.*$", err, re.MULTILINE)
     assert len(lines) == 1
+
+
+def test_the_other_strand_of_a_saved_run_is_not_computed_again(
+    faults: Faults, tmp_path: Path
+) -> None:
+    with pytest.warns(RecomputedWarning):
+        found = pysw_cl.align(
+            QUERY, TARGET, plan=PLAN, strand="both", device="auto", checkpoint=tmp_path / "run"
+        )
+    assert found.stats.recomputed == 1
+    assert key(found) == key(pysw_cl.align(QUERY, TARGET, plan=PLAN, device="auto"))

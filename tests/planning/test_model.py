@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import time
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from pysw_cl.engines.rowscan.plan import RowscanPlan
+from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.geometry import cuts, piece, tile_height, tile_rows
 from pysw_cl.planning.model import fit
 from pysw_cl.planning.model.counts import STRIP_ROW, Strips, Work, side_by_side, wave
@@ -301,3 +303,13 @@ def test_groups_share_the_last_strips() -> None:
     assert wave(9, 2, 1000, 100, even=True).columns == 4600
     assert wave(9, 2, 1000, 100).columns == 5000
     assert wave(2, 4, 1000, 100, even=True) == wave(2, 4, 1000, 100)
+
+
+def test_a_matrix_far_too_wide_for_the_device() -> None:
+    """It is halved again and again; parts of one width are counted together."""
+    small = DeviceFacts(memory=1 << 26, largest=1 << 25)
+    wide = Plan(B=2, machine=Machine(GENERIC), tile_cells=1 << 62)
+    began = time.perf_counter()
+    work = sweep_of(setting(plan=wide, device=small), 100_000, 10**12)
+    assert sum(one.tiles for one in work.strips) > 1000 and len(work.strips) < 1000
+    assert time.perf_counter() - began < 1

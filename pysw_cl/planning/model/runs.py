@@ -129,10 +129,17 @@ def _add(
 ) -> None:
     """Count ``times`` tiles that are computed like this."""
     m, n = tile.size
-    if isinstance(execution, InParts):
-        for width in (n // 2, n - n // 2):
-            half = replace(tile, n=width)
-            _add(work, setting, choose(half, setting.given), half, times)
+    if isinstance(execution, InParts):  # halves, and theirs, until they are computed whole
+        widths = Counter({n: times})
+        while widths:
+            width = max(widths)
+            part, count = replace(tile, n=width), widths.pop(width)
+            chosen = choose(part, setting.given)
+            if isinstance(chosen, InParts):
+                widths[width // 2] += count
+                widths[width - width // 2] += count
+            else:
+                _add(work, setting, chosen, part, count)
         return
     if isinstance(execution, ByRows):
         _add_rows(work, execution.plan, m, n, times)
