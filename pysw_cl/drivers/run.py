@@ -69,6 +69,7 @@ def run(
     total: Stats | None = None
     others: list[int] = []
     pair: PairProgress | None = None
+    result: Alignment | None = None
     warned: list[str] = []
     jobs = job.strands(_minus_first(job, engine) if saved is None else saved.minus_first)
     for k, one in enumerate(jobs):
@@ -82,7 +83,8 @@ def run(
                 pair = PairProgress(progress, engine.plan, shape, path, len(jobs))
             asked = this, resources, pair.strand(k), part
             (rows, columns), again = job.frame.shape, partial(_found, *asked, True)
-            once, wrong = checked(partial(_found, *asked, False), engine, rows * columns, again)
+            made, wrong = checked(partial(_found, *asked, False), engine, rows * columns, again)
+            once, result = made
             once.stats.recomputed += wrong is not None
             warned += [] if wrong is None else [wrong]
             if part is not None:
@@ -101,6 +103,8 @@ def run(
         total.seconds = time.perf_counter() - started
     for wrong in warned:
         warnings.warn(wrong, RecomputedWarning, stacklevel=4)  # whoever called `align`
+    if result is not None and len(jobs) == 1:
+        return result
     return alignment_of(this, *found._replace(stats=total, second_best=second))
 
 
@@ -111,8 +115,9 @@ def _found(
     part: SavedPart | None,
     anew: bool,
     engine: Engine,
-) -> Found:
-    """The result of a strand; raises InternalError if its path does not score what was found."""
+) -> tuple[Found, Alignment]:
+    """What a strand has, and as a result; raises InternalError if its path does not score what was
+    found."""
     before = dict(engine.kernel_seconds) if resources.kernel_times else {}
     if part is None or anew:
         if part is not None:
@@ -125,8 +130,7 @@ def _found(
     if resources.kernel_times:
         measured = Stats(kernel_seconds=engine.kernel_seconds)
         found.stats.kernel_seconds = measured.kernels_since(Stats(kernel_seconds=before))
-    alignment_of(job, *found)
-    return found
+    return found, alignment_of(job, *found)
 
 
 def _minus_first(job: Job, engine: Engine | None) -> bool:
