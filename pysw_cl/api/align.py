@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache, partial
 from typing import Any
 
 from ..checkpoint.run import SavedStrands
@@ -213,11 +214,10 @@ def align_with(
             told(resources.progress) as progress,
             expecting(programs(job.output)),
         ):
-            engine = make_engine(
-                resources, device
-            )  # a wrong plan is refused before a folder is made
+            engines = cache(partial(make_engine, resources, device))
+            engines()  # a wrong plan is refused before a folder is made
             with _saving(job, resources, options.left_align) as saved:
-                found = run(job, engine, resources, progress, saved, started)
+                found = run(job, engines, resources, progress, saved, started)
                 return _on_the_left(found, options.left_align)
     raise InternalError("no device was tried")
 
@@ -289,10 +289,9 @@ def resume_with(given: ResumeResources) -> Alignment:
     with Store.open(given.checkpoint) as store:
         resources, job = store.wishes.resumed(given), store.job
         saved = SavedStrands.of(store, resources)
+        engines = cache(lambda: make_engine(resources, _device(job, resources)))
         with told(resources.progress) as progress, expecting(programs(job.output)):
-            done = saved.finished()
-            engine = None if done else make_engine(resources, _device(job, resources))
-            found = run(job, engine, resources, progress, saved)
+            found = run(job, engines, resources, progress, saved)
             return _on_the_left(found, store.wishes.left_align)
 
 

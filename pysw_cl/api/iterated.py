@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from math import prod
@@ -46,14 +47,11 @@ def in_lists(pairs: Iterable[Any], limits: PartLimits) -> Iterator[list[Any]]:
     source, found, letters, cells, size = iter(pairs), list[Any](), 0, 0, 1
     while some := list(islice(source, size)):
         found += some
-        try:
-            if set(map(len, some)) != {2}:
-                raise TypeError
-            more = sum(map(len, chain.from_iterable(some)))
-            if limits.cells is not None:
-                cells += prod(map(len, some[0]))
-        except TypeError:  # no pairs: the error comes with its number
-            more = 0
+        more = 0
+        with suppress(TypeError):  # no pairs: the error comes with its number
+            if set(map(len, some)) == {2}:
+                more = sum(map(len, chain.from_iterable(some)))
+                cells += 0 if limits.cells is None else prod(map(len, some[0]))
         letters += more
         if limits.cells is None:
             size = min(2 * size, AT_ONCE) if more < SHORT else max(1, size // 4)

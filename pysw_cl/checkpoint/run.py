@@ -64,17 +64,6 @@ class SavedStrands:
         """See `Saved`."""
         return self.store.minus_first
 
-    def finished(self) -> bool:
-        """Is there nothing left to compute?"""
-        best: Hit | None = None
-        for one in self.store.job.strands(self.minus_first):
-            job = one.beating(best)
-            found = self.strand(job).known()
-            if found is None:
-                return False
-            best = found.end if job.better(found.end) else best
-        return True
-
     def strand(self, job: Job) -> SavedStrand:
         """See `Saved`."""
         both = self.store.job.both

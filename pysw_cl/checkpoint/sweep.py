@@ -248,7 +248,7 @@ class SavedRun:
         local, where = self.problem.mode == "local", self.problem.want.where
         if self.done.best is not None:
             known, least = self.done.best, self.done.best.score
-        elif local and (beat := self.store.job.beat or 0) > 0:  # as in `find_end`
+        elif local and (beat := self.store.job.beat or 0) > 0:  # as in `aim`
             known, least = Hit(beat, 0, 0), beat + 1
         bound = None
         if self.prune and local:

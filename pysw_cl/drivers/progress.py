@@ -79,8 +79,6 @@ class RunProgress:
         self.check: Callable[[], None] | None = None
         #: Is nothing told now, because what earlier runs did is read?  And what is told then.
         self.muted, self._last = False, Stage("")
-        #: The share of the last step that is done.
-        self.part = 0.0
 
     @property
     def watched(self) -> bool:
@@ -129,8 +127,7 @@ class RunProgress:
         self._before += round(part * begun)
 
         def to(done: float, of: float) -> None:
-            self.part = done / max(1, of)
-            self.tell(first + part * self.part, stage)
+            self.tell(first + part * (done / max(1, of)), stage)
 
         to(begun, 1)
         return to

@@ -9,19 +9,19 @@ little as possible in common with the first run.  A warning holds what a report 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ..errors import InternalError, PyswError
 from ..tiles.contract import Engine
 
 Result = TypeVar("Result")
-#: Computes a result with an engine (None: of a run that is finished).
-Compute = Callable[[Any], Result]
+#: Computes a result with an engine.
+Compute = Callable[[Engine], Result]
 
 
 def checked(
     compute: Compute[Result],
-    engine: Engine | None,
+    engine: Engine,
     cells: int,
     again: Compute[Result] | None = None,
 ) -> tuple[Result, str | None]:
@@ -35,8 +35,8 @@ def checked(
     try:
         return compute(engine), None
     except InternalError as error:
-        other = None if engine is None else engine.another(cells)
-        if engine is None or other is None:
+        other = engine.another(cells)
+        if other is None:
             raise
         first = str(error)  # not the error itself: its frames hold the first run's memory
     try:

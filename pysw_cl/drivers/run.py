@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Protocol
 
 from ..errors import RecomputedWarning
@@ -51,7 +53,7 @@ class SavedPart(Protocol):
 
 def run(
     job: Job,
-    engine: Engine | None,
+    engines: Callable[[], Engine],
     resources: AlignResources,
     progress: RunProgress,
     saved: Saved | None = None,
@@ -60,8 +62,9 @@ def run(
     """The result of a job: of its best strand, plus among equals.
 
     The likely strand is searched first, and the other one only for what makes it the better one
-    (`Job.beat`), which prunes most of it.  ``saved``: a checkpoint of the job; if all of it is
-    finished, no engine is needed.  ``started``: when the call began, by `time.perf_counter`.
+    (`Job.beat`), which prunes most of it.  ``saved``: a checkpoint of the job.  ``engines`` gives
+    the engine, always the same; it is not called if all of a checkpoint is finished.  ``started``:
+    when the call began, by `time.perf_counter`.
 
     Raises InternalError for a path that does not score what was found, in two computations.
     """
@@ -71,25 +74,29 @@ def run(
     pair: PairProgress | None = None
     result: Alignment | None = None
     warned: list[str] = []
-    jobs = job.strands(_minus_first(job, engine) if saved is None else saved.minus_first)
+    if saved is None:
+        guessed = engines().plan.tuning.sweep.guessed_cells
+        jobs = job.strands(job.both and likely_minus(job.frame, guessed))
+    else:
+        jobs = job.strands(saved.minus_first)
     for k, one in enumerate(jobs):
         this = one.beating(best and best[1].end)
         part = None if saved is None else saved.strand(this)
         found = None if part is None else part.known()
         if found is None:
-            assert engine is not None
+            engine, shape = engines(), job.frame.shape
             if pair is None:
-                path, shape = job.output == "path", job.frame.shape
+                path = job.output == "path"
                 pair = PairProgress(progress, engine.plan, shape, path, len(jobs))
             asked = this, resources, pair.strand(k), part
-            (rows, columns), again = job.frame.shape, partial(_found, *asked, True)
-            made, wrong = checked(partial(_found, *asked, False), engine, rows * columns, again)
-            once, result = made
-            once.stats.recomputed += wrong is not None
-            warned += [] if wrong is None else [wrong]
+            first, again = partial(_found, *asked, False), partial(_found, *asked, True)
+            computed, wrong = checked(first, engine, prod(shape), again)
+            found, result = computed
+            if wrong is not None:
+                found.stats.recomputed += 1
+                warned.append(wrong)
             if part is not None:
-                part.save(once)
-            found = once
+                part.save(found)
         total = found.stats if total is None else total.plus(found.stats)
         if this.better(found.end):
             others += [] if best is None else [best[1].end.score]
@@ -131,9 +138,3 @@ def _found(
         measured = Stats(kernel_seconds=engine.kernel_seconds)
         found.stats.kernel_seconds = measured.kernels_since(Stats(kernel_seconds=before))
     return found, alignment_of(job, *found)
-
-
-def _minus_first(job: Job, engine: Engine | None) -> bool:
-    """Is the minus strand the likely one?"""
-    assert engine is not None
-    return job.both and likely_minus(job.frame, engine.plan.tuning.sweep.guessed_cells)

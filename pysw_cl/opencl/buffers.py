@@ -13,6 +13,7 @@ from ..errors import DeviceError, DeviceMemoryError
 from ..planning.sizes import pooled_bytes
 from ..tiles.edges import DeviceEdge
 from .device import Runtime
+from .facts import facts_of
 
 #: Bytes of a thread's arena, whose parts serve as the buffers of small tiles.
 ARENA_BYTES = 4 << 20
@@ -54,11 +55,6 @@ def _dropped_with(owner: Any, buffers: dict[Any, Any]) -> None:
     finalize(owner, _drop, buffers).atexit = False
 
 
-def part_align(runtime: Runtime) -> int:
-    """The alignment of sub-buffers, in bytes."""
-    return max(128, int(runtime.device.mem_base_addr_align) // 8)
-
-
 class Arena:
     """One buffer of a thread, used by one job at a time.
 
@@ -72,7 +68,7 @@ class Arena:
         self._queue = runtime.queue
         self._buffer = cl.Buffer(runtime.context, cl.mem_flags.READ_WRITE, ARENA_BYTES)
         self._host = np.zeros(ARENA_BYTES, np.uint8)
-        self._align = part_align(runtime)
+        self._align = facts_of(runtime).part_align
         self._parts: dict[tuple[int, int], Any] = {}
         _dropped_with(self, self._parts)
         self._low, self._high = 0, ARENA_BYTES  # the free bytes
@@ -102,11 +98,14 @@ class Arena:
         self._high, found = high, []
         for one in zip(starts, sizes, strict=True):
             part = self._parts.get(one)
-            if part is None:
-                part = self._buffer.get_sub_region(*one)
-                self._parts[one] = LASTING[id(part)] = part
-            found.append(part)
+            found.append(self._region(one) if part is None else part)
         return found
+
+    def _region(self, place: tuple[int, int]) -> Any:
+        """Make the part that starts at a byte and has so many, which is kept."""
+        part = self._parts[place] = self._buffer.get_sub_region(*place)
+        LASTING[id(part)] = part
+        return part
 
     def part(self, size: int, array: NDArray[Any] | None) -> Any:
         """A part of ``size`` bytes, with a copy of ``array``; None if it does not fit."""
@@ -120,10 +119,7 @@ class Arena:
             host = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             self._host[start : start + size] = host
         part = self._parts.get((start, size))
-        if part is None:
-            part = self._buffer.get_sub_region(start, size)
-            self._parts[start, size] = LASTING[id(part)] = part
-        return part
+        return self._region((start, size)) if part is None else part
 
     def send(self) -> None:
         """Enqueue the copy of the host's arrays."""
@@ -401,18 +397,10 @@ class Buffers:
 
     def empties(self, sizes: list[int]) -> list[Any]:
         """Buffers like those of :meth:`empty`."""
-        import pyopencl as cl
-
-        sizes = [max(size, 4) for size in sizes]
+        sizes, parts = [max(size, 4) for size in sizes], None
         if isinstance(self._kept, Arena):
-            try:
-                parts = self._kept.empties(sizes)
-            except cl.Error as error:
-                raise self._failed(error) from None
-            if parts is not None:
-                self.bytes += sum(sizes)
-                return parts
-        return [self.empty(size) for size in sizes]
+            parts = self._of_pool(self._kept.empties, sizes, sum(sizes))
+        return [self.empty(size) for size in sizes] if parts is None else parts
 
     def offset(self, size: int) -> Any:
         """A buffer like :meth:`empty`'s that is freed when it is no longer referenced."""

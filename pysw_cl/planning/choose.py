@@ -11,7 +11,7 @@ from typing import Protocol
 from ..scoring.scoring import Scoring
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
 from .facts import DeviceFacts
-from .geometry import Grid, fit, may_be_wide
+from .geometry import Grid, fit, may_be_wide, piped_height
 from .path_grid import captures_inside, lines_fit
 from .pipelines import pipeline_bus_bytes, pipeline_rows
 from .plan import Plan
@@ -78,8 +78,12 @@ class Given:
         plan = plan or self.plan
         if plan.lane_set.narrow is None:
             return None
-        four = self.device.byte_permute and plan.lane_set.scores.permute4 and self.seen.four()
-        return narrow_score(plan, self.scoring, columns, four, self.local)
+        return narrow_score(plan, self.scoring, columns, self.four(plan), self.local)
+
+    def four(self, plan: Plan) -> bool:
+        """Can narrow lanes look up the scores of four letters at once, and are there no others?"""
+        able = self.device.byte_permute and plan.lane_set.scores.permute4
+        return able and self.seen.four()
 
     def lines_fit(self, tile: TileShape, rows: int, columns: int) -> bool:
         """Does the device hold so many special rows and columns of a tile?"""
@@ -98,7 +102,7 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
     narrow = None if wide else given.narrow(tile.n)
     sections = _cut(tile, given, narrow) if given.cuts and not wide else None
     if sections is not None:
-        return _in_sections(tile, given, sections, narrow)
+        return _in_sections(tile, given, sections)
     if tile.n > plan.tuning.sweep.longest_side and not given.lines_fit(tile, 0, 0):
         return InParts((), (tile.n // 2,))
     scan = None if wide else given.row_scan
@@ -150,8 +154,7 @@ def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
     rows = None if most[0] >= m else pipeline_rows(plan, m, n, device.schedulers, device.units)
     if rows is None:
         return None
-    least, quantum = rows
-    height = max(1, min(least, most[0]) // quantum) * quantum
+    height = piped_height(*rows, most[0])
     if not may_be_wide(height, n, most) or height >= m:
         return None
     return choose_pipeline(replace(tile, m=height, rows=(), bottom=True), m - height, given)
@@ -240,9 +243,7 @@ def _cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
     )
 
 
-def _in_sections(
-    tile: TileShape, given: Given, sections: Sections, narrow: str | None
-) -> InSections:
+def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSections:
     plan, scoring, device = sections.plan, given.scoring, given.device
     grid = Grid(*tile.size, plan.B, plan.T, plan.alpha, "ticketed")
     letters = scoring.matrix.shape[1] + 1

@@ -172,6 +172,12 @@ def piece(length: int, step: int, quantum: int) -> int:
     return -(-each // quantum) * quantum
 
 
+def piped_height(least: int, quantum: int, most: int) -> int:
+    """The rows of the tiles of a pipeline: about ``least``, of at most ``most``, in multiples of
+    ``quantum``."""
+    return max(1, min(least, most) // quantum) * quantum
+
+
 def is_piped(rows: int, columns: int, shape: tuple[int, int]) -> bool:
     """May so many rows be one tile of a pipeline, whose tiles are as wide as the matrix, if tiles
     have this ``shape`` elsewhere?  They have no more rows then, nor more cells."""

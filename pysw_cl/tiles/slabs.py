@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..planning.execution import Execution
+from ..planning.geometry import piped_height
 from .edges import Edges, Sink
 from .tile import NO_HITS, Area, Hit, Hits
 
@@ -119,8 +120,7 @@ class WholeSlabs:
         """See `Slabs`."""
         self._height = None
         if rows is not None and self._most[0] < self._m:
-            least, quantum = rows
-            self._height = max(1, min(least, self._most[0]) // quantum) * quantum
+            self._height = piped_height(*rows, self._most[0])
 
     def begin(self, row: int) -> Slab:
         """See `Slabs`."""

@@ -19,6 +19,7 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.choose import is_held
+from ...planning.execution import HELD_BYTES
 from ...planning.plan import Plan
 from ...planning.sizes import HELD_BLOCK, HELD_CELL_BYTES, HELD_LANES, held_numbers
 from ...scoring.scoring import Scoring
@@ -170,7 +171,7 @@ class HeldMatrix:
             found,
             dict(
                 codes=self._own.of(codes),
-                cells=self._buffer("cells", 12 * layout.numbers),
+                cells=self._buffer("cells", HELD_BYTES * layout.numbers),
                 forbidden=self._buffer("forbidden", layout.numbers),
                 tops=self._buffer("tops", 8 * tiles),
                 spans=self._buffer("spans", 8 * layout.strips),

@@ -15,9 +15,8 @@ from weakref import WeakSet
 from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime
-from ...opencl.facts import facts_of
 from ...opencl.kernel_times import Stopwatch
-from ...planning.choose import Assumed, Given, choose
+from ...planning.choose import Assumed, choose
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
 from ...planning.geometry import fit
 from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
@@ -46,7 +45,7 @@ from .compressed_edge import CompressedEdge
 from .device_traceback import DeviceMoves
 from .pipeline import RunningPipeline
 from .sections import Overlaps, SectionsRun
-from .tile import SeenTile, TileRun, given_of, shape_of
+from .tile import TileRun, given_of, shape_of
 from .tile_batch import WavefrontTileBatch
 
 #: Executions of small tiles that a thread keeps.
@@ -123,18 +122,19 @@ class WavefrontEngine(Engine):
 
     def _known_execution(self, shape: TileShape, job: TileJob) -> TileExecution:
         """That of a small tile, which is kept by all that decides it."""
-        plan, scoring, device = self.plan, job.scoring, facts_of(self.runtime)
-        seen = SeenTile(job)
-        looks = device.byte_permute and plan.lane_set.scores.permute4
-        four = looks and seen.four()
+        given = given_of(self.runtime, self.plan, job)
+        four, owners = given.four(self.plan), (self.plan, job.scoring, given.device)
         known: dict[Any, Any] = self.runtime.kept("executions", dict)
-        key = shape, id(plan), id(scoring), id(device), job.floor is None, four
+        key = shape, *map(id, owners), given.local, four
         found = known.get(key)
         if found is None:
             if len(known) >= MOST_KNOWN:
                 known.clear()
-            given = Given(plan, scoring, job.floor is not None, device, Assumed(four))
-            found = known[key] = choose(shape, given), plan, scoring, device
+            chosen = choose(shape, replace(given, seen=Assumed(four)))
+            found = known[key] = (
+                chosen,
+                owners,
+            )  # (as long as these are kept no others have their ids)
         execution: TileExecution = found[0]
         return execution
 

@@ -23,6 +23,7 @@ from ...planning.program import Program
 from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE_BELOW, worst
 from ...sequences.relation import related
+from ...sequences.view import Codes
 from ...tiles.edges import DeviceEdge, Edge
 from ...tiles.tile import NO_HITS, Hits, TileJob, TileResult
 from .arguments import (
@@ -275,6 +276,12 @@ def given_of(
     return Given(plan, job.scoring, local, facts, SeenTile(job), row_scan, overlap)
 
 
+def of_four(codes: Codes) -> bool:
+    """Are these none but the first four letters of the alphabet?  The first ones are looked at
+    first: they tell most proteins."""
+    return all(int(letters.max()) < 4 for letters in (codes[:FEW], codes))
+
+
 @dataclass(frozen=True)
 class SeenTile:
     """What the letters and the edges of a tile say: see `pysw_cl.planning.choose.Seen`."""
@@ -282,9 +289,8 @@ class SeenTile:
     job: TileJob
 
     def four(self) -> bool:
-        """See `Seen`.  The first letters are looked at first: they tell most proteins."""
-        target = self.job.target
-        return all(int(letters.max()) < 4 for letters in (target[:FEW], target))
+        """See `Seen`."""
+        return of_four(self.job.target)
 
     def excess(self) -> int:
         """See `Seen`."""

@@ -28,6 +28,7 @@ from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord, TracedWord
 from .device_traceback import TiledMoves, traceback_defines
 from .kernel import backwards, pads
+from .tile import of_four
 from .tile_batch_launch import Scored, Tally, Work, launch_tiles, strip_groups_of
 from .tile_batch_layout import TILE_SET_FILES, TileSet
 
@@ -111,7 +112,7 @@ class WavefrontTileBatch:
         self.rows, self.columns = rows, len(target)
         target_codes = target.read(0, len(target))
         four = runtime.traits.byte_permute and plan.lane_set.scores.permute4
-        four = four and int(target_codes.max()) < 4
+        four = four and of_four(target_codes)
         score = narrow_score(plan, scoring, len(target), four, floor is not None)
         self.able = score is not None
         if score is None:
