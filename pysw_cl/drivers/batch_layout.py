@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.batch.groups import Groups
 from ..engines.batch.kept import KeptStore
 from ..errors import InputError, PyswError
+from ..planning.pair_batch import Groups
 from ..sequences.sequence import as_letters
 
 Lengths = NDArray[np.int64]

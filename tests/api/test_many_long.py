@@ -164,7 +164,7 @@ def test_row_numbers_of_32_bits(lanes: str, monkeypatch: pytest.MonkeyPatch) -> 
     """As if sequences of 20 letters were too long for 16.  (How letters are scored has to do with
     it in no lanes, so one kind is enough for those that are built slowly.)"""
     skip_lanes(lanes)
-    monkeypatch.setattr("pysw_cl.engines.batch.engine.LONGEST", 20)
+    monkeypatch.setattr("pysw_cl.planning.pair_batch.LONGEST", 20)
     rng = np.random.default_rng(4)
     scorings = match_scoring(1, -3, 3, 2), random_scoring(rng, 20)
     for scoring in scorings[: 1 if lanes == "packed pairs" else 2]:

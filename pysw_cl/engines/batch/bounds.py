@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 
 from ...scoring.scoring import Scoring
 
-#: The longest sequence of a batch whose row and column numbers have 16 bits in lanes of 8 and 16
-#: bits.  In a batch with a longer one they have 32.
-LONGEST = 32_000
 #: The free leading ends, as bits of a kernel's ``ends``.
 LEAD_QUERY, LEAD_TARGET = 1, 4
 #: The free ends of the query.

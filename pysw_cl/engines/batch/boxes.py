@@ -11,29 +11,18 @@ import numpy as np
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.program import BoundKernel, KernelSpec
+from ...opencl.program import KernelSpec
+from ...planning.pair_batch import LONGEST, TRACED, Groups, most_runs
 from ...planning.plan import Plan
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes, View
 from ...tiles.contract import BoxEnd, BoxPath
 from ...tiles.tile import Box
-from .bounds import LONGEST, local_floor, local_limit
-from .engine import (
-    KEPT,
-    RESULTS,
-    TRACED,
-    BatchEngine,
-    Ints,
-    Running,
-    batch_spec,
-    scratch_bytes,
-)
-from .groups import Groups, most_runs
+from .bounds import local_limit
+from .engine import KEPT, BatchEngine, Ints, Running, batch_spec
 
 #: The first width that is tried.  Lanes of 8 bits hold no box: H is high where it begins.
 LEAST_WIDTH = 16
-#: Numbers of a box: see ``levels`` in cl/batch/batch.cl.
-LEVELS = 4
 
 
 def box_spec(header: str, score: str) -> KernelSpec:
@@ -190,7 +179,7 @@ class BoxEngine(BatchEngine):
         cuts = [0, *(np.flatnonzero(launch[1:] != launch[:-1]) + 1).tolist()]
         buffers = Buffers(self.runtime)
         try:
-            shared = self._sweep(buffers, text, pairs, levels, rise, width)
+            shared = self._sweep_boxes(buffers, text, pairs, levels, rise, width)
             self.peak_bytes = max(self.peak_bytes, buffers.bytes + self._retained.bytes)
             return [self._traced(shared, ends[a:b], width) for a, b in pairwise(cuts)]
         finally:
@@ -227,53 +216,17 @@ class BoxEngine(BatchEngine):
             )
         ]
 
-    def _sweep(
+    def _sweep_boxes(
         self, buffers: Buffers, text: Codes, pairs: Ints, levels: Ints, rise: int, width: int
     ) -> dict[str, object]:
         """Enqueue the sweep of boxes; returns the arguments that the traceback has, too."""
-        lanes = self.pairs_a_group(width)
-        groups = Groups.of(pairs, lanes, self.columns(width))
-        most_m, most_n = groups.longest
-        score, score_arguments = self._score(width)
-        size = scratch_bytes(most_m, most_n, lanes, groups.columns, width, score, 0)
-        size += LEVELS * lanes * width // 8
-        scratch, workers = self._scratch(size, groups.count)
-        places = groups.places(lanes)
-        defines = {
-            "WANT": 0,
-            "LOCAL": 1,
-            "STORE_MOVES": 1,
-            "R": groups.columns,
-            "WIDTH": width,
-            "BOXES": 1,
-        }
-        kernel = BoundKernel(self.runtime, box_spec(self._lanes.header_of(width), score), defines)
-        shared = {
-            "text": buffers.of(text),
-            "pairs": buffers.of(pairs),
-            "gap_open": self.scoring.gap_open,
-            "gap_extend": self.scoring.gap_extend,
-            "ends": 0,
-            "places": buffers.of(places.at),
-            "moves": self._retained.get("moves", places.moves_bytes),
-        }
-        kernel.bind(
-            codes=self._codes,
-            count=len(pairs),
-            results=self._retained.get("results", 4 * RESULTS * len(pairs)),
-            groups=groups.count,
-            counter=self._counter(buffers),
-            scratch_memory=scratch,
-            scratch_size=size,
-            most_m=most_m,
-            most_n=most_n,
-            floor=local_floor(self.scoring, width),
-            levels=buffers.of(levels),
-            rise=rise,
-            **shared,
-            **score_arguments,
-        ).launch(workers, self._lanes.items)
-        return shared
+        groups = Groups.of(pairs, self.pairs_a_group(width), self.columns(width))
+        execution = self.execution(groups, len(pairs), width, "cigar", boxes=True)
+        sides = {"text": buffers.of(text), "pairs": buffers.of(pairs), "ends": 0}
+        results = self._retained.get("results", execution.sizes["results"])
+        own = {"results": results, "levels": buffers.of(levels), "rise": rise}
+        spec = box_spec(self._lanes.header_of(width), execution.score)
+        return self._sweep(execution, spec, buffers, sides, own)
 
 
 def _most(box: Box, columns: int) -> int:

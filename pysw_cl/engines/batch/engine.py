@@ -17,25 +17,20 @@ from numpy.typing import NDArray
 from ...errors import DeviceError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
+from ...opencl.facts import facts_of
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.lane_sets import LANE_SETS
+from ...planning.pair_batch import RESULTS, TRACED, Groups, InLanes, in_lanes
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
 from ...sequences.alphabet import MAX_LETTERS, NO_CODE
-from .bounds import LONGEST, local_floor
-from .groups import Groups, Places
+from .bounds import local_floor
 from .kept import KeptCodes, KeptStore, LentCodes, RetainedMemory
 
 Ints = NDArray[np.int32]
 
-#: The kernel's WANT for each output: the score; where the path ends; its matches and columns,
-#: counted forward; a traceback over stored moves, without ("traceback") or with a CIGAR; or the
-#: ends of local paths, and how many rows and columns before them these begin at most (`vectors`).
-WANTS = {"score": 0, "ends": 1, "counts": 2, "traceback": 1, "cigar": 1, "starts": 1}
 #: Numbers of the sweep that are read for each output, beside whether a letter is wrong.
 NUMBERS = {"score": 1, "ends": 3, "counts": 5, "starts": 5, "traceback": 3, "cigar": 3}
-#: Numbers for each pair: of the sweep, of the traceback.
-RESULTS, TRACED = 6, 6
 #: The queue of a thread's runtime on which results are read while kernels run.
 READING = 0
 #: The codes of query padding and target padding, with a matrix.
@@ -132,31 +127,6 @@ class Tables:
         matrix[other[:, None], own] = scoring.matrix[np.ix_(query, target)].T
         tables = scoring.table(own), scoring.table(other)
         return cls("matrix", np.concatenate(tables), matrix, bad)
-
-
-def scratch_bytes(
-    most_m: int,
-    most_n: int,
-    lanes: int,
-    columns: int,
-    width: int,
-    score: str,
-    want: int,
-    starts: bool = False,
-) -> int:
-    """Bytes of a work-group's scratch memory: see `scratch_of` in cl/batch/scratch.clh."""
-    item = width // 8
-    index = 4  # bytes of a row or column number, at most
-    profile = {
-        "compare": 0,
-        "table": 0,
-        "profile": lanes * (MAX_LETTERS + 1) * 8,
-        "lookup": columns * lanes * item,
-    }
-    rows = most_m * lanes * item * (6 if want == 2 else 2)
-    size = rows + 2 * lanes * index + profile[score] + (most_m + most_n) * lanes
-    size += (most_m + columns) * lanes if starts else 0
-    return -(-size // 128) * 128
 
 
 class Running:
@@ -376,30 +346,32 @@ class BatchEngine:
         """Target columns of a panel."""
         return self._lanes.columns(width)
 
-    def _score(self, width: int) -> tuple[str, dict[str, Any]]:
-        """The score file for a width and its arguments."""
+    def _score_file(self, width: int) -> str:
+        """The score file for a width."""
+        matrix = self.tables.matrix
+        if matrix is None:
+            return "compare"
+        small = width < 32 and matrix.min() >= -128 and matrix.max() <= 127
+        return (small and self._lanes.bytes) or "lookup"
+
+    def _score_arguments(self, score: str) -> dict[str, Any]:
+        """The arguments of a score file."""
         tables = self.tables
         if tables.matrix is None:
             pair = self.scoring.match_mismatch
             assert pair is not None
-            return "compare", {"match": pair[0], "mismatch": pair[1]}
-        small = tables.matrix.min() >= -128 and tables.matrix.max() <= 127
-        score = self._lanes.bytes
-        if score is not None and width < 32 and small:
-            if score not in self._matrices:
-                table = tables.matrix if score == "table" else tables.matrix[:, :MAX_LETTERS]
-                self._matrices[score] = self._shared.of(np.ascontiguousarray(table, np.int8))
-            given = {"matrix": self._matrices[score]}
-            return score, given if score == "table" else {**given, "bad": tables.bad}
-        if "lookup" not in self._matrices:
-            self._matrices["lookup"] = self._shared.of(tables.matrix)
-        return "lookup", {"matrix": self._matrices["lookup"]}
+            return {"match": pair[0], "mismatch": pair[1]}
+        if score not in self._matrices:
+            matrix = tables.matrix[:, :MAX_LETTERS] if score == "profile" else tables.matrix
+            kind = np.int32 if score == "lookup" else np.int8
+            self._matrices[score] = self._shared.of(np.ascontiguousarray(matrix, kind))
+        given = {"matrix": self._matrices[score]}
+        return {**given, "bad": tables.bad} if score == "profile" else given
 
-    def _scratch(self, size: int, groups: int) -> tuple[Any, int]:
-        """Scratch memory of ``size`` bytes for each work-group, and how many work-groups run."""
-        most = self.most_bytes // 4
-        workers = max(1, min(self.workers, groups, most // size))
-        return self._retained.get("scratch", workers * size), workers
+    def execution(self, groups: Groups, count: int, width: int, how: str, **asked: bool) -> InLanes:
+        """How ``count`` pairs in these groups are computed; ``asked``: see `in_lanes`."""
+        score, facts = self._score_file(width), facts_of(self.runtime)
+        return in_lanes(self._lanes, width, score, how, groups, count, self.local, facts, **asked)
 
     def kept_codes(
         self,
@@ -432,9 +404,10 @@ class BatchEngine:
 
         ``text`` holds the letters (ASCII).  ``pairs`` (n x 4) has each pair's first query letter,
         query length, first target letter and target length; pairs of similar lengths are
-        neighbours.  ``groups``: of these pairs.  ``how`` is one of `WANTS`.  ``kept``: the codes of
-        these pairs and others, and the first pair among them, which begins a group.  ``near``: does
-        each pair end where its best path ends?  ``tops``: are these wanted (not of "score")?
+        neighbours.  ``groups``: of these pairs.  ``how``: one of `pair_batch.WANTS`.  ``kept``: the
+        codes of these pairs and others, and the first pair among them, which begins a group.
+        ``near``: does each pair end where its best path ends?  ``tops``: are these wanted (not of
+        "score")?
         """
         buffers = Buffers(self.runtime)
         try:
@@ -458,92 +431,91 @@ class BatchEngine:
         tops: bool,
     ) -> Computed:
         """See :meth:`start`; ``buffers`` hold the batch's own memory."""
-        lanes, count = self.pairs_a_group(width), len(pairs)
-        most_m, most_n = groups.longest
-        score, score_arguments = self._score(width)
-        want, moves, starts = WANTS[how], how in ("traceback", "cigar"), how == "starts"
-        size = scratch_bytes(most_m, most_n, lanes, groups.columns, width, score, want, starts)
-        scratch, workers = self._scratch(size, groups.count)
-        kept_memory = self._retained
-        where = groups.places(lanes) if moves else None
-        places = self._codes if where is None else kept_memory.sent("places", where.at, buffers)
-        defines = {
-            "WANT": want,
-            "LOCAL": int(self.local),
-            "STORE_MOVES": int(moves),
-            "R": groups.columns,
-            "WIDTH": width,
-            "LONG": int(width < 32 and max(most_m, most_n) > LONGEST),
-        }
-        if starts:
-            defines["STARTS"] = 1
-        if tops:
-            defines["TOPS"] = 1
-        spec = batch_spec(self._lanes.header_of(width), score, tops)
-        kernel = BoundKernel(self.runtime, spec, defines)
-        lent = None
+        execution = self.execution(groups, len(pairs), width, how, tops=tops)
+        lanes, sizes, where = self.pairs_a_group(width), execution.sizes, execution.places
+        memory, coded, extremes, lent = self._retained, {}, None, None
         if kept is not None:
             lent = kept[0].lend(kept[1] // lanes, groups.count)
         unread = lent is not None and lent.there
         if lent is not None and lent.all:
             sides = lent.of.pairs_buffer
         else:
-            sides = kept_memory.sent("pairs", pairs, buffers)
-        on_loan = {"results": kept_memory.lend("results", 4 * RESULTS * count)}
-        running = Running(self.runtime, buffers, kept_memory, on_loan, self.vectors)
+            sides = memory.sent("pairs", pairs, buffers)
+        on_loan = {"results": memory.lend("results", sizes["results"])}
+        running = Running(self.runtime, buffers, memory, on_loan, self.vectors)
         shared: dict[str, Any] = {
-            "text": self._codes if unread else kept_memory.letters(text, buffers),
+            "text": self._codes if unread else memory.letters(text, buffers),
             "pairs": sides,
-            "count": count,
-            "gap_open": self.scoring.gap_open,
-            "gap_extend": self.scoring.gap_extend,
             "ends": self.ends,
             "results": on_loan["results"],
-            "places": places,
-            "moves": kept_memory.get("moves", 4 if where is None else where.moves_bytes),
         }
         coded = self._kept_arguments(buffers, lent)
-        floor, extremes = local_floor(self.scoring, width) if self.local else 0, None
         if tops:
-            sizes = np.stack([groups.rows, groups.panels * groups.columns], 1).astype(np.int64)
-            firsts = np.cumsum(sizes).reshape(-1, 2) - sizes
-            lines = np.empty((sizes.sum(), lanes), f"i{width // 8}")
-            on_loan["tops"] = kept_memory.lend("tops", lines.nbytes)
-            coded |= {"tops": on_loan["tops"], "tops_at": buffers.of(firsts)}
-            extremes = Tops(lines, firsts, floor)
-        kernel.bind(
-            codes=self._codes,
-            groups=groups.count,
-            counter=self._counter(buffers),
-            scratch_memory=scratch,
-            scratch_size=size,
-            most_m=most_m,
-            most_n=most_n,
-            floor=floor,
-            near=max(0, self.scoring.highest) if near and self.scoring.gap_extend else 0,
-            **coded,
-            **shared,
-            **score_arguments,
-        ).launch(workers, self._lanes.items)
-        found = running.array("found", (NUMBERS[how] + 1, count))
+            ends = np.cumsum(groups.sides).reshape(-1, 2)
+            lines = np.empty((execution.top_lines, lanes), f"i{width // 8}")
+            on_loan["tops"] = memory.lend("tops", sizes["tops"])
+            extremes = Tops(lines, ends - groups.sides, self._floor(width))
+            coded |= {"tops": on_loan["tops"], "tops_at": buffers.of(extremes.firsts)}
+        spec = batch_spec(self._lanes.header_of(width), execution.score, tops)
+        coded["near"] = max(0, self.scoring.highest) if near and self.scoring.gap_extend else 0
+        shared = self._sweep(execution, spec, buffers, shared, coded)
+        found = running.array("found", (NUMBERS[how] + 1, len(pairs)))
         running.fetch_to(found[:-1], shared["results"])
         if not unread:  # else these letters were looked at before
-            running.fetch_to(found[-1], shared["results"], 4 * (RESULTS - 1) * count)
+            running.fetch_to(found[-1], shared["results"], 4 * (RESULTS - 1) * len(pairs))
         if extremes is not None:
             running.fetch_to(extremes.lines, on_loan["tops"])
         batch = Computed(running, found, lent=lent, looked_at=not unread, tops=extremes)
         if where is not None:
             if lent is not None:
                 shared |= {"kept": coded["kept"], "kept_at": coded["kept_at"]}
-            self._trace(batch, shared, on_loan, where, width, how == "cigar")
+            self._trace(batch, shared, on_loan, execution)
         running.begin()
         return batch
 
-    def _counter(self, buffers: Buffers) -> Any:
-        """What the kernel's ``counter`` is: 0, where work-groups count."""
-        if not self.vectors:
-            return self._codes
-        return self._retained.sent("counter", np.zeros(1, np.int32), buffers)
+    def _floor(self, width: int) -> int:
+        """What a score of 0 is in lanes of so many bits."""
+        return local_floor(self.scoring, width) if self.local else 0
+
+    def _sweep(
+        self,
+        execution: InLanes,
+        spec: KernelSpec,
+        buffers: Buffers,
+        shared: dict[str, Any],
+        own: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Enqueue a sweep; returns the arguments that its traceback has, too.  ``shared``: those
+        of them that are known; ``own``: arguments that the traceback does not have."""
+        memory, sizes, where = self._retained, execution.sizes, execution.places
+        places, counter = self._codes, self._codes
+        if where is not None:
+            places = memory.sent("places", where.at, buffers)
+        if self.vectors:  # work-groups count
+            counter = memory.sent("counter", np.zeros(1, np.int32), buffers)
+        shared = shared | {
+            "count": execution.count,
+            "gap_open": self.scoring.gap_open,
+            "gap_extend": self.scoring.gap_extend,
+            "places": places,
+            "moves": memory.get("moves", sizes["moves"]),
+        }
+        most_m, most_n = execution.longest
+        kernel = BoundKernel(self.runtime, spec, execution.defines)
+        kernel.bind(
+            codes=self._codes,
+            groups=execution.groups,
+            counter=counter,
+            scratch_memory=memory.get("scratch", sizes["scratch"]),
+            scratch_size=execution.scratch_size,
+            most_m=most_m,
+            most_n=most_n,
+            floor=self._floor(execution.width),
+            **own,
+            **shared,
+            **self._score_arguments(execution.score),
+        ).launch(execution.workers, self._lanes.items)
+        return shared
 
     def _kept_arguments(self, buffers: Buffers, lent: LentCodes | None) -> dict[str, Any]:
         """The arguments `KEPT`."""
@@ -559,19 +531,20 @@ class BatchEngine:
         batch: Computed,
         shared: dict[str, Any],
         on_loan: dict[str, Any],
-        where: Places,
-        width: int,
-        runs: bool,
+        execution: InLanes,
     ) -> None:
-        """Enqueue the traceback of all paths of a batch; ``runs``: with their runs.
+        """Enqueue the traceback of all paths of a batch.
 
         ``shared``: arguments of its kernel.  ``on_loan``: buffers that the batch gives back."""
-        memory, running, count = self._retained, batch.running, shared["count"]
-        lanes, words = self.pairs_a_group(width), where.run_words if runs else 0
-        on_loan["traced"] = memory.lend("traced", 4 * TRACED * count)
-        here = memory.get("runs", 4 * words)
+        memory, running, count = self._retained, batch.running, execution.count
+        sizes, width, where = execution.sizes, execution.width, execution.places
+        lanes, runs = self.pairs_a_group(width), execution.output == "cigar"
+        assert where is not None
+        on_loan["traced"] = memory.lend("traced", sizes["traced"])
         if runs and self.vectors:
-            here = on_loan["runs"] = memory.lend("runs", 4 * words)
+            here = on_loan["runs"] = memory.lend("runs", sizes["runs"])
+        else:
+            here = memory.get("runs", sizes["runs"])
         self._launch_traceback(
             {**shared, "runs": here, "traced": on_loan["traced"], "runs_at": self._codes},
             width,
@@ -580,11 +553,11 @@ class BatchEngine:
         traced = batch.traced = running.array("traced", (TRACED, count))
         running.fetch_to(traced, on_loan["traced"])
         if runs and self.vectors:
-            view = running.view(here, words)
+            view = running.view(here, where.run_words)
             batch._packed = partial(_gather, view, where.of_pairs(count, lanes), traced[4])
         elif runs:
-            offsets = on_loan["offsets"] = memory.lend("offsets", 4 * (count + 1))
-            packed = on_loan["packed"] = memory.lend("packed", 4 * words)
+            offsets = on_loan["offsets"] = memory.lend("offsets", sizes["offsets"])
+            packed = on_loan["packed"] = memory.lend("packed", sizes["packed"])
             most = min(PACKING_GROUP, int(self.runtime.device.max_work_group_size))
             group = 1 << most.bit_length() - 1
             defines, given = {"GROUP": group}, {"count": count, "offsets": offsets}

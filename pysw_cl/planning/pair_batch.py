@@ -1,0 +1,227 @@
+"""How a pair batch is computed, as a value: many pairs at once, one in each lane.
+
+`in_lanes` makes these values, for pairs and for boxes of a matrix alike.  The batch engine runs
+them, and what they take on the device is the sum of their buffers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..sequences.alphabet import MAX_LETTERS
+from .execution import Buffer
+from .facts import DeviceFacts
+from .lane_sets import PairLanes
+
+Ints = NDArray[np.int32]
+
+#: The kernel's WANT for each output: the score; where the path ends; its matches and columns,
+#: counted forward; a traceback over stored moves, without ("traceback") or with a CIGAR; or the
+#: ends of local paths, and how many rows and columns before them these begin at most ("starts").
+WANTS = {"score": 0, "ends": 1, "counts": 2, "traceback": 1, "cigar": 1, "starts": 1}
+#: Numbers for each pair: of the sweep, of the traceback.
+RESULTS, TRACED = 6, 6
+#: The longest sequence of a batch whose row and column numbers have 16 bits in lanes of 8 and 16
+#: bits.  In a batch with a longer one they have 32.
+LONGEST = 32_000
+#: Scratch memory takes at most this part of the largest allocation.
+SCRATCH_PART = 4
+#: Rows of `levels` in cl/batch/batch.cl, which boxes have.
+LEVELS = 4
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The pairs of a batch, as many in each group as a work-group has lanes."""
+
+    count: int
+    #: The longest query of each group.
+    rows: Ints
+    #: The most panels of each group, and the columns of a panel.
+    panels: Ints
+    columns: int
+
+    @classmethod
+    def of(cls, pairs: Ints, lanes: int, columns: int) -> Groups:
+        """``pairs``: as `BatchEngine.start` takes them."""
+        starts = np.arange(0, len(pairs), lanes)
+        rows = np.maximum.reduceat(pairs[:, 1], starts)
+        longest = np.maximum.reduceat(pairs[:, 3], starts)
+        return cls(len(starts), rows, -(-longest // columns), columns)
+
+    @property
+    def longest(self) -> tuple[int, int]:
+        """Query letters and target letters, in whole panels, of the longest ones."""
+        return int(self.rows.max()), int(self.panels.max()) * self.columns
+
+    @cached_property
+    def sides(self) -> NDArray[np.int64]:
+        """Rows and columns of each group (n x 2)."""
+        return np.stack([self.rows, self.panels * self.columns], 1).astype(np.int64)
+
+    def places(self, lanes: int) -> Places:
+        """Where the moves and the runs of each group are."""
+        at = np.zeros((self.count, 4), np.int32)
+        m, n = self.rows.astype(np.int64), self.panels.astype(np.int64) * self.columns
+        rows = np.cumsum(self.panels * m)
+        most = most_runs(m, n)
+        runs = np.cumsum(lanes * most)
+        at[1:, 0], at[:, 1], at[1:, 2], at[:, 3] = rows[:-1], m, runs[:-1], most
+        return Places(at, int(rows[-1]) * lanes * self.columns // 2, int(runs[-1]))
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the moves and the runs of each group of a batch are."""
+
+    #: Per group the row where its moves begin and its query length, the word where its runs begin,
+    #: and the words of each lane (n x 4).
+    at: Ints
+    #: The bytes of all moves, and the words of all runs.
+    moves_bytes: int
+    run_words: int
+
+    def of_pairs(self, count: int, lanes: int) -> NDArray[np.int64]:
+        """Where the place of each of ``count`` pairs ends."""
+        pairs = np.arange(count)
+        group = pairs // lanes
+        ends: NDArray[np.int64] = self.at[group, 2] + (pairs % lanes + 1) * self.at[group, 3]
+        return ends
+
+
+def most_runs(m: Any, n: Any) -> Any:
+    """The most runs of a path of m query letters and n target letters: each but those of target
+    letters takes a query letter, and no two of these follow each other."""
+    return np.minimum(m + n, 2 * np.minimum(m, n) + 1)
+
+
+@dataclass(frozen=True)
+class InLanes:
+    """One pair, or one box of a matrix, in each lane."""
+
+    lanes: PairLanes
+    #: Bits of a lane.
+    width: int
+    #: The score file of cl/batch.
+    score: str
+    #: What is found: see `WANTS`.
+    output: str
+    local: bool
+    #: Pairs, and the groups of them.
+    count: int
+    groups: int
+    #: Rows and columns, in whole panels, of the longest pairs.
+    longest: tuple[int, int]
+    #: Work-groups that run at once.
+    workers: int = 1
+    #: Where moves and runs are; None: no moves are stored.
+    places: Places | None = None
+    #: Rows and columns of all groups, whose highest ends are kept; 0: they are not.
+    top_lines: int = 0
+    #: Are they boxes?
+    boxes: bool = False
+
+    def __str__(self) -> str:
+        pairs = self.lanes.pairs(self.width)
+        return f"{self.lanes.name} lanes of {self.width} bits, {pairs} pairs at once in each group"
+
+    @property
+    def defines(self) -> dict[str, int]:
+        """The macros of its kernel (explained in cl/batch/base.clh)."""
+        found = {
+            "WANT": 0 if self.boxes else WANTS[self.output],
+            "LOCAL": int(self.local),
+            "STORE_MOVES": int(self.places is not None),
+            "R": self.lanes.columns(self.width),
+            "WIDTH": self.width,
+            "LONG": int(self.width < 32 and max(self.longest) > LONGEST),
+        }
+        asked = {"STARTS": self.output == "starts", "TOPS": self.top_lines, "BOXES": self.boxes}
+        return found | {name: 1 for name, wanted in asked.items() if wanted}
+
+    @cached_property
+    def scratch_size(self) -> int:
+        """Bytes of a work-group's scratch memory: see `scratch_of` in cl/batch/scratch.clh."""
+        lanes, (most_m, most_n) = self.lanes.pairs(self.width), self.longest
+        columns, item = self.lanes.columns(self.width), self.width // 8
+        index = 4  # bytes of a row or column number, at most
+        profile = {
+            "compare": 0,
+            "table": 0,
+            "profile": lanes * (MAX_LETTERS + 1) * 8,
+            "lookup": columns * lanes * item,
+        }
+        rows = most_m * lanes * item * (6 if self.output == "counts" else 2)
+        size = rows + 2 * lanes * index + profile[self.score] + (most_m + most_n) * lanes
+        size += (most_m + columns) * lanes if self.output == "starts" else 0
+        size = -(-size // 128) * 128
+        return size + LEVELS * lanes * item if self.boxes else size
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each buffer, by its name."""
+        return {one.name: one.bytes for one in self.buffers}
+
+    @property
+    def buffers(self) -> list[Buffer]:
+        """All that it allocates, but for the letters, which may stay from batch to batch."""
+        count, places, lanes = self.count, self.places, self.lanes.pairs(self.width)
+        found = [
+            Buffer("scratch", "state", self.workers * self.scratch_size),
+            Buffer("pairs", "letters", 16 * count),
+            Buffer("results", "scratch", 4 * RESULTS * count),
+            Buffer("moves", "moves", 4 if places is None else places.moves_bytes),
+        ]
+        if self.lanes.items == 1:
+            found.append(Buffer("counter", "scratch", 4))
+        if self.top_lines:
+            found.append(Buffer("tops", "scratch", self.top_lines * lanes * self.width // 8))
+            found.append(Buffer("tops_at", "scratch", 16 * self.groups))
+        if places is None or self.boxes:
+            return found
+        found.append(Buffer("places", "scratch", 16 * self.groups))
+        found.append(Buffer("traced", "scratch", 4 * TRACED * count))
+        words = places.run_words if self.output == "cigar" else 0
+        found.append(Buffer("runs", "scratch", max(4, 4 * words)))
+        if words and self.lanes.items > 1:  # the device packs them
+            found.append(Buffer("offsets", "scratch", 4 * (count + 1)))
+            found.append(Buffer("packed", "scratch", 4 * words))
+        return found
+
+
+def in_lanes(
+    lanes: PairLanes,
+    width: int,
+    score: str,
+    output: str,
+    groups: Groups,
+    count: int,
+    local: bool,
+    device: DeviceFacts,
+    *,
+    tops: bool = False,
+    boxes: bool = False,
+) -> InLanes:
+    """How ``count`` pairs in these ``groups`` are computed.  ``tops``: are the highest ends of
+    their rows and columns kept?  ``boxes``: are they boxes of a matrix?"""
+    moves = boxes or output in ("traceback", "cigar")
+    one = InLanes(
+        lanes=lanes,
+        width=width,
+        score=score,
+        output=output,
+        local=local,
+        count=count,
+        groups=groups.count,
+        longest=groups.longest,
+        places=groups.places(lanes.pairs(width)) if moves else None,
+        top_lines=int(groups.sides.sum()) if tops else 0,
+        boxes=boxes,
+    )
+    most = device.largest // SCRATCH_PART // one.scratch_size
+    return replace(one, workers=max(1, min(lanes.groups * device.units, groups.count, most)))
