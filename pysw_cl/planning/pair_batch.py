@@ -6,7 +6,7 @@ them, and what they take on the device is the sum of their buffers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -117,8 +117,9 @@ class InLanes:
     groups: int
     #: Rows and columns, in whole panels, of the longest pairs.
     longest: tuple[int, int]
-    #: Work-groups that run at once.
-    workers: int = 1
+    #: Bytes of the device's largest allocation, and work-groups that it runs at once.
+    largest: int
+    most_workers: int
     #: Where moves and runs are; None: no moves are stored.
     places: Places | None = None
     #: Rows and columns of all groups, whose highest ends are kept; 0: they are not.
@@ -161,6 +162,12 @@ class InLanes:
         size += (most_m + columns) * lanes if self.output == "starts" else 0
         size = -(-size // 128) * 128
         return size + LEVELS * lanes * item if self.boxes else size
+
+    @cached_property
+    def workers(self) -> int:
+        """Work-groups that are launched; each computes one group after the other."""
+        scratch = self.largest // SCRATCH_PART // self.scratch_size
+        return max(1, min(self.most_workers, self.groups, scratch))
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -210,7 +217,7 @@ def in_lanes(
     """How ``count`` pairs in these ``groups`` are computed.  ``tops``: are the highest ends of
     their rows and columns kept?  ``boxes``: are they boxes of a matrix?"""
     moves = boxes or output in ("traceback", "cigar")
-    one = InLanes(
+    return InLanes(
         lanes=lanes,
         width=width,
         score=score,
@@ -219,9 +226,9 @@ def in_lanes(
         count=count,
         groups=groups.count,
         longest=groups.longest,
+        largest=device.largest,
+        most_workers=lanes.groups * device.units,
         places=groups.places(lanes.pairs(width)) if moves else None,
         top_lines=int(groups.sides.sum()) if tops else 0,
         boxes=boxes,
     )
-    most = device.largest // SCRATCH_PART // one.scratch_size
-    return replace(one, workers=max(1, min(lanes.groups * device.units, groups.count, most)))

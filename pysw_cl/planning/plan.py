@@ -322,6 +322,18 @@ class StriplessPlan(Plan):
 FIELDS = parameters_of(Plan)
 
 
+#: Those of its subclasses that were asked for.
+_FIELDS: dict[type, dict[str, Parameter]] = {}
+
+
+def fields_of(plan: Plan) -> dict[str, Parameter]:
+    """The parameters that are fields of a plan of any class, by name."""
+    kind = type(plan)
+    if kind not in _FIELDS:
+        _FIELDS[kind] = FIELDS | parameters_of(kind)
+    return _FIELDS[kind]
+
+
 def space() -> dict[str, Parameter]:
     """Every parameter, by its name in a ``plan`` mapping: the fields of a plan, then its tuning.
 
