@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Mapping
 from typing import Any
 
-from ..drivers.job import Job, alignment_of, path_of
 from ..drivers.options import Output, Resources, TopOptions
 from ..drivers.problem import FreeEnds
-from ..drivers.progress import Progress, RunProgress, TopProgress
-from ..drivers.recompute import checked
-from ..drivers.waterman_eggert import FoundAlignment, find_top
-from ..errors import RecomputedWarning
+from ..drivers.progress import Progress
+from ..drivers.run import run_top
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
-from ..results.alignment import Alignment, Stats
+from ..results.alignment import Alignment
 from ..sequences.coordinates import Strand
-from ..tiles.contract import Engine
 from .advice import advise_pair
 from .align import job_of, make_engine, programs
 from .bar import told
@@ -119,88 +113,7 @@ def align_top_with(
     if not quiet:
         advise_pair(job.frame, options.scoring, "local")
     with told(resources.progress) as progress, expecting(programs("path")):
-        return _find(job, options, resources, progress, started)
-
-
-def _find(
-    job: Job,
-    options: TopOptions,
-    resources: Resources,
-    progress: RunProgress,
-    started: float,
-) -> list[Alignment]:
-    """The alignments of a job; ``started``: when the call began."""
-    rows, columns = job.frame.shape
-
-    def compute(engine: Engine) -> list[Alignment]:
-        results, begun, before, plan = [], started, Stats(), engine.plan
-        strands = len(job.strands(False))
-        tell = TopProgress(progress, rows * columns, int(options.k), strands)
-        for this, one, stats in _merged(engine, plan, job, options, tell):
-            tell.found += 1
-            traced = one.path if options.output == "path" else None
-            path = None if traced is None else path_of(this, one.end, traced, plan)
-            now = time.perf_counter()
-            stats.seconds, stats.device_bytes = now - begun, engine.peak_bytes
-            measured = Stats(kernel_seconds=engine.kernel_seconds)
-            stats.kernel_seconds = measured.kernels_since(before)
-            begun, before = now, measured
-            results.append(alignment_of(this, one.end, path, plan, stats))
-        tell.finished()
-        return results
-
-    results, wrong = checked(compute, make_engine(resources), rows * columns)
-    if wrong is not None:
-        for result in results[:1]:
-            result.stats.recomputed += 1
-        warnings.warn(wrong, RecomputedWarning, stacklevel=4)
+        results = run_top(job, make_engine(resources), options, progress, started)
     if options.left_align and job.output == "path":
         return [one.left_aligned() for one in results]
     return results
-
-
-def _merged(
-    engine: Engine, plan: Plan, job: Job, options: TopOptions, tell: TopProgress
-) -> Iterator[tuple[Job, FoundAlignment, Stats]]:
-    """The best alignments of the job's strands, plus first among equals: the strand as a job, the
-    alignment, and the cells and launches since the one before."""
-    jobs, most = job.strands(False), int(options.k)
-    with ExitStack() as stack:
-        lists = []
-        for one in jobs:
-            found = find_top(
-                engine,
-                one.problem,
-                plan,
-                most,
-                options.least,
-                last_path=options.output == "path",
-                progress=tell,
-            )
-            lists.append(stack.enter_context(closing(found)))
-        stats = Stats()
-        heads = [_next(one, stats) for one in lists]
-        for number in range(1, most + 1):
-            left = [k for k, head in enumerate(heads) if head is not None]
-            if not left:
-                return
-            strand = max(left, key=lambda k: _score(heads[k]))  # the first of equals
-            best = heads[strand]
-            assert best is not None
-            yield jobs[strand], best, stats
-            stats = Stats()
-            if number < most:
-                heads[strand] = _next(lists[strand], stats)
-
-
-def _score(found: FoundAlignment | None) -> int:
-    return 0 if found is None else found.end.score
-
-
-def _next(found: Iterator[FoundAlignment], stats: Stats) -> FoundAlignment | None:
-    """The next alignment of a strand, whose cost is added; None after the last."""
-    one = next(found, None)
-    if one is not None:
-        stats.add_cells(one.cells)
-        stats.launches += one.launches
-    return one

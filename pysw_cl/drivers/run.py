@@ -1,13 +1,16 @@
-"""One run: the strands of a job, from its letters or from a checkpoint, to the result of the best.
+"""One run: the strands of a job, from its letters or from a checkpoint, to its results.
 
-`align` and `resume` go through it.  A path that fails its check is computed a second time.
+`align` and `resume` go through `run`, `align_top` through `run_top`.  A path that fails its check
+is computed a second time.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Protocol
@@ -17,10 +20,11 @@ from ..results.alignment import Alignment, Stats
 from ..sequences.likely_strand import likely_minus
 from ..tiles.contract import Engine
 from .align_pair import Found, search
-from .job import Job, alignment_of
-from .options import AlignResources
-from .progress import PairProgress, RunProgress
+from .job import Job, alignment_of, path_of
+from .options import AlignResources, TopOptions
+from .progress import PairProgress, RunProgress, TopProgress
 from .recompute import checked
+from .waterman_eggert import FoundAlignment, find_top
 
 
 class Saved(Protocol):
@@ -109,7 +113,7 @@ def run(
     if saved is None and started is not None:
         total.seconds = time.perf_counter() - started
     for wrong in warned:
-        warnings.warn(wrong, RecomputedWarning, stacklevel=4)  # whoever called `align`
+        _warn(wrong)
     if result is not None and len(jobs) == 1:
         return result
     return alignment_of(this, *found._replace(stats=total, second_best=second))
@@ -138,3 +142,74 @@ def _found(
         measured = Stats(kernel_seconds=engine.kernel_seconds)
         found.stats.kernel_seconds = measured.kernels_since(Stats(kernel_seconds=before))
     return found, alignment_of(job, *found)
+
+
+def run_top(
+    job: Job, engine: Engine, options: TopOptions, progress: RunProgress, started: float
+) -> list[Alignment]:
+    """The best alignments of a job that share no aligned pair, by decreasing score; of equal
+    scores that of the plus strand first.  ``started``: when the call began, by
+    `time.perf_counter`.  Raises as `run` does."""
+    cells = prod(job.frame.shape)
+
+    def compute(engine: Engine) -> list[Alignment]:
+        results, begun, before, plan = [], started, Stats(), engine.plan
+        strands = len(job.strands(False))
+        tell = TopProgress(progress, cells, int(options.k), strands)
+        for this, one in _merged(engine, job, options, tell):
+            tell.found += 1
+            path = None
+            if one.path is not None and options.output == "path":
+                path = path_of(this, one.end, one.path, plan)
+            now, stats = time.perf_counter(), one.stats
+            stats.seconds, stats.device_bytes = now - begun, engine.peak_bytes
+            measured = Stats(kernel_seconds=engine.kernel_seconds)
+            stats.kernel_seconds = measured.kernels_since(before)
+            begun, before = now, measured
+            found = Found(one.end, path, plan, stats, None, execution=one.execution)
+            results.append(alignment_of(this, *found))
+        tell.finished()
+        return results
+
+    results, wrong = checked(compute, engine, cells)
+    if wrong is not None:
+        for result in results[:1]:
+            result.stats.recomputed += 1
+        _warn(wrong)
+    return results
+
+
+def _merged(
+    engine: Engine, job: Job, options: TopOptions, tell: TopProgress
+) -> Iterator[tuple[Job, FoundAlignment]]:
+    """The best alignments of the job's strands, plus first among equals: the strand as a job, and
+    the alignment, with the cost since the one before."""
+    jobs, most = job.strands(False), int(options.k)
+    given = engine.plan, most, options.least
+    path = options.output == "path"
+    with ExitStack() as stack:
+        lists, since = [], Stats()
+        for one in jobs:
+            found = find_top(engine, one.problem, *given, last_path=path, progress=tell)
+            lists.append(stack.enter_context(closing(found)))
+        heads = [next(one, None) for one in lists]
+        new = list(heads)  # those whose cost belongs to the next alignment
+        for number in range(1, most + 1):
+            for head in new:
+                since = since if head is None else since.plus(head.stats)
+            left = [(head.end.score, -k) for k, head in enumerate(heads) if head is not None]
+            if not left:
+                return
+            strand = -max(left)[1]
+            best = heads[strand]
+            assert best is not None
+            yield jobs[strand], replace(best, stats=since)
+            since = Stats()
+            if number < most:
+                heads[strand] = next(lists[strand], None)
+                new = [heads[strand]]
+
+
+def _warn(wrong: str) -> None:
+    """Warn whoever called `align` or `align_top` that a path was computed again."""
+    warnings.warn(wrong, RecomputedWarning, stacklevel=5)

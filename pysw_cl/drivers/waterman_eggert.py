@@ -16,12 +16,15 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from ..planning.execution import Execution, HeldWhole
 from ..planning.geometry import tile_shape
 from ..planning.path_grid import grid_places
 from ..planning.plan import Plan
+from ..results.alignment import Stats
 from ..sequences.view import Pairs
 from ..tiles.contract import Engine, HeldMatrix
 from ..tiles.edges import Edge, EdgeArray
+from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import SweptGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit, Want
@@ -42,9 +45,10 @@ class FoundAlignment:
     end: Hit
     #: None: it was not wanted.
     path: Path | None
-    #: Cells computed for it, by lane set.
-    cells: dict[str, int]
-    launches: int
+    #: The cells and launches that it took.
+    stats: Stats
+    #: How most of them were computed.
+    execution: Execution | None
 
 
 def find_top(
@@ -72,8 +76,9 @@ def find_top(
         matrix = held_matrix(engine, here, number)
         if matrix is not None:
             del tiles
+            numbers, whole = range(number, count + 1), HeldWhole(plan, *here.shape)
             with matrix:
-                yield from _held(matrix, here, range(number, count + 1), least, last_path, progress)
+                yield from _held(matrix, whole, here, numbers, least, last_path, progress)
             return
         if tiles is None:
             tiles = _Tiles(engine, problem, plan, least)
@@ -83,14 +88,15 @@ def find_top(
             return
         end = min(tiles.best.values())
         path = tiles.trace(end, progress) if last_path or number < count else None
-        yield FoundAlignment(end, path, tiles.cells, tiles.launches)
-        tiles.cells, tiles.launches = {}, 0
+        yield FoundAlignment(end, path, tiles.stats, tiles.swept.execution)
+        tiles.stats, tiles.swept = Stats(), SweepResult()
         if path is not None:
             touched = tiles.forbid(aligned_pairs(path))
 
 
 def _held(
     matrix: HeldMatrix,
+    execution: HeldWhole,
     problem: Problem,
     numbers: range,
     least: int,
@@ -105,7 +111,9 @@ def _held(
         if found.end.score < least:
             return
         path = held_path(found, problem)
-        yield FoundAlignment(found.end, path, found.cells, found.launches)
+        stats = Stats(launches=found.launches)
+        stats.add_cells(found.cells)
+        yield FoundAlignment(found.end, path, stats, execution)
 
 
 def aligned_pairs(path: Path) -> Pairs:
@@ -128,9 +136,9 @@ class _Tiles:
     least: int
     #: The best cell of each tile that has one of at least ``least``.
     best: dict[Place, Hit] = field(default_factory=dict)
-    #: Cells and launches since the last alignment.
-    cells: dict[str, int] = field(default_factory=dict)
-    launches: int = 0
+    #: Cells and launches since the last alignment, and the sweeps among them.
+    stats: Stats = field(default_factory=Stats)
+    swept: SweepResult = field(default_factory=SweepResult)
 
     def __post_init__(self) -> None:
         m, n = len(self.problem.query), len(self.problem.target)
@@ -171,6 +179,7 @@ class _Tiles:
             forbidden=area.pairs(problem.forbidden),
         )
         self._add(result.cells, result.launches)
+        self.swept.add_execution(result.execution, result.most)
         self.best.pop(place, None)
         for hit in result.hits:
             self.best[place] = Hit(hit.score, area.row + hit.row, area.column + hit.column)
@@ -213,9 +222,8 @@ class _Tiles:
         return set(zip(i.tolist(), j.tolist(), strict=True))
 
     def _add(self, cells: dict[str, int], launches: int) -> None:
-        self.launches += launches
-        for kind, count in cells.items():
-            self.cells[kind] = self.cells.get(kind, 0) + count
+        self.stats.launches += launches
+        self.stats.add_cells(cells)
 
 
 def _same(one: Edge, other: Edge) -> bool:

@@ -159,6 +159,7 @@ def test_first_is_align(plan: dict[str, Any]) -> None:
         )
         found = top_of(case, 1, plan=plan)
         assert [plain(f) for f in found] == ([plain(one)] if one.score else [])
+        assert all(str(f.execution) for f in found) and len(found) <= 1
 
 
 def test_only_what_a_path_touches_is_computed_again() -> None:
