@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .sequences.reading import read_sequences as read_sequences
     from .sequences.sequence import Sequence as Sequence
     from .sequences.sequence import reverse_complement as reverse_complement
+    from .sequences.sequence_set import SequenceSet as SequenceSet
 
 _HOME = {
     "Aligner": "api.aligner",
@@ -77,6 +78,7 @@ _HOME = {
     "to_numpy": "results.tables",
     "to_pandas": "results.tables",
     "Sequence": "sequences.sequence",
+    "SequenceSet": "sequences.sequence_set",
     "read_fasta": "sequences.reading",
     "read_sequences": "sequences.reading",
     "reverse_complement": "sequences.sequence",

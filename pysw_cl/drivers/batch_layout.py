@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from operator import countOf
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -254,16 +254,39 @@ def parts(
             first += len(plain[0])
             continue
         some = _Listed(pairs[first : first + most_pairs], first)
-        lengths = some.lengths
-        short = np.maximum(lengths[:, 0], lengths[:, 1]) <= longest
-        ends = some.letters(short).cumsum()
-        count = max(1, int(np.searchsorted(ends, most_letters, "right")))
-        lengths, short = lengths[:count], short[:count]
-        text, starts = some.laid_out(short)
-        index, taken = np.arange(first, first + count), lengths[short]
-        part = Part(index[short], text, rows_of(starts, taken))
-        yield part, lengths, index[~short]
-        first += count
+        found = part_of(some, first, most_letters, longest)
+        yield found
+        first += len(found[1])
+
+
+class Pairs(Protocol):
+    """Pairs that follow each other, of which the first ones become a part."""
+
+    #: Of queries and targets (n x 2).
+    lengths: Lengths
+
+    def letters(self, short: NDArray[np.bool_]) -> Lengths:
+        """The letters that each pair adds to those that are laid out; ``short`` says which are."""
+
+    def laid_out(self, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
+        """Letters of the first pairs, as many as ``short`` has items, and where the sequences of
+        those begin that are ``short``."""
+
+
+def part_of(
+    pairs: Pairs, first: int, most_letters: int, longest: int, kept: KeptStore | None = None
+) -> PartOf:
+    """The first ``pairs``, as many as ``most_letters`` allows, at least one; see :func:`parts`.
+    ``first``: the number of the first one.  ``kept``: see `Part`."""
+    lengths = pairs.lengths
+    short = np.maximum(lengths[:, 0], lengths[:, 1]) <= longest
+    ends = pairs.letters(short).cumsum()
+    count = max(1, int(np.searchsorted(ends, most_letters, "right")))
+    lengths, short = lengths[:count], short[:count]
+    text, starts = pairs.laid_out(short)
+    index = np.arange(first, first + count)
+    part = Part(index[short], text, rows_of(starts, lengths[short]), kept)
+    return part, lengths, index[~short]
 
 
 def letters_of(halves: list[Any], first: int) -> tuple[bytes, Lengths]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -11,35 +10,8 @@ from numpy.typing import NDArray
 
 from ..engines.batch.kept import KeptStore
 from ..errors import InputError, is_iterable
-from ..sequences.lent import Lent, kept, refuse_masked
-from .batch_layout import (
-    PIECE,
-    Lengths,
-    Part,
-    PartOf,
-    Row,
-    as_halves,
-    letters_of,
-    rows_of,
-)
-
-
-@dataclass(frozen=True)
-class Column:
-    """Sequences of one side: ``letters`` (uint8, ASCII), and where each starts and ends in them.
-    They follow each other."""
-
-    letters: NDArray[np.uint8]
-    starts: Lengths
-    ends: Lengths
-    #: What looks whether the letters have changed; None: they cannot.
-    lent: Lent | None = None
-
-    def read(self, start: int, stop: int) -> NDArray[np.uint8]:
-        """The letters from ``start`` up to ``stop``.  Raises SequenceError if they have changed."""
-        if self.lent is not None:
-            self.lent.look(start, stop, "Batch")
-        return self.letters[start:stop]
+from ..sequences.sequence_set import SequenceSet
+from .batch_layout import PIECE, Lengths, PartOf, Row, as_halves, letters_of, part_of
 
 
 class Batch(Sequence[tuple[bytes, bytes]]):
@@ -52,7 +24,8 @@ class Batch(Sequence[tuple[bytes, bytes]]):
     whatever takes pairs takes it.  Several threads may use one at once.  It can be pickled.
     """
 
-    def __init__(self, queries: Column, targets: Column) -> None:
+    def __init__(self, queries: SequenceSet, targets: SequenceSet) -> None:
+        _check_counts(queries, targets)
         self._queries, self._targets = queries, targets
         self._parts: dict[tuple[int, int, int], list[PartOf]] = {}
         #: What engines keep for the next call.
@@ -86,9 +59,8 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         ``bounds``: where each begins in ``text``, and where the last one ends."""
         letters = np.frombuffer(text, np.uint8)
         starts, ends = bounds[:-1], bounds[1:]
-        return cls(
-            Column(letters, starts[0::2], ends[0::2]), Column(letters, starts[1::2], ends[1::2])
-        )
+        sides = (SequenceSet(letters, starts[k::2], ends[k::2]) for k in range(2))
+        return cls(*sides)
 
     @classmethod
     def from_arrays(
@@ -96,21 +68,11 @@ class Batch(Sequence[tuple[bytes, bytes]]):
     ) -> Batch:
         """The Batch of queries and targets that are in arrays, as Arrow's string columns are.
 
-        ``..._letters`` are uint8 arrays (or anything with that buffer) of ASCII letters, one
-        sequence after the other, and ``..._offsets`` integers, one more than there are pairs:
-        sequence k is ``letters[offsets[k]:offsets[k + 1]]``.  At most 65,536 letters that may
-        change are copied, and more are not: if these have changed when they are read again,
-        SequenceError is raised.  Raises InputError for offsets that fall, that leave the letters,
-        or that are not as many for queries as for targets.
+        See `SequenceSet.from_arrays`, which also says what it raises; InputError for offsets that
+        are not as many for queries as for targets, too.
         """
-        queries = _column(query_letters, query_offsets, "query")
-        targets = _column(target_letters, target_offsets, "target")
-        if len(queries.starts) != len(targets.starts):
-            raise InputError(
-                f"there are {len(queries.starts):,} queries and {len(targets.starts):,} targets; "
-                "give as many offsets for both"
-            )
-        return cls(queries, targets)
+        queries = SequenceSet.from_arrays(query_letters, query_offsets, "query")
+        return cls(queries, SequenceSet.from_arrays(target_letters, target_offsets, "target"))
 
     def __len__(self) -> int:
         return len(self._queries.starts)
@@ -122,11 +84,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
     def __getitem__(self, key: int | slice) -> Any:
         if isinstance(key, slice):
             return [self[k] for k in range(len(self))[key]]
-        query, target = (
-            side.read(int(side.starts[key]), int(side.ends[key])).tobytes()
-            for side in (self._queries, self._targets)
-        )
-        return query, target
+        return self._queries[key].tobytes(), self._targets[key].tobytes()
 
     def __repr__(self) -> str:
         return f"<Batch of {len(self):,} pairs>"
@@ -140,8 +98,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
     @property
     def lengths(self) -> Lengths:
         """The letters of queries and targets (int64, n x 2)."""
-        sides = (self._queries, self._targets)
-        return np.stack([side.ends - side.starts for side in sides], axis=1)
+        return np.stack([self._queries.lengths, self._targets.lengths], axis=1)
 
     @property
     def kept_bytes(self) -> int:
@@ -161,32 +118,13 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         key = (most_pairs, most_letters, longest)
         found = self._parts.get(key)
         if found is None:
-            found = list(self._made(*key))
+            found, first = list[PartOf](), 0
+            while first < len(self):
+                some = _Laid(self, first, min(first + most_pairs, len(self)))
+                found.append(part_of(some, first, most_letters, longest, self.store))
+                first += len(found[-1][1])
             self._parts = {key: found}
         return found
-
-    def _made(self, most_pairs: int, most_letters: int, longest: int) -> Iterator[PartOf]:
-        every, first = self.lengths, 0
-        while first < len(self):
-            lengths = every[first : first + most_pairs]
-            ends = (lengths[:, 0] + lengths[:, 1]).cumsum()
-            count = max(1, int(np.searchsorted(ends, most_letters, "right")))
-            lengths, some = lengths[:count], slice(first, first + count)
-            short = np.maximum(lengths[:, 0], lengths[:, 1]) <= longest
-            regions = self._regions(first, first + count)
-            text, apart = regions[0], len(regions) == 2
-            if apart:
-                text = np.concatenate(regions)
-            begin = self._queries.starts[first]
-            queries = self._queries.starts[some] - begin
-            if apart:
-                begin = self._targets.starts[first] - len(regions[0])
-            targets = self._targets.starts[some] - begin
-            starts = np.stack([queries[short], targets[short]], axis=1)
-            index, taken = np.arange(first, first + count), lengths[short]
-            part = Part(index[short], text, rows_of(starts, taken), self.store)
-            yield part, lengths, index[~short]
-            first += count
 
     def _regions(self, first: int, stop: int) -> list[NDArray[np.uint8]]:
         """Letters with all of the pairs from ``first`` to ``stop``."""
@@ -201,31 +139,35 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         ]
 
 
-def _column(letters: Any, offsets: Any, what: str) -> Column:
-    """A side from what `Batch.from_arrays` is given."""
-    refuse_masked(letters, f"array of {what} letters", InputError)
-    refuse_masked(offsets, f"array of {what} offsets", InputError)
-    try:
-        text = np.frombuffer(letters, np.uint8)
-        places = np.asarray(offsets)
-    except (TypeError, ValueError, BufferError) as error:
-        raise InputError(f"the {what} letters and offsets must be arrays: {error}") from None
-    if isinstance(letters, np.ndarray) and letters.dtype != np.uint8:
-        raise InputError(f"the {what} letters are an array of {letters.dtype}; they must be uint8")
-    if places.ndim != 1 or not len(places) or places.dtype.kind not in "iu":
+class _Laid:
+    """Pairs of a Batch, as `part_of` takes them."""
+
+    def __init__(self, batch: Batch, first: int, stop: int) -> None:
+        self._batch, self._first = batch, first
+        queries, targets = batch._queries[first:stop], batch._targets[first:stop]
+        self._starts = np.stack([queries.starts, targets.starts], axis=1)
+        self.lengths = np.stack([queries.lengths, targets.lengths], axis=1)
+
+    def letters(self, short: NDArray[np.bool_]) -> Lengths:
+        """The letters of each pair: all are laid out, those of pairs that are not ``short``,
+        too."""
+        return self.lengths[:, 0] + self.lengths[:, 1]
+
+    def laid_out(self, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
+        """The letters of the first pairs, and where the sequences of those begin that are
+        ``short``."""
+        regions = self._batch._regions(self._first, self._first + len(short))
+        starts = self._starts[: len(short)]
+        if len(regions) == 1:
+            return regions[0], starts[short] - starts[0, 0]
+        return np.concatenate(regions), starts[short] - starts[0] + [0, len(regions[0])]
+
+
+def _check_counts(queries: SequenceSet, targets: SequenceSet) -> None:
+    if len(queries) != len(targets):
         raise InputError(
-            f"the {what} offsets must be a one-dimensional array of integers, one more than there "
-            "are sequences"
+            f"there are {len(queries):,} queries and {len(targets):,} targets; give as many of both"
         )
-    places = places.astype(np.int64)
-    if (places[1:] < places[:-1]).any() or places[0] < 0 or places[-1] > len(text):
-        raise InputError(
-            f"the {what} offsets must rise, from 0 at least to {len(text):,}, the letters, at most"
-        )
-    text, lent = kept(text)
-    if lent is not None and places[0] < places[-1]:
-        lent.look(int(places[0]), int(places[-1]), "Batch")
-    return Column(text, places[:-1], places[1:], lent)
 
 
 def check_pairs(pairs: Any) -> None:

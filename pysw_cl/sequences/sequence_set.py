@@ -1,0 +1,162 @@
+"""Many sequences in one array of letters, with their names: in memory, or mapped from files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, is_iterable
+from .lent import Lent, kept, refuse_masked
+from .sequence import as_sequence
+
+Letters = NDArray[np.uint8]
+Lengths = NDArray[np.int64]
+
+
+class SequenceSet(Sequence[Letters]):
+    """Sequences whose letters lie one after the other in one array (uint8, ASCII).
+
+    Sequence ``k`` is ``letters[starts[k]:ends[k]]``.  Neither an item nor a slice of a set copies
+    letters.  Two sets of as many sequences make a `Batch`.
+
+    Parameters
+    ----------
+    letters : uint8 array
+    starts, ends : int64 arrays (n)
+        Both rise.  There may be other letters between two sequences.
+    names : SequenceSet, optional
+        The names as UTF-8, as many as there are sequences.
+    """
+
+    def __init__(
+        self,
+        letters: Letters,
+        starts: Lengths,
+        ends: Lengths,
+        names: SequenceSet | None = None,
+        lent: Lent | None = None,
+    ) -> None:
+        self.letters, self.starts, self.ends = letters, starts, ends
+        self._names, self._lent = names, lent
+
+    @classmethod
+    def from_sequences(cls, sequences: Iterable[Any]) -> SequenceSet:
+        """The set of some sequences, each as `align` takes one: their letters are copied.  Those of
+        `read_sequences` keep their names.  Raises SequenceError for what is no sequence."""
+        if isinstance(sequences, str | bytes | bytearray) or not is_iterable(sequences):
+            kind = type(sequences).__name__
+            raise InputError(f"sequences must be an iterable of sequences, not {kind}")
+        every = [as_sequence(one, f"sequence number {k}") for k, one in enumerate(sequences)]
+        names = [one.name.encode() for one in every]
+        return cls._joined(
+            [one.letters.tobytes() for one in every], cls._joined(names) if any(names) else None
+        )
+
+    @classmethod
+    def _joined(cls, texts: list[bytes], names: SequenceSet | None = None) -> SequenceSet:
+        bounds = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        return cls(np.frombuffer(b"".join(texts), np.uint8), bounds[:-1], bounds[1:], names)
+
+    @classmethod
+    def from_arrays(cls, letters: Any, offsets: Any, what: str = "sequence") -> SequenceSet:
+        """The set of sequences that are in arrays, as Arrow's string columns are.
+
+        ``letters`` is a uint8 array (or anything with that buffer) of ASCII letters, and
+        ``offsets`` integers, one more than there are sequences: sequence k is
+        ``letters[offsets[k]:offsets[k + 1]]``.  At most 65,536 letters that may change are copied,
+        and more are not: if these have changed when they are read again, SequenceError is raised.
+        Raises InputError for offsets that fall or leave the letters.
+        """
+        refuse_masked(letters, f"array of {what} letters", InputError)
+        refuse_masked(offsets, f"array of {what} offsets", InputError)
+        try:
+            text = np.frombuffer(letters, np.uint8)
+            places = np.asarray(offsets)
+        except (TypeError, ValueError, BufferError) as error:
+            raise InputError(f"the {what} letters and offsets must be arrays: {error}") from None
+        if isinstance(letters, np.ndarray) and letters.dtype != np.uint8:
+            kind = letters.dtype
+            raise InputError(f"the {what} letters are an array of {kind}; they must be uint8")
+        if places.ndim != 1 or not len(places) or places.dtype.kind not in "iu":
+            raise InputError(
+                f"the {what} offsets must be a one-dimensional array of integers, one more than "
+                "there are sequences"
+            )
+        places = places.astype(np.int64)
+        if (places[1:] < places[:-1]).any() or places[0] < 0 or places[-1] > len(text):
+            raise InputError(
+                f"the {what} offsets must rise, from 0 at least to {len(text):,}, the letters, at "
+                "most"
+            )
+        text, lent = kept(text)
+        if lent is not None and places[0] < places[-1]:
+            lent.look(int(places[0]), int(places[-1]), "Batch")
+        return cls(text, places[:-1], places[1:], lent=lent)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @overload
+    def __getitem__(self, key: int) -> Letters: ...
+    @overload
+    def __getitem__(self, key: slice) -> SequenceSet: ...
+    def __getitem__(self, key: int | slice) -> Any:
+        if not isinstance(key, slice):
+            return self.read(int(self.starts[key]), int(self.ends[key]))
+        if key.step is not None and key.step < 1:
+            raise InputError("a slice of a SequenceSet goes forward")
+        names = None if self._names is None else self._names[key]
+        return SequenceSet(self.letters, self.starts[key], self.ends[key], names, self._lent)
+
+    def __repr__(self) -> str:
+        return f"<SequenceSet of {len(self):,} sequences, {int(self.lengths.sum()):,} letters>"
+
+    @property
+    def lengths(self) -> Lengths:
+        """The letters of each sequence (int64, n)."""
+        return self.ends - self.starts
+
+    def name(self, k: int) -> str:
+        """The name of sequence ``k``; "" where there are none."""
+        return "" if self._names is None else self._names[k].tobytes().decode()
+
+    def read(self, start: int, stop: int) -> Letters:
+        """The letters from ``start`` up to ``stop``.  Raises SequenceError if they have changed."""
+        if self._lent is not None:
+            self._lent.look(start, stop, "Batch")
+        return self.letters[start:stop]
+
+    def save(self, folder: str | Path) -> None:
+        """Write the set to a folder, which is made, for `open`."""
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "letters").write_bytes(self._packed())
+        np.concatenate([[0], self.lengths.cumsum()]).astype("<i8").tofile(place / "offsets")
+        if self._names is not None:
+            self._names.save(place / "names")
+
+    def _packed(self) -> bytes:
+        """The letters of all sequences, and no others."""
+        return b"".join(one.tobytes() for one in self)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> SequenceSet:
+        """The set that `save` wrote, mapped into memory: letters are read when they are needed, and
+        several processes share them.  Raises InputError where there is none, or it is cut."""
+        place = Path(folder)
+        try:
+            bounds = np.fromfile(place / "offsets", "<i8")
+            size = (place / "letters").stat().st_size
+        except OSError as error:
+            raise InputError(f"{place} has no sequences that were saved: {error}") from None
+        if not len(bounds) or bounds[0] != 0 or (np.diff(bounds) < 0).any() or bounds[-1] != size:
+            raise InputError(f"the sequences in {place} are damaged: save them again")
+        letters = np.memmap(place / "letters", np.uint8, "r") if size else np.empty(0, np.uint8)
+        names = cls.open(place / "names") if (place / "names").is_dir() else None
+        if names is not None and len(names) != len(bounds) - 1:
+            raise InputError(f"the sequences in {place} are damaged: save them again")
+        return cls(letters, bounds[:-1], bounds[1:], names)

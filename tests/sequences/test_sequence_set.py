@@ -1,0 +1,83 @@
+"""Sets of sequences: in memory, in slices, and mapped from files."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pysw_cl
+from pysw_cl import SequenceSet
+from pysw_cl.errors import InputError, SequenceError
+from pysw_cl.sequences.sequence import Sequence
+
+TEXTS = ["ACGT", "C", "GGTTAACC", "T"]
+
+
+def texts(some: SequenceSet) -> list[str]:
+    return [one.tobytes().decode() for one in some]
+
+
+def test_items_slices_and_names() -> None:
+    named = [
+        Sequence(f"s{k}", "", np.frombuffer(t.encode(), np.uint8)) for k, t in enumerate(TEXTS)
+    ]
+    for some in (SequenceSet.from_sequences(TEXTS), SequenceSet.from_sequences(named)):
+        assert texts(some) == TEXTS and some.lengths.tolist() == [4, 1, 8, 1]
+        assert texts(some[1:3]) == TEXTS[1:3] and texts(some[::2]) == TEXTS[::2]
+        assert np.shares_memory(some[2], some.letters) and np.shares_memory(some[1:][1], some[2])
+    assert [some[2:].name(k) for k in range(2)] == ["s2", "s3"]
+    assert SequenceSet.from_sequences(TEXTS).name(0) == ""
+    assert len(SequenceSet.from_sequences([])) == 0
+    with pytest.raises(InputError, match="goes forward"):
+        some[::-1]
+    with pytest.raises(InputError, match="not str"):
+        SequenceSet.from_sequences("ACGT")
+    with pytest.raises(SequenceError, match="sequence number 1"):
+        SequenceSet.from_sequences(["A", 3])
+
+
+def test_saved_sets_are_mapped(tmp_path: Path) -> None:
+    some = SequenceSet.from_sequences(TEXTS)[1:]
+    named = pysw_cl.read_sequences(_fasta(tmp_path))
+    for number, one in enumerate((some, SequenceSet.from_sequences(named), some[:0], some[:1])):
+        one.save(tmp_path / str(number))
+        again = SequenceSet.open(tmp_path / str(number))
+        assert texts(again) == texts(one)
+        assert [again.name(k) for k in range(len(one))] == [one.name(k) for k in range(len(one))]
+    assert isinstance(SequenceSet.open(tmp_path / "0").letters, np.memmap)
+    for file, damage in (("letters", b"ACGT"), ("offsets", b"")):
+        (tmp_path / "0" / file).write_bytes(damage)
+        with pytest.raises(InputError, match="damaged"):
+            SequenceSet.open(tmp_path / "0")
+    with pytest.raises(InputError, match="no sequences"):
+        SequenceSet.open(tmp_path / "none")
+
+
+def _fasta(folder: Path) -> Path:
+    path = folder / "some.fa"
+    path.write_text(">first one\nACGT\n>zweite\nGGA\nTT\n")
+    return path
+
+
+def test_two_sets_are_a_batch(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    pairs = [
+        tuple("".join(rng.choice(list("ACGT"), rng.integers(1, 90))) for _ in range(2))
+        for _ in range(300)
+    ]
+    queries, targets = (SequenceSet.from_sequences(one) for one in zip(*pairs, strict=True))
+    queries.save(tmp_path / "q")
+    wanted = pysw_cl.align_many(pairs, output="path")
+    for batch, some in (
+        (pysw_cl.Batch(queries, targets), wanted),
+        (pysw_cl.Batch(SequenceSet.open(tmp_path / "q"), targets), wanted),
+        (pysw_cl.Batch(queries[50:], targets[50:]), wanted[50:]),
+        (pickle.loads(pickle.dumps(pysw_cl.Batch(queries[::3], targets[::3]))), wanted[::3]),
+    ):
+        found = pysw_cl.align_many(batch, output="path")
+        assert all((found[name] == some[name]).all() for name in ("score", "cigar"))
+    with pytest.raises(InputError, match="as many of both"):
+        pysw_cl.Batch(queries[1:], targets)
