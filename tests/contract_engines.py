@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -217,3 +218,23 @@ def random_pairs(rng: np.random.Generator, m: int, n: int) -> Pairs:
     single = rng.integers(0, (m, n), (int(rng.integers(1, 2 + m * n // 8)), 2))
     pairs = np.unique(np.concatenate([run, single, [[m - 1, n - 1]]]), axis=0)
     return np.ascontiguousarray(pairs[pairs.any(axis=1)].T)
+
+
+@dataclass
+class Stairs:
+    """A corridor that starts in the same column for several rows of tiles, then jumps, and that
+    gets narrower again."""
+
+    n: int
+    asked: list[tuple[int, int, int, int]] = field(default_factory=list)
+    seen: list[tuple[int, int, Edge]] = field(default_factory=list)
+
+    def columns(self, row: int, row_end: int) -> tuple[int, int]:
+        first = max(0, (row - 30) // 20 * 20)
+        last = min(self.n, row_end + (25 if row < 60 else 9))
+        self.asked.append((row, row_end, first, last))
+        return first, last
+
+    def passed(self, row: int, column: int, edge: Edge) -> bool:
+        self.seen.append((row, column, Edge(edge.h.copy(), edge.x.copy())))
+        return True

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import pytest
-from contract_engines import counted, every_engine, full_matrices, row_of, run_sweep
+from contract_engines import Stairs, counted, every_engine, full_matrices, row_of, run_sweep
 from helpers import match_scoring, random_codes
 
-from pysw_cl.tiles.edges import Border, Edge, EdgeArray, Edges
+from pysw_cl.tiles.edges import Border, EdgeArray, Edges
 from pysw_cl.tiles.tile import Limits, Want
 
 SCORING = match_scoring(2, -3, 3, 1)
 PAID = Border(False, SCORING.gap_open, SCORING.gap_extend)
-
-
-@dataclass
-class Stairs:
-    """A corridor that starts in the same column for several rows of tiles, then jumps, and that
-    gets narrower again."""
-
-    n: int
-    asked: list[tuple[int, int, int, int]] = field(default_factory=list)
-    seen: list[tuple[int, int, Edge]] = field(default_factory=list)
-
-    def columns(self, row: int, row_end: int) -> tuple[int, int]:
-        first = max(0, (row - 30) // 20 * 20)
-        last = min(self.n, row_end + (25 if row < 60 else 9))
-        self.asked.append((row, row_end, first, last))
-        return first, last
-
-    def passed(self, row: int, column: int, edge: Edge) -> bool:
-        self.seen.append((row, column, Edge(edge.h.copy(), edge.x.copy())))
-        return True
 
 
 @every_engine
