@@ -17,6 +17,7 @@ from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.plan import Plan
 from pysw_cl.scoring.precision import Bounds
 from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.sequences.coded import STAND_INS
 
 Letters = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -291,7 +292,7 @@ class Draw:
         opening, extension = int(self.rng.integers(0, 20)), int(self.rng.integers(0, 6))
         gap: Any = extension if self.often(0.2) else [opening, extension]
         kind = self.pick(
-            "simple simple simple simple odd matrix named large ambiguous half".split()
+            "simple simple simple simple odd matrix wide named large ambiguous half".split()
         )
         match, mismatch = int(self.rng.integers(1, 8)), -int(self.rng.integers(0, 8))
         letters, sub_score = DNA[: self.pick([2, 3, 4, 4, 4])], [match, mismatch]
@@ -300,8 +301,10 @@ class Draw:
                 match := int(self.rng.integers(-2, 4)),
                 int(self.rng.integers(-3, match + 1)),
             ]
-        elif kind == "matrix":
+        elif kind in ("matrix", "wide"):
             letters = RESIDUES[: self.pick([3, 4, 5, 8, 20])]
+            if kind == "wide":
+                letters = STAND_INS[: self.pick([25, 32, 33, 40, 64])]
             matrix = self.rng.integers(-6, 5, (len(letters), len(letters)))
             np.fill_diagonal(matrix, self.rng.integers(1, 9, len(letters)))
             sub_score = {"matrix": matrix.tolist(), "letters": letters}

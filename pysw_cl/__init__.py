@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .results.tables import to_numpy as to_numpy
     from .results.tables import to_pandas as to_pandas
     from .scoring import gaps as gaps
+    from .sequences.coded import Alphabet as Alphabet
     from .sequences.reading import read_fasta as read_fasta
     from .sequences.reading import read_sequences as read_sequences
     from .sequences.sequence import Sequence as Sequence
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Aligner": "api.aligner",
+    "Alphabet": "sequences.coded",
     "Batch": "drivers.prepared",
     "align": "api.align",
     "align_many": "api.many",

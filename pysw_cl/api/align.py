@@ -322,7 +322,10 @@ def job_of(
     second_best: bool = False,
 ) -> Job:
     """What is to be computed for a query and a target, both checked."""
-    query, target = as_sequence(a, "query", False), as_sequence(b, "target", False)
+    query, target = (
+        as_sequence(one, what, False, options.scoring.alphabet)
+        for one, what in ((a, "query"), (b, "target"))
+    )
     ranges, scoring = (options.query_range, options.target_range), options.scoring
     frames = make_frames(query, target, *ranges, options.strand, scoring)
     check_range(scoring, *frames[0].shape, mode)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.batch import BatchDriver
-from ..drivers.batch_layout import as_halves
+from ..drivers.batch_layout import as_halves, blame
 from ..drivers.batch_left_align import left_aligned
 from ..drivers.batch_results import UNKNOWN, Choose, PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
@@ -29,7 +29,9 @@ from ..planning.parameters import PairTuning
 from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..results.pair_paths import PairPaths, as_table
+from ..scoring.scoring import Scoring
 from ..sequences.coordinates import Strand
+from ..sequences.sequence import as_sequence
 from .advice import Tally, advise_tally, tally_of_pairs
 from .align import align_with
 from .bar import told
@@ -217,6 +219,7 @@ class PairAligner:
 
         ``first``: the number of the first pair in the whole input, if these are a part of it.
         ``choose`` is asked of some pairs at a time, and perhaps again."""
+        pairs = of_alphabet(pairs, self.options.scoring)
         if self.options.min_score is not None:
             least = self.options.min_score * self.options.scoring.scale
             choose = partial(_reach, least)
@@ -383,3 +386,18 @@ def paths_of(pairs: Sequence[Any], found: PairResults, options: ManyOptions) -> 
     assert found.paths is not None
     paths = left_aligned(pairs, found, options) if options.left_align else found.paths.joined()
     return PairPaths(columns_of(found, options), *paths)
+
+
+def of_alphabet(pairs: Sequence[Any], scoring: Scoring) -> Sequence[Any]:
+    """Pairs of sequences of an `Alphabet`, if scores are for one; else the pairs as they are."""
+    alphabet = scoring.alphabet
+    if alphabet is None or isinstance(pairs, Batch):
+        return pairs
+    halves = as_halves(pairs)
+    for k, half in enumerate(halves):
+        try:
+            what = "target" if k % 2 else "query"
+            halves[k] = as_sequence(half, what, alphabet=alphabet)
+        except PyswError as error:
+            raise blame(k // 2, error) from None
+    return list(zip(halves[0::2], halves[1::2], strict=True))

@@ -36,8 +36,10 @@ class DonePart(NamedTuple):
 def alignments_of(part: DonePart, options: ManyOptions) -> Iterator[Alignment]:
     """The rows of a part as `align` gives its results, for what prints these: the path with output
     "path" only.  What they cost is the part's; theirs is empty."""
+    of = options.scoring.alphabet
     pairs = [
-        (as_sequence(a, "query", False), as_sequence(b, "target", False)) for a, b in part.pairs
+        (as_sequence(a, "query", False, of), as_sequence(b, "target", False, of))
+        for a, b in part.pairs
     ]
     common: dict[str, Any] = {
         "mode": options.mode,

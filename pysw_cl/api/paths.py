@@ -16,7 +16,7 @@ from ..results.pair_paths import PairPaths
 from ..sequences.coordinates import Strand
 from .advice import advise_tally
 from .bar import told
-from .many import PairAligner, paths_of
+from .many import PairAligner, of_alphabet, paths_of
 from .reaching import teller
 
 
@@ -72,7 +72,9 @@ def align_paths(
     )
     resources = Resources(device=device, plan=plan, progress=progress)
     check_pairs(pairs)
-    listed = pairs if isinstance(pairs, list | tuple | Batch) else list(pairs)
+    listed = of_alphabet(
+        pairs if isinstance(pairs, list | tuple | Batch) else list(pairs), options.scoring
+    )
     with (
         PairAligner(options, resources) as aligner,
         told(progress) as run,

@@ -38,6 +38,7 @@ from .._version import __version__
 from ..drivers.job import Job, canonical, digest
 from ..errors import CheckpointError
 from ..planning.parameters import default_tuning
+from ..sequences.coded import Alphabet
 from ..sequences.likely_strand import likely_minus
 from ..sequences.parallel import in_threads
 from ..sequences.sequence import Sequence
@@ -399,7 +400,9 @@ def _job(folder: Path, content: Mapping[str, Any]) -> Job:
         letters = _joined(SealedFile(folder / name), "letters")
         letters.flags.writeable = False
         title, description = content["names"][name]
-        sequence = Sequence(title, description, letters)
+        alphabet = facts["scoring"].get("alphabet")
+        of = None if alphabet is None else Alphabet(**alphabet)
+        sequence = Sequence(title, description, letters, alphabet=of)
         if digest(sequence) != facts[name]:
             raise DamagedFile(f"{folder / name} is damaged")
         sides.append(sequence)

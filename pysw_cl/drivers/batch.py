@@ -8,7 +8,7 @@ of twice the width.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -25,9 +25,10 @@ from ..engines.batch.bounds import (
     path_reach,
 )
 from ..engines.batch.engine import BatchEngine, Computed, Tops
+from ..errors import InputError
 from ..planning.parameters import PairTuning, default_tuning
 from ..scoring.scoring import NO_CODE, Scoring
-from .batch_layout import Part, extremes_of, group_cells, in_order, lonely, parts
+from .batch_layout import Part, PartOf, extremes_of, group_cells, in_order, lonely, parts
 from .batch_pieces import in_pieces
 from .batch_results import FOUND, HOW, PATHS, TRACED, Choose, PairResults, PathCells
 from .batch_singles import OneByOne
@@ -121,8 +122,13 @@ class BatchDriver:
         in_flight = tuning.cpu_in_flight if self.vector else tuning.gpu_in_flight
         longest = tuning.longest if self.vector else min(tuning.longest, tuning.gpu_longest)
         limits = most, tuning.most_letters, max(longest, tuning.most_letters * self.cuts)
-        cut = pairs.parts(*limits) if isinstance(pairs, Batch) else parts(pairs, *limits)
-        if isinstance(pairs, Batch):  # the next call begins with what this one finds
+        alphabet = self.scoring.alphabet
+        if not isinstance(pairs, Batch):
+            cut: Iterable[PartOf] = parts(pairs, *limits, alphabet)
+        elif alphabet is not None:
+            raise InputError(f"a Batch has plain letters, and sub_score is for {alphabet}")
+        else:
+            cut = pairs.parts(*limits)  # the next call begins with what this one finds
             self.paths = pairs.known.setdefault(("paths", *self._comparison()), self.paths)
             self.engine.use(pairs.store, int(tuning.memory_share * self.engine.memory_bytes))
         for part, lengths, long in cut:

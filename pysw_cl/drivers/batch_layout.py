@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..engines.batch.kept import KeptStore
 from ..errors import InputError, PyswError
 from ..planning.pair_batch import Groups
+from ..sequences.coded import Alphabet
 from ..sequences.sequence import as_letters
 
 Lengths = NDArray[np.int64]
@@ -149,7 +150,7 @@ def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
     return list(chain.from_iterable(pairs))
 
 
-def _letters(halves: list[Any], first: int) -> list[bytes]:
+def _letters(halves: list[Any], first: int, alphabet: Alphabet | None = None) -> list[bytes]:
     """Sequences of any kind as bytes, each checked as `align` does."""
     found: list[bytes] = []
     known: dict[int, bytes] = {}  # the same object comes again and again where all meet all
@@ -157,7 +158,8 @@ def _letters(halves: list[Any], first: int) -> list[bytes]:
         letters = known.get(id(half))
         try:
             if letters is None:
-                letters = as_letters(half, "target" if k % 2 else "query").tobytes()
+                what = "target" if k % 2 else "query"
+                letters = as_letters(half, what, alphabet).tobytes()
                 known[id(half)] = letters
             found.append(letters)
         except PyswError as error:
@@ -208,11 +210,11 @@ def lengths_of(halves: list[Any]) -> Lengths:
 class _Listed:
     """Some pairs of sequences of any kinds, from number ``first`` on."""
 
-    def __init__(self, pairs: Sequence[Any], first: int) -> None:
+    def __init__(self, pairs: Sequence[Any], first: int, alphabet: Alphabet | None) -> None:
         halves, self._first = as_halves(pairs, first), first
-        self._text = set(map(type, halves)) == {str}
-        if not self._text and set(map(type, halves)) != {bytes}:
-            halves = _letters(halves, first)
+        self._text = alphabet is None and set(map(type, halves)) == {str}
+        if not self._text and (alphabet is not None or set(map(type, halves)) != {bytes}):
+            halves = _letters(halves, first, alphabet)
         self._halves, self.lengths = halves, lengths_of(halves)
         self._objects = _objects(halves)
 
@@ -238,22 +240,29 @@ class _Listed:
 
 
 def parts(
-    pairs: Sequence[Any], most_pairs: int, most_letters: int, longest: int
+    pairs: Sequence[Any],
+    most_pairs: int,
+    most_letters: int,
+    longest: int,
+    alphabet: Alphabet | None = None,
 ) -> Iterator[PartOf]:
     """``pairs`` in order, in parts of at most ``most_pairs`` pairs and ``most_letters`` letters, or
     of one pair.  The letters of an object that comes again and again count once.
 
     Yields (part, lengths, long).  ``long``: the numbers of the pairs with a sequence longer than
     ``longest``; they are not in ``part``.  ``lengths``: of all pairs, those too (n x 2).
+    ``alphabet``: that of the sequences, if they have one.
     """
     first = 0
     while first < len(pairs):
-        plain = _plain(pairs, first, most_pairs, most_letters, longest)
+        plain = None
+        if alphabet is None:
+            plain = _plain(pairs, first, most_pairs, most_letters, longest)
         if plain is not None:
             yield plain
             first += len(plain[0])
             continue
-        some = _Listed(pairs[first : first + most_pairs], first)
+        some = _Listed(pairs[first : first + most_pairs], first, alphabet)
         found = part_of(some, first, most_letters, longest)
         yield found
         first += len(found[1])

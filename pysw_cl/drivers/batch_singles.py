@@ -86,7 +86,10 @@ class OneByOne:
 
     def check_pair(self, query: Any, target: Any) -> None:
         """Raise what is wrong with two sequences, if anything is."""
-        a, b = as_sequence(query, "query"), as_sequence(target, "target")
+        a, b = (
+            as_sequence(one, what, alphabet=self.scoring.alphabet)
+            for one, what in ((query, "query"), (target, "target"))
+        )
         check_range(self.scoring, len(a), len(b), self.mode)
         make_frames(a, b, None, None, self.strand, self.scoring)
 

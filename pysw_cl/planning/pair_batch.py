@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..sequences.alphabet import MAX_LETTERS
 from .execution import Buffer
 from .facts import DeviceFacts
 from .lane_sets import PairLanes
@@ -29,6 +28,8 @@ RESULTS, TRACED = 6, 6
 #: The longest sequence of a batch whose row and column numbers have 16 bits in lanes of 8 and 16
 #: bits.  In a batch with a longer one they have 32.
 LONGEST = 32_000
+#: Codes of usual substitution matrices at most: tables of them are small.
+FEW_LETTERS = 32
 #: Scratch memory takes at most this part of the largest allocation.
 SCRATCH_PART = 4
 #: Rows of `levels` in cl/batch/batch.cl, which boxes have.
@@ -109,6 +110,8 @@ class InLanes:
     width: int
     #: The score file of cl/batch.
     score: str
+    #: The most codes of a substitution matrix.
+    letters: int
     #: What is found: see `WANTS`.
     output: str
     local: bool
@@ -143,6 +146,8 @@ class InLanes:
             "LONG": int(self.width < 32 and max(self.longest) > LONGEST),
         }
         asked = {"STARTS": self.output == "starts", "TOPS": self.top_lines, "BOXES": self.boxes}
+        if self.letters != FEW_LETTERS:
+            found["LETTERS"] = self.letters
         return found | {name: 1 for name, wanted in asked.items() if wanted}
 
     @cached_property
@@ -154,7 +159,7 @@ class InLanes:
         profile = {
             "compare": 0,
             "table": 0,
-            "profile": lanes * (MAX_LETTERS + 1) * 8,
+            "profile": lanes * (self.letters + 1) * 8,
             "lookup": columns * lanes * item,
         }
         rows = most_m * lanes * item * (6 if self.output == "counts" else 2)
@@ -205,6 +210,7 @@ def in_lanes(
     lanes: PairLanes,
     width: int,
     score: str,
+    letters: int,
     output: str,
     groups: Groups,
     count: int,
@@ -221,6 +227,7 @@ def in_lanes(
         lanes=lanes,
         width=width,
         score=score,
+        letters=letters,
         output=output,
         local=local,
         count=count,

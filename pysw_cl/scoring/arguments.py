@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import ScoringError, shown
 from ..sequences.alphabet import AMBIGUITY, GAPS, MAX_LETTERS, NUCLEOTIDES, looks_like_path
+from ..sequences.coded import Alphabet
 from ..sequences.lent import refuse_masked
 from .matrices import USUAL_GAPS, canonical_name, is_name, load_matrix
 from .matrix_file import read_matrix
@@ -22,7 +23,8 @@ from .protein import with_stand_ins
 
 _FORMS = (
     "sub_score takes (match, mismatch), a matrix name such as 'BLOSUM62', a file in NCBI's format, "
-    "a scikit-bio SubstitutionMatrix, one of Biopython's matrices, or (array, letters)"
+    "a scikit-bio SubstitutionMatrix, one of Biopython's matrices, (array, letters), or (array, "
+    "Alphabet)"
 )
 
 
@@ -46,6 +48,8 @@ class Substitutions:
     stand_ins: str = ""
     #: The scores as results show them, such as "match 1, mismatch -3".
     words: str = ""
+    #: What the letters stand for, if it is an `Alphabet`.
+    alphabet: Alphabet | None = None
 
 
 def substitution_scores(sub_score: Any) -> Substitutions:
@@ -68,6 +72,9 @@ def substitution_scores(sub_score: Any) -> Substitutions:
         scores[range(4), range(4)] = match
         words = f"match {match:g}, mismatch {mismatch:g}"
         return Substitutions(scores, letters, AMBIGUITY, words=words)
+    if isinstance(second, Alphabet):
+        values, letters = _matrix(first, second.letters)
+        return Substitutions(values, letters, words=_words(values, str(second)), alphabet=second)
     if isinstance(second, str) or (
         isinstance(second, Sequence) and all(isinstance(c, str) for c in second)
     ):
@@ -102,10 +109,15 @@ def _matrix_of(scores: Any, alphabet: Any) -> Substitutions:
 
 def _protein(values: NDArray[np.float64], letters: str, name: str = "") -> Substitutions:
     """A matrix; one of proteins with the letters that it lacks."""
-    digest = hashlib.sha256(values.tobytes()).hexdigest()[:8]
-    words = f"matrix {name}" if name else f"a matrix of {letters} (SHA-256 {digest}...)"
+    words = f"matrix {name}" if name else _words(values, letters)
     values, letters, added = with_stand_ins(values, letters)
     return Substitutions(values, letters, "", name, added, words)
+
+
+def _words(values: NDArray[np.float64], letters: str) -> str:
+    """A matrix without a name, in words."""
+    digest = hashlib.sha256(values.tobytes()).hexdigest()[:8]
+    return f"a matrix of {letters} (SHA-256 {digest}...)"
 
 
 def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str]:

@@ -26,6 +26,7 @@ from ..sequences.alphabet import (
     show_byte,
     translated,
 )
+from ..sequences.coded import Alphabet
 from .arguments import check_halves, gap_costs, substitution_scores, whole
 from .matrices import is_name
 from .protein import AMINO_ACIDS, TAKEN, is_protein
@@ -53,7 +54,7 @@ DESCRIPTIVE = ("name", "stand_ins", "substitutions")
 class Scoring:
     """Integer scores of one comparison.  A gap of k letters costs ``gap_open + k * gap_extend``."""
 
-    #: ``matrix[q, t]`` (int32, at most 33 x 33): the score of query code q and target code t.
+    #: ``matrix[q, t]`` (int32, at most 65 x 65): the score of query code q and target code t.
     matrix: NDArray[np.int32]
     #: (match, mismatch) if every entry of the matrix is "match if q == t else mismatch", else None.
     #: Letters that never match then have different codes in query and target.
@@ -81,6 +82,8 @@ class Scoring:
     unknown: str = ""
     #: The substitution scores in words, as results show them.
     substitutions: str = ""
+    #: What the letters stand for, if it is an `Alphabet`.
+    alphabet: Alphabet | None = None
 
     def facts(self) -> dict[str, Any]:
         """The fields that decide a result as JSON; an array as its type and its values."""
@@ -88,9 +91,12 @@ class Scoring:
         def plain(value: Any) -> Any:
             if isinstance(value, np.ndarray):
                 return {"dtype": value.dtype.str, "values": value.tolist()}
+            if isinstance(value, Alphabet):
+                return {"symbols": value.symbols, "fold_case": value.fold_case}
             return [int(v) for v in value] if isinstance(value, tuple) else value
 
-        left_out = DESCRIPTIVE if self.unknown else (*DESCRIPTIVE, "unknown")
+        unused = [name for name in ("unknown", "alphabet") if not getattr(self, name)]
+        left_out = [*DESCRIPTIVE, *unused]
         names = [field.name for field in fields(self) if field.name not in left_out]
         return {name: plain(getattr(self, name)) for name in names}
 
@@ -103,6 +109,8 @@ class Scoring:
         """The scoring from the result of :meth:`facts`, with or without a :meth:`description`."""
 
         def real(value: Any) -> Any:
+            if isinstance(value, dict) and "symbols" in value:
+                return Alphabet(**value)
             if isinstance(value, dict):
                 return np.array(value["values"], value["dtype"])
             return tuple(value) if isinstance(value, list) else value
@@ -316,7 +324,8 @@ def make_scoring(
 
     ``sub_score``: (match, mismatch), the name of a matrix (NCBI's and scikit-bio's names), the path
     of a file in NCBI's format, a scikit-bio ``SubstitutionMatrix``, one of Biopython's matrices, or
-    (array, letters) with a square array of up to 32 letters, rows for the query.
+    (array, letters) with a square array of up to 64 letters, rows for the query, or
+    (array, `Alphabet`).
     With (match, mismatch) the letters are A C G T, U = T, and the IUPAC ambiguity letters, which
     never match, not even themselves.  A protein matrix without U, O or J takes them, too
     (`with_stand_ins`).
@@ -354,6 +363,8 @@ def make_scoring(
         matrix[:, places] = 0
         never = "".join(c for c in letters if c in never or c in neutral)
     refused = isinstance(unknown, str) and unknown == ERROR
+    if given.alphabet is not None and (wildcard is not None or not refused):
+        raise ScoringError("wildcard and unknown are for plain letters, not for an Alphabet")
     other = "" if refused else letters[_letter_index(unknown, letters, "unknown")]
     words = [given.words]
     words += [] if wildcard is None else [f"{wildcard} against anything 0"]
@@ -379,6 +390,7 @@ def make_scoring(
         stand_ins=given.stand_ins,
         unknown=other,
         substitutions=", ".join(words),
+        alphabet=given.alphabet,
     )
 
 

@@ -29,7 +29,7 @@ GAPS = "-."
 #: The codes of printable ASCII characters that are not gaps.
 PRINTABLE = [code for code in range(33, 127) if chr(code) not in GAPS]
 #: The most letters that a substitution matrix may have.
-MAX_LETTERS = 32
+MAX_LETTERS = 64
 #: Letters that are processed at once, so that temporary arrays are small and stay in the caches.
 PIECE = 1 << 20
 #: Sequences of so many letters or more are translated two letters at a time.

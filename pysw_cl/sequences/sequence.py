@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
@@ -24,9 +24,12 @@ from .alphabet import (
     show_byte,
     translated,
 )
+from .coded import Alphabet, check_alphabet
 from .lent import Lent, kept, refuse_masked
 
 _BYTE = np.dtype(np.uint8)
+#: Where a sequence of any alphabet will do.
+ANY: Any = object()
 #: The bytes that may be letters.
 GOOD = bytes(PRINTABLE)
 #: The bytes that have a complement.
@@ -54,6 +57,8 @@ class Sequence:
     #: Its qualities as FASTQ writes them, a uint8 array of ASCII characters (Phred score + 33; Cock
     #: et al. 2010, Nucleic Acids Res 38, 1767-1771), one a letter; None if it has none.
     quality: Letters | None = None
+    #: What its letters stand for, if it is of an `Alphabet`.
+    alphabet: Alphabet | None = None
     #: What looks whether the letters have changed; None: they cannot.
     _lent: Lent | None = field(default=None, repr=False)
 
@@ -113,14 +118,14 @@ class Sequence:
             return chr(self.letters[operator.index(place)])
         quality = None if self.quality is None else np.ascontiguousarray(self.quality[place])
         letters = np.ascontiguousarray(self.read()[place])
-        return Sequence(self.name, self.description, letters, quality)
+        return Sequence(self.name, self.description, letters, quality, self.alphabet)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
             return str(self) == other
         if not isinstance(other, Sequence):
             return NotImplemented
-        return np.array_equal(self.read(), other.read())
+        return self.alphabet == other.alphabet and np.array_equal(self.read(), other.read())
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -138,38 +143,47 @@ def _is_line(letters: Any, what: str) -> bool:
     return isinstance(letters, np.ndarray) and letters.dtype == _BYTE and letters.ndim == 1
 
 
-def as_letters(x: Any, what: str = "sequence") -> Letters:
+def as_letters(x: Any, what: str = "sequence", alphabet: Any = ANY) -> Letters:
     """The letters of ``x`` as a contiguous uint8 array of ASCII values, in their case.
 
     ``x`` is a str, bytes, bytearray, memoryview, one-dimensional uint8 array of ASCII letters (not
     codes), a `Sequence`, or a scikit-bio (or Biopython) sequence; ``what`` names it in messages.
+    With an ``alphabet`` it is what `Alphabet` says; None: it is none of an alphabet.
     The array may share memory with ``x``.  Raises SequenceError for another type or shape, an
     empty sequence, a character that is not printable ASCII, and gap characters; letters are
     checked against an alphabet by `Scoring.encode_query` and `encode_target`.
     """
-    letters = _raw_letters(x, what)
+    letters = _raw_letters(x, what, alphabet)
     check_letters(letters, what)
     return letters
 
 
-def as_sequence(x: Any, what: str = "sequence", check: bool = True) -> Sequence:
+def as_sequence(
+    x: Any, what: str = "sequence", check: bool = True, alphabet: Any = ANY
+) -> Sequence:
     """``x`` as a `Sequence`; see `as_letters`.  The name is taken from a scikit-bio sequence's
     metadata or from a Biopython SeqRecord and is empty for plain letters.  Without ``check``, the
     caller has to call `check_letters`."""
     if isinstance(x, Sequence):
         given: Sequence = x
+        if alphabet is not ANY:
+            check_alphabet(given.alphabet, alphabet, what)
         if given._lent is None and given.letters.flags.writeable:  # as it is after unpickling
-            given = Sequence(given.name, given.description, given.letters, given.quality)
+            given = replace(given)
         if check:
             check_letters(given.read(), what)
         return given
-    letters = as_letters(x, what) if check else _raw_letters(x, what)
+    letters = as_letters(x, what, alphabet) if check else _raw_letters(x, what, alphabet)
     if type(x) is str or type(x) is bytes:
-        return Sequence("", "", letters)
+        return Sequence("", "", letters, alphabet=_known(alphabet))
     metadata = getattr(x, "metadata", None)
     found = metadata if isinstance(metadata, dict) else _header_of(x)
     name, description = (str(found.get(key) or "") for key in ("id", "description"))
-    return Sequence(name, description, letters)
+    return Sequence(name, description, letters, alphabet=_known(alphabet))
+
+
+def _known(alphabet: Any) -> Alphabet | None:
+    return alphabet if isinstance(alphabet, Alphabet) else None
 
 
 def _header_of(x: Any) -> dict[str, str]:
@@ -214,9 +228,13 @@ def _other_strand(letters: Letters, what: str) -> Letters:
     return translated(COMPLEMENT, letters[::-1])
 
 
-def _raw_letters(x: Any, what: str) -> Letters:
+def _raw_letters(x: Any, what: str, alphabet: Any = ANY) -> Letters:
     if isinstance(x, Sequence):
+        if alphabet is not ANY:
+            check_alphabet(x.alphabet, alphabet, what)
         return x.read()
+    if isinstance(alphabet, Alphabet):
+        return alphabet.encode(x, what)
     if isinstance(x, str):
         try:
             return np.frombuffer(x.encode("ascii"), np.uint8)

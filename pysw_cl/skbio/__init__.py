@@ -6,7 +6,7 @@ scikit-bio's own objects: the same score and the same path, to the last letter, 
 they mean there: N matches N, a str is case-sensitive and may have any character, and symbols may be
 words or numbers.
 
-What this package does not compute goes to scikit-bio: more than 32 different symbols, ``max_paths``
+What this package does not compute goes to scikit-bio: more than 64 different symbols, ``max_paths``
 other than 0 and 1, ``keep_matrices``, infinite or negative costs, scores that no power of two makes
 whole, an ``atol`` that reaches half of their smallest step, totals that may pass 2**24, where
 scikit-bio's 32-bit floats are no longer exact, and what is no sequence, which it refuses.

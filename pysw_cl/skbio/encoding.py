@@ -13,6 +13,7 @@ from skbio.alignment._utils import _prep_atol, encode_sequences, prep_gapcost
 
 from ..errors import InputError, PyswError
 from ..scoring.scoring import SCORE_LIMIT, Scoring, make_scoring
+from ..sequences.coded import STAND_INS
 
 Ranks = NDArray[np.uint8]
 
@@ -20,7 +21,7 @@ Ranks = NDArray[np.uint8]
 DELEGATED: Counter[str] = Counter()
 
 #: The letters that stand for symbols: no gaps, and no alphabet of proteins.
-LETTERS = np.frombuffer(b"0123456789abcdefghijklmnopqrstuv", np.uint8)
+LETTERS = np.frombuffer(STAND_INS.encode(), np.uint8)
 #: Integers of 32-bit floats are exact up to here.
 _EXACT = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}
 

@@ -80,9 +80,12 @@ def test_a_matrix_with_its_own_rows_keeps_them() -> None:
 
 
 def test_no_room_for_more_letters() -> None:
-    letters = AMINO_ACIDS + "0123456789"
-    assert make_scoring((np.eye(30), letters)).letters == letters + "JU"
-    assert make_scoring((np.eye(31), letters + "!")).letters == letters + "!"
+    signs = "0123456789!#$%&'()+,/:;<=>?@[]^_`{|}~*"
+    letters = AMINO_ACIDS + signs
+    assert len(letters) == 58
+    some = letters + 'BZ"\\'
+    assert make_scoring((np.eye(62), some)).letters == some + "JU"
+    assert make_scoring((np.eye(63), some + "X")).letters == some + "X"
 
 
 def test_a_pair_of_equal_letters_is_a_match() -> None:

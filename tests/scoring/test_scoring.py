@@ -13,6 +13,7 @@ from pysw_cl.scoring.matrices import load_matrix, matrix_names
 from pysw_cl.scoring.precision import LOCAL_LIMIT, check_range
 from pysw_cl.scoring.scoring import SCORE_LIMIT, Scoring, make_scoring
 from pysw_cl.sequences.alphabet import AMBIGUITY
+from pysw_cl.sequences.coded import STAND_INS
 from pysw_cl.sequences.sequence import as_letters
 
 
@@ -248,15 +249,15 @@ def test_match_mismatch_is_found_in_a_matrix() -> None:
     assert make_scoring((matrix, "ACDEFGX*")).match_mismatch is None
 
 
-def test_full_alphabet_of_32() -> None:
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
+def test_full_alphabet_of_64() -> None:
+    letters = STAND_INS
     scoring = make_scoring((identity(letters), letters))
     assert scoring.match_mismatch == (1, -1)
     matrix = identity(letters)
-    matrix[31, 31] = -1
-    assert make_scoring((matrix, letters)).matrix.shape == (33, 33)
-    with pytest.raises(ScoringError, match="33 letters"):
-        make_scoring((identity(letters + "6"), letters + "6"))
+    matrix[63, 63] = -1
+    assert make_scoring((matrix, letters)).matrix.shape == (65, 65)
+    with pytest.raises(ScoringError, match="65 letters"):
+        make_scoring((identity(letters + "_"), letters + "_"))
 
 
 def test_alphabet_with_both_cases_is_not_folded() -> None:

@@ -20,7 +20,7 @@ from ...opencl.device import Runtime
 from ...opencl.facts import facts_of
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.lane_sets import LANE_SETS
-from ...planning.pair_batch import RESULTS, TRACED, Groups, InLanes, in_lanes
+from ...planning.pair_batch import FEW_LETTERS, RESULTS, TRACED, Groups, InLanes, in_lanes
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
 from ...sequences.alphabet import MAX_LETTERS, NO_CODE
@@ -33,8 +33,6 @@ Ints = NDArray[np.int32]
 NUMBERS = {"score": 1, "ends": 3, "counts": 5, "starts": 5, "traceback": 3, "cigar": 3}
 #: The queue of a thread's runtime on which results are read while kernels run.
 READING = 0
-#: The codes of query padding and target padding, with a matrix.
-QUERY_PAD, TARGET_PAD = MAX_LETTERS, 2 * MAX_LETTERS
 
 _BATCH = (
     "text codes pairs count:int groups:int counter scratch_memory scratch_size:int "
@@ -99,7 +97,9 @@ class Tables:
     kind: str
     #: uint8: the codes of 256 query letters, then of 256 target letters.
     codes: NDArray[np.uint8]
-    #: For "matrix": the scores [t, q] with those of padding (int32, 65 x 33).
+    #: For "matrix": the most codes; that number is padding of queries, and twice that of targets.
+    letters: int
+    #: For "matrix": the scores [t, q] with those of padding (int32).
     matrix: Ints | None
     #: The score of padding.
     bad: int
@@ -119,14 +119,15 @@ class Tables:
         query_ids, target_ids = (table[letters] for table in scoring.match_tables())
         same = query_ids[:, None] == target_ids[None, :]
         if pair is not None and pair[1] <= 0 and (same == (query[:, None] == target)).all():
-            return cls("compare", codes, None, pair[1])
+            return cls("compare", codes, FEW_LETTERS, None, pair[1])
+        most = FEW_LETTERS if len(letters) <= FEW_LETTERS else MAX_LETTERS
         own = np.arange(len(letters))
-        other = np.where(same.any(axis=0), own, own + MAX_LETTERS)
+        other = np.where(same.any(axis=0), own, own + most)
         bad = min(0, scoring.lowest)
-        matrix = np.full((TARGET_PAD + 1, QUERY_PAD + 1), bad, np.int32)
+        matrix = np.full((2 * most + 1, most + 1), bad, np.int32)
         matrix[other[:, None], own] = scoring.matrix[np.ix_(query, target)].T
         tables = scoring.table(own), scoring.table(other)
-        return cls("matrix", np.concatenate(tables), matrix, bad)
+        return cls("matrix", np.concatenate(tables), most, matrix, bad)
 
 
 class Running:
@@ -362,16 +363,35 @@ class BatchEngine:
             assert pair is not None
             return {"match": pair[0], "mismatch": pair[1]}
         if score not in self._matrices:
-            matrix = tables.matrix[:, :MAX_LETTERS] if score == "profile" else tables.matrix
+            matrix = tables.matrix[:, : tables.letters] if score == "profile" else tables.matrix
             kind = np.int32 if score == "lookup" else np.int8
             self._matrices[score] = self._shared.of(np.ascontiguousarray(matrix, kind))
         given = {"matrix": self._matrices[score]}
         return {**given, "bad": tables.bad} if score == "profile" else given
 
-    def execution(self, groups: Groups, count: int, width: int, how: str, **asked: bool) -> InLanes:
-        """How ``count`` pairs in these groups are computed; ``asked``: see `in_lanes`."""
-        score, facts = self._score_file(width), facts_of(self.runtime)
-        return in_lanes(self._lanes, width, score, how, groups, count, self.local, facts, **asked)
+    def execution(
+        self,
+        groups: Groups,
+        count: int,
+        width: int,
+        how: str,
+        tops: bool = False,
+        boxes: bool = False,
+    ) -> InLanes:
+        """How ``count`` pairs in these groups are computed; see `in_lanes`."""
+        return in_lanes(
+            self._lanes,
+            width,
+            self._score_file(width),
+            self.tables.letters,
+            how,
+            groups,
+            count,
+            self.local,
+            facts_of(self.runtime),
+            tops=tops,
+            boxes=boxes,
+        )
 
     def kept_codes(
         self,
@@ -597,7 +617,7 @@ class BatchEngine:
 
     def _kept_scores(self) -> dict[str, Any]:
         """The same for the codes of `Tables`."""
-        matrix, wide = self.tables.matrix, QUERY_PAD + 1
+        matrix, wide = self.tables.matrix, self.tables.letters + 1
         if matrix is None:
             assert self.scoring.match_mismatch is not None
             matrix, wide = np.array(self.scoring.match_mismatch[::-1], np.int32), 0
