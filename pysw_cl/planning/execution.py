@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -230,7 +231,8 @@ class InSections(Strips):
             Buffer("kept", "vertical_bus", 4 * layout.words - bus),
         ]
         if not sections.proven:  # places and outcomes of the comparison
-            checked = max(1, sum(sections.start(k) > 0 for k in range(sections.count)))
+            first = bisect_right(sections.cuts, sections.overlap, 0, sections.count)
+            checked = max(1, sections.count - first)  # those with columns before them
             found.append(Buffer("places", "scratch", 16 * checked))
             found.append(Buffer("refused", "scratch", 4 * checked))
         return found
