@@ -15,7 +15,7 @@ def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) ->
     """The setting of comparisons with this scoring and ``mode`` on a device, with the ``wishes``
     for a plan.  Raises PlanError as `make_plan` does."""
     plan = plan_on(runtime, wishes)
-    free, few = is_free(wishes), scoring.match_mismatch is not None
+    free, few = is_free(wishes), scoring.source.few
     in_rows = isinstance(plan, RowscanPlan)
     if plan.machine.times.known(plan.engine) is None:
         raise PlanError(f"plan: nobody has measured how long the engine {plan.engine!r} takes")

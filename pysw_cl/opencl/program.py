@@ -10,6 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import BuildError, DeviceError, InternalError
 from ..folders import TROUBLE, cache_folder, usual_cache
@@ -202,6 +203,14 @@ def _kernel_of(runtime: Runtime, spec: KernelSpec, program: Any) -> Any:
     if kernel.num_args != len(spec.arguments):
         raise InternalError(f"{spec.name} has {kernel.num_args} arguments")
     return kernel
+
+
+def on_device(
+    arguments: Mapping[str, Any], upload: Callable[[NDArray[Any]], Any]
+) -> dict[str, Any]:
+    """The ``arguments`` of a kernel, by name, with what ``upload`` makes of arrays."""
+    array = np.ndarray
+    return {k: upload(v) if isinstance(v, array) else v for k, v in arguments.items()}
 
 
 class BoundKernel:

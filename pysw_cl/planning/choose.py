@@ -16,7 +16,7 @@ from .path_grid import captures_inside, lines_fit
 from .pipelines import pipeline_bus_bytes, pipeline_rows
 from .plan import Plan
 from .program import Program, mixed_macros, profile_letters
-from .score_files import may_skew, narrow_score, planned, seldom_waits, wide_score, widths_of
+from .score_files import may_skew, narrow_score, planned, seldom_waits, widths_of
 from .sections import Sections, cut_tile, first_overlap, sooner_by_rows, span
 from .sizes import HELD_CELL_BYTES, held_numbers, warps_of
 
@@ -214,7 +214,7 @@ def in_strips(
         warps=given.warps(plan, B if linked else grid.B) if form == "ticketed" else 1,
     )
     strip_groups = -(-grid.B // program.warps) * program.warps
-    return InStrips(tile, program, grid, strip_groups, scores_bytes(scoring, score), linked)
+    return InStrips(tile, program, grid, strip_groups, scoring.source.sizes(score), linked)
 
 
 def _cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
@@ -248,7 +248,7 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
     grid = Grid(*tile.size, plan.B, plan.T, plan.alpha, "ticketed")
     letters = scoring.matrix.shape[1] + 1
     warps, strip_groups = sections.warps(grid.strips, letters, device.schedulers, device.units)
-    score = given.narrow(tile.n, plan) or wide_score(scoring)
+    score = given.narrow(tile.n, plan) or scoring.source.file
     program = Program(
         plan=plan,
         form="ticketed",
@@ -267,7 +267,7 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
         sections=True,
         flat=tile.level and grid.strips == 1 and not tile.bottom,
     )
-    return InSections(tile, program, grid, strip_groups, scores_bytes(scoring, score), sections)
+    return InSections(tile, program, grid, strip_groups, scoring.source.sizes(score), sections)
 
 
 def batch_warps(plan: Plan, device: DeviceFacts) -> int:
@@ -294,14 +294,6 @@ def batch_program(
         skewed=may_skew(plan, scoring),
         warps=batch_warps(plan, device),
         many=True,
-    )
-
-
-def scores_bytes(scoring: Scoring, score: str) -> tuple[int, int]:
-    """Bytes of a scoring as a score file takes it, and letters of a row of query profiles."""
-    q, t = scoring.matrix.shape
-    return {"match": (0, 0), "permute4": (4 * (q + 1), 0)}.get(
-        score, (4 * (q + 1) * (t + 1), t + 1)
     )
 
 

@@ -123,10 +123,10 @@ def mixed_macros(scoring: Scoring, widths: tuple[int, ...]) -> tuple[tuple[str, 
     """The macros of lanes of 11 bits; none without these."""
     if MIXED not in widths:
         return ()
-    assert scoring.match_mismatch is not None
-    match, mismatch = (max(one, worst(scoring)) for one in scoring.match_mismatch)
+    pair = scoring.source.compared(worst(scoring))
+    assert pair is not None
     first, extend = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
-    return ("MATCH", match), ("MISMATCH", mismatch), ("GAP_FIRST", first), ("GAP_EXTEND", extend)
+    return ("MATCH", pair[0]), ("MISMATCH", pair[1]), ("GAP_FIRST", first), ("GAP_EXTEND", extend)
 
 
 def profile_letters(plan: Plan, scoring: Scoring, score: str) -> int:

@@ -26,16 +26,6 @@ LEAST_LAGS = 2
 LEAST_STRIPS, LEAST_STRIPS_A_GROUP = 20, 6
 
 
-def simple(scoring: Scoring) -> bool:
-    """Can compare and select score this?  Padding mismatches, which must not be positive."""
-    return scoring.match_mismatch is not None and scoring.match_mismatch[1] <= 0
-
-
-def wide_score(scoring: Scoring) -> str:
-    """The score file of 32-bit lanes."""
-    return "match" if simple(scoring) else "matrix"
-
-
 def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool, local: bool) -> str | None:
     """The score file of narrow lanes for a target of so many ``columns``, or None if they cannot
     compute these scores.
@@ -52,11 +42,9 @@ def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool, local: 
     bytes_do = scoring.highest <= 127 and max(worst(scoring), min(0, scoring.lowest)) >= -128
     if fits and kinds.permute4 and four and bytes_do:
         return "permute4"
-    if simple(scoring):
-        assert scoring.match_mismatch is not None
-        match, mismatch = (max(score, worst(scoring)) for score in scoring.match_mismatch)
-        if fits and kinds.compare(len(scoring.matrix), match, mismatch):
-            return "match"
+    pair = scoring.source.compared(worst(scoring))
+    if pair is not None and fits and kinds.compare(len(scoring.matrix), *pair):
+        return "match"
     plan = plan.for_scores("matrix")
     kinds, most = plan.lane_set.scores, plan.lane_set.scores.profile_letters
     most_rows = plan.lane_set.profile_rows(plan.T)
@@ -140,11 +128,8 @@ def striped_rows(plan: Plan) -> float:
 
 def _mixes(scoring: Scoring) -> bool:
     """Can lanes of 11 bits compute these scores: compare, select, and never lose by a match?"""
-    if not simple(scoring) or not Bounds.of(scoring).mixed:
-        return False
-    assert scoring.match_mismatch is not None
-    match, mismatch = scoring.match_mismatch
-    return match >= mismatch
+    pair = scoring.source.compared()
+    return pair is not None and pair[0] >= pair[1] and Bounds.of(scoring).mixed
 
 
 def mixed_plan(
@@ -203,7 +188,7 @@ def planned(
         usual = tall or plan.for_size(*size, rows)
         mixed = mixed_plan(plan, scoring, size, rows) if usual and local and best else None
         return (sooner(usual, mixed, size) if usual and mixed else usual), narrow
-    return plan.for_size(*size, rows), wide_score(scoring)
+    return plan.for_size(*size, rows), scoring.source.file
 
 
 def widths_of(

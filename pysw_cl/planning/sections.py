@@ -27,8 +27,6 @@ from .sizes import sharing_warps, warps_of
 
 Numbers = NDArray[np.int64]
 
-#: Letters of a matrix of nucleotides at most, ambiguous ones included.
-FEW_LETTERS = 16
 #: Rows from which on the overlap grows, and by how much of it for each doubling.
 MANY_ROWS, GROWTH = 1 << 15, 1 / 16
 #: Choices that are kept, for calls that repeat.
@@ -155,7 +153,7 @@ def first_overlap(plan: Plan, scoring: Scoring, m: int) -> int:
     Chance alignments are as many as rows, and the longest of more are longer.  With few letters all
     are so short that this does not count."""
     tuning = plan.tuning.sections
-    if scoring.match_mismatch is not None or len(scoring.matrix) <= FEW_LETTERS:
+    if scoring.source.few:
         return tuning.first_overlap
     doublings = max(0.0, log2(m / MANY_ROWS))
     return int(tuning.first_overlap * tuning.matrix_overlap * (1 + GROWTH * doublings))

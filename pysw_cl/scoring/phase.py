@@ -54,7 +54,7 @@ def _usual(scoring: Scoring) -> bool:
     gaps = scoring.gap_open, scoring.gap_extend
     if scoring.name:
         return USUAL_GAPS.get(scoring.name) == gaps and scoring.scale == 1
-    return scoring.match_mismatch == DEFAULT_PAIR and gaps == DEFAULT_GAPS
+    return scoring.source.compared() == DEFAULT_PAIR and gaps == DEFAULT_GAPS
 
 
 def mean_global_score(

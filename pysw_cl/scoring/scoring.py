@@ -30,6 +30,7 @@ from ..sequences.coded import Alphabet
 from .arguments import check_halves, gap_costs, substitution_scores, whole
 from .matrices import is_name
 from .protein import AMINO_ACIDS, TAKEN, is_protein
+from .source import MatrixScores, PairScores
 
 __all__ = ["NO_CODE", "SCORE_LIMIT", "Scoring", "make_scoring"]
 
@@ -123,6 +124,12 @@ class Scoring:
         gap = [f"{cost / self.scale:g}" for cost in (self.gap_open, self.gap_extend)]
         known = self.substitutions or f"a matrix of {self.letters}"
         return f"{known}; a gap of length k costs {gap[0]} + k * {gap[1]}"
+
+    @cached_property
+    def source(self) -> MatrixScores:
+        """Where the scores come from."""
+        pair = self.match_mismatch
+        return MatrixScores(self.matrix) if pair is None else PairScores(self.matrix, *pair)
 
     @cached_property
     def highest(self) -> int:

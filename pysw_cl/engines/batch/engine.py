@@ -113,12 +113,12 @@ class Tables:
         that matches nothing has another code on the target side.
         """
         codes = np.concatenate([scoring.query_encoding, scoring.target_encoding])
-        pair = scoring.match_mismatch
+        pair = scoring.source.compared()
         letters = np.frombuffer(scoring.letters.encode(), np.uint8)
         query, target = scoring.query_encoding[letters], scoring.target_encoding[letters]
         query_ids, target_ids = (table[letters] for table in scoring.match_tables())
         same = query_ids[:, None] == target_ids[None, :]
-        if pair is not None and pair[1] <= 0 and (same == (query[:, None] == target)).all():
+        if pair is not None and (same == (query[:, None] == target)).all():
             return cls("compare", codes, FEW_LETTERS, None, pair[1])
         most = FEW_LETTERS if len(letters) <= FEW_LETTERS else MAX_LETTERS
         own = np.arange(len(letters))
@@ -359,7 +359,7 @@ class BatchEngine:
         """The arguments of a score file."""
         tables = self.tables
         if tables.matrix is None:
-            pair = self.scoring.match_mismatch
+            pair = self.scoring.source.compared()
             assert pair is not None
             return {"match": pair[0], "mismatch": pair[1]}
         if score not in self._matrices:

@@ -13,11 +13,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import DeviceError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.program import BoundKernel, KernelSpec
+from ...opencl.program import BoundKernel, KernelSpec, on_device
 from ...planning.choose import is_held
 from ...planning.execution import HELD_BYTES
 from ...planning.plan import Plan
@@ -31,8 +32,6 @@ from ...tiles.tile import Hit, Traced
 LANES, BLOCK = HELD_LANES, HELD_BLOCK
 #: The words of ``found`` in cl/held/held.cl; the moves follow them.
 SCORE, END_ROW, END_COLUMN, START_ROW, START_COLUMN, MADE, ENDED, STEPS = range(8)
-#: The codes of padding by match and mismatch: no letter has them.
-QUERY_PAD, TARGET_PAD = 254, 253
 
 _ARGUMENTS = (
     "codes cells forbidden tops spans m:int n:int blocks:int gap_open:int gap_extend:int ends:int "
@@ -153,8 +152,9 @@ class HeldMatrix:
         """The kernel, the buffer of what it finds, and its arguments.  They are bound at each
         launch, because other matrices of this thread use the same kernel object."""
         runtime, layout, scoring = self.runtime, self.layout, job.scoring
-        score, arguments = self._scores(scoring)
-        pads = (QUERY_PAD, TARGET_PAD) if score == "match" else (arguments["wide"] - 1,) * 2
+        score = scoring.source.file
+        arguments = on_device(scoring.source.arguments(score), self._matrix)
+        pads = scoring.source.pads(score)
         rows, columns = layout.strips * LANES, layout.blocks * BLOCK
         codes = np.empty(rows + columns, np.uint8)
         codes[: layout.m], codes[layout.m : rows] = job.query, pads[0]
@@ -188,21 +188,11 @@ class HeldMatrix:
             ),
         )
 
-    def _scores(self, scoring: Scoring) -> tuple[str, dict[str, Any]]:
-        """The score file and its arguments; with a matrix, its last row and column are padding."""
-        pair = scoring.match_mismatch
-        if pair is not None and pair[1] <= 0:
-            return "match", {"match": pair[0], "mismatch": pair[1], "lift": 0}
-        wide = len(scoring.matrix) + 1
-        return "matrix", {"matrix": self._matrix(scoring, wide), "wide": wide, "lift": 0}
-
-    def _matrix(self, scoring: Scoring, wide: int) -> Any:
+    def _matrix(self, matrix: NDArray[np.int32]) -> Any:
         """The matrix on the device, which is retained until there is another."""
-        known, kept = scoring.matrix.tobytes(), self._retained
+        known, kept = matrix.tobytes(), self._retained
         if self._borrows and kept.matrix[0] == known:
             return kept.matrix[1]
-        matrix = np.full((wide, wide), min(0, scoring.lowest), np.int32)
-        matrix[:-1, :-1] = scoring.matrix
         if not self._borrows:
             return self._own.of(matrix)
         buffer = self._own.offset(matrix.nbytes)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...opencl.buffers import Buffers
+from ...opencl.program import on_device
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...scoring.scoring import Scoring
 from ...tiles.edges import Edge, Ints
@@ -32,11 +33,8 @@ def joined_files(header: str, score: str, kernel: str) -> tuple[str, ...]:
 
 def scores_of(scoring: Scoring, buffers: Buffers) -> tuple[str, dict[str, Any]]:
     """The score file and its arguments."""
-    pair = scoring.match_mismatch
-    if pair is not None:
-        return "match", {"match": pair[0], "mismatch": pair[1], "lift": 0}
-    table = np.ascontiguousarray(scoring.matrix, np.int32)
-    return "matrix", {"matrix": buffers.of(table.ravel()), "wide": table.shape[1], "lift": 0}
+    score = scoring.source.file
+    return score, on_device(scoring.source.arguments(score), buffers.of)
 
 
 def least_of(job: TileJob) -> int:

@@ -173,7 +173,7 @@ class RowscanMemory:
         if (m, n) != (tile.m, tile.n):
             tile = replace(tile, m=m, n=n, bottom=True, right=True, level=False)
         scoring = self.compared.scoring
-        table = 0 if scoring.match_mismatch is not None else 4 * scoring.matrix.size
+        table, _ = scoring.source.sizes(scoring.source.file)
         buffers = [Buffer("query", "letters", m), Buffer("hits", "scratch", 4)]
         buffers += [Buffer("table", "scratch", table)] if table else []
         three = self.plan.form == THREE_LAUNCH

@@ -7,12 +7,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.meanwhile import build_meanwhile, note_built, soon_built, wait_until_begun
-from ...opencl.program import BoundKernel, KernelSpec
+from ...opencl.program import BoundKernel, KernelSpec, on_device
 from ...planning.execution import InStrips
 from ...planning.lane_sets import LANE_SETS, MIXED
 from ...planning.program import Program
@@ -23,10 +22,7 @@ from .arguments import (
     FORMS,
     SCORES,
     ForbiddenArguments,
-    FourArguments,
     ManyArguments,
-    MatchArguments,
-    MatrixArguments,
     Scores,
     TileArguments,
     names,
@@ -34,8 +30,6 @@ from .arguments import (
 from .descriptors import PROGRESS_MACROS, RECORD_MACROS, TILE_MACROS
 from .exact_sums import ARITHMETIC, exact_sums
 
-#: The padding of a target that cl/score/permute4.clh reads.
-PAD4 = 8
 _NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
 
 
@@ -136,43 +130,12 @@ def build_later(runtime: Runtime, program: Program, event: Any) -> None:
     build_meanwhile(runtime, spec_of(program), program.defines(runtime.traits.unroll))
 
 
-def _table(scoring: Scoring) -> NDArray[np.int32]:
-    """The substitution matrix with a row and a column for padding, whose scores are not positive.
-    Scores are raised to the lowest score that an optimal path can use."""
-    q, t = scoring.matrix.shape
-    table = np.full((q + 1, t + 1), min(0, scoring.lowest), np.int32)
-    table[:q, :t] = scoring.matrix
-    return np.maximum(table, worst(scoring))
-
-
-def pads(scoring: Scoring, score: str) -> tuple[int, int]:
-    """The codes of query padding and of target padding.  Neither scores above 0 (by "permute4" only
-    in narrow lanes; in 32-bit ones no cell depends on it)."""
-    if score == "match":
-        return 254, 253
-    query, target = scoring.matrix.shape
-    return query, PAD4 if score == "permute4" else target
-
-
 def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> Scores:
     """A scoring in the form that this score file takes."""
-    lift = (
-        2 * scoring.gap_extend if skewed else 0
-    )  # a diagonal step adds the skew of a row and of a column
-    arguments: MatchArguments | MatrixArguments | FourArguments
-    if score == "match":
-        assert scoring.match_mismatch is not None
-        (match, mismatch), least = scoring.match_mismatch, worst(scoring)
-        arguments = MatchArguments(max(match, least), max(mismatch, least), lift)
-    elif score == "permute4":
-        table = _table(scoring)
-        four = np.zeros((len(table), 4), np.int8)
-        four[:, : min(4, table.shape[1])] = table[:, :4] + lift
-        arguments = FourArguments(buffers.constant(four.view("<i4")), lift)
-    else:
-        table = _table(scoring)
-        arguments = MatrixArguments(buffers.constant(table.ravel()), table.shape[1], lift)
-    return Scores(scoring, *pads(scoring, score), arguments)
+    # a diagonal step adds the skew of a row and of a column
+    lift, source = 2 * scoring.gap_extend if skewed else 0, scoring.source
+    values = on_device(source.arguments(score, worst(scoring), lift), buffers.constant)
+    return Scores(scoring, *source.pads(score), SCORES[score](**values))
 
 
 def backwards(target: Codes, T: int, pad: int) -> Codes:

@@ -15,7 +15,7 @@ from ...opencl.buffers import Buffers, Pool
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, running, wait
 from ...planning.plan import Plan
-from ...planning.score_files import narrow_score, wide_score
+from ...planning.score_files import narrow_score
 from ...planning.sizes import moves_bytes
 from ...planning.speculative_memory import batch_plans, group_bytes, kept_bytes
 from ...scoring.scoring import Scoring
@@ -27,7 +27,7 @@ from .arguments import Letters, Scratch, counted
 from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord, TracedWord
 from .device_traceback import TiledMoves, traceback_defines
-from .kernel import backwards, pads
+from .kernel import backwards
 from .tile import of_four
 from .tile_batch_launch import Scored, Tally, Work, launch_tiles, strip_groups_of
 from .tile_batch_layout import TILE_SET_FILES, TileSet
@@ -121,20 +121,20 @@ class WavefrontTileBatch:
         self.row_quantum = lcm(level_plan.strip_rows, moves_plan.strip_rows)
         wide_target = narrow_target = self._buffers.of(target_codes)
         if plan.lane_set.backwards:
-            padded = backwards(target_codes, plan.T, pads(scoring, score)[1])
+            padded = backwards(target_codes, plan.T, scoring.source.pads(score)[1])
             narrow_target = self._buffers.of(padded)
         codes = np.full(len(query) + self.row_quantum, 0, np.uint8)
         codes[: len(query)] = query.read(0, len(query))
 
         def work(plan: Plan, file: str) -> Work:
-            codes[len(query) :] = pads(scoring, file)[0]  # the padding depends on the score file
+            codes[len(query) :] = scoring.source.pads(file)[0]
             letters = Letters(self._buffers.of(codes.copy()), wide_target, narrow_target)
             return Work(plan, Scored(scoring, file, floor is not None), letters)
 
         #: By whether moves are stored.
         self._works = {
             False: work(level_plan, score),
-            True: work(moves_plan, wide_score(scoring)),
+            True: work(moves_plan, scoring.source.file),
         }
 
     def __enter__(self) -> WavefrontTileBatch:

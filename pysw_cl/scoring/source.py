@@ -1,0 +1,100 @@
+"""Where the scores of letter pairs come from: what kernels and the reference are told of them.
+
+A source says it in plain values.  Nobody else asks which kind of source there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Table = NDArray[np.int32]
+
+#: The padding of a target that cl/score/permute4.clh reads.
+PAD4 = 8
+#: Letters of a matrix of nucleotides at most, ambiguous ones included.
+FEW_LETTERS = 16
+#: Lower than every score.
+LOWEST = -(1 << 31)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixScores:
+    """Any score for each query code and target code."""
+
+    #: ``table[q, t]`` (int32, letters x letters).
+    table: Table
+
+    @property
+    def few(self) -> bool:
+        """Are there few letters?"""
+        return len(self.table) <= FEW_LETTERS
+
+    def compared(self, least: int = LOWEST) -> tuple[int, int] | None:
+        """(match, mismatch), both raised to ``least``, if compare and select give every score;
+        padding is a mismatch, so that is not positive.  Else None."""
+        return None
+
+    @property
+    def file(self) -> str:
+        """The score file of cl/score for 32-bit lanes."""
+        return "matrix" if self.compared() is None else "match"
+
+    def pads(self, file: str) -> tuple[int, int]:
+        """The codes of query padding and of target padding for a score file.  Neither scores above
+        0 (by "permute4" only in narrow lanes; in 32-bit ones no cell depends on it)."""
+        query, target = self.table.shape
+        return (254, 253) if file == "match" else (query, PAD4 if file == "permute4" else target)
+
+    def arguments(self, file: str, least: int = LOWEST, lift: int = 0) -> dict[str, Any]:
+        """The arguments of a score file, by name: numbers, and arrays (int32).
+
+        ``least``: lower scores are raised to it.  ``lift``: what the skew adds to a diagonal step.
+        A table has one more row and column, for padding, whose scores are not positive.
+        """
+        if file == "match":
+            pair = self.compared(least)
+            assert pair is not None
+            return {"match": pair[0], "mismatch": pair[1], "lift": lift}
+        (q, t), lowest = self.table.shape, min(0, int(self.table.min()))
+        padded = np.full((q + 1, t + 1), lowest, np.int32)
+        padded[:q, :t] = self.table
+        np.maximum(padded, least, out=padded)
+        if file == "matrix":
+            return {"matrix": padded.ravel(), "wide": t + 1, "lift": lift}
+        words = np.zeros((q + 1, 4), np.int8)
+        words[:, : min(4, t + 1)] = padded[:, :4] + lift
+        return {"words": words.view("<i4"), "lift": lift}
+
+    def sizes(self, file: str) -> tuple[int, int]:
+        """Bytes of the array among the `arguments` of a score file, and the letters of a row of
+        query profiles."""
+        q, t = self.table.shape
+        least = {"match": (0, 0), "permute4": (4 * (q + 1), 0)}
+        return least.get(file, (4 * (q + 1) * (t + 1), t + 1))
+
+    def block(self, query: NDArray[Any], target: NDArray[Any]) -> Table:
+        """The scores of all query codes (rows) with all target codes (columns)."""
+        scores: Table = self.table[np.ix_(query, target)]
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class PairScores(MatrixScores):
+    """One score for equal codes, and one for different ones."""
+
+    match: int
+    mismatch: int
+
+    @property
+    def few(self) -> bool:
+        """See `MatrixScores`; letters that count alike are as good as few."""
+        return True
+
+    def compared(self, least: int = LOWEST) -> tuple[int, int] | None:
+        """See `MatrixScores`."""
+        pair = max(self.match, least), max(self.mismatch, least)
+        return pair if self.mismatch <= 0 else None
