@@ -22,10 +22,6 @@
 //     target, 2 consumes query.
 
 #define BLOCK 16
-#define LEAD_QUERY 1
-#define TRAIL_QUERY 2
-#define LEAD_TARGET 4
-#define TRAIL_TARGET 8
 #define SCORE 0
 #define END_ROW 1
 #define END_COLUMN 2

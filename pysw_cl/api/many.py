@@ -29,6 +29,7 @@ from ..planning.parameters import PairTuning
 from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..results.pair_paths import PairPaths, as_table
+from ..scoring.free_ends import FreeEnd
 from ..scoring.scoring import Scoring
 from ..sequences.coordinates import Strand
 from ..sequences.sequence import as_sequence
@@ -316,7 +317,7 @@ class PairAligner:
                 runtime = runtime.timed()
             chosen = make_plan(runtime, resources.plan)
             self._tuning = chosen.tuning.pairs
-            ends = sum(1 << k for k, is_free in enumerate(options.free.flags) if is_free)
+            ends = FreeEnd.of(options.free.flags)
             local, scoring = options.mode == "local", options.scoring.clamped()
             self._engine = BatchEngine(runtime, chosen.lanes, scoring, local, ends)
         return self._engine, self._tuning

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...scoring.free_ends import FreeEnd
 from ...scoring.scoring import Scoring
 
-#: The free leading ends, as bits of a kernel's ``ends``.
-LEAD_QUERY, LEAD_TARGET = 1, 4
 #: The free ends of the query.
-FREE_QUERY = LEAD_QUERY | 2
+FREE_QUERY = FreeEnd.LEAD_QUERY | FreeEnd.TRAIL_QUERY
 #: A width is tried only if it holds the score of this many matches in a row.
 LEAST_MATCHES = 8
 
@@ -74,9 +73,9 @@ def global_fits(
     """
     top = (1 << (width - 1)) - 1
     steps, reach = np.minimum(m, n).astype(np.int64), m.astype(np.int64) + n
-    if ends & LEAD_QUERY:
+    if ends & FreeEnd.LEAD_QUERY:
         reach = np.minimum(reach, m)
-    if ends & LEAD_TARGET:
+    if ends & FreeEnd.LEAD_TARGET:
         reach = np.minimum(reach, n)
     fall = 3 * scoring.gap_open + (reach + 2) * scoring.gap_extend
     fits = fall + max(0, -scoring.lowest) <= top
@@ -94,7 +93,11 @@ def path_reach(
     same optimal paths to that end, if its left border is not higher than H there: not with the
     target's leading end free.  H of its other cells is not too high, so no other end comes first.
     """
-    if scoring.gap_extend == 0 or (not local and not ends & LEAD_QUERY) or ends & ~FREE_QUERY:
+    if (
+        scoring.gap_extend == 0
+        or (not local and not ends & FreeEnd.LEAD_QUERY)
+        or ends & ~FREE_QUERY
+    ):
         return None
     rows = m.astype(np.int64)
     least = 0 if local else -(scoring.gap_open + rows * scoring.gap_extend)

@@ -21,6 +21,7 @@ from ...opencl.facts import facts_of
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.lane_sets import LANE_SETS
 from ...planning.pair_batch import FEW_LETTERS, RESULTS, TRACED, Groups, InLanes, in_lanes
+from ...scoring.free_ends import FreeEnd
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
 from ...sequences.alphabet import MAX_LETTERS, NO_CODE
@@ -29,6 +30,11 @@ from .kept import KeptCodes, KeptStore, LentCodes, RetainedMemory
 
 Ints = NDArray[np.int32]
 
+#: For row 0 and for column 0: which end must be free to get there for nothing, and to end there.
+OUTSIDE = (
+    (0, FreeEnd.LEAD_QUERY, FreeEnd.TRAIL_TARGET),
+    (1, FreeEnd.LEAD_TARGET, FreeEnd.TRAIL_QUERY),
+)
 #: Numbers of the sweep that are read for each output, beside whether a letter is wrong.
 NUMBERS = {"score": 1, "ends": 3, "counts": 5, "starts": 5, "traceback": 3, "cigar": 3}
 #: The queue of a thread's runtime on which results are read while kernels run.
@@ -260,8 +266,7 @@ class BatchEngine:
     """Aligns batches of pairs on one OpenCL device.
 
     ``lanes``: the name of a plan's lane set, which includes the lanes for pairs.  ``scoring``: a
-    clamped one.  ``ends``: the free ends as bits (query: leading 1, trailing 2; target: leading 4,
-    trailing 8).
+    clamped one.  ``ends``: the free ends as bits (`FreeEnd`).
     """
 
     name = "batch"
@@ -327,8 +332,7 @@ class BatchEngine:
         ``start`` to ``end`` (row, column)."""
         group, lane = divmod(k, tops.lines.shape[1])
         best, scoring = 0 if self.local else UNREACHABLE, self.scoring
-        # row 0 and column 0: which end must be free to end there, which to get there for nothing
-        for side, lead, trail in ((0, 1, 8), (1, 4, 2)):
+        for side, lead, trail in OUTSIDE:
             length, i, j = int(pair[2 * side + 1]), int(start[side]), int(end[side])
             at = int(tops.firsts[group, side])
             for first, last in ((at, at + i), (at + j, at + length)):

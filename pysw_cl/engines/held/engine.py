@@ -23,6 +23,7 @@ from ...planning.choose import is_held
 from ...planning.execution import HELD_BYTES
 from ...planning.plan import Plan
 from ...planning.sizes import HELD_BLOCK, HELD_CELL_BYTES, HELD_LANES, held_numbers
+from ...scoring.free_ends import FreeEnd
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes, Pairs
 from ...tiles.contract import HeldFound
@@ -111,7 +112,7 @@ class Held:
         forbidden: Pairs | None,
     ) -> HeldMatrix:
         """See :class:`pysw_cl.tiles.contract.HeldMatrices`."""
-        ends = sum(1 << k for k, is_free in enumerate(free_ends) if is_free)
+        ends = FreeEnd.of(free_ends)
         retained = self.runtime.kept("held", Retained)
         job = HeldJob(query, target, scoring, floor is not None, ends, forbidden)
         matrix = HeldMatrix(self.runtime, self.plan, job, retained)
