@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,3 +72,21 @@ def test_names_of_test_files_are_unique() -> None:
     """pytest imports them by their names alone, and ends at a second one of a name."""
     counts = Counter(path.name for path in Path(__file__).parents[1].rglob("test_*.py"))
     assert [name for name, count in counts.items() if count > 1] == []
+
+
+def drawing() -> str:
+    """The folders and their files, as the map draws them."""
+    text = (PACKAGE.parent / "docs/dev/map.md").read_text()
+    return text[text.index("    pysw_cl/\n") : text.index("    cl/  ")]
+
+
+def test_the_map_draws_this_order() -> None:
+    """A folder imports only from those below it there, and every file is named."""
+    lines = drawing().splitlines()[1:]
+    drawn = [line.split()[0].rstrip("/") for line in lines if line[6:7].strip()]
+    assert drawn == [name for name in reversed(ORDER) if name in drawn]
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert folders - {"cl"} <= set(drawn)
+    words = set(re.findall(r"\w+", drawing()))
+    files = {path.stem for folder in folders for path in (PACKAGE / folder).glob("*.py")}
+    assert files - {"__init__"} <= words
