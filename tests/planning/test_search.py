@@ -15,19 +15,10 @@ from pysw_cl.errors import InternalError
 from pysw_cl.planning.tuning.records import KINDS, Failure, Records
 from pysw_cl.planning.tuning.search import Found, search
 from pysw_cl.planning.tuning.space import Dimension, Space, Values
-from pysw_cl.planning.tuning.strategies import Known, Strategy
+from pysw_cl.planning.tuning.strategies import Exhaustive, Known, Strategy
 
 #: Compute units of the device that is made up, and strips of its matrix at T = 64 and alpha = 8.
 UNITS, STRIPS = 30, 3000
-
-
-@dataclass(frozen=True)
-class Exhaustive:
-    """Everything at once: what other strategies are held against."""
-
-    def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
-        """See `Strategy`."""
-        yield space.every()
 
 
 @dataclass(frozen=True)

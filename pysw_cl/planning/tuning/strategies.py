@@ -91,6 +91,15 @@ def _centre(space: Space, known: Known, build: tuple[Number, ...] | None = None)
 
 
 @dataclass(frozen=True)
+class Exhaustive:
+    """Everything at once: what other strategies are held against."""
+
+    def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
+        """See :class:`Strategy`."""
+        yield space.every()
+
+
+@dataclass(frozen=True)
 class Given:
     """These values, at once: held against the start."""
 
