@@ -207,7 +207,8 @@ class _Search:
 
     def matrix(self) -> _Matrix:
         """What a sweep of the whole matrix keeps."""
-        (m, n), shape = self.problem.shape, self.plan.tile_shape(*self.problem.shape)
+        m, n = self.problem.shape
+        shape = self.plan.tile_shape(m, n)
         if not self.want_path:
             return _Matrix(self.problem.edges, shape)
         grid, compression = self._grid(shape)
@@ -226,6 +227,8 @@ class _Search:
         tuning, compression = self.plan.tuning.traceback, self.engine.edge_compression
         if self.job.second_best:  # tiles that have to be searched again are small, then
             tuning = replace(tuning, least_side=max(1, tuning.least_side // SMALLER))
+        if max(m, n) < 2 * tuning.least_side:  # one piece
+            return SweptGrid.over(self.problem.edges, [0, m], [0, n]), None
 
         def fits(lines: int) -> bool:
             return compression is not None and compression.fits(self.problem.scoring, m, n, lines)

@@ -18,7 +18,6 @@ from itertools import pairwise
 from math import isqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import InputError, is_number, shown
 from ..planning.cost import Cost
 from ..planning.geometry import cuts
 from ..planning.path_grid import path_bytes
@@ -35,17 +34,6 @@ from .problem import Problem
 
 if TYPE_CHECKING:
     from .progress import PairProgress
-
-
-def check_max_cost(value: Any, mode: str) -> None:
-    """Raise InputError unless ``value`` is a ``max_cost`` for this mode: "auto", None or, in mode
-    "global", a number of at least 0."""
-    if value is None or (isinstance(value, str) and value == "auto"):
-        return
-    if not is_number(value) or value < 0:
-        raise InputError(f"max_cost must be 'auto', None or a number from 0 on, not {shown(value)}")
-    if mode != "global":
-        raise InputError(f"max_cost={value!r} is for mode 'global'; in mode {mode!r} leave it out")
 
 
 def assumed_score(problem: Problem, max_cost: Any) -> int | None:

@@ -177,7 +177,7 @@ def _scored(job: Job, end: Hit, path: FoundPath, result: Alignment) -> int | flo
 
 def _same(one: View, other: View) -> bool:
     """Do both views read the same range of the same array in the same way?"""
-    ranges = [(view.start, len(view), view.reverse) for view in (one, other)]
+    ranges = [(view.start, view.stop, view.reverse) for view in (one, other)]
     return one.codes is other.codes and one.table is other.table and ranges[0] == ranges[1]
 
 

@@ -32,7 +32,6 @@ from ..scoring.matrices import is_name
 from ..scoring.scoring import Scoring, cached_scoring
 from ..scoring.sense import check_sense
 from ..sequences.coordinates import as_range, check_strand
-from .band_doubling import check_max_cost
 from .batch_results import fields_of
 from .problem import FreeEnds, check_mode
 from .progress import Progress
@@ -328,7 +327,12 @@ class AlignResources(SavedResources):
     def __post_init__(self) -> None:
         super().__post_init__()
         _set(self, "prune", flag(self.prune, "prune"))
-        check_max_cost(self.max_cost, "global")
+        cost = self.max_cost
+        usual = cost is None or (isinstance(cost, str) and cost == "auto")
+        if not usual and not (is_number(cost) and cost >= 0):
+            raise InputError(
+                f"max_cost must be 'auto', None or a number from 0 on, not {shown(cost)}"
+            )
 
     def band_cost(self, mode: str) -> Any:
         """``max_cost`` for a comparison in this mode: "auto" or a number for diagonal bands, None
@@ -336,9 +340,12 @@ class AlignResources(SavedResources):
 
         Raises InputError for a number in a mode without bands.
         """
-        check_max_cost(self.max_cost, mode)
-        whole = mode == "local" or (self.max_cost == "auto" and not self.prune)
-        return None if whole else self.max_cost
+        cost = self.max_cost
+        if mode != "global" and cost not in (None, "auto"):
+            raise InputError(
+                f"max_cost={cost!r} is for mode 'global'; in mode {mode!r} leave it out"
+            )
+        return None if mode == "local" or (cost == "auto" and not self.prune) else cost
 
 
 @dataclass(frozen=True, kw_only=True)

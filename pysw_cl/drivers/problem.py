@@ -88,7 +88,7 @@ class Problem:
         """The least H: 0 for local comparisons, None for global ones."""
         return 0 if self.mode == "local" else None
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return len(self.query), len(self.target)

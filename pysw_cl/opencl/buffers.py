@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 from weakref import WeakSet, finalize
 
 import numpy as np
@@ -30,6 +30,10 @@ CONSTANT_BYTES, MOST_CONSTANTS, MOST_SEEN = 1 << 16, 64, 1024
 #: The one large buffer that a pool keeps: bytes that it may always have, at most, and that share of
 #: the device's memory in between.  A driver takes milliseconds to make one and to release it.
 LARGE_BYTES, MOST_LARGE_BYTES, LARGE_SHARE = 1 << 26, 1 << 30, 1 / 64
+
+K = TypeVar("K")
+#: A request for a buffer: an array that it starts as a copy of, or a number of bytes.
+Asked = NDArray[Any] | int
 
 #: Buffers of arenas and pools, by their id.  Kernels may stay bound to them from job to job.
 LASTING: dict[int, Any] = {}
@@ -86,40 +90,25 @@ class Arena:
         """Drop the parts."""
         _drop(self._parts)
 
-    def empties(self, sizes: list[int]) -> list[Any] | None:
-        """Parts of these sizes; None if not all fit."""
-        align = self._align
-        starts, high = [], self._high
-        for size in sizes:
-            high -= -(-size // align) * align
-            starts.append(high)
-        if high < self._low:
-            return None
-        self._high, found = high, []
-        for one in zip(starts, sizes, strict=True):
-            part = self._parts.get(one)
-            found.append(self._region(one) if part is None else part)
+    def parts(self, asked: Iterable[Asked]) -> list[Any]:
+        """A part for each request; None for one that does not fit."""
+        found = []
+        for one in asked:
+            size = one.nbytes if isinstance(one, np.ndarray) else max(one, 4)
+            padded, part = -(-size // self._align) * self._align, None
+            if 0 < padded <= self._high - self._low:
+                if isinstance(one, np.ndarray):
+                    start, self._low = self._low, self._low + padded
+                    host = np.ascontiguousarray(one).reshape(-1).view(np.uint8)
+                    self._host[start : start + size] = host
+                else:
+                    start = self._high = self._high - padded
+                part = self._parts.get((start, size))
+                if part is None:
+                    part = self._parts[start, size] = self._buffer.get_sub_region(start, size)
+                    LASTING[id(part)] = part
+            found.append(part)
         return found
-
-    def _region(self, place: tuple[int, int]) -> Any:
-        """Make the part that starts at a byte and has so many, which is kept."""
-        part = self._parts[place] = self._buffer.get_sub_region(*place)
-        LASTING[id(part)] = part
-        return part
-
-    def part(self, size: int, array: NDArray[Any] | None) -> Any:
-        """A part of ``size`` bytes, with a copy of ``array``; None if it does not fit."""
-        padded = -(-size // self._align) * self._align
-        if not 0 < padded <= self._high - self._low:
-            return None
-        if array is None:
-            start = self._high = self._high - padded
-        else:
-            start, self._low = self._low, self._low + padded
-            host = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            self._host[start : start + size] = host
-        part = self._parts.get((start, size))
-        return self._region((start, size)) if part is None else part
 
     def send(self) -> None:
         """Enqueue the copy of the host's arrays."""
@@ -179,10 +168,15 @@ class Pool:
             self._large.release()
             self._large = None
 
-    def part(self, size: int, array: NDArray[Any] | None) -> Any:
-        """A buffer of at least ``size`` bytes, with a copy of ``array``; None if too large."""
+    def parts(self, asked: Iterable[Asked]) -> list[Any]:
+        """A buffer for each request; None for one that is too large."""
+        return [self._part(one) for one in asked]
+
+    def _part(self, asked: Asked) -> Any:
+        """A buffer of at least the bytes that are asked for, or None."""
         import pyopencl as cl
 
+        size = asked.nbytes if isinstance(asked, np.ndarray) else max(asked, 4)
         if not 0 < size <= self._most:
             return None
         self._asked += 1
@@ -194,8 +188,8 @@ class Pool:
             self.bytes += wanted
             sizes.append(wanted)
         buffer = self._kept[self._asked, found or wanted]
-        if array is not None:
-            self._copy(buffer, array)
+        if isinstance(asked, np.ndarray):
+            self._copy(buffer, asked)
         return buffer
 
     def constant(self, array: NDArray[Any]) -> Any:
@@ -302,8 +296,8 @@ class Buffers:
         self._aside = aside
         self.bytes = 0
         kept: Arena | Pool | None = pool
-        if small and _large(runtime):
-            kept = runtime.arena(Arena if runtime.traits.arena else Pool)
+        if small:
+            kept = runtime.arena(_small_buffers)
         if kept is not None and not kept.lent:
             kept.lent, self._kept = True, kept
             kept.begin()
@@ -324,14 +318,17 @@ class Buffers:
         self._sent.clear()
         self.bytes = 0
 
-    def _make(self, size: int, flags: int, host: NDArray[Any] | None) -> Any:
+    def _make(self, asked: Asked) -> Any:
         import pyopencl as cl
 
+        size = asked.nbytes if isinstance(asked, np.ndarray) else max(asked, 4)
         self.bytes += size
+        flags = int(cl.mem_flags.READ_WRITE)
         if self.bytes > int(self._runtime.device.global_mem_size):
             raise self._lacking()
         try:
-            if host is not None:
+            if isinstance(asked, np.ndarray):
+                flags, host = flags | cl.mem_flags.COPY_HOST_PTR, np.ascontiguousarray(asked)
                 buffer = cl.Buffer(self._runtime.context, flags, hostbuf=host)
             else:
                 buffer = cl.Buffer(self._runtime.context, flags, size)
@@ -352,19 +349,25 @@ class Buffers:
 
     def of(self, array: NDArray[Any]) -> Any:
         """A buffer that starts as a copy of ``array``."""
+        return self.several({0: array})[0]
+
+    def several(self, asked: Mapping[K, Asked]) -> dict[K, Any]:
+        """Buffers by name: as of :meth:`of` for arrays, as of :meth:`empty` for sizes."""
         import pyopencl as cl
 
-        size = array.nbytes
+        parts: list[Any] = [None] * len(asked)
         if self._kept is not None:
             try:
-                part = self._kept.part(size, array)
+                parts = self._kept.parts(asked.values())
             except cl.Error as error:
                 raise self._failed(error) from None
-            if part is not None:
-                self.bytes += size
-                return part
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        return self._make(array.nbytes, flags, np.ascontiguousarray(array))
+        made = dict(zip(asked, parts, strict=True))
+        for name, one in asked.items():
+            if made[name] is None:
+                made[name] = self._make(one)
+            else:
+                self.bytes += one.nbytes if isinstance(one, np.ndarray) else one
+        return made
 
     def constant(self, array: NDArray[Any]) -> Any:
         """A buffer like :meth:`of`'s, which no kernel writes: a pool has it from job to job."""
@@ -382,57 +385,33 @@ class Buffers:
 
     def empty(self, size: int) -> Any:
         """A buffer of ``size`` bytes with undefined contents."""
-        import pyopencl as cl
-
-        size = max(size, 4)
-        if self._kept is not None:
-            try:
-                part = self._kept.part(size, None)
-            except cl.Error as error:
-                raise self._failed(error) from None
-            if part is not None:
-                self.bytes += size
-                return part
-        return self._make(size, cl.mem_flags.READ_WRITE, None)
-
-    def empties(self, sizes: list[int]) -> list[Any]:
-        """Buffers like those of :meth:`empty`."""
-        sizes, parts = [max(size, 4) for size in sizes], None
-        if isinstance(self._kept, Arena):
-            parts = self._of_pool(self._kept.empties, sizes, sum(sizes))
-        return [self.empty(size) for size in sizes] if parts is None else parts
+        return self.several({0: size})[0]
 
     def offset(self, size: int) -> Any:
         """A buffer like :meth:`empty`'s that is freed when it is no longer referenced."""
-        import pyopencl as cl
-
-        made = self._make(max(size, 4), cl.mem_flags.READ_WRITE, None)
+        made = self._make(size)
         self._held.remove(made)
         return made
 
     def again(self, buffer: Any, size: int) -> Any:
         """``buffer`` (one of these, or None) if it has ``size`` bytes; else a new one, and
         ``buffer`` is released."""
-        import pyopencl as cl
-
         if buffer is not None:
             if buffer.size >= size:
                 return buffer
             self._held.remove(buffer)
             self.bytes -= buffer.size
             buffer.release()
-        return self._make(size, cl.mem_flags.READ_WRITE, None)
+        return self._make(size)
 
     def lasting(self, size: int) -> Any:
         """A buffer of at least ``size`` bytes that is not freed with the others.  Its last user
         gives it to `RetainedBuffers.give`."""
-        import pyopencl as cl
-
         kept = self._retained.take(size)
         if kept is not None:
             self.bytes += kept.size
             return kept
-        made = self._make(size, cl.mem_flags.READ_WRITE, None)
+        made = self._make(size)
         self._held.remove(made)
         return made
 
@@ -506,6 +485,8 @@ class Buffers:
         return out
 
 
-def _large(runtime: Runtime) -> bool:
-    """Is an arena a small part of the device's memory?"""
-    return int(runtime.device.global_mem_size) > 16 * ARENA_BYTES
+def _small_buffers(runtime: Runtime) -> Arena | Pool | None:
+    """An arena or a pool; None if an arena is no small part of the device's memory."""
+    if int(runtime.device.global_mem_size) <= 16 * ARENA_BYTES:
+        return None
+    return Arena(runtime) if runtime.traits.arena else Pool(runtime)

@@ -218,10 +218,11 @@ class BoundKernel:
 
     def __init__(self, runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]):
         key = spec.name, len(spec.arguments), key_of(runtime, spec, defines)
-        if key not in runtime.kernels:
+        kernels = runtime.kernels
+        if key not in kernels:
             program = build(runtime, spec, defines)
-            runtime.kernels[key] = _kernel_of(runtime, spec, program), {}, program
-        self._kernel, self._bound, self._program = runtime.kernels[key]
+            kernels[key] = _kernel_of(runtime, spec, program), {}, program
+        self._kernel, self._bound, self._program = kernels[key]
         self._runtime, self._name = runtime, spec.name
         self._place, self._integer = _places(spec.arguments)
 

@@ -160,8 +160,8 @@ def consumed(moves: Moves) -> tuple[int, int]:
     """How many letters of the query and of the target a piece of a path consumes."""
     if moves.max() > QUERY:
         raise InternalError(f"a path has a move {int(moves.max())}")
-    target, query = (int(np.count_nonzero(moves == move)) for move in (TARGET, QUERY))
-    return len(moves) - target, len(moves) - query
+    target, query = np.count_nonzero(moves == TARGET), np.count_nonzero(moves == QUERY)
+    return len(moves) - int(target), len(moves) - int(query)
 
 
 def check_region(letters: tuple[int, int], region: tuple[int, int]) -> None:

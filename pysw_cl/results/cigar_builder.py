@@ -46,13 +46,6 @@ class FoundPath(NamedTuple):
     score: int | None = None
 
 
-class Piece(NamedTuple):
-    """The runs of a piece of a path, and the sum of the substitution scores of its pairs."""
-
-    runs: Runs
-    pairs: int
-
-
 class PathReader:
     """Computes runs and the score of one path from its moves, the letters of ``frame`` and the
     scoring alone.  It uses no score that a tile computed."""
@@ -69,8 +62,10 @@ class PathReader:
         self._place: tuple[int, int] | None = None
         #: Pieces that were taken and not read: moves, query letters, target letters.
         self._waiting: deque[tuple[Moves, View, View]] = deque()
-        #: Pieces that were read, the last one of the path first.
-        self._pieces: list[Piece] = []
+        #: The runs of the pieces that were read, the last one of the path first.
+        self._runs: list[Runs] = []
+        #: The sum of the substitution scores of their pairs.
+        self._pairs = 0
 
     def read_meanwhile(
         self, end: Hit, path: BackwardPath, busy: Callable[[], bool] = lambda: True
@@ -79,7 +74,7 @@ class PathReader:
         is true (the device still computes)."""
         self._waiting += self._take(end, path)
         while self._waiting and busy():
-            self._pieces.append(self._read(self._waiting.popleft()))
+            self._read(*self._waiting.popleft())
 
     def found(self, end: Hit, path: BackwardPath) -> FoundPath:
         """The runs and the score of a path whose traceback is complete.
@@ -87,12 +82,13 @@ class PathReader:
         Raises InternalError if the moves do not consume the letters between its start and ``end``.
         """
         self._waiting += self._take(end, path)
-        self._pieces += map(self._read, self._waiting)  # in turn: the work itself uses threads
-        runs = joined(piece.runs for piece in reversed(self._pieces))
+        for piece in self._waiting:  # in turn: the work itself uses threads
+            self._read(*piece)
+        runs = joined(reversed(self._runs))
         total, (gaps, query, target) = int(runs.lengths.sum()), runs.in_gaps()
         _check((total - target, total - query), (end.row, end.column), path)
         cost = gaps * self.scoring.gap_open + (query + target) * self.scoring.gap_extend
-        return FoundPath(path.row, path.column, runs, sum(p.pairs for p in self._pieces) - cost)
+        return FoundPath(path.row, path.column, runs, self._pairs - cost)
 
     def _take(self, end: Hit, path: BackwardPath) -> Iterator[tuple[Moves, View, View]]:
         """The pieces that the traceback added since the last call, with the letters that each
@@ -110,12 +106,12 @@ class PathReader:
         _check((place[0] - row, place[1] - column), place, path)
         self._place = row, column
 
-    def _read(self, piece: tuple[Moves, View, View]) -> Piece:
-        """The runs and scores of one piece."""
-        moves = np.ascontiguousarray(piece[0][::-1])
-        pairs = opposite(moves, *piece[1:])
-        scores = self.scoring.pair_scores(*pairs)
-        return Piece(piece_runs(self.scoring, moves, *pairs), int(scores.sum(dtype=np.int64)))
+    def _read(self, moves: Moves, query: View, target: View) -> None:
+        """Read the runs and the scores of one piece."""
+        moves = np.ascontiguousarray(moves[::-1])
+        pairs = opposite(moves, query, target)
+        self._runs.append(piece_runs(self.scoring, moves, *pairs))
+        self._pairs += int(self.scoring.pair_scores(*pairs).sum(dtype=np.int64))
 
 
 def _check(letters: tuple[int, int], end: tuple[int, int], path: BackwardPath) -> None:

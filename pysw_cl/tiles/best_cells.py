@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,7 @@ class BestCells:
         bound = self.bound
         if bound is None:
             return False
-        best = min([Hit(bound.score, bound.row, bound.column), *self.hits])
+        best = min(chain(self.hits, [Hit(bound.score, bound.row, bound.column)]))
         start = max(corner, int(top.h.max()), int(left.h.max()))
         if self.floor is not None:
             start = max(start, self.floor)

@@ -194,8 +194,8 @@ class EdgeArray(Source):
     @classmethod
     def of(cls, edge: Edge) -> EdgeArray:
         """An array source that holds a copy of ``edge``."""
-        array = cls(len(edge))
-        array.write(0, edge)
+        array = cls(len(edge.h))
+        array._cells = Edge(np.array(edge.h), np.array(edge.x))
         return array
 
     def __len__(self) -> int:
@@ -215,8 +215,8 @@ class EdgeArray(Source):
         if self.on_device is not None:
             self._cells, self.on_device = self.on_device.read(0, self._length), None
         if self._cells is None:
-            arrays = (np.full(self._length, UNREACHABLE, np.int32) for _ in "hx")
-            self._cells = Edge(*arrays)
+            h = np.full(self._length, UNREACHABLE, np.int32)
+            self._cells = Edge(h, h.copy())
         return self._cells
 
     def take(self, edge: Edge | DeviceEdge) -> None:
@@ -230,8 +230,8 @@ class EdgeArray(Source):
 
     def write(self, start: int, edge: Edge) -> None:
         """Store the cells from ``start + 1`` on."""
-        self.h[start : start + len(edge)] = edge.h
-        self.x[start : start + len(edge)] = edge.x
+        cells, stop = self._all(), start + len(edge)
+        cells.h[start:stop], cells.x[start:stop] = edge.h, edge.x
 
     def part(self, start: int, stop: int) -> Edge:
         """Cells ``[start, stop)``, counted from 0; see :meth:`Edge.part`."""
@@ -241,7 +241,7 @@ class EdgeArray(Source):
         """Cells ``start+1 .. stop``, without a copy where they are in memory."""
         if self.on_device is not None:
             return self.on_device.read(start, stop)
-        return Edge(self.h[start:stop], self.x[start:stop])
+        return self._all().part(start, stop)
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
         """See `Source`."""

@@ -11,9 +11,10 @@ column j of a hit are half-open end coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import starmap
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -102,17 +103,16 @@ class Box(NamedTuple):
         return (left if row else above) == 0 if row or column else 0 in (above, left)
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Hit:
     """A cell and its score.  Hits sort by falling score, then row-major."""
 
-    sort_key: tuple[int, int, int] = field(init=False, repr=False, compare=True)
-    score: int = field(compare=False)
-    row: int = field(compare=False)
-    column: int = field(compare=False)
+    score: int
+    row: int
+    column: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sort_key", (-self.score, self.row, self.column))
+    def __lt__(self, other: Hit) -> bool:
+        return (-self.score, self.row, self.column) < (-other.score, other.row, other.column)
 
 
 def best_first(cells: Cells, count: int) -> Cells:
@@ -161,6 +161,9 @@ class Hits(Sequence[Hit]):
     def __getitem__(self, which: Any) -> Any:
         found = self.cells[which].tolist()
         return Hit(*found) if isinstance(which, int) else [Hit(*one) for one in found]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return starmap(Hit, self.cells.tolist())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)

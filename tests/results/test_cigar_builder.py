@@ -136,7 +136,7 @@ def test_no_more_is_read_than_there_is_time_for() -> None:
     reader, times = PathReader(frame, make_scoring()), iter([True, True, False, False])
     for pieces in (2, 2):
         reader.read_meanwhile(end, path, lambda: next(times))
-        assert len(reader._pieces) == pieces and reader._waiting
+        assert len(reader._runs) == pieces and reader._waiting
     path.moves.append(moves[len(half) :])
     path.row, path.column = 4, 5
     found = reader.found(end, path)

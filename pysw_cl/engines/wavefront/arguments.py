@@ -302,7 +302,8 @@ def new_records(strip_groups: int) -> NDArray[np.int32]:
 def counted(records: NDArray[np.int32]) -> list[int]:
     """Columns of strips that all groups swept in 8, 16 and 32 bits, and those that were pruned."""
     counts = np.ascontiguousarray(records[:, RecordWord.COLUMNS8 :]).view(np.int64)
-    return [int(columns) for columns in counts.sum(axis=0)]
+    columns: list[int] = counts.sum(axis=0).tolist()
+    return columns
 
 
 def new_progress(strips: int, T: int, shared: bool = False) -> NDArray[np.int32]:

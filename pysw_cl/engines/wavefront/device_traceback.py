@@ -112,7 +112,8 @@ class DeviceMoves:
     """The stored moves of one tile in device memory (4 bits a cell), which are traced there."""
 
     def __init__(self, run: TileRun, retained: RetainedBuffers):
-        self._runtime, self._dirs, self._retained = run.runtime, run.moves, retained
+        self._runtime, self._retained = run.runtime, retained
+        self._dirs = run.memory.buffers["moves"]
         self._defines = traceback_defines(run.runtime, run.grid.T, run.grid.alpha)
         self._m, self._n = run.grid.m, run.grid.n
         self._linear = run.job.scoring.gap_open == 0

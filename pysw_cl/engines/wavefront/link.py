@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...planning.geometry import Grid
+from ...sequences.view import Codes
 
 
 class Begun(Protocol):
@@ -36,8 +38,8 @@ class PipelineMemory:
     #: One ticket counter for each tile, each ``ticket_bytes`` apart.
     tickets: Any
     ticket_bytes: int
-    #: The target's letters, for wide and for narrow lanes; empty until the first tile sends them.
-    letters: list[Any]
+    #: The target's letters, by name; empty until the first tile sends them.
+    letters: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,14 @@ class Link:
     #: The lines of the bus that its first strip reads and its last one writes.
     top_line: int
     bottom_line: int
+
+    def buffers(self, target: Callable[[], dict[str, Codes]]) -> dict[str, Any]:
+        """The buffers that the tile does not have of its own, by name.  ``target`` makes the
+        letters."""
+        shared = self.shared
+        if not shared.letters:
+            shared.letters.update(shared.buffers.several(target()))
+        return {"bus": shared.bus, "best": shared.best, "ticket": self.ticket, **shared.letters}
 
     def lines(self, strips: int) -> NDArray[np.int32]:
         """The line of the bus that each strip reads, and last the line that the last strip writes.

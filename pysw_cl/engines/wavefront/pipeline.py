@@ -237,4 +237,4 @@ def _shared_memory(
     ticket_bytes = facts_of(runtime).part_align
     tickets = buffers.empty(most_tiles * ticket_bytes)
     buffers.write(tickets, repeated(0, most_tiles * ticket_bytes // 4))
-    return PipelineMemory(buffers, bus, best, tickets, ticket_bytes, [])
+    return PipelineMemory(buffers, bus, best, tickets, ticket_bytes, {})

@@ -33,7 +33,16 @@ from .arguments import (
 from .descriptors import RecordWord, TileWord
 from .kernel import kernel_of, scores_of
 from .tile import cells_by_width, least_score
-from .tile_memory import LEAST_FILLED, joined_parts, left_parts, letters_of, scratch_of
+from .tile_memory import (
+    LEAST_FILLED,
+    SCRATCH,
+    joined_parts,
+    left_parts,
+    letters_of,
+    query_codes,
+    scratch_of,
+    target_codes,
+)
 
 COMPARE = KernelSpec(
     "compare_columns",
@@ -129,11 +138,16 @@ class SectionsRun:
         for place, cells in ((top, job.above.h), (top + self.stride, job.above.x)):
             buffers.write(self.kept, self._side_by_side(cells), 4 * place)
         self._send_lefts()
-        plan = program.plan
         self.scores = scores_of(job.scoring, program.score, program.skewed, buffers)
-        self.letters = letters_of(job, grid, plan, self.scores, buffers, None)
-        self.scratch = scratch_of(self.execution.sizes, buffers)
-        self.record = buffers.of(new_records(self.strip_groups))
+        made = buffers.several(
+            {
+                **{name: self.execution.sizes[name] for name in SCRATCH},
+                **target_codes(job.target, self.execution, self.scores),
+                "query": query_codes(job.query, grid, self.scores),
+                "record": new_records(self.strip_groups),
+            }
+        )
+        self.letters, self.scratch, self.record = letters_of(made), scratch_of(made), made["record"]
         collected = np.zeros(1 + 3 * self.capacity, np.int32)
         self.hits = buffers.of(collected) if self.capacity else None
         self.best = buffers.of(np.array([self.threshold], np.int32))

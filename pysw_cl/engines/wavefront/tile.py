@@ -29,18 +29,16 @@ from ...tiles.tile import NO_HITS, Hits, TileJob, TileResult
 from .arguments import (
     MOST,
     ForbiddenArguments,
-    Scores,
     TicketedArguments,
     TileArguments,
     TwoPhaseArguments,
     bind,
     counted,
-    new_progress,
 )
 from .descriptors import RecordWord
 from .kernel import build_later, in_time, kernel_of, scores_of
 from .link import Link
-from .tile_memory import Memory, left_of, letters_of
+from .tile_memory import Memory, letters_of, scratch_of
 
 #: Letters of a target that are looked at first.
 FEW = 64
@@ -68,8 +66,10 @@ class TileRun:
         self.program, self.grid = self.execution.program, self.execution.grid
         self.strip_groups = self.execution.strip_groups
         self.threshold = least_score(job)
-        self._bytes = self.execution.sizes
-        self.memory = Memory.of(job, self.execution, capacity, buffers, link)
+        self.scores = scores_of(job.scoring, self.program.score, self.program.skewed, buffers)
+        self.memory = Memory.of(
+            job, self.execution, self.scores, self.threshold, capacity, buffers, link
+        )
         ticketed = self.program.form == "ticketed"
         self.ticketed = self._ticketed_arguments() if ticketed else None
         self.kernel = self._bound()
@@ -78,8 +78,7 @@ class TileRun:
     def _bound(self) -> BoundKernel:
         """The kernel with its arguments, except those that each two-phase launch sets."""
         job, buffers, program = self.job, self.buffers, self.program
-        scores = scores_of(job.scoring, program.score, program.skewed, buffers)
-        parts: list[Any] = [self._arguments(scores), scores.arguments]
+        parts: list[Any] = [self._arguments(), self.scores.arguments]
         if job.forbidden is not None:
             pairs, places = map(buffers.of, self.grid.forbidden_steps(job.forbidden))
             parts.append(ForbiddenArguments(pairs, places, worst(job.scoring)))
@@ -89,24 +88,22 @@ class TileRun:
         bind(kernel, buffers, *parts, later=() if self.ticketed else (TwoPhaseArguments,))
         return kernel
 
-    def _arguments(self, scores: Scores) -> TileArguments:
-        grid, job, buffers, link = self.grid, self.job, self.buffers, self.link
-        plan, memory = self.program.plan, self.memory
-        left_h, left_x = left_of(job, grid, buffers)
+    def _arguments(self) -> TileArguments:
+        grid, job, memory = self.grid, self.job, self.memory
+        made = memory.buffers
         outlet_lane, outlet_row = (
             grid.last_row_outlet if job.bottom else (grid.T - 1, grid.alpha - 1)
         )
         rows_after, columns_after = job.after or (0, 0)
-        best = link.shared.best if link else buffers.of(np.array([self.threshold], np.int32))
         return TileArguments.of(
-            letters_of(job, grid, plan, scores, buffers, link),
-            scores,
-            memory.scratch,
-            left_h=left_h,
-            left_x=left_x,
-            right_h=memory.right[0],
-            right_x=memory.right[1],
-            bus=memory.bus,
+            letters_of(made),
+            self.scores,
+            scratch_of(made),
+            left_h=made["left_h"],
+            left_x=made["left_x"],
+            right_h=made["right_h"],
+            right_x=made["right_x"],
+            bus=made["bus"],
             m=grid.m,
             n=grid.n,
             alpha=grid.alpha,
@@ -118,35 +115,24 @@ class TileRun:
             chunk=self.execution.chunk,
             rows_after=min(rows_after, MOST),
             columns_after=min(columns_after, MOST),
-            record=memory.record,
-            shared_best=best,
-            hits=memory.hits,
+            record=made["record"],
+            shared_best=made["best"],
+            hits=made["hits"],
             capacity=self.capacity,
-            lines=buffers.of(memory.lines),
-            columns=buffers.of(np.array(job.columns or (0,), np.int32)),
+            lines=made["lines"],
+            columns=made["columns"],
             column_count=len(job.columns),
-            crossed=memory.crossed,
+            crossed=made["crossed"],
         )
 
     def _ticketed_arguments(self) -> TicketedArguments:
-        grid, buffers, link = self.grid, self.buffers, self.link
-        moves = None
-        if self.job.store_moves:
-            moves = buffers.lasting(self._bytes["moves"])
-        ticket = link.ticket if link else buffers.of(np.zeros(1, np.int32))
-        shared = self.program.shares_strips
-        progress = buffers.of(new_progress(grid.strips, grid.T, shared))
-        before, before_at = progress, grid.strips  # this one lets every strip begin
+        made, link = self.memory.buffers, self.link
+        before, before_at = made["progress"], self.grid.strips  # this one lets every strip begin
         if link is not None and link.above is not None:
             above = link.above
             before, before_at = above.progress, above.grid.strips - 1
-        before_at *= sizes.progress_words(shared)
-        return TicketedArguments(ticket, progress, before, before_at, moves)
-
-    @property
-    def moves(self) -> Any:
-        """The buffer of the tile's moves; None if they are not stored."""
-        return None if self.ticketed is None else self.ticketed.moves
+        before_at *= sizes.progress_words(self.program.shares_strips)
+        return TicketedArguments(made["ticket"], made["progress"], before, before_at, made["moves"])
 
     @property
     def ticket(self) -> Any:
@@ -194,7 +180,8 @@ class TileRun:
         """The tile's result, without moves.
         ``bottom_wanted``: is the bottom edge read, if the job asks for it?"""
         grid, job, memory, read = self.grid, self.job, self.memory, self.buffers.read
-        right = self._edge(*memory.right, grid.m) if job.right else None
+        made = memory.buffers
+        right = self._edge(made["right_h"], made["right_x"], grid.m) if job.right else None
         wanted = job.bottom and bottom_wanted
         bottom = self._line(int(memory.lines[grid.strips])) if wanted else None
         if bottom is not None and self.link is not None and self.program.prunes:
@@ -203,13 +190,13 @@ class TileRun:
             bottom = Edge(bottom.h, np.clip(bottom.x, least, bottom.h))
         best = NO_HITS
         top, found = None, 0
-        records = read(memory.record, RECORD_WORDS * self.strip_groups).reshape(-1, RECORD_WORDS)
+        records = read(made["record"], RECORD_WORDS * self.strip_groups).reshape(-1, RECORD_WORDS)
         if job.best:
             best = self._hits(records, 1)
             top = int(records[:, RecordWord.TOP].max())
         if self.capacity:
-            found = int(read(memory.hits, 1)[0])
-            collected = read(memory.hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
+            found = int(read(made["hits"], 1)[0])
+            collected = read(made["hits"], 3 * min(found, self.capacity), 1).reshape(-1, 3)
             best = self._hits(collected, job.count)
         cells = cells_by_width(self.program, grid, records)
         pruned = cells.pop("pruned", 0)
@@ -218,17 +205,17 @@ class TileRun:
         columns: dict[int, DeviceEdge] = {}
         for k, row in enumerate(job.rows):
             at = 2 * (2 + k) * stride, (5 + 2 * k) * stride
-            rows[row] = self._device_edge(memory.bus, grid.n, *at)
+            rows[row] = self._device_edge(made["bus"], grid.n, *at)
         for k, column in enumerate(job.columns):
             at = 2 * k * height, (2 * k + 1) * height
-            columns[column] = self._device_edge(memory.crossed, grid.m, *at)
+            columns[column] = self._device_edge(made["crossed"], grid.m, *at)
         done = bottom, right, best, top, cells, self.launches
         how: Any = {"reached": found, "execution": self.execution}
         return TileResult(*done, pruned=pruned, rows=rows, columns=columns, **how)
 
     def _line(self, line: int) -> Edge:
         """A line of the bus."""
-        bus, stride = self.memory.bus, self.memory.stride
+        bus, stride = self.memory.buffers["bus"], self.memory.stride
         return self._edge(bus, bus, self.grid.n, 2 * stride * line, (2 * line + 1) * stride)
 
     def _device_edge(self, buffer: Any, length: int, h_at: int, x_at: int) -> DeviceEdge:

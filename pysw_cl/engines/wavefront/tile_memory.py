@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
-from ...planning.execution import InStrips
+from ...planning.execution import InStrips, Strips
 from ...planning.geometry import Grid
-from ...planning.plan import Plan
 from ...planning.sizes import line_cells
 from ...scoring.precision import UNREACHABLE_BELOW
+from ...sequences.view import Codes
 from ...tiles.edges import Edge, Ints, repeated
 from ...tiles.tile import TileJob
-from .arguments import Letters, Scores, Scratch, new_records
+from .arguments import Letters, Scores, Scratch, new_progress, new_records
 from .kernel import backwards
 from .link import Link
 
@@ -27,94 +28,107 @@ SCRATCH = tuple(one.name for one in fields(Scratch))
 
 @dataclass(frozen=True)
 class Memory:
-    """The buffers that a tile's launches write and that its result is read from."""
+    """The buffers that a tile's launches read and write, and that its result is read from."""
 
-    #: Lines of the horizontal bus: H, then F^.
-    bus: Any
-    #: 32-bit numbers in half a line.
+    #: By name: those of `InStrips.buffers`, and those that a pipeline's tiles share.
+    buffers: dict[str, Any]
+    #: 32-bit numbers in half a line of the bus.
     stride: int
-    #: The line that each strip reads, and last the line that the last strip writes.
+    #: The line of the bus that each strip reads, and last the line that the last strip writes.
     lines: NDArray[np.int32]
-    #: H and E^ of the right edge.
-    right: tuple[Any, Any]
-    #: H and E^ of the special columns.
-    crossed: Any
-    #: What each group did: see `RecordWord`.
-    record: Any
-    #: Cells that are collected.
-    hits: Any
-    #: What the groups work in.
-    scratch: Scratch
 
     @classmethod
     def of(
         cls,
         job: TileJob,
         execution: InStrips,
+        scores: Scores,
+        best: int,
         capacity: int,
         buffers: Buffers,
         link: Link | None,
     ) -> Memory:
-        """Allocate the buffers and copy the top edge to the bus.  Special rows and columns, which
-        may outlive the tile, get buffers of their own."""
-        own, grid = buffers.empty if link else buffers.offset, execution.grid
-        sizes, names = execution.sizes, ("right_h", "right_x", *SCRATCH)
-        right_h, right_x, *scratch = buffers.empties([sizes[name] for name in names])
-        crossed = (own if job.columns else buffers.empty)(sizes["crossed"])
-        stride = line_cells(grid.n, grid.T)
+        """Allocate the buffers and copy what the launches read.  ``best``: the score that a best
+        cell must reach; ``capacity``: so many cells are collected at most."""
+        grid, program = execution.grid, execution.program
+        lines = link.lines(grid.strips) if link else grid.bus_lines(job.rows)
+        asked: dict[str, Any] = dict(execution.sizes)
+        made: dict[str, Any] = {}
+        asked.pop("table", None)  # that of `scores`
+        if job.store_moves:
+            made["moves"] = buffers.lasting(asked.pop("moves"))
+        for name, kept in (("crossed", job.columns), ("bus", job.rows)):
+            if kept and link is None:  # they may outlive the tile
+                made[name] = buffers.offset(asked.pop(name))
+        asked |= {
+            "query": query_codes(job.query, grid, scores),
+            "lines": lines,
+            "columns": np.array(job.columns or (0,), np.int32),
+            "record": new_records(execution.strip_groups),
+            "hits": np.zeros(1 + 3 * capacity, np.int32),
+        }
+        if program.form == "ticketed":
+            asked["progress"] = new_progress(grid.strips, grid.T, program.shares_strips)
+            if link is None:
+                asked["ticket"] = np.zeros(1, np.int32)
         if link is not None:
-            bus, lines = link.shared.bus, link.lines(grid.strips)
+            made |= link.buffers(partial(target_codes, job.target, execution, scores))
         else:
-            lines = grid.bus_lines(job.rows)
-            bus = (own if job.rows else buffers.empty)(sizes["bus"])
+            asked |= target_codes(job.target, execution, scores)
+            asked["best"] = np.array([best], np.int32)
+        left = left_parts(job, grid, job.corner, job.left)
+        filled = grid.padded_rows >= LEAST_FILLED
+        if not filled:
+            asked["left_h"], asked["left_x"] = map(np.concatenate, left)
+        made |= buffers.several(asked)
+        for name, parts in zip(("left_h", "left_x"), left, strict=True) if filled else ():
+            place = 0
+            for part in parts:
+                buffers.write(made[name], part, place)
+                place += part.nbytes
+        stride = line_cells(grid.n, grid.T)
         if link is None or link.above is None:
-            top = 2 * stride * int(lines[0])
-            buffers.write(bus, job.above.h, 4 * top)
-            buffers.write(bus, job.above.x, 4 * (top + stride))
-        record = buffers.of(new_records(execution.strip_groups))
-        hits = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
-        right = right_h, right_x
-        return cls(bus, stride, lines, right, crossed, record, hits, Scratch(*scratch))
+            above, top = job.above, 2 * stride * int(lines[0])
+            buffers.write(made["bus"], above.h, 4 * top)
+            buffers.write(made["bus"], above.x, 4 * (top + stride))
+        return cls(made, stride, lines)
 
 
-def letters_of(
-    job: TileJob, grid: Grid, plan: Plan, scores: Scores, buffers: Buffers, link: Link | None
-) -> Letters:
-    """A tile's codes; the tiles of a pipeline share the target's."""
+def letters_of(made: Mapping[str, Any]) -> Letters:
+    """The buffers of the codes, of buffers by name."""
+    return Letters(made["query"], made["target"], made.get("backwards", made["target"]))
+
+
+def scratch_of(made: Mapping[str, Any]) -> Scratch:
+    """What the groups work in, of buffers by name."""
+    return Scratch(*map(made.__getitem__, SCRATCH))
+
+
+def query_codes(query: Codes, grid: Grid, scores: Scores) -> Codes:
+    """A tile's query with its padding."""
     codes = np.full(grid.padded_rows, scores.query_pad, np.uint8)
-    codes[: grid.m] = job.query
-    target, owner = (link.shared.letters, link.shared.buffers) if link else ([], buffers)
-    if not target:
-        target += 2 * [owner.of(job.target)]
-        if plan.lane_set.backwards:
-            target[1] = owner.of(backwards(job.target, grid.T, scores.target_pad))
-    return Letters(buffers.of(codes), *target)
+    codes[: grid.m] = query
+    return codes
 
 
-def scratch_of(sizes: Mapping[str, int], buffers: Buffers) -> Scratch:
-    """Scratch memory of an execution, by the sizes of its buffers."""
-    return Scratch(*buffers.empties([sizes[name] for name in SCRATCH]))
+def target_codes(target: Codes, execution: Strips, scores: Scores) -> dict[str, Codes]:
+    """A tile's target, as `Strips.shared_letters` calls it, for wide and for narrow lanes."""
+    found = {"target": target}
+    if execution.plan.lane_set.backwards:
+        found["backwards"] = backwards(target, execution.grid.T, scores.target_pad)
+    return found
 
 
 #: A left edge of at least so many rows is copied in parts; the device fills in constant parts.
 LEAST_FILLED = 1 << 16
 
 
-def left_of(job: TileJob, grid: Grid, buffers: Buffers) -> tuple[Any, Any]:
-    """The left edge's H after the corner's, and its X, both extended to the padding rows.
+def left_parts(job: TileJob, grid: Grid, corner: int, left: Edge) -> tuple[list[Ints], list[Ints]]:
+    """The left edge's H after the corner's, and its X, in parts, both extended to the padding rows.
 
     Padding gets a lower bound of row m's score in column 1, so that no padding row beats a cell of
     row m.  It also replaces H(m, 0), which only the diagonal of the padding would read.
     """
-    h_parts, x_parts = left_parts(job, grid, job.corner, job.left)
-    return (
-        _joined(h_parts, grid.padded_rows + 1, buffers),
-        _joined(x_parts, grid.padded_rows, buffers),
-    )
-
-
-def left_parts(job: TileJob, grid: Grid, corner: int, left: Edge) -> tuple[list[Ints], list[Ints]]:
-    """A left edge as :func:`left_of` says: H in parts, and X."""
     m, scoring = grid.m, job.scoring
     last = int(left.h[m - 1])
     low = last if last < UNREACHABLE_BELOW else last - scoring.gap_open - scoring.gap_extend
@@ -136,15 +150,3 @@ def joined_parts(parts: list[Ints]) -> list[Ints]:
             part = repeated(int(part[0]), len(found.pop()) + len(part))
         found.append(part)
     return found
-
-
-def _joined(parts: list[NDArray[np.int32]], count: int, buffers: Buffers) -> Any:
-    """A buffer of ``count`` numbers, which ``parts`` have in order."""
-    if count < LEAST_FILLED:
-        return buffers.of(np.concatenate(parts))
-    buffer, place = buffers.empty(4 * count), 0
-    for part in parts:
-        if len(part):
-            buffers.write(buffer, part, place)
-        place += part.nbytes
-    return buffer
