@@ -322,11 +322,9 @@ def job_of(
     second_best: bool = False,
 ) -> Job:
     """What is to be computed for a query and a target, both checked."""
-    query, target = (
-        as_sequence(one, what, False, options.scoring.alphabet)
-        for one, what in ((a, "query"), (b, "target"))
-    )
     ranges, scoring = (options.query_range, options.target_range), options.scoring
+    query = as_sequence(a, "query", False, scoring.alphabet)
+    target = as_sequence(b, "target", False, scoring.alphabet)
     frames = make_frames(query, target, *ranges, options.strand, scoring)
     check_range(scoring, *frames[0].shape, mode)
     both = len(frames) > 1

@@ -85,7 +85,7 @@ def search(
             progress=progress.sweep(),
         )
         this.count(result)
-        end = best_end(problem, list(result.hits))
+        end = best_end(problem, result.hits)
         swept = _Swept(end, result, matrix.grid, matrix.compression, matrix.ends)
     return this.found(swept)
 

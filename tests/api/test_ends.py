@@ -161,8 +161,8 @@ def test_no_more_than_there_are() -> None:
 def test_cells_are_numbers_in_arrays(separation: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A million of them is soon there, and takes little memory."""
     made: list[int] = []
-    init = Hit.__post_init__
-    monkeypatch.setattr(Hit, "__post_init__", lambda hit: made.append(1) or init(hit))
+    init = Hit.__init__
+    monkeypatch.setattr(Hit, "__init__", lambda hit, *cell: made.append(1) or init(hit, *cell))
     a = "A" * 1000
     pysw_cl.best_ends(a[:9], a, k=10**6)
     tracemalloc.start()

@@ -109,7 +109,7 @@ class WavefrontEngine(Engine):
     def execution(self, job: TileJob, cuts: bool = True) -> TileExecution:
         """How a tile is computed.  ``cuts``: may it be cut into sections?"""
         shape = shape_of(job)
-        if not self.plan.may_be_cut(*shape.size):
+        if not self.plan.may_be_cut(shape.m, shape.n):
             return self._known_execution(shape, job)
         row_scan = None
         if self._make_row_scan is not None:
