@@ -289,7 +289,7 @@ class Buffers:
         aside: bool = False,
     ) -> None:
         self._runtime = runtime
-        self._retained = retained or RetainedBuffers()
+        self._retained = retained
         self._held: list[Any] = []
         self._sent: list[Any] = []
         self._kept: Arena | Pool | None = None
@@ -305,10 +305,7 @@ class Buffers:
     def __enter__(self) -> Buffers:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.free()
-
-    def free(self) -> None:
+    def free(self, *_: object) -> None:
         """Release every buffer."""
         if self._kept is not None:
             self._kept.lent, self._kept = False, None
@@ -317,6 +314,8 @@ class Buffers:
         self._held.clear()
         self._sent.clear()
         self.bytes = 0
+
+    __exit__ = free
 
     def _make(self, asked: Asked) -> Any:
         import pyopencl as cl
@@ -407,7 +406,7 @@ class Buffers:
     def lasting(self, size: int) -> Any:
         """A buffer of at least ``size`` bytes that is not freed with the others.  Its last user
         gives it to `RetainedBuffers.give`."""
-        kept = self._retained.take(size)
+        kept = None if self._retained is None else self._retained.take(size)
         if kept is not None:
             self.bytes += kept.size
             return kept

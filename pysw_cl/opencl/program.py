@@ -225,11 +225,8 @@ class BoundKernel:
         self._kernel, self._bound, self._program = kernels[key]
         self._runtime, self._name = runtime, spec.name
         self._place, self._integer = _places(spec.arguments)
-
-    @property
-    def names(self) -> Collection[str]:
-        """The arguments' names, in order."""
-        return self._place.keys()
+        #: The arguments' names, in order.
+        self.names: Collection[str] = self._place.keys()
 
     def bind(self, **values: Any) -> BoundKernel:
         """Set arguments.  Raises InternalError for an unknown name."""

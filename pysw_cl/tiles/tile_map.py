@@ -45,7 +45,8 @@ class TileMap:
         ``tops``: the highest score of each computed area.  ``pruned``: areas that were skipped
         whole.  ``thinned``: how many cells were skipped in other areas."""
         skipped = dict.fromkeys(pruned, 1.0)
-        skipped |= {area: count / area.cells for area, count in (thinned or {}).items()}
+        if thinned:
+            skipped |= {area: count / area.cells for area, count in thinned.items()}
         return cls._of(shape, tops, skipped)
 
     @classmethod

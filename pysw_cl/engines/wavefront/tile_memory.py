@@ -114,7 +114,7 @@ def query_codes(query: Codes, grid: Grid, scores: Scores) -> Codes:
 def target_codes(target: Codes, execution: Strips, scores: Scores) -> dict[str, Codes]:
     """A tile's target, as `Strips.shared_letters` calls it, for wide and for narrow lanes."""
     found = {"target": target}
-    if execution.plan.lane_set.backwards:
+    if execution.program.plan.lane_set.backwards:
         found["backwards"] = backwards(target, execution.grid.T, scores.target_pad)
     return found
 
