@@ -109,7 +109,7 @@ class Draw:
             return self.mixed()
         wishes = dict(self.pick(self.plans[name]))
         entry = self.pick(["align"] * 11 + ["many"] * 3 + ["top"] * 2 + ["saved"] * 3 + ["ends"])
-        kind, options, letters = self.scoring()
+        kind, options, letters = self.scoring(entry != "saved")
         case = Case(entry, [], options, wishes, features=[f"entry {entry}", f"plan {name}", kind])
         case = self.modes(case)
         plan = plan_on(self.runtime, wishes)
@@ -287,12 +287,13 @@ class Draw:
 
     # --- scorings, modes, options ----------------------------------------------------------------
 
-    def scoring(self) -> tuple[str, dict[str, Any], str]:
-        """Its feature, the options that say it, and its letters."""
+    def scoring(self, positions: bool) -> tuple[str, dict[str, Any], str]:
+        """Its feature, the options that say it, and its letters; of ``positions``, too?"""
         opening, extension = int(self.rng.integers(0, 20)), int(self.rng.integers(0, 6))
         gap: Any = extension if self.often(0.2) else [opening, extension]
         kind = self.pick(
             "simple simple simple simple odd matrix wide named large ambiguous half".split()
+            + ["positions"] * positions
         )
         match, mismatch = int(self.rng.integers(1, 8)), -int(self.rng.integers(0, 8))
         letters, sub_score = DNA[: self.pick([2, 3, 4, 4, 4])], [match, mismatch]
@@ -308,6 +309,10 @@ class Draw:
             matrix = self.rng.integers(-6, 5, (len(letters), len(letters)))
             np.fill_diagonal(matrix, self.rng.integers(1, 9, len(letters)))
             sub_score = {"matrix": matrix.tolist(), "letters": letters}
+        elif kind == "positions":
+            letters = RESIDUES[: self.pick([2, 4, 20])]
+            rows = self.rng.integers(-6, 7, (self.pick([1, 3, 40, 400]), len(letters)))
+            sub_score = {"positions": rows.tolist(), "letters": letters}
         elif kind == "named":
             letters, sub_score = RESIDUES, self.pick(["BLOSUM62", "PAM250", "BLOSUM50"])
         elif kind == "large":  # more than 16 bits hold
@@ -406,7 +411,7 @@ class Draw:
 
     def ranges(self, case: Case, m: int, n: int) -> None:
         """Parts of both sequences."""
-        if self.often(0.15):
+        if self.often(0.15) and case.positions is None:
             for name, length in (("query_range", m), ("target_range", n)):
                 start = int(self.rng.integers(0, length))
                 case.options[name] = [start, int(self.rng.integers(start + 1, length + 1))]

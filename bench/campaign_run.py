@@ -17,6 +17,7 @@ from unittest import mock
 
 import numpy as np
 from cases import pysw_cl
+from position_oracle import best_end
 from whole_reference import ReferenceAlignment, align_reference
 
 from pysw_cl.api.many import align_many_stats
@@ -38,6 +39,8 @@ Row = dict[str, Any]
 REFERENCE_CELLS, REFERENCE_SIDES = 400_000, 4_000
 PLACES = ("query_start", "query_end", "target_start", "target_end")
 NAMES = ("score", *PLACES, "strand", "cigar", "matches", "columns", "second_best")
+#: Up to here the plain oracle says what position matrices score.
+PLAIN_CELLS = 10_000
 #: What `best_ends` says of a cell.
 ENDS = ("score", "query_end", "target_end")
 #: Of so many of these cells `trace_ends` finds the path.
@@ -86,15 +89,33 @@ class Case:
         for name in ("free_ends", "gap_cost", "query_range", "target_range", "sub_score"):
             if isinstance(given.get(name), list):
                 given[name] = tuple(given[name])
-        if isinstance(given.get("sub_score"), dict):
+        if self.positions is not None:
+            del given["sub_score"]
+        elif isinstance(given.get("sub_score"), dict):
             matrix = given["sub_score"]
             given["sub_score"] = np.array(matrix["matrix"], np.int32), matrix["letters"]
         return given
 
     @property
-    def scoring(self) -> Scoring:
-        """The scoring that they mean."""
-        given = self.arguments
+    def positions(self) -> dict[str, Any] | None:
+        """The rows of position matrices, if they stand in the queries' place."""
+        given = self.options.get("sub_score")
+        return given if isinstance(given, dict) and "positions" in given else None
+
+    def query(self, letters: str) -> Any:
+        """What is given for a query: its letters, or a matrix of rows that come again and again."""
+        if self.positions is None:
+            return letters
+        rows = np.array(self.positions["positions"])
+        scores = np.resize(rows, (len(letters), rows.shape[1]))
+        return pysw_cl.PositionMatrix(scores, self.positions["letters"], letters)
+
+    def scoring(self, query: str) -> Scoring:
+        """The scoring that they mean for a query."""
+        given, one = self.arguments, self.query(query)
+        if self.positions is not None:
+            own: Scoring = one.scoring(given["gap_cost"])
+            return own
         sub_score, gap_cost = given.get("sub_score", (1, -3)), given.get("gap_cost", (3, 2))
         more = given.get("wildcard"), given.get("unknown", "error")
         return make_scoring(sub_score, gap_cost, *more)
@@ -179,10 +200,11 @@ def _short(value: Any) -> str:
 def run(case: Case, device: str) -> tuple[list[Row], Stats]:
     """What the package finds, a row for each result, and what that took."""
     options = {**case.arguments, "device": device, "plan": case.plan or None}
-    a, b = case.pairs[0]
+    pairs = [(case.query(a), b) for a, b in case.pairs]
+    a, b = pairs[0]
     with _settings(case, device):
         if case.entry == "many":
-            table, stats = _many([(a, b) for a, b in case.pairs], options)
+            table, stats = _many(pairs, options)
             rows = [dict(zip(table.dtype.names, row, strict=True)) for row in table.tolist()]
             for row in rows:  # of a coordinate that is not known, -1 stands in an array
                 for name in PLACES:
@@ -208,6 +230,8 @@ def _many(pairs: list[tuple[str, str]], options: dict[str, Any]) -> tuple[Any, S
     """The rows of the pairs.  Where prepared ones, whose codes are kept the second time, or paths
     as arrays, give others, it is these."""
     table, stats = align_many_stats(pairs, **options)
+    if not isinstance(pairs[0][0], str):
+        return table, stats
     batch = pysw_cl.Batch.from_sequences(pairs)
     found = [align_many_stats(batch, **options)[0] for _ in range(2)]
     alone = options.get("min_score") is None and not options.get("second_best")
@@ -322,7 +346,10 @@ class _Pair:
     def __init__(self, scoring: Scoring, a: str, b: str) -> None:
         self.scoring = scoring
         self.query, self.target = (as_sequence(side, "sequence").letters for side in (a, b))
-        self.codes = scoring.encode_query(self.query), scoring.encode_target(self.target)
+        query = scoring.encode_query(self.query)
+        if scoring.by_position:
+            query = np.arange(len(query))
+        self.codes = query, scoring.encode_target(self.target)
 
     def path(self, moves: Any, row: int, column: int) -> Row:
         """Of the moves that begin after ``row`` and ``column`` letters."""
@@ -360,7 +387,7 @@ def _reference_pair(case: Case, a: str, b: str) -> Row:
     for strand in {"both": ["plus", "minus"]}.get(s := options.get("strand", "plus"), [s]):
         query, minus = a[row:row_end], strand == "minus"
         query = query.upper().translate(COMPLEMENT)[::-1] if minus else query
-        pair = _Pair(case.scoring, query, b[column:column_end])
+        pair = _Pair(case.scoring(query), query, b[column:column_end])
         found = align_reference(*pair.codes, pair.scoring, mode, free)
         if best is not None and pair.score(found.score) <= best["score"]:
             seconds.append(found.score)
@@ -369,6 +396,10 @@ def _reference_pair(case: Case, a: str, b: str) -> Row:
         seconds = [_second(found, mode, free), *others]
         ends = found.query_start, found.query_end
         start, end = (row_end - e for e in ends[::-1]) if minus else (row + e for e in ends)
+        if case.positions is not None and len(a) * len(b) <= PLAIN_CELLS:
+            plain = pair.scoring.matrix[np.ix_(*pair.codes)]
+            gaps = pair.scoring.gap_open, pair.scoring.gap_extend
+            found = replace(found, score=best_end(plain, gaps, mode, free)[0])
         best = pair.path(found.moves, found.query_start, found.target_start)
         best |= {"score": pair.score(found.score), "strand": strand}
         best |= {"query_start": start, "query_end": end}
@@ -418,7 +449,7 @@ def _reference_ends(case: Case) -> list[Row]:
     (a, b), options = case.pairs[0], case.options
     row, row_end = options.get("query_range", (0, len(a)))
     column, column_end = options.get("target_range", (0, len(b)))
-    pair = _Pair(case.scoring, a[row:row_end], b[column:column_end])
+    pair = _Pair(case.scoring(a[row:row_end]), a[row:row_end], b[column:column_end])
     matrices = align_reference(*pair.codes, pair.scoring, "local").matrices
     h = matrices.h
     i, j = np.nonzero(h >= options.get("min_score", 1) * pair.scoring.scale)
@@ -443,7 +474,7 @@ def _reference_ends(case: Case) -> list[Row]:
 
 def _reference_list(case: Case, query: str, target: str) -> list[Row]:
     """Waterman and Eggert's alignments one after the other, each from a matrix of its own."""
-    pair = _Pair(case.scoring, query, target)
+    pair = _Pair(case.scoring(query), query, target)
     m, n = len(pair.query), len(pair.target)
     least = case.options.get("min_score", 1) * pair.scoring.scale
     opening = pair.scoring.gap_open

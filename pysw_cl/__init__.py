@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .results.tables import to_numpy as to_numpy
     from .results.tables import to_pandas as to_pandas
     from .scoring import gaps as gaps
+    from .scoring.positions import PositionMatrix as PositionMatrix
     from .sequences.coded import Alphabet as Alphabet
     from .sequences.reading import read_fasta as read_fasta
     from .sequences.reading import read_sequences as read_sequences
@@ -79,6 +80,7 @@ _HOME = {
     "to_dicts": "results.tables",
     "to_numpy": "results.tables",
     "to_pandas": "results.tables",
+    "PositionMatrix": "scoring.positions",
     "Sequence": "sequences.sequence",
     "SequenceSet": "sequences.sequence_set",
     "read_fasta": "sequences.reading",

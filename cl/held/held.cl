@@ -33,9 +33,10 @@
 #define WORDS 8
 
 typedef uchar marks_t __attribute__((ext_vector_type(T), aligned(1)));
+typedef code_t codes_t __attribute__((ext_vector_type(T), aligned(1)));
 
 typedef struct {
-  __global const uchar *query, *target;
+  __global const code_t *query, *target;
   __global int *h, *e, *f;
   __global uchar *forbidden;
   __global int *tops, *marked;
@@ -90,7 +91,7 @@ INLINE int2 sweep_strip(const matrix_t *a, scoring_t scoring, int strip, int fir
   const lv left = LOCAL || (a->ends & LEAD_TARGET)
                     ? low : -(above + lv_splat(1)) * lv_splat(a->extend) - lv_splat(a->open);
   const scores_t scores = scores_of(scoring, 0);
-  const marks_t query = *(__global const marks_t *)(a->query + (size_t)strip * T);
+  const codes_t query = *(__global const codes_t *)(a->query + (size_t)strip * T);
   const lv q = __builtin_convertvector(query, lv);
   const int start = first * BLOCK, top_free = a->ends & LEAD_QUERY;
   // the last cells of the strip above, T - 1 steps after those of its first lane
@@ -282,7 +283,7 @@ INLINE void trace(const matrix_t *a, __global int *found, __global uchar *moves)
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-held(__global const uchar *restrict codes, __global int *restrict cells, __global uchar *restrict forbidden,
+held(__global const code_t *restrict codes, __global int *restrict cells, __global uchar *restrict forbidden,
      __global int *restrict tops, __global int2 *restrict spans, int m, int n, int blocks, int gap_open,
      int gap_extend, int ends, int again, __global const int2 *pairs, int count, int path, __global int *found, SCORE_ARGS)
 {

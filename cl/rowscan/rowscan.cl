@@ -36,7 +36,8 @@
 
 // What stays the same from segment to segment.
 typedef struct {
-  __global const uchar *query, *target;
+  __global const code_t *query;
+  __global const uchar *target;
   int m, n, level;
   __global const int *top_h, *top_x;
   volatile __global ulong *columns;
@@ -184,7 +185,7 @@ INLINE void sweep_segment(const scan_t *s, found_t *found, int segment, const bo
 }
 
 #define ROWSCAN_ARGS \
-  __global const uchar *query, __global const uchar *target, int m, int n, int gap_open, int gap_extend, \
+  __global const code_t *query, __global const uchar *target, int m, int n, int gap_open, int gap_extend, \
   __global const int *top_h, __global const int *top_x, int level, volatile __global ulong *columns, \
   int corner, __global int *bottom_h, __global int *bottom_x, int bottom, volatile __global int *ticket, \
   int segments, __global int *record, int least, \

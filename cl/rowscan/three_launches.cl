@@ -83,7 +83,7 @@ INLINE int f_of(int h, gap_t gap, int f)
 
 // 1. F and H~ of all columns, and the scan inside each group.
 #define CELLS_ARGS \
-  __global const uchar *query, __global const codes_t *target, int n, int row, int gap_open, int gap_extend, \
+  __global const code_t *query, __global const codes_t *target, int n, int row, int gap_open, int gap_extend, \
   __global const int *left_h, int corner, __global int *right_x, __global const run_t *h, __global run_t *f, \
   __global run_t *bare, __global int *local_e, __global int *totals, SCORE_ARGS
 

@@ -24,7 +24,8 @@
 
 // A tile: the kernel's arguments, some of which tile_at() replaces where there are many.
 typedef struct {
-  __global const uchar *query, *target;
+  __global const code_t *query;
+  __global const uchar *target;
   __global const int *left_h, *left_x;
   __global int *right_h, *right_x, *bus;
   int m, n, alpha, stride, strips, outlet_lane, outlet_row, right, target_pad, open, extend, capacity;
@@ -146,7 +147,7 @@ INLINE sweep_t sweep_of(const tile_t *t, int strip, int group, STAGE_SPACE int *
 }
 
 #define TILE_ARGS \
-  __global const uchar *restrict query, __global const uchar *restrict target, \
+  __global const code_t *restrict query, __global const uchar *restrict target, \
   __global const uchar *restrict letters, __global const int *restrict left_h, \
   __global const int *restrict left_x, __global int *restrict right_h, __global int *restrict right_x, \
   __global int *bus, int m, int n, int alpha, int stride, int strips, int outlet_lane, int outlet_row, int right, \
@@ -238,7 +239,7 @@ INLINE int next_ticket(__local int *scratch, volatile __global int *ticket, __lo
 }
 
 // Makes the profile of a strip by all warps.
-INLINE void profile_share(PROFILE_SPACE char *profile, scoring_t scoring, __global const uchar *query, int strip)
+INLINE void profile_share(PROFILE_SPACE char *profile, scoring_t scoring, __global const code_t *query, int strip)
 {
   profile_begin(profile, scoring, query + (size_t)strip * (T * R), R);
   barrier(CLK_LOCAL_MEM_FENCE);

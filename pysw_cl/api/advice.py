@@ -48,7 +48,8 @@ class Tally:
     @property
     def needed(self) -> bool:
         """Is there anything to count with this scoring?"""
-        return self.scoring.protein or bool(self.scoring.unknown)
+        known = not self.scoring.by_position
+        return known and (self.scoring.protein or bool(self.scoring.unknown))
 
     def add(self, letters: Letters, others: bool = True) -> None:
         """Count the letters (uint8, ASCII) of a sequence.  ``others``: may some of them be scored

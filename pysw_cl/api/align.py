@@ -31,6 +31,7 @@ from ..errors import InputError, InternalError
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
+from ..scoring.positions import sequence_of
 from ..scoring.precision import check_range
 from ..sequences.coordinates import Strand, make_frames
 from ..sequences.sequence import as_sequence
@@ -203,6 +204,7 @@ def align_with(
     a: Any, b: Any, options: AlignOptions, resources: AlignResources, quiet: bool = False
 ) -> Alignment:
     """`align`, with options that are checked; ``quiet``: without a warning about the input."""
+    options = options.of_query(a)
     started = time.perf_counter()
     resources.band_cost(options.mode)  # refused before there is any work or folder
     job = job_of(a, b, options, options.mode, options.free, options.second_best)
@@ -236,6 +238,8 @@ def _saving(
     """Where a job is saved, if it is."""
     if resources.checkpoint is None:
         return nullcontext()
+    if job.scoring.by_position:
+        raise InputError("checkpoint cannot go with a position matrix, which it does not save")
     if job.second_best:
         raise InputError("second_best cannot go with checkpoint, which does not save what it needs")
     wishes = Wishes.of(resources, job.mode, left_align)
@@ -323,7 +327,7 @@ def job_of(
 ) -> Job:
     """What is to be computed for a query and a target, both checked."""
     ranges, scoring = (options.query_range, options.target_range), options.scoring
-    query = as_sequence(a, "query", False, scoring.alphabet)
+    query = as_sequence(sequence_of(a), "query", False, scoring.alphabet)
     target = as_sequence(b, "target", False, scoring.alphabet)
     frames = make_frames(query, target, *ranges, options.strand, scoring)
     check_range(scoring, *frames[0].shape, mode)

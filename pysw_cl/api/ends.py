@@ -127,6 +127,7 @@ def best_ends_with(
     a: Any, b: Any, options: EndsOptions, resources: Resources, quiet: bool = False
 ) -> NDArray[Any]:
     """`best_ends`, with options that are checked; ``quiet``: without a warning about the input."""
+    options = options.of_query(a)
     job = job_of(a, b, options, "local", FreeEnds())
     if not quiet:
         advise_pair(job.frame, options.scoring, "local")

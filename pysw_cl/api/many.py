@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -172,6 +173,7 @@ def align_many_with(
 
     ``aligners``: gives the aligner that is used; default: a new one."""
     check_pairs(pairs)
+    pairs, options = of_first(pairs, options)
     if resources.progress and not isinstance(pairs, list | tuple | Batch):
         pairs = list(pairs)  # a share is told of all cells
     with aligners or PairAligner(options, resources) as aligner:
@@ -196,7 +198,8 @@ class PairAligner:
     def __init__(self, options: ManyOptions, resources: Resources) -> None:
         self.options, self.resources = options, resources
         self._engine: BatchEngine | None = None
-        self._batches = row_of(resources.plan).batches
+        #: Are pairs computed in batches?  Not those of position matrices.
+        self._batches = row_of(resources.plan).batches and not options.scoring.by_position
         #: Called while the device computes the last pairs.
         self._meanwhile: Callable[[], object] = lambda: None
 
@@ -385,8 +388,25 @@ def columns_of(found: PairResults, options: ManyOptions) -> dict[str, NDArray[An
 def paths_of(pairs: Sequence[Any], found: PairResults, options: ManyOptions) -> PairPaths:
     """The columns, and the paths, with gaps as they were asked for."""
     assert found.paths is not None
-    paths = left_aligned(pairs, found, options) if options.left_align else found.paths.joined()
+    paths = (
+        left_aligned(pairs, found, options)
+        if options.left_align and not options.scoring.by_position
+        else found.paths.joined()
+    )
     return PairPaths(columns_of(found, options), *paths)
+
+
+def of_first(pairs: Any, options: ManyOptions) -> tuple[Any, ManyOptions]:
+    """The pairs, and the options for them: if the first query is a `PositionMatrix`, all are."""
+    first: Any = ()
+    if isinstance(pairs, list | tuple):
+        first = pairs[:1]
+    elif not isinstance(pairs, Batch):
+        pairs = iter(pairs)
+        first = list(islice(pairs, 1))
+        pairs = chain(first, pairs)
+    known = first and isinstance(first[0], list | tuple) and first[0]
+    return pairs, options.of_query(known[0]) if known else options
 
 
 def of_alphabet(pairs: Sequence[Any], scoring: Scoring) -> Sequence[Any]:

@@ -16,7 +16,7 @@ from ..results.pair_paths import PairPaths
 from ..sequences.coordinates import Strand
 from .advice import advise_tally
 from .bar import told
-from .many import PairAligner, of_alphabet, paths_of
+from .many import PairAligner, of_alphabet, of_first, paths_of
 from .reaching import teller
 
 
@@ -72,6 +72,7 @@ def align_paths(
     )
     resources = Resources(device=device, plan=plan, progress=progress)
     check_pairs(pairs)
+    pairs, options = of_first(pairs, options)
     listed = of_alphabet(
         pairs if isinstance(pairs, list | tuple | Batch) else list(pairs), options.scoring
     )

@@ -100,6 +100,7 @@ def predict(
         target_range=target_range,
     )
     if not _are_lengths(a, b):
+        options = options.of_query(a)
         job = job_of(a, b, options, options.mode, options.free)
         runtime = runtime_for(device, *job.frame.shape, options, plan)
         return predict_job(runtime, job, options, plan, prune)

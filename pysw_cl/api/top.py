@@ -109,6 +109,7 @@ def align_top_with(
 ) -> list[Alignment]:
     """`align_top`, with options that are checked; ``quiet``: without a warning about the input."""
     started = time.perf_counter()
+    options = options.of_query(a)
     job = job_of(a, b, options, "local", FreeEnds())
     if not quiet:
         advise_pair(job.frame, options.scoring, "local")

@@ -118,6 +118,7 @@ def trace_ends_with(
     if options.strand == "both":
         return _of_strands(a, b, ends, options, resources, known)
     started = time.perf_counter()
+    options = options.of_query(a)
     job = job_of(a, b, options, "local", FreeEnds())
     hits = _hits(ends, job, options.highest)
     places = {(hit.row, hit.column): hit for hit in hits}

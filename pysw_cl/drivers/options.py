@@ -22,13 +22,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 from ..errors import InputError, choice, file_name, flag, is_number, shown, whole_number
 from ..planning.plan import Plan
 from ..scoring.matrices import is_name
+from ..scoring.positions import scoring_of
 from ..scoring.scoring import Scoring, cached_scoring
 from ..scoring.sense import check_sense
 from ..sequences.coordinates import as_range, check_strand
@@ -111,6 +112,11 @@ class Options:
     def compared(self) -> str:
         """The mode: "local" or "global"."""
         return "local"
+
+    def of_query(self: Kind, query: Any) -> Kind:
+        """These options for a query, which may be a `PositionMatrix` with scores of its own."""
+        own = scoring_of(query, self.sub_score, vars(self))
+        return self if own is None or own is self.scoring else replace(self, sub_score=own)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -203,6 +209,7 @@ class ManyOptions(StrandOptions, ModeOptions):
     def for_one(self) -> AlignOptions:
         """The options of `align` for one of the pairs."""
         return AlignOptions(
+            left_align=self.left_align and self.scoring.by_position,
             sub_score=self.sub_score,
             gap_cost=self.gap_cost,
             wildcard=self.wildcard,

@@ -109,6 +109,8 @@ def likely_paths(setting: Setting, frame: Frame, both: bool) -> list[LikelyPath]
     """A path of the strand of the frame, or of each of ``both``, where there probably is one.
     Takes time linear in both lengths."""
     (m, n), four = frame.shape, is_nucleotide(setting.scoring.letters)
+    if setting.scoring.by_position:
+        return []
     bits = max((min(m, n) // SAMPLES).bit_length(), (max(m, n) // MOST_SAMPLES).bit_length())
     here, there = (sampled(one, bits, four=four) for one in frame.compared)
     turned = Sample(here.complements, here.words, m - K - here.places)

@@ -118,7 +118,7 @@ def _not_in_batches(
     """Find paths in those boxes that the engine computes together.  Returns the other boxes."""
     able = engine.for_moves.box_paths
     every = list(zip(groups, boxes, strict=True))
-    if able is None:
+    if able is None or job.scoring.by_position:  # its codes are those of letters
         return every
     fits = able.fits(boxes, [len(group.ends) for group in groups])
     together = [one for one, fit in zip(every, fits, strict=True) if fit]

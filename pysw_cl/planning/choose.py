@@ -211,6 +211,7 @@ def in_strips(
         prunes=prunes and plan.lane_set.prunes,
         skewed=may_skew(plan, scoring),
         letters=profile_letters(plan, scoring, score),
+        wide_codes=scoring.by_position,
         warps=given.warps(plan, B if linked else grid.B) if form == "ticketed" else 1,
     )
     strip_groups = -(-grid.B // program.warps) * program.warps
@@ -255,6 +256,7 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
         T=plan.T,
         score=score,
         letters=profile_letters(plan, scoring, score),
+        wide_codes=scoring.by_position,
         widths=widths_of(plan, scoring, given.local, tile.best, apart=True),
         local=given.local,
         best=2 if tile.collects else int(tile.best),
@@ -285,6 +287,7 @@ def batch_program(
         T=plan.T,
         score=score,
         letters=profile_letters(plan, scoring, score),
+        wide_codes=scoring.by_position,
         widths=widths_of(plan, scoring, local, best=False),
         local=local,
         best=0,

@@ -165,7 +165,7 @@ class InStrips(Strips):
             Buffer("hits", "scratch", 4),  # the count of collected cells
             Buffer("left_h", "vertical_bus", 4 * (padded + 1)),
             Buffer("left_x", "vertical_bus", 4 * padded),
-            Buffer("query", "letters", padded),
+            Buffer("query", "letters", padded << self.program.wide_codes),
             *self._scratch(bool(kept)),
             Buffer("lines", "scratch", 4 * (grid.strips + grid.B + 1)),
             Buffer("columns", "scratch", 4 * max(1, kept)),
@@ -220,7 +220,7 @@ class InSections(Strips):
         sections, strips, layout = self.sections, self.grid.strips, self.layout
         bus = 4 * layout.columns_at["left"]
         found = [
-            Buffer("query", "letters", self.grid.padded_rows),
+            Buffer("query", "letters", self.grid.padded_rows << self.program.wide_codes),
             *self.shared_letters,
             *self._scratch(not sections.proven),
             *(Buffer(name, "scratch", 4) for name in ("best", "overlap", "ticket", "hits")),

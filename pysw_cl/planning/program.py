@@ -49,6 +49,8 @@ class Program:
     letters: int = 0
     #: Is a section one strip, below equal cells, whose bottom row nobody wants?
     flat: bool = False
+    #: Do query codes have 16 bits?
+    wide_codes: bool = False
     #: Lanes of 11 bits: the macros of their scores and gap costs (cl/wavefront/mixed.clh).
     mixed: tuple[tuple[str, int], ...] = ()
 
@@ -106,6 +108,8 @@ class Program:
         # use, so CHUNK keeps its default.  Launches of many tiles have short blocks.
         if lanes.chunk_defined and (lanes.narrow is not None or self.many):
             defines["CHUNK"] = self.plan.chunk
+        if self.wide_codes:
+            defines["WIDE_CODES"] = 1
         if self.letters:
             defines["PROFILE_LETTERS"] = self.letters
         return defines | dict(self.mixed)

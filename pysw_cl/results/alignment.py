@@ -15,7 +15,7 @@ from ..planning.execution import Execution
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import COMPLEMENT, Letters
 from ..sequences.sequence import Sequence
-from ..sequences.view import View
+from ..sequences.view import Codes, View
 from . import convert
 from .cigar import OP_TO_MOVE, Moves, Runs, on_diagonal
 from .slices import sliced
@@ -154,8 +154,9 @@ class Alignment:
 
     @property
     def matches(self) -> int | None:
-        """How many columns hold two letters that match ('='), or None without a path."""
-        return None if self.runs is None else self.runs.count("=")
+        """How many columns hold two letters that match ('='), or None without a path or where the
+        query's letters are not known."""
+        return None if self.runs is None or self.runs.count("M") else self.runs.count("=")
 
     @property
     def columns(self) -> int | None:
@@ -166,9 +167,8 @@ class Alignment:
     def identity(self) -> float | None:
         """``matches`` divided by ``columns`` (BLAST's identity, gaps included), between 0 and 1;
         0.0 for an alignment without columns, None without a path."""
-        if self.runs is None:
-            return None
-        return self.runs.count("=") / max(1, int(self.runs.lengths.sum()))
+        matches, columns = self.matches, self.columns
+        return None if matches is None or columns is None else matches / max(1, columns)
 
     @property
     def positives(self) -> int | None:
@@ -193,8 +193,8 @@ class Alignment:
         def scores(_: Moves, query_on: Letters, target_on: Letters) -> NDArray[np.int32]:
             return scoring.pair_scores(query_on, target_on)
 
-        region = region_of(self)
-        return on_diagonal(moves, region[0], region[1], scores)
+        region_of(self)  # refused if the letters have changed
+        return on_diagonal(moves, *views_of(self), scores)
 
     def pair_scores(self) -> NDArray[np.int32]:
         """The substitution score, times ``scoring.scale``, of every '=' and 'X' column in turn.
@@ -317,7 +317,8 @@ class Alignment:
     def __repr__(self) -> str:
         query = _span("query", self.query, self.query_start, self.query_end)
         target = _span("target", self.target, self.target_start, self.target_end)
-        path = "" if self.runs is None else f" identity={self.identity:.4f} runs={len(self.runs)}"
+        known = "" if self.identity is None else f" identity={self.identity:.4f}"
+        path = "" if self.runs is None else f"{known} runs={len(self.runs)}"
         minus = " minus" if self.strand == "minus" else ""
         return f"<Alignment {self.mode} score={self.score} {query}{minus} {target}{path}>"
 
@@ -339,15 +340,20 @@ def region_of(found: Alignment) -> tuple[View, View]:
         raise InputError("it is not known where this alignment starts; align with output='path'")
     found.query.read(found.query_start, found.query_end)  # refused if they have changed
     found.target.read(found.target_start, found.target_end)
-    return views_of(found)
+    return _views(found, found.query.letters)
 
 
 def views_of(found: Alignment) -> tuple[View, View]:
-    """`region_of`, whether the letters have changed or not, of a path that is known."""
+    """What was compared of `region_of`, whether the letters have changed or not, of a path that is
+    known."""
+    return _views(found, found.query.coded)
+
+
+def _views(found: Alignment, query: Codes) -> tuple[View, View]:
     minus = found.strand == "minus"
     table = COMPLEMENT if minus else None
     return (
-        View(found.query.letters, found.query_start or 0, found.query_end, minus, table),
+        View(query, found.query_start or 0, found.query_end, minus, table),
         View(found.target.letters, found.target_start or 0, found.target_end),
     )
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import InternalError
 from ..scoring.scoring import Scoring
-from ..sequences.alphabet import Letters, translated
+from ..sequences.alphabet import Letters
 from ..sequences.parallel import in_threads
 from ..sequences.view import View
 
@@ -28,6 +28,8 @@ _MATCHING = 3
 
 _INSERTION, _DELETION = b"ID"
 _MOVE_TO_OP = np.frombuffer(b"XDI=", np.uint8)
+#: Where it is not known whether letters match.
+_UNKNOWN_TO_OP = np.frombuffer(b"MDI", np.uint8)
 OP_TO_MOVE = np.zeros(256, np.uint8)
 OP_TO_MOVE[_DELETION] = TARGET
 OP_TO_MOVE[_INSERTION] = QUERY
@@ -35,7 +37,8 @@ OP_TO_MOVE[_INSERTION] = QUERY
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """A path as runs of equal operations: ``ops`` (uint8, ASCII of '=', 'X', 'I', 'D') and
+    """A path as runs of equal operations: ``ops`` (uint8, ASCII of '=', 'X', 'I', 'D'; 'M'
+    where nobody knows what matches) and
     ``lengths`` (int64).
 
     '=' and 'X' consume a letter of both sequences, 'I' consumes query, 'D' consumes target, as in
@@ -129,16 +132,15 @@ def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Let
     """The runs of a piece of a path with at least one move.
 
     ``query_on`` and ``target_on``: the letters of its diagonal moves, pair by pair."""
-    query_ids, target_ids = scoring.match_tables()
-    kinds = moves.copy()
-    equal = translated(query_ids, query_on) == translated(target_ids, target_on)
-    kinds[moves == DIAGONAL] = equal * np.uint8(_MATCHING)
+    equal, kinds, ops = scoring.equal(query_on, target_on), moves.copy(), _UNKNOWN_TO_OP
+    if equal is not None:
+        kinds[moves == DIAGONAL], ops = equal * np.uint8(_MATCHING), _MOVE_TO_OP
     changes = np.flatnonzero(kinds[1:] != kinds[:-1])
     ends = np.empty(len(changes) + 1, np.int64)
     ends[:-1], ends[-1] = changes + 1, len(kinds)
     lengths = ends.copy()
     lengths[1:] -= ends[:-1]
-    return Runs(_MOVE_TO_OP[kinds[ends - 1]], lengths)
+    return Runs(ops[kinds[ends - 1]], lengths)
 
 
 def joined(parts: Iterable[Runs]) -> Runs:

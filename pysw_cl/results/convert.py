@@ -85,6 +85,8 @@ def identities(found: Alignment) -> dict[str, float]:
     letters of the shorter sequence.  Raises InputError without a path.
     """
     runs = path_of(found)
+    if found.matches is None:
+        raise InputError("the query's letters are not known, so nobody knows what is identical")
     same, aligned_columns = runs.count("="), runs.count("=X")
     columns = aligned_columns + runs.count("ID")
     shorter = min(len(found.query), len(found.target))

@@ -35,7 +35,10 @@ _OPS = np.frombuffer(b"=DI=", np.uint8)
 
 def left_aligned(found: Alignment) -> Alignment:
     """See `Alignment.left_aligned`."""
-    runs, (query, target) = path_of(found), found.region()
+    from .alignment import views_of
+
+    runs, views = path_of(found), views_of(found)
+    query, target = (view.read(0, len(view)) for view in views)
     how = found.scoring, found.mode, found.free_ends
     runs, _ = move_left(runs, np.array([0, len(runs)]), query, target, *how)
     moved = replace(found, runs=runs)

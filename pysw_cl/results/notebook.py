@@ -118,7 +118,7 @@ def _marks(block: Alignment) -> str:
     positive = iter((block.pair_scores() > 0).tolist())
     marks = []
     for op in block.runs.columns().tobytes().decode("ascii"):
-        alike = next(positive) if op in "=X" else False
+        alike = next(positive) if op in "=XM" else False
         marks.append({"=": "|", "X": ":" if alike else "."}.get(op, " "))
     return "".join(marks)
 

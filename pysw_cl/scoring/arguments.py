@@ -120,8 +120,8 @@ def _words(values: NDArray[np.float64], letters: str) -> str:
     return f"a matrix of {letters} (SHA-256 {digest}...)"
 
 
-def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str]:
-    """A user's matrix and alphabet, checked."""
+def alphabet_of(alphabet: Any) -> str:
+    """A user's alphabet, checked."""
     symbols = [c if isinstance(c, str) else str(c) for c in alphabet]
     for c in symbols:
         if len(c) != 1 or not 32 < ord(c) < 127:
@@ -134,13 +134,23 @@ def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str]:
         raise ScoringError(
             f"alphabet: it has {len(symbols)} letters; it may have 1 to {MAX_LETTERS}"
         )
-    refuse_masked(scores, "substitution matrix", ScoringError)
+    return "".join(symbols)
+
+
+def numbers_of(scores: Any, what: str) -> NDArray[np.float64]:
+    """The numbers of a user's matrix; ``what`` names it."""
+    refuse_masked(scores, what, ScoringError)
     try:
         if np.iscomplexobj(scores):
             raise TypeError("complex numbers")
-        values = np.array(scores, dtype=np.float64)
+        return np.array(scores, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ScoringError(f"the substitution matrix is not made of numbers: {error}") from None
+        raise ScoringError(f"the {what} is not made of numbers: {error}") from None
+
+
+def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str]:
+    """A user's matrix and alphabet, checked."""
+    symbols, values = alphabet_of(alphabet), numbers_of(scores, "substitution matrix")
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise ScoringError(f"the substitution matrix has shape {values.shape}; it must be square")
     if len(values) != len(symbols):
@@ -153,7 +163,7 @@ def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str]:
         raise ScoringError(
             f"the score of {row} against {column} is {values[tuple(bad[0])]}, no finite number"
         )
-    return values, "".join(symbols)
+    return values, symbols
 
 
 def gap_costs(gap_cost: Any, matrix: str = "") -> NDArray[np.float64]:

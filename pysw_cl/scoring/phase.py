@@ -38,7 +38,7 @@ def is_linear(scoring: Scoring) -> bool:
     frequent in others.  The mean score a letter grows with the length, so a mean above 0 proves the
     linear phase; a scoring close to the transition may be missed.
     """
-    if _usual(scoring):
+    if scoring.by_position or _usual(scoring):
         return False
     gaps = np.array([scoring.gap_open, scoring.gap_extend], np.int32)
     parts = (scoring.letters.encode(), scoring.matrix, gaps, scoring.query_encoding)

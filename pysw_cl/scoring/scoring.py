@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,9 @@ DESCRIPTIVE = ("name", "stand_ins", "substitutions")
 @dataclass(frozen=True, eq=False)
 class Scoring:
     """Integer scores of one comparison.  A gap of k letters costs ``gap_open + k * gap_extend``."""
+
+    #: Are query codes positions, and no letters?
+    by_position: ClassVar[bool] = False
 
     #: ``matrix[q, t]`` (int32, at most 65 x 65): the score of query code q and target code t.
     matrix: NDArray[np.int32]
@@ -166,6 +169,11 @@ class Scoring:
         indices += self.encode_target(target)
         return self.matrix.ravel().take(indices)
 
+    def equal(self, query: Letters, target: Letters) -> NDArray[np.bool_] | None:
+        """Which query letters match as many target letters, pair by pair (`match_tables`)."""
+        query_ids, target_ids = self.match_tables()
+        return np.asarray(translated(query_ids, query) == translated(target_ids, target))
+
     def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
         """Raise SequenceError for the first letter outside the alphabet, with its 1-based position.
 
@@ -255,7 +263,7 @@ class Scoring:
     def table(self, codes: Iterable[int]) -> Table:
         """The table (uint8, 256 entries) that maps ``letters[k]`` to ``codes[k]``, and every letter
         outside the alphabet to the code of ``unknown``, or to NO_CODE."""
-        return _table(self.letters, codes, self.unknown)
+        return letter_table(self.letters, codes, self.unknown)
 
     @cached_property
     def protein(self) -> bool:
@@ -291,7 +299,8 @@ def _plain(value: Any) -> Any:
     return (type(value), value) if type(value) in (int, float) else None
 
 
-def _table(letters: str, codes: Iterable[int], unknown: str) -> Table:
+def letter_table(letters: str, codes: Iterable[int], unknown: str) -> Table:
+    """See `Scoring.table`."""
     table = encoding_table(letters, codes)
     if unknown:
         others = [code for code in PRINTABLE if table[code] == NO_CODE]
@@ -361,7 +370,7 @@ def make_scoring(
         )
     matrix = np.rint(values * scale).astype(np.int32)
     if wildcard is not None:
-        index = _letter_index(wildcard, letters, "wildcard")
+        index = letter_index(wildcard, letters, "wildcard")
         neutral = {letters[index]} | {
             c for c in given.stand_ins if TAKEN.get(c) == letters[index].upper()
         }
@@ -372,7 +381,7 @@ def make_scoring(
     refused = isinstance(unknown, str) and unknown == ERROR
     if given.alphabet is not None and (wildcard is not None or not refused):
         raise ScoringError("wildcard and unknown are for plain letters, not for an Alphabet")
-    other = "" if refused else letters[_letter_index(unknown, letters, "unknown")]
+    other = "" if refused else letters[letter_index(unknown, letters)]
     words = [given.words]
     words += [] if wildcard is None else [f"{wildcard} against anything 0"]
     words += [f"letters outside the alphabet as {other}"] if other else []
@@ -389,8 +398,8 @@ def make_scoring(
         gap_open=gap_open,
         gap_extend=gap_extend,
         letters=letters,
-        query_encoding=_table(letters, query, other),
-        target_encoding=_table(letters, target, other),
+        query_encoding=letter_table(letters, query, other),
+        target_encoding=letter_table(letters, target, other),
         scale=scale,
         never_match=never,
         name=given.name,
@@ -448,7 +457,7 @@ def _merge_equal(matrix: NDArray[np.int32]) -> tuple[list[int], list[int]]:
     return codes, firsts
 
 
-def _letter_index(letter: Any, letters: str, what: str) -> int:
+def letter_index(letter: Any, letters: str, what: str = "unknown") -> int:
     """The index of a letter, in any accepted spelling, among ``letters``; ``what`` it is for."""
     if not isinstance(letter, str) or len(letter) != 1:
         more = f"'{ERROR}' or one letter" if what == "unknown" else "one letter"

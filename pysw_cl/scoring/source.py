@@ -6,7 +6,7 @@ A source says it in plain values.  Nobody else asks which kind of source there i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,13 @@ class MatrixScores:
 
     #: ``table[q, t]`` (int32, letters x letters).
     table: Table
+    #: The type of query codes.
+    code: ClassVar[np.dtype[Any]] = np.dtype(np.uint8)
+
+    @property
+    def defines(self) -> dict[str, int]:
+        """The macros of kernels that read query codes."""
+        return {"WIDE_CODES": 1} if self.code.itemsize > 1 else {}
 
     @property
     def few(self) -> bool:
@@ -98,3 +105,15 @@ class PairScores(MatrixScores):
         """See `MatrixScores`."""
         pair = max(self.match, least), max(self.mismatch, least)
         return pair if self.mismatch <= 0 else None
+
+
+@dataclass(frozen=True, eq=False)
+class PositionScores(MatrixScores):
+    """Any score for each position of the query, whose codes are these, and target code."""
+
+    code = np.dtype(np.uint16)
+
+    @property
+    def few(self) -> bool:
+        """See `MatrixScores`."""
+        return False

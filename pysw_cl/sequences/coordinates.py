@@ -68,7 +68,7 @@ class Frame:
     """The part of two sequences that is compared: rows are query letters, columns target
     letters."""
 
-    #: The letters of the whole query and the whole target (uint8, ASCII).
+    #: The letters of the whole query and the whole target (uint8, ASCII, or `Sequence.coded`).
     letters: tuple[Letters, Letters]
     #: The first letter of the query's range, from 0.
     row: int
@@ -202,6 +202,10 @@ def make_frames(
     for sequence, given, what in ((query, query_range, "query"), (target, target_range, "target")):
         start, end = _checked_range(given, len(sequence), what)
         part = sequence.read(start, end)
+        if sequence.coded is not sequence.letters:
+            ranges.append((start, end))
+            known.append(sequence.coded[start:end])
+            continue
         told = encoder.known_codes(part, what) if len(part) <= MOST_KNOWN else None
         if not len(part) or (told is None and not encoder.knows(part)):  # then say what is wrong
             check_letters(part, what, start)
@@ -209,7 +213,7 @@ def make_frames(
         ranges.append((start, end))
         known.append(told and told[0])
         others |= told is None or told[1]
-    letters, codes = (query.letters, target.letters), (known[0], known[1])
+    letters, codes = (query.coded, target.letters), (known[0], known[1])
     frame = Frame(letters, *ranges[0], *ranges[1], known=codes, others=others)
     if strand == "plus":
         return [frame]

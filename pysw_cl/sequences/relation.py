@@ -47,7 +47,7 @@ def related(query: Codes, target: Codes) -> bool:
     ``query``, ``target``: codes of letters.  Codes below 4 alone are taken for nucleotides.
     """
     m, n = len(query), len(target)
-    if min(m, n) < K:
+    if min(m, n) < K or query.dtype != target.dtype:  # positions are no letters
         return False
     four = max(_most(query), _most(target)) < 4
     k = K if four else OTHERS

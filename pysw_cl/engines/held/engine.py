@@ -157,11 +157,11 @@ class HeldMatrix:
         arguments = on_device(scoring.source.arguments(score), self._matrix)
         pads = scoring.source.pads(score)
         rows, columns = layout.strips * LANES, layout.blocks * BLOCK
-        codes = np.empty(rows + columns, np.uint8)
+        codes = np.empty(rows + columns, scoring.source.code)
         codes[: layout.m], codes[layout.m : rows] = job.query, pads[0]
         codes[rows : rows + layout.n], codes[rows + layout.n :] = job.target, pads[1]
         found = self._buffer("found", 32 + layout.m + layout.n)
-        defines = {"T": LANES, "LOCAL": int(job.local), "WIDTH": 32}
+        defines = {"T": LANES, "LOCAL": int(job.local), "WIDTH": 32, **scoring.source.defines}
         tiles, pairs, count = layout.strips * layout.blocks, found, 0
         if job.forbidden is not None and job.forbidden.size:
             forbidden = (job.forbidden.T + 1).astype(np.int32)

@@ -125,6 +125,7 @@ class _Run:
             "R": plan.alpha,
             "LOCAL": int(job.floor is not None),
             "BEST": 2 if capacity else int(job.best),
+            **job.scoring.source.defines,
         }
         lanes = plan.lane_set
         kernel = BoundKernel(runtime, rowscan_spec(lanes.wide, score), defines)

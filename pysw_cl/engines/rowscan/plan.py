@@ -174,7 +174,10 @@ class RowscanMemory:
             tile = replace(tile, m=m, n=n, bottom=True, right=True, level=False)
         scoring = self.compared.scoring
         table, _ = scoring.source.sizes(scoring.source.file)
-        buffers = [Buffer("query", "letters", m), Buffer("hits", "scratch", 4)]
+        buffers = [
+            Buffer("query", "letters", scoring.source.code.itemsize * m),
+            Buffer("hits", "scratch", 4),
+        ]
         buffers += [Buffer("table", "scratch", table)] if table else []
         three = self.plan.form == THREE_LAUNCH
         more = self._lines(m, n, tile.best) if three else self._segments(tile)

@@ -163,6 +163,7 @@ class ThreeLaunches:
             "R": plan.alpha,
             "LOCAL": int(job.floor is not None),
             "BEST": 2 if self.capacity else int(job.best),
+            **scoring.source.defines,
         }
         made = []
         for name in KERNELS:

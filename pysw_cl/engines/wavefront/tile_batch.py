@@ -123,7 +123,7 @@ class WavefrontTileBatch:
         if plan.lane_set.backwards:
             padded = backwards(target_codes, plan.T, scoring.source.pads(score)[1])
             narrow_target = self._buffers.of(padded)
-        codes = np.full(len(query) + self.row_quantum, 0, np.uint8)
+        codes = np.full(len(query) + self.row_quantum, 0, scoring.source.code)
         codes[: len(query)] = query.read(0, len(query))
 
         def work(plan: Plan, file: str) -> Work:

@@ -106,7 +106,7 @@ def scratch_of(made: Mapping[str, Any]) -> Scratch:
 
 def query_codes(query: Codes, grid: Grid, scores: Scores) -> Codes:
     """A tile's query with its padding."""
-    codes = np.full(grid.padded_rows, scores.query_pad, np.uint8)
+    codes = np.full(grid.padded_rows, scores.query_pad, scores.scoring.source.code)
     codes[: grid.m] = query
     return codes
 

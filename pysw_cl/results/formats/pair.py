@@ -129,7 +129,7 @@ def _blocks(alignment: Alignment, query: str, target: str, width: int) -> list[s
         rows.append(row.tobytes().decode("ascii"))
         ends.append(before[k] + step[k] * np.cumsum(there, dtype=np.int64))
     marks = np.full(len(ops), ord(" "), np.uint8)
-    aligned = np.isin(ops, list(b"=X"))
+    aligned = np.isin(ops, list(b"=XM"))
     positive = alignment.pair_scores() > 0
     marks[aligned] = np.where(positive, np.uint8(ord(":")), np.uint8(ord(".")))
     marks[ops == ord("=")] = ord("|")

@@ -1,0 +1,213 @@
+"""Position-specific scores: a matrix with a row for each position of a query (a PSSM).
+
+Method: Gribskov, McLachlan & Eisenberg (1987), Proc Natl Acad Sci 84, 4355-4358; PSI-BLAST makes
+such matrices (Altschul et al. 1997, Nucleic Acids Res 25, 3389-3402).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, ScoringError, SequenceError, shown
+from ..sequences.alphabet import Letters, encoding_table, translated
+from ..sequences.sequence import Sequence, as_sequence
+from .arguments import alphabet_of, check_halves, gap_costs, numbers_of, whole
+from .matrix_file import read_pssm
+from .scoring import ERROR, SCORE_LIMIT, Scoring, letter_index, letter_table
+from .source import PositionScores
+
+#: Positions at most: their numbers and one more, for padding, are codes of 16 bits.
+MOST_POSITIONS = (1 << 16) - 1
+#: The letters of a query that is not known.
+UNKNOWN_LETTER = b"X"
+
+
+@dataclass(frozen=True, eq=False)
+class PositionScoring(Scoring):
+    """The scoring of one `PositionMatrix`: query codes are its positions."""
+
+    #: What each position is a match of (uint8, see `match_tables`; NO_CODE: of nothing); None: the
+    #: query's letters are not known.
+    ids: Letters | None = None
+
+    by_position = True
+
+    @cached_property
+    def source(self) -> PositionScores:
+        """See `Scoring`."""
+        return PositionScores(self.matrix)
+
+    def pair_scores(self, query: NDArray[Any], target: Letters) -> NDArray[np.int32]:
+        """The scores of positions with as many target letters, pair by pair."""
+        scores: NDArray[np.int32] = self.matrix[query, self.encode_target(target)]
+        return scores
+
+    def equal(self, query: NDArray[Any], target: Letters) -> NDArray[np.bool_] | None:
+        """Which target letters match those of as many positions; None: nobody knows."""
+        if self.ids is None:
+            return None
+        return np.asarray(self.ids[query] == translated(self.match_tables()[1], target))
+
+
+class Positions(Sequence):
+    """The query of a position matrix: its letters, and numbers of positions to be compared."""
+
+    @cached_property
+    def coded(self) -> NDArray[np.uint16]:
+        """See `Sequence`."""
+        return np.arange(len(self), dtype=np.uint16)
+
+
+class PositionMatrix:
+    """Scores of each position of a query with each letter, which stand in the query's place::
+
+        p = PositionMatrix.read("query.pssm")     # of psiblast -out_ascii_pssm
+        align(p, target)
+        align_many([(p, one) for one in targets])
+
+    ``scores``: an array of whole numbers, a row for each of at most 65,535 positions and a column
+    for each of the ``letters`` that targets are made of.  ``query``: the letters of the positions,
+    which decide what is a match ('=') and what is not ('X'); without them paths have 'M', and no
+    result has an identity.  Parts of it are made as of a sequence: ``p[10:200]``, ``p[::-1]``.
+
+    The gap cost is (11, 1) unless another is given.  There is no strand but "plus", and neither
+    ``sub_score`` nor ``wildcard`` can be given beside it.  Raises ScoringError and SequenceError.
+    """
+
+    def __init__(self, scores: Any, letters: Any, query: Any = None, name: str = "") -> None:
+        columns, values = alphabet_of(letters), numbers_of(scores, "position matrix")
+        if values.ndim != 2 or values.shape[1] != len(columns) or not len(values):
+            raise ScoringError(
+                f"the position matrix has shape {values.shape}; it takes a row for each position "
+                f"and {len(columns)} columns for the letters {columns}"
+            )
+        if len(values) > MOST_POSITIONS:
+            raise ScoringError(
+                f"the position matrix has {len(values):,} rows; it may have {MOST_POSITIONS:,}"
+            )
+        bad = np.argwhere((values % 1 != 0) | ~(np.abs(values) < SCORE_LIMIT))
+        if len(bad):
+            row, column = bad[0].tolist()
+            raise ScoringError(
+                f"the score of position {row + 1} and {columns[column]} is "
+                f"{values[row, column]:g}; a position matrix has whole numbers below {SCORE_LIMIT}"
+            )
+        whole_scores = values.astype(np.int32)
+        whole_scores.flags.writeable = False
+        if query is None:
+            known = Sequence(name, "", np.frombuffer(UNKNOWN_LETTER * len(values), np.uint8))
+        else:
+            known = as_sequence(query, "query")
+        if len(known) != len(values):
+            raise SequenceError(
+                f"the query has {len(known):,} letters, and the position matrix {len(values):,} "
+                "rows; it takes one for each letter"
+            )
+        #: int32, positions x letters of a target; read-only.
+        self.scores = whole_scores
+        #: The letters of a target.
+        self.letters = columns
+        #: The letters of the positions; None: they are not known.
+        self.query = None if query is None else known
+        #: The scoring that was made last, by its gap cost and ``unknown``.
+        self.made: dict[str, PositionScoring] = {}
+        #: What stands in a query's place.
+        self.sequence = Positions(name or known.name, known.description, known.letters)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> PositionMatrix:
+        """The matrix of a file of ``psiblast -out_ascii_pssm``, with the query's letters.
+
+        Targets may have X, too, which scores -1, as in PSI-BLAST.  Raises FormatError.
+        """
+        scores, letters, query = read_pssm(path)
+        if "X" not in letters:
+            scores, letters = np.insert(scores, len(letters), -1, axis=1), letters + "X"
+        return cls(scores, letters, query)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __repr__(self) -> str:
+        return f"PositionMatrix({self.sequence.name!r}, {len(self)} positions, {self.letters})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PositionMatrix):
+            return NotImplemented
+        same = self.letters == other.letters and np.array_equal(self.scores, other.scores)
+        return same and self.query == other.query
+
+    def __hash__(self) -> int:
+        return hash(self.scores.tobytes())
+
+    def __getitem__(self, place: slice) -> PositionMatrix:
+        if not isinstance(place, slice):
+            raise InputError(f"a position matrix is cut by slices, not by {shown(place)}")
+        query = None if self.query is None else self.query[place]
+        return PositionMatrix(self.scores[place], self.letters, query, self.sequence.name)
+
+    def scoring(self, gap_cost: Any = None, unknown: str = ERROR) -> PositionScoring:
+        """Its scoring, with a gap cost and what is done about other letters of the target; see
+        `make_scoring`."""
+        gaps = gap_costs(gap_cost, "BLOSUM62")
+        check_halves(np.zeros(1), gaps)
+        scale = 1 if whole(gaps) else 2
+        largest = max(float(np.abs(self.scores).max()), float(gaps.max()))
+        if largest * scale >= SCORE_LIMIT:
+            raise ScoringError(
+                f"scores and gap costs must be smaller than {SCORE_LIMIT // scale}; got {largest:g}"
+            )
+        other = "" if unknown == ERROR else self.letters[letter_index(unknown, self.letters)]
+        table = letter_table(self.letters, range(len(self.letters)), other)
+        found = encoding_table(self.letters, range(len(self.letters)))
+        opening, extension = (round(float(gap) * scale) for gap in gaps)
+        return PositionScoring(
+            matrix=self.scores * np.int32(scale),
+            match_mismatch=None,
+            gap_open=opening,
+            gap_extend=extension,
+            letters=self.letters,
+            query_encoding=table,
+            target_encoding=table,
+            scale=scale,
+            unknown=other,
+            substitutions=f"a matrix of {len(self):,} positions and {self.letters}",
+            ids=None if self.query is None else found[self.query.read()],
+        )
+
+
+def sequence_of(query: Any) -> Any:
+    """What a comparison takes as its query: of a `PositionMatrix` its `Positions`."""
+    return query.sequence if isinstance(query, PositionMatrix) else query
+
+
+def scoring_of(query: Any, sub_score: Any, others: dict[str, Any]) -> PositionScoring | None:
+    """The scoring of a query that is a `PositionMatrix`; None for any other.
+
+    ``others``: the other options.  Raises InputError for those that cannot stand beside it."""
+    own = isinstance(sub_score, PositionScoring)  # of the first query of many
+    if not isinstance(query, PositionMatrix):
+        if own:
+            raise InputError("the query is no position matrix, and the first one of all is")
+        return None
+    given: list[tuple[str, Any, Any]] = [("sub_score", (1, -3) if own else sub_score, (1, -3))]
+    given.append(("wildcard", others["wildcard"], None))
+    given.append(("strand", others["strand"], "plus"))
+    for name, value, usual in given:
+        if isinstance(value, np.ndarray | list) or value != usual:
+            raise InputError(
+                f"{name}={shown(value)} cannot stand beside a position matrix, whose scores are "
+                "its own and of one strand"
+            )
+    asked = others["gap_cost"], others["unknown"]
+    made = query.made.get(repr(asked))
+    if made is None:
+        query.made.clear()
+        made = query.made[repr(asked)] = query.scoring(*asked)
+    return made
