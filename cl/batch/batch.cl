@@ -248,6 +248,9 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
         lv e = lv_load(scratch.e + at);
         before = lv_load(scratch.h + at);
 #endif
+#ifdef SCORE_ROW
+        SCORE_ROW(subs, i - 1)
+#endif
         subs_row(&subs, scratch.profile, letters, t, scores);
         row_t row;
 #if WANT == 2

@@ -7,7 +7,8 @@
 // t * wide + q, or, if `wide` is 0, those of other and of equal codes.
 // BOXES: `count` is the number of ends, and `results` has for each its pair, in the place of a score, and its row and
 // column.  `runs_at` has the place of each end, as the other kernels have it in `places`.
-// Needs: base.clh, batch/base.clh.  Reads WIDTH, R, LOCAL, WRITE_RUNS, KEPT, LANES_AN_ITEM, BOXES.
+// POSITIONS: `matrix` has a row for each row of the query.
+// Needs: base.clh, batch/base.clh.  Reads WIDTH, R, LOCAL, WRITE_RUNS, KEPT, LANES_AN_ITEM, BOXES, POSITIONS.
 
 #if WIDTH == 8
 typedef uchar word_t;
@@ -21,6 +22,9 @@ typedef uint word_t;
 #endif
 #ifndef KEPT
 #define KEPT 0
+#endif
+#ifndef POSITIONS
+#define POSITIONS 0
 #endif
 #define CELLS_A_WORD ((int)sizeof(word_t) * 2)
 #define WORDS (R / CELLS_A_WORD)
@@ -111,7 +115,7 @@ batch_traceback(LETTER_ARGS, __global const int *restrict matrix, int wide, __gl
 #else
         const uchar q = text[pair.x + row - 1], t = text[pair.z + column - 1];
         const bool matches = same[q] == same[256 + t];
-        score += matrix[codes[q] * wide + codes[256 + t]];
+        score += matrix[(POSITIONS ? row - 1 : codes[q]) * wide + codes[256 + t]];
 #endif
         equal += matches;
         runs_add(&path, matches ? EQUAL : DIFFERENT, 1);

@@ -26,6 +26,7 @@ from ..drivers.progress import Progress
 from ..engines.plans import make_plan
 from ..engines.registry import row_of
 from ..errors import PyswError, RecomputedWarning
+from ..planning.pair_batch import FEW_LETTERS
 from ..planning.parameters import PairTuning
 from ..planning.plan import Plan
 from ..results.alignment import Stats
@@ -198,8 +199,7 @@ class PairAligner:
     def __init__(self, options: ManyOptions, resources: Resources) -> None:
         self.options, self.resources = options, resources
         self._engine: BatchEngine | None = None
-        #: Are pairs computed in batches?  Not those of position matrices.
-        self._batches = row_of(resources.plan).batches and not options.scoring.by_position
+        self._batches = row_of(resources.plan).batches
         #: Called while the device computes the last pairs.
         self._meanwhile: Callable[[], object] = lambda: None
 
@@ -269,8 +269,8 @@ class PairAligner:
         one = OneByOne(pairs, options, self.resources, partial(align_with, quiet=True))
         one.sweeps = self.sweeps
         found, stats = one.found, one.found.stats
-        if self._batches:
-            self._in_batches(one, tell, choose)
+        if self._batches and (listed := self._listed(pairs)) is not None:
+            self._in_batches(listed, one, tell, choose)
         else:
             one.all(tell)
             stats.kernel_seconds = one.stats.kernel_seconds
@@ -299,13 +299,34 @@ class PairAligner:
                 wrong[k] = type(error)(text)
         return wrong
 
-    def _in_batches(self, one: OneByOne, tell: Tell, choose: Choose | None) -> None:
+    def _listed(self, pairs: Sequence[Any]) -> Sequence[Any] | None:
+        """The pairs as batches take them; None if they are aligned one after the other: those of
+        several position matrices, or of one that the kernel cannot look up."""
+        options = self.options
+        if not options.scoring.by_position or isinstance(pairs, Batch):
+            return pairs
+        halves, scoring = as_halves(pairs), options.scoring.clamped()
+        lettered = options.scoring.equal(np.zeros(0, np.uint8), np.zeros(0, np.uint8)) is not None
+        able = not (options.second_best or options.left_align)
+        able = able and (lettered or options.output in ("score", "ends"))
+        able = able and len(scoring.letters) < FEW_LETTERS
+        fits = scoring.lowest >= -128 and scoring.highest <= 127
+        if not able or not fits or len(set(map(id, halves[::2]))) > 1:
+            return None
+        if options.of_query(halves[0]) is not options:  # of the part before
+            return None
+        letters = str(halves[0].sequence)
+        return [(letters, target) for target in halves[1::2]]
+
+    def _in_batches(
+        self, pairs: Sequence[Any], one: OneByOne, tell: Tell, choose: Choose | None
+    ) -> None:
         from ..opencl.kernel_times import Stopwatch
 
         engine, tuning = self._made()
         watch = Stopwatch(engine.runtime.times)
         driver = BatchDriver(engine, engine.scoring, one, tell, tuning, self._meanwhile)
-        _run_strands(driver, one, self.options, choose)
+        _run_strands(driver, pairs, one, self.options, choose)
         one.found.stats.kernel_seconds = watch.seconds
 
     def _made(self) -> tuple[BatchEngine, PairTuning]:
@@ -327,13 +348,17 @@ class PairAligner:
 
 
 def _run_strands(
-    driver: BatchDriver, one: OneByOne, options: ManyOptions, choose: Choose | None
+    driver: BatchDriver,
+    pairs: Sequence[Any],
+    one: OneByOne,
+    options: ManyOptions,
+    choose: Choose | None,
 ) -> None:
     """Run the batches of the strands that are asked for.
 
     Of "both", all scores are computed first, and then the paths on the better strands; of long
     targets all ends, and then what is near them."""
-    pairs, output, found = one.pairs, options.output, one.found
+    output, found = options.output, one.found
     minus, ends = np.ones(len(pairs), np.bool_), None
     if options.strand == "plus":
         driver.run(pairs, output, found, choose=choose)

@@ -165,9 +165,9 @@ class BatchDriver:
             large = part.cells > tuning.counted_cells if how == "traceback" else None
             if large is not None and large.any():
                 large &= ~self._far(part)
-                if minus is None:
+                if minus is None and not self.scoring.by_position:
                     alone += self._begin(part.take(large), "counts")
-                else:  # counting finds no start
+                else:  # counting finds no start, and no letters of positions
                     alone += part.index[large].tolist()
                 part = part.take(~large)
             alone += self._begin_paths(part, how) if how in PATHS else self._begin(part, how)
@@ -224,6 +224,8 @@ class BatchDriver:
     def _far(self, part: Part) -> NDArray[np.bool_]:
         """Of which pairs are the ends found first, and then paths near these ends?  Where targets
         are long, or where little of the pairs before was near their ends."""
+        if self.scoring.by_position:
+            return np.zeros(len(part), np.bool_)
         far, bounded = part.once(("far", *self._comparison()), lambda: self._long(part))
         if not bounded:
             return far
@@ -244,7 +246,8 @@ class BatchDriver:
 
     def _looks_near(self, part: Part) -> bool:
         """Is it worth the host's work to leave out what is not near the ends of these pairs?"""
-        return self.vector or part.all_cells >= self.tuning.gpu_near_cells * len(part)
+        many = self.vector or part.all_cells >= self.tuning.gpu_near_cells * len(part)
+        return many and not self.scoring.by_position  # whose kernels begin with the first position
 
     def _begin(self, part: Part, how: str, wanted: str = "") -> list[int]:
         """Start the batches of a part, each pair in the narrowest lanes that may hold it.  Returns

@@ -62,7 +62,7 @@ class Pieces:
 def in_pieces(driver: BatchDriver, part: Part, how: str) -> Part:
     """Compute the pairs of a part that are compared in pieces; returns the others."""
     engine, tuning = driver.engine, driver.tuning
-    if not driver.cuts:
+    if not driver.cuts or (driver.scoring.by_position and how in PATHS):
         return part
     chosen = (part.m <= tuning.piece_rows) & (part.cells > tuning.alone_cells)
     if not chosen.any():

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import InternalError, PyswError, RangeError
 from ..results.alignment import Alignment, Stats
+from ..scoring.positions import sequence_of
 from ..scoring.precision import check_range
 from ..sequences.coordinates import make_frames
 from ..sequences.sequence import as_sequence
@@ -88,7 +89,7 @@ class OneByOne:
         """Raise what is wrong with two sequences, if anything is."""
         a, b = (
             as_sequence(one, what, alphabet=self.scoring.alphabet)
-            for one, what in ((query, "query"), (target, "target"))
+            for one, what in ((sequence_of(query), "query"), (target, "target"))
         )
         check_range(self.scoring, len(a), len(b), self.mode)
         make_frames(a, b, None, None, self.strand, self.scoring)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, ScoringError, SequenceError, shown
-from ..sequences.alphabet import Letters, encoding_table, translated
+from ..sequences.alphabet import Letters, translated
 from ..sequences.sequence import Sequence, as_sequence
 from .arguments import alphabet_of, check_halves, gap_costs, numbers_of, whole
 from .matrix_file import read_pssm
@@ -74,13 +74,22 @@ class PositionMatrix:
     ``scores``: an array of whole numbers, a row for each of at most 65,535 positions and a column
     for each of the ``letters`` that targets are made of.  ``query``: the letters of the positions,
     which decide what is a match ('=') and what is not ('X'); without them paths have 'M', and no
-    result has an identity.  Parts of it are made as of a sequence: ``p[10:200]``, ``p[::-1]``.
+    result has an identity.  ``unknown``: the letter as which other letters of targets are taken.
+    Parts of it are made as of a sequence: ``p[10:200]``, ``p[::-1]``.
 
     The gap cost is (11, 1) unless another is given.  There is no strand but "plus", and neither
-    ``sub_score`` nor ``wildcard`` can be given beside it.  Raises ScoringError and SequenceError.
+    ``sub_score`` nor ``wildcard`` nor ``unknown`` can be given beside it.
+    Raises ScoringError and SequenceError.
     """
 
-    def __init__(self, scores: Any, letters: Any, query: Any = None, name: str = "") -> None:
+    def __init__(
+        self,
+        scores: Any,
+        letters: Any,
+        query: Any = None,
+        name: str = "",
+        unknown: str = ERROR,
+    ) -> None:
         columns, values = alphabet_of(letters), numbers_of(scores, "position matrix")
         if values.ndim != 2 or values.shape[1] != len(columns) or not len(values):
             raise ScoringError(
@@ -115,13 +124,16 @@ class PositionMatrix:
         self.letters = columns
         #: The letters of the positions; None: they are not known.
         self.query = None if query is None else known
-        #: The scoring that was made last, by its gap cost and ``unknown``.
+        #: The letter as which other letters of targets are taken; "error": they are refused.
+        self.unknown = unknown
+        self._other = "" if unknown == ERROR else columns[letter_index(unknown, columns)]
+        #: The scoring that was made last, by its gap cost.
         self.made: dict[str, PositionScoring] = {}
         #: What stands in a query's place.
         self.sequence = Positions(name or known.name, known.description, known.letters)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> PositionMatrix:
+    def read(cls, path: str | os.PathLike[str], unknown: str = ERROR) -> PositionMatrix:
         """The matrix of a file of ``psiblast -out_ascii_pssm``, with the query's letters.
 
         Targets may have X, too, which scores -1, as in PSI-BLAST.  Raises FormatError.
@@ -129,7 +141,7 @@ class PositionMatrix:
         scores, letters, query = read_pssm(path)
         if "X" not in letters:
             scores, letters = np.insert(scores, len(letters), -1, axis=1), letters + "X"
-        return cls(scores, letters, query)
+        return cls(scores, letters, query, unknown=unknown)
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -150,11 +162,11 @@ class PositionMatrix:
         if not isinstance(place, slice):
             raise InputError(f"a position matrix is cut by slices, not by {shown(place)}")
         query = None if self.query is None else self.query[place]
-        return PositionMatrix(self.scores[place], self.letters, query, self.sequence.name)
+        own = self.sequence.name, self.unknown
+        return PositionMatrix(self.scores[place], self.letters, query, *own)
 
-    def scoring(self, gap_cost: Any = None, unknown: str = ERROR) -> PositionScoring:
-        """Its scoring, with a gap cost and what is done about other letters of the target; see
-        `make_scoring`."""
+    def scoring(self, gap_cost: Any = None) -> PositionScoring:
+        """Its scoring, with a gap cost as for `make_scoring`."""
         gaps = gap_costs(gap_cost, "BLOSUM62")
         check_halves(np.zeros(1), gaps)
         scale = 1 if whole(gaps) else 2
@@ -163,9 +175,7 @@ class PositionMatrix:
             raise ScoringError(
                 f"scores and gap costs must be smaller than {SCORE_LIMIT // scale}; got {largest:g}"
             )
-        other = "" if unknown == ERROR else self.letters[letter_index(unknown, self.letters)]
-        table = letter_table(self.letters, range(len(self.letters)), other)
-        found = encoding_table(self.letters, range(len(self.letters)))
+        table = letter_table(self.letters, range(len(self.letters)), self._other)
         opening, extension = (round(float(gap) * scale) for gap in gaps)
         return PositionScoring(
             matrix=self.scores * np.int32(scale),
@@ -176,9 +186,9 @@ class PositionMatrix:
             query_encoding=table,
             target_encoding=table,
             scale=scale,
-            unknown=other,
+            unknown=self._other,
             substitutions=f"a matrix of {len(self):,} positions and {self.letters}",
-            ids=None if self.query is None else found[self.query.read()],
+            ids=None if self.query is None else table[self.query.read()],
         )
 
 
@@ -197,7 +207,7 @@ def scoring_of(query: Any, sub_score: Any, others: dict[str, Any]) -> PositionSc
             raise InputError("the query is no position matrix, and the first one of all is")
         return None
     given: list[tuple[str, Any, Any]] = [("sub_score", (1, -3) if own else sub_score, (1, -3))]
-    given.append(("wildcard", others["wildcard"], None))
+    given += [("wildcard", others["wildcard"], None), ("unknown", others["unknown"], ERROR)]
     given.append(("strand", others["strand"], "plus"))
     for name, value, usual in given:
         if isinstance(value, np.ndarray | list) or value != usual:
@@ -205,9 +215,9 @@ def scoring_of(query: Any, sub_score: Any, others: dict[str, Any]) -> PositionSc
                 f"{name}={shown(value)} cannot stand beside a position matrix, whose scores are "
                 "its own and of one strand"
             )
-    asked = others["gap_cost"], others["unknown"]
-    made = query.made.get(repr(asked))
+    key = repr(others["gap_cost"])
+    made = query.made.get(key)
     if made is None:
         query.made.clear()
-        made = query.made[repr(asked)] = query.scoring(*asked)
+        made = query.made[key] = query.scoring(others["gap_cost"])
     return made

@@ -138,6 +138,42 @@ def test_many_targets_give_what_each_gives_alone(device: str) -> None:
         align_many([pairs[0], ("ACD", "ACD")], device=device)
 
 
+@pytest.mark.parametrize("mode, free", [("local", FREE[0]), *(("global", one) for one in FREE)])
+def test_one_matrix_and_many_targets_in_batches(device: str, mode: Any, free: Any) -> None:
+    rng = np.random.default_rng(12)
+    for m, high in (
+        (3, 9),
+        (270, 9),
+        (70, 120),
+        (40, 3000),
+    ):  # lanes of 8, 16 and 32 bits, and alone
+        scores, query = rng.integers(-high, high, (m, 20)), letters_of(rng, m)
+        own = PositionMatrix(scores, RESIDUES, query)
+        targets = [letters_of(rng, int(n)) for n in rng.integers(1, 120, 130)] + [query + query]
+        how: dict[str, Any] = {"mode": mode, "free_ends": free, "device": device}
+        found = [align(own, target, **how) for target in targets]
+        for output in ("score", "ends", "matches", "path"):
+            rows = align_many([(own, target) for target in targets], output=output, **how)
+            for row, one in zip(rows, found, strict=True):
+                if one.score or mode == "global":
+                    assert all(row[name] == getattr(one, name) for name in rows.dtype.names)
+        rows = align_many(((own, one) for one in targets), min_score=30, output="path", **how)
+        assert rows["pair"].tolist() == [k for k, one in enumerate(found) if one.score >= 30]
+
+
+def test_long_targets_are_cut_into_pieces_for_scores_only(device: str) -> None:
+    rng = np.random.default_rng(13)
+    query = letters_of(rng, 60)
+    own, targets = repeated(query), [letters_of(rng, 9000) for _ in range(3)]
+    lowered = {"pairs.alone_cells": 1000, "pairs.piece_letters": 500}
+    with tuned(lowered):
+        for output in ("score", "ends", "path"):
+            how: dict[str, Any] = {"output": output, "device": device}
+            rows = align_many([(own, one) for one in targets], **how)
+            plain = [(query, one) for one in targets]
+            assert (rows == align_many(plain, sub_score="BLOSUM62", **how)).all()
+
+
 def test_parts_are_those_of_the_letters(device: str) -> None:
     rng = np.random.default_rng(9)
     query = letters_of(rng, 90)
@@ -196,6 +232,7 @@ def _taken(**how: Any) -> Callable[[], Any]:
         (_taken(sub_score="BLOSUM62"), "sub_score"),
         (_taken(wildcard="A"), "wildcard"),
         (_taken(strand="minus"), "strand"),
+        (_taken(unknown="A"), "unknown"),
         (_taken(checkpoint="nowhere"), "checkpoint"),
         (lambda: PositionMatrix([[1, 0.5]], "AB"), "position 1 and B is 0.5"),
         (lambda: PositionMatrix([[1, float("nan")]], "AB"), "position 1 and B"),

@@ -51,6 +51,7 @@ _SCORE = {
     "profile": "matrix bad:int",
     "table": "matrix",
     "lookup": "matrix",
+    "positions": "matrix",
 }
 
 
@@ -99,13 +100,13 @@ def batch_spec(header: str, score: str, tops: bool = False) -> KernelSpec:
 class Tables:
     """A scoring in the form that the kernels take.  Letters with equal codes count as a match."""
 
-    #: "compare" or "matrix".
+    #: "compare", "matrix" or "positions" (of one position matrix, the query of all pairs).
     kind: str
     #: uint8: the codes of 256 query letters, then of 256 target letters.
     codes: NDArray[np.uint8]
     #: For "matrix": the most codes; that number is padding of queries, and twice that of targets.
     letters: int
-    #: For "matrix": the scores [t, q] with those of padding (int32).
+    #: For "matrix": the scores [t, q] with those of padding (int32).  For "positions": [q, t].
     matrix: Ints | None
     #: The score of padding.
     bad: int
@@ -119,6 +120,12 @@ class Tables:
         that matches nothing has another code on the target side.
         """
         codes = np.concatenate([scoring.query_encoding, scoring.target_encoding])
+        bad = min(0, scoring.lowest)
+        if scoring.by_position:
+            codes[:256] = 0  # whatever letters the positions have
+            matrix = np.full((len(scoring.matrix), FEW_LETTERS), bad, np.int32)
+            matrix[:, : len(scoring.letters)] = scoring.matrix
+            return cls("positions", codes, FEW_LETTERS, matrix, bad)
         pair = scoring.source.compared()
         letters = np.frombuffer(scoring.letters.encode(), np.uint8)
         query, target = scoring.query_encoding[letters], scoring.target_encoding[letters]
@@ -129,7 +136,6 @@ class Tables:
         most = FEW_LETTERS if len(letters) <= FEW_LETTERS else MAX_LETTERS
         own = np.arange(len(letters))
         other = np.where(same.any(axis=0), own, own + most)
-        bad = min(0, scoring.lowest)
         matrix = np.full((2 * most + 1, most + 1), bad, np.int32)
         matrix[other[:, None], own] = scoring.matrix[np.ix_(query, target)].T
         tables = scoring.table(own), scoring.table(other)
@@ -354,8 +360,8 @@ class BatchEngine:
     def _score_file(self, width: int) -> str:
         """The score file for a width."""
         matrix = self.tables.matrix
-        if matrix is None:
-            return "compare"
+        if matrix is None or self.tables.kind == "positions":
+            return self.tables.kind
         small = width < 32 and matrix.min() >= -128 and matrix.max() <= 127
         return (small and self._lanes.bytes) or "lookup"
 
@@ -600,6 +606,8 @@ class BatchEngine:
         if kept not in self._tracing:
             self._tracing[kept] = self._kept_scores() if kept else self._letter_scores()
         defines = {"R": self.columns(width), "WIDTH": width, "KEPT": int(kept), **defines}
+        if self.scoring.by_position:
+            defines["POSITIONS"] = 1
         if kept:
             defines["LANES_AN_ITEM"] = self.pairs_a_group(width) // self._lanes.items
             arguments = {name: value for name, value in arguments.items() if name != "text"}
@@ -623,8 +631,9 @@ class BatchEngine:
         """The same for the codes of `Tables`."""
         matrix, wide = self.tables.matrix, self.tables.letters + 1
         if matrix is None:
-            assert self.scoring.match_mismatch is not None
-            matrix, wide = np.array(self.scoring.match_mismatch[::-1], np.int32), 0
+            pair = self.scoring.source.compared()
+            assert pair is not None
+            matrix, wide = np.array(pair[::-1], np.int32), 0
         return {"matrix": self._shared.of(matrix), "wide": wide}
 
 
