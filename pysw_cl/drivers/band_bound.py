@@ -97,10 +97,10 @@ class BandScoreBound:
 
 def _counts(view: View) -> Longs:
     """How often each code occurs."""
-    counts = np.zeros(256, np.int64)
+    counts = np.zeros(1 << 8 * view.codes.itemsize, np.int64)
     for start in range(0, len(view), COUNTED):
         codes = view.read(start, min(start + COUNTED, len(view)))
-        counts += np.bincount(codes, minlength=256)
+        counts += np.bincount(codes, minlength=len(counts))
     return counts
 
 

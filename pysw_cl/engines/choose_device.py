@@ -142,5 +142,5 @@ def _key(kind: Kind, choices: list[Runtime]) -> tuple[Any, ...]:
     """What a kind of job on some devices is known by, from its lengths' leading digits on."""
     about = [n & -1 << max(0, n.bit_length() - DIGITS) for n in kind[:2]]
     _, _, s, *rest = kind
-    rest += [s.source.compared() or s.matrix.tobytes(), s.gap_open, s.gap_extend]
+    rest += [s.source.key, s.gap_open, s.gap_extend]
     return *about, *rest, *(id(runtime.profile()[0]) for runtime in choices)

@@ -46,6 +46,11 @@ class MatrixScores:
         return None
 
     @property
+    def key(self) -> Any:
+        """What the time of a comparison depends on."""
+        return self.compared() or self.table.tobytes()
+
+    @property
     def file(self) -> str:
         """The score file of cl/score for 32-bit lanes."""
         return "matrix" if self.compared() is None else "match"
@@ -112,6 +117,11 @@ class PositionScores(MatrixScores):
     """Any score for each position of the query, whose codes are these, and target code."""
 
     code = np.dtype(np.uint16)
+
+    @property
+    def key(self) -> Any:
+        """See `MatrixScores`; one matrix takes as long as others of such scores."""
+        return "positions", self.table.shape[1], int(self.table.min()), int(self.table.max())
 
     @property
     def few(self) -> bool:

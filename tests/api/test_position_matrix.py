@@ -91,6 +91,16 @@ def test_rows_of_blosum62_give_the_results_of_blosum62(device: str, plan: str) -
             same(found, align(query, target, plan=PLANS[plan], sub_score="BLOSUM62", **how))
 
 
+@pytest.mark.parametrize("most", [0, 20, 1000, None])
+def test_diagonal_bands_give_the_same(device: str, most: int | None) -> None:
+    rng = np.random.default_rng(14)
+    query = letters_of(rng, 700)
+    target, own = relative(rng, query, 690), repeated(query)
+    how: dict[str, Any] = {"mode": "global", "max_cost": most, "device": device}
+    with tuned({"band.least_rows": 16}):
+        same(align(own, target, **how), align(query, target, sub_score="BLOSUM62", **how))
+
+
 def test_sections_and_held_matrices_give_the_same(device: str) -> None:
     rng = np.random.default_rng(6)
     query = letters_of(rng, 60)
@@ -217,6 +227,8 @@ def test_without_the_letters_of_the_query_nobody_knows_what_matches(device: str)
     assert (found.cigar, found.identity, found.matches) == ("8M", None, None) or found.score > 0
     assert set(found.cigar or "") <= set("0123456789MID") and found.identity is None
     assert found.score == found.rescore() and "identity" not in repr(found) and str(found)
+    with pytest.raises(InputError, match="no matches"):
+        pysw_cl.write([found], os.devnull, "paf")
     rows = align_many([(own, "WHEATTLEY")], output="path", device=device)
     assert rows["cigar"][0] == found.cigar and rows["matches"][0] == -1
 

@@ -47,7 +47,7 @@ class _Hits:
     def __init__(self, some: Columns, protein: bool, table: bytes) -> None:
         self.some, self.protein, self._table = some, protein, table
         self.minus = some.minus()
-        self.matches, self.columns = some.values("matches"), some.values("columns")
+        self.matches, self.columns = some.known("matches"), some.known("columns")
         self.opened, self.gaps = some.gaps()
 
     def subject(self, side: int) -> Texts:

@@ -62,7 +62,7 @@ def _lines(given: Columns) -> str:
     some = given.aligned("PAF")
     if not len(some):
         return ""
-    matches, columns, scores = (some.values(name) for name in ("matches", "columns", "score"))
+    matches, columns, scores = (some.known(name) for name in ("matches", "columns", "score"))
     gaps, letters = some.gaps()
     second = some.values("second_best")
     tags = [] if second is None else [_scores("XS", second)]
