@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.batch.kept import KeptStore
-from ..errors import InputError, is_iterable
+from ..errors import InputError, is_iterable, shown
 from ..sequences.sequence_set import SequenceSet
 from .batch_layout import PIECE, Lengths, PartOf, Row, as_halves, letters_of, part_of
+
+#: Pairs that are looked at together, and as how many letters those that lie between sequences
+#: count at most, before the sequences are copied.
+BLOCK, MOST_BETWEEN = 1 << 16, 2.0
 
 
 class Batch(Sequence[tuple[bytes, bytes]]):
@@ -25,6 +29,9 @@ class Batch(Sequence[tuple[bytes, bytes]]):
     """
 
     def __init__(self, queries: SequenceSet, targets: SequenceSet) -> None:
+        for side in (queries, targets):
+            if not isinstance(side, SequenceSet):
+                raise InputError(f"a Batch is made of two SequenceSets, not of {shown(side)}")
         _check_counts(queries, targets)
         self._queries, self._targets = queries, targets
         self._parts: dict[tuple[int, int, int], list[PartOf]] = {}
@@ -59,7 +66,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         ``bounds``: where each begins in ``text``, and where the last one ends."""
         letters = np.frombuffer(text, np.uint8)
         starts, ends = bounds[:-1], bounds[1:]
-        sides = (SequenceSet(letters, starts[k::2], ends[k::2]) for k in range(2))
+        sides = (SequenceSet.of(letters, starts[k::2], ends[k::2]) for k in range(2))
         return cls(*sides)
 
     @classmethod
@@ -98,7 +105,12 @@ class Batch(Sequence[tuple[bytes, bytes]]):
     @property
     def lengths(self) -> Lengths:
         """The letters of queries and targets (int64, n x 2)."""
-        return np.stack([self._queries.lengths, self._targets.lengths], axis=1)
+        return self.lengths_of(0, len(self))
+
+    def lengths_of(self, first: int, stop: int) -> Lengths:
+        """Those of the pairs from ``first`` to ``stop``."""
+        sides = self._queries[first:stop], self._targets[first:stop]
+        return np.stack([side.lengths for side in sides], axis=1)
 
     @property
     def kept_bytes(self) -> int:
@@ -111,7 +123,8 @@ class Batch(Sequence[tuple[bytes, bytes]]):
 
     def pieces(self) -> Iterator[NDArray[np.uint8]]:
         """The letters of all pairs, in some order."""
-        yield from self._regions(0, len(self))
+        for first in range(0, len(self), BLOCK):
+            yield from self.laid_out(first, min(first + BLOCK, len(self)), 1)[0]
 
     def parts(self, most_pairs: int, most_letters: int, longest: int) -> list[PartOf]:
         """See `batch_layout.parts`.  They are made once."""
@@ -126,17 +139,30 @@ class Batch(Sequence[tuple[bytes, bytes]]):
             self._parts = {key: found}
         return found
 
-    def _regions(self, first: int, stop: int) -> list[NDArray[np.uint8]]:
-        """Letters with all of the pairs from ``first`` to ``stop``."""
-        queries, targets = self._queries, self._targets
+    def laid_out(
+        self, first: int, stop: int, most: float = MOST_BETWEEN
+    ) -> tuple[list[NDArray[np.uint8]], Lengths]:
+        """Letters with the sequences of the pairs from ``first`` to ``stop``, in one array or two
+        that follow each other, and where queries and targets begin in them (n x 2).  They are
+        copied if they would be ``most`` times as many with what lies between them."""
+        sides = self._queries[first:stop], self._targets[first:stop]
         if first == stop:
-            return []
-        if queries.letters is targets.letters:
-            return [queries.read(int(queries.starts[first]), int(targets.ends[stop - 1]))]
-        return [
-            side.read(int(side.starts[first]), int(side.ends[stop - 1]))
-            for side in (queries, targets)
-        ]
+            return [], np.zeros((0, 2), np.int64)
+        spans = [(int(side.starts.min()), int(side.ends.max())) for side in sides]
+        both = min(spans)[0], max(end for _, end in spans)
+        apart = sum(end - start for start, end in spans)
+        if sides[0].letters is sides[1].letters and both[1] - both[0] <= apart:
+            spans, apart = [both], both[1] - both[0]
+        lengths = np.concatenate([side.lengths for side in sides])
+        if apart > most * lengths.sum():
+            texts = [one.tobytes() for side in sides for one in side]
+            starts = (lengths.cumsum() - lengths).reshape(2, -1).T
+            return [np.frombuffer(b"".join(texts), np.uint8)], starts
+        regions = [side.read(*span) for side, span in zip(sides, spans, strict=False)]
+        ahead = [0] if len(spans) == 1 else [0, len(regions[0])]
+        starts = np.stack([side.starts for side in sides], axis=1)
+        begin = np.array([start for start, _ in spans], np.int64) - np.array(ahead, np.int64)
+        return regions, starts - begin
 
 
 class _Laid:
@@ -144,9 +170,7 @@ class _Laid:
 
     def __init__(self, batch: Batch, first: int, stop: int) -> None:
         self._batch, self._first = batch, first
-        queries, targets = batch._queries[first:stop], batch._targets[first:stop]
-        self._starts = np.stack([queries.starts, targets.starts], axis=1)
-        self.lengths = np.stack([queries.lengths, targets.lengths], axis=1)
+        self.lengths = batch.lengths_of(first, stop)
 
     def letters(self, short: NDArray[np.bool_]) -> Lengths:
         """The letters of each pair: all are laid out, those of pairs that are not ``short``,
@@ -156,11 +180,8 @@ class _Laid:
     def laid_out(self, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
         """The letters of the first pairs, and where the sequences of those begin that are
         ``short``."""
-        regions = self._batch._regions(self._first, self._first + len(short))
-        starts = self._starts[: len(short)]
-        if len(regions) == 1:
-            return regions[0], starts[short] - starts[0, 0]
-        return np.concatenate(regions), starts[short] - starts[0] + [0, len(regions[0])]
+        regions, starts = self._batch.laid_out(self._first, self._first + len(short))
+        return regions[0] if len(regions) == 1 else np.concatenate(regions), starts[short]
 
 
 def _check_counts(queries: SequenceSet, targets: SequenceSet) -> None:

@@ -346,7 +346,8 @@ def region_of(found: Alignment) -> tuple[View, View]:
 def views_of(found: Alignment) -> tuple[View, View]:
     """What was compared of `region_of`, whether the letters have changed or not, of a path that is
     known."""
-    return _views(found, found.query.coded)
+    query = found.query
+    return _views(found, query.coded if found.scoring.by_position else query.letters)
 
 
 def _views(found: Alignment, query: Codes) -> tuple[View, View]:

@@ -51,7 +51,7 @@ def html(found: Alignment) -> str:
 def _facts(found: Alignment) -> str:
     """The sequences, where they are aligned, and how well."""
     said = [f"<b>{found.mode} alignment, score {found.score}</b>"]
-    if found.columns is not None:
+    if found.matches is not None:
         said[0] += f", {found.matches:,} of {found.columns:,} columns match"
     for what in ("query", "target"):
         sequence = getattr(found, what)

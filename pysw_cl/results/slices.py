@@ -36,20 +36,20 @@ def sliced(found: Alignment, columns: Any) -> Alignment:
     before, runs = cut(runs, 0, start), cut(runs, start, stop)
     assert found.query_start is not None and found.query_end is not None
     assert found.target_start is not None
-    skipped, taken = before.count("=XI"), runs.count("=XI")
+    skipped, taken = before.count("=XMI"), runs.count("=XMI")
     if found.strand == "minus":
         query_end = found.query_end - skipped
         query_start = query_end - taken
     else:
         query_start = found.query_start + skipped
         query_end = query_start + taken
-    target_start = found.target_start + before.count("=XD")
+    target_start = found.target_start + before.count("=XMD")
     made = replace(
         found,
         query_start=query_start,
         query_end=query_end,
         target_start=target_start,
-        target_end=target_start + runs.count("=XD"),
+        target_end=target_start + runs.count("=XMD"),
         runs=runs,
         stats=Stats(),
         tiles=None,

@@ -72,7 +72,7 @@ def read_pssm(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], str, s
     number, its letter, the scores, and more that is not read.  Raises FormatError, which names the
     line."""
     where, text = _text(path, "a position matrix of psiblast -out_ascii_pssm")
-    letters, query = "", ""
+    letters, query, ended = "", "", False
     rows: list[list[float]] = []
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
@@ -80,10 +80,11 @@ def read_pssm(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], str, s
             if len(words) > 1 and all(len(word) == 1 for word in words):
                 letters = "".join(dict.fromkeys(words))
             continue
-        if not words or words[0] != str(len(rows) + 1):
-            if not rows or (words and words[0].isdigit()):
+        if ended or not words or words[0] != str(len(rows) + 1):
+            if not rows or (words and words[0][0].isdigit()):
                 raise FormatError(f"{where}: line {number} is not position {len(rows) + 1}")
-            break
+            ended = True
+            continue
         scores = words[2 : 2 + len(letters)]
         try:
             if len(words[1]) != 1 or len(scores) != len(letters):

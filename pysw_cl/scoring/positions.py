@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, ScoringError, SequenceError, shown
 from ..sequences.alphabet import Letters, translated
+from ..sequences.coded import Alphabet
 from ..sequences.sequence import Sequence, as_sequence
-from .arguments import alphabet_of, check_halves, gap_costs, numbers_of, whole
+from .arguments import alphabet_of, check_halves, gap_costs, match_mismatch, numbers_of, whole
 from .matrix_file import read_pssm
 from .scoring import ERROR, SCORE_LIMIT, Scoring, letter_index, letter_table
 from .source import PositionScores
@@ -90,6 +91,8 @@ class PositionMatrix:
         name: str = "",
         unknown: str = ERROR,
     ) -> None:
+        if isinstance(letters, Alphabet):
+            raise ScoringError("the letters of a position matrix are plain ones, of no Alphabet")
         columns, values = alphabet_of(letters), numbers_of(scores, "position matrix")
         if values.ndim != 2 or values.shape[1] != len(columns) or not len(values):
             raise ScoringError(
@@ -112,7 +115,7 @@ class PositionMatrix:
         if query is None:
             known = Sequence(name, "", np.frombuffer(UNKNOWN_LETTER * len(values), np.uint8))
         else:
-            known = as_sequence(query, "query")
+            known = as_sequence(query, "query", alphabet=None)
         if len(known) != len(values):
             raise SequenceError(
                 f"the query has {len(known):,} letters, and the position matrix {len(values):,} "
@@ -138,6 +141,8 @@ class PositionMatrix:
 
         Targets may have X, too, which scores -1, as in PSI-BLAST.  Raises FormatError.
         """
+        if not isinstance(path, str | os.PathLike):
+            raise InputError(f"a position matrix is read from a file, not from {shown(path)}")
         scores, letters, query = read_pssm(path)
         if "X" not in letters:
             scores, letters = np.insert(scores, len(letters), -1, axis=1), letters + "X"
@@ -159,7 +164,7 @@ class PositionMatrix:
         return hash(self.scores.tobytes())
 
     def __getitem__(self, place: slice) -> PositionMatrix:
-        if not isinstance(place, slice):
+        if not isinstance(place, slice) or place.step == 0:
             raise InputError(f"a position matrix is cut by slices, not by {shown(place)}")
         query = None if self.query is None else self.query[place]
         own = self.sequence.name, self.unknown
@@ -206,11 +211,14 @@ def scoring_of(query: Any, sub_score: Any, others: dict[str, Any]) -> PositionSc
         if own:
             raise InputError("the query is no position matrix, and the first one of all is")
         return None
+    if isinstance(sub_score, Scoring) and not own:
+        raise InputError("an Aligner has its own scores; call align for a position matrix")
     given: list[tuple[str, Any, Any]] = [("sub_score", (1, -3) if own else sub_score, (1, -3))]
     given += [("wildcard", others["wildcard"], None), ("unknown", others["unknown"], ERROR)]
     given.append(("strand", others["strand"], "plus"))
     for name, value, usual in given:
-        if isinstance(value, np.ndarray | list) or value != usual:
+        plain = type(value) is not tuple or match_mismatch(value) is not None
+        if type(value) is not type(usual) or not plain or value != usual:
             raise InputError(
                 f"{name}={shown(value)} cannot stand beside a position matrix, whose scores are "
                 "its own and of one strand"

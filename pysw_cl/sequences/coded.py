@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, SequenceError, is_iterable, shown
 from .alphabet import MAX_LETTERS, NO_CODE, PRINTABLE, Letters, is_nucleotide
+from .lent import refuse_masked
 
 if TYPE_CHECKING:
     from .sequence import Sequence
@@ -86,9 +87,16 @@ class Alphabet:
     def encode(self, x: Any, what: str = "sequence") -> Letters:
         """The letters (see `letters`) of symbols or of codes; ``what`` names them in messages.
         Raises SequenceError for what is no symbol, with its 1-based position."""
+        from .sequence import Sequence
+
+        refuse_masked(x, what)
+        if isinstance(x, Sequence):
+            check_alphabet(x.alphabet, self, what)
+            return x.read()
         if isinstance(x, np.ndarray) and x.dtype == np.uint8 and x.ndim == 1:
             codes = x
         elif is_iterable(x) and not isinstance(x, bytes | bytearray | memoryview | np.ndarray):
+            x = list(x)
             given = [self._key(symbol) for symbol in x]
             try:
                 numbers = map(self._numbers.get, given, repeat(NO_CODE))
@@ -135,8 +143,9 @@ def check_alphabet(given: Alphabet | None, wanted: Alphabet | None, what: str) -
             f"the {what} is a sequence of plain letters, and sub_score is for {wanted}; its "
             "method sequence makes sequences of that"
         )
-    other = "plain letters" if wanted is None else str(wanted)
-    raise SequenceError(
-        f"the {what} is a sequence of {given}, and sub_score is for {other}; give sub_score="
-        "(matrix, alphabet), or alphabet.scores(match, mismatch)"
-    )
+    if wanted is None:
+        raise SequenceError(
+            f"the {what} is a sequence of {given}, where plain letters are expected; in "
+            "comparisons give sub_score=(matrix, alphabet), or alphabet.scores(match, mismatch)"
+        )
+    raise SequenceError(f"the {what} is a sequence of {given}, and sub_score is for {wanted}")

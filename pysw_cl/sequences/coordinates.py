@@ -44,6 +44,10 @@ class Encoder(Protocol):
         """The alphabet."""
 
     @property
+    def by_position(self) -> bool:
+        """Are query codes the positions of a matrix?"""
+
+    @property
     def query_encoding(self) -> Table:
         """The code of each byte of a query; NO_CODE for a letter outside the alphabet."""
 
@@ -202,7 +206,7 @@ def make_frames(
     for sequence, given, what in ((query, query_range, "query"), (target, target_range, "target")):
         start, end = _checked_range(given, len(sequence), what)
         part = sequence.read(start, end)
-        if sequence.coded is not sequence.letters:
+        if encoder.by_position and what == "query":  # its positions are codes
             ranges.append((start, end))
             known.append(sequence.coded[start:end])
             continue
@@ -213,7 +217,8 @@ def make_frames(
         ranges.append((start, end))
         known.append(told and told[0])
         others |= told is None or told[1]
-    letters, codes = (query.coded, target.letters), (known[0], known[1])
+    codes, coded = (known[0], known[1]), encoder.by_position
+    letters = query.coded if coded else query.letters, target.letters
     frame = Frame(letters, *ranges[0], *ranges[1], known=codes, others=others)
     if strand == "plus":
         return [frame]

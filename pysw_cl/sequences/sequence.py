@@ -138,6 +138,7 @@ class Sequence:
 
     def reverse_complement(self) -> Sequence:
         """The other strand, with the same name; see the function `reverse_complement`."""
+        check_alphabet(self.alphabet, None, "sequence")
         quality = None if self.quality is None else np.ascontiguousarray(self.quality[::-1])
         letters = _other_strand(self.read(), f"sequence {self.name and repr(self.name)}".rstrip())
         return Sequence(self.name, self.description, letters, quality)

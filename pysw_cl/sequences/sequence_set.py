@@ -23,25 +23,34 @@ class SequenceSet(Sequence[Letters]):
     Sequence ``k`` is ``letters[starts[k]:ends[k]]``.  Neither an item nor a slice of a set copies
     letters.  Two sets of as many sequences make a `Batch`.
 
-    Parameters
-    ----------
-    letters : uint8 array
-    starts, ends : int64 arrays (n)
-        Both rise.  There may be other letters between two sequences.
-    names : SequenceSet, optional
-        The names as UTF-8, as many as there are sequences.
+    It is made by `from_sequences`, `from_arrays` or `open`.  ``starts`` and ``ends`` are int64
+    arrays that rise, and there may be other letters between two sequences.  Nobody may
+    change them.
     """
 
-    def __init__(
-        self,
+    letters: Letters
+    starts: Lengths
+    ends: Lengths
+    _names: SequenceSet | None
+    _lent: Lent | None
+
+    def __init__(self) -> None:
+        raise InputError("a SequenceSet is made by from_sequences, from_arrays or open")
+
+    @classmethod
+    def of(
+        cls,
         letters: Letters,
         starts: Lengths,
         ends: Lengths,
         names: SequenceSet | None = None,
         lent: Lent | None = None,
-    ) -> None:
-        self.letters, self.starts, self.ends = letters, starts, ends
-        self._names, self._lent = names, lent
+    ) -> SequenceSet:
+        """The set of what is checked: starts and ends rise, and lie in the letters."""
+        made = cls.__new__(cls)
+        made.letters, made.starts, made.ends = letters, starts, ends
+        made._names, made._lent = names, lent
+        return made
 
     @classmethod
     def from_sequences(cls, sequences: Iterable[Any]) -> SequenceSet:
@@ -50,8 +59,11 @@ class SequenceSet(Sequence[Letters]):
         if isinstance(sequences, str | bytes | bytearray) or not is_iterable(sequences):
             kind = type(sequences).__name__
             raise InputError(f"sequences must be an iterable of sequences, not {kind}")
-        every = [as_sequence(one, f"sequence number {k}") for k, one in enumerate(sequences)]
-        names = [one.name.encode() for one in every]
+        every = [
+            as_sequence(one, f"sequence number {k}", alphabet=None)
+            for k, one in enumerate(sequences)
+        ]
+        names = [one.name.encode(errors="replace") for one in every]
         return cls._joined(
             [one.letters.tobytes() for one in every], cls._joined(names) if any(names) else None
         )
@@ -59,7 +71,7 @@ class SequenceSet(Sequence[Letters]):
     @classmethod
     def _joined(cls, texts: list[bytes], names: SequenceSet | None = None) -> SequenceSet:
         bounds = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-        return cls(np.frombuffer(b"".join(texts), np.uint8), bounds[:-1], bounds[1:], names)
+        return cls.of(np.frombuffer(b"".join(texts), np.uint8), bounds[:-1], bounds[1:], names)
 
     @classmethod
     def from_arrays(cls, letters: Any, offsets: Any, what: str = "sequence") -> SequenceSet:
@@ -95,7 +107,7 @@ class SequenceSet(Sequence[Letters]):
         text, lent = kept(text)
         if lent is not None and places[0] < places[-1]:
             lent.look(int(places[0]), int(places[-1]), "Batch")
-        return cls(text, places[:-1], places[1:], lent=lent)
+        return cls.of(text, places[:-1], places[1:], lent=lent)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -110,7 +122,7 @@ class SequenceSet(Sequence[Letters]):
         if key.step is not None and key.step < 1:
             raise InputError("a slice of a SequenceSet goes forward")
         names = None if self._names is None else self._names[key]
-        return SequenceSet(self.letters, self.starts[key], self.ends[key], names, self._lent)
+        return SequenceSet.of(self.letters, self.starts[key], self.ends[key], names, self._lent)
 
     def __repr__(self) -> str:
         return f"<SequenceSet of {len(self):,} sequences, {int(self.lengths.sum()):,} letters>"
@@ -133,15 +145,20 @@ class SequenceSet(Sequence[Letters]):
     def save(self, folder: str | Path) -> None:
         """Write the set to a folder, which is made, for `open`."""
         place = Path(folder)
+        try:
+            self._save(place)
+        except OSError as error:
+            raise InputError(f"{place} cannot hold sequences: {error}") from None
+
+    def _save(self, place: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
-        (place / "letters").write_bytes(self._packed())
-        np.concatenate([[0], self.lengths.cumsum()]).astype("<i8").tofile(place / "offsets")
+        for name in ("offsets", "names/offsets"):  # until all is written there is no set
+            (place / name).unlink(missing_ok=True)
+        bounds = np.concatenate([[0], self.lengths.cumsum()]).astype("<i8")
+        _replace(place / "letters", b"".join(one.tobytes() for one in self))
         if self._names is not None:
             self._names.save(place / "names")
-
-    def _packed(self) -> bytes:
-        """The letters of all sequences, and no others."""
-        return b"".join(one.tobytes() for one in self)
+        _replace(place / "offsets", bounds.tobytes())
 
     @classmethod
     def open(cls, folder: str | Path) -> SequenceSet:
@@ -156,7 +173,15 @@ class SequenceSet(Sequence[Letters]):
         if not len(bounds) or bounds[0] != 0 or (np.diff(bounds) < 0).any() or bounds[-1] != size:
             raise InputError(f"the sequences in {place} are damaged: save them again")
         letters = np.memmap(place / "letters", np.uint8, "r") if size else np.empty(0, np.uint8)
-        names = cls.open(place / "names") if (place / "names").is_dir() else None
+        named = (place / "names/offsets").exists()
+        names = cls.open(place / "names") if named else None
         if names is not None and len(names) != len(bounds) - 1:
             raise InputError(f"the sequences in {place} are damaged: save them again")
-        return cls(letters, bounds[:-1], bounds[1:], names)
+        return cls.of(letters, bounds[:-1], bounds[1:], names)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file in the place of one that may be mapped, which stays as it is for who has it."""
+    new = path.with_name(path.name + ".new")
+    new.write_bytes(content)
+    new.replace(path)

@@ -37,8 +37,12 @@ class InThreads:
         threads = [Thread(target=frontier.work, args=(engine,)) for engine in self._engines]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.join()
+        except BaseException as error:  # such as Ctrl-C: no thread begins another tile
+            frontier.stop(error)
+            raise
         if frontier.error is not None:
             raise frontier.error
 
@@ -54,6 +58,12 @@ class _Frontier:
         self._every = False  # was the last row begun?
         self.error: BaseException | None = None
 
+    def stop(self, error: BaseException) -> None:
+        """No thread begins another tile."""
+        with self._changed:
+            self.error = self.error or error
+            self._changed.notify_all()
+
     def work(self, engine: Engine) -> None:
         """Compute tiles until all are done."""
         try:
@@ -65,9 +75,7 @@ class _Frontier:
                     self._busy.remove(row)
                     self._changed.notify_all()
         except BaseException as error:
-            with self._changed:
-                self.error = self.error or error
-                self._changed.notify_all()
+            self.stop(error)
 
     def _next(self) -> tuple[TileRow, Area, TileJob] | None:
         """The next tile to compute; waits for its edges.  None: there is no other one."""
@@ -108,8 +116,8 @@ class OnWorkers(Engine):
     """An engine whose tiles are computed by the workers of an executor (``concurrent.futures``),
     which may be other processes or other machines: tiles go there and back as bytes.
 
-    ``make``: makes the engine of a worker, once in each.  ``like``: an engine of the same kind
-    here, which says how tiles are cut.
+    ``make``: a function of a module that makes the engine of a worker, once in each.  ``like``: an
+    engine of the same kind here, which says how tiles are cut.
     """
 
     def __init__(self, pool: concurrent.futures.Executor, make: MakeEngine, like: Engine) -> None:

@@ -3,6 +3,7 @@ repeat, on every way that computes a tile."""
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,7 @@ from position_oracle import best_end
 
 import pysw_cl
 from pysw_cl import PositionMatrix, align, align_many, align_paths, align_top, best_ends, trace_ends
-from pysw_cl.errors import InputError
+from pysw_cl.errors import InputError, ScoringError
 from pysw_cl.planning.parameters import tuned
 from pysw_cl.scoring.matrices import load_matrix
 
@@ -258,3 +259,38 @@ def _taken(**how: Any) -> Callable[[], Any]:
 def test_what_cannot_be_is_refused(wrong: Callable[[], Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         wrong()
+
+
+def test_the_query_of_a_result_is_a_sequence_of_letters() -> None:
+    """Compared again with other scores, its letters count, not its positions."""
+    scores, letters = load_matrix("BLOSUM62")
+    query, target = "WHEATLEYMKTAYIAKQR", "MKWHEATTLEYMTAYIAQR"
+    matrix = pysw_cl.PositionMatrix(scores[[letters.index(c) for c in query]], letters, query)
+    again = pysw_cl.align(matrix, target).query
+    for one in (again, matrix.sequence):
+        for pair in ((one, target), (target, one)):
+            found = pysw_cl.align(*pair, sub_score="BLOSUM62")
+            assert found.score == found.rescore() == 56
+
+
+def test_paths_of_unknown_letters_are_written() -> None:
+    query = "ACGTTGCATCGA"
+    scores = [[2 if c == letter else -1 for letter in "ACGT"] for c in query]
+    matrix = pysw_cl.PositionMatrix(scores, "ACGT")
+    found = pysw_cl.align(matrix, "TTACGTTCATCGATT", gap_cost=(1, 1))
+    assert found.cigar == "5M1I6M" and found[0:3].cigar == "3M"
+    assert "# identity" not in str(found) and "match" not in found._repr_html_().partition("\n")[0]
+    for format, wanted in (
+        ("fasta", "\nACGTT-CATCGA\n"),
+        ("sam", "\tAS:i:20\n"),
+        ("maf", "XXXXXXXXXXXX"),
+    ):
+        stream = io.StringIO()
+        pysw_cl.write([found], stream, format)
+        assert wanted in stream.getvalue()
+    with pytest.raises(ScoringError, match="no Alphabet"):
+        pysw_cl.PositionMatrix([[1, 2]], pysw_cl.Alphabet("AB"))
+    with pytest.raises(InputError, match="sub_score"):
+        pysw_cl.align(matrix, "ACGT", sub_score=(np.eye(2), "AC"))
+    with pytest.raises(InputError, match="call align"):
+        pysw_cl.Aligner().align(matrix, "ACGT")

@@ -56,6 +56,47 @@ def test_saved_sets_are_mapped(tmp_path: Path) -> None:
         SequenceSet.open(tmp_path / "none")
 
 
+def test_a_set_that_is_open_stays_when_another_is_saved_there(tmp_path: Path) -> None:
+    named = SequenceSet.from_sequences(pysw_cl.read_sequences(_fasta(tmp_path)))
+    named.save(tmp_path / "s")
+    opened = SequenceSet.open(tmp_path / "s")
+    opened[1:].save(tmp_path / "s")
+    assert texts(opened) == texts(named) and opened.name(0) == "first"
+    SequenceSet.from_sequences(["A"]).save(tmp_path / "s")
+    assert SequenceSet.open(tmp_path / "s").name(0) == ""
+
+
+def test_sets_are_not_made_of_anything() -> None:
+    with pytest.raises(InputError, match="from_arrays"):
+        SequenceSet()
+    with pytest.raises(InputError, match="two SequenceSets"):
+        pysw_cl.Batch(["ACGT"], ["ACGT"])  # type: ignore[arg-type]
+    coded = pysw_cl.Alphabet(["AAA", "CCC"]).sequence(["AAA"])
+    with pytest.raises(SequenceError, match="plain letters are expected"):
+        SequenceSet.from_sequences([coded])
+
+
+def test_slices_of_one_set_against_each_other() -> None:
+    """Also those whose queries lie behind their targets, and those with much between them."""
+    rng = np.random.default_rng(1)
+    some = ["".join(rng.choice(list("ACGT"), rng.integers(1, 40))) for _ in range(60)]
+    every = SequenceSet.from_sequences(some)
+    spread = np.full(1 << 16, ord("!"), np.uint8)
+    at = np.sort(rng.choice(1600, 60, replace=False)) * 40
+    for start, text in zip(at.tolist(), some, strict=True):
+        spread[start : start + len(text)] = np.frombuffer(text.encode(), np.uint8)
+    spread.flags.writeable = False
+    apart = SequenceSet.of(spread, at, at + every.lengths)
+    for whole in (every, apart):
+        for one, other in ((slice(1, 60), slice(0, 59)), (slice(30, 60), slice(0, 30))):
+            for step in (1, 3):
+                first, last = (slice(x.start, x.stop, step) for x in (one, other))
+                pairs = list(zip(some[first], some[last], strict=True))
+                wanted = pysw_cl.align_many(pairs, output="path")
+                found = pysw_cl.align_many(pysw_cl.Batch(whole[first], whole[last]), output="path")
+                assert all((found[name] == wanted[name]).all() for name in ("score", "cigar"))
+
+
 def _fasta(folder: Path) -> Path:
     path = folder / "some.fa"
     path.write_text(">first one\nACGT\n>zweite\nGGA\nTT\n")

@@ -71,11 +71,11 @@ def _beginning(alignment: Alignment, columns: int) -> Alignment:
     lengths = runs.lengths[: last + 1].copy()
     lengths[-1] -= lengths.sum() - columns
     shown = Runs(runs.ops[: last + 1], lengths)
-    rows = shown.count("=XI")
+    rows = shown.count("=XMI")
     places: dict[str, Any] = {"query_end": i + rows}
     if alignment.strand == "minus":
         places = {"query_start": alignment.query_end - rows}
-    return replace(alignment, runs=shown, target_end=j + shown.count("=XD"), **places)
+    return replace(alignment, runs=shown, target_end=j + shown.count("=XMD"), **places)
 
 
 def _header(alignment: Alignment, query: str, target: str) -> list[str]:
@@ -102,7 +102,8 @@ def _header(alignment: Alignment, query: str, target: str) -> list[str]:
         share = f"/{total} ({{:.1%}})"
         same, gaps = alignment.runs.count("="), alignment.runs.count("ID")
         alike = alignment.positives or 0
-        lines.append(f"# identity:    {same}{share.format(same / max(1, total))}")
+        if alignment.matches is not None:
+            lines.append(f"# identity:    {same}{share.format(same / max(1, total))}")
         lines.append(f"# similarity:  {alike}{share.format(alike / max(1, total))}")
         lines.append(f"# gaps:        {gaps}{share.format(gaps / max(1, total))}")
     return lines

@@ -103,7 +103,7 @@ _FIELDS: tuple[str, ...] = Row._fields[2:-1]
 PLACES = ("query_start", "query_end", "target_start", "target_end")
 #: Rows that are Python objects at once.
 AT_ONCE = 1 << 14
-_RUN = re.compile("([0-9]+)([=XID])")
+_RUN = re.compile("([0-9]+)([=XMID])")
 _row = partial(tuple.__new__, Row)
 
 

@@ -87,7 +87,6 @@ class Writer(writer.ByQuery):
     def _line(self, row: Row, name: str, primary: bool) -> str:
         query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, *_ = row
         assert i0 is not None and i1 is not None and j0 is not None and cigar is not None
-        assert matches is not None and columns is not None
         minus, length = strand == "minus", len(query)
         before, after = (length - i1, i0) if minus else (i0, length - i1)
         letters = quality = "*"
@@ -95,18 +94,18 @@ class Writer(writer.ByQuery):
             text = bytes_of(query)
             text = text.translate(self._minus)[::-1] if minus else text.translate(self._plus)
             letters, quality = text.decode("ascii"), _quality(query, minus)
-        if matches == columns:
-            md = str(matches)
-        else:
+        told = ""  # of the letters that match
+        if matches is not None and columns is not None:
             opposite = bytes_of(target, j0, j1).translate(self._plus).decode("ascii")
-            md = _md(cigar, opposite)
+            md = str(matches) if matches == columns else _md(cigar, opposite)
+            told = f"\tNM:i:{columns - matches}\tMD:Z:{md}"
         flag = (_MINUS if minus else 0) | (0 if primary else _SECONDARY)
         clips = f"{before}S" if before else "", f"{after}S" if after else ""
         second = "" if row.second_best is None else f"\tXS:{_number(row.second_best)}"
         return (
             f"{name}\t{flag}\t{self._target_name(target)}\t{j0 + 1}\t{row.mapq}\t{clips[0]}{cigar}"
             f"{clips[1]}\t*\t0\t0\t{letters}\t{quality}\t"
-            f"AS:{_number(score)}\tNM:i:{columns - matches}\tMD:Z:{md}{second}\n"
+            f"AS:{_number(score)}{told}{second}\n"
         )
 
     def _target_name(self, target: Letters) -> str:
