@@ -59,6 +59,11 @@ def _dropped_with(owner: Any, buffers: dict[Any, Any]) -> None:
     finalize(owner, _drop, buffers).atexit = False
 
 
+def _size(asked: Asked) -> int:
+    """The bytes of a buffer, 4 at least unless they are an array's."""
+    return asked.nbytes if isinstance(asked, np.ndarray) else max(asked, 4)
+
+
 class Arena:
     """One buffer of a thread, used by one job at a time.
 
@@ -94,7 +99,7 @@ class Arena:
         """A part for each request; None for one that does not fit."""
         found = []
         for one in asked:
-            size = one.nbytes if isinstance(one, np.ndarray) else max(one, 4)
+            size = _size(one)
             padded, part = -(-size // self._align) * self._align, None
             if 0 < padded <= self._high - self._low:
                 if isinstance(one, np.ndarray):
@@ -176,7 +181,7 @@ class Pool:
         """A buffer of at least the bytes that are asked for, or None."""
         import pyopencl as cl
 
-        size = asked.nbytes if isinstance(asked, np.ndarray) else max(asked, 4)
+        size = _size(asked)
         if not 0 < size <= self._most:
             return None
         self._asked += 1
@@ -320,7 +325,7 @@ class Buffers:
     def _make(self, asked: Asked) -> Any:
         import pyopencl as cl
 
-        size = asked.nbytes if isinstance(asked, np.ndarray) else max(asked, 4)
+        size = _size(asked)
         self.bytes += size
         flags = int(cl.mem_flags.READ_WRITE)
         if self.bytes > int(self._runtime.device.global_mem_size):
@@ -365,7 +370,7 @@ class Buffers:
             if made[name] is None:
                 made[name] = self._make(one)
             else:
-                self.bytes += one.nbytes if isinstance(one, np.ndarray) else one
+                self.bytes += _size(one)
         return made
 
     def constant(self, array: NDArray[Any]) -> Any:
