@@ -143,6 +143,9 @@ class PairPaths:
     def __init__(self, columns: Mapping[str, NDArray[Any]], words: Words, offsets: Ints) -> None:
         self._columns, self._words, self._offsets = dict(columns), words, offsets
 
+    #: Rows are read from `rows`, columns by their names.
+    __iter__ = None
+
     def __len__(self) -> int:
         return len(self._offsets) - 1
 

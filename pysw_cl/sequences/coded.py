@@ -34,8 +34,8 @@ class Alphabet:
     the numbers of symbols, counted from 0.  Case counts, unless ``fold_case`` says that "a" and "A"
     are one symbol.
 
-    Raises InputError for symbols that are no texts, for one that stands there twice, and for none
-    or more than 64.
+    Raises InputError for symbols that are no printable texts, for one that stands there twice, and
+    for none or more than 64.
     """
 
     symbols: tuple[str, ...]
@@ -48,7 +48,7 @@ class Alphabet:
         object.__setattr__(self, "symbols", given)
         object.__setattr__(self, "fold_case", bool(fold_case))
         for symbol in given:
-            if not isinstance(symbol, str) or not symbol:
+            if not isinstance(symbol, str) or not symbol or not symbol.isprintable():
                 raise InputError(f"a symbol of an Alphabet is a text, not {shown(symbol)}")
         if not 1 <= len(given) <= MAX_LETTERS:
             raise InputError(f"an Alphabet has 1 to {MAX_LETTERS} symbols, not {len(given)}")

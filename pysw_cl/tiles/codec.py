@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, InternalError
+from ..scoring.positions import PositionScoring
 from ..scoring.scoring import Scoring
 from .edges import DeviceEdge, Edge
 from .tile import Hits, TileJob, TileResult
@@ -91,10 +92,12 @@ def job_facts(job: TileJob) -> tuple[Facts, Arrays]:
 
 def job_of(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> TileJob:
     """The job from what :func:`job_facts` gave."""
+    scored = facts["scoring"]
+    kind = PositionScoring if "ids" in scored else Scoring
     return TileJob(
         query=arrays["query"],
         target=arrays["target"],
-        scoring=Scoring.of_facts(facts["scoring"]),
+        scoring=kind.of_facts(scored),
         top=_edge("top", arrays) if "top h" in arrays else None,
         left=_edge("left", arrays),
         after=None if facts["after"] is None else tuple(facts["after"]),

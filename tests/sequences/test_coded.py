@@ -56,6 +56,7 @@ def test_symbols_and_codes_are_one() -> None:
         (map(str, range(65)), "not 65"),
         (["a", 3], "not 3"),
         (["a", ""], "not ''"),
+        (["a\nb"], r"not 'a\\nb'"),
         (7, "not 7"),
     ],
 )

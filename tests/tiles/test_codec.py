@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from contract_engines import make_engine, random_job, random_pairs
+from contract_engines import assert_tile, make_engine, random_job, random_pairs
 from helpers import match_scoring, random_scoring
 
+from pysw_cl import PositionMatrix
 from pysw_cl.errors import InputError, InternalError
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.tiles.codec import pack_job, pack_result, unpack_job, unpack_result
@@ -109,3 +110,16 @@ def test_bytes_that_are_damaged() -> None:
     for length in (0, 5, 30, len(data) - 1):
         with pytest.raises(InputError, match="packed tile"):
             unpack_job(data[:length])
+
+
+def test_jobs_of_a_position_matrix() -> None:
+    """Their scoring, and codes of 16 bits."""
+    rng = np.random.default_rng(4)
+    scores = rng.integers(-5, 6, (300, 4))
+    for query in (None, "A" * 300):
+        scoring = PositionMatrix(scores, "ACGT", query).scoring((4, 1))
+        job = random_job(rng, 5, 9, match_scoring(2, -3, 4, 1), True, best=True, bottom=True)
+        job = replace(job, scoring=scoring, query=np.arange(290, 295, dtype=np.uint16))
+        again, engine = unpack_job(pack_job(job)), make_engine("reference")
+        assert type(again.scoring) is type(scoring) and again.query.dtype == np.uint16
+        assert_tile(engine.tile(again), engine.tile(job), scoring.gap_open)
