@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from math import prod
 from typing import Protocol
 
@@ -188,26 +188,23 @@ def _merged(
     given = engine.plan, most, options.least
     path = options.output == "path"
     with ExitStack() as stack:
-        lists, since = [], Stats()
+        lists = []
         for one in jobs:
             found = find_top(engine, one.problem, *given, last_path=path, progress=tell)
             lists.append(stack.enter_context(closing(found)))
         heads = [next(one, None) for one in lists]
-        new = list(heads)  # those whose cost belongs to the next alignment
+        costs = [head.stats for head in heads if head is not None]
         for number in range(1, most + 1):
-            for head in new:
-                since = since if head is None else since.plus(head.stats)
             left = [(head.end.score, -k) for k, head in enumerate(heads) if head is not None]
             if not left:
                 return
             strand = -max(left)[1]
             best = heads[strand]
             assert best is not None
-            yield jobs[strand], replace(best, stats=since)
-            since = Stats()
+            yield jobs[strand], replace(best, stats=reduce(Stats.plus, costs, Stats()))
             if number < most:
-                heads[strand] = next(lists[strand], None)
-                new = [heads[strand]]
+                head = heads[strand] = next(lists[strand], None)
+                costs = [] if head is None else [head.stats]
 
 
 def _warn(wrong: str) -> None:

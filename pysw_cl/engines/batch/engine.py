@@ -463,7 +463,7 @@ class BatchEngine:
         """See :meth:`start`; ``buffers`` hold the batch's own memory."""
         execution = self.execution(groups, len(pairs), width, how, tops=tops)
         lanes, sizes, where = self.pairs_a_group(width), execution.sizes, execution.places
-        memory, coded, extremes, lent = self._retained, {}, None, None
+        memory, extremes, lent = self._retained, None, None
         if kept is not None:
             lent = kept[0].lend(kept[1] // lanes, groups.count)
         unread = lent is not None and lent.there

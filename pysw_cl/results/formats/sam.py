@@ -96,8 +96,10 @@ class Writer(writer.ByQuery):
             letters, quality = text.decode("ascii"), _quality(query, minus)
         told = ""  # of the letters that match
         if matches is not None and columns is not None:
-            opposite = bytes_of(target, j0, j1).translate(self._plus).decode("ascii")
-            md = str(matches) if matches == columns else _md(cigar, opposite)
+            md = str(matches)
+            if matches != columns:
+                opposite = bytes_of(target, j0, j1).translate(self._plus).decode("ascii")
+                md = _md(cigar, opposite)
             told = f"\tNM:i:{columns - matches}\tMD:Z:{md}"
         flag = (_MINUS if minus else 0) | (0 if primary else _SECONDARY)
         clips = f"{before}S" if before else "", f"{after}S" if after else ""
