@@ -162,6 +162,7 @@ class InLanes:
             "profile": lanes * (self.letters + 1) * 8,
             "lookup": columns * lanes * item,
             "positions": columns * lanes * item,
+            "position_words": 0,
         }
         rows = most_m * lanes * item * (6 if self.output == "counts" else 2)
         size = rows + 2 * lanes * index + profile[self.score] + (most_m + most_n) * lanes

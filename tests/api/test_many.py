@@ -354,8 +354,15 @@ def test_lane_files_have_the_same_names() -> None:
     inner |= {"zip_low", "zip_high", "zips_low", "zips_high"}
     assert names("vector") - inner == names("scalar")
     more = {"OWN_PAIR_SCORES", "PACKED_OPERATION", "packed_truth", "packed_differ", "match"}
-    more |= {"pair_scores_of", "pair_score", "lv_of_halves", "lv_bits", "lv_from_bits"}
+    more |= {
+        "pair_scores_of",
+        "pair_score",
+        "lv_of_halves",
+        "lv_of_bytes",
+        "lv_bits",
+        "lv_from_bits",
+    }
     assert names("packed") - more == names("scalar")
-    for file in ("compare", "lookup", "profile", "table"):
+    for file in ("compare", "lookup", "profile", "table", "positions", "position_words"):
         needed = {"subs_row", "subs_panel", "SCORE_ARGS", "SCORE_BEGIN", "PROFILE_BYTES"}
         assert needed <= names(file)

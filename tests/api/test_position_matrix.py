@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from many import PACKED, plan_of
 from position_oracle import best_end
 
 import pysw_cl
@@ -170,6 +171,20 @@ def test_one_matrix_and_many_targets_in_batches(device: str, mode: Any, free: An
                     assert all(row[name] == getattr(one, name) for name in rows.dtype.names)
         rows = align_many(((own, one) for one in targets), min_score=30, output="path", **how)
         assert rows["pair"].tolist() == [k for k, one in enumerate(found) if one.score >= 30]
+
+
+def test_packed_lanes_give_the_same(device: str) -> None:
+    """Four rows of scores to a word: rows in all numbers modulo four, and windows of rows."""
+    rng = np.random.default_rng(15)
+    with plan_of(PACKED) as plan:
+        for m, high in ((1, 9), (6, 120), (35, 9), (64, 9)):
+            query = letters_of(rng, m)
+            own = PositionMatrix(rng.integers(-high, high, (m, 20)), RESIDUES, query)
+            targets = [letters_of(rng, int(n)) for n in rng.integers(1, 60, 130)]
+            for mode, output in (("local", "matches"), ("global", "path"), ("local", "path")):
+                how: dict[str, Any] = {"mode": mode, "output": output, "device": device}
+                rows = align_many([(own, one) for one in targets], plan=plan, **how)
+                assert (rows == align_many([(own, one) for one in targets], **how)).all()
 
 
 def test_long_targets_are_cut_into_pieces_for_scores_only(device: str) -> None:

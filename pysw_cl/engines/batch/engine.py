@@ -52,6 +52,7 @@ _SCORE = {
     "table": "matrix",
     "lookup": "matrix",
     "positions": "matrix",
+    "position_words": "matrix",
 }
 
 
@@ -360,6 +361,8 @@ class BatchEngine:
     def _score_file(self, width: int) -> str:
         """The score file for a width."""
         matrix = self.tables.matrix
+        if self.tables.kind == "positions" and width < 32 and self._lanes.items > 1:
+            return "position_words"
         if matrix is None or self.tables.kind == "positions":
             return self.tables.kind
         small = width < 32 and matrix.min() >= -128 and matrix.max() <= 127
@@ -374,6 +377,9 @@ class BatchEngine:
             return {"match": pair[0], "mismatch": pair[1]}
         if score not in self._matrices:
             matrix = tables.matrix[:, : tables.letters] if score == "profile" else tables.matrix
+            if score == "position_words":  # four rows a word
+                rows = np.pad(matrix, ((0, -len(matrix) % 4), (0, 0)))
+                matrix = rows.reshape(-1, 4, matrix.shape[1]).swapaxes(1, 2)
             kind = np.int32 if score == "lookup" else np.int8
             self._matrices[score] = self._shared.of(np.ascontiguousarray(matrix, kind))
         given = {"matrix": self._matrices[score]}
