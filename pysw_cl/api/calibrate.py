@@ -18,8 +18,8 @@ from .._version import __version__
 from ..drivers.measure import KINDS
 from ..drivers.problem import Mode
 from ..engines.plans import default_plan
+from ..engines.registry import setting_of
 from ..engines.rowscan.plan import default_rowscan
-from ..engines.settings import setting_of
 from ..opencl.device import Runtime
 from ..planning.model.counts import CUT, STRIP_ROW, Strips, Work
 from ..planning.model.fit import errors, fitted, scaled

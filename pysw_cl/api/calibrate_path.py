@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from ..drivers.options import Output
-from ..engines.settings import setting_of
+from ..engines.registry import setting_of
 from ..opencl.device import Runtime
 from ..planning.model.fit import nonnegative
 from ..planning.model.runs import sweep_of, swept_again

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..drivers.options import AlignOptions
 from ..drivers.problem import Mode
-from ..engines.settings import setting_of
+from ..engines.registry import setting_of
 from ..opencl.device import Runtime
 from ..planning.model.choice import Choice, choice_of
 from ..planning.plan import Plan

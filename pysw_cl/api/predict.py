@@ -11,7 +11,7 @@ from ..drivers.options import AlignOptions, Output
 from ..drivers.pair_forecast import UNSURE, PairForecast, pair_forecast
 from ..drivers.problem import Mode
 from ..engines.choose_device import Kind, by_time
-from ..engines.settings import setting_of
+from ..engines.registry import setting_of
 from ..errors import InputError, shown, whole_number
 from ..opencl.device import Runtime, get_runtime
 from ..planning.memory import device_memory, fits

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import PlanError
 from ..opencl.device import Runtime, get_runtime
+from ..opencl.facts import facts_of
+from ..planning.model.runs import Setting
 from ..planning.parameters import default_tuning
 from ..planning.plan import Plan
+from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
 from .plans import default_plan, make_plan
 from .reference import ReferenceEngine, ReferencePlan
@@ -32,14 +35,11 @@ def _reference(device: Any, wishes: Wishes, timed: bool) -> Engine:
 
 
 def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
-    runtime = get_runtime(device)
-    if timed:
-        runtime = runtime.timed()
-    plan = (
-        _made_once(runtime, "wavefront", make_plan)
-        if _is_empty(wishes)
-        else make_plan(runtime, wishes)
-    )
+    runtime = _runtime(device, timed)
+    if wishes is None or (isinstance(wishes, Mapping) and not wishes):
+        plan = _made_once(runtime, "wavefront", make_plan)
+    else:
+        plan = make_plan(runtime, wishes)
     free = is_free(wishes)
     return _wavefront_engine()(runtime, plan, free, _row_scan if free else None)
 
@@ -55,12 +55,15 @@ def _wavefront_engine() -> type[WavefrontEngine]:
 def _rowscan(device: Any, wishes: Wishes, timed: bool) -> Engine:
     from .rowscan.engine import RowscanEngine
 
-    runtime = get_runtime(device)
-    if timed:
-        runtime = runtime.timed()
+    runtime = _runtime(device, timed)
     plan = make_plan(runtime, wishes, default_rowscan(runtime))
     assert isinstance(plan, RowscanPlan)
     return RowscanEngine(runtime, plan)
+
+
+def _runtime(device: Any, timed: bool) -> Runtime:
+    runtime = get_runtime(device)
+    return runtime.timed() if timed else runtime
 
 
 def _row_scan(runtime: Runtime) -> Engine:
@@ -80,17 +83,11 @@ def _made_once(runtime: Runtime, name: str, make: Callable[[Runtime], P]) -> P:
     return plan
 
 
-def _is_empty(wishes: Wishes) -> bool:
-    return wishes is None or (isinstance(wishes, Mapping) and not wishes)
-
-
 def is_free(wishes: Wishes) -> bool:
     """Do the wishes leave it to the engine how small matrices are computed?"""
-    if _is_empty(wishes):
-        return True
-    return not isinstance(wishes, Plan) and all(
-        str(name).startswith("held.") for name in wishes or {}
-    )
+    if isinstance(wishes, Plan):
+        return False
+    return all(str(name).startswith("held.") for name in wishes or {})
 
 
 @dataclass(frozen=True)
@@ -141,3 +138,21 @@ def plan_on(runtime: Runtime, wishes: Wishes) -> Plan:
 def plan_of_facts(facts: Mapping[str, Any]) -> Plan:
     """The inverse of `Plan.facts`.  Raises PlanError as `Plan.of_facts` does."""
     return row_of(facts).plan.of_facts(facts)
+
+
+def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) -> Setting:
+    """What the model of the run time is asked about comparisons with this scoring and ``mode`` on a
+    device, with the ``wishes`` for a plan.  Raises PlanError as `make_plan` does."""
+    plan, free = plan_on(runtime, wishes), is_free(wishes)
+    if plan.machine.times.known(plan.engine) is None:
+        raise PlanError(f"plan: nobody has measured how long the engine {plan.engine!r} takes")
+    return Setting(
+        plan=plan,
+        scoring=scoring,
+        mode=mode,
+        four=scoring.source.few,
+        scan=default_rowscan(runtime) if free else None,
+        sections=not isinstance(plan, RowscanPlan),
+        holds=free,
+        device=facts_of(runtime),
+    )

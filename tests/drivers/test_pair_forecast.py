@@ -14,7 +14,7 @@ import pysw_cl
 from pysw_cl.api.calibrate_path import path_times
 from pysw_cl.drivers import pair_forecast
 from pysw_cl.drivers.pair_forecast import NOWHERE, LikelyPath, likely_paths, sweep_share
-from pysw_cl.engines.settings import setting_of
+from pysw_cl.engines.registry import setting_of
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.model.runs import Setting, sweep_of, swept_again

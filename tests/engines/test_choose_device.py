@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import pytest
@@ -61,8 +61,7 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     monkeypatch.setattr(choose_device, "get_runtime", runtime_of)
     monkeypatch.setattr(choose_device, "runtimes_to_choose_from", to_choose_from)
-    monkeypatch.setattr(choose_device, "_known", {})
-    monkeypatch.setattr(choose_device, "_ratios", {})
+    monkeypatch.setattr(choose_device, "_known", WeakKeyDictionary())
     return found
 
 
@@ -99,7 +98,7 @@ def test_calls_of_about_one_size_share_a_choice(
     devices: list[Any], asked: list[tuple[int, int]]
 ) -> None:
     """To make it takes longer than to align a short pair."""
-    devices += [get_runtime("auto")] * 2
+    devices += [Device(1e-10), Device(1e-10)]
     for m, n in ((2000, 31), (1985, 31), (2047, 31), (2048, 31), (2000, 30), (0, 1)):
         assert chosen(KIND._replace(m=m, n=n)) is devices[0]
     assert asked[::2] == asked[1::2] == [(1984, 31), (2048, 31), (1984, 30), (0, 1)]
@@ -107,7 +106,7 @@ def test_calls_of_about_one_size_share_a_choice(
 
 def test_equal_scorings_share_a_choice(devices: list[Any], asked: list[tuple[int, int]]) -> None:
     """Those of a matrix as an array are made for each call."""
-    devices += [get_runtime("auto")] * 2
+    devices += [Device(1e-10), Device(1e-10)]
     letters = "ACGT"
     for gap_open in (3, 3, 3, 4):
         scores = np.eye(4, dtype=np.int32) * 5 - 4
@@ -261,7 +260,8 @@ def test_calls_are_timed(devices: list[Any]) -> None:
 
     def noted(**options: Any) -> dict[str, int]:
         pysw_cl.align("ACGTTGCA" * 9, "ACGTTGCA" * 9, **options)
-        return {key[3]: len(ratios[0]) for key, ratios in choose_device._ratios.items()}
+        known = choose_device._known.get(runtime, {})
+        return {key[5]: len(one.ratios) for key, one in known.items()}
 
     assert not noted(device=runtime)
     for output in ("path", "score"):

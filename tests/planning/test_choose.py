@@ -9,9 +9,8 @@ import pytest
 from contract_engines import random_job
 
 import pysw_cl
-from pysw_cl.engines.registry import engine_for, plan_on
+from pysw_cl.engines.registry import engine_for, plan_on, setting_of
 from pysw_cl.engines.rowscan.plan import default_rowscan
-from pysw_cl.engines.settings import setting_of
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.facts import facts_of
