@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from ..checkpoint.run import SavedStrands
@@ -216,10 +216,9 @@ def align_with(
             told(resources.progress) as progress,
             expecting(programs(job.output)),
         ):
-            engines = cache(partial(make_engine, resources, device))
-            engines()  # a wrong plan is refused before a folder is made
+            engine = make_engine(resources, device)  # before a folder is made
             with _saving(job, resources, options.left_align) as saved:
-                found = run(job, engines, resources, progress, saved, started)
+                found = run(job, lambda: engine, resources, progress, saved, started)
                 return _on_the_left(found, options.left_align)
     raise InternalError("no device was tried")
 

@@ -17,4 +17,5 @@ class FreeEnd(IntFlag):
     @classmethod
     def of(cls, flags: Iterable[bool]) -> int:
         """The bits of four booleans, in the order above."""
-        return sum(int(end) for end, is_free in zip(cls, flags, strict=True) if is_free)
+        lead_query, trail_query, lead_target, trail_target = map(bool, flags)
+        return int(lead_query) | trail_query << 1 | lead_target << 2 | trail_target << 3
