@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from ..checkpoint.run import SavedStrands
@@ -218,9 +218,13 @@ def align_with(
         ):
             engine = make_engine(resources, device)  # before a folder is made
             with _saving(job, resources, options.left_align) as saved:
-                found = run(job, lambda: engine, resources, progress, saved, started)
+                found = run(job, partial(_same, engine), resources, progress, saved, started)
                 return _on_the_left(found, options.left_align)
     raise InternalError("no device was tried")
+
+
+def _same(engine: Engine) -> Engine:
+    return engine
 
 
 def _attempts(job: Job, resources: AlignResources) -> Iterable[AbstractContextManager[Any]]:
