@@ -11,7 +11,6 @@ from typing import Any
 
 from ..checkpoint.run import SavedStrands
 from ..checkpoint.store import Store
-from ..checkpoint.wishes import Wishes
 from ..drivers.job import Job
 from ..drivers.options import (
     AlignOptions,
@@ -245,8 +244,7 @@ def _saving(
         raise InputError("checkpoint cannot go with a position matrix, which it does not save")
     if job.second_best:
         raise InputError("second_best cannot go with checkpoint, which does not save what it needs")
-    wishes = Wishes.of(resources, job.mode, left_align)
-    return SavedStrands.begin(resources.checkpoint, job, resources, wishes)
+    return SavedStrands.begin(job, resources, left_align)
 
 
 def _on_the_left(found: Alignment, left_align: bool) -> Alignment:
@@ -294,12 +292,12 @@ def resume(
 def resume_with(given: ResumeResources) -> Alignment:
     """`resume`, with resources that are checked."""
     with Store.open(given.checkpoint) as store:
-        resources, job = store.wishes.resumed(given), store.job
+        resources, job = store.resources.resumed(given), store.job
         saved = SavedStrands.of(store, resources)
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
         with told(resources.progress) as progress, expecting(programs(job.output)):
             found = run(job, engines, resources, progress, saved)
-            return _on_the_left(found, store.wishes.left_align)
+            return _on_the_left(found, store.resources.left_align)
 
 
 def make_engine(resources: Resources, device: Any = None) -> Engine:

@@ -64,7 +64,9 @@ def search_band(
     if store.has("whole") or store.has("rows-*"):
         return None
     clock = Clock(store, stop_at)
-    budget = interval.disk_budget(plan.tuning.saving, disk_size, store.used(), store.free())
+    tuning, used = plan.tuning.saving, store.used()
+    budget = interval.size_of(tuning, disk_size, used, store.free()) - used
+    budget -= interval.reserved(tuning)
     progress.run.muted = True  # while saved tiles are read
     banded = _find_end(engine, clock, plan, max_cost, budget, progress)
     progress.run.muted = False

@@ -10,13 +10,8 @@ import time
 from collections.abc import Callable
 from math import ceil
 
-from ..planning.parameters import SavingTuning, default_tuning
+from ..planning.parameters import SavingTuning
 from .edges import SlabWriter
-
-
-def final_bytes(tuning: SavingTuning) -> int:
-    """Bytes that stay reserved for the last slab, which has no special row, and the result."""
-    return 2 * tuning.file_bytes
 
 
 def size_of(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -> int:
@@ -28,60 +23,9 @@ def size_of(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -
     return min(tuning.most_bytes, used + free // 2) if disk_size is None else disk_size
 
 
-def disk_budget(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -> int:
-    """Bytes that the folder may still take; the arguments are those of :func:`size_of`."""
-    return size_of(tuning, disk_size, used, free) - used - final_bytes(tuning)
-
-
-class _DiskSpace:
-    """The disk space of a folder of ``size`` bytes, and how many special rows fit in the rest."""
-
-    def __init__(self, tuning: SavingTuning, size: int, used: int, row_bytes: int) -> None:
-        self.size, self.used = size, used
-        #: Bytes of a special row: an estimate, later those of the last slab on disk.
-        self.row_bytes = row_bytes
-        self._reserved = final_bytes(tuning)
-        #: Slabs that were begun, up to the last one whose size is unknown.
-        self._pending: list[SlabWriter] = []
-
-    def begin(self, slab: SlabWriter) -> None:
-        """Count a slab that will be written."""
-        self._pending.append(slab)
-
-    def rows_left(self) -> int:
-        """Special rows that still fit."""
-        while self._pending and self._pending[0].bytes:
-            self.row_bytes = self._pending.pop(0).bytes
-            self.used += self.row_bytes
-        pending = len(self._pending) * self.row_bytes
-        return max(0, self.size - self.used - pending - self._reserved) // self.row_bytes
-
-    def least_size(self) -> int:
-        """The least size of the folder with space for one more row."""
-        return self.used + self._reserved + self.row_bytes
-
-
-class _Speed:
-    """Times of the slabs that were computed in this run, by ``clock``."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        #: Seconds that one row of the last slab took; 0 before there is one.
-        self.row_seconds = 0.0
-        #: Seconds that the writer took for a slab, on average.
-        self.save_seconds = 0.0
-        self._slabs, self._since = 0, clock()
-
-    def restart(self) -> None:
-        """The next slab begins now."""
-        self._since = self._clock()
-
-    def computed(self, height: int, writer_seconds: float) -> None:
-        """A slab of so many rows is computed; the writer has worked so long in all."""
-        self._slabs += 1
-        now = self._clock()
-        self.row_seconds, self._since = (now - self._since) / height, now
-        self.save_seconds = writer_seconds / self._slabs
+def reserved(tuning: SavingTuning) -> int:
+    """Bytes that stay reserved for the last slab, which has no special row, and the result."""
+    return 2 * tuning.file_bytes
 
 
 class SlabHeights:
@@ -107,15 +51,20 @@ class SlabHeights:
         used: int,
         free: int,
         stop_at: float | None,
-        tuning: SavingTuning | None = None,
+        tuning: SavingTuning,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._clock = clock
-        self._tuning = tuning = tuning or default_tuning().saving
-        row_bytes = ceil(tuning.cell_bytes * n) + tuning.file_bytes
-        self._space = _DiskSpace(tuning, size_of(tuning, disk_size, used, free), used, row_bytes)
-        self._speed = _Speed(clock)
-        self._stop_at = stop_at
+        self._clock, self._tuning, self._stop_at = clock, tuning, stop_at
+        #: Bytes that the folder may take in all, and takes.
+        self.disk_size, self._used = size_of(tuning, disk_size, used, free), used
+        #: Bytes of a special row: an estimate, later those of the last slab on disk.
+        self._row_bytes = ceil(tuning.cell_bytes * n) + tuning.file_bytes
+        #: Slabs that were begun, up to the last one whose size is unknown.
+        self._begun: list[SlabWriter] = []
+        #: Seconds that one row of the last slab took (0 before there is one), that the writer took
+        #: for a slab on average, the slabs so far, and when the next one began.
+        self._row_seconds = self._save_seconds = 0.0
+        self._slabs, self._since = 0, clock()
         #: Heights are multiples of this: the engine's own, or that of its pipeline.
         self.quantum = self._own_quantum = quantum
         #: Are slabs computed in a pipeline, the next one begun before the last is done?
@@ -123,18 +72,10 @@ class SlabHeights:
         #: The least height that keeps the number of special rows within ``tuning.most_rows``.
         self._fewest = ceil(m / tuning.most_rows) if disk_size is None else 1
         #: The least height of a slab alone: its work is many times that of filling the device.
-        self._alone = max(
-            self._fewest, min(device_rows * ceil(tuning.fill_times * pipeline_lag / n), m)
-        )
-        #: The least height now: alone, or in the pipeline.
-        self._least = self._alone
-        #: The height chosen last.
-        self._height = 0
-
-    @property
-    def disk_size(self) -> int:
-        """Bytes that the folder may take in all."""
-        return self._space.size
+        filling = device_rows * ceil(tuning.fill_times * pipeline_lag / n)
+        self._alone = max(self._fewest, min(filling, m))
+        #: The least height now, and the height chosen last.
+        self._least, self._height = self._alone, 0
 
     def pipelined(self, rows: tuple[int, int] | None) -> None:
         """From now on slabs follow each other in a pipeline: of at least so many rows, in
@@ -142,51 +83,52 @@ class SlabHeights:
         self._in_pipeline = rows is not None
         least, self.quantum = rows or (self._alone, self._own_quantum)
         self._least = max(self._fewest, least)
-        self._speed.restart()
+        self._since = self._clock()
 
     def rows_left(self) -> int:
         """Special rows that still fit on the disk."""
-        return self._space.rows_left()
+        while self._begun and self._begun[0].bytes:
+            self._row_bytes = self._begun.pop(0).bytes
+            self._used += self._row_bytes
+        begun = len(self._begun) * self._row_bytes
+        left = self.disk_size - self._used - begun - reserved(self._tuning)
+        return max(0, left) // self._row_bytes
 
     def least_size(self) -> int:
         """The least ``disk_size`` with space for one more row."""
-        return self._space.least_size()
-
-    def slabs(self, rows: int) -> int:
-        """How many slabs so many rows will have."""
-        return max(1, rows // self._shortest(rows)) if rows else 0
+        return self._used + reserved(self._tuning) + self._row_bytes
 
     def height(self, todo: int, rows: int) -> int:
         """The height of the next slab.  ``todo`` rows are left to be computed in all, ``rows`` of
         them above the next slab that is saved already."""
-        shortest = self._shortest(todo)
-        height = ceil(rows / max(1, rows // shortest))
-        row_seconds = self._speed.row_seconds
-        if self._stop_at is not None and row_seconds and not self._in_pipeline:
-            height = min(height, int((self._stop_at - self._clock()) / row_seconds))
+        height = ceil(rows / max(1, rows // self._shortest(todo)))
+        if self._stop_at is not None and self._row_seconds and not self._in_pipeline:
+            height = min(height, int((self._stop_at - self._clock()) / self._row_seconds))
         height = ceil(max(1, height) / self.quantum) * self.quantum
         self._height = min(rows, height)
         return self._height
 
     def saving(self, slab: SlabWriter) -> None:
         """A slab was begun and will be written to disk."""
-        self._space.begin(slab)
+        self._begun.append(slab)
 
     def computed(self, height: int, busy: float) -> None:
         """The next slab is computed; ``busy``: seconds that the writer has worked in all."""
-        self._speed.computed(height, busy)
+        self._slabs += 1
+        now = self._clock()
+        self._row_seconds, self._since = (now - self._since) / height, now
+        self._save_seconds = busy / self._slabs
 
     def _shortest(self, todo: int) -> int:
         """The least height of the next slab: that of the device and of the disk space, and long
         enough that saving costs little.  It grows by ``tuning.most_growth`` times at most."""
         height = max(self._least, ceil(todo / (self.rows_left() + 1)))
-        row_seconds = self._speed.row_seconds
-        if row_seconds:
+        if self._row_seconds:
             tuning = self._tuning
-            times = tuning.least_times_beside if self._in_pipeline else tuning.least_times
-            seconds = times * self._speed.save_seconds
-            if not self._in_pipeline:
-                seconds = max(tuning.least_seconds, seconds)
+            if self._in_pipeline:
+                seconds = tuning.least_times_beside * self._save_seconds
+            else:
+                seconds = max(tuning.least_seconds, tuning.least_times * self._save_seconds)
             most = tuning.most_growth * self._height
-            height = max(height, min(most, ceil(seconds / row_seconds)))
+            height = max(height, min(most, ceil(seconds / self._row_seconds)))
         return height

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,8 +24,8 @@ from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
 from .band import search_band
 from .store import Store
+from .stored_resources import StoredResources
 from .sweep import SavedRun
-from .wishes import Wishes
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,11 @@ class SavedStrands:
 
     @classmethod
     @contextmanager
-    def begin(
-        cls, folder: str | os.PathLike[str], job: Job, resources: AlignResources, wishes: Wishes
-    ) -> Iterator[SavedStrands]:
-        """Those of a job in a folder, which is made or taken up; see `Store.begin`."""
-        with Store.begin(folder, job, wishes) as store:
+    def begin(cls, job: Job, resources: AlignResources, left_align: bool) -> Iterator[SavedStrands]:
+        """Those of a job in its folder, which is made or taken up; see `Store.begin`."""
+        stored = StoredResources.of(resources, job.mode, left_align)
+        assert resources.checkpoint is not None
+        with Store.begin(resources.checkpoint, job, stored) as store:
             yield cls.of(store, resources)
 
     @property

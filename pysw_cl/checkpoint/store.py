@@ -53,7 +53,7 @@ from .container import (
     unpack_bytes,
 )
 from .edges import SavedSlab, SlabWriter, Writer
-from .wishes import Wishes
+from .stored_resources import StoredResources
 
 try:
     import fcntl
@@ -81,19 +81,26 @@ class Store:
         self,
         folder: Path,
         job: Job,
-        wishes: Wishes,
+        resources: StoredResources,
         minus_first: bool,
         whole: Store | None = None,
     ) -> None:
-        self.folder, self.job, self.wishes, self.minus_first = folder, job, wishes, minus_first
+        self.folder, self.job, self.resources, self.minus_first = (
+            folder,
+            job,
+            resources,
+            minus_first,
+        )
         self._whole = whole
 
     @classmethod
     @contextlib.contextmanager
-    def begin(cls, folder: str | os.PathLike[str], job: Job, wishes: Wishes) -> Iterator[Store]:
+    def begin(
+        cls, folder: str | os.PathLike[str], job: Job, resources: StoredResources
+    ) -> Iterator[Store]:
         """The folder for a job: a new one, or that of an earlier run of the same job.
 
-        ``wishes``: the defaults of a resumed run.  Raises CheckpointError if the folder holds
+        ``resources``: the defaults of a resumed run.  Raises CheckpointError if the folder holds
         anything else, is in use, or cannot be written.
         """
         path = Path(folder)
@@ -117,9 +124,9 @@ class Store:
                 )
             if minus_first is None:
                 name, usual = "sweep.guessed_cells", default_tuning().sweep.guessed_cells
-                least = (wishes.plan or {}).get(name, usual)
+                least = (resources.plan or {}).get(name, usual)
                 minus_first = job.both and likely_minus(job.frame, least)
-            store = cls(path, job, wishes, minus_first)
+            store = cls(path, job, resources, minus_first)
             store._clean()
             if not (path / "thin").exists():
                 list(in_threads(store._save_letters, ("query", "target"), few=2))
@@ -151,8 +158,8 @@ class Store:
                     f"{str(error).partition(';')[0]}; align the same sequences again with this "
                     "folder as checkpoint: the rows in it are used"
                 ) from error
-            wishes = Wishes(**content["wishes"])
-            store = cls(path, job, wishes, content["minus_first"])
+            resources = StoredResources(**content["wishes"])
+            store = cls(path, job, resources, content["minus_first"])
             store._clean()
             yield store
 
@@ -163,7 +170,7 @@ class Store:
             folder.mkdir(exist_ok=True)
         except OSError as error:
             raise cannot_write(folder, error) from error
-        store = Store(folder, job, self.wishes, self.minus_first, self)
+        store = Store(folder, job, self.resources, self.minus_first, self)
         store._clean()
         return store
 
@@ -298,7 +305,7 @@ class Store:
                 for side, s in (("query", job.query), ("target", job.target))
             },
             "minus_first": self.minus_first,
-            "wishes": asdict(self.wishes),
+            "wishes": asdict(self.resources),
         }
         path = self.folder / "job.json"
         with contextlib.suppress(DamagedFile, CheckpointError):

@@ -74,7 +74,7 @@ def _look(args: argparse.Namespace, given: ResumeResources) -> tuple[Setting, An
     from ..engines.registry import engine_for
 
     with Store.open(args.checkpoint) as store:
-        job, resources = store.job, store.wishes.resumed(given)
+        job, resources = store.job, store.resources.resumed(given)
     check_output(args, job.output)
     setting = setting_asked(args, job.output, job.scoring, job.mode, job.free_ends)
     setting = replace(setting, targets=[(job.target.name, len(job.target))])

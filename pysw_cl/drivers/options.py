@@ -13,7 +13,7 @@ that it uses::
 
 ``prune`` and ``max_cost`` are resources: they say which cells need not be computed, and do not
 change the result.  A checkpoint saves a job, which is made of sequences and options.  Its resources
-are only defaults for a resume (:mod:`pysw_cl.checkpoint.wishes`).
+are only defaults for a resume (:mod:`pysw_cl.checkpoint.stored_resources`).
 
 The fields are the arguments of the public functions, under their names and with their defaults.
 """

@@ -18,7 +18,7 @@ from saving import REFERENCE, TINY, interrupted, key, pair, related, tight
 from saving import options as small_job
 
 import pysw_cl
-from pysw_cl.checkpoint.wishes import Wishes
+from pysw_cl.checkpoint.stored_resources import StoredResources
 from pysw_cl.drivers import options
 from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.drivers.job import canonical
@@ -101,7 +101,7 @@ def test_which_command_has_which_option(command: str) -> None:
         (Resources(), "device"),
         (AlignResources(), "prune"),
         (ResumeResources(checkpoint="x"), "checkpoint"),
-        (Wishes.of(AlignResources(), "local"), "plan"),
+        (StoredResources.of(AlignResources(), "local"), "plan"),
     ],
 )
 def test_nothing_changes_afterwards(made: Any, name: str) -> None:
@@ -291,29 +291,31 @@ def test_pairs_aligned_alone_are_not_checked_again(monkeypatch: pytest.MonkeyPat
         ),
     ],
 )
-def test_wishes_survive_json(resources: dict[str, Any], mode: str, kept: tuple[Any, ...]) -> None:
-    wishes = Wishes.of(AlignResources(checkpoint="x", **resources), mode)
-    assert dataclasses.astuple(wishes) == (*kept, False)
-    content = dataclasses.asdict(wishes)
+def test_stored_resources_survive_json(
+    resources: dict[str, Any], mode: str, kept: tuple[Any, ...]
+) -> None:
+    stored = StoredResources.of(AlignResources(checkpoint="x", **resources), mode)
+    assert dataclasses.astuple(stored) == (*kept, False)
+    content = dataclasses.asdict(stored)
     assert list(content) == ["prune", "max_cost", "device", "plan", "disk_size", "left_align"]
-    assert Wishes(**json.loads(json.dumps(content))) == wishes
+    assert StoredResources(**json.loads(json.dumps(content))) == stored
 
 
 def test_a_whole_plan_is_kept_without_its_device() -> None:
     plan = pysw_cl.Plan(device="this one", B=3, alpha=5, alpha_fixed=True)
-    kept = Wishes.of(AlignResources(plan=plan), "local").plan
+    kept = StoredResources.of(AlignResources(plan=plan), "local").plan
     assert kept is not None
     assert (kept["B"], kept["alpha"], kept["lanes"]) == (3, 5, plan.lanes)
     assert not {"device", "alpha_fixed"} & kept.keys()
 
 
 def test_a_resume_takes_what_it_is_not_given() -> None:
-    wishes = Wishes(False, "auto", "0:0", {"B": 4}, 500)
+    stored = StoredResources(False, "auto", "0:0", {"B": 4}, 500)
 
     def told(done: int, total: int) -> None: ...
 
     def resumed(**how: Any) -> AlignResources:
-        return wishes.resumed(ResumeResources(checkpoint="x", **how))
+        return stored.resumed(ResumeResources(checkpoint="x", **how))
 
     assert resumed() == AlignResources(
         prune=False, device="0:0", plan={"B": 4}, checkpoint="x", disk_size=500

@@ -26,7 +26,7 @@ class Run:
             "used": 0,
             "free": 1 << 50,
         }
-        given |= {"stop_at": None, "clock": lambda: self.now, **how}
+        given |= {"stop_at": None, "tuning": SavingTuning(), "clock": lambda: self.now, **how}
         self.decides = SlabHeights(m, n, **given)
 
     def heights(self, row_bytes: int, writer_seconds: float = 0.0, begun: int = 1) -> list[int]:

@@ -10,10 +10,10 @@ from ..planning.plan import Plan
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """The resources that a checkpoint stores.
+class StoredResources:
+    """The resources that can be stored, which device objects and callbacks cannot.
 
-    Device objects and callbacks cannot be stored.  Each run gives its own ``stop_after``."""
+    Each run gives its own ``stop_after``."""
 
     #: Are cells pruned?
     prune: bool
@@ -29,36 +29,21 @@ class Wishes:
     left_align: bool = False
 
     @classmethod
-    def of(cls, resources: AlignResources, mode: str, left_align: bool = False) -> Wishes:
+    def of(cls, resources: AlignResources, mode: str, left_align: bool = False) -> StoredResources:
         """From the resources of a run in this mode."""
-        device, plan = resources.device, resources.plan
+        device, plan, cost = resources.device, resources.plan, resources.band_cost(mode)
         if isinstance(plan, Plan):
             plan = plan.overrides()
         if plan is not None:
             plan = {str(k): v if isinstance(v, str | float) else int(v) for k, v in plan.items()}
-        cost = resources.band_cost(mode)
-        return cls(
-            prune=resources.prune,
-            max_cost=cost if cost is None or isinstance(cost, str) else float(cost),
-            device=device if isinstance(device, str) else "auto",
-            plan=plan,
-            disk_size=resources.disk_size,
-            left_align=left_align,
-        )
+        cost = cost if cost is None or isinstance(cost, str) else float(cost)
+        device = device if isinstance(device, str) else "auto"
+        return cls(resources.prune, cost, device, plan, resources.disk_size, left_align)
 
     def resumed(self, given: ResumeResources) -> AlignResources:
         """The resources of a resumed run: those ``given``, else the stored ones.
 
         A stored plan is not used on another device."""
-        plan = self.plan if given.plan is None and given.device is None else given.plan
-        return AlignResources(
-            prune=self.prune,
-            max_cost=self.max_cost,
-            device=self.device if given.device is None else given.device,
-            plan=plan,
-            progress=given.progress,
-            checkpoint=given.checkpoint,
-            disk_size=given.disk_size or self.disk_size,
-            stop_after=given.stop_after,
-            kernel_times=given.kernel_times,
-        )
+        stored = {**vars(self), "plan": self.plan if given.device is None else None}
+        del stored["left_align"]
+        return AlignResources(**stored | {k: v for k, v in vars(given).items() if v is not None})
