@@ -39,7 +39,7 @@ from ..drivers.job import Job, canonical, digest
 from ..errors import CheckpointError
 from ..planning.parameters import default_tuning
 from ..sequences.coded import Alphabet
-from ..sequences.likely_strand import likely_minus
+from ..sequences.kmers import likely_minus
 from ..sequences.parallel import in_threads
 from ..sequences.sequence import Sequence
 from .container import (

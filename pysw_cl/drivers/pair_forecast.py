@@ -1,9 +1,9 @@
 """How long a comparison of two given sequences takes, foreseen by one quick look at them.
 
-No result depends on it: it only feeds :func:`pysw_cl.predict`.  Words that each sequence has once
-are anchors, and an alignment probably runs along the longest chain of those that rise in both.  A
-word survives if none of its k letters changes, so the share c of words that did gives the identity
-c^(1/k) (Mash: Ondov et al. 2016, Genome Biology 17, 132), and the scoring gives H along the chain.
+No result depends on it: it only feeds :func:`pysw_cl.predict`.  Words that both have, once each,
+tell where the sequences are alike, and how much.  A word survives if none of its k letters changes,
+so the share c of words that did gives the identity c^(1/k) (Mash: Ondov et al. 2016, Genome Biology
+17, 132).  The best alignment is taken to run straight through that part of the matrix.
 """
 
 from __future__ import annotations
@@ -20,18 +20,14 @@ from ..planning.model.runs import Setting, sweep_of, swept_again
 from ..planning.model.times import Name
 from ..sequences.alphabet import is_nucleotide
 from ..sequences.coordinates import Frame
-from ..sequences.kmers import OTHERS, Anchors, K, Sample, anchors, sampled
+from ..sequences.kmers import OTHERS, K, Sample, samples_of
 
 Floats = NDArray[np.float64]
 
-#: Matrices of fewer cells take less time than a look, in which about so many words are sampled from
-#: the shorter sequence, and no more than so many from the longer one.
-LOOKED_CELLS, SAMPLES, MOST_SAMPLES = 1 << 22, 1 << 14, 1 << 21
-#: Pieces of a chain at most, each with its own identity, and anchors of one at least.
-PIECES, ANCHORS = 48, 20
-#: Rows without an anchor, on top of twenty times as many as usual, are a piece in which nothing is
-#: alike, and this share of letters is equal on the best path.
-EMPTY, UNRELATED = 500, 0.5
+#: Matrices of fewer cells take less time than a look.
+LOOKED_CELLS = 1 << 22
+#: The share of words in common that may lie outside the part that is alike, on each side.
+OUTSIDE = 0.01
 #: One change in so many is a gap, of two letters.
 GAP_EVERY = 10
 #: Blocks a side that are looked at.
@@ -39,33 +35,19 @@ BLOCKS = 96
 #: A cell near the path takes so many times as long where lanes have 8 bits: 16 are needed there.
 NEAR = 2.5
 #: Nine of ten predictions that rest on a look are off by at most so much more.
-UNSURE = 0.25
+UNSURE = 0.5
 
 
 @dataclass(frozen=True)
 class LikelyPath:
-    """H at some rows and columns along a path."""
+    """A straight path, along which H rises evenly from 0 to the score."""
 
-    rows: Floats
-    columns: Floats
-    scores: Floats
-
-    @property
-    def score(self) -> float:
-        """The best score."""
-        return float(self.scores.max())
-
-    @property
-    def extent(self) -> tuple[float, float]:
-        """Rows and columns of the best local alignment."""
-        end = int(self.scores.argmax())
-        start = int(np.flatnonzero(self.scores[: end + 1] <= 0).max(initial=0))
-        rows, columns = self.rows, self.columns
-        return float(rows[end] - rows[start]), float(columns[end] - columns[start])
-
-
-#: That of unrelated sequences.
-NOWHERE = LikelyPath(np.zeros(1), np.zeros(1), np.zeros(1))
+    row: float = 0.0
+    column: float = 0.0
+    #: The rows and columns that it leads through.
+    down: float = 1.0
+    right: float = 1.0
+    score: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +71,7 @@ def pair_forecast(
     the path wanted, ``prune``: may cells be skipped?"""
     m, n = frame.shape
     looks = likely_paths(setting, frame, both) if m * n >= LOOKED_CELLS else []
-    best = max(looks, key=lambda one: one.score, default=NOWHERE)
+    best = max(looks, key=lambda one: one.score, default=LikelyPath())
     if looks:
         setting = replace(setting, cuts_squares=False)
     work, share = sweep_of(setting, m, n), 1.0 + both
@@ -98,53 +80,57 @@ def pair_forecast(
     if setting.local and strips:
         share = sweep_share(setting, work, (m, n), best, prune)
         if both:  # the other strand is searched for more than this score
-            share += sweep_share(setting, work, (m, n), NOWHERE, prune, best.score)
+            share += sweep_share(setting, work, (m, n), LikelyPath(), prune, best.score)
     counts: Counter[Name] = Counter()
     if path and work.strips:
-        counts = swept_again(setting, m, n, best.extent if setting.local else (float(m), float(n)))
+        extent = (best.down, best.right) if setting.local else (float(m), float(n))
+        counts = swept_again(setting, m, n, extent)
     return PairForecast(share, 1 + both, counts, bool(looks))
 
 
 def likely_paths(setting: Setting, frame: Frame, both: bool) -> list[LikelyPath]:
     """A path of the strand of the frame, or of each of ``both``, where there probably is one.
     Takes time linear in both lengths."""
-    (m, n), four = frame.shape, is_nucleotide(setting.scoring.letters)
     if setting.scoring.by_position:
         return []
-    bits = max((min(m, n) // SAMPLES).bit_length(), (max(m, n) // MOST_SAMPLES).bit_length())
-    here, there = (sampled(one, bits, four=four) for one in frame.compared)
-    turned = Sample(here.complements, here.words, m - K - here.places)
-    by_chance = m * n / (4.0**K if four else 20.0**OTHERS) / 2**bits
-    found = []
-    for one in [here, turned] if both else [turned if frame.minus else here]:
-        chain = anchors(one, there)
-        if len(chain.rows) >= 4 + 6 * sqrt(by_chance):
-            found.append(_path(chain, setting))
-    return found
+    four = is_nucleotide(setting.scoring.letters)
+    query, target = samples_of(frame, four)
+    turned = query.turned(frame.shape[0])
+    strands = [query, turned] if both else [turned if frame.minus else query]
+    found = (_likely_path(one, target, setting, frame.shape) for one in strands)
+    return [path for path in found if path is not None]
 
 
-def _path(chain: Anchors, setting: Setting) -> LikelyPath:
-    """The path along a chain."""
-    (rows, columns, words), scoring, last = chain, setting.scoring, len(chain.rows) - 1
+def _likely_path(
+    query: Sample, target: Sample, setting: Setting, shape: tuple[int, int]
+) -> LikelyPath | None:
+    """The path where two samples have words in common; None if chance explains those."""
+    (a, rows), (b, columns) = _once(query), _once(target)
+    _, i, j = np.intersect1d(a, b, assume_unique=True, return_indices=True)
+    scoring = setting.scoring
     k, letters = (K, 4) if is_nucleotide(scoring.letters) else (OTHERS, 20)
+    by_chance = len(a) * shape[1] / float(letters) ** k
+    if len(i) < 4 + by_chance + 6 * sqrt(by_chance):
+        return None
+    sides = (np.quantile(places, (OUTSIDE, 1 - OUTSIDE)) for places in (rows[i], columns[j]))
+    (row, row_end), (column, column_end) = ((float(x), float(y) + k) for x, y in sides)
+    inside = np.count_nonzero((rows >= row) & (rows <= row_end))
+    identity = min(1.0, (len(i) - by_chance) / inside) ** (1 / k)
     scores = np.asarray(scoring.matrix, float)[:letters, :letters]
-    same = np.eye(len(scores), dtype=bool)
+    same = np.eye(letters, dtype=bool)
     match, mismatch = scores[same].mean(), scores[~same].mean()
-    cuts = np.linspace(0, last, max(1, min(PIECES, last // ANCHORS)) + 1).astype(int)
-    empty = np.flatnonzero(np.diff(rows) > 20 * (rows[-1] - rows[0]) / last + EMPTY)
-    cuts = np.unique(np.concatenate([cuts, empty, empty + 1]))
-    seen = np.maximum(1, np.diff(np.searchsorted(words, rows[cuts])))
-    identity = np.minimum(1.0, np.diff(cuts) / seen) ** (1 / k)
-    identity[np.isin(cuts[:-1], empty)] = UNRELATED
-    down, right = np.diff(rows[cuts]), np.diff(columns[cuts])
     gap = scoring.gap_open + 2 * scoring.gap_extend
     changed = mismatch - (gap + mismatch) / GAP_EVERY
-    jump = np.maximum(0, np.abs(right - down) - down / 10)
-    rise = np.minimum(down, right) * (match * identity + changed * (1 - identity))
-    h = [0.0]
-    for step in (rise - scoring.gap_extend * jump).tolist():
-        h.append(max(0.0, h[-1] + step) if setting.local else h[-1] + step)
-    return LikelyPath(rows[cuts].astype(float), columns[cuts].astype(float), np.array(h))
+    down, right = row_end - row, column_end - column
+    rise = min(down, right) * (match * identity + changed * (1 - identity))
+    jump = max(0.0, abs(right - down) - down / 10)
+    return LikelyPath(row, column, down, right, max(0.0, rise - scoring.gap_extend * jump))
+
+
+def _once(sample: Sample) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """The words that are there once, and their places."""
+    words, first, counts = np.unique(sample.words, return_index=True, return_counts=True)
+    return words[counts == 1], sample.places[first[counts == 1]]
 
 
 def sweep_share(
@@ -166,15 +152,15 @@ def sweep_share(
     plan = plan.for_size(min(rows, m), min(columns, n)) or plan
     strip, lag = plan.strip_rows, lag_of(plan.T, plan.chunk, n)
     i, j = _starts(m, strip)[:, None], _starts(n, plan.chunk)[None]
+    down, right = i - path.row, j - path.column
     # the highest H that enters a block is that of the path in its rows or columns, less a gap
-    at = np.minimum(i + strip, np.interp(j + plan.chunk, path.columns, path.rows))
-    gap = np.maximum(0, i - at) + np.maximum(0, j - np.interp(at, path.rows, path.columns))
-    h = np.maximum(0, np.interp(at, path.rows, path.scores) - scoring.gap_extend * gap)
+    at = np.minimum((down + strip) / path.down, (right + plan.chunk) / path.right).clip(0, 1)
+    gap = np.maximum(0, down - at * path.down) + np.maximum(0, right - at * path.right)
+    h = np.maximum(0, at * path.score - scoring.gap_extend * gap)
     # what strips in flight have reached when the block's turn comes
-    passed = path.columns + lag * path.rows / strip
-    done = np.interp(j + lag * i / strip, passed, path.rows, left=0.0)
-    done = np.clip(done, i - (plan.B - 1) * strip, i + strip)
-    best = np.interp(done, path.rows, np.maximum.accumulate(path.scores), left=0.0)
+    done = (right + lag * down / strip) / (path.right + lag * path.down / strip)
+    done = done.clip((down - (plan.B - 1) * strip) / path.down, (down + strip) / path.down)
+    best = done.clip(0, 1) * path.score
     live = h + scoring.highest * np.minimum(m - i, n - j) >= np.maximum(known, best)
     live |= not prune
     if plan.machine.schedulers:

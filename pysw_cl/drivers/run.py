@@ -17,7 +17,7 @@ from typing import Protocol
 
 from ..errors import RecomputedWarning
 from ..results.alignment import Alignment, Stats
-from ..sequences.likely_strand import likely_minus
+from ..sequences.kmers import likely_minus
 from ..tiles.contract import Engine
 from .align_pair import Found, search
 from .job import Job, alignment_of, path_of

@@ -1,21 +1,24 @@
-"""Words of a few letters (k-mers) as numbers: all of a sequence, or a sample.
+"""Words of a few letters (k-mers) as numbers, and what those that two sequences share tell.
 
-The sample has the words with the lowest hashes (FracMinHash: Irber et al. 2022, bioRxiv
-10.1101/2022.01.11.475838).  A word of nucleotides and its reverse complement have one hash, so a
-word that two sequences share is sampled in both, on either strand.
+The sample of a sequence has the words with the lowest hashes (FracMinHash: Irber et al. 2022,
+bioRxiv 10.1101/2022.01.11.475838).  A word of nucleotides and its reverse complement have one hash,
+so a word that two sequences share is sampled in both, on either strand.
+
+No result depends on any of it.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .alphabet import Letters
+from .coordinates import Frame
 
-Words = NDArray[np.uint32]
+#: Words, in the narrowest unsigned numbers that hold them.
+Words = NDArray[Any]
 
 #: Letters of a word of nucleotides, two bits each, in 32 bits; and of others, five bits each.
 K, OTHERS = 16, 5
@@ -23,17 +26,12 @@ K, OTHERS = 16, 5
 PIECE = 1 << 16
 #: Multiplication by this odd number (2^32 / golden ratio) mixes the high bits well.
 MIX = np.uint32(0x9E3779B1)
-
-
-def _two_bits() -> bytes:
-    table = bytearray(256)
-    for code, letters in enumerate(("Aa", "Cc", "Gg", "TtUu")):  # 3 - code is the complement
-        for letter in letters:
-            table[ord(letter)] = code
-    return bytes(table)  # other letters count as A: if they are many, the sample says little
-
-
-_CODES = _two_bits()
+#: About the most words that are sampled from the shorter and from the longer sequence, and at most
+#: one in 2**LEAST_BITS is.
+SAMPLES, MOST_SAMPLES, LEAST_BITS = 1 << 16, 1 << 22, 3
+#: Two bits of each letter, and of its complement the others.  Other letters count as A: if they are
+#: many, the sample says little.
+_CODES = bytes(max(0, "ACGT".find(chr(c).upper().replace("U", "T"))) for c in range(256))
 
 
 class Sample(NamedTuple):
@@ -42,6 +40,10 @@ class Sample(NamedTuple):
     words: Words
     complements: Words
     places: NDArray[np.int64]
+
+    def turned(self, length: int) -> Sample:
+        """That of the reverse complement of the sequence, which has so many letters."""
+        return Sample(self.complements, self.words, length - K - self.places)
 
 
 def sampled(letters: Letters, bits: int, piece: int = PIECE, four: bool = True) -> Sample:
@@ -53,91 +55,50 @@ def sampled(letters: Letters, bits: int, piece: int = PIECE, four: bool = True) 
         some = letters[start : start + piece + k - 1]
         if four:
             codes = np.frombuffer(some.tobytes().translate(_CODES), np.uint8)
-            words, other = kmers(codes), kmers(np.uint8(3) - codes[::-1])[::-1]
-            hashes = (words + other) * MIX
+            own, other = words(codes, K, 2), words(np.uint8(3) - codes[::-1], K, 2)[::-1]
+            hashes = (own + other) * MIX
         else:
-            words = other = other_words(some)
-            hashes = words * MIX
+            own = other = words(some & np.uint8(31), OTHERS, 5)
+            hashes = own * MIX
         kept = np.flatnonzero(hashes <= np.uint32(0xFFFFFFFF >> bits))
-        found.append(Sample(words[kept], other[kept], kept + start))
+        found.append(Sample(own[kept], other[kept], kept + start))
     return Sample(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-class Anchors(NamedTuple):
-    """Places of words that two sequences have once each, which rise in both; and the places in the
-    query of all words that it has once."""
-
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    words: NDArray[np.int64]
-
-
-def anchors(query: Sample, target: Sample) -> Anchors:
-    """The longest chain of anchors (rising subsequences: Fredman 1975, Discrete Math 11, 29-35)."""
-    (a, rows), (b, columns) = _once(query), _once(target)
-    _, i, j = np.intersect1d(a, b, assume_unique=True, return_indices=True)
-    order = np.argsort(rows[i])
-    i, j = rows[i][order], columns[j][order]
-    least: list[int] = []
-    ends: list[int] = []
-    before: list[int] = []
-    for place, value in enumerate(j.tolist()):
-        at = bisect_left(least, value)
-        before.append(ends[at - 1] if at else -1)
-        least[at : at + 1], ends[at : at + 1] = [value], [place]
-    chain, place = [], ends[-1] if ends else -1
-    while place >= 0:
-        chain.append(place)
-        place = before[place]
-    kept = np.array(chain[::-1], np.int64)
-    return Anchors(i[kept], j[kept], np.sort(rows))
+def samples_of(frame: Frame, four: bool = True) -> tuple[Sample, Sample]:
+    """Samples of both sides of a frame, as they are written: takes time linear in both."""
+    short, long = sorted(frame.shape)
+    bits = max(LEAST_BITS, (short // SAMPLES).bit_length(), (long // MOST_SAMPLES).bit_length())
+    query, target = (sampled(letters, bits, four=four) for letters in frame.compared)
+    return query, target
 
 
-def _once(sample: Sample) -> tuple[Words, NDArray[np.int64]]:
-    """The words that are there once, and their places."""
-    words, first, counts = np.unique(sample.words, return_index=True, return_counts=True)
-    return words[counts == 1], sample.places[first[counts == 1]]
+def likely_minus(frame: Frame, least_cells: int) -> bool:
+    """Whether the reverse complement of the query shares more k-mers with the target than the query
+    does: then it probably has the better alignment, and its score prunes most of a search for the
+    other one.  False for pairs of fewer than ``least_cells`` cells, without a look at them."""
+    m, n = frame.shape
+    if m * n < least_cells:
+        return False
+    query, target = samples_of(frame)
+    sides = query.words, query.complements
+    plus, minus = (len(np.intersect1d(words, target.words)) for words in sides)
+    return minus > plus
 
 
-def _fours(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """All words of four codes below 4, built by way of 2."""
-    pairs = codes[..., :-1] << np.uint8(2)
-    pairs |= codes[..., 1:]
-    fours: NDArray[np.uint8] = pairs[..., :-2] << np.uint8(4)
-    fours |= pairs[..., 2:]
-    return fours
-
-
-def kmers(codes: NDArray[np.uint8]) -> Words:
-    """All words of `K` codes below 4 along the last axis, the first in the highest bits."""
-    fours = _fours(codes)
-    eights = fours[..., :-4].astype(np.uint16)
-    eights <<= np.uint16(8)
-    eights |= fours[..., 4:]
-    words: Words = eights[..., :-8].astype(np.uint32)
-    words <<= np.uint32(16)
-    words |= eights[..., 8:]
-    return words
-
-
-def kmers12(codes: NDArray[np.uint8]) -> Words:
-    """The same of twelve codes."""
-    fours = _fours(codes)
-    words: Words = fours[..., :-8].astype(np.uint32)
-    for part in (fours[..., 4:-4], fours[..., 8:]):
-        words <<= np.uint32(8)
-        words |= part
-    return words
-
-
-def other_words(letters: Letters) -> Words:
-    """All words of `OTHERS` letters along the last axis, five bits each: whatever their case."""
-    codes = letters & np.uint8(31)
-    pairs = codes[..., :-1].astype(np.uint16) << np.uint16(5)
-    pairs |= codes[..., 1:]
-    words: Words = pairs[..., :-3].astype(np.uint32)
-    words <<= np.uint32(10)
-    words |= pairs[..., 2:-1]
-    words <<= np.uint32(5)
-    words |= codes[..., 4:]
-    return words
+def words(codes: Letters, k: int, bits: int) -> Words:
+    """All words of ``k`` codes of so many bits along the last axis, the first code in the highest
+    bits.  They are built from words of half as many, in the narrowest numbers that hold them."""
+    if k == 1:
+        return codes
+    half = k // 2
+    halves = words(codes, half, bits)
+    kind = np.min_scalar_type((1 << bits * k) - 1).type
+    first = halves[..., : max(0, halves.shape[-1] - half)]
+    found: Words = np.left_shift(first, kind(bits * half), dtype=kind)
+    found |= halves[..., half:]
+    if k % 2:
+        found = found[..., :-1]
+        found <<= kind(bits)
+        found |= codes[..., k - 1 :]
+    return found

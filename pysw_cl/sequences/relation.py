@@ -11,9 +11,10 @@ equal words over all diagonals, an alignment gathers them on neighbouring ones.
 from __future__ import annotations
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from .kmers import MIX, OTHERS, K, Words, kmers12, other_words
+from .kmers import MIX, OTHERS, Words, words
 
 Codes = NDArray[np.uint8]
 
@@ -36,8 +37,8 @@ LEAST = 4
 SLOT_BITS = 16
 #: Of the words looked at: with more hits these sequences are full of repeats.
 MOST_HITS = 1 / 4
-#: The last nucleotides of a k-mer, which are its word here.
-LAST = 12
+#: Letters of a word of nucleotides: few, so that many survive.
+NUCLEOTIDES = 12
 
 
 def related(query: Codes, target: Codes) -> bool:
@@ -47,12 +48,13 @@ def related(query: Codes, target: Codes) -> bool:
     ``query``, ``target``: codes of letters.  Codes below 4 alone are taken for nucleotides.
     """
     m, n = len(query), len(target)
-    if min(m, n) < K or query.dtype != target.dtype:  # positions are no letters
+    if min(m, n) < NUCLEOTIDES or query.dtype != target.dtype:  # positions are no letters
         return False
-    four = max(_most(query), _most(target)) < 4
-    k = K if four else OTHERS
+    k, bits = (NUCLEOTIDES, 2) if max(_most(query), _most(target)) < 4 else (OTHERS, 5)
+    mask = np.uint8((1 << bits) - 1)
     places = np.arange(SAMPLES) * (n - k + 1) // SAMPLES
-    samples = _words_at(target, places, four)
+    letters = sliding_window_view(target, k)[places] & mask
+    samples = (letters @ 2.0 ** (bits * np.arange(k)[::-1])).astype(np.uint32)
     known = np.full(1 << SLOT_BITS, -1, np.int16)
     known[_slot(samples)] = np.arange(SAMPLES, dtype=np.int16)
     wanted = max(LEAST_WINDOW, PAIRS * n // (SAMPLES * FEWEST))
@@ -61,13 +63,13 @@ def related(query: Codes, target: Codes) -> bool:
     starts = np.arange(windows) * (m - length) // max(1, windows - 1)
     counts, looked, hits = np.zeros(BINS + 1, np.int64), 0, 0
     for some in np.split(starts, range(AT_ONCE, windows, AT_ONCE)):
-        words = _words(np.stack([query[start : start + length] for start in some]), four)
-        at = known[_slot(words)].reshape(-1)
+        every = words(np.stack([query[start : start + length] & mask for start in some]), k, bits)
+        at = known[_slot(every)].reshape(-1)
         found = np.flatnonzero(at >= 0)
-        looked, hits = looked + words.size, hits + len(found)
+        looked, hits = looked + every.size, hits + len(found)
         at = at[found]
-        equal = samples[at] == words.reshape(-1)[found]
-        window, row = np.divmod(found[equal], words.shape[1])
+        equal = samples[at] == every.reshape(-1)[found]
+        window, row = np.divmod(found[equal], every.shape[1])
         diagonals = places[at[equal]] - row - some[window] + m
         counts += np.bincount(diagonals * BINS // (m + n), minlength=BINS + 1)
     if hits > MOST_HITS * looked:
@@ -82,24 +84,3 @@ def _most(codes: Codes) -> int:
 
 def _slot(words: Words) -> NDArray[np.intp]:
     return ((words * MIX) >> np.uint32(32 - SLOT_BITS)).astype(np.intp)
-
-
-def _words(codes: Codes, four: bool) -> Words:
-    """All words along the last axis: the last twelve letters of sixteen, of two bits each, or five
-    letters."""
-    return kmers12(codes[..., K - LAST :] & np.uint8(3)) if four else other_words(codes)
-
-
-def _words_at(codes: Codes, places: NDArray[np.int64], four: bool) -> Words:
-    """The words that begin at these places, letter by letter: `_words` is slow where there is one
-    word a row."""
-    skipped, letters, bits = (K - LAST, LAST, 2) if four else (0, OTHERS, 5)
-    codes = np.ascontiguousarray(codes)
-    rows = np.ndarray((len(codes) - letters + 1,), f"V{letters}", codes, 0, (1,))
-    columns = rows[places + skipped].view(np.uint8).reshape(-1, letters).T
-    columns = columns & np.uint8((1 << bits) - 1)
-    words: Words = columns[0].astype(np.uint32)
-    for column in columns[1:]:
-        words <<= np.uint32(bits)
-        words |= column
-    return words

@@ -13,7 +13,7 @@ from pysw_cl.planning.parameters import SweepTuning
 from pysw_cl.sequences.alphabet import COMPLEMENT
 from pysw_cl.sequences.coordinates import Frame
 from pysw_cl.sequences.kmers import K, sampled
-from pysw_cl.sequences.likely_strand import likely_minus as likely_from
+from pysw_cl.sequences.kmers import likely_minus as likely_from
 
 ACGT = np.frombuffer(b"ACGT", np.uint8)
 
