@@ -275,8 +275,7 @@ class PairAligner:
             one.all(tell)
             stats.kernel_seconds = one.stats.kernel_seconds
         # in batches those of pairs that were aligned alone are among the others
-        stats.add_cells(one.stats.cells)
-        stats.launches += one.stats.launches
+        stats.add_cost(one.stats)
         stats.recomputed += one.stats.recomputed
         stats.device_bytes = max(stats.device_bytes, one.stats.device_bytes)
         stats.seconds = time.perf_counter() - started

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..drivers.job import Job, alignment_of
+from ..drivers.job import Found, Job, alignment_of
 from ..drivers.options import UNREACHED, Resources, TraceOptions
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import Progress, RunProgress, Stage
-from ..drivers.recompute import checked
+from ..drivers.run import checked
 from ..drivers.trace_ends import trace_ends as find_paths
 from ..errors import InputError, InternalError, PyswError, RecomputedWarning, items, shown
 from ..opencl.builds import expecting
@@ -137,7 +137,7 @@ def trace_ends_with(
             if path.score != hit.score:
                 raise _wrong(number, hit, path.score, job, known)
             cost = Stats() if results else stats
-            results.append(alignment_of(job, hit, path, engine.plan, cost))
+            results.append(alignment_of(job, Found(hit, path, engine.plan, cost, None)))
         stats.seconds = time.perf_counter() - started
         return results
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from .._version import __version__
 from ..drivers.band_doubling import Banded, assumed_score, find_end_banded
+from ..drivers.path import Path
 from ..drivers.progress import PairProgress
-from ..drivers.traceback_state import Path
 from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..tiles.codec import result_facts, result_of
@@ -97,8 +97,6 @@ def _find_end(
             banded = find_end_banded(
                 saving,
                 problem,
-                plan,
-                plan.cost,
                 assumed=assumed,
                 save=save,
                 progress=progress,
@@ -123,14 +121,12 @@ def _found(
     last = banded.sweeps[-1]
     stats = Stats(pruned=last.pruned_cells)
     for swept in banded.sweeps:
-        stats.add_cells(swept.cells)
-        stats.launches += swept.launches
+        stats.add_cost(swept)
     path = None
     if banded.grid is not None and clock.store.job.better(end):
         trace = SavedTraceback(clock, end, progress)
-        path = trace.path(engine, problem, banded.grid, plan.traceback_tile_cells)
-        stats.add_cells(path.cells)
-        stats.launches += path.launches
+        path = trace.path(engine, problem, banded.grid)
+        stats.add_cost(path)
     progress.finished()
     stats.seconds, stats.device_bytes = clock.seconds(), engine.peak_bytes
     return FoundInBand(end, path, stats, TileMap.of(shape, last.tops, last.pruned, last.thinned))

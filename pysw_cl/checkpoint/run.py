@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drivers.align_pair import Found
-from ..drivers.job import Job, path_of
+from ..drivers.job import Found, Job, path_of
 from ..drivers.options import AlignResources
 from ..drivers.progress import PairProgress
 from ..engines.registry import plan_of_facts

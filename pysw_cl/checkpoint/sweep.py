@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
-from ..drivers.find_end import best_end
+from ..drivers.path import Path
 from ..drivers.progress import PairProgress, Tell
-from ..drivers.traceback_state import Path
 from ..errors import CheckpointError, InputError
 from ..planning.path_grid import grid_places
 from ..planning.plan import Plan
@@ -26,7 +25,7 @@ from ..tiles.edges import EdgeFrom, Edges, SinkAfter, Source
 from ..tiles.slabs import Slab
 from ..tiles.special_lines import RestartGrid
 from ..tiles.sweep import sweep
-from ..tiles.tile import Bound, Hit, Hits, Limits, Want
+from ..tiles.tile import Bound, Costs, Hit, Hits, Limits, Want
 from ..tiles.tile_map import TileMap
 from . import interval
 from .edges import SavedSlab, SlabWriter, Writer, stored_column, writing
@@ -44,7 +43,7 @@ ABOVE_LAST_ROW = {
 
 
 @dataclass
-class Done:
+class Done(Costs):
     """What was found so far and what it cost, earlier runs included."""
 
     #: The best cell.
@@ -68,12 +67,6 @@ class Done:
         """As JSON; ``seconds``: the time of the job with this run."""
         best = self.best and [self.best.score, self.best.row, self.best.column]
         return {**vars(self), "best": best, "seconds": seconds}
-
-    def add(self, cells: dict[str, int], launches: int) -> None:
-        """Count computed cells and launches."""
-        self.launches += launches
-        for kind, count in cells.items():
-            self.cells[kind] = self.cells.get(kind, 0) + count
 
 
 class SavedRun:
@@ -154,7 +147,7 @@ class SavedRun:
         with writing() as writer:
             for start, stop in gaps:
                 todo = self._fill_gap(writer, start, stop, todo, tell)
-        return best_end(self.problem, [] if self.done.best is None else [self.done.best])
+        return self.problem.best_end([] if self.done.best is None else [self.done.best])
 
     def _no_space(self) -> InputError | CheckpointError:
         """The error where not one special row fits on the disk."""
@@ -186,9 +179,9 @@ class SavedRun:
             {column: stored_column(slabs, column) for column in self.columns},
         )
         trace = SavedTraceback(self.clock, end, self.progress)
-        path = trace.path(self.engine, self.problem, grid, self.plan.traceback_tile_cells)
+        path = trace.path(self.engine, self.problem, grid)
         self.progress.finished()
-        self.done.add(path.cells, path.launches)
+        self.done.add_cost(path)
         return path
 
     def stats(self) -> Stats:
@@ -309,7 +302,7 @@ class _SavedSlabs:
         run, found, start = self.run, slab.found, self.start + slab.start
         best = [Hit(hit.score, self.start + hit.row, hit.column) for hit in hits]
         run.done.best = min([*best, *([self._best] if self._best else [])], default=None)
-        run.done.add(found.cells, found.launches)
+        run.done.add_cost(found)
         run.done.pruned += found.pruned_cells
         run.maps[start] = TileMap.of(
             (slab.rows, run.n),

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..drivers.path import Path
 from ..drivers.problem import Problem
 from ..drivers.progress import PairProgress
 from ..drivers.traceback import trace_back
-from ..drivers.traceback_state import Path
 from ..errors import Stopped
 from ..tiles.contract import Engine
 from ..tiles.special_lines import RestartPoints
@@ -62,9 +62,7 @@ class SavedTraceback:
             self.files += 1
         self.moves = len(cells)
 
-    def path(
-        self, engine: Engine, problem: Problem, grid: RestartPoints, traceback_tile_cells: int
-    ) -> Path:
+    def path(self, engine: Engine, problem: Problem, grid: RestartPoints) -> Path:
         """The canonical path: continues the traceback to the start of the alignment."""
         self._least_seconds = engine.plan.tuning.saving.least_seconds
         return trace_back(
@@ -72,7 +70,6 @@ class SavedTraceback:
             problem,
             grid,
             self.end,
-            traceback_tile_cells,
             self._progress.trace(self.end, self.begun),
             self.begun,
             self._after,

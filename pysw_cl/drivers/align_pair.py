@@ -1,49 +1,43 @@
-"""Align one pair: find the best end, then the path to it."""
+"""Align one pair: find the best end, then the path to it, and the second best end.
+
+The second best end is the highest score of an end outside the best alignment's rectangle, which are
+its query letters x its target letters.  A local path may end at any cell.  The sweep, which skips
+none, tells the best cell of each of its tiles (`Want.each_tile`), which counts if it lies outside.
+A tile on the rectangle's border whose best cell lies inside is searched again outside, if it may
+hold more than is known.  A global path ends in the last row or column, which the sweep gives
+anyway.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Any, NamedTuple
 
-from ..planning.execution import Execution, HeldWhole
+import numpy as np
+
+from ..planning.execution import HeldWhole
 from ..planning.path_grid import grid_pieces, special_lines
-from ..planning.plan import Plan
 from ..results.alignment import Stats
-from ..results.cigar_builder import FoundPath, PathReader
+from ..results.cigar_builder import PathReader
 from ..tiles.contract import EdgeCompression, Engine
-from ..tiles.edges import EdgeArray, Edges
+from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import RestartPoints, SweptGrid
-from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit
 from ..tiles.tile_map import TileMap
+from ..tiles.tile_split import by_parts
 from .band_doubling import assumed_score, find_end_banded
-from .find_end import aim, best_end
-from .held import held_matrix, held_path
-from .job import Job, path_of
+from .job import Found, Job, path_of
 from .options import AlignResources
+from .path import held_matrix, held_path
 from .problem import Problem
 from .progress import PairProgress
-from .second_best import second_in_tiles, second_on_borders
 from .traceback import trace_back
 
 #: If the second best end is wanted, the sides of the grid may be so many times shorter, and the
 #: matrix is cut into tiles of about so many pieces a side: few of them are searched again.
 SMALLER, PIECES = 4, 6
-
-
-class Found(NamedTuple):
-    """The result of a job of one strand, as `alignment_of` takes it."""
-
-    end: Hit
-    path: FoundPath | None
-    plan: Plan
-    stats: Stats
-    tiles: TileMap | None
-    second_best: int | None = None
-    #: How most of it was computed; None: not by a device, or nobody knows any more.
-    execution: Execution | None = None
 
 
 def search(
@@ -53,52 +47,19 @@ def search(
 
     There is a path if the job's output is one and the score is above `Job.beat`.  Without one, the
     sweep keeps no special rows.  ``bands``: may diagonal bands be tried?  With `Job.second_best`
-    all cells are computed, and of a path that was found the second best end (:mod:`.second_best`)
-    is looked for.
+    all cells are computed, and of a path that was found the second best end is looked for.
     """
-    plan, problem = engine.plan, job.problem
-    stats, beat = Stats(), job.beat
-    this = _Search(engine, plan, problem, job, resources.prune, progress, stats)
     max_cost = resources.band_cost(job.mode) if bands else None
+    prune = resources.prune and not job.second_best
+    this = _Search(engine, job, job.problem, prune, progress)
     if job.second_best:
-        this.prune, max_cost = False, None
+        max_cost = None
     elif max_cost in ("auto", None):  # a number asks for bands
         held = this.held()
         if held is not None:
             return held
-    swept, least = None, None
-    if max_cost is not None:
-        swept, least = this.sweep_bands(max_cost)
-    if swept is None:
-        matrix = this.matrix()
-        want, limits = aim(problem, this.prune, None if job.second_best else beat, least)
-        result = sweep(
-            engine,
-            problem.query,
-            problem.target,
-            problem.scoring,
-            problem.floor,
-            matrix.edges,
-            replace(want, each_tile=True) if job.second_best and not matrix.ends else want,
-            limits,
-            shape=matrix.shape,
-            progress=progress.sweep(),
-        )
-        this.count(result)
-        end = best_end(problem, result.hits)
-        swept = _Swept(end, result, matrix.grid, matrix.compression, matrix.ends)
-    return this.found(swept)
-
-
-class _Matrix(NamedTuple):
-    """What a sweep of a whole matrix keeps; see `_Swept`."""
-
-    edges: Edges
-    #: Of its tiles.
-    shape: tuple[int, int]
-    grid: SweptGrid | None = None
-    compression: EdgeCompression | None = None
-    ends: list[EdgeArray] | None = None
+    swept, least = (None, None) if max_cost is None else this.sweep_bands(max_cost)
+    return this.found(swept or this.sweep_matrix(least))
 
 
 class _Swept(NamedTuple):
@@ -119,72 +80,30 @@ class _Search:
     """A comparison in progress: its sweeps, then its traceback."""
 
     engine: Engine
-    plan: Plan
-    problem: Problem
     job: Job
+    problem: Problem
     prune: bool
     progress: PairProgress
-    stats: Stats
-
-    @property
-    def want_path(self) -> bool:
-        """Is the path wanted?"""
-        return self.job.output == "path"
+    stats: Stats = field(default_factory=Stats)
 
     def held(self) -> Found | None:
         """The whole search of a small matrix, in one launch; None for other matrices."""
-        matrix = held_matrix(self.engine, self.problem, int(self.want_path))
+        problem, plan, want_path = self.problem, self.engine.plan, self.job.output == "path"
+        matrix = held_matrix(self.engine, problem, int(want_path))
         if matrix is None:
             return None
         self.progress.sweep()
         with matrix:
-            found = matrix.next(self.want_path)
-        self.stats.add_cells(found.cells)
-        self.stats.launches += found.launches
+            found = matrix.next(want_path)
+        self.stats.add_cost(found)
         self.progress.finished()
         end, path = found.end, None
         if self.job.better(end):
-            path = held_path(found, self.problem)
-        tiles = TileMap.of_one(
-            self.problem.shape, end.score if self.problem.mode == "local" else nan
-        )
-        traced = None if path is None else path_of(self.job, end, path, self.plan)
-        whole = HeldWhole(self.plan, *self.problem.shape)
-        return Found(end, traced, self.plan, self.stats, tiles, execution=whole)
-
-    def found(self, swept: _Swept) -> Found:
-        """What a sweep found, with the path to it, and the second best end where wanted."""
-        end, result, plan, stats = swept.end, swept.result, self.plan, self.stats
-        stats.pruned += result.pruned_cells
-        tiles = TileMap.of(self.problem.shape, result.tops, result.pruned, result.thinned)
-        if swept.restarts is None or not self.job.better(end):
-            self.progress.finished()
-            return Found(end, None, plan, stats, tiles, None, result.execution)
-        restarts, second = swept.restarts, None
-        if swept.compression is not None and isinstance(restarts, SweptGrid):
-            restarts = restarts.compressed(swept.compression)
-        reader = PathReader(self.job.frame, self.job.scoring, plan.tuning.traceback)
-        path = trace_back(
-            self.engine,
-            self.problem,
-            restarts,
-            end,
-            plan.traceback_tile_cells,
-            self.progress.trace(end),
-            meanwhile=lambda path, busy: reader.read_meanwhile(end, path, busy),
-        )
-        self.progress.finished()
-        stats.add_cells(path.cells)
-        stats.launches += path.launches
-        if self.job.second_best:
-            inside = Area(path.row, end.row, path.column, end.column)
-            if swept.ends is not None:
-                second = second_on_borders(self.problem, swept.ends, inside, end)
-            else:
-                bests = result.bests
-                second = second_in_tiles(self.engine, self.problem, restarts, bests, inside, stats)
-        traced = reader.found(end, path)
-        return Found(end, traced, plan, stats, tiles, second, result.execution)
+            path = held_path(found, problem)
+        tiles = TileMap.of_one(problem.shape, end.score if problem.mode == "local" else nan)
+        traced = None if path is None else path_of(self.job, end, path, plan)
+        whole = HeldWhole(plan, *problem.shape)
+        return Found(end, traced, plan, self.stats, tiles, execution=whole)
 
     def sweep_bands(self, max_cost: Any) -> tuple[_Swept | None, int | None]:
         """Sweep diagonal bands.  Returns the sweep that proves the best score (None: no band does)
@@ -192,39 +111,41 @@ class _Search:
         found = find_end_banded(
             self.engine,
             self.problem,
-            self.plan,
-            self.plan.cost,
             assumed=assumed_score(self.problem, max_cost),
-            save=self.want_path,
+            save=self.job.output == "path",
             prunes=self.prune,
             progress=self.progress,
         )
         for result in found.sweeps:
-            self.count(result)
+            self.stats.add_cost(result)
         if found.end is None:
             return None, found.least
         return _Swept(found.end, found.sweeps[-1], found.grid), found.least
 
-    def matrix(self) -> _Matrix:
-        """What a sweep of the whole matrix keeps."""
-        m, n = self.problem.shape
-        shape = self.plan.tile_shape(m, n)
-        if not self.want_path:
-            return _Matrix(self.problem.edges, shape)
-        grid, compression = self._grid(shape)
-        edges, ends = grid.saving(), None
-        if self.job.second_best and self.problem.mode == "local":
-            shape = grid.tile_shape(shape, PIECES)
-        elif self.job.second_best:
-            ends = [EdgeArray(n), EdgeArray(m)]
-            edges = replace(edges, bottom=ends[0], right=ends[1])
-        return _Matrix(edges, shape, grid, compression, ends)
+    def sweep_matrix(self, least: int | None) -> _Swept:
+        """Sweep the whole matrix; ``least``: see `Problem.aim`."""
+        problem, second = self.problem, self.job.second_best
+        shape, edges = self.engine.plan.tile_shape(*problem.shape), problem.edges
+        want, limits = problem.aim(self.prune, None if second else self.job.beat, least)
+        grid = compression = ends = None
+        if self.job.output == "path":
+            grid, compression = self._grid(shape)
+            edges = grid.saving()
+            if second and problem.mode == "local":
+                shape, want = grid.tile_shape(shape, PIECES), replace(want, each_tile=True)
+            elif second:
+                ends = [EdgeArray(problem.shape[1]), EdgeArray(problem.shape[0])]
+                edges = replace(edges, bottom=ends[0], right=ends[1])
+        tell = self.progress.sweep()
+        result = problem.sweep(self.engine, edges, want, limits, shape=shape, progress=tell)
+        self.stats.add_cost(result)
+        return _Swept(problem.best_end(result.hits), result, grid, compression, ends)
 
     def _grid(self, shape: tuple[int, int]) -> tuple[SweptGrid, EdgeCompression | None]:
         """The grid of special rows and columns for tiles of this shape, and what compresses it.  It
         is compressed only if it can have more lines then."""
         m, n = self.problem.shape
-        tuning, compression = self.plan.tuning.traceback, self.engine.edge_compression
+        tuning, compression = self.engine.plan.tuning.traceback, self.engine.edge_compression
         if self.job.second_best:  # tiles that have to be searched again are small, then
             tuning = replace(tuning, least_side=max(1, tuning.least_side // SMALLER))
         if max(m, n) < 2 * tuning.least_side:  # one piece
@@ -235,12 +156,92 @@ class _Search:
 
         cell_bytes = None if compression is None else compression.cell_bytes
         pieces, compresses = grid_pieces(tuning, m, n, cell_bytes, shape == (m, n), fits)
-        quantum = self.engine.strip_rows(*shape)
-        rows, columns = special_lines(tuning, (m, n), quantum, pieces)
-        grid = SweptGrid.over(self.problem.edges, rows, columns)
-        return grid, compression if compresses else None
+        lines = special_lines(tuning, (m, n), self.engine.strip_rows(*shape), pieces)
+        return SweptGrid.over(self.problem.edges, *lines), compression if compresses else None
 
-    def count(self, result: SweepResult) -> None:
-        """Add the cost of a sweep."""
-        self.stats.add_cells(result.cells)
-        self.stats.launches += result.launches
+    def found(self, swept: _Swept) -> Found:
+        """What a sweep found, with the path to it, and the second best end where wanted."""
+        end, result, plan, stats = swept.end, swept.result, self.engine.plan, self.stats
+        stats.pruned += result.pruned_cells
+        tiles = TileMap.of(self.problem.shape, result.tops, result.pruned, result.thinned)
+        found = Found(end, None, plan, stats, tiles, None, result.execution)
+        restarts = swept.restarts
+        if restarts is None or not self.job.better(end):
+            self.progress.finished()
+            return found
+        if swept.compression is not None and isinstance(restarts, SweptGrid):
+            restarts = restarts.compressed(swept.compression)
+        reader = PathReader(self.job.frame, self.job.scoring, plan.tuning.traceback)
+        path = trace_back(
+            self.engine,
+            self.problem,
+            restarts,
+            end,
+            self.progress.trace(end),
+            meanwhile=lambda path, busy: reader.read_meanwhile(end, path, busy),
+        )
+        self.progress.finished()
+        stats.add_cost(path)
+        second, inside = None, Area(path.row, end.row, path.column, end.column)
+        if swept.ends is not None:
+            second = _second_on_borders(self.problem, swept.ends, inside, end)
+        elif self.job.second_best:
+            second = self._second_in_tiles(restarts, result.bests, inside)
+        return found._replace(path=reader.found(end, path), second_best=second)
+
+    def _second_in_tiles(
+        self, restarts: RestartPoints, bests: dict[Area, Hit], inside: Area
+    ) -> int:
+        """The highest score of a cell of a local comparison that is not ``inside``, 0 if none
+        scores more.  ``bests``: the best cell of each tile."""
+        best, others = 0, []
+        for area, hit in bests.items():
+            if not _holds(inside, hit.row - 1, hit.column - 1):
+                best = max(best, hit.score)
+            elif area.around(inside) != inside:
+                others.append((hit.score, area))
+        for score, area in sorted(others, reverse=True):
+            if score <= best:
+                break
+            row, column = restarts.start(area.row + 1, area.column + 1)
+            whole = Area(row, area.row_end, column, area.column_end)
+            edges = restarts.edges_of(whole)
+            job = self.problem.tile(whole, edges, best=True, threshold=best + 1)
+
+            def ignored(
+                part: Area, row: int = row, column: int = column, area: Area = area
+            ) -> bool:
+                at = row + part.row, column + part.column
+                return not _holds(area, *at) or _holds(inside, *at)
+
+            rows = {at - row for at in (area.row, *inside[:2]) if row < at < whole.row_end}
+            columns = {at - column for at in (area.column, *inside[2:]) if column < at < whole[3]}
+            cuts = tuple(sorted(rows)), tuple(sorted(columns))
+            found = by_parts(self.engine.tile, job, *cuts, ignored)
+            self.stats.add_cost(found)
+            best = max([best, *(hit.score for hit in found.hits)])
+        return best
+
+
+def _second_on_borders(problem: Problem, lines: list[EdgeArray], inside: Area, end: Hit) -> int:
+    """The highest score of an end of a global comparison that is not ``inside`` and not the best
+    ``end``; ``lines``: the last row and the last column."""
+    (m, n), borders, free = problem.shape, problem.edges, problem.free
+    none = int(np.iinfo(np.int32).min)
+    h = np.full((2, max(m, n) + 1), none)
+    if free.trail_query:
+        h[0, 0], h[0, 1 : n + 1] = borders.left.h_at(m - 1), lines[0].read_h(0, n)
+        if inside.row < m == inside.row_end:
+            h[0, inside.column + 1 : inside.column_end + 1] = none
+    if free.trail_target:
+        h[1, 0], h[1, 1 : m + 1] = borders.top.h_at(n - 1), lines[1].read_h(0, m)
+        if inside.column < n == inside.column_end:
+            h[1, inside.row + 1 : inside.row_end + 1] = none
+    for line, at_end, place in ((0, end.row == m, end.column), (1, end.column == n, end.row)):
+        if at_end:
+            h[line, place] = none
+    return int(h.max())
+
+
+def _holds(area: Area, row: int, column: int) -> bool:
+    return area.row <= row < area.row_end and area.column <= column < area.column_end

@@ -16,24 +16,21 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import isqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from ..planning.cost import Cost
 from ..planning.geometry import cuts
 from ..planning.path_grid import path_bytes
 from ..planning.plan import Plan
+from ..scoring.precision import UNREACHABLE
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge, Edges, Source
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import RestartPoints
-from ..tiles.tile import Area, Hit
+from ..tiles.tile import Area, Hit, Limits
 from .band_bound import Band, BandScoreBound
-from .find_end import find_end
 from .problem import Problem
-
-if TYPE_CHECKING:
-    from .progress import PairProgress
+from .progress import PairProgress
 
 
 def assumed_score(problem: Problem, max_cost: Any) -> int | None:
@@ -139,28 +136,25 @@ class Banded:
 def find_end_banded(
     engine: Engine,
     problem: Problem,
-    plan: Plan,
-    cost: Cost,
     *,
     assumed: int | None = None,
     save: bool = False,
     prunes: bool = False,
     progress: PairProgress,
 ) -> Banded:
-    """The best end of a global comparison, as :func:`find_end` gives it, from a diagonal band.
+    """The best end of a global comparison, as `Problem.best_end` gives it, from a diagonal band.
 
     The first band is the one that proves the score ``assumed``; None: a narrow one.  A band that
     proves nothing is widened, at most to the band that surely proves the score found so far.  A
     large band stops early once it will probably prove nothing.  A band that takes too large a share
-    of the whole matrix's work, by the model ``cost``, is not swept.
+    of the whole matrix's work, by the model of the plan (`Plan.cost`), is not swept.
 
     ``save``: keep the rows that the traceback restarts from.  ``prunes``: if no band is swept to a
     proof, the caller prunes the whole matrix by ``Banded.least``.  ``progress`` is told of each
     band and its tiles.
     """
-    m, n = len(problem.query), len(problem.target)
-    found = Banded()
-    tiles = BandTiles(m, n, plan, engine.row_quantum, cost)
+    found, plan = Banded(), engine.plan
+    tiles = BandTiles(*problem.shape, plan, engine.row_quantum)
     choice = _BandChoice(problem, tiles, assumed, save, prunes)
     while (one := choice.next()) is not None:
         low, high = one.diagonals
@@ -170,14 +164,10 @@ def find_end_banded(
         if save:
             grid = BandGrid(edges, band, one.places[:-1], problem.scoring)
             edges = grid.saving()
-        end, swept = find_end(
-            engine,
-            problem,
-            edges=edges,
-            shape=one.shape,
-            corridor=band,
-            progress=progress.band(one.work, one.sure),
-        )
+        limits, tell = Limits(corridor=band), progress.band(one.work, one.sure)
+        swept = problem.sweep(engine, edges, problem.want, limits, shape=one.shape, progress=tell)
+        # the sweep may end before the last row
+        end = problem.best_end([*swept.hits, Hit(UNREACHABLE, *problem.shape)])
         found.sweeps.append(swept)
         if choice.proves(one, band, end.score):
             found.end, found.grid = end, grid
@@ -301,7 +291,6 @@ class BandTiles:
     plan: Plan
     #: The rows of a tile are best a multiple of this.
     quantum: int
-    model: Cost
 
     def rows(self, width: int) -> int:
         """Rows of a tile for a band of ``width`` diagonals: enough to keep the device busy, few
@@ -318,7 +307,7 @@ class BandTiles:
         rows = float(tuning.least_rows)
         while rows <= most:
             shape = int(rows), int(rows) + width
-            found.append((int(rows), self.model.matrix(self.plan, *shape, shape) / int(rows)))
+            found.append((int(rows), self.plan.cost.matrix(self.plan, *shape, shape) / int(rows)))
             rows *= 2**0.5
         least = min(work for _, work in found)
         return max(rows for rows, work in found if work <= tuning.most_slower * least)
@@ -344,7 +333,7 @@ class BandTiles:
             cells += count * rows * columns
             saved += count * 8 * columns
             most = rows, self._widest(rows)
-            work += count * self.model.matrix(self.plan, rows, columns, most)
+            work += count * self.plan.cost.matrix(self.plan, rows, columns, most)
         return cells, saved, work / self._whole
 
     @cached_property
@@ -352,4 +341,4 @@ class BandTiles:
         """The work of the whole matrix."""
         rows, columns = self.plan.tile_shape(self.m, self.n)
         rows = min(self.m, -(-rows // self.quantum) * self.quantum)
-        return self.model.matrix(self.plan, self.m, self.n, (rows, columns))
+        return self.plan.cost.matrix(self.plan, self.m, self.n, (rows, columns))

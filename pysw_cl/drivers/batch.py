@@ -27,6 +27,7 @@ from ..engines.batch.bounds import (
 from ..engines.batch.engine import BatchEngine, Computed, Tops
 from ..errors import InputError
 from ..planning.parameters import PairTuning, default_tuning
+from ..results.alignment import Stats
 from ..scoring.scoring import NO_CODE, Scoring
 from .batch_layout import Part, PartOf, extremes_of, group_cells, in_order, lonely, parts
 from .batch_pieces import in_pieces
@@ -307,9 +308,8 @@ class BatchDriver:
             tops = self.one.second_best and not near and how != "score"
             batch = self.engine.start(some.text, some.pairs, groups, width, how, kept, near, tops)
             self.under_way.append(Under(some, width, how, batch, wanted))
-            self.found.stats.launches += 2 if moves else 1
             kind = f"batch/{self.engine.lanes}/{width}"
-            self.found.stats.add_cells({kind: some.all_cells})
+            self.found.stats.add_cost(Stats({kind: some.all_cells}, 1 + moves))
         return numbers
 
     def _most_moves(self, group: int) -> int:

@@ -60,8 +60,7 @@ class OneByOne:
         if found.paths is not None:
             found.paths.put(k, result.cigar or "")
         found.minus[k], found.alone[k] = result.strand == "minus", True
-        self.stats.add_cells(result.stats.cells)
-        self.stats.launches += result.stats.launches
+        self.stats.add_cost(result.stats)
         self.stats.add_kernel_seconds(result.stats.kernel_seconds)
         self.stats.recomputed += result.stats.recomputed
         self.stats.device_bytes = max(self.stats.device_bytes, result.stats.device_bytes)

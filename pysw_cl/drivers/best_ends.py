@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from ..planning.geometry import tile_shape
 from ..tiles.contract import Engine
-from ..tiles.sweep import sweep
-from ..tiles.tile import NO_HITS, Area, Cells, Limits, Want
+from ..tiles.tile import NO_HITS, Area, Cells, Want
 from .problem import Problem
 
 #: The least score is guessed from this share of the target, if that has so many cells.
@@ -198,20 +197,7 @@ def _collected(
     progress: Callable[[int, int], None] | None,
 ) -> Cells:
     """The best cells that are wanted, the best first."""
-    m, n = len(problem.query), len(problem.target)
-    shape = engine.plan.tile_shape(m, n)
+    shape = engine.plan.tile_shape(*problem.shape)
     if want.among is not None and shape[0] * shape[1] > TILE:  # all cells of a tile are looked at
-        shape = tile_shape(m, n, TILE)
-    found = sweep(
-        engine,
-        problem.query,
-        problem.target,
-        problem.scoring,
-        problem.floor,
-        problem.edges,
-        want,
-        Limits(),
-        shape=shape,
-        progress=progress,
-    )
-    return found.hits.cells
+        shape = tile_shape(*problem.shape, TILE)
+    return problem.sweep(engine, problem.edges, want, shape=shape, progress=progress).hits.cells

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,8 @@ from ..sequences.sequence import Sequence
 from ..sequences.view import View
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
+from .path import Path
 from .problem import FreeEnds, Problem
-from .traceback_state import Path
 
 #: The name among a job's facts of how its scoring was given.
 DESCRIBED = "scoring described"
@@ -40,7 +40,7 @@ class Job:
     #: "local" or "global".
     mode: str
     #: The four ends of `FreeEnds`.
-    free_ends: tuple[bool, ...]
+    free_ends: tuple[bool, bool, bool, bool]
     #: As for `align`.
     output: str
     #: The ranges and the strand that are compared.
@@ -122,46 +122,58 @@ class Job:
         return self.beat is None or end.score > self.beat
 
 
+class Found(NamedTuple):
+    """The result of a job of one strand."""
+
+    end: Hit
+    path: FoundPath | None
+    plan: Plan
+    stats: Stats
+    tiles: TileMap | None
+    second_best: int | None = None
+    #: How most of it was computed; None: not by a device, or nobody knows any more.
+    execution: Execution | None = None
+
+
 def path_of(job: Job, end: Hit, path: Path, plan: Plan) -> FoundPath:
     """A path that was traced back to its start, in the sequences' coordinates."""
     return PathReader(job.frame, job.scoring, plan.tuning.traceback).found(end, path)
 
 
-def alignment_of(
-    job: Job,
-    end: Hit,
-    path: FoundPath | None,
-    plan: Plan,
-    stats: Stats,
-    tiles: TileMap | None = None,
-    second_best: int | None = None,
-    execution: Execution | None = None,
-) -> Alignment:
+def alignment_of(job: Job, found: Found) -> Alignment:
     """The result as users see it.  Raises InternalError for a path that does not score what the
     sweep found."""
+    end, path, scoring = found.end, found.path, job.scoring
     start = None if path is None else path[:2]
-    found: dict[str, Any] = dict(
-        job.frame.found(start, None if job.output == "score" else (end.row, end.column))
-    )
-    found["strand"], found["free_ends"] = job.frame.strand, job.free_ends
-    if tiles is not None:
-        found["tiles"] = tiles.in_sequences(job.frame, job.scoring.scale)
-    if second_best is not None:
-        found["second_best"] = unscale(second_best, job.scoring)
+    last = None if job.output == "score" else (end.row, end.column)
+    more: dict[str, Any] = dict(job.frame.found(start, last))
     if path is not None:
-        found["runs"] = path.runs
-    score = unscale(end.score, job.scoring)
-    common = job.query, job.target, job.scoring
-    found["execution"] = execution
-    result = Alignment(score, job.mode, *common, plan=plan, stats=stats, **found)
+        more["runs"] = path.runs
+    if found.tiles is not None:
+        more["tiles"] = found.tiles.in_sequences(job.frame, scoring.scale)
+    if found.second_best is not None:
+        more["second_best"] = unscale(found.second_best, scoring)
+    score = unscale(end.score, scoring)
+    result = Alignment(
+        score,
+        job.mode,
+        job.query,
+        job.target,
+        scoring,
+        plan=found.plan,
+        stats=found.stats,
+        strand=job.frame.strand,
+        free_ends=job.free_ends,
+        execution=found.execution,
+        **more,
+    )
     again = score if path is None else _scored(job, end, path, result)
     if again != score:
-        scoring = job.scoring
         raise InternalError(
             f"the path scores {again}, not {score}; please report this with both "
             f"sequences, mode={job.mode!r}, free_ends={job.free_ends}, matrix of "
             f"{scoring.letters} {scoring.matrix.tolist()}, gap_open={scoring.gap_open}, "
-            f"gap_extend={scoring.gap_extend} (of scale {scoring.scale}) and {plan}"
+            f"gap_extend={scoring.gap_extend} (of scale {scoring.scale}) and {found.plan}"
         )
     return result
 

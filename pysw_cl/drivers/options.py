@@ -36,7 +36,6 @@ from ..sequences.coordinates import as_range, check_strand
 from .batch_results import fields_of
 from .problem import FreeEnds, check_mode
 from .progress import Progress
-from .second_best import check_second_best
 
 #: The outputs of one pair, and of many.
 Output = Literal["score", "ends", "path"]
@@ -127,7 +126,7 @@ class ModeOptions(Options):
     mode: str = "local"
     #: Which terminal gaps cost nothing, as `FreeEnds.of` takes it.
     free_ends: Any = False
-    #: Is the score of the second best end found, too (:mod:`.second_best`)?
+    #: Is the score of the second best end found, too (:mod:`.align_pair`)?
     second_best: bool = False
     #: The four ends of ``free_ends``.
     free: FreeEnds = field(init=False)
@@ -141,8 +140,15 @@ class ModeOptions(Options):
                 "free_ends is for mode='global'; mode='local' leaves out whatever lowers the "
                 "score at any end"
             )
-        given = self.second_best, self.output, self.mode, self.free
-        _set(self, "second_best", check_second_best(*given))
+        _set(self, "second_best", flag(self.second_best, "second_best"))
+        if self.second_best and self.output != "path":
+            raise InputError(f"second_best needs a path: output='path', not {self.output!r}")
+        one_end = self.mode == "global" and not (self.free.trail_query or self.free.trail_target)
+        if self.second_best and one_end:
+            raise InputError(
+                "second_best needs several places where an alignment can end: mode='local', or "
+                "mode='global' with a free end at the query's end or the target's end"
+            )
 
     @property
     def compared(self) -> str:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ..errors import InputError, is_flag, shown
 from ..scoring.scoring import Scoring
 from ..sequences.view import Pairs, View
+from ..tiles.contract import Engine
 from ..tiles.edges import Border, Edges
-from ..tiles.tile import Want
+from ..tiles.slabs import SweepResult
+from ..tiles.sweep import Progress, sweep
+from ..tiles.tile import Area, Bound, Hit, Limits, TileJob, Want
 
 Mode = Literal["local", "global"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -111,3 +115,87 @@ class Problem:
         if rows and columns:
             return Want("border")
         return Want("last_row" if rows else "last_column" if columns else "corner")
+
+    def inside(self, area: Area) -> Problem:
+        """The comparison of a part of the matrix."""
+        return replace(
+            self,
+            query=self.query.slice(area.row, area.row_end),
+            target=self.target.slice(area.column, area.column_end),
+            forbidden=area.pairs(self.forbidden),
+        )
+
+    def sweep(
+        self,
+        engine: Engine,
+        edges: Edges,
+        want: Want | None = None,
+        limits: Limits | None = None,
+        *,
+        shape: tuple[int, int],
+        progress: Progress | None = None,
+    ) -> SweepResult:
+        """Sweep the matrix in tiles of a ``shape`` (:func:`pysw_cl.tiles.sweep.sweep`)."""
+        return sweep(
+            engine,
+            self.query,
+            self.target,
+            self.scoring,
+            self.floor,
+            edges,
+            want,
+            limits,
+            shape=shape,
+            progress=progress,
+            forbidden=self.forbidden,
+        )
+
+    def tile(self, area: Area, edges: Edges, **more: Any) -> TileJob:
+        """A part of the matrix as one tile, whose ``edges`` are counted from its corner and whose
+        bottom and right ones are not needed.  ``more``: other fields of the tile."""
+        return TileJob(
+            self.query.read(area.row, area.row_end),
+            self.target.read(area.column, area.column_end),
+            self.scoring,
+            self.floor,
+            edges.corner,
+            edges.top.read(0, area.column_end - area.column),
+            edges.left.read(0, area.row_end - area.row),
+            bottom=False,
+            right=False,
+            forbidden=area.pairs(self.forbidden),
+            **more,
+        )
+
+    def aim(
+        self, prune: bool, beat: int | None = None, least: int | None = None
+    ) -> tuple[Want, Limits]:
+        """Where a sweep looks for the best end, and what it may skip.
+
+        ``beat``: only an end above this score matters.  A local comparison without such an end may
+        give any end.  ``least``: a score that some path of a global comparison has.  With
+        ``prune``, cells that cannot reach either are skipped.
+        """
+        (m, n), local, want = self.shape, self.mode == "local", self.want
+        # the empty local alignment is known; it sorts behind every positive score
+        bound = Bound(0, m, n, self.scoring.highest)
+        if local and beat is not None and beat > 0:  # as if found before this matrix's first cell
+            bound = replace(bound, score=beat, row=0, column=0)
+            want = replace(want, threshold=beat + 1)
+        if prune and not local and least is not None:
+            bound = replace(bound, score=least, row=m + 1, column=n + 1)
+            return replace(want, threshold=least), Limits(bound=bound)
+        return want, Limits(bound=bound if prune and local else None)
+
+    def best_end(self, hits: Iterable[Hit]) -> Hit:
+        """The best of ``hits`` and of the ends that are known without a sweep: the empty local
+        alignment, and the border cells if the best end may be there.  Of equal ends it is the first
+        in row-major order."""
+        (m, n), where, candidates = self.shape, self.want.where, list(hits)
+        if self.mode == "local":
+            candidates.append(Hit(0, 0, 0))
+        if where in ("last_row", "border"):
+            candidates.append(Hit(self.edges.left.h_at(m - 1), m, 0))
+        if where in ("last_column", "border"):
+            candidates.append(Hit(self.edges.top.h_at(n - 1), 0, n))
+        return min(candidates)

@@ -14,7 +14,7 @@ from math import log
 
 from ..planning.plan import Plan
 from ..tiles.tile import Hit
-from .traceback_state import Path
+from .path import Path
 
 #: Called as ``progress(done, total)``, or with a third argument `Stage` where it has a parameter
 #: called ``stage``.

@@ -1,7 +1,11 @@
 """One run: the strands of a job, from its letters or from a checkpoint, to its results.
 
-`align` and `resume` go through `run`, `align_top` through `run_top`.  A path that fails its check
-is computed a second time.
+`align` and `resume` go through `run`, `align_top` through `run_top`.
+
+Every path is scored again from its letters and its moves alone.  If that is not the score that the
+sweep found, a kernel, a driver or a device is wrong.  The comparison then runs a second time, with
+as little as possible in common with the first run (`checked`).  A warning holds what a report
+needs, and ``Stats.recomputed`` counts it.
 """
 
 from __future__ import annotations
@@ -13,18 +17,19 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial, reduce
 from math import prod
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from ..errors import RecomputedWarning
+from ..errors import InternalError, PyswError, RecomputedWarning
 from ..results.alignment import Alignment, Stats
 from ..sequences.kmers import likely_minus
 from ..tiles.contract import Engine
-from .align_pair import Found, search
-from .job import Job, alignment_of, path_of
+from .align_pair import search
+from .job import Found, Job, alignment_of, path_of
 from .options import AlignResources, TopOptions
 from .progress import PairProgress, RunProgress, TopProgress
-from .recompute import checked
 from .waterman_eggert import FoundAlignment, find_top
+
+Result = TypeVar("Result")
 
 
 class Saved(Protocol):
@@ -73,11 +78,9 @@ def run(
     Raises InternalError for a path that does not score what was found, in two computations.
     """
     best: tuple[Job, Found] | None = None
-    total: Stats | None = None
-    others: list[int] = []
+    total, others, warned = Stats(), list[int](), list[str]()
     pair: PairProgress | None = None
     result: Alignment | None = None
-    warned: list[str] = []
     if saved is None:
         guessed = engines().plan.tuning.sweep.guessed_cells
         jobs = job.strands(job.both and likely_minus(job.frame, guessed))
@@ -89,9 +92,8 @@ def run(
         found = None if part is None else part.known()
         if found is None:
             engine, shape = engines(), job.frame.shape
-            if pair is None:
-                path = job.output == "path"
-                pair = PairProgress(progress, engine.plan, shape, path, len(jobs))
+            path = job.output == "path"
+            pair = pair or PairProgress(progress, engine.plan, shape, path, len(jobs))
             asked = this, resources, pair.strand(k), part
             first, again = partial(_found, *asked, False), partial(_found, *asked, True)
             computed, wrong = checked(first, engine, prod(shape), again)
@@ -101,13 +103,13 @@ def run(
                 warned.append(wrong)
             if part is not None:
                 part.save(found)
-        total = found.stats if total is None else total.plus(found.stats)
+        total = found.stats if best is None else total.plus(found.stats)
         if this.better(found.end):
             others += [] if best is None else [best[1].end.score]
             best = this, found
         else:
             others.append(found.end.score)
-    assert best is not None and total is not None
+    assert best is not None
     this, found = best
     second = None if found.second_best is None else max([found.second_best, *others])
     if saved is None and started is not None:
@@ -116,7 +118,7 @@ def run(
         _warn(wrong)
     if result is not None and len(jobs) == 1:
         return result
-    return alignment_of(this, *found._replace(stats=total, second_best=second))
+    return alignment_of(this, found._replace(stats=total, second_best=second))
 
 
 def _found(
@@ -141,7 +143,37 @@ def _found(
     if resources.kernel_times:
         measured = Stats(kernel_seconds=engine.kernel_seconds)
         found.stats.kernel_seconds = measured.kernels_since(Stats(kernel_seconds=before))
-    return found, alignment_of(job, *found)
+    return found, alignment_of(job, found)
+
+
+def checked(
+    compute: Callable[[Engine], Result],
+    engine: Engine,
+    cells: int,
+    again: Callable[[Engine], Result] | None = None,
+) -> tuple[Result, str | None]:
+    """The result of ``compute`` for a comparison of ``cells`` cells, and the text of a warning or
+    None.
+
+    After an `InternalError` the result is computed again by `Engine.another`, with ``again``
+    (default: ``compute``).  The caller gives the warning (`RecomputedWarning`) when the result is
+    safe.  If the second run fails, too, its error also names the first one.
+    """
+    try:
+        return compute(engine), None
+    except InternalError as error:
+        other = engine.another(cells)
+        if other is None:
+            raise
+        first = str(error)  # not the error itself: its frames hold the first run's memory
+    try:
+        result = (again or compute)(other)
+    except InternalError as error:
+        raise InternalError(f"{error}; and before, by {engine.plan}: {first}") from None
+    except PyswError as error:
+        error.args = (f"{error} (while it was computed again by {other.plan}, because {first})",)
+        raise
+    return result, f"{first} -- it was computed again by {other.plan}, and that passed the check"
 
 
 def run_top(
@@ -154,8 +186,7 @@ def run_top(
 
     def compute(engine: Engine) -> list[Alignment]:
         results, begun, before, plan = [], started, Stats(), engine.plan
-        strands = len(job.strands(False))
-        tell = TopProgress(progress, cells, int(options.k), strands)
+        tell = TopProgress(progress, cells, options.k, 1 + job.both)
         for this, one in _merged(engine, job, options, tell):
             tell.found += 1
             path = None
@@ -167,7 +198,7 @@ def run_top(
             stats.kernel_seconds = measured.kernels_since(before)
             begun, before = now, measured
             found = Found(one.end, path, plan, stats, None, execution=one.execution)
-            results.append(alignment_of(this, *found))
+            results.append(alignment_of(this, found))
         tell.finished()
         return results
 
@@ -184,13 +215,12 @@ def _merged(
 ) -> Iterator[tuple[Job, FoundAlignment]]:
     """The best alignments of the job's strands, plus first among equals: the strand as a job, and
     the alignment, with the cost since the one before."""
-    jobs, most = job.strands(False), int(options.k)
-    given = engine.plan, most, options.least
-    path = options.output == "path"
+    jobs, most, path = job.strands(False), options.k, options.output == "path"
     with ExitStack() as stack:
         lists = []
         for one in jobs:
-            found = find_top(engine, one.problem, *given, last_path=path, progress=tell)
+            given = engine, one.problem, most, options.least
+            found = find_top(*given, last_path=path, progress=tell)
             lists.append(stack.enter_context(closing(found)))
         heads = [next(one, None) for one in lists]
         costs = [head.stats for head in heads if head is not None]

@@ -19,13 +19,14 @@ from ..errors import DeviceError
 from ..planning.parameters import Tuning
 from ..planning.path_grid import path_bytes
 from ..planning.speculative_memory import level_shares, level_steps
+from ..results.alignment import Stats
 from ..scoring.precision import UNREACHABLE_BELOW
 from ..tiles.contract import Engine, Part, TileBatch, TileSet
 from ..tiles.special_lines import RestartPoints
 from ..tiles.tile import Area, Hit, Traced
+from .path import Path
 from .path_prediction import Cell, Lines, SetLines, swept_lines
 from .problem import Problem
-from .traceback_state import Path
 
 
 class Guess(NamedTuple):
@@ -151,7 +152,7 @@ class SpeculativeTraceback:
         except DeviceError:  # single tiles need less memory
             self.failed = True
             self.engine.free()
-        path.add_cost(*self.engine.cost())
+        path.add_cost(Stats(*self.engine.cost()))
         return path.ended or (path.row, path.column) != before
 
     def _trace(self, lines: Lines, path: Path) -> int:
@@ -281,10 +282,8 @@ class SpeculativeTraceback:
                 continue
             trace = Traced(trace.moves[:made], row, column, state, False)
             break
-        path.moves.append(trace.moves)
-        path.row, path.column = trace.row, trace.column
-        path.state, path.ended = trace.state, trace.ended
-        path.add_cost(*self.engine.cost())
+        path.follow(trace)
+        path.add_cost(Stats(*self.engine.cost()))
         self._run.after(path)
         return last
 

@@ -12,36 +12,30 @@ chapter 13), which finds out how far the paths of an end reach (kernel 2 of SSCA
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..planning.path_grid import most_pieces, special_lines
+from ..results.alignment import Stats
 from ..results.cigar_builder import FoundPath
 from ..results.pair_paths import runs_of
 from ..tiles.contract import BoxEnd, Engine
 from ..tiles.edges import EdgeArray, Edges
 from ..tiles.special_lines import SweptGrid
-from ..tiles.sweep import sweep
-from ..tiles.tile import Area, Box, Hit, TileJob
+from ..tiles.tile import Area, Box, Costs, Hit, TileJob
 from .job import Job, path_of
+from .path import Path
 from .problem import Problem
 from .traceback import trace_back
-from .traceback_state import Path
 
 
 @dataclass
-class TracedEnds:
+class TracedEnds(Costs):
     """The paths of ends, in their order, and what they cost."""
 
     paths: list[FoundPath | None]
     cells: dict[str, int] = field(default_factory=dict)
     launches: int = 0
-
-    def add_cost(self, cells: dict[str, int], launches: int) -> None:
-        """Add cells and launches."""
-        self.launches += launches
-        for kind, count in cells.items():
-            self.cells[kind] = self.cells.get(kind, 0) + count
 
 
 def trace_ends(
@@ -131,7 +125,7 @@ def _not_in_batches(
         (m, n), scoring = job.frame.shape, job.scoring
         letters = job.frame.region(0, m, 0, n)
         paths, cells, launches = able.trace(*letters, scoring, [box for _, box in together], places)
-        found.add_cost(cells, launches)
+        found.add_cost(Stats(cells, launches))
         for place, k, path in zip(places, numbers, paths, strict=True):
             box = together[place.box][1]
             if box.proves(path.row, path.column):
@@ -144,31 +138,15 @@ def _by_tiles(
     engine: Engine, job: Job, ends: Sequence[tuple[int, Hit]], box: Box, found: TracedEnds
 ) -> None:
     """Find the paths to ends in one box, as `align` finds the path of a matrix."""
-    whole, area = job.problem, box.area
-    problem = replace(
-        whole,
-        query=whole.query.slice(area.row, area.row_end),
-        target=whole.target.slice(area.column, area.column_end),
-    )
-    plan, (m, n) = engine.plan, (len(problem.query), len(problem.target))
+    area, problem = box.area, job.problem.inside(box.area)
     corner, top, left = box.edges(job.scoring.gap_open)
+    edges = Edges(corner, EdgeArray.of(top), EdgeArray.of(left))
     inside = [Hit(end.score, end.row - area.row, end.column - area.column) for _, end in ends]
+    (m, n), plan = problem.shape, engine.plan
     if engine.moves_bytes(m, n) <= plan.traceback_tile_cells // 2:
-        tile = TileJob(
-            problem.query.read(0, m),
-            problem.target.read(0, n),
-            job.scoring,
-            problem.floor,
-            corner,
-            top,
-            left,
-            bottom=False,
-            right=False,
-            store_moves=True,
-        )
+        tile = problem.tile(Area(0, m, 0, n), edges, store_moves=True)
         paths = _in_tile(engine, tile, inside, found)
     else:
-        edges = Edges(corner, EdgeArray.of(top), EdgeArray.of(left))
         paths = _by_sweep(engine, problem, edges, inside, found)
     for (k, end), path in zip(ends, paths, strict=True):
         if box.proves(path.row, path.column):
@@ -181,13 +159,14 @@ def _in_tile(
 ) -> Iterator[Path]:
     """The paths in a box whose moves can be stored."""
     result = engine.tile(tile)
-    found.add_cost(result.cells, result.launches)
+    found.add_cost(result)
     moves = result.moves
     assert moves is not None
     try:
         for end in ends:
-            traced = moves.trace(end.row, end.column, 0)
-            yield Path(traced.row, traced.column, [traced.moves])
+            path = Path(end.row, end.column)
+            path.follow(moves.trace(end.row, end.column, 0))
+            yield path
     finally:
         moves.release()
 
@@ -196,15 +175,12 @@ def _by_sweep(
     engine: Engine, problem: Problem, edges: Edges, ends: Sequence[Hit], found: TracedEnds
 ) -> Iterator[Path]:
     """The paths in a large box: of a sweep with special rows and columns, and tracebacks."""
-    plan, (m, n) = engine.plan, (len(problem.query), len(problem.target))
+    (m, n), plan = problem.shape, engine.plan
     shape, tuning = plan.tile_shape(m, n), plan.tuning.traceback
     pieces, quantum = most_pieces(tuning, m, n), engine.strip_rows(*shape)
-    rows, columns = special_lines(tuning, (m, n), quantum, pieces)
-    grid = SweptGrid.over(edges, rows, columns)
-    codes, scoring = (problem.query, problem.target), problem.scoring
-    swept = sweep(engine, *codes, scoring, problem.floor, grid.saving(), shape=shape)
-    found.add_cost(swept.cells, swept.launches)
+    grid = SweptGrid.over(edges, *special_lines(tuning, (m, n), quantum, pieces))
+    found.add_cost(problem.sweep(engine, grid.saving(), shape=shape))
     for end in ends:
-        path = trace_back(engine, problem, grid, end, plan.traceback_tile_cells)
-        found.add_cost(path.cells, path.launches)
+        path = trace_back(engine, problem, grid, end)
+        found.add_cost(path)
         yield path

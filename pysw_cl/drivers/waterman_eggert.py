@@ -19,20 +19,17 @@ import numpy as np
 from ..planning.execution import Execution, HeldWhole
 from ..planning.geometry import tile_shape
 from ..planning.path_grid import grid_places
-from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..sequences.view import Pairs
 from ..tiles.contract import Engine, HeldMatrix
 from ..tiles.edges import Edge, EdgeArray
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import SweptGrid
-from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit, Want
-from .held import held_matrix, held_path
+from .path import CONSUMES_QUERY, CONSUMES_TARGET, Path, held_matrix, held_path
 from .problem import Problem
 from .progress import Tell, TopProgress
 from .traceback import trace_back
-from .traceback_state import CONSUMES_QUERY, CONSUMES_TARGET, Path
 
 #: The place of a tile in the grid: its tile row, its tile column.
 Place = tuple[int, int]
@@ -54,7 +51,6 @@ class FoundAlignment:
 def find_top(
     engine: Engine,
     problem: Problem,
-    plan: Plan,
     count: int,
     least: int,
     *,
@@ -76,12 +72,12 @@ def find_top(
         matrix = held_matrix(engine, here, number)
         if matrix is not None:
             del tiles
-            numbers, whole = range(number, count + 1), HeldWhole(plan, *here.shape)
+            numbers, whole = range(number, count + 1), HeldWhole(engine.plan, *here.shape)
             with matrix:
                 yield from _held(matrix, whole, here, numbers, least, last_path, progress)
             return
         if tiles is None:
-            tiles = _Tiles(engine, problem, plan, least)
+            tiles = _Tiles(engine, problem, least)
             touched = set(tiles.areas)
         tiles.compute(touched, progress.sweep() if number == 1 else progress.again())
         if not tiles.best:
@@ -111,9 +107,7 @@ def _held(
         if found.end.score < least:
             return
         path = held_path(found, problem)
-        stats = Stats(launches=found.launches)
-        stats.add_cells(found.cells)
-        yield FoundAlignment(found.end, path, stats, execution)
+        yield FoundAlignment(found.end, path, Stats(found.cells, found.launches), execution)
 
 
 def aligned_pairs(path: Path) -> Pairs:
@@ -131,7 +125,6 @@ class _Tiles:
 
     engine: Engine
     problem: Problem
-    plan: Plan
     #: The least score that is wanted.
     least: int
     #: The best cell of each tile that has one of at least ``least``.
@@ -142,7 +135,7 @@ class _Tiles:
 
     def __post_init__(self) -> None:
         m, n = len(self.problem.query), len(self.problem.target)
-        tuning = self.plan.tuning.traceback
+        tuning = self.engine.plan.tuning.traceback
         self.rows = grid_places(tuning, m, self.engine.row_quantum)
         self.columns = grid_places(tuning, n, 1)
         self.grid = SweptGrid.over(self.problem.edges, self.rows, self.columns)
@@ -160,25 +153,19 @@ class _Tiles:
 
     def _compute(self, place: Place, area: Area, tell: Tell) -> set[Place]:
         """Compute one tile; returns the tiles whose edges or corner have changed."""
-        problem, (i, j) = self.problem, place
-        longest = self.plan.tuning.sweep.longest_side
+        plan, (i, j) = self.engine.plan, place
         m, n = area.row_end - area.row, area.column_end - area.column
         below, beside = self.grid.rows.get(area.row_end), self.grid.columns.get(area.column_end)
         bottom = EdgeArray(n) if below is not None else None
         right = EdgeArray(m) if beside is not None else None
-        result = sweep(
+        result = self.problem.inside(area).sweep(
             self.engine,
-            problem.query.slice(area.row, area.row_end),
-            problem.target.slice(area.column, area.column_end),
-            problem.scoring,
-            problem.floor,
             replace(self.grid.edges_of(area), bottom=bottom, right=right),
             Want("all", threshold=self.least),
-            shape=tile_shape(m, n, self.plan.tile_cells, longest=longest),
+            shape=tile_shape(m, n, plan.tile_cells, longest=plan.tuning.sweep.longest_side),
             progress=tell,
-            forbidden=area.pairs(problem.forbidden),
         )
-        self._add(result.cells, result.launches)
+        self.stats.add_cost(result)
         self.swept.add_execution(result.execution, result.most)
         self.best.pop(place, None)
         for hit in result.hits:
@@ -201,9 +188,8 @@ class _Tiles:
 
     def trace(self, end: Hit, progress: TopProgress) -> Path:
         """The canonical path to ``end``."""
-        limit, tell = self.plan.traceback_tile_cells, progress.trace(end)
-        path = trace_back(self.engine, self.problem, self.grid, end, limit, tell)
-        self._add(path.cells, path.launches)
+        path = trace_back(self.engine, self.problem, self.grid, end, progress.trace(end))
+        self.stats.add_cost(path)
         return path
 
     def forbid(self, pairs: Pairs) -> set[Place]:
@@ -220,10 +206,6 @@ class _Tiles:
         i = np.searchsorted(self.rows, pairs[0], "right") - 1
         j = np.searchsorted(self.columns, pairs[1], "right") - 1
         return set(zip(i.tolist(), j.tolist(), strict=True))
-
-    def _add(self, cells: dict[str, int], launches: int) -> None:
-        self.stats.launches += launches
-        self.stats.add_cells(cells)
 
 
 def _same(one: Edge, other: Edge) -> bool:

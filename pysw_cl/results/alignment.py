@@ -16,6 +16,7 @@ from ..scoring.scoring import Scoring
 from ..sequences.alphabet import COMPLEMENT, Letters
 from ..sequences.sequence import Sequence
 from ..sequences.view import Codes, View
+from ..tiles.tile import Costs
 from . import convert
 from .cigar import OP_TO_MOVE, Moves, Runs, on_diagonal
 from .slices import sliced
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Stats:
+class Stats(Costs):
     """What a run cost."""
 
     #: Computed cells by lane set ("engine/lanes/bits"); cells computed again for the path count
@@ -46,11 +47,6 @@ class Stats:
     #: checkpoint are not counted.
     kernel_seconds: dict[str, float] = field(default_factory=dict)
 
-    def add_cells(self, cells: dict[str, int]) -> None:
-        """Add the cells of one tile."""
-        for kind, count in cells.items():
-            self.cells[kind] = self.cells.get(kind, 0) + count
-
     def add_kernel_seconds(self, seconds: dict[str, float]) -> None:
         """Add the times of kernels."""
         for name, time in seconds.items():
@@ -68,7 +64,7 @@ class Stats:
         """The cost of two runs, one after the other."""
         total = Stats(
             dict(self.cells),
-            self.launches + other.launches,
+            self.launches,
             self.seconds + other.seconds,
             max(self.device_bytes, other.device_bytes),
             self.pruned + other.pruned,
@@ -76,7 +72,7 @@ class Stats:
             dict(self.kernel_seconds),
         )
         total.add_kernel_seconds(other.kernel_seconds)
-        total.add_cells(other.cells)
+        total.add_cost(other)
         return total
 
     @property

@@ -10,8 +10,8 @@ from skbio import alignment
 from skbio.alignment import PairAlignPath, _pair
 
 from ..api.align import align_with
-from ..drivers.held import held_matrix, held_path
 from ..drivers.options import AlignOptions, AlignResources
+from ..drivers.path import held_matrix, held_path
 from ..drivers.problem import FreeEnds, Problem
 from ..engines.registry import engine_for
 from ..errors import RangeError

@@ -9,11 +9,11 @@ from typing import Protocol
 from ..planning.execution import Execution
 from ..planning.geometry import piped_height
 from .edges import Edges, Sink
-from .tile import NO_HITS, Area, Hit, Hits
+from .tile import NO_HITS, Area, Costs, Hit, Hits
 
 
 @dataclass
-class SweepResult:
+class SweepResult(Costs):
     """What a sweep found, and what it cost."""
 
     #: The best cells, the best first.
@@ -45,19 +45,13 @@ class SweepResult:
         self.bests |= other.bests
         self.pruned += other.pruned
         self.thinned |= other.thinned
-        self.add_cost(other.cells, other.launches)
+        self.add_cost(other)
         self.add_execution(other.execution, other.most)
 
     def add_execution(self, execution: Execution | None, cells: int) -> None:
         """A tile of so many cells was computed like this."""
         if execution is not None and cells > self.most:
             self.execution, self.most = execution, cells
-
-    def add_cost(self, cells: Mapping[str, int], launches: int) -> None:
-        """Count cells, by lane set, and kernel launches."""
-        self.launches += launches
-        for kind, count in cells.items():
-            self.cells[kind] = self.cells.get(kind, 0) + count
 
 
 @dataclass

@@ -131,7 +131,7 @@ class SweepState:
             found.bests[area] = Hit(best.score, area.row + best.row, area.column + best.column)
         if result.pruned:
             found.thinned[area] = result.pruned
-        found.add_cost(result.cells, result.launches)
+        found.add_cost(result)
         found.add_execution(result.execution, area.cells)
         self._pass_on(slab, area, result)
 

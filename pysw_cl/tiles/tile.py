@@ -308,6 +308,19 @@ class TileJob:
         return self.top
 
 
+class Costs:
+    """What counts computed cells, by lane set ("engine/lanes/bits"), and kernel launches."""
+
+    cells: dict[str, int]
+    launches: int
+
+    def add_cost(self, other: Any) -> None:
+        """Add those of a part, which has both, too."""
+        self.launches += other.launches
+        for kind, count in other.cells.items():
+            self.cells[kind] = self.cells.get(kind, 0) + count
+
+
 class StoredMoves(Protocol):
     """The moves of a tile, stored for a traceback of the canonical path."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..scoring.precision import LOCAL_LIMIT, UNREACHABLE
 from .edges import DeviceEdge, Edge
-from .tile import NO_HITS, Area, Hits, TileJob, TileResult
+from .tile import NO_HITS, Area, Costs, Hits, TileJob, TileResult
 
 #: No cell of a local comparison has this score.
 NEVER = LOCAL_LIMIT
@@ -69,7 +69,7 @@ def collected(
         least, capacity = hits[-1].score, max(capacity, min(4 * capacity, MANY))
 
 
-class _Parts:
+class _Parts(Costs):
     """The parts of a tile: the edges between them, and what was found in them so far."""
 
     def __init__(self, job: TileJob, rows: tuple[int, ...], columns: tuple[int, ...]) -> None:
@@ -134,10 +134,8 @@ class _Parts:
         found = done.hits.moved(row, column)
         self.hits = Hits(np.concatenate([self.hits.cells, found]), self.job.count)
         self.tops += [] if done.top is None else [done.top]
-        self.launches += done.launches
         self.pruned += done.pruned
-        for kind, count in done.cells.items():
-            self.cells[kind] = self.cells.get(kind, 0) + count
+        self.add_cost(done)
 
     def result(self) -> TileResult:
         """The result of the whole tile."""

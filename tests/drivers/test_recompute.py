@@ -23,7 +23,7 @@ from pysw_cl.cli import batches
 from pysw_cl.cli import main as cli
 from pysw_cl.drivers import batch
 from pysw_cl.drivers.options import ManyOptions, Resources
-from pysw_cl.drivers.recompute import checked
+from pysw_cl.drivers.run import checked
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import DeviceError, InternalError, RecomputedWarning, Stopped

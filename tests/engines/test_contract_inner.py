@@ -22,7 +22,6 @@ from schedule_checker import ORDERS, ScheduleChecker
 from whole_reference import align_reference
 from widths import DNA, SMALL, engine_of, made_job
 
-from pysw_cl.drivers.find_end import find_end
 from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.drivers.traceback import trace_back
 from pysw_cl.engines.plans import make_plan
@@ -298,9 +297,11 @@ def test_a_path_takes_one_launch_for_its_grid(mode: str, monkeypatch: pytest.Mon
     places = grid_places(tuning, m, engine.strip_rows(m, n)), grid_places(tuning, n, 1)
     assert min(map(len, places)) > 5
     grid = SweptGrid.over(problem.edges, *places)
-    end, result = find_end(engine, problem, edges=grid.saving(), prune=False)
+    result = problem.sweep(engine, grid.saving(), problem.want, shape=problem.shape)
+    end = problem.best_end(result.hits)
     assert result.launches == 1
-    path = trace_back(engine, problem, grid, end, traceback_tile_cells=2000)
+    engine.plan = replace(engine.plan, traceback_tile_cells=2000)
+    path = trace_back(engine, problem, grid, end)
     wanted = align_reference(query, target, SCORING, mode)
     assert (end.score, path.row, path.column) == (
         wanted.score, wanted.query_start, wanted.target_start,

@@ -8,6 +8,7 @@ of a ticketed launch wait for ever.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,6 @@ from schedule_checker import ORDERS, ScheduleChecker, TileCount
 from schedule_launches import Ticketed, TicketedLaunch, block_columns
 from schedule_tile import ScheduleTile, StripSweep
 
-from pysw_cl.drivers.find_end import find_end
 from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.drivers.traceback import trace_back
 from pysw_cl.errors import InternalError, PlanError
@@ -28,7 +28,7 @@ from pysw_cl.sequences.view import View
 from pysw_cl.tiles.edges import Edge, EdgeArray, Edges
 from pysw_cl.tiles.special_lines import SweptGrid
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.tile import TileJob, TileResult
+from pysw_cl.tiles.tile import Hit, TileJob, TileResult
 
 SCORING = match_scoring(1, -1, 1, 1)
 #: (m, n, B, T, alpha): what is at a limit of some kind.
@@ -421,14 +421,14 @@ def test_drivers_over_an_engine_that_only_counts(mode: str) -> None:
     m, n = 150, 170
     engine = ScheduleChecker(plan(2, 4, 2, "two-phase"))
     problem = Problem(view(m), view(n), SCORING, mode, FreeEnds())
-    _, result = find_end(engine, problem, prune=False, shape=(64, 64))
+    result = problem.sweep(engine, problem.edges, problem.want, shape=(64, 64))
     assert sum(result.cells.values()) == m * n
 
     grid = SweptGrid.over(problem.edges, [*range(0, m, 32), m], [*range(0, n, 32), n])
-    end, result = find_end(engine, problem, edges=grid.saving(), prune=False)
+    result = problem.sweep(engine, grid.saving(), problem.want, shape=problem.shape)
     assert sum(result.cells.values()) == m * n
-    end = type(end)(0, m, n)
-    path = trace_back(engine, problem, grid, end, traceback_tile_cells=2000)
+    engine.plan = replace(engine.plan, traceback_tile_cells=2000)
+    path = trace_back(engine, problem, grid, Hit(0, m, n))
     assert len(path.forward()) == (m if mode == "local" else n)
     assert sum(path.cells.values()) < m * n // 2
     for seen in engine.counts:

@@ -77,7 +77,7 @@ def band_choices() -> Iterator[str]:
     for name, plan in [("reference", ReferencePlan()), *plans()]:
         for m, n in PAIRS[: 2 if name == "reference" else None]:
             quantum = 1 if name == "reference" else plan.T * plan.alpha
-            tiles, chosen = BandTiles(m, n, plan, quantum, plan.cost), []
+            tiles, chosen = BandTiles(m, n, plan, quantum), []
             for width in WIDTHS:
                 rows, columns = tiles.shape(width)
                 low, high = min(0, n - m) - width // 2, max(0, n - m) + width // 2

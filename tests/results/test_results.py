@@ -336,8 +336,8 @@ def test_the_header_names_free_ends() -> None:
 
 def test_stats() -> None:
     stats = Stats(launches=3, seconds=0.5, device_bytes=1 << 20)
-    stats.add_cells({"wavefront/scalar32/32": 10**9})
-    stats.add_cells({"wavefront/scalar32/32": 10**9, "reference/numpy/32": 5})
+    stats.add_cost(Stats({"wavefront/scalar32/32": 10**9}))
+    stats.add_cost(Stats({"wavefront/scalar32/32": 10**9, "reference/numpy/32": 5}))
     assert stats.cells == {"wavefront/scalar32/32": 2 * 10**9, "reference/numpy/32": 5}
     assert stats.total_cells == 2 * 10**9 + 5
     assert stats.gcups == pytest.approx(4.0)
