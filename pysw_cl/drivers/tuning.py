@@ -11,8 +11,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from ..planning.tuning.race import LEAST
 from ..planning.tuning.records import Failure, Records, Run
-from ..planning.tuning.search import Effort, Found, search
+from ..planning.tuning.search import MOST, Found, search
 from ..planning.tuning.space import Values
 from ..planning.tuning.strategies import Given, Strategy
 from .measure import TileTimer
@@ -89,9 +90,9 @@ class SubjectTuning:
     strategy: Strategy | None = None
     told: Told = lambda spent: None
     _spent: float = 0.0
-    #: Seconds of a run of the start, and how often values are run.
+    #: Seconds of a run of the start, and runs of a value in one race at most.
     _seconds: float = 0.0
-    _effort: Effort = field(default_factory=Effort)
+    _most: int = MOST
     #: What the last failure of the start said.
     _said: str = ""
 
@@ -105,7 +106,8 @@ class SubjectTuning:
             return self._default("its seconds are over before the search begins")
         m, n = size
         records = self._records("search", m, n)
-        self._effort = _effort(self._seconds, SEARCH_SHARE * self.budget)
+        turns = int(RACE_SHARE * SEARCH_SHARE * self.budget / self._seconds)
+        self._most = min(MOST, max(LEAST, turns))
         found = self._search(
             CASES[:1], self.subject.start, records, self.strategy, m, n, SEARCH_SHARE
         )
@@ -202,7 +204,7 @@ class SubjectTuning:
 
         space = replace(self.subject.space_for(m, n), start=start)
         budget = max(0.0, min(share * self.budget, self.budget - self._spent))
-        found = search(space, measure, budget, strategy, records, effort=self._effort)
+        found = search(space, measure, budget, strategy, records, most=self._most)
         self._note(found.spent)
         return found
 
@@ -263,10 +265,3 @@ def _seconds_of(records: Records, values: Values) -> float | None:
     runs = records.of(values)
     seconds = [run.seconds for run in runs if run.seconds is not None]
     return median(seconds) if seconds and len(seconds) == len(runs) else None
-
-
-def _effort(seconds: float, budget: float) -> Effort:
-    """How often values are run, of which a run takes so long."""
-    usual = Effort()
-    turns = int(RACE_SHARE * budget / seconds)
-    return replace(usual, most=min(usual.most, max(usual.least, turns)))

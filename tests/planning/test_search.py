@@ -154,7 +154,7 @@ def test_the_best_of_a_table_is_found() -> None:
     assert TABLE[SPACE.key(found.values)] == BEST == found.seconds
     assert found.start_seconds == surface(SPACE.start)
     assert found.measured == len({SPACE.key(values) for values in device.calls}) < len(TABLE) / 20
-    assert (found.stopped, found.failed, found.runs) == ("complete", {}, len(device.calls))
+    assert (found.failed, found.runs) == ({}, len(device.calls))
     assert found.spent == pytest.approx(device.now)
 
 
@@ -305,8 +305,6 @@ def test_the_budget_is_kept(budget: float, build: float) -> None:
         assert share(found) >= 0.98
     if budget >= 3 and build < 1:
         assert surface(found.values or SPACE.start) < 0.5 * surface(SPACE.start)
-    if budget < 3:
-        assert found.stopped == "budget"
 
 
 def test_what_needs_no_build_comes_first() -> None:
@@ -330,7 +328,6 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
 
     whole = device()
     wanted = whole.search(3.0, records=Records(tmp_path / "whole", "one"))
-    assert wanted.stopped == "budget"
     for killed in range(0, len(whole.calls), 9):
         path, again = tmp_path / f"{killed}", device()
         again.left = killed

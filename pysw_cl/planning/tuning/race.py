@@ -8,7 +8,7 @@ indifference zone of Kim & Nelson, ACM TOMACS 11, 2001).  Everything is in logar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil, log, sqrt
@@ -36,6 +36,8 @@ FAR = 3.0
 STEADY = 3
 #: The least standard deviation of a ratio: a clock's own.
 LEAST_NOISE = 0.002
+#: Runs of a value in a race at least, if it is undecided.
+LEAST = 16
 
 
 @dataclass
@@ -47,17 +49,15 @@ class Noise:
     _seen: list[float] = field(default_factory=list)
 
     def add(self, ratios: Sequence[float]) -> None:
-        """Learn from ratios of the same two values, in the order in which they were measured.
-
-        By the median of all differences, so that rare disturbances do not count.
-        """
+        """Learn from ratios of the same two values, in the order in which they were measured: by
+        the median of all differences, so that rare disturbances do not count."""
         self._seen += [abs(b - a) / sqrt(2) for a, b in pairwise(ratios)]
         if self._seen:
             self.sigma = max(LEAST_NOISE, 1.4826 * median(self._seen))
 
-    def turns(self, width: float, least: int, most: int) -> int:
-        """Turns until a ratio is probably known to +- ``width``, within limits."""
-        return min(most, max(least, ceil((LIKELY * self.sigma / width) ** 2)))
+    def turns(self, width: float, most: int) -> int:
+        """Turns until a ratio is probably known to +- ``width``, at ``most`` so many."""
+        return min(most, max(LEAST, ceil((LIKELY * self.sigma / width) ** 2)))
 
 
 class Interval(NamedTuple):
@@ -88,15 +88,68 @@ def interval(ratios: Sequence[float], noise: Noise, z: float = LIKELY) -> Interv
     return Interval(float(np.median(means)), float(means[k - 1]), float(means[-k]))
 
 
-@dataclass
 class Race:
-    """The result of a race: values that ran, and logarithms of their seconds, one of each turn that
-    they were in."""
+    """Values that run against each other; each has the logarithms of its seconds, one of each turn
+    that it was in."""
 
-    field: list[Values]
-    times: list[list[float]]
-    #: Who was in the last turn, by their places in ``field``.
-    left: list[int]
+    def __init__(self, runner: Runner, field: Sequence[Values], noise: Noise) -> None:
+        self.runner, self.field, self.noise = runner, list(field), noise
+        self.times: list[list[float]] = [[] for _ in field]
+        #: Who was in the last turn, by their places in ``field``.
+        self.left = list(range(len(field)))
+
+    def run(self, most: int, z: float = LIKELY) -> Race:
+        """Run in turns, at ``most`` so many, until one is left or the budget is spent.
+
+        Values that do not fit the budget in the first turn do not take part.  ``z``: how sure it
+        has to be that one is slower (:func:`interval`).
+        """
+        for turn in self._looks(most):
+            best = self.best
+            for k in list(self.left):
+                if best is None or k == best or (k == 0 and turn < STEADY):
+                    continue
+                low = interval(self.ratios(k, best), self.noise, z).low
+                if low > (AT_ONCE if turn == 1 else -WORTH):
+                    self.left.remove(k)
+        best = self.best
+        for k in range(len(self.field)):
+            if best is not None and k != best:
+                self.noise.add(self.ratios(k, best))
+        return self
+
+    def first_is_faster(self, most: int) -> bool:
+        """Is the first of two faster for sure?
+
+        They run in pairs, at ``most`` so many, until the interval of their ratios says yes, or that
+        nothing worth it is left, or the budget is spent.  Only these runs count: those by which the
+        first was chosen made it look faster than it is.
+        """
+        for turn in self._looks(most):
+            if turn > 1 and len(self.left) == 2:
+                ratio = interval(self.ratios(0, 1), self.noise)
+                if ratio.high < 0 or ratio.low >= -WORTH:
+                    return ratio.high < 0
+        return False
+
+    def _looks(self, most: int) -> Iterator[int]:
+        """Run what is left once a turn, every second turn in the opposite order; the turns after
+        which it is time to look at the ratios."""
+        look, going = 1, True
+        for turn in range(1, most + 1):
+            for k in self.left[:: 1 if turn % 2 else -1]:
+                fits = self.runner.fits(self.field[k])
+                seconds = self.runner.run(self.field[k]) if fits else None
+                if seconds is not None:
+                    self.times[k].append(log(seconds))
+                elif fits or turn == 1:
+                    self.left.remove(k)
+                going = going and (fits or turn == 1)
+            if turn >= look or turn == most or not going:
+                look = max(turn + 1, int(turn * LOOKS))
+                yield turn
+            if not going or len(self.left) < 2:
+                return
 
     def ratios(self, one: int, other: int) -> list[float]:
         """Logarithms of the seconds of ``one`` over those of ``other``, of turns with both."""
@@ -121,75 +174,3 @@ class Race:
         ran = [k for k in range(len(self.field)) if self.times[k]]
         ran.sort(key=lambda k: (k not in self.left, median(self.times[k])))
         return [self.field[k] for k in ran]
-
-
-def race(
-    runner: Runner, field: Sequence[Values], most: int, noise: Noise, z: float = LIKELY
-) -> Race:
-    """Run ``field`` in turns, at ``most`` so many, until one is left or the budget is spent.
-
-    Values that do not fit the budget in the first turn do not take part.  ``z``: how sure it has to
-    be that one is slower (:func:`interval`).
-    """
-    result = Race(list(field), [[] for _ in field], list(range(len(field))))
-    look = 1
-    for turn in range(1, most + 1):
-        going = _turn(runner, result, turn)
-        if turn >= look:
-            look = max(turn + 1, int(turn * LOOKS))
-            _drop(result, turn, noise, z)
-        if not going or len(result.left) < 2:
-            break
-    best = result.best
-    for k in range(len(field)):
-        if best is not None and k != best:
-            noise.add(result.ratios(k, best))
-    return result
-
-
-def _turn(runner: Runner, result: Race, turn: int) -> bool:
-    """Run what is left once, every second turn in the opposite order.  False: the budget ended."""
-    going = True
-    for k in list(result.left) if turn % 2 else list(reversed(result.left)):
-        fits = runner.fits(result.field[k])
-        seconds = runner.run(result.field[k]) if fits else None
-        if seconds is not None:
-            result.times[k].append(log(seconds))
-        elif fits or turn == 1:
-            result.left.remove(k)
-        going = going and (fits or turn == 1)
-    return going
-
-
-def _drop(result: Race, turn: int, noise: Noise, z: float) -> None:
-    """Let what is clearly slower, or not worth more runs, leave."""
-    best = result.best
-    for k in list(result.left):
-        if best is None or k == best or (k == 0 and turn < STEADY):
-            continue
-        low = interval(result.ratios(k, best), noise, z).low
-        if low > (AT_ONCE if turn == 1 else -WORTH):
-            result.left.remove(k)
-
-
-def faster(runner: Runner, values: Values, than: Values, most: int, noise: Noise) -> bool:
-    """Is ``values`` faster than other values for sure?
-
-    They run in pairs, at ``most`` so many, until the interval of their ratios says yes, or that
-    nothing worth it is left, or the budget is spent.  Only these runs count: those by which
-    ``values`` were chosen made them look faster than they are.
-    """
-    result, look = Race([values, than], [[], []], [0, 1]), 1
-    for turn in range(1, most + 1):
-        going = _turn(runner, result, turn) and turn < most
-        if len(result.left) < 2:
-            break
-        if turn > 1 and (turn >= look or not going):
-            ratio = interval(result.ratios(0, 1), noise)
-            look = max(turn + 1, int(turn * LOOKS))
-            if ratio.high < 0:
-                return True
-            going = going and ratio.low < -WORTH
-        if not going:
-            break
-    return False

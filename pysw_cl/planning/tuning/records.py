@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
-from typing import Any
 
 from ...errors import ProfileError, PyswError
 from ..parameters import Number
@@ -28,8 +27,6 @@ class Failure(PyswError):
     """A run that failed, and its kind (one of :data:`KINDS`)."""
 
     def __init__(self, kind: str, message: str = "") -> None:
-        if kind not in KINDS:
-            raise ValueError(f"a failure is one of {', '.join(KINDS)}, not {kind!r}")
         super().__init__(message or kind)
         self.kind = kind
 
@@ -60,12 +57,29 @@ class Records:
     def __init__(self, path: Path | None = None, key: str = "") -> None:
         self.path, self.key = path, key
         self._runs: dict[tuple[tuple[str, Number], ...], list[Run]] = {}
-        for run in _runs_of(path, key) if path is not None else ():
-            self._keep(run)
+        try:
+            found = b"" if path is None or not path.exists() else path.read_bytes()
+        except OSError as error:
+            raise ProfileError(
+                f"{path}: measurements cannot be read from it: {error}; give another file"
+            ) from error
+        #: What ends a line of which there is half.
+        self._end = b"\n" if found and not found.endswith(b"\n") else b""
+        for line in found.splitlines():
+            try:
+                facts = json.loads(line)
+                failure = facts.get("failure")
+                seconds = None if failure else float(facts["seconds"])
+                good = failure in KINDS if seconds is None else 0 < seconds < inf
+                if facts["key"] == key and good and isfinite(facts["took"]):
+                    values = {name: value + 0 for name, value in facts["values"].items()}
+                    self._keep(Run(values, facts["took"], seconds, failure))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue
 
     def of(self, values: Values) -> list[Run]:
         """The runs with these values."""
-        return self._runs.get(_identity(values), [])
+        return self._runs.get(tuple(sorted(values.items())), [])
 
     def __iter__(self) -> Iterator[Run]:
         """All runs, by values."""
@@ -78,59 +92,15 @@ class Records:
             return
         outcome = {"seconds": run.seconds} if run.failure is None else {"failure": run.failure}
         facts = {"key": self.key, "values": dict(run.values), "took": run.took, **outcome}
-        line = json.dumps(facts).encode() + b"\n"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab+") as file:
-                file.write(line if _ends_whole(file) else b"\n" + line)
+            with self.path.open("ab") as file:
+                file.write(self._end + json.dumps(facts).encode() + b"\n")
         except OSError as error:
             raise ProfileError(
                 f"{self.path}: measurements cannot be written to it: {error}; give another file"
             ) from error
+        self._end = b""
 
     def _keep(self, run: Run) -> None:
-        self._runs.setdefault(_identity(run.values), []).append(run)
-
-
-def _identity(values: Values) -> tuple[tuple[str, Number], ...]:
-    return tuple(sorted(values.items()))
-
-
-def _ends_whole(file: Any) -> bool:
-    """Is the last line of an open file a whole one?"""
-    if file.seek(0, 2) == 0:
-        return True
-    file.seek(-1, 2)
-    return bool(file.read(1) == b"\n")
-
-
-def _runs_of(path: Path, key: str) -> Iterator[Run]:
-    """The runs of a key in a file.  Raises ProfileError if it is there, but cannot be read."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise ProfileError(
-            f"{path}: measurements cannot be read from it: {error}; give another file"
-        ) from error
-    for line in lines:
-        try:
-            facts = json.loads(line)
-            if facts["key"] == key:
-                yield _run_of(facts)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue
-
-
-def _run_of(facts: Any) -> Run:
-    """The run that a line holds.  Raises ValueError, KeyError, TypeError or AttributeError if there
-    is none."""
-    took, seconds, failure = float(facts["took"]), facts.get("seconds"), facts.get("failure")
-    if failure is None:
-        seconds = float(seconds)
-    good = failure in KINDS if failure is not None else isfinite(seconds) and seconds > 0
-    if not good or not isfinite(took):
-        raise ValueError("neither seconds nor a failure")
-    values: Values = {name: value + 0 for name, value in facts["values"].items()}
-    return Run(values, took, seconds, failure)
+        self._runs.setdefault(tuple(sorted(run.values.items())), []).append(run)

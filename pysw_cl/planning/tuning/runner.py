@@ -6,6 +6,7 @@ repeated from its records, which answer at once, until they end; then it goes on
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from math import inf
 from statistics import median
@@ -38,12 +39,10 @@ class Runner:
         self.spent = 0.0
         #: The kind of failure of the values that failed.
         self.failures: dict[tuple[Number, ...], str] = {}
-        #: Was a run left out because it would have ended after the limit?
-        self.short = False
         self._seconds: dict[tuple[Number, ...], list[float]] = {}
         self._builds: set[tuple[Number, ...]] = set()
-        #: What runs took, by what they needed.
-        self._taken: dict[str, list[float]] = {"build": [], "check": [], "again": []}
+        #: What runs took, by what they needed: a "build", a "check", or only to run "again".
+        self._taken: dict[str, list[float]] = defaultdict(list)
         self._last = clock()
 
     def run(self, values: Values) -> float | None:
@@ -58,18 +57,18 @@ class Runner:
         self.spent += run.took
         self._taken[need].append(run.took)
         self._builds.add(self.space.build(values))
-        if run.failure is not None:
-            self.failures[key] = run.failure
+        if run.seconds is None:
+            self.failures[key] = str(run.failure)
         else:
-            self._seconds.setdefault(key, []).append(run.seconds or 0.0)
+            self._seconds.setdefault(key, []).append(run.seconds)
         return run.seconds
 
     def fits(self, values: Values) -> bool:
         """Will another run probably end within the limit?  What a run, a check and a build take is
         learned from those before; the first of each is only expected to take no time."""
-        fits = self.spent + self._expected(values) <= self.limit
-        self.short = self.short or not fits
-        return fits
+        taken = self._taken[self._need(values)][-RECENT:] or [0.0]
+        own = self._seconds.get(self.space.key(values), [0.0])
+        return self.spent + max(median(taken), own[-1]) <= self.limit
 
     def built(self, values: Values) -> bool:
         """Did the build that these values need run already?"""
@@ -92,18 +91,10 @@ class Runner:
         return sum(map(len, self._taken.values()))
 
     def _need(self, values: Values) -> str:
-        """What the next run needs: a "build", a "check", or only to run "again"."""
+        """What the next run needs."""
         if not self.built(values):
             return "build"
         return "again" if self.space.key(values) in self._seconds else "check"
-
-    def _expected(self, values: Values) -> float:
-        """What the next run probably takes."""
-        need = self._need(values)
-        taken = self._taken[need]
-        usual = median(taken[-RECENT:]) if taken else 0.0
-        own = self._seconds.get(self.space.key(values))
-        return max(usual, own[-1] if own else 0.0)
 
     def _new(self, values: Values) -> Run:
         """Measure, and record it."""

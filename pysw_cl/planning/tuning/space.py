@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 
@@ -12,42 +12,28 @@ from ..parameters import Number
 
 #: Parameters of a plan by name.
 Values = Mapping[str, Number]
-#: Why values are impossible, in words; None if they are possible.
-Constraint = Callable[[Values], str | None]
-
-
-def unconstrained(values: Values) -> str | None:
-    """The constraint that all values fulfil."""
-    return None
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """One parameter, and the values that are tried of it."""
+    """One parameter, and the values that are tried of it.  Raises PlanError if there are none or if
+    they do not rise."""
 
     name: str
-    #: In rising order.
     candidates: tuple[Number, ...]
     #: Does another value need another build of the kernel?
     builds: bool = False
 
     def __post_init__(self) -> None:
-        """Raises PlanError if there are no candidates or if they do not rise."""
         if not self.candidates or any(b <= a for a, b in pairwise(self.candidates)):
             raise PlanError(f"tuning: the candidates of {self.name} must rise: {self.candidates}")
 
-    def including(self, value: Number) -> Dimension:
-        """This dimension, with ``value`` among its candidates."""
-        candidates = tuple(sorted({*self.candidates, value}))
-        return Dimension(self.name, candidates, self.builds)
-
-    def around(self, value: Number, stride: int, most: int | None = None) -> list[Number]:
+    def around(self, value: Number, stride: int, most: int) -> list[Number]:
         """The candidates ``stride``, 2 ``stride``, ... steps from ``value``, at ``most`` so many
         strides; the nearest first."""
         here = bisect_left(self.candidates, value)
-        far = len(self.candidates) if most is None else most * stride
         every = range(here % stride, len(self.candidates), stride)
-        near = [k for k in every if 0 < abs(k - here) <= far]
+        near = [k for k in every if 0 < abs(k - here) <= most * stride]
         return [self.candidates[k] for k in sorted(near, key=lambda k: abs(k - here))]
 
 
@@ -62,7 +48,8 @@ class Space:
 
     dimensions: tuple[Dimension, ...]
     start: Values
-    constraint: Constraint = unconstrained
+    #: Why values are impossible, in words; None if they are possible.
+    constraint: Callable[[Values], str | None] = lambda values: None
 
     def __post_init__(self) -> None:
         names = [one.name for one in self.dimensions]
@@ -74,14 +61,18 @@ class Space:
         reason = self.constraint(self.start)
         if reason is not None:
             raise PlanError(f"tuning: the start {dict(self.start)} is impossible: {reason}")
-        dimensions = tuple(one.including(self.start[one.name]) for one in self.dimensions)
+        dimensions = tuple(
+            replace(one, candidates=tuple(sorted({*one.candidates, self.start[one.name]})))
+            for one in self.dimensions
+        )
         object.__setattr__(self, "dimensions", dimensions)
 
     def keeping(self, name: str) -> Space:
         """This space, in which a dimension has the start's value only."""
         only = Dimension(name, (self.start[name],))
-        dimensions = (only if one.name == name else one for one in self.dimensions)
-        return replace(self, dimensions=tuple(dimensions))
+        return replace(
+            self, dimensions=tuple(only if one.name == name else one for one in self.dimensions)
+        )
 
     def key(self, values: Values) -> tuple[Number, ...]:
         """What tells these values from others."""
@@ -94,16 +85,17 @@ class Space:
     def line(self, centre: Values, dimension: Dimension, stride: int = 1) -> list[Values]:
         """``centre`` with other values of one dimension, each ``stride`` steps from the next; the
         nearest first."""
-        others = dimension.around(centre[dimension.name], stride)
+        others = dimension.around(centre[dimension.name], stride, len(dimension.candidates))
         return self._possible({**centre, dimension.name: other} for other in others)
 
     def neighbours(self, centre: Values, strides: Mapping[str, int]) -> list[Values]:
         """``centre`` with so many steps in one of these dimensions, and then those in two."""
-        near: list[Values] = []
-        for one in self.dimensions:
-            if one.name in strides:
-                values = one.around(centre[one.name], strides[one.name], 1)
-                near += [{one.name: value} for value in values]
+        near = [
+            {one.name: value}
+            for one in self.dimensions
+            if one.name in strides
+            for value in one.around(centre[one.name], strides[one.name], 1)
+        ]
         near += [{**a, **b} for a, b in combinations(near, 2) if a.keys() != b.keys()]
         return self._possible({**centre, **step} for step in near)
 
@@ -113,5 +105,5 @@ class Space:
         grid = product(*(one.candidates for one in self.dimensions))
         return self._possible(dict(zip(names, values, strict=True)) for values in grid)
 
-    def _possible(self, tried: Iterator[Values]) -> list[Values]:
+    def _possible(self, tried: Iterable[Values]) -> list[Values]:
         return [values for values in tried if self.constraint(values) is None]

@@ -77,11 +77,10 @@ class Coordinate:
         while strides:
             centre = _centre(space, known, build)
             yield space.neighbours(centre, strides)
-            if _centre(space, known, build) != centre:
-                continue
-            if max(strides.values()) == 1:
-                break
-            strides = {name: max(1, stride // 2) for name, stride in strides.items()}
+            if _centre(space, known, build) == centre:
+                if max(strides.values()) == 1:
+                    break
+                strides = {name: max(1, stride // 2) for name, stride in strides.items()}
 
 
 def _centre(space: Space, known: Known, build: tuple[Number, ...] | None = None) -> Values:
