@@ -13,10 +13,10 @@ from ..opencl.device import Runtime
 from ..opencl.facts import facts_of
 from ..planning.facts import DeviceFacts
 from ..planning.lane_sets import LANE_SETS, LaneSet
-from ..planning.limits import check_fields
 from ..planning.model.times import GENERIC, Machine
 from ..planning.parameters import SPACE, Tuning
-from ..planning.plan import OWN, Plan, fields_of
+from ..planning.plan import Plan, check_fields
+from ..planning.plan_fields import OWN
 from ..planning.profiles.profile import Profile
 
 P = TypeVar("P", bound=Plan)
@@ -65,7 +65,7 @@ def profiled(plan: P, runtime: Runtime) -> P:
         values["B"] = max(1, round(own["groups"] * runtime.info.compute_units))
     changed = replace(plan, **values, tuning=_profiled_tuning(plan.tuning, profile))
     try:
-        check_fields(changed, fields_of(changed))
+        check_fields(changed)
         changed.check_on(facts_of(runtime))
     except PlanError:
         return plan
@@ -116,7 +116,7 @@ def make_plan(
         plan = _with_wishes(base, {} if wishes is None else wishes, facts)
     else:
         raise PlanError(f"plan must be a Plan or a mapping of its fields, not {shown(wishes)}")
-    check_fields(plan, fields_of(plan))
+    check_fields(plan)
     if plan.engine != base.engine:
         raise PlanError(f"plan: engine {plan.engine!r} is not {base.engine}, whose plan this is")
     plan.check_on(facts)

@@ -10,15 +10,13 @@ other, tiles with moves with each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .model.counts import CUT, Count, Wave, lag_of, side_by_side, wave
 from .model.times import Line
-
-if TYPE_CHECKING:
-    from .plan import Plan
+from .plan_fields import PlanFields
 
 #: Seconds that are none.
 LEAST = 1e-30
@@ -41,21 +39,24 @@ class Cut(NamedTuple):
 class Cost(Protocol):
     """The cost of tiles and matrices under a plan, but with ``alpha`` rows a lane."""
 
-    def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
+    def tile(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
         """The cost of a tile of m x n cells without moves."""
 
-    def least(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> float:
+    def least(self, plan: PlanFields, alphas: Sequence[int], m: int, n: int) -> float:
         """The least cost of a tile of m x n cells with one of these alphas."""
         return min(self.tile(plan, alpha, m, n) for alpha in alphas)
 
-    def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
+    def tile_with_moves(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
         """The cost of a tile of m x n cells with stored moves."""
+        return self.tile(plan, alpha, m, n)
 
-    def sections(self, plan: Plan, cut: Cut, m: int, n: int) -> Count:
+    def sections(self, plan: PlanFields, cut: Cut, m: int, n: int) -> Count:
         """The cost of a tile of m x n cells in sections; in the unit of :meth:`tile`."""
         return self.tile(plan, cut.alpha, m, n + cut.sections * cut.overlap)
 
-    def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> tuple[int, int, int]:
+    def soonest(
+        self, plan: PlanFields, alphas: Sequence[int], m: int, n: int
+    ) -> tuple[int, int, int]:
         """The alpha, B and chunk with the least cost of a tile of m x n cells; of equal ones those
         with the highest alpha."""
         return (
@@ -64,7 +65,7 @@ class Cost(Protocol):
             plan.chunk,
         )
 
-    def matrix(self, plan: Plan, m: int, n: int, shape: tuple[int, int]) -> float:
+    def matrix(self, plan: PlanFields, m: int, n: int, shape: tuple[int, int]) -> float:
         """The cost of m x n cells in even tiles of at most this shape, each with its best alpha; in
         the unit of :meth:`tile`."""
         (down, rows), (across, columns) = even(m, shape[0]), even(n, shape[1])
@@ -84,15 +85,17 @@ class StripCost(Cost):
     def __init__(self) -> None:
         self._kept: dict[tuple[Any, ...], list[tuple[float, int, int]]] = {}
 
-    def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
+    def tile(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
         """See `Cost`."""
         return self._tiles(plan, (alpha,), m, n)[0][0]
 
-    def least(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> float:
+    def least(self, plan: PlanFields, alphas: Sequence[int], m: int, n: int) -> float:
         """See :class:`Cost`."""
         return min(cost for cost, _, _ in self._tiles(plan, alphas, m, n))
 
-    def soonest(self, plan: Plan, alphas: Sequence[int], m: int, n: int) -> tuple[int, int, int]:
+    def soonest(
+        self, plan: PlanFields, alphas: Sequence[int], m: int, n: int
+    ) -> tuple[int, int, int]:
         """See :class:`Cost`.  All costs are computed in one go, because every tile needs this."""
         tiles = self._tiles(plan, alphas, m, n)
         least = min(cost for cost, _, _ in tiles)
@@ -102,7 +105,7 @@ class StripCost(Cost):
         return alpha, B, chunk
 
     def _tiles(
-        self, plan: Plan, alphas: Sequence[int], m: int, n: int
+        self, plan: PlanFields, alphas: Sequence[int], m: int, n: int
     ) -> list[tuple[float, int, int]]:
         """For each alpha the least cost, and the B and chunk that have it."""
         groups, chunks = plan.groups, plan.chunks
@@ -116,7 +119,7 @@ class StripCost(Cost):
 
     def _ways(
         self,
-        plan: Plan,
+        plan: PlanFields,
         alphas: Sequence[int],
         size: tuple[int, int],
         groups: Sequence[int],
@@ -140,11 +143,11 @@ class StripCost(Cost):
             for cost, at in zip(least, best, strict=True)
         ]
 
-    def wave(self, plan: Plan, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
+    def wave(self, plan: PlanFields, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
         """The strips of a tile."""
         return strip_wave(plan, alpha, m, n, B, chunk)
 
-    def sections(self, plan: Plan, cut: Cut, m: int, n: int) -> Count:
+    def sections(self, plan: PlanFields, cut: Cut, m: int, n: int) -> Count:
         """Strips of different sections run at once; those of one section follow each other."""
         wave, times = section_wave(plan, cut, m, n), plan.machine.times
         checks = (cut.sections - 1) * m * (1 - cut.proven)
@@ -154,7 +157,7 @@ class StripCost(Cost):
         busy = plan.machine.busy(wave.running, cut.B)
         return line.seconds(wave.columns, busy, cut.chunk, *waits) + checking
 
-    def rounds(self, plan: Plan, cut: Cut, m: int, n: int) -> Rounds:
+    def rounds(self, plan: PlanFields, cut: Cut, m: int, n: int) -> Rounds:
         """A bound of what sections cost, by the strips that each group takes, one and a part of
         another at least: arrays.  ``cut``: ways to cut a tile; its sections do not count.
 
@@ -173,7 +176,7 @@ class StripCost(Cost):
         chain = following + fixed + each
         return Rounds(swept * filled + fixed, each + line.turn, following, chain, swept * pace)
 
-    def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
+    def tile_with_moves(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
         """Such a tile has few strips.  Each has a scheduler to itself, so a step takes its latency.
         Where nobody measured that, it costs as without moves."""
         own = plan.machine.times.by_subject.get(f"moves/{plan.lanes}")
@@ -193,11 +196,11 @@ class RowCost(StripCost):
     A segment of a row is what a strip is to the wavefront, and a row what a column is.  But a
     segment waits less than a row for the one to its left: how long is a time of its own."""
 
-    def wave(self, plan: Plan, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
+    def wave(self, plan: PlanFields, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
         """The segments of a tile."""
         return row_wave(plan, alpha, m, n, B)
 
-    def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
+    def tile_with_moves(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
         """Its cells: other lanes compute it."""
         return float(m * n)
 
@@ -228,7 +231,7 @@ class Rounds(NamedTuple):
         return low, np.where((half > 0) & (under >= 0) & (rest > 0), half + root, 0.0)
 
 
-def _section_line(plan: Plan, cut: Cut, groups: Count) -> Line:
+def _section_line(plan: PlanFields, cut: Cut, groups: Count) -> Line:
     """What strips of sections take, of which so many run at once."""
     machine = plan.machine
     pace = machine.times.pace(f"{plan.engine}/{plan.lanes}/{CUT}")
@@ -236,32 +239,32 @@ def _section_line(plan: Plan, cut: Cut, groups: Count) -> Line:
     return (pace.lines if many else pace.line)(cut.alpha, machine.share(groups))
 
 
-def strip_wave(plan: Plan, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
+def strip_wave(plan: PlanFields, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
     """The strips of a tile of m x n cells, which follow each other."""
     shared = plan.lane_set.shares_strips(plan.form)
     return wave(-(-m // (plan.T * alpha)), B, n + plan.T, lag_of(plan.T, chunk, n), shared)
 
 
-def section_wave(plan: Plan, cut: Cut, m: int, n: int) -> Wave:
+def section_wave(plan: PlanFields, cut: Cut, m: int, n: int) -> Wave:
     """The strips of a tile in sections."""
     strips, width = -(-m // (plan.T * cut.alpha)), -(-n // cut.sections) + cut.overlap + plan.T
     sections = whole(plan, cut.sections, cut.B)
     return side_by_side(strips, sections, cut.B, width, lag_of(plan.T, cut.chunk, width))
 
 
-def shared_sections(plan: Plan, B: Count) -> Count:
+def shared_sections(plan: PlanFields, B: Count) -> Count:
     """Neighbouring sections that share a work-group, if B strips are swept at once."""
     shared, schedulers = plan.lane_set.shared_sections, plan.machine.schedulers
     return shared * -(-B // schedulers) if shared > 1 and schedulers else B // B
 
 
-def whole(plan: Plan, sections: Count, B: Count) -> Count:
+def whole(plan: PlanFields, sections: Count, B: Count) -> Count:
     """So many sections, or more, so that those that share a group fill all groups."""
     shared = shared_sections(plan, B)
     return -(-sections // shared) * shared
 
 
-def row_wave(plan: Plan, alpha: Count, m: int, n: int, B: Count) -> Wave:
+def row_wave(plan: PlanFields, alpha: Count, m: int, n: int, B: Count) -> Wave:
     """The segments of a tile that is computed row by row, B at once."""
     return wave(-(-n // (plan.T * alpha)), B, m, 0)
 
@@ -269,11 +272,7 @@ def row_wave(plan: Plan, alpha: Count, m: int, n: int, B: Count) -> Wave:
 class CellCost(Cost):
     """The cost of an engine whose time is proportional to the cells: in cells."""
 
-    def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
-        """Its cells."""
-        return float(m * n)
-
-    def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
+    def tile(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
         """Its cells."""
         return float(m * n)
 

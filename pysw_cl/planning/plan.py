@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import gcd
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any
 
-from ..errors import PlanError, shown
+from ..errors import PlanError
 from .cost import CellCost, Cost, StripCost
-from .geometry import tile_shape
-from .lane_sets import LANE_SETS, LaneSet
-from .limits import FORMS, check_strips
-from .model.times import GENERIC, Machine
-from .parameters import SPACE, Parameter, Tuning, default_tuning, parameters_of, tunable
+from .facts import DeviceFacts
+from .lane_sets import LANE_SETS
+from .parameters import SPACE, Parameter, parameters_of
+from .plan_fields import PlanFields
 
-if TYPE_CHECKING:
-    from .facts import DeviceFacts
-
-
-#: The version of stored plans; no other can be read.
-VERSION = 3
 #: Columns of a block where moves are stored: few, because the strip below waits for a block.
 MOVES_CHUNK = 32
 #: The same at most beside a query profile in local memory, whose rest holds the blocks.
 LOCAL_PROFILE_CHUNK = 1024
 STRIP_COST, CELL_COST = StripCost(), CellCost()
-#: A device of which nothing is known.
-UNKNOWN = Machine(GENERIC)
-#: Fields that are no wishes, and those that are not stored either.
-OWN = ("device", "alpha_fixed", "B_fixed", "tuning", "machine")
-_PASSING = ("machine",)
 
 
-P = TypeVar("P", bound="Plan")
-
-
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(PlanFields):
     """What a job runs on; prints as one line.
 
     ``B``: work-groups in flight, that is blocks of an external diagonal or strips swept at once; at
@@ -53,123 +37,9 @@ class Plan:
     defaults, which says what the fields mean there (:mod:`pysw_cl.engines.registry`).
     """
 
-    engine: str = "wavefront"
-    device: str = ""
-    lanes: str = "vector"
-    form: str = "ticketed"
-    B: int = tunable(
-        2,
-        1,
-        1 << 20,
-        "a device has its lane set's groups for each compute unit: enough to hide their latency",
-        "the state of all groups is kept in memory",
-    )
-    T: int = tunable(
-        64,
-        1,
-        1024,
-        "a device has the lanes of its vectors or warps; fewer if its work-groups are smaller",
-        "one of the values that the lane set allows",
-    )
-    alpha: int = tunable(
-        16,
-        1,
-        64,
-        "the most rows of a lane: a row costs less in a longer lane; small tiles have fewer",
-        "the rows are kept in registers",
-    )
-    chunk: int = tunable(
-        256,
-        1,
-        1 << 24,
-        "a report costs little beside 256 columns, and the strip below waits for no more",
-        "kernels add it to a column number in 32 bits",
-    )
-    tile_cells: int = tunable(
-        1 << 33,
-        1,
-        1 << 62,
-        "a tile is one report: a CPU takes about a second for one, and a GPU has larger ones",
-    )
-    traceback_tile_cells: int = tunable(
-        1 << 24,
-        1,
-        1 << 62,
-        "4 bits of moves a cell: 8 MiB; more if many groups sweep a tile at once",
-        "moves have to fit the device",
-    )
-    alpha_fixed: bool = False
-    B_fixed: bool = False
-    tuning: Tuning = field(default_factory=default_tuning)
-    #: What is known of the device's speed, which no wish changes and which is not stored.
-    machine: Machine = field(default=UNKNOWN, compare=False, repr=False)
-
-    #: What ``form`` may be.
-    forms: ClassVar[tuple[str, ...]] = FORMS
-
     def in_form(self, form: Any, device: DeviceFacts | None) -> Plan:
         """This plan of a device (None: of any), with the defaults of a form that has its own."""
         return self
-
-    def tile_shape(self, m: int, n: int) -> tuple[int, int]:
-        """Rows and columns of the tiles of an m x n matrix."""
-        longest, sections = self.tuning.sweep.longest_side, self.tuning.sections
-        if m <= min(sections.most_rows, longest):
-            longest = max(longest, sections.longest_row)
-        return tile_shape(m, n, self.tile_cells, self.device_rows, longest)
-
-    @cached_property
-    def strip_rows(self) -> int:
-        """Rows of a strip."""
-        return self.T * self.alpha
-
-    def may_be_cut(self, m: int, n: int) -> bool:
-        """Do strips take so long for a tile of m x n cells that it is worth the build of another
-        kernel, if that is faster?"""
-        rows = -(-m // self.strip_rows) * self.strip_rows
-        return rows * n >= self.tuning.sections.least_cells
-
-    @property
-    def device_rows(self) -> int:
-        """Rows of a tile that gives every work-group a strip."""
-        return self.B * self.strip_rows
-
-    @property
-    def pipeline_lag(self) -> int:
-        """Columns by which the last strip of ``device_rows`` lags behind the first.  A tile takes
-        this many column steps more than it has columns."""
-        return self.B * (self.T + self.chunk)
-
-    @cached_property
-    def lane_set(self) -> LaneSet:
-        """The lane set that ``lanes`` names."""
-        return LANE_SETS[self.lanes]
-
-    @property
-    def alphas(self) -> tuple[int, ...]:
-        """Values of alpha that tiles may be computed with; the last is the plan's own."""
-        if self.alpha_fixed or self.lane_set.narrow is None:
-            return (self.alpha,)
-        return self.lane_set.tried(self.B, self.alpha)
-
-    @property
-    def groups(self) -> tuple[int, ...]:
-        """Values of B that tiles may be computed with; the last is the plan's own.
-
-        Groups that wait take turns from those that share a scheduler with them.  So where few
-        strips run at a time, fewer groups are sooner done."""
-        if self.alpha_fixed or self.B_fixed or self.lane_set.narrow is None:
-            return (self.B,)
-        return self.machine.groups(self.B)
-
-    @property
-    def chunks(self) -> tuple[int, ...]:
-        """Values of ``chunk`` that tiles may be computed with: a strip waits for less of a shorter
-        block, but blocks take time, too."""
-        early = self.lane_set.early_chunk
-        if self.alpha_fixed or early is None or early >= self.chunk:
-            return (self.chunk,)
-        return early, self.chunk
 
     @property
     def cost(self) -> Cost:
@@ -247,56 +117,6 @@ class Plan:
         tried.append(plan.alpha)
         return replace(plan, alpha=min(tried, key=lambda a: cost.tile_with_moves(plan, a, m, n)))
 
-    def overrides(self) -> dict[str, Any]:
-        """The mapping with which `make_plan` makes this plan again, on any device: numbers and
-        names only."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {
-            **{k: v for k, v in values.items() if k not in OWN},
-            **self.tuning.changed,
-        }
-
-    def facts(self) -> dict[str, Any]:
-        """The plan as JSON can hold it."""
-        names = [f.name for f in fields(self) if f.name not in _PASSING]
-        values = {name: getattr(self, name) for name in names}
-        return {**values, "tuning": self.tuning.changed, "version": VERSION}
-
-    @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> Plan:
-        """The plan that :meth:`facts` stored.
-
-        Raises PlanError for another version, or for an unknown field or parameter.
-        """
-        version = facts.get("version")
-        if version != VERSION:
-            raise PlanError(
-                f"a stored plan has version {shown(version)}; this pysw-cl reads version {VERSION}"
-            )
-        values = {name: value for name, value in facts.items() if name != "version"}
-        unknown = sorted(set(values) - {f.name for f in fields(cls)} | set(values) & set(_PASSING))
-        if unknown:
-            raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")
-        tuning = Tuning().with_values(values.pop("tuning", {}))
-        return cls(**values, tuning=tuning)
-
-    def check_on(self, device: DeviceFacts | None) -> None:
-        """Raise PlanError if the engine cannot run this plan on the device (None: on any)."""
-        check_strips(self, device)
-
-    def taking(self, other: Plan) -> Plan:
-        """A plan of this kind, with the fields of another."""
-        return type(self)(**{one.name: getattr(other, one.name) for one in fields(other)})
-
-    def __repr__(self) -> str:
-        return f"<Plan {self}>"
-
-    def __str__(self) -> str:
-        return (
-            f"{self.engine} on {self.device or 'any device'}: {self.lanes} lanes, {self.form}, "
-            f"B={self.B} T={self.T} alpha={self.alpha}"
-        )
-
 
 @dataclass(frozen=True, repr=False)
 class StriplessPlan(Plan):
@@ -322,16 +142,23 @@ class StriplessPlan(Plan):
 FIELDS = parameters_of(Plan)
 
 
-#: Those of its subclasses that were asked for.
-_FIELDS: dict[type, dict[str, Parameter]] = {}
+@lru_cache
+def fields_of(kind: type) -> dict[str, Parameter]:
+    """The parameters that are fields of plans of a class, by name."""
+    return FIELDS | parameters_of(kind)
 
 
-def fields_of(plan: Plan) -> dict[str, Parameter]:
-    """The parameters that are fields of a plan of any class, by name."""
-    kind = type(plan)
-    if kind not in _FIELDS:
-        _FIELDS[kind] = FIELDS | parameters_of(kind)
-    return _FIELDS[kind]
+def check_fields(plan: Plan) -> None:
+    """Raise PlanError for a field of a plan that is not a whole number or out of range."""
+    kind: Any = type(plan)  # mypy looks for its hash among the fields
+    for name, one in fields_of(kind).items():
+        value = getattr(plan, name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < one.low:
+            least = f"a whole number of at least {one.low}"
+            raise PlanError(f"plan: {name} must be {least}, not {value!r}")
+        if value > one.high:
+            why = f" ({one.constraint})" if one.constraint else ""
+            raise PlanError(f"plan: {name} is at most {one.high}{why}, not {value}")
 
 
 def space() -> dict[str, Parameter]:

@@ -11,11 +11,11 @@ from ...planning.cost import Cost, RowCost
 from ...planning.execution import Buffer, TileShape
 from ...planning.facts import DeviceFacts
 from ...planning.lane_sets import LANE_SETS
-from ...planning.limits import FORMS
 from ...planning.memory import engine_memory
 from ...planning.memory_parts import Compared, EngineMemory, Memory, TileMemory
 from ...planning.parameters import tunable
 from ...planning.plan import Plan, StriplessPlan
+from ...planning.plan_fields import FORMS
 from ...scoring.scoring import Scoring
 from ..plans import default_plan, profiled
 

@@ -1,0 +1,233 @@
+"""The fields of a plan, what follows from them alone, and whether a device can run them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+from ..errors import PlanError, shown
+from .facts import DeviceFacts
+from .geometry import tile_shape
+from .lane_sets import LANE_SETS, LaneSet
+from .model.times import GENERIC, Machine
+from .parameters import Tuning, default_tuning, tunable
+
+#: The version of stored plans; no other can be read.
+VERSION = 3
+#: The forms of the wavefront.
+FORMS = ("ticketed", "two-phase")
+#: Bytes of local memory of a lane at most.
+LANE_BYTES = 24
+#: A device of which nothing is known.
+UNKNOWN = Machine(GENERIC)
+#: Fields that are no wishes, and those that are not stored either.
+OWN = ("device", "alpha_fixed", "B_fixed", "tuning", "machine")
+_PASSING = ("machine",)
+
+
+P = TypeVar("P", bound="PlanFields")
+
+
+@dataclass(frozen=True)
+class PlanFields:
+    """See :class:`pysw_cl.planning.plan.Plan`."""
+
+    engine: str = "wavefront"
+    device: str = ""
+    lanes: str = "vector"
+    form: str = "ticketed"
+    B: int = tunable(
+        2,
+        1,
+        1 << 20,
+        "a device has its lane set's groups for each compute unit: enough to hide their latency",
+        "the state of all groups is kept in memory",
+    )
+    T: int = tunable(
+        64,
+        1,
+        1024,
+        "a device has the lanes of its vectors or warps; fewer if its work-groups are smaller",
+        "one of the values that the lane set allows",
+    )
+    alpha: int = tunable(
+        16,
+        1,
+        64,
+        "the most rows of a lane: a row costs less in a longer lane; small tiles have fewer",
+        "the rows are kept in registers",
+    )
+    chunk: int = tunable(
+        256,
+        1,
+        1 << 24,
+        "a report costs little beside 256 columns, and the strip below waits for no more",
+        "kernels add it to a column number in 32 bits",
+    )
+    tile_cells: int = tunable(
+        1 << 33,
+        1,
+        1 << 62,
+        "a tile is one report: a CPU takes about a second for one, and a GPU has larger ones",
+    )
+    traceback_tile_cells: int = tunable(
+        1 << 24,
+        1,
+        1 << 62,
+        "4 bits of moves a cell: 8 MiB; more if many groups sweep a tile at once",
+        "moves have to fit the device",
+    )
+    alpha_fixed: bool = False
+    B_fixed: bool = False
+    tuning: Tuning = field(default_factory=default_tuning)
+    #: What is known of the device's speed, which no wish changes and which is not stored.
+    machine: Machine = field(default=UNKNOWN, compare=False, repr=False)
+
+    #: What ``form`` may be.
+    forms: ClassVar[tuple[str, ...]] = FORMS
+
+    def tile_shape(self, m: int, n: int) -> tuple[int, int]:
+        """Rows and columns of the tiles of an m x n matrix."""
+        longest, sections = self.tuning.sweep.longest_side, self.tuning.sections
+        if m <= min(sections.most_rows, longest):
+            longest = max(longest, sections.longest_row)
+        return tile_shape(m, n, self.tile_cells, self.device_rows, longest)
+
+    @cached_property
+    def strip_rows(self) -> int:
+        """Rows of a strip."""
+        return self.T * self.alpha
+
+    def may_be_cut(self, m: int, n: int) -> bool:
+        """Do strips take so long for a tile of m x n cells that it is worth the build of another
+        kernel, if that is faster?"""
+        rows = -(-m // self.strip_rows) * self.strip_rows
+        return rows * n >= self.tuning.sections.least_cells
+
+    @property
+    def device_rows(self) -> int:
+        """Rows of a tile that gives every work-group a strip."""
+        return self.B * self.strip_rows
+
+    @property
+    def pipeline_lag(self) -> int:
+        """Columns by which the last strip of ``device_rows`` lags behind the first.  A tile takes
+        this many column steps more than it has columns."""
+        return self.B * (self.T + self.chunk)
+
+    @cached_property
+    def lane_set(self) -> LaneSet:
+        """The lane set that ``lanes`` names."""
+        return LANE_SETS[self.lanes]
+
+    @property
+    def alphas(self) -> tuple[int, ...]:
+        """Values of alpha that tiles may be computed with; the last is the plan's own."""
+        if self.alpha_fixed or self.lane_set.narrow is None:
+            return (self.alpha,)
+        return self.lane_set.tried(self.B, self.alpha)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Values of B that tiles may be computed with; the last is the plan's own.
+
+        Groups that wait take turns from those that share a scheduler with them.  So where few
+        strips run at a time, fewer groups are sooner done."""
+        if self.alpha_fixed or self.B_fixed or self.lane_set.narrow is None:
+            return (self.B,)
+        return self.machine.groups(self.B)
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """Values of ``chunk`` that tiles may be computed with: a strip waits for less of a shorter
+        block, but blocks take time, too."""
+        early = self.lane_set.early_chunk
+        if self.alpha_fixed or early is None or early >= self.chunk:
+            return (self.chunk,)
+        return early, self.chunk
+
+    def overrides(self) -> dict[str, Any]:
+        """The mapping with which `make_plan` makes this plan again, on any device: numbers and
+        names only."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {
+            **{k: v for k, v in values.items() if k not in OWN},
+            **self.tuning.changed,
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """The plan as JSON can hold it."""
+        names = [f.name for f in fields(self) if f.name not in _PASSING]
+        values = {name: getattr(self, name) for name in names}
+        return {**values, "tuning": self.tuning.changed, "version": VERSION}
+
+    @classmethod
+    def of_facts(cls: type[P], facts: Mapping[str, Any]) -> P:
+        """The plan that :meth:`facts` stored.
+
+        Raises PlanError for another version, or for an unknown field or parameter.
+        """
+        version = facts.get("version")
+        if version != VERSION:
+            raise PlanError(
+                f"a stored plan has version {shown(version)}; this pysw-cl reads version {VERSION}"
+            )
+        values = {name: value for name, value in facts.items() if name != "version"}
+        unknown = sorted(set(values) - {f.name for f in fields(cls)} | set(values) & set(_PASSING))
+        if unknown:
+            raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")
+        tuning = Tuning().with_values(values.pop("tuning", {}))
+        return cls(**values, tuning=tuning)
+
+    def check_on(self, device: DeviceFacts | None) -> None:
+        """Raise PlanError if the engine cannot run this plan on the device (None: on any)."""
+        lanes, T = self.lanes, self.T
+        if self.form not in self.forms:
+            raise PlanError(
+                f"plan: form {self.form!r} does not exist for {self.engine}; "
+                f"there are {', '.join(self.forms)}"
+            )
+        if lanes not in tuple(LANE_SETS):
+            raise PlanError(f"plan: lanes {lanes!r} do not exist; there are {', '.join(LANE_SETS)}")
+        if T not in self.lane_set.T:
+            raise PlanError(f"plan: {lanes} runs T in {self.lane_set.T}, not {T}")
+        if device is None:
+            return
+        if lanes in device.refused_lanes:
+            why = device.refused_lanes[lanes]
+            raise PlanError(f"plan: {lanes} lanes are not for {device.name}: {why}")
+        if device.least_T > T:
+            raise PlanError(
+                f"plan: T is at least {device.least_T} on {device.name}, not {T}: {device.why_T}"
+            )
+        if self.lane_set.per_item is not None:
+            self._check_groups(device, self.lane_set.per_item)
+
+    def _check_groups(self, device: DeviceFacts, per_item: int) -> None:
+        """Raise PlanError unless the device runs work-groups of T / ``per_item`` work-items."""
+        most, lanes, T = device.most_items, self.lane_set, self.T
+        if most < lanes.group(T):
+            raise PlanError(f"plan: {device.name} runs at most {most} work-items a group, T is {T}")
+        warp = per_item * device.warp_width
+        if lanes.of_warps and warp != T:
+            raise PlanError(
+                f"plan: {self.lanes} lanes are {per_item} a work-item of a warp: "
+                f"on {device.name} T is {warp}, not {T}"
+            )
+        if device.local_bytes < LANE_BYTES * T:
+            raise PlanError(f"plan: T={T} needs {LANE_BYTES * T} bytes of local memory")
+
+    def taking(self: P, other: PlanFields) -> P:
+        """A plan of this kind, with the fields of another."""
+        return type(self)(**{one.name: getattr(other, one.name) for one in fields(other)})
+
+    def __repr__(self) -> str:
+        return f"<Plan {self}>"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.engine} on {self.device or 'any device'}: {self.lanes} lanes, {self.form}, "
+            f"B={self.B} T={self.T} alpha={self.alpha}"
+        )
