@@ -20,8 +20,9 @@ from cases import pysw_cl
 from position_oracle import best_end
 from whole_reference import ReferenceAlignment, align_reference
 
-from pysw_cl.api.many import align_many_stats
+from pysw_cl.api.many import align_many_with
 from pysw_cl.drivers.batch_results import UNKNOWN, fields_of
+from pysw_cl.drivers.options import ManyOptions, Resources, made_of
 from pysw_cl.engines.reference import ReferenceMoves, fill
 from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime
@@ -229,15 +230,16 @@ def run(case: Case, device: str) -> tuple[list[Row], Stats]:
 def _many(pairs: list[tuple[str, str]], options: dict[str, Any]) -> tuple[Any, Stats]:
     """The rows of the pairs.  Where prepared ones, whose codes are kept the second time, or paths
     as arrays, give others, it is these."""
-    table, stats = align_many_stats(pairs, **options)
+    how = made_of(ManyOptions, options), made_of(Resources, options)
+    table, stats = align_many_with(pairs, *how)
     if not isinstance(pairs[0][0], str):
         return table, stats
     batch = pysw_cl.Batch.from_sequences(pairs)
-    found = [align_many_stats(batch, **options)[0] for _ in range(2)]
+    found = [align_many_with(batch, *how)[0] for _ in range(2)]
     alone = options.get("min_score") is None and not options.get("second_best")
     if options.get("output") == "path" and alone:
-        how = {name: value for name, value in options.items() if name not in UNASKED}
-        found.append(pysw_cl.align_paths(batch, **how).table())
+        known = {name: value for name, value in options.items() if name not in UNASKED}
+        found.append(pysw_cl.align_paths(batch, **known).table())
     others = [one for one in found if one.tolist() != table.tolist()]
     return (others[0] if others else table), stats
 

@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 from cases import WrongResult, pysw_cl, write_report
 
-from pysw_cl.api.many import align_many_stats
+from pysw_cl.api.many import align_many_with
+from pysw_cl.drivers.options import ManyOptions, Resources
 from pysw_cl.results.alignment import Stats
 
 M, N = 150, 200
@@ -125,7 +126,8 @@ def align(given: Any, output: str, device: str, options: dict[str, Any]) -> tupl
         paths = pysw_cl.align_paths(given, device=device, **options)
         assert len(paths.runs) == paths.offsets[-1]
         return paths, Stats()
-    return align_many_stats(given, output=output, device=device, **options)
+    resources = Resources(device=device)
+    return align_many_with(given, ManyOptions(output=output, **options), resources)
 
 
 def case(
@@ -226,7 +228,7 @@ def reads_cases(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
         seconds = []
         for run in range(4):
             started = time.perf_counter()
-            rows, stats = align_many_stats(pairs, output=output, device=args.device, **options)
+            rows, stats = align(pairs, output, args.device, options)
             if run:
                 seconds.append(time.perf_counter() - started)
         for k, one in sample.items():

@@ -14,8 +14,9 @@ from aligning import sub_score
 from helpers import Case, FreeEnds, decode, random_pair, read_moves
 from whole_reference import ReferenceAlignment, align_reference
 
-from pysw_cl.api.many import align_many_stats
+from pysw_cl.api.many import align_many_with
 from pysw_cl.drivers.batch_results import FIELDS
+from pysw_cl.drivers.options import ManyOptions, Resources, made_of
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS, PACKED_ITEMS
 from pysw_cl.planning.parameters import tuned
@@ -30,6 +31,11 @@ LANES = ["vector", "vector32", "scalar32", PACKED]
 Pairs = list[tuple[str, str]]
 #: What the reference engine found, by the letters, the scoring, the mode and the free ends.
 _known: dict[tuple[Any, ...], dict[str, Any]] = {}
+
+
+def align_many_stats(pairs: Any, **given: Any) -> tuple[Any, Stats]:
+    """`align_many`, and what it cost."""
+    return align_many_with(pairs, made_of(ManyOptions, given), made_of(Resources, given))
 
 
 def skip_lanes(lanes: str) -> None:

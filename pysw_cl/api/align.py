@@ -19,6 +19,7 @@ from ..drivers.options import (
     RangeOptions,
     Resources,
     ResumeResources,
+    made_of,
     made_once,
 )
 from ..drivers.problem import FreeEnds, Mode
@@ -169,33 +170,9 @@ def align(
     Stopped
         After ``stop_after`` seconds; :func:`resume` goes on.
     """
-    options = made_once(
-        AlignOptions,
-        mode=mode,
-        free_ends=free_ends,
-        sub_score=sub_score,
-        gap_cost=gap_cost,
-        output=output,
-        wildcard=wildcard,
-        unknown=unknown,
-        allow_odd_scoring=allow_odd_scoring,
-        second_best=second_best,
-        strand=strand,
-        left_align=left_align,
-        query_range=query_range,
-        target_range=target_range,
-    )
-    resources = AlignResources(
-        prune=prune,
-        max_cost=max_cost,
-        device=device,
-        plan=plan,
-        progress=progress,
-        checkpoint=checkpoint,
-        disk_size=disk_size,
-        stop_after=stop_after,
-        kernel_times=kernel_times,
-    )
+    given = locals()
+    options = made_once(AlignOptions, given)
+    resources = made_of(AlignResources, given)
     return align_with(a, b, options, resources)
 
 
@@ -277,16 +254,7 @@ def resume(
     Raises CheckpointError if the folder holds no checkpoint, is in use or cannot be written, and
     otherwise what :func:`align` raises.
     """
-    given = ResumeResources(
-        checkpoint=checkpoint,
-        device=device,
-        plan=plan,
-        disk_size=disk_size,
-        stop_after=stop_after,
-        progress=progress,
-        kernel_times=kernel_times,
-    )
-    return resume_with(given)
+    return resume_with(made_of(ResumeResources, locals()))
 
 
 def resume_with(given: ResumeResources) -> Alignment:

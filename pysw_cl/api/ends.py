@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..drivers.best_ends import best_ends as find_ends
 from ..drivers.job import Job
-from ..drivers.options import EndsOptions, Resources
+from ..drivers.options import EndsOptions, Resources, made_of
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import PairProgress, Progress
 from ..engines.registry import row_of
@@ -93,21 +93,9 @@ def best_ends(
     DeviceError
         If there is no usable device, or it fails or runs out of memory.
     """
-    options = EndsOptions(
-        k=k,
-        min_separation=min_separation,
-        sub_score=sub_score,
-        gap_cost=gap_cost,
-        wildcard=wildcard,
-        unknown=unknown,
-        allow_odd_scoring=allow_odd_scoring,
-        min_score=min_score,
-        output="ends",
-        query_range=query_range,
-        target_range=target_range,
-        strand=strand,
-    )
-    resources = Resources(device=device, plan=with_engine(engine, plan), progress=progress)
+    given = locals()
+    options = made_of(EndsOptions, {**given, "output": "ends"})
+    resources = made_of(Resources, {**given, "plan": with_engine(engine, plan)})
     return best_ends_with(a, b, options, resources)
 
 

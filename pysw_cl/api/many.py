@@ -19,7 +19,7 @@ from ..drivers.batch_left_align import left_aligned
 from ..drivers.batch_results import UNKNOWN, Choose, PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
 from ..drivers.batch_strands import ends_on
-from ..drivers.options import ManyOptions, ManyOutput, Resources
+from ..drivers.options import ManyOptions, ManyOutput, Resources, made_of
 from ..drivers.prepared import Batch, check_pairs
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress
@@ -131,37 +131,9 @@ def align_many(
     with both sequences different in every lane; matches and columns are carried forward with the
     scores.
     """
-    options = ManyOptions(
-        mode=mode,
-        free_ends=free_ends,
-        sub_score=sub_score,
-        gap_cost=gap_cost,
-        output=output,
-        wildcard=wildcard,
-        unknown=unknown,
-        allow_odd_scoring=allow_odd_scoring,
-        second_best=second_best,
-        strand=strand,
-        left_align=left_align,
-        min_score=min_score,
-    )
-    resources = Resources(device=device, plan=plan, progress=progress)
+    given = locals()
+    options, resources = made_of(ManyOptions, given), made_of(Resources, given)
     return align_many_with(pairs, options, resources)[0]
-
-
-def align_many_stats(
-    pairs: Iterable[Any],
-    *,
-    device: Any = "auto",
-    plan: Plan | Mapping[str, Any] | None = None,
-    progress: Progress | bool | None = None,
-    kernel_times: bool = False,
-    **asked: Any,
-) -> tuple[NDArray[Any], Stats]:
-    """`align_many` with what the run cost; ``kernel_times``: as for `align`; ``asked``: the fields
-    of `ManyOptions`."""
-    resources = Resources(device=device, plan=plan, progress=progress, kernel_times=kernel_times)
-    return align_many_with(pairs, ManyOptions(**asked), resources)
 
 
 def align_many_with(

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..drivers.options import ManyOptions, Resources
+from ..drivers.options import ManyOptions, Resources, made_of
 from ..drivers.prepared import Batch, check_pairs
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress
@@ -58,19 +58,9 @@ def align_paths(
     InputError, DeviceError
         As `align_many`.
     """
-    options = ManyOptions(
-        mode=mode,
-        free_ends=free_ends,
-        sub_score=sub_score,
-        gap_cost=gap_cost,
-        output="path",
-        wildcard=wildcard,
-        unknown=unknown,
-        allow_odd_scoring=allow_odd_scoring,
-        strand=strand,
-        left_align=left_align,
-    )
-    resources = Resources(device=device, plan=plan, progress=progress)
+    given = locals()
+    options = made_of(ManyOptions, {**given, "output": "path"})
+    resources = made_of(Resources, given)
     check_pairs(pairs)
     pairs, options = of_first(pairs, options)
     listed = of_alphabet(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ..drivers.options import Output, Resources, TopOptions
+from ..drivers.options import Output, Resources, TopOptions, made_of
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import Progress
 from ..drivers.run import run_top
@@ -86,22 +86,8 @@ def align_top(
     DeviceError
         If there is no usable device, or it fails or runs out of memory.
     """
-    options = TopOptions(
-        k=k,
-        sub_score=sub_score,
-        gap_cost=gap_cost,
-        wildcard=wildcard,
-        unknown=unknown,
-        allow_odd_scoring=allow_odd_scoring,
-        min_score=min_score,
-        output=output,
-        strand=strand,
-        left_align=left_align,
-        query_range=query_range,
-        target_range=target_range,
-    )
-    resources = Resources(device=device, plan=plan, progress=progress, kernel_times=kernel_times)
-    return align_top_with(a, b, options, resources)
+    given = locals()
+    return align_top_with(a, b, made_of(TopOptions, given), made_of(Resources, given))
 
 
 def align_top_with(

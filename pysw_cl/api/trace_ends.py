@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..drivers.job import Found, Job, alignment_of
-from ..drivers.options import UNREACHED, Resources, TraceOptions
+from ..drivers.options import UNREACHED, Resources, TraceOptions, made_of
 from ..drivers.problem import FreeEnds
 from ..drivers.progress import Progress, RunProgress, Stage
 from ..drivers.run import checked
@@ -90,23 +90,9 @@ def trace_ends(
     DeviceError
         If there is no usable device, or it fails or runs out of memory.
     """
-    options = TraceOptions(
-        highest=highest,
-        sub_score=sub_score,
-        gap_cost=gap_cost,
-        wildcard=wildcard,
-        unknown=unknown,
-        allow_odd_scoring=allow_odd_scoring,
-        query_range=query_range,
-        target_range=target_range,
-        strand=strand,
-    )
-    resources = Resources(
-        device=device,
-        plan=with_engine(engine, plan),
-        progress=progress,
-        kernel_times=kernel_times,
-    )
+    given = locals()
+    options = made_of(TraceOptions, given)
+    resources = made_of(Resources, {**given, "plan": with_engine(engine, plan)})
     return trace_ends_with(a, b, ends, options, resources)
 
 

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from math import ceil
 from typing import Any, ClassVar, Literal, TypeVar, get_args
 
@@ -50,19 +51,34 @@ MOST_MADE = 64
 #: A score that no comparison reaches, because its integers have 32 bits.
 UNREACHED = 1 << 32
 Kind = TypeVar("Kind", bound="Options")
+Made = TypeVar("Made")
 
 
-def made_once(kind: type[Kind], **given: Any) -> Kind:
-    """``kind(**given)``, which is made once for values that are numbers, names, or tuples of
-    them."""
-    others = [value for value in given.values() if type(value) not in _PLAIN]
+@cache
+def _names(kind: Any) -> list[str]:
+    return [one.name for one in fields(kind) if one.init]
+
+
+def _own(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: given[name] for name in _names(kind) if name in given}
+
+
+def made_of(kind: type[Made], given: Mapping[str, Any]) -> Made:
+    """Options or resources of a kind, of those of the ``given`` arguments that are its fields."""
+    return kind(**_own(kind, given))
+
+
+def made_once(kind: type[Made], given: Mapping[str, Any]) -> Made:
+    """`made_of`, once for values that are numbers, names, or tuples of them."""
+    own = _own(kind, given)
+    others = [value for value in own.values() if type(value) not in _PLAIN]
     plain = all(type(one) is tuple and _PLAIN.issuperset(map(type, one)) for one in others)
-    if not plain or _may_be_file(given.get("sub_score")):
-        return kind(**given)
-    key = kind, repr(given)
-    made = _made.get(key)  # another thread may clear the table at any time
+    if not plain or _may_be_file(own.get("sub_score")):
+        return kind(**own)
+    key = kind, repr(own)
+    made: Made | None = _made.get(key)  # another thread may clear the table at any time
     if made is None:
-        made = kind(**given)
+        made = kind(**own)
         if len(_made) >= MOST_MADE:
             _made.clear()
         _made[key] = made
@@ -214,19 +230,9 @@ class ManyOptions(StrandOptions, ModeOptions):
 
     def for_one(self) -> AlignOptions:
         """The options of `align` for one of the pairs."""
-        return AlignOptions(
-            left_align=self.left_align and self.scoring.by_position,
-            sub_score=self.sub_score,
-            gap_cost=self.gap_cost,
-            wildcard=self.wildcard,
-            unknown=self.unknown,
-            allow_odd_scoring=self.allow_odd_scoring,
-            output=self.output if self.output in ("score", "ends") else "path",
-            mode=self.mode,
-            free_ends=self.free_ends,
-            second_best=self.second_best,
-            strand=self.strand,
-        )
+        output = self.output if self.output in ("score", "ends") else "path"
+        left = self.left_align and self.scoring.by_position
+        return made_of(AlignOptions, {**vars(self), "output": output, "left_align": left})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from many import LANES, OUTPUTS, plan_of, skip_lanes
+from many import LANES, OUTPUTS, align_many_stats, plan_of, skip_lanes
 
 import pysw_cl
 from pysw_cl import Batch
-from pysw_cl.api.many import align_many_stats
 from pysw_cl.drivers.batch_layout import ROOM, Row
 from pysw_cl.engines.batch import kept
 from pysw_cl.errors import DeviceMemoryError, InputError, LettersWarning, SequenceError

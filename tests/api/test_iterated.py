@@ -8,13 +8,12 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from many import OUTPUTS
+from many import OUTPUTS, align_many_stats
 
 import pysw_cl
 from pysw_cl.api import iterated
 from pysw_cl.api import many as module
 from pysw_cl.api.iterated import PartLimits, in_lists
-from pysw_cl.api.many import align_many_stats
 from pysw_cl.errors import InputError, LettersWarning, SequenceError
 
 PAIRS = [("ACGTTGCA"[k % 5 :] * (1 + k % 3), "TTGACGTGCA"[: 4 + k % 6]) for k in range(50)]

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from aligning import NO_FREE_ENDS
 from helpers import ALL_FREE_ENDS, match_scoring, random_scoring
-from many import LANES, OUTPUTS, as_text, check, options, random_pairs, skip_lanes
+from many import LANES, OUTPUTS, align_many_stats, as_text, check, options, random_pairs, skip_lanes
 
 import pysw_cl
-from pysw_cl.api.many import align_many_stats
 from pysw_cl.drivers import batch_layout
 from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.drivers.prepared import Batch

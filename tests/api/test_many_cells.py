@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from many import align_many_stats
 
-from pysw_cl.api.many import align_many_stats
 from pysw_cl.cli.main import main
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)

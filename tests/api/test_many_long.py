@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from aligning import NO_FREE_ENDS
 from helpers import ALL_FREE_ENDS, Case, FreeEnds, match_scoring, random_scoring
-from many import LANES, check, random_pairs, skip_lanes
+from many import LANES, align_many_stats, check, random_pairs, skip_lanes
 
 import pysw_cl
-from pysw_cl.api.many import align_many_stats
 from pysw_cl.drivers.batch_layout import parts
 from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.engines.batch.bounds import global_fits, path_reach

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import ALL_FREE_ENDS
-from many import LANES, plan_of, skip_lanes
+from many import LANES, align_many_stats, plan_of, skip_lanes
 
 import pysw_cl
-from pysw_cl.api.many import align_many_stats
 from pysw_cl.drivers.batch_results import FIELDS, fields_of
 from pysw_cl.errors import InputError, SequenceError
 from pysw_cl.planning.parameters import tuned

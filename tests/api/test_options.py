@@ -64,7 +64,7 @@ def given(kind: type[Any]) -> dict[str, Any]:
     return {field.name: field.default for field in dataclasses.fields(kind) if field.init}
 
 
-#: What has no argument: rows of an array have no statistics (`align_many_stats` has it).
+#: What has no argument: rows of an array have no statistics.
 HIDDEN = {"align_many": {"kernel_times": False}}
 
 

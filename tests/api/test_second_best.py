@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from many import align_many_stats
 from whole_reference import align_reference
 
 import pysw_cl
-from pysw_cl.api.many import align_many_stats
 from pysw_cl.cli.main import main
 from pysw_cl.errors import InputError
 from pysw_cl.scoring.scoring import make_scoring

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import tune, use_engine
+from many import align_many_stats
 
 import pysw_cl
-from pysw_cl.api.many import align_many_stats
 from pysw_cl.api.parts import PartLimits, align_parts
 from pysw_cl.checkpoint import run
 from pysw_cl.cli import batches

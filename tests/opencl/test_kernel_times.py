@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
+from many import align_many_stats
 from saving import key, options, pair
 
 import pysw_cl
-from pysw_cl.api.many import align_many_stats
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.kernel_times import MOST_KEPT, KernelTimes, Stopwatch
