@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from .drivers.prepared import Batch as Batch
     from .drivers.progress import Stage as Stage
     from .errors import PyswError as PyswError
-    from .opencl.device import DeviceInfo as DeviceInfo
-    from .opencl.device import devices as devices
+    from .opencl.listing import DeviceInfo as DeviceInfo
+    from .opencl.listing import devices as devices
     from .planning.model.choice import Choice as Choice
     from .planning.model.predict import Prediction as Prediction
     from .planning.plan import Plan as Plan
@@ -62,7 +62,7 @@ _HOME = {
     "best_ends": "api.ends",
     "trace_ends": "api.trace_ends",
     "tune": "api.tune",
-    "devices": "opencl.device",
+    "devices": "opencl.listing",
     "read": "api.files",
     "write": "api.files",
     "plan": "api.plans",
@@ -70,7 +70,7 @@ _HOME = {
     "prepare": "api.prepare",
     "profile": "api.profiles",
     "write_sequences": "api.sequence_files",
-    "DeviceInfo": "opencl.device",
+    "DeviceInfo": "opencl.listing",
     "Choice": "planning.model.choice",
     "Prediction": "planning.model.predict",
     "Plan": "planning.plan",

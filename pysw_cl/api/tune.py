@@ -16,7 +16,7 @@ from ..drivers.tuned_subjects import Subject, subjects_of
 from ..drivers.tuning import Outcome, SubjectTuning
 from ..errors import InputError, ProfileError, ProfileWarning, is_number, items, shown
 from ..opencl.device import Runtime, get_runtime
-from ..opencl.identity import kernels_digest
+from ..opencl.resources import kernels_digest
 from ..planning.profiles.profile import Profile
 from ..planning.profiles.store import measurements, save, shipped_for
 from ..planning.tuning.strategies import Strategy

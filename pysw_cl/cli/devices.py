@@ -19,7 +19,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List the devices.  Raises DeviceError if none can be used."""
-    from ..opencl.device import devices, hint
+    from ..opencl.listing import devices, hint
 
     found = devices()
     rows = [("device", "kind", "units", "name", "platform", "usable")]

@@ -55,7 +55,7 @@ def _help(parser: argparse.ArgumentParser, args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     """Print the profile that the device has."""
     from ..opencl.device import get_runtime
-    from ..opencl.identity import kernels_digest
+    from ..opencl.resources import kernels_digest
     from ..planning.profiles.store import look_up
 
     runtime = get_runtime(args.device)
@@ -72,7 +72,7 @@ def _show(args: argparse.Namespace) -> int:
 def _export(args: argparse.Namespace) -> int:
     """Write the user's profile of the device to a file."""
     from ..opencl.device import get_runtime
-    from ..opencl.identity import kernels_digest
+    from ..opencl.resources import kernels_digest
     from ..planning.profiles.store import export
 
     text = export(get_runtime(args.device).identity, kernels_digest)

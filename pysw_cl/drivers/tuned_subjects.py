@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..engines.registry import plan_on
 from ..errors import PlanError
-from ..opencl.facts import facts_of
 from ..planning.parameters import Number
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers
@@ -130,7 +129,7 @@ class Subject:
     def _impossible(self, values: Values) -> str | None:
         """Why the device cannot run these values."""
         try:
-            self.setup(values)[1].check_on(facts_of(self.runtime))
+            self.setup(values)[1].check_on(self.runtime.facts)
         except PlanError as error:
             return str(error)
         return None

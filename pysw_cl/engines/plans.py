@@ -10,7 +10,6 @@ import numpy as np
 
 from ..errors import PlanError, shown
 from ..opencl.device import Runtime
-from ..opencl.facts import facts_of
 from ..planning.facts import DeviceFacts
 from ..planning.lane_sets import LANE_SETS, LaneSet
 from ..planning.model.times import GENERIC, Machine
@@ -45,7 +44,7 @@ def default_plan(runtime: Runtime) -> Plan:
         lanes=info.lanes,
         form=info.form,
         B=usual.groups * info.compute_units,
-        T=_default_T(lanes, facts_of(runtime)),
+        T=_default_T(lanes, runtime.facts),
         alpha=usual.alpha,
         chunk=usual.chunk,
         tile_cells=usual.tile_cells * (info.compute_units if lanes.per_item is None else 1),
@@ -66,7 +65,7 @@ def profiled(plan: P, runtime: Runtime) -> P:
     changed = replace(plan, **values, tuning=_profiled_tuning(plan.tuning, profile))
     try:
         check_fields(changed)
-        changed.check_on(facts_of(runtime))
+        changed.check_on(runtime.facts)
     except PlanError:
         return plan
     return changed
@@ -106,7 +105,7 @@ def make_plan(
 
     Raises PlanError for an unknown name, a wrong value, or a plan that the device cannot run.
     """
-    facts = None if runtime is None else facts_of(runtime)
+    facts = None if runtime is None else runtime.facts
     if base is None:
         base = Plan() if runtime is None else default_plan(runtime)
     if isinstance(wishes, Plan):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import PlanError
 from ..opencl.device import Runtime, get_runtime
-from ..opencl.facts import facts_of
 from ..planning.model.runs import Setting
 from ..planning.parameters import default_tuning
 from ..planning.plan import Plan
@@ -154,5 +153,5 @@ def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) ->
         scan=default_rowscan(runtime) if free else None,
         sections=not isinstance(plan, RowscanPlan),
         holds=free,
-        device=facts_of(runtime),
+        device=runtime.facts,
     )

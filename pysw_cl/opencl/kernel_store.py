@@ -22,7 +22,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import BuildError, CacheWarning
 from ..folders import TROUBLE, cache_folder, say_elsewhere, temporary_folders
@@ -31,8 +31,6 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
-if TYPE_CHECKING:
-    from .device import Runtime
 
 POCL, VARIABLE = "Portable Computing Language", "POCL_CACHE_DIR"
 #: Bytes that a build may need on a disk, and those that are written to try it.
@@ -176,7 +174,8 @@ class KernelStore:
             self._living.close()
 
 
-_store: KernelStore | None = None
+#: The store of PoCL's programs, if there is one.
+store: KernelStore | None = None
 _asked, _opening = False, threading.RLock()
 
 
@@ -190,7 +189,7 @@ def opened(platform: Any) -> Iterator[str]:
 
 
 def _first_opened() -> Iterator[str]:
-    global _store, _asked
+    global store, _asked
     given = os.environ.get(VARIABLE)
     wanted = Path(given, "pysw-cl") if given else cache_folder() / "pocl"
     wrong = unusable(wanted)
@@ -201,26 +200,21 @@ def _first_opened() -> Iterator[str]:
         return
     if wrong:
         say_elsewhere(folder, wrong)
-    _asked, store = True, KernelStore(folder)
-    os.environ[VARIABLE] = str(store.run)
+    _asked, new = True, KernelStore(folder)
+    os.environ[VARIABLE] = str(new.run)
     try:
         yield ""
     finally:
         del os.environ[VARIABLE]
         os.environ.update({} if given is None else {VARIABLE: given})
-    if store.run.is_dir():
-        _store = store
-        store.sweep()
+    if new.run.is_dir():
+        store = new
+        new.sweep()
     else:  # PoCL was in use before: it has a folder
-        store.close()
-
-
-def store_of(runtime: Runtime) -> KernelStore | None:
-    """The store of a device's programs; None if its driver keeps them."""
-    return _store if POCL in runtime.info.platform and not runtime.salt else None
+        new.close()
 
 
 def close() -> None:
     """Close the store, if there is one."""
-    if _store is not None:
-        _store.close()
+    if store is not None:
+        store.close()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 #: Events that are kept before those of finished launches are read and dropped.
@@ -19,40 +21,34 @@ class KernelTimes:
 
     def add(self, name: str, event: Any) -> None:
         """Count a launch of a kernel by its event."""
+        import pyopencl as cl
+
         with self._lock:
             self._kept.append((name, event))
             if len(self._kept) >= MOST_KEPT:
-                self._read_finished()
+                complete = cl.command_execution_status.COMPLETE
+                self._read(lambda event: event.command_execution_status == complete)
 
     def total(self) -> dict[str, int]:
         """Nanoseconds by kernel of all launches so far; waits for them."""
         with self._lock:
-            kept, self._kept = self._kept, []
-            for name, event in kept:
-                self._read(name, event)
+            self._read(lambda event: True)
             return dict(self._nanoseconds)
 
-    def _read_finished(self) -> None:
-        """Read and drop the events of launches that are over."""
+    def _read(self, wanted: Callable[[Any], bool]) -> None:
+        """Read and drop the wanted events, but those of launches that failed, which is reported
+        where their results are read."""
         import pyopencl as cl
 
-        still, complete = [], cl.command_execution_status.COMPLETE
-        for name, event in self._kept:
-            if event.command_execution_status == complete:
-                self._read(name, event)
-            else:
-                still.append((name, event))
-        self._kept = still
-
-    def _read(self, name: str, event: Any) -> None:
-        import pyopencl as cl
-
-        try:
-            event.wait()
-            note_memory = int(event.profile.end) - int(event.profile.start)
-        except cl.Error:  # it failed, which is reported where its results are read
-            return
-        self._nanoseconds[name] = self._nanoseconds.get(name, 0) + note_memory
+        kept, self._kept = self._kept, []
+        for name, event in kept:
+            if not wanted(event):
+                self._kept.append((name, event))
+                continue
+            with suppress(cl.Error):
+                event.wait()
+                taken = int(event.profile.end) - int(event.profile.start)
+                self._nanoseconds[name] = self._nanoseconds.get(name, 0) + taken
 
 
 class Stopwatch:
@@ -68,5 +64,5 @@ class Stopwatch:
         if self._times is None:
             return {}
         total = self._times.total().items()
-        note_memory = {name: now - self._before.get(name, 0) for name, now in total}
-        return {name: value / 1e9 for name, value in note_memory.items() if value}
+        taken = {name: now - self._before.get(name, 0) for name, now in total}
+        return {name: value / 1e9 for name, value in taken.items() if value}

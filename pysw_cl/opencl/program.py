@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+import time
 import warnings
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import BuildError, DeviceError, InternalError
 from ..folders import TROUBLE, cache_folder, usual_cache
+from ..planning.profiles.store import user_folder
 from . import builds
-from .buffers import LASTING
 from .device import Runtime
-from .kernel_store import POCL, store_of
+from .kernel_store import POCL
+from .pools import LASTING
 from .resources import kernel_source
 
 HINT = f" (is PoCL's cache folder full or damaged?  See {TROUBLE})"
+#: The longest wait for a launch to begin, and the time between two looks.
+BEGIN_SECONDS, LOOK_SECONDS = 0.05, 0.001
+#: The text of a program, and the compiler's options.
+Key = tuple[str, str]
 #: The types of a kernel's integer arguments.
 INTEGERS: Mapping[str, type[np.integer[Any]]] = {"int": np.int32, "long": np.int64}
 
@@ -37,14 +45,10 @@ class KernelSpec:
     limit: str | None = "registers"
 
 
-def joined_source(files: tuple[str, ...]) -> str:
-    """The text of ``files``, joined.  An item is a file under cl/, or "MACRO=value", which defines
-    a macro for the files after it.  The digest of the text is the key of profiles."""
-    return _joined(files, kernel_source)
-
-
 @cache
-def _joined(files: tuple[str, ...], source_of: Callable[[str], str]) -> str:
+def joined_source(files: tuple[str, ...], source_of: Callable[[str], str] = kernel_source) -> str:
+    """The text of ``files``, joined.  An item is a file under cl/, or "MACRO=value", which defines
+    a macro for the files after it."""
 
     def part(name: str) -> str:
         macro, given, value = name.partition("=")
@@ -52,23 +56,24 @@ def _joined(files: tuple[str, ...], source_of: Callable[[str], str]) -> str:
             return f"#undef {macro}\n#define {macro} {value}\n"
         return f"// ---- {name}\n{source_of(name)}"
 
-    return "\n".join(part(name) for name in files)
-
-
-def _options(defines: Mapping[str, int]) -> str:
-    return _options_of(tuple(defines.items()))
+    return "\n".join(map(part, files))
 
 
 @cache
-def _options_of(defines: tuple[tuple[str, int], ...]) -> str:
+def _options(defines: tuple[tuple[str, int], ...]) -> str:
     return " ".join(["-cl-std=CL1.2", *(f"-D{k}={v}" for k, v in sorted(defines))])
+
+
+def key_of(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Key:
+    """What a program is known by: its source and the compiler's options."""
+    options = f"{_options(tuple(defines.items()))} {runtime.options_of(spec.limit)}"
+    return joined_source(spec.files, runtime.source_of), options.rstrip()
 
 
 def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any:
     """The program of ``spec``, from the runtime's cache or built now.
 
-    The cache's key is the joined source text and the options.  PyOpenCL and the driver keep
-    binaries on disk by source, options, device and driver version.
+    PyOpenCL and the driver keep binaries on disk by source, options, device and driver version.
     """
     import pyopencl as cl
 
@@ -80,13 +85,13 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
         if key in runtime.building:
             runtime.building[key].join()
         if key not in runtime.programs:
-            store = store_of(runtime)
-            kept = store is not None and store.keeps(digest_of(runtime, key))
+            store = runtime.store
+            kept = store is not None and store.keeps(_digest_of(runtime, key))
             begun = builds.begun(runtime.info.name, spec.name, kept)
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", cl.CompilerWarning)
-                    program = compiled(runtime, spec, key)
+                    program = _compiled(runtime, spec, key)
             except BuildError:
                 builds.ended(begun)
                 raise
@@ -96,22 +101,15 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
         return runtime.programs[key]
 
 
-def key_of(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> tuple[str, str]:
-    """What a program is known by: its source and the compiler's options."""
-    source = _joined(spec.files, runtime.source_of)
-    return source, f"{_options(defines)} {runtime.options_of(spec.limit)}".rstrip()
-
-
-def compiled(runtime: Runtime, spec: KernelSpec, key: tuple[str, str]) -> Any:
-    """The program of ``spec``, which is known by ``key``, built now."""
+def _compiled(runtime: Runtime, spec: KernelSpec, key: Key) -> Any:
     import pyopencl as cl
 
     source, options = key
-    digest, store = digest_of(runtime, key), store_of(runtime)
+    digest, store = _digest_of(runtime, key), runtime.store
 
     def built() -> Any:
         program = cl.Program(runtime.context, source)
-        return cached(lambda: program.build(options, [runtime.device]))
+        return _cached(lambda: program.build(options, [runtime.device]))
 
     try:
         if store is None:
@@ -132,7 +130,7 @@ def compiled(runtime: Runtime, spec: KernelSpec, key: tuple[str, str]) -> Any:
         ) from None
 
 
-def cached(make: Callable[[], Any]) -> Any:
+def _cached(make: Callable[[], Any]) -> Any:
     """What ``make`` gives, by PyOpenCL; without its cache if that cannot be used: it cannot be
     written, is full, damaged or locked."""
     import pyopencl as cl
@@ -147,7 +145,7 @@ def cached(make: Callable[[], Any]) -> Any:
         return make()
 
 
-def digest_of(runtime: Runtime, key: tuple[str, str]) -> str:
+def _digest_of(runtime: Runtime, key: Key) -> str:
     """32 hexadecimal digits for a program of a device and its driver."""
     return _digest(runtime.info.name, runtime.info.driver, *key)
 
@@ -157,14 +155,66 @@ def _digest(*said: str) -> str:
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
 
 
-def wait(runtime: Runtime, event: Any) -> None:
-    """Wait for a launch, but not for what was enqueued after it."""
+# Programs that are built while the device computes something else, for later calls.  Some drivers
+# let nothing begin while they build.  So such a build begins behind a launch that takes about as
+# long.  What was built once is on the driver's disk, and takes a moment from there.  An empty file
+# in the user's cache folder says so to later processes.
+
+
+def soon_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> bool:
+    """Was the program of ``spec`` built before, by this process or another one?"""
+    key = key_of(runtime, spec, defines)
+    if key in runtime.programs:
+        return True
+    mark = _mark(runtime, key)
+    return mark is not None and mark.exists()
+
+
+def note_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> None:
+    """Tell later processes that the program of ``spec`` is on the driver's disk."""
+    mark = _mark(runtime, key_of(runtime, spec, defines))
+    with suppress(OSError):
+        if mark is not None and not mark.exists():
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+
+
+def _mark(runtime: Runtime, key: Key) -> Path | None:
+    """The file that says that a program was built; None if there is no cache folder."""
+    folder = user_folder()
+    return None if folder is None else folder / "built" / _digest_of(runtime, key)
+
+
+def build_meanwhile(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> None:
+    """Build the program of ``spec`` in a thread.  A process that ends waits for it."""
+    key = key_of(runtime, spec, defines)
+
+    def work() -> None:
+        with suppress(BuildError):  # who needs the program is told
+            runtime.programs[key] = _compiled(runtime, spec, key)
+            note_built(runtime, spec, defines)
+
+    with runtime.lock:
+        if key not in runtime.programs and key not in runtime.building:
+            runtime.building[key] = threading.Thread(target=work, name="pysw_cl program")
+            runtime.building[key].start()
+
+
+def wait_until_begun(event: Any) -> None:
+    """Wait a little until the device has begun a launch: a driver's thread hands it over, which a
+    build would keep waiting."""
     import pyopencl as cl
 
-    try:
+    status = cl.command_execution_status
+    until = time.monotonic() + BEGIN_SECONDS
+    while event.command_execution_status > status.RUNNING and time.monotonic() < until:
+        time.sleep(LOOK_SECONDS)
+
+
+def wait(runtime: Runtime, event: Any) -> None:
+    """Wait for a launch, but not for what was enqueued after it."""
+    with runtime.failing:
         event.wait()
-    except cl.Error as error:
-        raise DeviceError(f"{runtime.info.name} failed: {error}") from None
 
 
 def running(runtime: Runtime, event: Any) -> bool:
@@ -190,38 +240,25 @@ def _places(arguments: tuple[str, ...]) -> tuple[dict[str, int], dict[str, Any]]
     return places, {name: INTEGERS[kind] for name, _, kind in typed}
 
 
-def _kernel_of(runtime: Runtime, spec: KernelSpec, program: Any) -> Any:
-    """A kernel object of a program."""
-    import pyopencl as cl
-
-    try:
-        kernel = cached(lambda: cl.Kernel(program, spec.name))
-    except cl.Error as error:
-        raise BuildError(
-            f"{runtime.info.name} cannot create the kernel {spec.name}: {error}"
-        ) from None
-    if kernel.num_args != len(spec.arguments):
-        raise InternalError(f"{spec.name} has {kernel.num_args} arguments")
-    return kernel
-
-
-def on_device(
-    arguments: Mapping[str, Any], upload: Callable[[NDArray[Any]], Any]
-) -> dict[str, Any]:
-    """The ``arguments`` of a kernel, by name, with what ``upload`` makes of arrays."""
-    array = np.ndarray
-    return {k: upload(v) if isinstance(v, array) else v for k, v in arguments.items()}
-
-
 class BoundKernel:
     """This thread's kernel object for a spec; its arguments are set by name."""
 
     def __init__(self, runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]):
+        import pyopencl as cl
+
         key = spec.name, len(spec.arguments), key_of(runtime, spec, defines)
         kernels = runtime.kernels
         if key not in kernels:
             program = build(runtime, spec, defines)
-            kernels[key] = _kernel_of(runtime, spec, program), {}, program
+            try:
+                kernel = _cached(lambda: cl.Kernel(program, spec.name))
+            except cl.Error as error:
+                raise BuildError(
+                    f"{runtime.info.name} cannot create the kernel {spec.name}: {error}"
+                ) from None
+            if kernel.num_args != len(spec.arguments):
+                raise InternalError(f"{spec.name} has {kernel.num_args} arguments")
+            kernels[key] = kernel, {}, program
         self._kernel, self._bound, self._program = kernels[key]
         self._runtime, self._name = runtime, spec.name
         self._place, self._integer = _places(spec.arguments)
@@ -254,11 +291,10 @@ class BoundKernel:
             )
             if self._runtime.times is not None:
                 self._runtime.times.add(self._name, event)
-            pending = self._runtime.begun
-            begun = pending.pop(self._program, None) if pending else None
+            begun = self._runtime.begun.pop(self._program, None)
             if begun is not None:  # its code may be generated now, before it runs
                 builds.when_over(partial(_unfinished, event), partial(builds.ended, begun))
-            store = store_of(self._runtime)
+            store = self._runtime.store
             if store is not None and self._program in store.pending:
                 keep = partial(store.keep, store.pending.pop(self._program, ""))
                 builds.when_over(partial(_unfinished, event), keep)

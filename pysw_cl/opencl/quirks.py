@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from .pocl import name_processor, unnamed
 from .traits import DeviceTraits
+
+#: Names of processors that every LLVM since 12 knows, and the flags of /proc/cpuinfo they need.
+PROCESSORS = {
+    b"icelake-server": "avx512f avx512bw avx512cd avx512dq avx512vl avx512vbmi avx512_vbmi2 "
+    "avx512_vnni avx512_bitalg avx512_vpopcntdq avx512ifma gfni vaes vpclmulqdq sha_ni",
+    b"x86-64-v3": "avx2 bmi1 bmi2 f16c fma movbe xsave",
+    b"x86-64-v2": "cx16 popcnt sse4_1 sse4_2 ssse3",
+    b"x86-64": "",
+}
+#: Words of a device's record that are searched for the name.
+RECORD_WORDS = 512
+#: Names that were set.  PoCL points to them, so they stay allocated.
+_given: list[Any] = []
 
 
 @dataclass(frozen=True)
@@ -29,6 +46,42 @@ def _is_cpu(device: Any) -> bool:
     return bool(device.type & 2)  # CL_DEVICE_TYPE_CPU
 
 
+def _is_pocl_cpu(platform: str, device: Any) -> bool:
+    return "Portable Computing Language" in platform and _is_cpu(device)
+
+
+def _is_unnamed(platform: str, device: Any) -> bool:
+    """Is this a device of PoCL 3 whose processor its LLVM calls "generic"?"""
+    version = getattr(device, "version", "").rstrip()
+    return "PoCL HSTR: " in version and version.endswith("x86_64-unknown-linux-gnu-generic")
+
+
+def name_processor(device: Any) -> None:
+    """Make PoCL use the name of a known processor whose instructions this one has.
+
+    PoCL 3 has no setting for it.  So this replaces the pointer to the name "generic" in the
+    device's record, whose address is the ``cl_device_id``.  It does nothing if there is none.
+    """
+    said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    flags = re.search(r"^flags.*", said, re.MULTILINE)
+    has = set(flags[0].split() if flags else ())
+    name = next(name for name, needs in PROCESSORS.items() if has.issuperset(needs.split()))
+    with Path("/proc/self/mem").open("rb", 0) as memory:  # what is no address is an error there
+        record = os.pread(memory.fileno(), 8 * RECORD_WORDS, device.int_ptr)
+        for k, word in enumerate(memoryview(record).cast("Q")):
+            with suppress(OSError, OverflowError):
+                if os.pread(memory.fileno(), 8, word) == b"generic\0":
+                    _given.append(ctypes.create_string_buffer(name))
+                    pointer = ctypes.c_uint64.from_address(device.int_ptr + 8 * k)
+                    pointer.value = ctypes.addressof(_given[-1])
+                    return
+
+
+def _has(device: Any, *extensions: str) -> bool:
+    """Has it one of these extensions?"""
+    return not set(extensions).isdisjoint(getattr(device, "extensions", "").split())
+
+
 def _compute_capability(device: Any) -> int:
     """The major compute capability of an NVIDIA device; 0 for other devices."""
     return int(getattr(device, "compute_capability_major_nv", 0))
@@ -40,8 +93,7 @@ def _shuffles(platform: str, device: Any) -> bool:
         return _compute_capability(device) >= 9
     if _is_cpu(device) and "Intel" not in platform:
         return False
-    names = getattr(device, "extensions", "").split()
-    return "AMD" in platform or bool({"cl_intel_subgroups", "cl_khr_subgroup_shuffle"} & set(names))
+    return "AMD" in platform or _has(device, "cl_intel_subgroups", "cl_khr_subgroup_shuffle")
 
 
 QUIRKS: tuple[Quirk, ...] = (
@@ -82,7 +134,7 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         "pocl-barriers",
-        lambda platform, device: "Portable Computing Language" in platform and _is_cpu(device),
+        _is_pocl_cpu,
         {"unroll": 1},
         "PoCL compiles the code between barriers once per copy: an unrolled main loop of work-item "
         "lanes takes twice as long to build",
@@ -90,7 +142,7 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         "pocl-two-items",
-        lambda platform, device: "Portable Computing Language" in platform and _is_cpu(device),
+        _is_pocl_cpu,
         {"refused_row_items": (2,)},
         "PoCL 3.0 copies the code of groups of two for each work-item, and ends the whole process "
         "over the row scan's (Could not find a dominating alternative variable)",
@@ -108,7 +160,7 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         "pocl-unnamed-processor",
-        lambda platform, device: "Portable Computing Language" in platform and unnamed(device),
+        _is_unnamed,
         {"prepare": name_processor},
         "PoCL 3.0 (LLVM 14) calls processors that came after it, such as AMD's Zen 5, by a name "
         "that its compiler refuses: every build would fail",
@@ -160,10 +212,7 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         "intel-sub-groups",
-        lambda platform, device: (
-            "Intel" in platform
-            and "cl_intel_subgroups" in getattr(device, "extensions", "").split()
-        ),
+        lambda platform, device: "Intel" in platform and _has(device, "cl_intel_subgroups"),
         {"warp_width": 16},
         "sub-groups of 16 are had by asking for them",
         "https://registry.khronos.org/OpenCL/extensions/intel/",
@@ -171,9 +220,7 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "intel-gpu-packed",
         lambda platform, device: (
-            "Intel" in platform
-            and not _is_cpu(device)
-            and "cl_intel_subgroups" in getattr(device, "extensions", "").split()
+            "Intel" in platform and not _is_cpu(device) and _has(device, "cl_intel_subgroups")
         ),
         {"lanes": "packed"},
         "values go from lane to lane by sub-group shuffles, without local memory",

@@ -7,6 +7,7 @@ another copy of the package is installed.
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from pathlib import Path
 
@@ -29,3 +30,14 @@ def shipped(folder: str, name: str) -> Path:
 def kernel_source(name: str) -> str:
     """The text of one OpenCL source, for example ``kernel_source("lanes/scalar32.clh")``."""
     return shipped("cl", name).read_text(encoding="ascii")
+
+
+@cache
+def kernels_digest() -> str:
+    """16 hexadecimal digits that change with any text under cl/."""
+    root = shipped("cl", "base.clh").parent
+    digest = hashlib.sha256()
+    for name in sorted(path.relative_to(root).as_posix() for path in root.rglob("*.cl*")):
+        text = kernel_source(name).encode("ascii")
+        digest.update(f"{name}\0{len(text)}\0".encode() + text)
+    return digest.hexdigest()[:16]

@@ -7,10 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 
-def no_preparation(device: Any) -> None:
-    """A device that is ready as it is."""
-
-
 @dataclass(frozen=True)
 class DeviceTraits:
     """Properties of a device.  The defaults are for a device that follows OpenCL 1.2 and guarantees
@@ -18,8 +14,8 @@ class DeviceTraits:
 
     #: May it be used at all?
     usable: bool = True
-    #: Called with the device before the first build.
-    prepare: Callable[[Any], None] = no_preparation
+    #: What is done with the device before the first build.
+    prepare: Callable[[Any], object] | None = None
     #: Compiler options of all kernels.
     build_options: str = ""
     #: The option that limits the registers of a work-item to {}; "": there is none.

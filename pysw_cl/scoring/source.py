@@ -5,6 +5,7 @@ A source says it in plain values.  Nobody else asks which kind of source there i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -61,8 +62,10 @@ class MatrixScores:
         query, target = self.table.shape
         return (254, 253) if file == "match" else (query, PAD4 if file == "permute4" else target)
 
-    def arguments(self, file: str, least: int = LOWEST, lift: int = 0) -> dict[str, Any]:
-        """The arguments of a score file, by name: numbers, and arrays (int32).
+    def arguments(
+        self, file: str, upload: Callable[[Table], Any], least: int = LOWEST, lift: int = 0
+    ) -> dict[str, Any]:
+        """The arguments of a score file, by name: numbers, and what ``upload`` makes of an array.
 
         ``least``: lower scores are raised to it.  ``lift``: what the skew adds to a diagonal step.
         A table has one more row and column, for padding, whose scores are not positive.
@@ -76,10 +79,10 @@ class MatrixScores:
         padded[:q, :t] = self.table
         np.maximum(padded, least, out=padded)
         if file == "matrix":
-            return {"matrix": padded.ravel(), "wide": t + 1, "lift": lift}
+            return {"matrix": upload(padded.ravel()), "wide": t + 1, "lift": lift}
         words = np.zeros((q + 1, 4), np.int8)
         words[:, : min(4, t + 1)] = padded[:, :4] + lift
-        return {"words": words.view("<i4"), "lift": lift}
+        return {"words": upload(words.view("<i4")), "lift": lift}
 
     def sizes(self, file: str) -> tuple[int, int]:
         """Bytes of the array among the `arguments` of a score file, and the letters of a row of

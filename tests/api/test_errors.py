@@ -272,7 +272,7 @@ def test_no_opencl_platform(
     error: Exception | None, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine(error=error)
-    monkeypatch.setattr("pysw_cl.opencl.device.find_spec", lambda name: None)
+    monkeypatch.setattr("pysw_cl.opencl.listing.find_spec", lambda name: None)
     for device in ("auto", "cpu", "0:0", "some name"):
         fails(DeviceError, 'pip install "pyopencl[pocl]"', device=device)
     assert pysw_cl.devices() == []

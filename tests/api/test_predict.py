@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 import pysw_cl
-from pysw_cl.engines import settings
 from pysw_cl.errors import InputError, PlanError
-from pysw_cl.opencl.device import get_runtime
-from pysw_cl.opencl.facts import facts_of
+from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.planning.profiles.store import save
 from pysw_cl.scoring.scoring import cached_scoring
@@ -67,8 +65,8 @@ def test_wrong_options() -> None:
 
 def test_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pysw_cl.predict(3000, 4000).too_large is None
-    small = replace(facts_of(get_runtime("auto")), memory=1000, largest=1000)
-    monkeypatch.setattr(settings, "facts_of", lambda runtime: small)
+    small = replace(get_runtime("auto").facts, memory=1000, largest=1000)
+    monkeypatch.setattr(Runtime, "facts", small)
     said = pysw_cl.predict(3000, 4000).too_large
     assert said is not None and "device memory are needed" in said
 

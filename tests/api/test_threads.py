@@ -14,8 +14,8 @@ import pytest
 
 import pysw_cl
 from pysw_cl.opencl import builds
-from pysw_cl.opencl.buffers import LASTING
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.opencl.pools import LASTING
 from pysw_cl.scoring import scoring
 
 THREADS = 8

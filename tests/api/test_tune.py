@@ -27,7 +27,7 @@ from pysw_cl.engines.plans import default_plan
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.errors import InputError, ProfileWarning
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.identity import kernels_digest
+from pysw_cl.opencl.resources import kernels_digest
 from pysw_cl.planning.model.counts import Work
 from pysw_cl.planning.model.times import GENERIC, Times
 from pysw_cl.planning.profiles.profile import Profile

@@ -297,7 +297,7 @@ def test_devices(capsys: pytest.CaptureFixture[str]) -> None:
 def test_devices_says_what_is_wrong(
     capsys: pytest.CaptureFixture[str], machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pysw_cl.opencl.device.find_spec", lambda name: None)
+    monkeypatch.setattr("pysw_cl.opencl.listing.find_spec", lambda name: None)
     machine(fake_platform("P", fake(GPU, "Odd", 1, endian_little=False)))
     code, out, err = run(capsys, "devices")
     assert code == 1
@@ -305,7 +305,7 @@ def test_devices_says_what_is_wrong(
     assert 'pip install "pyopencl[pocl]"' in err
     machine()
     assert 'the extra "pocl"' in fails(capsys, "devices")
-    monkeypatch.setattr("pysw_cl.opencl.device.find_spec", lambda name: name)
+    monkeypatch.setattr("pysw_cl.opencl.listing.find_spec", lambda name: name)
     said = fails(capsys, "devices")
     assert "for the CPU: PoCL is installed" in said and "for a GPU: its vendor's driver" in said
 

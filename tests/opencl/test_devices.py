@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from pysw_cl.engines.wavefront.device_traceback import TRACE
 from pysw_cl.engines.wavefront.kernel import kernel_spec
 from pysw_cl.errors import DeviceError, InternalError, PlanError
 from pysw_cl.opencl import device as device_module
-from pysw_cl.opencl import program
+from pysw_cl.opencl import program, quirks
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import QUIRKS, traits_of
@@ -240,7 +241,7 @@ def test_quirk_table() -> None:
         assert quirk.then and set(quirk.then) <= traits, quirk.name
         for name, value in quirk.then.items():
             usual = getattr(DeviceTraits(), name)
-            assert callable(value) if callable(usual) else type(value) is type(usual), quirk.name
+            assert callable(value) if usual is None else type(value) is type(usual), quirk.name
         assert set(quirk.then.get("refused_lanes", ())) <= set(LANE_SETS), quirk.name
         assert quirk.then.get("lanes", "scalar32") in LANE_SETS
         assert quirk.then.get("form", "ticketed") in FORMS
@@ -249,6 +250,23 @@ def test_quirk_table() -> None:
         for platform in cl.get_platforms():
             for device in platform.get_devices():
                 assert quirk.applies(platform.name, device) in (True, False)
+
+
+def test_a_processor_that_pocl_cannot_name() -> None:
+    """In a record made up only the word that points to the name is exchanged."""
+    quirk = next(quirk for quirk in QUIRKS if quirk.name == "pocl-unnamed-processor")
+    said = "OpenCL 3.0 PoCL HSTR: pthread-x86_64-unknown-linux-gnu-"
+    for text, applies in ((said + "generic", True), (said + "znver3", False), ("CUDA", False)):
+        assert quirk.applies("", SimpleNamespace(version=text)) is applies
+    name, other = ctypes.create_string_buffer(b"generic"), ctypes.create_string_buffer(b"generics")
+    record = (ctypes.c_uint64 * quirks.RECORD_WORDS)()
+    before = [1, 0, ctypes.addressof(other), 2**63, ctypes.addressof(name), 7]
+    record[: len(before)] = before
+    for _ in range(2):  # then there is none any more
+        quirk.then["prepare"](SimpleNamespace(int_ptr=ctypes.addressof(record)))
+        now = record[: len(before)]
+        assert [a == b for a, b in zip(now, before, strict=True)] == [True] * 4 + [False, True]
+        assert ctypes.string_at(now[4]) in quirks.PROCESSORS
 
 
 # What "device" means, on this machine

@@ -10,9 +10,9 @@ import pytest
 from machines import CPU, GPU, Machine, fake, fake_platform
 
 import pysw_cl
-from pysw_cl.opencl import identity as identity_module
+from pysw_cl.opencl import listing, resources
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.opencl.identity import kernels_digest
+from pysw_cl.opencl.resources import kernels_digest
 from pysw_cl.planning.profiles.profile import Identity, Profile
 from pysw_cl.planning.profiles.store import save
 
@@ -24,7 +24,7 @@ def gpu(name: str, **has: Any) -> Any:
 
 
 def test_identity_of_devices(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identity_module, "platform", SimpleNamespace(machine=lambda: "AMD64"))
+    monkeypatch.setattr(listing, "system", SimpleNamespace(machine=lambda: "AMD64"))
     nvidia = gpu("H200", compute_capability_major_nv=9, compute_capability_minor_nv=0)
     machine(
         fake_platform("NVIDIA CUDA", nvidia),
@@ -38,21 +38,22 @@ def test_identity_of_devices(machine: Machine, monkeypatch: pytest.MonkeyPatch) 
     ]  # fmt: skip
     assert found[0] == Identity("H200", "NVIDIA CUDA", "V", "sm_90", "1.0", "gpu", 4)
     assert found[5] == Identity("some CPU", "P", "", "x86_64", "1.0", "cpu", 8)
-    monkeypatch.setattr(identity_module, "platform", SimpleNamespace(machine=lambda: "arm64"))
-    assert identity_module.identity_of(get_runtime("3:0")).architecture == "aarch64"
+    monkeypatch.setattr(listing, "system", SimpleNamespace(machine=lambda: "arm64"))
+    cpu = get_runtime("3:0")
+    assert listing.identity_of(cpu.device, cpu.info).architecture == "aarch64"
 
 
 def test_the_digest_changes_with_any_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     digest = kernels_digest()
     assert len(digest) == 16 and int(digest, 16) >= 0
-    real = identity_module.kernel_source
+    real = resources.kernel_source
     read: set[str] = set()
 
     def other(name: str) -> str:
         read.add(name)
         return real(name) + (" " if name == "score/match.clh" else "")
 
-    monkeypatch.setattr(identity_module, "kernel_source", other)
+    monkeypatch.setattr(resources, "kernel_source", other)
     assert kernels_digest.__wrapped__() != digest
     there = {path.relative_to(ROOT / "cl").as_posix() for path in (ROOT / "cl").rglob("*.cl*")}
     assert read == there

@@ -12,14 +12,15 @@ import pytest
 from pysw_cl.engines.wavefront import kernel
 from pysw_cl.errors import BuildError
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.meanwhile import (
+from pysw_cl.opencl.program import (
     BEGIN_SECONDS,
+    KernelSpec,
+    build,
     build_meanwhile,
     note_built,
     soon_built,
     wait_until_begun,
 )
-from pysw_cl.opencl.program import KernelSpec, build
 
 SPEC = KernelSpec("fill", ("fill.cl",), ("to",))
 RIGHT = "__kernel void fill(__global int *to) { to[0] = MINE; }"

@@ -13,7 +13,6 @@ from pysw_cl.engines.registry import engine_for, plan_on, setting_of
 from pysw_cl.engines.rowscan.plan import default_rowscan
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.opencl.facts import facts_of
 from pysw_cl.planning.choose import Assumed, Given, choose, is_held
 from pysw_cl.planning.execution import ByRows, InParts, InSections, InStrips, TileShape
 from pysw_cl.planning.facts import DeviceFacts
@@ -122,7 +121,7 @@ def scores_agree(rng: np.random.Generator, plan: dict[str, Any] | None) -> None:
     free: dict[str, Any] = (
         {"holds": True, "row_scan": default_rowscan(runtime)} if plan is None else {}
     )
-    asked = plan_on(runtime, plan), m, n, facts_of(runtime), found.scoring
+    asked = plan_on(runtime, plan), m, n, runtime.facts, found.scoring
     four = scoring.match_mismatch is not None or set(b) <= set("ARND")
     memory = device_memory(*asked, mode=mode, four_letters=four, **free)
     work = sweep_of(setting_of(runtime, plan, found.scoring, mode), m, n)
@@ -157,7 +156,7 @@ def test_many_random_shapes() -> None:
 def given(scoring: Scoring = SCORINGS[0], local: bool = True, **more: Any) -> Given:
     """What decides on the device at hand."""
     runtime = get_runtime("auto")
-    facts = more.pop("device", facts_of(runtime))
+    facts = more.pop("device", runtime.facts)
     return Given(plan_on(runtime, None), scoring, local, facts, Assumed(), **more)
 
 
@@ -171,7 +170,7 @@ def test_what_is_held_is_held_for_all() -> None:
             setting = Setting(plan, SCORINGS[0], holds=True, paths=paths)
             assert bool(sweep_of(setting, m, n).counts["held", "launch"]) == held
             output = "path" if paths else "score"
-            facts = facts_of(runtime)
+            facts = runtime.facts
             memory = device_memory(plan, m, n, facts, SCORINGS[0], output=output, holds=True)
             assert (memory.letters == 0) == held
 

@@ -17,7 +17,6 @@ from pysw_cl.engines.rowscan.plan import RowscanPlan, default_rowscan
 from pysw_cl.engines.wavefront.descriptors import RecordWord, TileWord
 from pysw_cl.errors import InputError
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.opencl.facts import facts_of
 from pysw_cl.planning import execution, memory, sizes, strip_memory
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.memory import device_memory, fits
@@ -83,7 +82,7 @@ def _share(
     runtime = get_runtime("auto")
     if plan is None:
         how |= {"holds": True, "row_scan": default_rowscan(runtime)}
-    facts = facts_of(runtime)
+    facts = runtime.facts
     asked = plan_on(runtime, plan), m, n, facts, found.scoring
     return device_memory(*asked, **how).total / found.stats.device_bytes
 

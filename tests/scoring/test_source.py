@@ -16,7 +16,7 @@ def test_arguments_are_the_table_and_padding_that_does_not_gain(
     scoring: Scoring, least: int
 ) -> None:
     source = scoring.source
-    arguments, table = source.arguments("matrix", least, 5), scoring.matrix
+    arguments, table = source.arguments("matrix", np.asarray, least, 5), scoring.matrix
     padded = arguments["matrix"].reshape(-1, arguments["wide"])
     assert (padded[:-1, :-1] == np.maximum(table, least)).all()
     assert max(padded[-1].max(), padded[:, -1].max()) <= 0 and arguments["lift"] == 5
@@ -28,12 +28,12 @@ def test_arguments_are_the_table_and_padding_that_does_not_gain(
     else:
         equal = np.eye(len(table), dtype=bool)
         assert (np.where(equal, *pair) == padded[:-1, :-1]).all() and source.file == "match"
-        assert source.arguments("match", least) == {
+        assert source.arguments("match", np.asarray, least) == {
             "match": pair[0],
             "mismatch": pair[1],
             "lift": 0,
         }
-        words = source.arguments("permute4", least, 1)["words"]
+        words = source.arguments("permute4", np.asarray, least, 1)["words"]
         assert words.nbytes == source.sizes("permute4")[0]
         assert (words.view(np.int8)[:-1] == padded[:-1, :4] + 1).all()
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ...errors import DeviceError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.facts import facts_of
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.lane_sets import LANE_SETS
 from ...planning.pair_batch import FEW_LETTERS, RESULTS, TRACED, Groups, InLanes, in_lanes
@@ -404,7 +403,7 @@ class BatchEngine:
             groups,
             count,
             self.local,
-            facts_of(self.runtime),
+            self.runtime.facts,
             tops=tops,
             boxes=boxes,
         )

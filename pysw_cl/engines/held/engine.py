@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...errors import DeviceError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.program import BoundKernel, KernelSpec, on_device
+from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.choose import is_held
 from ...planning.execution import HELD_BYTES
 from ...planning.plan import Plan
@@ -154,7 +154,7 @@ class HeldMatrix:
         launch, because other matrices of this thread use the same kernel object."""
         runtime, layout, scoring = self.runtime, self.layout, job.scoring
         score = scoring.source.file
-        arguments = on_device(scoring.source.arguments(score), self._matrix)
+        arguments = scoring.source.arguments(score, self._matrix)
         pads = scoring.source.pads(score)
         rows, columns = layout.strips * LANES, layout.blocks * BLOCK
         codes = np.empty(rows + columns, scoring.source.code)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ...opencl.buffers import Buffers
-from ...opencl.program import on_device
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...scoring.scoring import Scoring
 from ...tiles.edges import Edge, Ints
@@ -34,7 +33,7 @@ def joined_files(header: str, score: str, kernel: str) -> tuple[str, ...]:
 def scores_of(scoring: Scoring, buffers: Buffers) -> tuple[str, dict[str, Any]]:
     """The score file and its arguments."""
     score = scoring.source.file
-    return score, on_device(scoring.source.arguments(score), buffers.of)
+    return score, scoring.source.arguments(score, buffers.of)
 
 
 def least_of(job: TileJob) -> int:

@@ -10,8 +10,14 @@ import numpy as np
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.meanwhile import build_meanwhile, note_built, soon_built, wait_until_begun
-from ...opencl.program import BoundKernel, KernelSpec, on_device
+from ...opencl.program import (
+    BoundKernel,
+    KernelSpec,
+    build_meanwhile,
+    note_built,
+    soon_built,
+    wait_until_begun,
+)
 from ...planning.execution import InStrips
 from ...planning.lane_sets import LANE_SETS, MIXED
 from ...planning.program import Program
@@ -134,7 +140,7 @@ def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> S
     """A scoring in the form that this score file takes."""
     # a diagonal step adds the skew of a row and of a column
     lift, source = 2 * scoring.gap_extend if skewed else 0, scoring.source
-    values = on_device(source.arguments(score, worst(scoring), lift), buffers.constant)
+    values = source.arguments(score, buffers.constant, worst(scoring), lift)
     return Scores(scoring, *source.pads(score), SCORES[score](**values))
 
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import DeviceError
-from ...opencl.buffers import Buffers, Pool
+from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.facts import facts_of
+from ...opencl.pools import Pool
 from ...opencl.program import running
 from ...planning.choose import Given, choose_pipeline, half_holds, in_strips
 from ...planning.execution import InStrips
@@ -234,7 +234,7 @@ def _shared_memory(
 ) -> PipelineMemory:
     """Allocate what at most ``most_tiles`` tiles share; no ticket is taken yet."""
     bus, best = buffers.empty(pipeline_bus_bytes(plan, job.size[1])), buffers.empty(4)
-    ticket_bytes = facts_of(runtime).part_align
+    ticket_bytes = runtime.facts.part_align
     tickets = buffers.empty(most_tiles * ticket_bytes)
     buffers.write(tickets, repeated(0, most_tiles * ticket_bytes // 4))
     return PipelineMemory(buffers, bus, best, tickets, ticket_bytes, {})

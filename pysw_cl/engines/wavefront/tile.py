@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.facts import facts_of
 from ...opencl.program import BoundKernel
 from ...planning import sizes
 from ...planning.choose import Given
@@ -259,7 +258,7 @@ def given_of(
     runtime: Runtime, plan: Plan, job: TileJob, row_scan: Plan | None = None, overlap: int = 0
 ) -> Given:
     """What decides, beside its shape, how a tile is computed; see `Given`."""
-    local, facts = job.floor is not None, facts_of(runtime)
+    local, facts = job.floor is not None, runtime.facts
     return Given(plan, job.scoring, local, facts, SeenTile(job), row_scan, overlap)
 
 

@@ -11,8 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...opencl.buffers import Buffers, Pool
+from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
+from ...opencl.pools import Pool
 from ...opencl.program import BoundKernel, KernelSpec, running, wait
 from ...planning.plan import Plan
 from ...planning.score_files import narrow_score

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.facts import facts_of
 from ...planning.choose import batch_program, batch_warps
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
@@ -48,7 +47,7 @@ class Tally:
 
 def strip_groups_of(runtime: Runtime, plan: Plan, done: TileSet) -> int:
     """Groups, or warps of groups, that sweep strips of these tiles at once."""
-    warps = batch_warps(plan, facts_of(runtime))
+    warps = batch_warps(plan, runtime.facts)
     tickets = -(-_highest(plan, done).strips // warps) * len(done.parts)
     return warps * max(1, min(plan.B // warps, tickets))
 
@@ -92,7 +91,7 @@ def launch_tiles(
     tiles[:, TileWord.FIRST] = np.cumsum(strips) - strips
     least = np.array([UNREACHABLE if p.known is None else p.known for p in done.parts], np.int32)
     how = scored.scoring, scored.file, scored.local
-    program = batch_program(plan, *how, facts_of(runtime), moves=moves is not None)
+    program = batch_program(plan, *how, runtime.facts, moves=moves is not None)
     scores = scores_of(scored.scoring, scored.file, program.skewed, buffers)
     profiles = buffers.empty(strip_groups * scores.profile_bytes(plan, plan.T, program.striped))
     record = buffers.of(new_records(strip_groups))

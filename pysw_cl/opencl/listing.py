@@ -1,0 +1,237 @@
+"""The OpenCL devices of this machine, whether they are usable, and which one a text means."""
+
+from __future__ import annotations
+
+import os
+import platform as system
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+from ..errors import DeviceError
+from ..folders import TROUBLE
+from ..planning.profiles.profile import Identity
+from . import kernel_store
+from .quirks import traits_of
+
+_CPU = 'for the CPU (the extra "pocl"): pip install "pyopencl[pocl]"'
+_GPU = f"for a GPU: its vendor's driver, and in a container access to it ({TROUBLE})"
+VARIABLES = ("PYSW_CL_DEVICE", "PYOPENCL_CTX")  # name the device that "auto" means
+_KINDS = ((4, "gpu"), (8, "accelerator"), (2, "cpu"))  # in the order that "auto" prefers
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """One OpenCL device.  ``index`` is "platform:device".  ``kind`` is "gpu", "accelerator", "cpu"
+    or "other".  ``global_memory`` is in bytes.  ``reason`` says why it is not ``usable``."""
+
+    index: str
+    platform: str
+    name: str
+    kind: str
+    compute_units: int
+    global_memory: int
+    driver: str
+    usable: bool
+    reason: str
+    lanes: str
+    form: str
+
+    def __repr__(self) -> str:
+        return f"<Device {' '.join(str(self).split())}>"
+
+    def __str__(self) -> str:
+        state = "" if self.usable else f"  not usable: {self.reason}"
+        return (
+            f"{self.index}  {self.kind:<4} {self.name} [{self.platform}], "
+            f"{self.compute_units} units, {self.global_memory / 2**30:.1f} GiB{state}"
+        )
+
+
+def _platforms() -> list[Any]:
+    try:
+        import pyopencl as cl
+    except ImportError as error:
+        raise DeviceError(f"pyopencl does not load ({error}); {_CPU}; {_GPU}") from None
+    try:
+        return list(cl.get_platforms())
+    except cl.Error:  # the loader's "no platform" is an error of its own
+        return []
+
+
+def hint(platforms: str) -> str:
+    """What to do where ``platforms`` show no usable device."""
+    if kernel_store.POCL in platforms:
+        return _GPU
+    cpu = "for the CPU: PoCL is installed, but OpenCL's loader does not find it: unset OCL_ICD_*"
+    return f"{cpu if find_spec('pocl_binary_distribution') else _CPU}; {_GPU}"
+
+
+def _kind(device: Any) -> str:
+    return next((name for bit, name in _KINDS if device.type & bit), "other")
+
+
+def describe(platform: Any, device: Any, index: str) -> DeviceInfo:
+    traits, rows = traits_of(platform.name, device)
+    reason = "; ".join(quirk.why for quirk in rows if quirk.then.get("usable") is False)
+    return DeviceInfo(
+        index=index,
+        platform=platform.name.strip(),
+        name=device.name.strip(),
+        kind=_kind(device),
+        compute_units=int(device.max_compute_units),
+        global_memory=int(device.global_mem_size),
+        driver=device.driver_version.strip(),
+        usable=traits.usable,
+        reason=reason,
+        lanes=traits.lanes,
+        form=traits.form,
+    )
+
+
+def _no_device(platform: Any, index: str, wrong: str) -> DeviceInfo:
+    """The entry of a platform without a device; ``wrong``: why, if that is known."""
+    reason = f"the platform shows no device{': ' * bool(wrong)}{wrong}"
+    name = platform.name.strip()
+    return DeviceInfo(index, name, "(none)", "other", 0, 0, "", False, reason, "", "")
+
+
+def scan() -> Iterator[tuple[Any, DeviceInfo]]:
+    platforms = _platforms()
+    import pyopencl as cl
+
+    for p, platform in enumerate(platforms):
+        with kernel_store.opened(platform) as wrong:
+            try:
+                found = [] if wrong else platform.get_devices()
+            except cl.Error:  # CL_DEVICE_NOT_FOUND
+                found = []
+        for d, device in enumerate(found):
+            yield device, describe(platform, device, f"{p}:{d}")
+        if not found:
+            yield None, _no_device(platform, f"{p}:", wrong)
+
+
+def devices() -> list[DeviceInfo]:
+    """All OpenCL devices of this machine, with a reason for each unusable one.  A platform without
+    devices has one unusable entry.  Raises DeviceError if pyopencl is broken."""
+    return [info for _, info in scan()]
+
+
+def preference(info: DeviceInfo) -> tuple[int, int]:
+    kinds = [name for _, name in _KINDS]
+    rank = kinds.index(info.kind) if info.kind in kinds else len(kinds)
+    return rank, -info.compute_units
+
+
+def _matches(text: str, info: DeviceInfo) -> bool:
+    """PyOpenCL's notation: "platform", "platform:device", each an index or a part of a name."""
+    platform_part, _, device_part = text.partition(":")
+    platform_index, device_index = info.index.split(":")
+
+    def fits(part: str, index: str, name: str) -> bool:
+        part = part.strip()
+        return part == index if part.isdigit() else part.lower() in name.lower()
+
+    if ":" in text or text.strip().isdigit():
+        return fits(platform_part, platform_index, info.platform) and (
+            not device_part or fits(device_part, device_index, info.name)
+        )
+    return fits(text, platform_index, info.platform) or fits(text, device_index, info.name)
+
+
+def name_and_threads(text: str) -> tuple[str, int | None]:
+    """A device's name, and the threads that follow it: "cpu/4"."""
+    name, _, threads = map(str.strip, text.rpartition("/"))
+    return (name, int(threads)) if threads.isdecimal() and name else (text.strip(), None)
+
+
+def _with_threads(device: Any, info: DeviceInfo, threads: int) -> tuple[Any, DeviceInfo]:
+    """A part of a CPU that computes in so many threads; all of it, if it has no more."""
+    import pyopencl as cl
+
+    if info.kind != "cpu":
+        wrong = f"{threads} threads are for a CPU; {info.name} is not one, and has what it needs"
+        raise DeviceError(f"{wrong}: leave the number out, or take device='cpu/{threads}'")
+    if threads < 1:
+        raise DeviceError(f"{threads} threads cannot compute; take 1 or more, as in 'cpu/1'")
+    if threads >= info.compute_units:
+        return device, info
+    try:
+        part, *_ = device.create_sub_devices([cl.device_partition_property.EQUALLY, threads, 0])
+    except cl.Error as error:
+        raise DeviceError(
+            f"{info.name} cannot be had in part, by {threads} threads: {error}"
+        ) from None
+    return part, replace(info, index=f"{info.index}/{threads}", compute_units=threads)
+
+
+def choose(text: str) -> tuple[Any, DeviceInfo]:
+    found = list(scan())
+    if not any(info.usable for _, info in found):
+        reasons = "; ".join(f"{info.platform}: {info.reason}" for _, info in found)
+        if reasons:
+            raise DeviceError(f"no usable OpenCL device: {reasons}; {hint(reasons)}")
+        raise DeviceError(f"no OpenCL device found; {hint('')}")
+    usable = sorted((pair for pair in found if pair[1].usable), key=lambda p: preference(p[1]))
+    (wanted, threads), source = name_and_threads(text), "device"
+    if not wanted.strip(":"):
+        raise DeviceError(f"device={text!r} names no device; 'auto' lets the program choose")
+    if wanted.lower() == "auto":
+        for variable in VARIABLES:
+            if os.environ.get(variable, "").strip():
+                (wanted, most), source = name_and_threads(os.environ[variable]), variable
+                threads = threads or most
+                break
+    if wanted.lower() == "auto":
+        matching = usable
+    elif wanted.lower() in ("cpu", "gpu", "accelerator"):
+        matching = [pair for pair in usable if pair[1].kind == wanted.lower()]
+    else:
+        matching = [pair for pair in usable if _matches(wanted, pair[1])]
+    if not matching:
+        listed = "; ".join(str(info) for _, info in found)
+        raise DeviceError(f"{source}={wanted!r} matches no usable device; there are: {listed}")
+    return matching[0] if threads is None else _with_threads(*matching[0], threads)
+
+
+#: Other names of an architecture.
+_SAME = {"amd64": "x86_64", "x64": "x86_64", "arm64": "aarch64"}
+
+
+def identity_of(device: Any, info: DeviceInfo) -> Identity:
+    """A device as profiles name it.
+
+    The architecture of a CPU is the machine's ("x86_64", "aarch64"), that of an NVIDIA GPU its
+    compute capability ("sm_90"), that of an AMD GPU its compiler's name for it ("gfx90a"); "" where
+    the device does not say it.
+    """
+    vendor, architecture = str(_asked(device, "vendor")).strip(), _architecture(device, info.kind)
+    own = info.driver, info.kind, info.compute_units
+    return Identity(info.name, info.platform, vendor, architecture, *own)
+
+
+def _asked(device: Any, name: str) -> Any:
+    """What a device says of itself; "" if it does not know the question."""
+    import pyopencl as cl
+
+    try:
+        return getattr(device, name)
+    except (AttributeError, cl.Error):
+        return ""
+
+
+def _architecture(device: Any, kind: str) -> str:
+    if kind == "cpu":
+        machine = system.machine().lower()
+        return _SAME.get(machine, machine)
+    major = _asked(device, "compute_capability_major_nv")
+    if major:
+        return f"sm_{major}{_asked(device, 'compute_capability_minor_nv')}"
+    for name in ("name", "board_name_amd"):
+        found = re.search(r"\bgfx[0-9a-f]+", str(_asked(device, name)))
+        if found:
+            return found[0]
+    return ""
