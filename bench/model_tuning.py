@@ -77,7 +77,7 @@ def tuned(args: argparse.Namespace) -> list[Row]:
         own = SubjectTuning(subject, share * budgets[0], None, "bench").outcome()
         if not own.m:
             raise Failure("budget", f"{subject.name}: {own.why}")
-        timer = TileTimer(subject.setup, subject.start, subject.kind, own.m, own.n)
+        timer = TileTimer(subject.setup, subject.start, "dna", own.m, own.n)
         space = subject.space_for(own.m, own.n)
         every = search(space, timer, budgets[1], Exhaustive())
         best = every.values or subject.start

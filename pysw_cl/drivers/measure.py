@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,17 +37,14 @@ KINDS: dict[str, tuple[bytes, Any, Any]] = {
 #: Rows and columns of the tile that is computed by the reference engine, too.
 SMALL = 350, 420
 #: Which errors are which kind of failure; the first that fits counts.
-FAILURES: tuple[tuple[type[BaseException], str], ...] = (
-    (BuildError, "build"),
-    (DeviceMemoryError, "memory"),
-    (MemoryError, "memory"),
-    (DeviceError, "launch"),
-    (PlanError, "refused"),
-    (InternalError, "wrong"),
-)
-
-#: The best cells, and a checksum of the bottom edge.
-Answer = tuple[tuple[tuple[int, int, int], ...], int]
+FAILURES: dict[type[BaseException], str] = {
+    BuildError: "build",
+    DeviceMemoryError: "memory",
+    MemoryError: "memory",
+    DeviceError: "launch",
+    PlanError: "refused",
+    InternalError: "wrong",
+}
 #: The device and the plan that values mean.
 Setup = Callable[[Values], tuple["Runtime", Plan]]
 
@@ -78,23 +75,11 @@ def tile_of(kind: str, m: int, n: int, local: bool = True, seed: int = 1) -> Til
     )
 
 
-def answer(result: TileResult) -> Answer:
-    """What tells this result from a wrong one."""
+def _answer(result: TileResult) -> tuple[Any, ...]:
+    """What tells this result from a wrong one: the best cells, and the bottom edge."""
     hits = tuple((hit.score, hit.row, hit.column) for hit in result.hits)
-    checksum = 0
-    for cells in () if result.bottom is None else (result.bottom.h, result.bottom.x):
-        checksum = zlib.crc32(np.ascontiguousarray(cells).tobytes(), checksum)
-    return hits, checksum
-
-
-@contextmanager
-def failures() -> Iterator[None]:
-    """Errors of a device, a plan or a result become a `Failure` of their kind."""
-    try:
-        yield
-    except tuple(kind for kind, _ in FAILURES) as error:
-        kind = next(name for one, name in FAILURES if isinstance(error, one))
-        raise Failure(kind, str(error)) from None
+    cells = () if result.bottom is None else (result.bottom.h, result.bottom.x)
+    return hits, *(zlib.crc32(np.ascontiguousarray(one).tobytes()) for one in cells)
 
 
 class TileTimer:
@@ -110,34 +95,36 @@ class TileTimer:
         self, setup: Setup, start: Values, kind: str, m: int, n: int, local: bool = True
     ) -> None:
         self._setup, self._start = setup, start
-        self._kind, self._size, self._local = kind, (m, n), local
+        self._tile = partial(tile_of, kind, local=local)
         self._job: TileJob | None = None
-        self._wanted: Answer | None = None
+        self._size, self._wanted = (m, n), tuple[Any, ...]()
         self._checked: set[tuple[Any, ...]] = set()
 
     def __call__(self, values: Values) -> float:
         """Seconds of one run.  Raises Failure."""
-        key = tuple(sorted(values.items()))
-        with failures():
-            if self._job is None:
-                self._job = tile_of(self._kind, *self._size, self._local)
-            if self._wanted is None:
-                self._wanted = answer(self._run(self._start, self._job)[0])
-            if key not in self._checked:
-                self._check(values)
-                if values != self._start:  # (which ran already)
-                    self._run(values, self._job)  # the first run of a kernel takes longer
-                self._checked.add(key)
-            found, seconds = self._run(values, self._job)
-        if answer(found) != self._wanted:
-            raise Failure("wrong", f"{dict(values)} gives another result than {dict(self._start)}")
-        return seconds
+        try:
+            return self._timed(values)
+        except tuple(FAILURES) as error:
+            kind = next(name for one, name in FAILURES.items() if isinstance(error, one))
+            raise Failure(kind, str(error)) from None
 
-    def _check(self, values: Values) -> None:
-        """Raise Failure unless a small tile is that of the reference engine."""
-        job = tile_of(self._kind, *SMALL, self._local, seed=2)
-        if answer(self._run(values, job)[0]) != answer(ReferenceEngine().tile(job)):
-            raise Failure("wrong", f"{dict(values)} gives another result than the reference engine")
+    def _timed(self, values: Values) -> float:
+        if self._job is None:
+            job = self._tile(*self._size)
+            self._wanted = _answer(self._run(self._start, job)[0])
+            self._job = job
+        key = tuple(sorted(values.items()))
+        if key not in self._checked:
+            small = self._tile(*SMALL, seed=2)
+            if _answer(self._run(values, small)[0]) != _answer(ReferenceEngine().tile(small)):
+                raise _wrong(values, "the reference engine")
+            if values != self._start:  # (which ran already)
+                self._run(values, self._job)  # the first run of a kernel takes longer
+            self._checked.add(key)
+        found, seconds = self._run(values, self._job)
+        if _answer(found) != self._wanted:
+            raise _wrong(values, str(dict(self._start)))
+        return seconds
 
     def _run(self, values: Values, job: TileJob) -> tuple[TileResult, float]:
         """The result of a tile, and the seconds that it took."""
@@ -147,3 +134,7 @@ class TileTimer:
         result = engine.tile(job)
         taken = time.perf_counter() - started
         return result, sum(engine.kernel_seconds.values()) or taken
+
+
+def _wrong(values: Values, other: str) -> Failure:
+    return Failure("wrong", f"{dict(values)} gives another result than {other}")

@@ -54,19 +54,7 @@ class Subject:
     runtime: Runtime
     #: Its share of the time, in proportion to the others'.
     weight: float
-    #: What is compared (`measure.KINDS`).
-    kind: str = "dna"
     _runtimes: dict[int, Runtime] = field(default_factory=dict, repr=False, compare=False)
-
-    @property
-    def units(self) -> int:
-        """Compute units of the device."""
-        return self.runtime.info.compute_units
-
-    @property
-    def limits_registers(self) -> bool:
-        """Is the limit of registers searched with it?  All kernels share it: one subject does."""
-        return bool(self.runtime.traits.register_option) and not self.by_rows
 
     @property
     def by_rows(self) -> bool:
@@ -77,30 +65,31 @@ class Subject:
     def start(self) -> Values:
         """The values of the plan that jobs have now."""
         plan, lanes = self.plan, self.plan.lane_set
-        values: dict[str, Number] = {"groups": _plain(plan.B / self.units), "alpha": plan.alpha}
-        if not self.by_rows:
-            values["chunk"] = plan.chunk
-            if len(lanes.T) > 1 and not lanes.of_warps:
-                values["T"] = plan.T
-        if self.limits_registers:
+        groups = _plain(plan.B / self.runtime.info.compute_units)
+        values: dict[str, Number] = {"groups": groups, "alpha": plan.alpha}
+        if self.by_rows:
+            return values
+        values["chunk"] = plan.chunk
+        if len(lanes.T) > 1 and not lanes.of_warps:
+            values["T"] = plan.T
+        if self.runtime.traits.register_option:  # all kernels share the limit: one subject seeks it
             values["registers"] = int(self._build.get("registers", REGISTERS[-1]))
         return values
 
     def space(self) -> Space:
         """What is searched."""
-        start, lanes = self.start, self.plan.lane_set
-        shared = lanes.per_item is not None
+        start, lanes, units = self.start, self.plan.lane_set, self.runtime.info.compute_units
         in_local = not self.by_rows and lanes.chunk_defined and lanes.narrow is not None
+        most = int(self.runtime.device.local_mem_size) // COLUMN_BYTES if in_local else 1 << 24
         groups = {
-            _plain(max(1, round(share * start["groups"] * self.units)) / self.units)
-            for share in (SHARED if shared else THREADS)
+            _plain(max(1, round(share * start["groups"] * units)) / units)
+            for share in (THREADS if lanes.per_item is None else SHARED)
         }
-        dimensions = [
-            Dimension("groups", tuple(sorted(groups))),
-            Dimension("alpha", self._alphas(), builds=True),
-        ]
+        # narrow lanes with a query profile in bytes have no more rows than that holds
+        rows = (COLUMNS, 1024) if self.by_rows else (ALPHAS, lanes.scores.profile_rows or 64)
+        alphas = _multiples(start["alpha"], rows[0], 1, rows[1])
+        dimensions = [Dimension("groups", tuple(sorted(groups))), Dimension("alpha", alphas, True)]
         if "chunk" in start:
-            most = int(self.runtime.device.local_mem_size) // COLUMN_BYTES if in_local else 1 << 24
             chunks = _multiples(start["chunk"], CHUNKS, LEAST_CHUNK, most)
             dimensions.append(Dimension("chunk", chunks, builds=in_local))
         if "T" in start:
@@ -118,14 +107,6 @@ class Subject:
         space = self.space()
         return space if self.fills(m, n) else space.keeping("groups")
 
-    def _alphas(self) -> tuple[Number, ...]:
-        """Rows (columns, of the row scan) of a lane that are tried."""
-        alpha, lanes = self.plan.alpha, self.plan.lane_set
-        if self.by_rows:
-            return _multiples(alpha, COLUMNS, 1, 1024)
-        # narrow lanes with a query profile in bytes have no more rows than that holds
-        return _multiples(alpha, ALPHAS, 1, lanes.scores.profile_rows or 64)
-
     def _impossible(self, values: Values) -> str | None:
         """Why the device cannot run these values."""
         try:
@@ -139,29 +120,21 @@ class Subject:
         given: dict[str, Any] = {
             name: int(values[name]) for name in ("alpha", "chunk", "T") if name in values
         }
-        blocks = max(1, round(values["groups"] * self.units))
+        blocks = max(1, round(values["groups"] * self.runtime.info.compute_units))
         tuning = self.plan.tuning.with_values(WHOLE)
         plan = replace(self.plan, B=blocks, alpha_fixed=True, tuning=tuning, **given)
-        return self._runtime_with(int(values.get("registers", 0))), plan
-
-    def _runtime_with(self, registers: int) -> Runtime:
-        """The device with another limit of registers; 0: with its own."""
+        registers = int(values.get("registers", 0))
         if registers in (0, self.start.get("registers")):
-            return self.runtime
+            return self.runtime, plan
         if registers not in self._runtimes:
             profile, _ = self.runtime.profile()
-            build = {**self._build, "registers": registers}
-            limited = {**profile.parameters, "build": build}
+            limited = {**profile.parameters, "build": {**self._build, "registers": registers}}
             self._runtimes[registers] = self.runtime.having(replace(profile, parameters=limited))
-        return self._runtimes[registers]
+        return self._runtimes[registers], plan
 
-    def sizes(self) -> Iterable[tuple[int, int]]:
+    def sizes(self) -> Iterator[tuple[int, int]]:
         """Rows and columns of tiles, each larger than the one before: twice, or four times as long
-        as it has too few columns.
-
-        The first that is worth timing has two strips for every group, and so many columns that the
-        last group begins before the first one ends: smaller tiles do not fill the device.
-        """
+        as it has too few columns."""
         m, n = (SCAN_ROWS, LEAST_SIDE) if self.by_rows else (self._least[0], LEAST_SIDE)
         while True:
             yield m, n
@@ -172,7 +145,8 @@ class Subject:
 
     @property
     def _least(self) -> tuple[int, int]:
-        """The least tile that fills the device."""
+        """The least tile that fills the device: two strips for every group, and so many columns
+        that the last group begins before the first one ends."""
         if self.by_rows:
             return SCAN_ROWS, 2 * self.plan.B * self.plan.T * self.plan.alpha
         return max(LEAST_SIDE, 2 * self.plan.device_rows), self.plan.pipeline_lag
@@ -181,43 +155,34 @@ class Subject:
         """Does a tile of this size fill the device?"""
         return m >= self._least[0] and n >= self._least[1]
 
-    def filling(self) -> Iterator[tuple[int, int]]:
-        """The `sizes` that fill the device."""
-        rows, columns = self._least
-        return ((m, n) for m, n in self.sizes() if m >= rows and n >= columns)
-
-    def longer(self, m: int, n: int) -> float:
-        """How often as long as a tile of m x n cells the first one takes that fills the device, by
-        what the model knows: ratios of times are known of any device."""
-        cost, plan = self.plan.cost, self.plan
-        first = cost.tile(plan, plan.alpha, *next(self.filling()))
-        return float(first / cost.tile(plan, plan.alpha, m, n))
+    def cost(self, m: int, n: int) -> float:
+        """What a tile takes, by the model: ratios of its times are known of any device."""
+        return self.plan.cost.tile(self.plan, self.plan.alpha, m, n)
 
     def parameters(self, values: Values) -> dict[str, dict[str, float]]:
         """What a profile says where these values are its choice."""
-        own = {name: float(value) for name, value in values.items() if name != "registers"}
-        found = {self.name: {name: _plain(value) for name, value in own.items()}}
-        if "registers" in values and values["registers"] != self.start["registers"]:
+        own = {name: _plain(value) for name, value in values.items() if name != "registers"}
+        found: dict[str, dict[str, float]] = {self.name: own}
+        if values.get("registers") != self.start.get("registers"):
             found["build"] = {**self._build, "registers": int(values["registers"])}
         return found
 
     @property
     def _build(self) -> Numbers:
         """The device's limits of registers: of most kernels, and of others by their names."""
-        profile, _ = self.runtime.profile()
-        return profile.parameters.get("build", {})
+        return self.runtime.profile()[0].parameters.get("build", {})
 
 
 def subjects_of(runtime: Runtime) -> dict[str, Subject]:
     """What can be tuned on a device, by name.  The weight of what jobs do not use is 0: it is
     tuned only where it is asked for."""
-    strips = plan_on(runtime, None)
-    found = [Subject(f"{strips.engine}/{strips.lanes}", strips, runtime, 4)]
-    scan = plan_on(runtime, {"engine": "rowscan"})
-    name = f"{scan.engine}/{scan.lanes}"
-    used = name in scan.machine.times.by_subject
-    found.append(Subject(name, scan, runtime, 1 if used else 0))
-    return {one.name: one for one in found}
+    found = {}
+    for wishes, weight in ((None, 4), ({"engine": "rowscan"}, 1)):
+        plan = plan_on(runtime, wishes)
+        name = f"{plan.engine}/{plan.lanes}"
+        used = wishes is None or name in plan.machine.times.by_subject
+        found[name] = Subject(name, plan, runtime, weight if used else 0)
+    return found
 
 
 def _multiples(start: Number, shares: Iterable[float], least: int, most: int) -> tuple[Number, ...]:

@@ -22,9 +22,9 @@ from .tuned_subjects import Subject
 #: Seconds that a run of the start keeps the device busy at least, and the share of a subject's
 #: seconds that one run may take: with little time tiles are small.
 BUSY, MOST_SHARE = 0.02, 1 / 60
-#: The share of a subject's seconds in which the tile's size is found, and of the search by one
-#: case; what is left is for all cases.
-SIZE_SHARE, SEARCH_SHARE = 0.3, 0.7
+#: The share of a subject's seconds for its tile's size and the search by one case; what is left is
+#: for all cases.
+SEARCH_SHARE = 0.7
 #: What is compared, and whether it is local.
 Case = tuple[str, bool]
 #: The search is by the first; its best values are then compared by all, whose parameters they are.
@@ -36,9 +36,6 @@ MOST_CANDIDATES = 8
 RACE_SHARE = 0.05
 #: Runs that are kept of each values, and values of each subject.
 KEPT_RUNS, KEPT_VALUES = 5, 150
-
-#: Called now and then with the seconds that a subject has taken so far.
-Told = Callable[[float], None]
 
 
 @dataclass(frozen=True)
@@ -72,10 +69,6 @@ class Outcome:
         """Are there other values than before?"""
         return self.values != self.start
 
-    def gcups(self, seconds: float | None) -> float | None:
-        """10^9 cells a second of a tile that takes so long."""
-        return self.m * self.n / seconds / 1e9 if seconds else None
-
 
 @dataclass
 class SubjectTuning:
@@ -88,94 +81,86 @@ class SubjectTuning:
     path: Path | None
     key: str
     strategy: Strategy | None = None
-    told: Told = lambda spent: None
+    #: Called now and then with the seconds that it has taken so far.
+    told: Callable[[float], None] = lambda spent: None
     _spent: float = 0.0
-    #: Seconds of a run of the start, and runs of a value in one race at most.
-    _seconds: float = 0.0
+    _size: tuple[int, int] = 0, 0
+    #: Runs of a value in one race at most.
     _most: int = MOST
-    #: What the last failure of the start said.
-    _said: str = ""
 
     def outcome(self) -> Outcome:
         """Tune it."""
+        start = self.subject.start
+        why = "its seconds are over before the search begins"
+        nothing = Outcome(self.subject.name, start, start, why)
         try:
-            size = self._size()
+            seconds = self._choose_size()
         except Failure as failed:
-            return self._default(f"the default fails: {failed}", {failed.kind: 1})
-        if size is None:
-            return self._default("its seconds are over before the search begins")
-        m, n = size
-        records = self._records("search", m, n)
-        turns = int(RACE_SHARE * SEARCH_SHARE * self.budget / self._seconds)
+            why, kinds = f"the default fails: {failed}", {failed.kind: 1}
+            return replace(nothing, why=why, failed=kinds, spent=self._spent)
+        if self._spent >= SEARCH_SHARE * self.budget:
+            return replace(nothing, spent=self._spent)
+        turns = int(RACE_SHARE * SEARCH_SHARE * self.budget / seconds)
         self._most = min(MOST, max(LEAST, turns))
-        found = self._search(
-            CASES[:1], self.subject.start, records, self.strategy, m, n, SEARCH_SHARE
-        )
-        values, why = self._chosen(found, records, m, n)
-        changed = values != self.subject.start
+        records = self._records("search", *self._size)
+        found = self._search(CASES[:1], records, self.strategy, SEARCH_SHARE)
+        values, why = self._chosen(found, records)
         return Outcome(
-            subject=self.subject.name,
-            start=self.subject.start,
-            values=values,
-            why=why,
-            m=m,
-            n=n,
+            self.subject.name,
+            start,
+            values,
+            why,
+            *self._size,
             start_seconds=found.start_seconds,
-            seconds=_seconds_of(records, values) if changed else found.start_seconds,
+            seconds=found.start_seconds if values == start else _seconds_of(records, values),
             measured=found.measured,
             ran=found.runs,
             failed=found.failed,
             spent=self._spent,
-            runs=tuple(self._kept(records, m, n)),
+            runs=tuple(self._kept(records)),
         )
-
-    def _default(self, why: str, failed: Mapping[str, int] | None = None) -> Outcome:
-        start = self.subject.start
-        return Outcome(self.subject.name, start, start, why, failed=failed or {}, spent=self._spent)
 
     def _records(self, *parts: object) -> Records:
         return Records(self.path, "/".join(map(str, (self.key, self.subject.name, *parts))))
 
-    def _size(self) -> tuple[int, int] | None:
-        """Rows and columns of a tile that fills the device and keeps it busy; smaller where the
-        time is short.  None if not even a few runs of the smallest fit.  Raises Failure.
+    def _choose_size(self) -> float:
+        """Choose a tile that fills the device and keeps it busy, or a smaller one where the time is
+        short, by a run of the smallest and the model.  Returns the seconds of a run of the start.
+        Raises Failure."""
+        records, subject = self._records("size"), self.subject
+        sizes = subject.sizes()
+        small = self._size = next(sizes)
+        seconds = expected = self._first(records, *small)
+        while not (expected >= BUSY and subject.fills(*self._size)):
+            larger = next(sizes)
+            expected = seconds * subject.cost(*larger) / subject.cost(*small)
+            if expected > MOST_SHARE * self.budget:
+                break
+            self._size = larger
+        if self._size != small:
+            try:
+                return self._first(records, *self._size)
+            except Failure:  # a tile that the device has no memory for, for example
+                self._size = small
+        return seconds
 
-        After the first one, those that do not fill the device are left out, unless one that does
-        is foreseen to take too long."""
-        records = self._records("size")
-        most, last, sizes = MOST_SHARE * self.budget, None, iter(self.subject.sizes())
-        while True:
-            m, n = next(sizes)
-            run = self._first(records, m, n)
-            self._note(run.took)
-            if run.failure is not None and last is None:
-                raise Failure(run.failure, self._said)
-            if run.seconds is None:  # a tile that the device has no memory for, for example
-                break
-            fills = self.subject.fills(m, n)
-            if last is None and not fills and run.seconds * self.subject.longer(m, n) <= most:
-                sizes = self.subject.filling()
-            last, self._seconds = (m, n), run.seconds
-            if run.seconds >= most or (run.seconds >= BUSY and fills):
-                break
-            if self._spent > SIZE_SHARE * self.budget:
-                break
-        return last if self._spent < SEARCH_SHARE * self.budget else None
-
-    def _first(self, records: Records, m: int, n: int) -> Run:
-        """The run of the start with a tile of this size, recorded or new."""
+    def _first(self, records: Records, m: int, n: int) -> float:
+        """Seconds of a run of the start with a tile of this size, recorded or new.  Raises
+        Failure."""
         values = {"m": m, "n": n}
-        known = records.of(values)
-        if known:
-            return known[0]
-        began, seconds, failure = time.monotonic(), None, None
-        try:
-            seconds = self._timer(*CASES[0], m, n)(self.subject.start)
-        except Failure as failed:
-            failure, self._said = failed.kind, str(failed)
-        run = Run(values, time.monotonic() - began, seconds, failure)
-        records.add(run)
-        return run
+        why = ""
+        if not records.of(values):
+            began, seconds, failure = time.monotonic(), None, None
+            try:
+                seconds = self._timer(*CASES[0], m, n)(self.subject.start)
+            except Failure as failed:
+                failure, why = failed.kind, str(failed)
+            records.add(Run(values, time.monotonic() - began, seconds, failure))
+        run = records.of(values)[0]
+        self._note(run.took)
+        if run.seconds is None:
+            raise Failure(str(run.failure), why)
+        return run.seconds
 
     def _timer(self, kind: str, local: bool, m: int, n: int) -> TileTimer:
         return TileTimer(self.subject.setup, self.subject.start, kind, m, n, local)
@@ -183,16 +168,13 @@ class SubjectTuning:
     def _search(
         self,
         cases: Sequence[Case],
-        start: Values,
         records: Records,
         strategy: Strategy | None,
-        m: int,
-        n: int,
-        share: float,
+        share: float = 1.0,
     ) -> Found:
-        """A search that begins with ``start``, for a share of the seconds; where there are several
-        ``cases``, by the geometric mean of their times."""
-        timers = [self._timer(kind, local, m, n) for kind, local in cases]
+        """A search for a share of the seconds; where there are several ``cases``, by the geometric
+        mean of their times."""
+        timers = [self._timer(*case, *self._size) for case in cases]
         before = self._spent
 
         def measure(values: Values) -> float:
@@ -202,8 +184,8 @@ class SubjectTuning:
             finally:
                 self.told(before + sum(run.took for run in records) + time.monotonic() - began)
 
-        space = replace(self.subject.space_for(m, n), start=start)
         budget = max(0.0, min(share * self.budget, self.budget - self._spent))
+        space = self.subject.space_for(*self._size)
         found = search(space, measure, budget, strategy, records, most=self._most)
         self._note(found.spent)
         return found
@@ -212,7 +194,7 @@ class SubjectTuning:
         self._spent += took
         self.told(self._spent)
 
-    def _chosen(self, found: Found, records: Records, m: int, n: int) -> tuple[Values, str]:
+    def _chosen(self, found: Found, records: Records) -> tuple[Values, str]:
         """The values that the subject gets, and why."""
         start = self.subject.start
         if found.values is None:
@@ -223,13 +205,12 @@ class SubjectTuning:
         if self.budget - self._spent < len(CASES) * longest:  # their kernels have to be built
             return found.values, "faster for sure"
         strategy = Given(tuple(self._candidates(found.values, records)))
-        together = self._records("together", m, n)
-        best = self._search(CASES, start, together, strategy, m, n, 1.0).values
+        best = self._search(CASES, self._records("together", *self._size), strategy).values
         if best is None or best == start:
             return start, "nothing is faster for sure for DNA, proteins and global ones together"
         return best, "faster for sure"
 
-    def _candidates(self, best: Values, records: Records) -> Iterator[Values]:
+    def _candidates(self, best: Values, records: Records) -> list[Values]:
         """What is tried with all scores: the best values; the best of those that have the start's
         value of a dimension; and the best of each other build."""
         space, start = self.subject.space(), self.subject.start
@@ -240,21 +221,20 @@ class SubjectTuning:
         firsts = [next((v for v in ranking if v[name] == start[name]), best) for name in start]
         builds = {space.build(values): values for values in reversed(ranking)}
         found = {space.key(values): values for values in (best, *firsts, *builds.values())}
-        yield from list(found.values())[:MOST_CANDIDATES]
+        return list(found.values())[:MOST_CANDIDATES]
 
-    def _kept(self, records: Records, m: int, n: int) -> Iterator[Mapping[str, Any]]:
+    def _kept(self, records: Records) -> Iterator[Mapping[str, Any]]:
         """What a profile keeps of the runs: those of the values that were run most often."""
         seconds: dict[tuple[Any, ...], list[float]] = {}
         for run in records:
             if run.seconds is not None:
                 seconds.setdefault(tuple(run.values.items()), []).append(run.seconds)
-        often = sorted(seconds, key=lambda values: -len(seconds[values]))[:KEPT_VALUES]
-        for values in often:
+        for values in sorted(seconds, key=lambda one: -len(seconds[one]))[:KEPT_VALUES]:
             yield {
                 "subject": self.subject.name,
                 "values": dict(values),
-                "m": m,
-                "n": n,
+                "m": self._size[0],
+                "n": self._size[1],
                 "seconds": [float(f"{one:.6g}") for one in seconds[values][-KEPT_RUNS:]],
                 "use": "search",
             }

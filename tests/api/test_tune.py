@@ -116,27 +116,17 @@ def test_groups_stay_where_no_tile_fills_the_device(
     assert {run["values"]["groups"] for run in profile.runs} == {start["groups"]}
 
 
-def test_sizes_that_do_not_fill_the_device_are_left_out(
+def test_a_tile_fills_the_device_where_the_time_is_enough(
     clockwork: Clockwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where one that does is foreseen to take no longer than a run may."""
-    ran: list[tuple[int, int]] = []
-    whole = driver.SubjectTuning._first
-
-    def first(self: Any, records: Any, m: int, n: int) -> Any:
-        ran.append((m, n))
-        return whole(self, records, m, n)
-
-    monkeypatch.setattr(driver.SubjectTuning, "_first", first)
+    """By the model, which knows how often as long one takes as the smallest."""
     monkeypatch.setattr(Subject, "_least", (16_384, 16_384))
+    monkeypatch.setattr(Subject, "cost", lambda self, m, n: m * n)
     subject = next(iter(subjects_of(get_runtime()).values()))
-    for longer, left_out in ((1e4, False), (10.0, True)):
-        ran.clear()
-        monkeypatch.setattr(Subject, "longer", lambda self, m, n, longer=longer: longer)
-        pysw_cl.tune(budget="1m")
-        filling = [subject.fills(*size) for size in ran]
-        assert filling[0] is False and filling[-1] is True
-        assert all(filling[1:]) == left_out
+    for budget, fills in (("1m", True), ("1s", False)):
+        (outcome,) = tuning.tuned("auto", budget).outcomes
+        assert subject.fills(outcome.m, outcome.n) is fills
+        assert outcome.m >= 16_384 and outcome.n >= 1024
 
 
 def test_a_killed_tuning_goes_on(clockwork: Clockwork, profile_folder: Path) -> None:
