@@ -17,10 +17,10 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,29 +53,31 @@ def sync_folder(folder: Path) -> None:
 def cannot_write(path: Path, error: OSError, begun: bool = True) -> CheckpointError:
     """The exception for a ``path`` that cannot be written; ``begun``: it belongs to a checkpoint
     that has something saved."""
-    advice = "give a folder that can be written"
-    if begun:
-        advice = (
-            "what was saved before is sound: free space or make the folder writable, then resume"
-        )
+    sound = "what was saved before is sound: free space or make the folder writable, then resume"
+    advice = sound if begun else "give a folder that can be written"
     return CheckpointError(f"cannot write {path}: {error.strerror or error}; {advice}")
 
 
-@dataclass(frozen=True)
-class Piece:
+@contextmanager
+def to_write(path: Path, begun: bool = True) -> Iterator[None]:
+    """Raise :func:`cannot_write` for an OSError of the block."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(path, error, begun) from error
+
+
+class Piece(NamedTuple):
     """The entry of a piece in the index of a file."""
 
     #: What it is a part of, such as "row".
     name: str
-    #: The number of its first cell in that.
+    #: The number of its first cell in that, and its number of cells.
     start: int
-    #: Its number of cells.
     cells: int
-    #: Where its payload begins in the file.
+    #: Where its payload begins in the file, its bytes, and its CRC-32.
     offset: int
-    #: Bytes of the payload.
     size: int
-    #: CRC-32 of the payload.
     crc: int
 
 
@@ -90,47 +92,37 @@ class SealedWriter:
         self._part = path.with_name(path.name + ".part")
         self._pieces: list[Piece] = []
         self._offset = len(_HEAD)
-        try:
+        with to_write(path):
             self._file = self._part.open("wb")
             self._file.write(_HEAD)
-        except OSError as error:
-            raise cannot_write(path, error) from error
 
     def put(self, name: str, start: int, cells: int, payload: bytes) -> None:
         """Add a piece: the ``cells`` cells of ``name`` from number ``start`` on."""
         crc = zlib.crc32(payload)
         self._pieces.append(Piece(name, start, cells, self._offset, len(payload), crc))
         self._offset += len(payload)
-        try:
+        with to_write(self.path):
             self._file.write(payload)
-        except OSError as error:
-            raise cannot_write(self.path, error) from error
 
     def seal(self, facts: Mapping[str, Any]) -> int:
         """Write the index and ``facts``, sync and rename the file; gives its size in bytes."""
-        pieces = [[p.name, p.start, p.cells, p.offset, p.size, p.crc] for p in self._pieces]
-        content = {"name": self.path.name, "facts": facts, "pieces": pieces}
+        content = {"name": self.path.name, "facts": facts, "pieces": self._pieces}
         index = json.dumps(content, separators=(",", ":")).encode()
         tail = _TAIL.pack(self._offset, len(index), zlib.crc32(index), _MARK)
-        try:
+        with to_write(self.path):
             self._file.write(index + tail)
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
             self._part.replace(self.path)
             sync_folder(self.path.parent)
-        except OSError as error:
-            raise cannot_write(self.path, error) from error
         return self._offset + len(index) + len(tail)
 
     def abandon(self) -> None:
         """Remove the unfinished file; does nothing once the file is sealed."""
-        try:
+        with suppress(OSError):  # the buffer could not be written, and the file is removed
             self._file.close()
-        except OSError:  # the buffer could not be written, and the file is removed
-            pass
-        finally:
-            self._part.unlink(missing_ok=True)
+        self._part.unlink(missing_ok=True)
 
 
 class SealedFile:
@@ -138,19 +130,16 @@ class SealedFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            with path.open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                head = _at(file, 0, len(_HEAD))
-                tail = _at(file, max(0, size - _TAIL.size), _TAIL.size)
-                if head != _HEAD or len(tail) < _TAIL.size:
-                    raise self._damaged("its beginning or its end is missing")
-                offset, length, crc, mark = _TAIL.unpack(tail)
-                if mark != _MARK or offset + length + _TAIL.size != size:
-                    raise self._damaged("its end is missing")
-                index = _at(file, offset, length)
-        except OSError as error:
-            raise self._damaged(str(error.strerror or error)) from error
+        with self._opened() as file:
+            size = file.seek(0, os.SEEK_END)
+            head = _at(file, 0, len(_HEAD))
+            tail = _at(file, max(0, size - _TAIL.size), _TAIL.size)
+            if head != _HEAD or len(tail) < _TAIL.size:
+                raise self._damaged("its beginning or its end is missing")
+            offset, length, crc, mark = _TAIL.unpack(tail)
+            if mark != _MARK or offset + length + _TAIL.size != size:
+                raise self._damaged("its end is missing")
+            index = _at(file, offset, length)
         if zlib.crc32(index) != crc:
             raise self._damaged("the checksum of its index is wrong")
         content = json.loads(index)
@@ -166,11 +155,8 @@ class SealedFile:
 
     def read(self, piece: Piece) -> bytes:
         """The payload of a piece, its checksum checked."""
-        try:
-            with self.path.open("rb") as file:
-                payload = _at(file, piece.offset, piece.size)
-        except OSError as error:
-            raise self._damaged(str(error.strerror or error)) from error
+        with self._opened() as file:
+            payload = _at(file, piece.offset, piece.size)
         if len(payload) != piece.size or zlib.crc32(payload) != piece.crc:
             raise self._damaged(f"the checksum of its piece {piece.name} is wrong")
         return payload
@@ -180,34 +166,32 @@ class SealedFile:
         for piece in self.pieces:
             self.read(piece)
 
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        try:
+            with self.path.open("rb") as file:
+                yield file
+        except OSError as error:
+            raise self._damaged(str(error.strerror or error)) from error
+
     def _damaged(self, why: str) -> DamagedFile:
         return DamagedFile(f"{self.path} is damaged: {why}; resume again to compute it anew")
 
 
-def _at(file: Any, offset: int, size: int) -> bytes:
+def _at(file: BinaryIO, offset: int, size: int) -> bytes:
     file.seek(offset)
-    data: bytes = file.read(size)
-    return data
+    return file.read(size)
 
 
-def pack_bytes(values: NDArray[np.uint8]) -> bytes:
+def pack_bytes(data: bytes | memoryview, strategy: int = zlib.Z_RLE) -> bytes:
     """Bytes, deflated."""
-    return _deflated(np.ascontiguousarray(values).data)
-
-
-def pack_letters(letters: NDArray[np.uint8]) -> bytes:
-    """Letters, deflated without a search for runs, because they have few."""
-    return _deflated(np.ascontiguousarray(letters).data, zlib.Z_HUFFMAN_ONLY)
+    deflate = zlib.compressobj(1, zlib.DEFLATED, -15, 9, strategy)
+    return deflate.compress(data) + deflate.flush()
 
 
 def unpack_bytes(payload: bytes) -> NDArray[np.uint8]:
-    """What `pack_bytes` or `pack_letters` packed."""
+    """What `pack_bytes` packed."""
     return np.frombuffer(zlib.decompress(payload, -15), np.uint8)
-
-
-def _deflated(data: bytes | memoryview, strategy: int = zlib.Z_RLE) -> bytes:
-    deflate = zlib.compressobj(1, zlib.DEFLATED, -15, 9, strategy)
-    return deflate.compress(data) + deflate.flush()
 
 
 def _narrow(values: Ints) -> tuple[int, bytes]:
@@ -222,7 +206,7 @@ def pack_edge(edge: Edge) -> bytes:
     step, gap = np.zeros_like(edge.h), edge.h - edge.x
     np.subtract(edge.h[1:], edge.h[:-1], out=step[1:])
     (wide_step, steps), (wide_gap, gaps) = _narrow(step), _narrow(gap)
-    return _EDGE.pack(int(edge.h[0]), wide_step, wide_gap) + _deflated(steps + gaps)
+    return _EDGE.pack(int(edge.h[0]), wide_step, wide_gap) + pack_bytes(steps + gaps)
 
 
 def unpack_edge(payload: bytes, cells: int) -> Edge:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial, reduce
 from pathlib import Path
-from queue import Queue
-from threading import Thread
 from typing import Any
 
 from ..errors import InternalError
 from ..sequences.parallel import AT_ONCE, in_threads
 from ..tiles.edges import Edge, Source
-from .container import DamagedFile, Piece, SealedFile, SealedWriter, pack_edge, unpack_edge
+from .container import Piece, SealedFile, SealedWriter, pack_edge, unpack_edge
 
 #: The most cells of a piece.  A reader decompresses whole pieces.
 PIECE_CELLS = 1 << 20
@@ -26,60 +27,52 @@ WAITING = max(1, 8 // AT_ONCE)
 class Writer:
     """A thread that performs tasks in order; ``seconds``: how long it has worked.
 
-    After an error it performs no more tasks, and the next :meth:`do` or :meth:`flush` raises that
-    error.  ``file`` is the file being written; :meth:`close` abandons it if it is not sealed.
+    After an error it performs no more tasks, and each later :meth:`do` and :meth:`flush` raises
+    that error.  ``file`` is the file being written; :meth:`close` abandons it if it is not sealed.
     """
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self.file: SealedWriter | None = None
         self._error: BaseException | None = None
-        self._tasks: Queue[Callable[[], object] | None] = Queue(WAITING)
-        self._thread = Thread(target=self._work, name="checkpoint writer", daemon=True)
-        self._thread.start()
+        self._thread = ThreadPoolExecutor(1, "checkpoint writer")
+        self._tasks: deque[Future[None]] = deque()
 
     def do(self, task: Callable[[], object]) -> None:
-        """Add a task; blocks while the queue is full."""
-        self._raise()
-        self._tasks.put(task)
+        """Add a task; blocks while many wait."""
+        self.flush(WAITING)
+        self._tasks.append(self._thread.submit(self._perform, task))
 
-    def flush(self) -> None:
-        """Wait until all tasks are done."""
-        self._tasks.join()
-        self._raise()
-
-    def close(self) -> None:
-        """Perform the waiting tasks, then end the thread."""
-        self._tasks.put(None)
-        self._thread.join()
-        if self.file is not None:
-            self.file.abandon()
-
-    def _raise(self) -> None:
+    def flush(self, most: int = 0) -> None:
+        """Wait until all tasks are done, or all but so many."""
+        while len(self._tasks) > most:
+            self._tasks.popleft().result()
         if self._error is not None:
             raise self._error
 
-    def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            started = time.perf_counter()
-            try:
-                if self._error is None:
-                    task()
-            except BaseException as error:
-                self._error = error
-            self.seconds += time.perf_counter() - started
-            self._tasks.task_done()
+    def close(self) -> None:
+        """Perform the waiting tasks, then end the thread."""
+        self._thread.shutdown()
+        if self.file is not None:
+            self.file.abandon()
+
+    def _perform(self, task: Callable[[], object]) -> None:
+        if self._error is not None:
+            return
+        started = time.perf_counter()
+        try:
+            task()
+        except BaseException as error:
+            self._error = error
+        self.seconds += time.perf_counter() - started
 
 
 @contextmanager
 def writing() -> Iterator[Writer]:
     """A writer for a ``with`` block; the block ends when all is written."""
-    writer = Writer()
-    try:
+    with closing(Writer()) as writer:
         yield writer
         writer.flush()
-    finally:
-        writer.close()
 
 
 class SlabWriter:
@@ -94,14 +87,6 @@ class SlabWriter:
         self.bytes = 0
         self._opened = False
 
-    def row(self) -> EdgeSink:
-        """The sink for the slab's last row."""
-        return EdgeSink(self, "row")
-
-    def column(self, column: int) -> EdgeSink:
-        """The sink for the slab's part of a special column."""
-        return EdgeSink(self, f"column {column}")
-
     def seal(self, facts: Mapping[str, Any]) -> None:
         """Complete the file; the slab is computed."""
         self._begin()
@@ -111,8 +96,8 @@ class SlabWriter:
         """Write the cells of an edge that follow its first ``start`` ones."""
         self._begin()
         for at in range(0, len(edge), PIECE_CELLS * AT_ONCE):
-            part = edge.part(at, at + PIECE_CELLS * AT_ONCE)
-            self._writer.do(lambda at=start + at, part=part: self._put(name, at, part))  # type: ignore[misc]
+            part = edge.read(at, at + PIECE_CELLS * AT_ONCE)
+            self._writer.do(partial(self._put, name, start + at, part))
 
     def _begin(self) -> None:
         if not self._opened:
@@ -125,7 +110,7 @@ class SlabWriter:
     def _put(self, name: str, start: int, edge: Edge) -> None:
         assert self._writer.file is not None
         places = range(0, len(edge), PIECE_CELLS)
-        parts = [edge.part(at, at + PIECE_CELLS) for at in places]
+        parts = [edge.read(at, at + PIECE_CELLS) for at in places]
         for at, part, packed in zip(places, parts, in_threads(pack_edge, parts), strict=True):
             self._writer.file.put(name, start + at, len(part), packed)
 
@@ -137,30 +122,23 @@ class SlabWriter:
 
 @dataclass(frozen=True)
 class EdgeSink:
-    """A sink that writes one edge to the file of a slab."""
+    """A sink that writes an edge to the file of a slab, where it begins after ``first`` cells."""
 
     slab: SlabWriter
     name: str
+    first: int = 0
 
     def write(self, start: int, edge: Edge) -> None:
         """Write the cells that follow the first ``start`` ones."""
-        self.slab.put(self.name, start, edge)
+        self.slab.put(self.name, start - self.first, edge)
 
 
 class SavedSlab:
     """A slab on disk: rows ``[start, end)``, and the ``facts`` that it was sealed with."""
 
     def __init__(self, file: SealedFile) -> None:
-        self.file, self.facts, self.bytes = file, file.facts, file.size
+        self.file, self.facts = file, file.facts
         self.start, self.end = int(file.facts["start"]), int(file.facts["end"])
-
-    def sound(self) -> bool:
-        """Read all of it; says whether every checksum is right."""
-        try:
-            self.file.check()
-        except DamagedFile:
-            return False
-        return True
 
     def row(self) -> StoredEdge:
         """Its last row."""
@@ -183,18 +161,16 @@ class StoredEdge(Source):
 
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop``."""
-        found: Edge | None = None
-        index = bisect_right(self._starts, start) - 1
-        at = start
+        parts: list[Edge] = []
+        index, at = bisect_right(self._starts, start) - 1, start
         while at < stop:
-            if not 0 <= index < len(self._parts):
-                raise InternalError(f"cells {start} to {stop} of an edge are not on disk")
-            _, file, piece = self._parts[index]
-            edge, before = unpack_edge(file.read(piece), piece.cells), self._starts[index]
-            part = edge.part(at - before, min(stop - before, len(edge)))
+            part = Edge.unreachable(0)
+            if 0 <= index < len(self._parts):
+                _, file, piece = self._parts[index]
+                edge, before = unpack_edge(file.read(piece), piece.cells), self._starts[index]
+                part = edge.read(at - before, min(stop - before, len(edge)))
             if not len(part):
                 raise InternalError(f"cells {start} to {stop} of an edge are not on disk")
-            found = part if found is None else found.joined(part)
+            parts.append(part)
             at, index = at + len(part), index + 1
-        assert found is not None
-        return found
+        return reduce(Edge.joined, parts)

@@ -26,8 +26,10 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict
+import zlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +50,8 @@ from .container import (
     SealedWriter,
     cannot_write,
     pack_bytes,
-    pack_letters,
     sync_folder,
+    to_write,
     unpack_bytes,
 )
 from .edges import SavedSlab, SlabWriter, Writer
@@ -70,28 +72,23 @@ _OURS = re.compile(
 PIECE = 1 << 19
 
 
+@dataclass(frozen=True, eq=False)
 class Store:
-    """A checkpoint folder, locked by this run while it is open (a context manager).
+    """A checkpoint folder, locked by this run while it is open (a context manager)."""
 
-    With ``whole`` it is the part for one strand in the folder of a job of both strands.
-    ``minus_first``: the minus strand is searched first.
-    """
+    folder: Path
+    job: Job
+    #: The defaults of a resumed run.
+    resources: StoredResources
+    #: Is the minus strand searched first?
+    minus_first: bool
+    #: The folder of the job of both strands, where this is the part for one of them.
+    whole: Path | None = None
 
-    def __init__(
-        self,
-        folder: Path,
-        job: Job,
-        resources: StoredResources,
-        minus_first: bool,
-        whole: Store | None = None,
-    ) -> None:
-        self.folder, self.job, self.resources, self.minus_first = (
-            folder,
-            job,
-            resources,
-            minus_first,
-        )
-        self._whole = whole
+    def __post_init__(self) -> None:
+        with contextlib.suppress(OSError):  # of a run that died; it cannot be removed everywhere
+            for path in self.folder.glob("*.part"):
+                path.unlink()
 
     @classmethod
     @contextlib.contextmanager
@@ -100,14 +97,11 @@ class Store:
     ) -> Iterator[Store]:
         """The folder for a job: a new one, or that of an earlier run of the same job.
 
-        ``resources``: the defaults of a resumed run.  Raises CheckpointError if the folder holds
-        anything else, is in use, or cannot be written.
+        Raises CheckpointError if the folder holds anything else, is in use, or cannot be written.
         """
         path = Path(folder)
-        try:
+        with to_write(path, begun=False):
             path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(path, error, begun=False) from error
         with _locked(path):
             manifest = path / "job.json"
             minus_first: bool | None = None
@@ -127,7 +121,6 @@ class Store:
                 least = (resources.plan or {}).get(name, usual)
                 minus_first = job.both and likely_minus(job.frame, least)
             store = cls(path, job, resources, minus_first)
-            store._clean()
             if not (path / "thin").exists():
                 list(in_threads(store._save_letters, ("query", "target"), few=2))
             store._write_manifest()
@@ -159,70 +152,50 @@ class Store:
                     "folder as checkpoint: the rows in it are used"
                 ) from error
             resources = StoredResources(**content["wishes"])
-            store = cls(path, job, resources, content["minus_first"])
-            store._clean()
-            yield store
+            yield cls(path, job, resources, content["minus_first"])
 
     def part(self, job: Job) -> Store:
         """The part for a ``job`` of one strand of this one's."""
         folder = self.folder / job.frame.strand
-        try:
+        with to_write(folder):
             folder.mkdir(exist_ok=True)
-        except OSError as error:
-            raise cannot_write(folder, error) from error
-        store = Store(folder, job, self.resources, self.minus_first, self)
-        store._clean()
-        return store
-
-    @property
-    def _root(self) -> Path:
-        return self.folder if self._whole is None else self._whole.folder
+        return Store(folder, job, self.resources, self.minus_first, self.folder)
 
     @property
     def how(self) -> str:
         """How to continue, for messages."""
-        folder = self._root
+        folder = self.whole or self.folder
         return f"continue with pysw_cl.resume({str(folder)!r}) or: pysw-cl resume {folder}"
 
     @property
     def what(self) -> str:
         """Which strand this is, for messages; empty for a whole job."""
-        return "" if self._whole is None else f" of the {self.job.frame.strand} strand"
+        return "" if self.whole is None else f" of the {self.job.frame.strand} strand"
 
     def slabs(
-        self, every: bool, columns: Any = None, trusted: Collection[Path] = ()
+        self, every: bool, columns: list[int], trusted: Collection[Path] = ()
     ) -> list[SavedSlab]:
-        """The sound slabs from top to bottom, without overlap: ``every`` one, or only the last.
-        ``columns``: those that have these special columns, which are others under another plan.
+        """The slabs with these special ``columns`` (others are of another plan), from top to
+        bottom, without overlap.
 
-        All of each file is read and checked, unless its path is ``trusted``.
-        """
-        found = [SavedSlab(file) for file in self.sealed("rows")]
-        found.sort(key=lambda slab: (slab.start, -slab.end))
-        if not every:
-            last = sorted(found, key=lambda slab: slab.end, reverse=True)
-            return next(([slab] for slab in last if slab.sound()), [])
+        All of each file is read and checked, unless its path is ``trusted``.  Without ``every``
+        only the last one is; of the others only the facts are checked."""
         slabs: list[SavedSlab] = []
-        for slab in found:
-            follows = slab.start >= (slabs[-1].end if slabs else 0)
-            sound = follows and (slab.file.path in trusted or slab.sound())
-            if sound and (columns is None or slab.facts["columns"] == columns):
-                slabs.append(slab)
-        return slabs
-
-    def slabs_to(self, last: list[SavedSlab]) -> list[SavedSlab]:
-        """The ``last`` slab and those above it, for their facts; there are none where a file is
-        lost.  Only their facts are checked."""
-        found = [SavedSlab(file) for file in self.sealed("rows")] if last else []
-        slabs = list(last)
+        found = [SavedSlab(file) for file in self.sealed("rows")]
         for slab in sorted(found, key=lambda slab: (slab.end, -slab.start), reverse=True):
-            if slab.end <= slabs[-1].start:
+            if slab.facts["columns"] != columns or (slabs and slab.end > slabs[-1].start):
+                continue
+            with contextlib.suppress(DamagedFile):
+                if (every or not slabs) and slab.file.path not in trusted:
+                    slab.file.check()
                 slabs.append(slab)
-        return slabs
+        return slabs[::-1]
 
     def used(self) -> int:
         """Bytes in the whole folder."""
-        return sum(path.stat().st_size for path in self._root.rglob("*") if path.is_file())
+        return sum(
+            path.stat().st_size for path in (self.whole or self.folder).rglob("*") if path.is_file()
+        )
 
     def free(self) -> int:
         """Free bytes of its disk."""
@@ -238,13 +211,15 @@ class Store:
         name: str,
         arrays: Mapping[str, NDArray[np.uint8]],
         facts: Mapping[str, Any],
-        pack: Callable[[NDArray[np.uint8]], bytes] = pack_bytes,
+        strategy: int = zlib.Z_RLE,
     ) -> None:
-        """Write byte arrays, compressed by ``pack``, and facts to a sealed file."""
+        """Write byte arrays, which zlib compresses by ``strategy``, and facts to a sealed file."""
         writer = SealedWriter(self.folder / name)
         try:
             for key, array in arrays.items():
-                parts = [array[start : start + PIECE] for start in range(0, len(array), PIECE)]
+                data = np.ascontiguousarray(array).data
+                parts = [data[start : start + PIECE] for start in range(0, len(data), PIECE)]
+                pack = partial(pack_bytes, strategy=strategy)
                 for k, packed in enumerate(in_threads(pack, parts)):
                     writer.put(key, k * PIECE, len(parts[k]), packed)
             writer.seal({"job": self.job.key, **facts})
@@ -267,12 +242,10 @@ class Store:
 
     def drop(self, *kinds: str) -> None:
         """Remove the files of these kinds."""
-        try:
+        with to_write(self.folder):
             for kind in kinds:
                 for path in self.folder.glob(f"{kind}-*"):
                     path.unlink()
-        except OSError as error:
-            raise cannot_write(self.folder, error) from error
 
     def sealed(self, kind: str) -> Iterator[SealedFile]:
         """The files of a kind, of this job and with a sound index."""
@@ -282,17 +255,12 @@ class Store:
                 if file.facts["job"] == self.job.key:
                     yield file
 
-    def _clean(self) -> None:
-        """Remove the unfinished files of a run that died, if the folder can be written."""
-        with contextlib.suppress(OSError):
-            for path in self.folder.glob("*.part"):
-                path.unlink()
-
     def _save_letters(self, name: str) -> None:
         """Write the letters of the "query" or "target", unless they are in the folder."""
         letters, saved = getattr(self.job, name).letters, self.arrays(name)
         if saved is None or not np.array_equal(saved[0].get("letters", []), letters):
-            self.save_arrays(name, {"letters": letters}, {}, pack_letters)
+            # few letters have no runs that a search for them would find
+            self.save_arrays(name, {"letters": letters}, {}, zlib.Z_HUFFMAN_ONLY)
 
     def _write_manifest(self) -> None:
         job = self.job
@@ -313,27 +281,23 @@ class Store:
                 return
         content["checksum"] = hashlib.sha256(canonical(content)).hexdigest()
         part = path.with_name("job.json.part")
-        try:
+        with to_write(path):
             with part.open("w") as file:
                 json.dump(content, file, indent=1)
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)
             sync_folder(self.folder)
-        except OSError as error:
-            raise cannot_write(path, error) from error
 
 
 def keep_result(folder: Path) -> None:
     """Remove all but the result from the checkpoint of a finished run.  A run of the same job with
     the same letters reads it."""
-    try:
+    with to_write(folder):
         (folder / "thin").touch()
         for name in ("query", "target", "rows-*", "walk-*", "band-*", "whole"):
             for path in folder.rglob(name):
                 path.unlink()
-    except OSError as error:
-        raise cannot_write(folder, error) from error
 
 
 @contextlib.contextmanager
@@ -388,16 +352,12 @@ def _check_same(folder: Path, there: Mapping[str, Any], job: Job) -> None:
     if "range" in different and {"query", "target"} & set(different):
         different.remove("range")  # without a range it says how long they are
     if different:
+        *first, last = different
+        differ = f"{', '.join(first)} and {last} differ" if first else f"its {last} differs"
         raise CheckpointError(
-            f"{folder} is the checkpoint of another job: {_differ(different)}; give "
-            "another folder, or the arguments of that job"
+            f"{folder} is the checkpoint of another job: {differ}; give another folder, or the "
+            "arguments of that job"
         )
-
-
-def _differ(names: list[str]) -> str:
-    """These names, and that they differ, as a sentence's end."""
-    *first, last = names
-    return f"{', '.join(first)} and {last} differ" if first else f"its {last} differs"
 
 
 def _job(folder: Path, content: Mapping[str, Any]) -> Job:

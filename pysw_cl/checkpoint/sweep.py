@@ -21,14 +21,14 @@ from ..planning.path_grid import grid_places
 from ..planning.plan import Plan
 from ..results.alignment import Stats
 from ..tiles.contract import Engine
-from ..tiles.edges import EdgeFrom, Edges, SinkAfter, Source
+from ..tiles.edges import EdgeFrom, Edges, Source
 from ..tiles.slabs import Slab
 from ..tiles.special_lines import RestartGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Bound, Costs, Hit, Hits, Limits, Want
 from ..tiles.tile_map import TileMap
 from . import interval
-from .edges import SavedSlab, SlabWriter, Writer, stored_column, writing
+from .edges import EdgeSink, SavedSlab, SlabWriter, Writer, stored_column, writing
 from .store import Store
 from .traceback import Clock, SavedTraceback
 
@@ -105,7 +105,7 @@ class SavedRun:
             self.done.best = min(hits, default=None)
         self.clock.before = self.done.seconds
         self.maps: dict[int, TileMap] = {}
-        for slab in self.slabs if self.want_path else store.slabs_to(self.slabs):
+        for slab in self.slabs:
             self.maps[slab.start] = TileMap.of_facts(slab.facts["tiles"])
         self.heights = interval.SlabHeights(
             self.m,
@@ -194,9 +194,7 @@ class SavedRun:
         return TileMap.joined((self.m, self.n), self.maps)
 
     def _saved(self) -> list[SavedSlab]:
-        """The slabs on disk that have this run's special columns."""
-        slabs = self.store.slabs(self.want_path, self.columns, self.trusted)
-        return [slab for slab in slabs if slab.facts["columns"] == self.columns]
+        return self.store.slabs(self.want_path, self.columns, self.trusted)
 
     def _gaps(self) -> Iterator[tuple[int, int]]:
         """The rows [start, stop) to compute: all that are not saved; without a path only those
@@ -294,8 +292,9 @@ class _SavedSlabs:
         self._left -= end - start
         file = self._files[row] = run.store.slab(self.writer, start, end)
         run.heights.saving(file)
-        columns = {column: SinkAfter(file.column(column), row) for column in run.columns}
-        return Slab(row, end - self.start, columns, None if end == run.m else file.row())
+        columns = {column: EdgeSink(file, f"column {column}", row) for column in run.columns}
+        bottom = None if end == run.m else EdgeSink(file, "row")
+        return Slab(row, end - self.start, columns, bottom)
 
     def computed(self, slab: Slab, hits: Hits) -> None:
         """Save a slab; raises `Stopped` if the run has to end now."""

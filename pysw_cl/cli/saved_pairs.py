@@ -39,10 +39,10 @@ class SavedPairs:
         self._begin(args)
 
     def _begin(self, args: argparse.Namespace) -> None:
-        from ..checkpoint.container import cannot_write
+        from ..checkpoint.container import to_write
 
         folder = self.folder
-        try:
+        with to_write(folder):
             folder.mkdir(parents=True, exist_ok=True)
             there = folder / COMMAND
             ours = ("pair-", COMMAND)
@@ -57,8 +57,6 @@ class SavedPairs:
             part = folder / f"{COMMAND}.part"
             part.write_text(json.dumps({"command": args.command, "files": files}))
             part.replace(there)
-        except OSError as error:
-            raise cannot_write(folder, error) from error
 
     @contextmanager
     def next(self, resources: AlignResources) -> Iterator[AlignResources]:

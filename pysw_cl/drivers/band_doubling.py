@@ -61,7 +61,7 @@ class _Row(Source):
         """Cells ``start+1 .. stop``.  A cell before the first one written is unreachable."""
         if start < self._start:
             return Edge.unreachable(1).joined(self.read(start + 1, stop))
-        inside = self._cells.part(start - self._start, stop - self._start)
+        inside = self._cells.read(start - self._start, stop - self._start)
         more = stop - start - len(inside)
         if more <= 0:
             return inside
@@ -80,7 +80,7 @@ class _BandLeftEdge(Source):
     def read(self, start: int, stop: int) -> Edge:
         """Cells of rows ``start+1 .. stop``."""
         edge = Edge.one_gap(self.corner, stop - self.row, *self.gaps)
-        return edge.part(start - self.row, stop - self.row)
+        return edge.read(start - self.row, stop - self.row)
 
 
 @dataclass

@@ -20,7 +20,7 @@ from ..results.alignment import Stats
 from ..results.cigar_builder import FoundPath
 from ..results.pair_paths import runs_of
 from ..tiles.contract import BoxEnd, Engine
-from ..tiles.edges import EdgeArray, Edges
+from ..tiles.edges import Edges
 from ..tiles.special_lines import SweptGrid
 from ..tiles.tile import Area, Box, Costs, Hit, TileJob
 from .job import Job, path_of
@@ -140,7 +140,7 @@ def _by_tiles(
     """Find the paths to ends in one box, as `align` finds the path of a matrix."""
     area, problem = box.area, job.problem.inside(box.area)
     corner, top, left = box.edges(job.scoring.gap_open)
-    edges = Edges(corner, EdgeArray.of(top), EdgeArray.of(left))
+    edges = Edges(corner, top, left)
     inside = [Hit(end.score, end.row - area.row, end.column - area.column) for _, end in ends]
     (m, n), plan = problem.shape, engine.plan
     if engine.moves_bytes(m, n) <= plan.traceback_tile_cells // 2:

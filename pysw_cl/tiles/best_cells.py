@@ -75,12 +75,12 @@ class BestCells:
             if where in ("last_column", "border"):
                 self._add(self._best_of(right, lambda k: (area.row + k + 1, n)))
             if where == "corner" and area.row_end == self.m:
-                corner = right.part(len(right) - 1, len(right))
+                corner = right.read(len(right) - 1, len(right))
                 self._add(self._best_of(corner, lambda _: (self.m, n)))
         if bottom is not None and area.row_end == self.m and self.in_last_row:
             # With "border" the corner was looked at in the last column.
             count = len(bottom) - int(where == "border" and area.column_end == n)
-            cells = bottom.part(0, count)
+            cells = bottom.read(0, count)
             self._add(self._best_of(cells, lambda k: (self.m, area.column + k + 1)))
 
     def _best_of(self, edge: Edge, cell: Callable[[Ints], tuple[Any, Any]]) -> Cells:

@@ -29,8 +29,37 @@ def repeated(value: int, count: int) -> Ints:
     return cells
 
 
+class Source:
+    """Where a top or left edge comes from: an array, a formula, a file, another device.
+
+    A subclass has to define ``read``; the rest has defaults.  ``temporary``: the cells are valid
+    only until the engine computes the next tile.
+    """
+
+    temporary = False
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop`` of the edge, without a copy where they are in memory; waits
+        until they are available."""
+        raise NotImplementedError
+
+    def ready(self, start: int, stop: int) -> bool:
+        """Would ``read`` return these cells without waiting?"""
+        return True
+
+    def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
+        """H of every step-th of the cells ``start+1 .. stop``, beginning with the first.
+
+        Unreachable cells may hold any value below `UNREACHABLE_BELOW`."""
+        return self.read(start, stop).h[::step]
+
+    def h_at(self, cell: int) -> int:
+        """H of cell ``cell + 1``."""
+        return int(self.read(cell, cell + 1).h[0])
+
+
 @dataclass(frozen=True)
-class Edge:
+class Edge(Source):
     """A run of edge cells: ``h`` and ``x``, int32 arrays of one length."""
 
     h: Ints
@@ -53,17 +82,15 @@ class Edge:
         """A run of cells reached by one gap from the cell before it, which has the score ``h``."""
         if h < UNREACHABLE_BELOW:
             return cls.unreachable(length)
-        border = Border(False, gap_open, gap_extend).read(0, length)
-        cells = (
-            np.maximum(part.astype(np.int64) + h, UNREACHABLE) for part in (border.h, border.x)
-        )
+        reached = h - gap_open - gap_extend * np.arange(1, length + 1, dtype=np.int64)
+        cells = (np.maximum(part, UNREACHABLE) for part in (reached, reached - gap_open))
         return cls(*(part.astype(np.int32) for part in cells)).restored()
 
     def __len__(self) -> int:
         return len(self.h)
 
-    def part(self, start: int, stop: int) -> Edge:
-        """Cells ``[start, stop)``, counted from 0, without a copy."""
+    def read(self, start: int, stop: int) -> Edge:
+        """See `Source`."""
         return Edge(self.h[start:stop], self.x[start:stop])
 
     def joined(self, other: Edge) -> Edge:
@@ -75,35 +102,7 @@ class Edge:
         unreachable = self.h < UNREACHABLE_BELOW
         if not unreachable.any():
             return self
-        return Edge(
-            np.where(unreachable, np.int32(UNREACHABLE), self.h),
-            np.where(unreachable, np.int32(UNREACHABLE), self.x),
-        )
-
-
-class Source:
-    """Where a top or left edge comes from: an array, a formula, a file, another device.
-
-    A subclass has to define ``read``; the rest has defaults.
-    """
-
-    def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop`` of the edge; waits until they are available."""
-        raise NotImplementedError
-
-    def ready(self, start: int, stop: int) -> bool:
-        """Would ``read`` return these cells without waiting?"""
-        return True
-
-    def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
-        """H of every step-th of the cells ``start+1 .. stop``, beginning with the first.
-
-        Unreachable cells may hold any value below `UNREACHABLE_BELOW`."""
-        return self.read(start, stop).h[::step]
-
-    def h_at(self, cell: int) -> int:
-        """H of cell ``cell + 1``."""
-        return int(self.read(cell, cell + 1).h[0])
+        return Edge(*(np.where(unreachable, np.int32(UNREACHABLE), v) for v in (self.h, self.x)))
 
 
 class DeviceEdge(Source):
@@ -111,8 +110,7 @@ class DeviceEdge(Source):
 
     ``buffer``: the device's buffer.  ``h_at``, ``x_at``: the offsets of H and X in it.
     ``read(buffer, count, offset)`` copies numbers to the host.  ``may_be_unreachable``: unreachable
-    cells hold any value below `UNREACHABLE_BELOW`.  ``temporary``: the cells are valid only until
-    the engine computes the next tile.
+    cells hold any value below `UNREACHABLE_BELOW`.
     """
 
     def __init__(
@@ -133,12 +131,10 @@ class DeviceEdge(Source):
         return self._length
 
     def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop``."""
-        h, x = (
-            self._read(self.buffer, stop - start, place + start)
-            for place in (self.h_place, self.x_place)
-        )
-        return Edge(h, x).restored() if self.may_be_unreachable else Edge(h, x)
+        """See `Source`."""
+        places = self.h_place + start, self.x_place + start
+        edge = Edge(*(self._read(self.buffer, stop - start, place) for place in places))
+        return edge.restored() if self.may_be_unreachable else edge
 
     @property
     def h(self) -> Ints:
@@ -171,7 +167,7 @@ class Border(Source):
     gap_extend: int
 
     def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop`` of the border."""
+        """See `Source`."""
         if self.free:
             return Edge(repeated(0, stop - start), repeated(-self.gap_open, stop - start))
         steps = np.arange(start + 1, stop + 1, dtype=np.int64)
@@ -190,13 +186,6 @@ class EdgeArray(Source):
         self._length = length
         self._cells: Edge | None = None
         self.on_device: DeviceEdge | None = None
-
-    @classmethod
-    def of(cls, edge: Edge) -> EdgeArray:
-        """An array source that holds a copy of ``edge``."""
-        array = cls(len(edge.h))
-        array._cells = Edge(np.array(edge.h), np.array(edge.x))
-        return array
 
     def __len__(self) -> int:
         return self._length
@@ -228,26 +217,19 @@ class EdgeArray(Source):
         else:
             self._cells = edge
 
-    def write(self, start: int, edge: Edge) -> None:
+    def write(self, start: int, edge: Edge | DeviceEdge) -> None:
         """Store the cells from ``start + 1`` on."""
+        edge = edge.read(0, len(edge))
         cells, stop = self._all(), start + len(edge)
         cells.h[start:stop], cells.x[start:stop] = edge.h, edge.x
 
-    def part(self, start: int, stop: int) -> Edge:
-        """Cells ``[start, stop)``, counted from 0; see :meth:`Edge.part`."""
-        return self.read(start, stop)
-
     def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop``, without a copy where they are in memory."""
-        if self.on_device is not None:
-            return self.on_device.read(start, stop)
-        return self._all().part(start, stop)
+        """See `Source`."""
+        return (self._all() if self.on_device is None else self.on_device).read(start, stop)
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
         """See `Source`."""
-        if self.on_device is not None:
-            return self.on_device.read_h(start, stop, step)
-        return self.h[start:stop:step]
+        return (self._all() if self.on_device is None else self.on_device).read_h(start, stop, step)
 
 
 @dataclass(frozen=True)
@@ -258,25 +240,12 @@ class EdgeFrom(Source):
     first: int
 
     def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop`` of the part."""
+        """See `Source`."""
         return self.edge.read(self.first + start, self.first + stop)
 
     def ready(self, start: int, stop: int) -> bool:
         """See `Source`."""
         return self.edge.ready(self.first + start, self.first + stop)
-
-
-@dataclass(frozen=True)
-class SinkAfter:
-    """Writes to the sink of a part of an edge, which begins after its first ``first`` cells;
-    ``write`` takes places in the whole edge."""
-
-    sink: Sink
-    first: int
-
-    def write(self, start: int, edge: Edge) -> None:
-        """Take the cells of the whole edge from ``start + 1`` on."""
-        self.sink.write(start - self.first, edge)
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ class TileGraph:
         if row_end < state.rectangle.m:
             self.goes_on = corridor.passed(row_end, first, below.read(first, last))
             if first > 0:  # the next tile's corner, if it starts in this column
-                below.write(first - 1, left.part(len(left) - 1, len(left)))
+                below.write(first - 1, left.read(len(left) - 1, len(left)))
 
     def _areas(
         self, slab: Slab, row: int, row_end: int, first: int, last: int, step: int

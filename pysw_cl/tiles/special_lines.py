@@ -40,8 +40,8 @@ class RestartPoints:
         top, left = self.sides(area)
         return Edges(
             self.corner(area),
-            EdgeArray.of(top.read(area.column, area.column_end)),
-            EdgeArray.of(left.read(area.row, area.row_end)),
+            top.read(area.column, area.column_end),
+            left.read(area.row, area.row_end),
         )
 
 

@@ -47,7 +47,7 @@ def test_a_stored_edge_reads_any_part(tmp_path: Path) -> None:
     band = SlabWriter(writer, path, {})
     at = 0
     for length in (1, 200, 50, 249):
-        band.row().write(at, edge.part(at, at + length))
+        band.put("row", at, edge.read(at, at + length))
         at += length
     band.seal({})
     writer.flush()
@@ -105,7 +105,7 @@ def test_the_writer_passes_its_error_on(tmp_path: Path) -> None:
     writer = Writer()
     band = SlabWriter(writer, tmp_path / "missing" / "band", {})
     writer.flush()  # no file as long as nothing is put into it
-    band.row().write(0, Edge.unreachable(3))
+    band.put("row", 0, Edge.unreachable(3))
     with pytest.raises(CheckpointError, match="No such file"):
         writer.flush()
     with pytest.raises(CheckpointError, match="No such file"):

@@ -82,7 +82,7 @@ def packed_in_segments(
             if device:
                 there.pack(packed, start, count)
             else:
-                packed.write(start, edge.part(start, start + count))
+                packed.write(start, edge.read(start, start + count))
             start += count
         assert packed.ok
     return packed
@@ -104,7 +104,7 @@ def test_an_edge_comes_back_as_it_was(lost: bool) -> None:
         same(packed.read(0, length), wanted)
         for _ in range(3):
             start, stop = sorted(int(k) for k in rng.integers(0, length + 1, 2))
-            same(packed.read(start, stop), wanted.part(start, stop))
+            same(packed.read(start, stop), wanted.read(start, stop))
             step = int(rng.choice([1, 2, 8, 13, 16, 6000]))
             found = packed.read_h(start, stop, step)
             np.testing.assert_array_equal(found, wanted.h[start:stop:step])
@@ -184,7 +184,7 @@ def test_a_block_that_is_written_bit_by_bit_is_one_raw_block() -> None:
     edge = any_edge(rng, RAW_BLOCKS * CELLS)
     packed = CompressedEdge(runtime, len(edge), False)
     for start in range(0, len(edge), 3):
-        packed.write(start, edge.part(start, min(start + 3, len(edge))))
+        packed.write(start, edge.read(start, min(start + 3, len(edge))))
     assert packed.ok
     same(packed.read(0, len(edge)), edge)
 
@@ -238,5 +238,5 @@ def test_it_is_a_source_and_a_sink() -> None:
     edge = Border(False, 5, 2).read(0, 50)
     packed = CompressedEdge(get_runtime("auto"), 50, True)
     for start in (0, 7, 20, 48):
-        packed.write(start, edge.part(start, {0: 7, 7: 20, 20: 48, 48: 50}[start]))
+        packed.write(start, edge.read(start, {0: 7, 7: 20, 20: 48, 48: 50}[start]))
     same(packed.read(0, 50), edge)

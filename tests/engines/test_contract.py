@@ -88,9 +88,7 @@ def test_corner_is_given(name: str) -> None:
     edge = frozen(Edge(np.full(20, -50, np.int32), np.full(20, -50 - OPENING, np.int32)))
     codes = np.zeros(20, np.uint8)
     for corner in (-50, 0, 1000, UNREACHABLE):
-        found, bottom, right = run_sweep(
-            name, codes, codes, SCORING, None, corner, EdgeArray.of(edge), EdgeArray.of(edge)
-        )
+        found, bottom, right = run_sweep(name, codes, codes, SCORING, None, corner, edge, edge)
         assert found.hits == []
         beside_it = -50 + 19 * 2 - OPENING - 1  # a diagonal from an edge and one gap letter
         assert bottom.h[-1] == right.h[-1] == max(corner + 20 * 2, beside_it)
@@ -167,7 +165,7 @@ def test_transposed(name: str, local: bool) -> None:
     """The transposed problem has the transposed edges: E and F change places."""
     rng = np.random.default_rng(6)
     job = random_job(rng, 45, 33, SCORING, local)
-    top, left = EdgeArray.of(job.top), EdgeArray.of(job.left)
+    top, left = job.top, job.left
     args = SCORING, job.floor, job.corner
     _, bottom, right = run_sweep(name, job.query, job.target, *args, top, left)
     _, across, down = run_sweep(name, job.target, job.query, *args, left, top, shape=(16, 20))
@@ -197,7 +195,7 @@ def test_special_rows_and_columns(name: str, local: bool, shape: tuple[int, int]
     job = random_job(rng, m, n, SCORING, local)
     rows = {i: EdgeArray(n) for i in (1, 7, 8, 9, 30, m)}
     columns = {j: EdgeArray(m) for j in (1, 2, 29, n)}
-    top, left = EdgeArray.of(job.top), EdgeArray.of(job.left)
+    top, left = job.top, job.left
     run_sweep(
         name, job.query, job.target, SCORING, job.floor, job.corner, top, left,
         rows=rows, columns=columns, shape=shape,
@@ -228,12 +226,12 @@ def test_edges_stream_between_threads(name: str, side: str) -> None:
     rest: Source
     if side == "right":
         first, second = (query, target[:at]), (query, target[at:])
-        rest = EdgeArray.of(Edge(*(part[at:] for part in vars(border.read(0, n)).values())))
+        rest = Edge(*(part[at:] for part in vars(border.read(0, n)).values()))
         edges = Edges(int(full.h[0, at]), rest, pipe, EdgeArray(n - at), EdgeArray(m))
         shape = (step, n)
     else:
         first, second = (query[:at], target), (query[at:], target)
-        rest = EdgeArray.of(Edge(*(part[at:] for part in vars(border.read(0, m)).values())))
+        rest = Edge(*(part[at:] for part in vars(border.read(0, m)).values()))
         edges = Edges(int(full.h[at, 0]), pipe, rest, EdgeArray(n), EdgeArray(m - at))
         shape = (at, step)
 
@@ -321,7 +319,7 @@ def check_want(name: str, local: bool, where: str, counts: tuple[int, ...], seed
     rng = np.random.default_rng(seed)
     m, n = (int(v) for v in rng.integers(1, 60, 2))
     job = random_job(rng, m, n, SCORING, local, base=3)
-    top, left = EdgeArray.of(job.top), EdgeArray.of(job.left)
+    top, left = job.top, job.left
     edges = Edges(job.corner, top, left)
     full = full_matrices(job.query, job.target, SCORING, job.floor, edges)
     best = int(full.h[1:, 1:].max())

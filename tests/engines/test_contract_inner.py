@@ -76,10 +76,10 @@ def test_the_reference_gives_what_cuts_give(local: bool) -> None:
         job = replace(job, rows=some(rng, m, 1, 4), columns=some(rng, n, 1, 4))
         found = REFERENCE.tile(job)
         for row in job.rows:
-            above = replace(job, query=job.query[:row], left=job.left.part(0, row), rows=())
+            above = replace(job, query=job.query[:row], left=job.left.read(0, row), rows=())
             assert_edge(found.rows[row], REFERENCE.tile(above).bottom, 3)
         for column in job.columns:
-            before = replace(job, target=job.target[:column], top=job.top.part(0, column))
+            before = replace(job, target=job.target[:column], top=job.top.read(0, column))
             before = replace(before, rows=(), columns=())
             assert_edge(found.columns[column], REFERENCE.tile(before).right, 3)
         cuts = job.rows[::2], job.columns[1:]
@@ -317,4 +317,4 @@ def test_arrays_take_whole_edges_as_they_are() -> None:
     array.take(cells)
     assert array.h is cells.h and array.x is cells.x
     with pytest.raises(InternalError, match="5 cells was given 3"):
-        array.take(cells.part(0, 3))
+        array.take(cells.read(0, 3))

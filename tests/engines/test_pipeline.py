@@ -181,7 +181,7 @@ def linked(job: TileJob, heights: list[int]) -> list[TileJob]:
     for height in heights:
         end = start + height
         after = None if job.after is None else (job.after[0] + m - end, job.after[1])
-        part = replace(job, query=job.query[start:end], left=job.left.part(start, end), after=after)
+        part = replace(job, query=job.query[start:end], left=job.left.read(start, end), after=after)
         if start:
             part = replace(part, top=None, corner=int(job.left.h[start - 1]))
         jobs.append(replace(part, bottom=True))
@@ -275,7 +275,7 @@ def swept(
     columns = {n // 2: edges[2]}
     if isinstance(slabs, Heights):
         slabs.columns = columns
-    top, given = EdgeArray.of(job.above), left or EdgeArray.of(job.left)
+    top, given = job.above, left or job.left
     around = Edges(job.corner, top, given, *edges[:2], columns=columns)
     want = Want("all" if job.floor is not None else "border")
     query, target = View(job.query), View(job.target)
@@ -378,7 +378,7 @@ def test_progress_while_tiles_are_computed(seen: Seen, monkeypatch: pytest.Monke
         advance(state, area, underway)
 
     monkeypatch.setattr(SweepState, "advance", seen_advance)
-    top, left = EdgeArray.of(job.above), EdgeArray.of(job.left)
+    top, left = job.above, job.left
     sweep(
         engine, View(job.query), View(job.target), DNA, 0, Edges(job.corner, top, left),
         Want("all"), slabs=Heights([40] * 10, 3000, {}),
@@ -410,7 +410,7 @@ def test_a_left_edge_that_comes_in_pieces(seen: Seen) -> None:
         def give(job: TileJob = job, left: EdgePipe = left) -> None:
             for start in range(0, 400, 25):
                 time.sleep(0.004)
-                left.write(start, job.left.part(start, start + 25))
+                left.write(start, job.left.read(start, start + 25))
 
         thread = Thread(target=give)
         thread.start()
@@ -424,7 +424,7 @@ def test_a_sweep_that_is_interrupted_gives_all_back(seen: Seen) -> None:
     rng, engine = np.random.default_rng(10), make_engine("narrow-ticketed")
     job = random_job(rng, 400, 100, DNA, True)
     left = EdgePipe(400)
-    left.write(0, job.left.part(0, 130))
+    left.write(0, job.left.read(0, 130))
     left.close(ValueError("the neighbour is gone"))
     with pytest.raises(ValueError, match="neighbour"):
         check_sweep(engine, job, [40] * 10, left)

@@ -63,7 +63,7 @@ def counting_edges(m: int, n: int) -> Edges:
 
     def border(length: int) -> EdgeArray:
         places = np.arange(1, length + 1, dtype=np.int32)
-        return EdgeArray.of(Edge(places, -places))
+        return Edge(places, -places)
 
     return Edges(0, border(n), border(m), EdgeArray(n), EdgeArray(m))
 

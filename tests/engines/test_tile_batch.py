@@ -84,11 +84,11 @@ class Whole:
         kept: dict[tuple[str, int], Edge] = {}
         for row in range(0, real + 1, row_step):
             place = tiles.place_of_row(k, row)
-            wanted = row_of(self.full, at + row).part(before, before + n)
+            wanted = row_of(self.full, at + row).read(before, before + n)
             kept["row", row] = self.same(tiles, place, place + int(tile[TileWord.STRIDE]), wanted)
         for column in range(0, n, column_step):
             places = tiles.place_of_column(k, column)
-            wanted = column_of(self.full, before + column).part(at, at + real)
+            wanted = column_of(self.full, before + column).read(at, at + real)
             kept["column", column] = self.same(tiles, *places, wanted)
             for row in {
                 min(row_step, real),
@@ -156,14 +156,14 @@ def test_a_set_of_tiles_is_what_the_reference_gives(lanes: str, local: bool) -> 
                 real = area.row, min(area.row_end, m)
                 edges = Edges(
                     corner,
-                    EdgeArray.of(top.part(area.column, area.column_end)),
-                    EdgeArray.of(left.part(*real)),
+                    top.read(area.column, area.column_end),
+                    left.read(*real),
                 )
                 codes = query[slice(*real)], target[area.column : area.column_end]
                 floor = 0 if local else None
                 wholes.append(Whole(area, full_matrices(*codes, scoring, floor, edges)))
             steps = quantum * int(rng.integers(1, 3)), int(rng.integers(1, 300))
-            given = [(corner, EdgeArray.of(top), EdgeArray.of(left)) for corner, top, left in sides]
+            given = [(corner, top, left) for corner, top, left in sides]
             given_parts = [Part(area, offset=int(rng.choice([0, 30, ANYWHERE]))) for area in areas]
             outer = tiles.begin(0, given_parts, given, steps)
             for k, whole in enumerate(wholes):
@@ -198,7 +198,7 @@ def test_walks_through_sets_of_tiles(lanes: str, local: bool) -> None:
             quantum = tiles.row_quantum
             area = Area(0, -(-m // quantum) * quantum, 0, n)
             corner, top, left = random_sides(rng, m, n, scoring.gap_open, True)
-            sources = EdgeArray.of(top), EdgeArray.of(left)
+            sources = top, left
             steps = quantum, 70
             outer = tiles.begin(0, [Part(area)], [(corner, *sources)], steps)
             parts = [

@@ -111,7 +111,7 @@ class _Run:
         self.groups = min(plan.B, segments, MOST_GROUPS) if plan.form == "ticketed" else 1
         self.least = least_of(job)
         level = job.above.h.strides == job.above.x.strides == (0,)
-        top = job.above.part(0, 1) if level else job.above
+        top = job.above.read(0, 1) if level else job.above
         score, scores = scores_of(scoring, buffers)
         words = np.zeros((2, m), np.uint64)
         words[0] = job.left.h.view(np.uint32)

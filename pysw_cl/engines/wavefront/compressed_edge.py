@@ -138,7 +138,7 @@ class CompressedEdge(Source):
             edge = self._tail.joined(edge)
         begin, count = start - start % CELLS, len(edge)
         for at in range(0, max(count, 1), self._piece):
-            part = edge.part(at, min(at + self._piece, count))
+            part = edge.read(at, min(at + self._piece, count))
             with Buffers(self._runtime, small=True) as buffers:
                 sent = buffers.empty(8 * len(part))
                 buffers.write(sent, part.h)
@@ -148,7 +148,7 @@ class CompressedEdge(Source):
                 at_x, new = len(part), max(start, place)
                 self._take(new, place, sent, 0, at_x, len(part), self._runtime)
         whole = count - count % CELLS
-        tail = edge.part(whole, count)
+        tail = edge.read(whole, count)
         self._tail = Edge(tail.h.copy(), tail.x.copy())
 
     @property
