@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .api.files import read as read
     from .api.files import write as write
     from .api.many import align_many as align_many
-    from .api.paths import align_paths as align_paths
+    from .api.many import align_paths as align_paths
     from .api.plans import plan as plan
     from .api.predict import predict as predict
     from .api.prepare import prepare as prepare
@@ -57,7 +57,7 @@ _HOME = {
     "Batch": "drivers.prepared",
     "align": "api.align",
     "align_many": "api.many",
-    "align_paths": "api.paths",
+    "align_paths": "api.many",
     "align_top": "api.top",
     "best_ends": "api.ends",
     "trace_ends": "api.trace_ends",

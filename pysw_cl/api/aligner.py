@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from ..drivers.options import (
     Output,
     Resources,
     TopOptions,
+    made_of,
 )
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress
@@ -26,10 +29,13 @@ from ..results.alignment import Alignment
 from ..scoring.scoring import Scoring
 from ..sequences.coordinates import Strand
 from .align import align_with
-from .many import PairAligner, align_many_with
+from .many import align_many_with
+from .pair_aligner import PairAligner
 from .top import align_top_with
 
 Range = tuple[int, int] | None
+#: The options beside the scoring that all calls have.
+ASKED = ("mode", "free_ends", "strand", "second_best", "left_align")
 
 
 class Aligner:
@@ -69,29 +75,12 @@ class Aligner:
         plan: Plan | Mapping[str, Any] | None = None,
         kernel_times: bool = False,
     ) -> None:
-        checked = AlignOptions(
-            sub_score=sub_score,
-            gap_cost=gap_cost,
-            mode=mode,
-            free_ends=free_ends,
-            wildcard=wildcard,
-            unknown=unknown,
-            allow_odd_scoring=allow_odd_scoring,
-            second_best=second_best,
-            strand=strand,
-            left_align=left_align,
-        )
-        resources = AlignResources(
-            prune=prune,
-            max_cost=max_cost,
-            device=device,
-            plan=dict(plan) if isinstance(plan, Mapping) else plan,
-            kernel_times=kernel_times,
-        )
+        plan = dict(plan) if isinstance(plan, Mapping) else plan  # a mapping may change
+        given = locals()
+        checked = made_of(AlignOptions, given)
+        resources = made_of(AlignResources, given)
         resources.band_cost(mode)
-        asked = {"mode": mode, "free_ends": free_ends, "strand": strand}
-        asked["second_best"] = checked.second_best
-        asked["left_align"] = checked.left_align
+        asked = {name: getattr(checked, name) for name in ASKED}
         self._begin(checked.scoring, asked, resources)
 
     def _begin(self, scoring: Scoring, asked: dict[str, Any], resources: AlignResources) -> None:
@@ -118,12 +107,11 @@ class Aligner:
         progress: Progress | bool | None = None,
     ) -> Alignment:
         """Align query ``a`` with target ``b``; see :func:`pysw_cl.align`."""
-        options = self._for_output.get(output) if isinstance(output, str) else None
-        if options is None or query_range is not None or target_range is not None:
-            options = AlignOptions(
-                output=output, query_range=query_range, target_range=target_range, **self._all
-            )
-            if query_range is target_range is None:
+        whole = query_range is None and target_range is None and isinstance(output, str)
+        options = self._for_output.get(output) if whole else None
+        if options is None:
+            options = made_of(AlignOptions, {**locals(), **self._all})
+            if whole:
                 self._for_output[output] = options
         return align_with(a, b, options, self._telling(progress))
 
@@ -160,25 +148,15 @@ class Aligner:
             raise InputError("align_top finds local alignments, and this Aligner's mode is global")
         if self._asked["second_best"]:
             raise InputError("align_top has no second_best; make an Aligner without it")
-        options = TopOptions(
-            k=k,
-            min_score=min_score,
-            output=output,
-            query_range=query_range,
-            target_range=target_range,
-            sub_score=self._scoring,
-            strand=self._asked["strand"],
-            left_align=self._asked["left_align"],
-        )
+        options = made_of(TopOptions, {**locals(), **self._all})
         return align_top_with(a, b, options, self._telling(progress))
 
     def close(self) -> None:
         """Free the device's memory that `align_many` keeps from call to call."""
         with self._lock:
             idle, self._idle = self._idle, {}
-        for some in idle.values():
-            for one in some:
-                one.__exit__()
+        for one in chain.from_iterable(idle.values()):
+            one.__exit__()
 
     def __enter__(self) -> Aligner:
         return self
@@ -206,16 +184,7 @@ class Aligner:
     def _telling(self, progress: Progress | bool | None) -> AlignResources:
         """The resources of `align`, with a progress callback."""
         kept = self._resources
-        if progress is None:
-            return kept
-        return AlignResources(
-            prune=kept.prune,
-            max_cost=kept.max_cost,
-            device=kept.device,
-            plan=kept.plan,
-            kernel_times=kept.kernel_times,
-            progress=progress,
-        )
+        return kept if progress is None else replace(kept, progress=progress)
 
     @contextmanager
     def _lent(self, options: ManyOptions, resources: Resources) -> Iterator[PairAligner]:

@@ -4,19 +4,39 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain, islice
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.options import ManyOptions, Resources
+from ..drivers.progress import Progress
 from ..errors import PyswError, RecomputedWarning
 from ..results.alignment import Alignment, Stats
-from ..results.formats.row import rows_of
+from ..results.formats.row import TableRows
 from ..sequences.sequence import as_sequence
-from .iterated import PartLimits, in_lists
-from .many import PairAligner
-from .reaching import renumbered
+from .advice import Tally, tally_of
+from .pair_aligner import PairAligner
+
+#: Pairs that are read at once, if they are short, and letters from which on they are not.
+AT_ONCE, SHORT = 1 << 10, 1 << 20
+
+
+@dataclass(frozen=True)
+class PartLimits:
+    """How many pairs are read before they are aligned."""
+
+    #: Pairs: a path is a few Python objects.
+    pairs: int = 1 << 14
+    #: Letters of queries and targets: they are copied, and a path takes two bytes a letter.
+    letters: int = 1 << 26
+    #: Cells (None: any number): about a second of a CPU's work, so that results and progress come
+    #: in time.
+    cells: int | None = 1 << 35
 
 
 class DonePart(NamedTuple):
@@ -41,12 +61,8 @@ def alignments_of(part: DonePart, options: ManyOptions) -> Iterator[Alignment]:
         (as_sequence(a, "query", False, of), as_sequence(b, "target", False, of))
         for a, b in part.pairs
     ]
-    common: dict[str, Any] = {
-        "mode": options.mode,
-        "scoring": options.scoring,
-        "free_ends": options.free.flags,
-    }
-    return (row.alignment() for row in rows_of(pairs, part.rows, **common))
+    common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free.flags}
+    return (row.alignment() for row in TableRows(pairs, part.rows, common))
 
 
 #: Told the number of a pair that cannot be aligned, the pair, and what is wrong with it.
@@ -71,30 +87,64 @@ def align_parts(
     its error, whose ``pair`` is the number, when the parts before are given.
     """
     with PairAligner(options, resources) as aligner:
-        read = 0
-        for part in in_lists(pairs, limits or PartLimits()):
-            first, done = read, None
-            read += len(part)
-            numbers = np.arange(first, read)
-            while done is None and part:
-                try:
-                    done = aligner.align(part, resources.progress, first)
-                except PyswError as error:
-                    if error.pair is None:
-                        raise
-                    if on_bad is None:
-                        raise renumbered(error, first + error.pair) from None
-                    numbers, part = _without_bad(aligner, numbers, part, error, on_bad)
-            if done is None:
-                continue
-            rows, stats, wrong = done
+        lists = in_lists(pairs, limits or PartLimits())
+        done = _aligned(aligner, lists, resources.progress, on_bad)
+        for numbers, part, rows, stats, wrong in done:
             if options.min_score is not None:
-                kept = rows["pair"]
+                kept = np.searchsorted(numbers, rows["pair"])
                 numbers, part = numbers[kept], [part[k] for k in kept.tolist()]
-                rows["pair"] = numbers
             if wrong is not None:
                 warnings.warn(wrong, RecomputedWarning, stacklevel=2)
             yield DonePart(numbers, part, rows, stats)
+
+
+def align_iterated(
+    aligner: PairAligner, pairs: Iterable[Any], limits: PartLimits
+) -> tuple[NDArray[Any], Stats, str | None, Tally]:
+    """What `PairAligner.align` finds for all pairs, which are not kept, and the letters that are
+    scored as others."""
+    tally, stats = Tally(aligner.options.scoring), Stats()
+    tables: list[NDArray[Any]] = []
+    said: list[str] = []
+    for _, part, rows, more, wrong in _aligned(aligner, in_lists(pairs, limits)):
+        tally_of(chain.from_iterable(part), tally)
+        tables.append(rows)
+        stats = stats.plus(more)
+        said += [] if wrong is None else [wrong]
+    if not tables:
+        tables.append(aligner.align([])[0])
+    rows = tables[0] if len(tables) == 1 else np.concatenate(tables)
+    return rows, stats, "; ".join(said) or None, tally
+
+
+#: Numbers of pairs, the pairs, their rows, what these cost, and the text of a warning.
+_Done = tuple[NDArray[np.int64], list[Any], NDArray[Any], Stats, str | None]
+
+
+def _aligned(
+    aligner: PairAligner,
+    lists: Iterable[list[Any]],
+    progress: Progress | bool | None = None,
+    on_bad: OnBad | None = None,
+) -> Iterator[_Done]:
+    """Lists of pairs as they are aligned; those that are all bad lack."""
+    read = 0
+    for part in lists:
+        first, read, done = read, read + len(part), None
+        numbers = np.arange(first, read)
+        while done is None and part:
+            try:
+                done = aligner.align(part, progress, first)
+            except PyswError as error:
+                if error.pair is None:
+                    raise
+                if on_bad is None:
+                    raise _renumbered(error, first + error.pair) from None
+                numbers, part = _without_bad(aligner, numbers, part, error, on_bad)
+        if done is not None:
+            if aligner.options.min_score is not None:
+                done[0]["pair"] = numbers[done[0]["pair"]]
+            yield numbers, part, *done
 
 
 def _without_bad(
@@ -113,3 +163,33 @@ def _without_bad(
         on_bad(int(numbers[k]), part[k], found)
     good = [k for k in range(len(part)) if k not in bad]
     return numbers[good], [part[k] for k in good]
+
+
+def in_lists(pairs: Iterable[Any], limits: PartLimits) -> Iterator[list[Any]]:
+    """The pairs in lists.  A list ends with the pair that reaches one of the limits; without one of
+    cells it ends soon after, because short pairs are read many at once."""
+    source, found, letters, cells, size = iter(pairs), list[Any](), 0, 0, 1
+    while some := list(islice(source, size)):
+        found += some
+        more = 0
+        with suppress(TypeError):  # no pairs: the error comes with its number
+            if set(map(len, some)) == {2}:
+                more = sum(map(len, chain.from_iterable(some)))
+                cells += 0 if limits.cells is None else prod(map(len, some[0]))
+        letters += more
+        if limits.cells is None:
+            size = min(2 * size, AT_ONCE) if more < SHORT else max(1, size // 4)
+        full = len(found) >= limits.pairs or letters >= limits.letters
+        if full or (limits.cells is not None and cells >= limits.cells):
+            yield found
+            found, letters, cells = [], 0, 0
+        size = max(1, min(size, limits.pairs - len(found)))
+    if found:
+        yield found
+
+
+def _renumbered(error: PyswError, number: int) -> PyswError:
+    """The error of a pair, with its number among all pairs."""
+    found = type(error)(str(error).replace(f"pair {error.pair}", f"pair {number}", 1))
+    found.pair = number
+    return found

@@ -80,7 +80,7 @@ def tables_of(
     each target that are compared.  With ``chosen`` there are rows of the pairs that it chooses.  An
     error about a pair begins with the names of its records.
     """
-    from ..api.many import PairAligner
+    from ..api.pair_aligner import PairAligner
 
     done = 0
     with PairAligner(options, resources) as aligner:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RangeError, SequenceError
-from ..results.formats.row import Row, row_of, rows_of
+from ..results.formats.row import Row, TableRows, row_of
 from . import region
 from .asked import align_asked, many_asked, top_asked
 from .output import patiently
@@ -68,14 +68,15 @@ def in_batches(
 
     def rows() -> Iterator[Iterable[Row]]:
         options, resources = many_asked(args, args.output, run.bar)
-        free, scoring = options.free.flags, options.scoring
+        scoring = options.scoring
+        common = {"mode": args.mode, "scoring": scoring, "free_ends": options.free.flags}
         chosen = None if least is None and top is None else Choice(least, top, scoring.scale)
         ranges = args.query_range, args.target_range
         for part, table, stats in tables_of(pairs, options, resources, run.begin, ranges, chosen):
             run.report.add(stats, len(part))
             if chosen is not None:
                 part = [part[k] for k in table["pair"].tolist()]
-            yield rows_of(part, table, mode=args.mode, scoring=scoring, free_ends=free)
+            yield TableRows(part, table, common)
 
     yield from select(rows(), least, top)
 

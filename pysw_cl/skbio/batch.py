@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from skbio.alignment import PairAlignPath, _pair
 from skbio.sequence import Sequence as TheirSequence
 
-from ..api.many import PairAligner
+from ..api.pair_aligner import PairAligner
 from ..drivers.batch_layout import as_halves
 from ..drivers.options import ManyOptions, Resources
 from ..drivers.prepared import Batch

@@ -17,7 +17,7 @@ from skbio.alignment._multi import MultiAlignResult
 from skbio.alignment._utils import _get_seqids
 from skbio.stats.distance import DistanceMatrix
 
-from ..api.many import PairAligner
+from ..api.pair_aligner import PairAligner
 from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, RecomputedWarning
 from .encoding import DELEGATED, Coded, NotOurs, as_ours, coded

@@ -11,9 +11,9 @@ import pytest
 from many import OUTPUTS, align_many_stats
 
 import pysw_cl
-from pysw_cl.api import iterated
 from pysw_cl.api import many as module
-from pysw_cl.api.iterated import PartLimits, in_lists
+from pysw_cl.api import parts
+from pysw_cl.api.parts import PartLimits, in_lists
 from pysw_cl.errors import InputError, LettersWarning, SequenceError
 
 PAIRS = [("ACGTTGCA"[k % 5 :] * (1 + k % 3), "TTGACGTGCA"[: 4 + k % 6]) for k in range(50)]
@@ -37,7 +37,7 @@ def test_lists_are_bounded() -> None:
 
 
 def test_long_sequences_are_read_one_by_one() -> None:
-    long = "A" * (iterated.SHORT + 1)
+    long = "A" * (parts.SHORT + 1)
     read: list[int] = []
 
     def pairs() -> Iterator[tuple[str, str]]:

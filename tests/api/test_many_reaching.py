@@ -10,7 +10,7 @@ import pytest
 from test_threads import related
 
 import pysw_cl
-from pysw_cl.api import many as module
+from pysw_cl.api import pair_aligner as module
 from pysw_cl.errors import InputError, LettersWarning, SequenceError
 
 REFERENCE = {"engine": "reference"}

@@ -198,16 +198,6 @@ class TableRows:
         return found
 
 
-def rows_of(
-    pairs: Sequence[tuple[Any, Any]],
-    table: NDArray[Any],
-    names: Sequence[tuple[str, str]] | None = None,
-    **common: Any,
-) -> TableRows:
-    """The rows of ``pairs``; see `TableRows`."""
-    return TableRows(pairs, table, common, names)
-
-
 def _values(table: NDArray[Any], name: str) -> Iterable[Any]:
     """A field of all rows.  A table without strands is of strand plus; a coordinate that is not
     known is -1 in a table."""

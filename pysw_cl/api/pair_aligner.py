@@ -1,0 +1,305 @@
+"""Lists of pairs aligned with the same options on the same device."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..drivers.batch import BatchDriver
+from ..drivers.batch_layout import as_halves, blame, lengths_of
+from ..drivers.batch_left_align import left_aligned
+from ..drivers.batch_results import UNKNOWN, Choose, PairResults, fields_of
+from ..drivers.batch_singles import OneByOne
+from ..drivers.batch_strands import ends_on
+from ..drivers.options import ManyOptions, Resources
+from ..drivers.prepared import Batch
+from ..drivers.progress import Progress, RunProgress, Stage
+from ..engines.plans import make_plan
+from ..engines.registry import row_of
+from ..errors import PyswError
+from ..planning.pair_batch import FEW_LETTERS
+from ..planning.parameters import PairTuning
+from ..results.alignment import Stats
+from ..results.pair_paths import PairPaths, as_table
+from ..scoring.free_ends import FreeEnd
+from ..scoring.scoring import Scoring
+from ..sequences.sequence import as_sequence
+from .advice import Tally, tally_of_pairs
+from .align import align_with
+from .bar import told
+
+if TYPE_CHECKING:
+    from ..engines.batch.engine import BatchEngine
+
+#: Called with more cells and pairs that are done.
+Tell = Callable[[int, int], None]
+
+
+class PairAligner:
+    """Aligns lists of pairs with the same options and on the same device; a context manager.
+
+    Kernels, tables and memory on the device are kept from list to list.
+    """
+
+    def __init__(self, options: ManyOptions, resources: Resources) -> None:
+        self.options, self.resources = options, resources
+        self._engine: BatchEngine | None = None
+        self._batches = row_of(resources.plan).batches
+        #: Called while the device computes the last pairs.
+        self._meanwhile: Callable[[], object] = lambda: None
+
+    def __enter__(self) -> PairAligner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def align(
+        self,
+        pairs: Sequence[Any],
+        progress: Progress | bool | None = None,
+        first: int | None = None,
+        choose: Choose | None = None,
+    ) -> tuple[NDArray[Any], Stats, str | None]:
+        """A row for each pair, or, with its number in front, for each that reaches the least score
+        or is chosen by ``choose``; what they cost, and the text of a `RecomputedWarning` or None.
+
+        ``first``: the number of the first pair in the whole input, if these are a part of it.
+        ``choose`` is asked of some pairs at a time, and perhaps again."""
+        pairs = of_alphabet(pairs, self.options.scoring)
+        if self.options.min_score is not None:
+            least = self.options.min_score * self.options.scoring.scale
+            choose = partial(_reach, least)
+        found, stats, wrong = self.found(pairs, progress, choose)
+        if found.paths is not None:
+            table = paths_of(pairs, found, self.options).table()
+        else:
+            table = as_table(columns_of(found, self.options))
+        if choose is not None:
+            kept = np.flatnonzero(~found.left)
+            kept = kept[choose(kept, found.values["score"][kept])]
+            names = table.dtype.names or ()
+            table = as_table({"pair": kept, **{name: table[name][kept] for name in names}})
+        if wrong is not None and first is not None:
+            wrong += f" (pairs are counted from pair {first} of all)"
+        return table, stats, wrong
+
+    @contextmanager
+    def counting(self, pairs: Sequence[Any]) -> Iterator[Callable[[], Tally]]:
+        """A context in which the letters of ``pairs`` are counted while the device computes the
+        last of them; gives what tells how many there are."""
+        counted = cache(partial(tally_of_pairs, pairs, self.options.scoring))
+        self._meanwhile = counted
+        try:
+            yield counted
+        finally:
+            self._meanwhile = lambda: None
+
+    def found(
+        self,
+        pairs: Sequence[Any],
+        progress: Progress | bool | None = None,
+        choose: Choose | None = None,
+    ) -> tuple[PairResults, Stats, str | None]:
+        """The results of each pair, what they cost, and the text of a warning or None.  ``choose``:
+        paths are looked for of the pairs that it takes, and perhaps of others."""
+        started, options = time.perf_counter(), self.options
+        one = OneByOne(pairs, options, self.resources, partial(align_with, quiet=True))
+        if self._batches and options.strand == "both":
+            one.sweeps = 2 if options.output in ("score", "ends") else 3
+        found, stats = one.found, one.found.stats
+        with told(progress) as run:
+            tell = _teller(run, pairs, one.sweeps)
+            if self._batches and (listed := self._listed(pairs)) is not None:
+                self._in_batches(listed, one, tell, choose)
+            else:
+                one.all(tell)
+                stats.kernel_seconds = one.stats.kernel_seconds
+        # in batches those of pairs that were aligned alone are among the others
+        stats.add_cost(one.stats)
+        stats.recomputed += one.stats.recomputed
+        stats.device_bytes = max(stats.device_bytes, one.stats.device_bytes)
+        stats.seconds = time.perf_counter() - started
+        wrong = None
+        if found.wrong:
+            wrong = f"{found.wrong[0]}; please report this with both sequences and all arguments"
+            more = f" ({len(found.wrong) - 1} more pairs)" if len(found.wrong) > 1 else ""
+            wrong += f"{more} -- computed again alone, which passed the check"
+        return found, stats, wrong
+
+    def wrong_with(self, pairs: Sequence[Any]) -> dict[int, PyswError]:
+        """The pairs that cannot be aligned, by their places, and why not, without a number."""
+        wrong: dict[int, PyswError] = {}
+        one = OneByOne((), self.options, self.resources, partial(align_with, quiet=True))
+        for k, pair in enumerate(pairs):
+            try:
+                one.check_pair(*as_halves([pair]))
+            except PyswError as error:
+                text = str(error).replace("pair 0 must", "a pair must", 1)
+                wrong[k] = type(error)(text)
+        return wrong
+
+    def _listed(self, pairs: Sequence[Any]) -> Sequence[Any] | None:
+        """The pairs as batches take them; None if they are aligned one after the other: those of
+        several position matrices, or of one that the kernel cannot look up."""
+        options = self.options
+        if not options.scoring.by_position or isinstance(pairs, Batch):
+            return pairs
+        halves, scoring = as_halves(pairs), options.scoring.clamped()
+        lettered = options.scoring.equal(np.zeros(0, np.uint8), np.zeros(0, np.uint8)) is not None
+        able = not (options.second_best or options.left_align)
+        able = able and (lettered or options.output in ("score", "ends"))
+        able = able and len(scoring.letters) < FEW_LETTERS
+        fits = scoring.lowest >= -128 and scoring.highest <= 127
+        if not able or not fits or len(set(map(id, halves[::2]))) > 1:
+            return None
+        if options.of_query(halves[0]) is not options:  # of the part before
+            return None
+        letters = str(halves[0].sequence)
+        return [(letters, target) for target in halves[1::2]]
+
+    def _in_batches(
+        self, pairs: Sequence[Any], one: OneByOne, tell: Tell, choose: Choose | None
+    ) -> None:
+        from ..opencl.kernel_times import Stopwatch
+
+        engine, tuning = self._made()
+        watch = Stopwatch(engine.runtime.times)
+        driver = BatchDriver(engine, engine.scoring, one, tell, tuning, self._meanwhile)
+        _run_strands(driver, pairs, one, self.options, choose)
+        one.found.stats.kernel_seconds = watch.seconds
+
+    def _made(self) -> tuple[BatchEngine, PairTuning]:
+        """The engine, which is made at first, and the tuning of its plan."""
+        from ..engines.batch.engine import BatchEngine
+        from ..opencl.device import get_runtime
+
+        options, resources = self.options, self.resources
+        runtime = get_runtime(resources.device)  # refused in a process that was forked since
+        if self._engine is None:
+            if resources.kernel_times:
+                runtime = runtime.timed()
+            chosen = make_plan(runtime, resources.plan)
+            self._tuning = chosen.tuning.pairs
+            ends = FreeEnd.of(options.free.flags)
+            local, scoring = options.mode == "local", options.scoring.clamped()
+            self._engine = BatchEngine(runtime, chosen.lanes, scoring, local, ends)
+        return self._engine, self._tuning
+
+
+def _run_strands(
+    driver: BatchDriver,
+    pairs: Sequence[Any],
+    one: OneByOne,
+    options: ManyOptions,
+    choose: Choose | None,
+) -> None:
+    """Run the batches of the strands that are asked for.
+
+    Of "both", all scores are computed first, and then the paths on the better strands; of long
+    targets all ends, and then what is near them."""
+    output, found = options.output, one.found
+    minus, ends = np.ones(len(pairs), np.bool_), None
+    if options.strand == "plus":
+        driver.run(pairs, output, found, choose=choose)
+        return
+    if options.strand == "both":
+        first, fields = (output, output) if output in ("score", "ends") else ("score", "ends")
+        tried = [found.beside(fields_of(fields, "both")) for _ in range(2)]
+        if first != fields:
+            for results in tried:
+                results.values["target_end"][:] = UNKNOWN
+        tops = []
+        for results, strand in zip(tried, (~minus, minus), strict=True):
+            driver.run(pairs, first, results, strand)
+            tops.append(driver.tops)
+            driver.tops = {}
+        minus = (tried[1].values["score"] > tried[0].values["score"]) & ~found.alone
+        if first == output:
+            for results, better in zip(tried, (~minus & ~found.alone, minus), strict=True):
+                found.take(results, better)
+                found.minus[better] = results.minus[better]
+            return
+        ends = ends_on(tried[0], tried[1], minus)
+        if choose is not None:
+            unseen = np.flatnonzero(~found.alone)
+            found.left[unseen] = ~choose(unseen, ends[0, unseen])
+        for is_minus, known in enumerate(tops):
+            driver.tops |= {k: own for k, own in known.items() if minus[k] == is_minus}
+        seen, worse = ~found.alone, np.where(minus, *(some.values["score"] for some in tried))
+    driver.run(pairs, output, found, minus, ends, choose if ends is None else None)
+    if options.second_best and options.strand == "both":  # the other strand lies outside
+        second = found.values["second_best"]
+        np.maximum(second, worse, out=second, where=seen)
+
+
+def _reach(least: float, _: NDArray[np.int64], scores: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(scores >= least)
+
+
+def columns_of(found: PairResults, options: ManyOptions) -> dict[str, NDArray[Any]]:
+    """The columns of the fields that are asked for but the CIGAR."""
+    scale, columns = options.scoring.scale, {}
+    for name in options.fields:
+        if name == "strand":
+            columns[name] = np.where(found.minus, "minus", "plus")
+        elif name in ("score", "second_best") and scale != 1:
+            columns[name] = found.values[name] / scale
+        elif name != "cigar":
+            columns[name] = found.values[name]
+    return columns
+
+
+def paths_of(pairs: Sequence[Any], found: PairResults, options: ManyOptions) -> PairPaths:
+    """The columns, and the paths, with gaps as they were asked for."""
+    assert found.paths is not None
+    paths = (
+        left_aligned(pairs, found, options)
+        if options.left_align and not options.scoring.by_position
+        else found.paths.joined()
+    )
+    return PairPaths(columns_of(found, options), *paths)
+
+
+def of_alphabet(pairs: Sequence[Any], scoring: Scoring) -> Sequence[Any]:
+    """Pairs of sequences of an `Alphabet`, if scores are for one; else the pairs as they are."""
+    alphabet = scoring.alphabet
+    if alphabet is None or isinstance(pairs, Batch):
+        return pairs
+    halves = as_halves(pairs)
+    for k, half in enumerate(halves):
+        try:
+            what = "target" if k % 2 else "query"
+            halves[k] = as_sequence(half, what, alphabet=alphabet)
+        except PyswError as error:
+            raise blame(k // 2, error) from None
+    return list(zip(halves[0::2], halves[1::2], strict=True))
+
+
+def _teller(progress: RunProgress, pairs: Sequence[Any], sweeps: int) -> Tell:
+    """What tells ``progress`` of pairs, if each of them is computed ``sweeps`` times."""
+    if not progress.watched:
+        return lambda cells, count: None
+    halves = [] if isinstance(pairs, Batch) else as_halves(pairs)
+    cells = 0
+    if all(hasattr(half, "__len__") for half in halves):  # else an error is found later
+        lengths = pairs.lengths if isinstance(pairs, Batch) else lengths_of(halves)
+        cells = int(lengths.prod(axis=1).sum())
+    progress.begin(sweeps * cells)
+    all_cells = all_pairs = 0
+
+    def tell(cells: int, count: int) -> None:
+        nonlocal all_cells, all_pairs
+        all_cells, all_pairs = all_cells + cells, all_pairs + count
+        progress.tell(all_cells, Stage("pairs", all_pairs // sweeps, len(pairs)))
+
+    tell(0, 0)
+    return tell
