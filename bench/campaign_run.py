@@ -28,7 +28,7 @@ from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.parameters import tuned
-from pysw_cl.results.alignment import Stats
+from pysw_cl.results.stats import Stats
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.sequences.sequence import as_sequence
 

@@ -30,7 +30,7 @@ from cases import WrongResult, pysw_cl, write_report
 
 from pysw_cl.api.many import align_many_with
 from pysw_cl.drivers.options import ManyOptions, Resources
-from pysw_cl.results.alignment import Stats
+from pysw_cl.results.stats import Stats
 
 M, N = 150, 200
 SAMPLE = 40

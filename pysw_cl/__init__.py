@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .planning.plan import Plan as Plan
     from .planning.profiles.profile import Profile as Profile
     from .results.alignment import Alignment as Alignment
-    from .results.alignment import Stats as Stats
+    from .results.stats import Stats as Stats
     from .results.tables import to_dicts as to_dicts
     from .results.tables import to_numpy as to_numpy
     from .results.tables import to_pandas as to_pandas
@@ -76,7 +76,7 @@ _HOME = {
     "Plan": "planning.plan",
     "Profile": "planning.profiles.profile",
     "Alignment": "results.alignment",
-    "Stats": "results.alignment",
+    "Stats": "results.stats",
     "to_dicts": "results.tables",
     "to_numpy": "results.tables",
     "to_pandas": "results.tables",

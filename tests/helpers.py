@@ -116,6 +116,12 @@ def read_moves(
     return found.runs, found.score
 
 
+def renamed(found: Any, query: str, target: str) -> Any:
+    """A result whose sequences have other names."""
+    sequences = replace(found.query, name=query), replace(found.target, name=target)
+    return replace(found, query=sequences[0], target=sequences[1])
+
+
 def rescore(
     query: Codes, target: Codes, scoring: Scoring, moves: Sequence[int] | NDArray[np.uint8]
 ) -> int:

@@ -20,7 +20,7 @@ from pysw_cl.drivers.options import ManyOptions, Resources, made_of
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS, PACKED_ITEMS
 from pysw_cl.planning.parameters import tuned
-from pysw_cl.results.alignment import Stats
+from pysw_cl.results.stats import Stats
 from pysw_cl.scoring.scoring import Scoring
 
 OUTPUTS = list(FIELDS)

@@ -16,8 +16,8 @@ from ..drivers.problem import Mode
 from ..drivers.progress import Progress
 from ..errors import RecomputedWarning
 from ..planning.plan import Plan
-from ..results.alignment import Stats
 from ..results.pair_paths import PairPaths
+from ..results.stats import Stats
 from ..sequences.coordinates import Strand
 from .advice import advise_tally
 from .pair_aligner import PairAligner, of_alphabet, paths_of

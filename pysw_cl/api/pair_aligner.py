@@ -25,8 +25,8 @@ from ..engines.registry import row_of
 from ..errors import PyswError
 from ..planning.pair_batch import FEW_LETTERS
 from ..planning.parameters import PairTuning
-from ..results.alignment import Stats
 from ..results.pair_paths import PairPaths, as_table
+from ..results.stats import Stats
 from ..scoring.free_ends import FreeEnd
 from ..scoring.scoring import Scoring
 from ..sequences.sequence import as_sequence

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from ..drivers.options import ManyOptions, Resources
 from ..drivers.progress import Progress
 from ..errors import PyswError, RecomputedWarning
-from ..results.alignment import Alignment, Stats
+from ..results.alignment import Alignment
 from ..results.formats.row import TableRows
+from ..results.stats import Stats
 from ..sequences.sequence import as_sequence
 from .advice import Tally, tally_of
 from .pair_aligner import PairAligner
@@ -62,7 +63,8 @@ def alignments_of(part: DonePart, options: ManyOptions) -> Iterator[Alignment]:
         for a, b in part.pairs
     ]
     common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free.flags}
-    return (row.alignment() for row in TableRows(pairs, part.rows, common))
+    rows = TableRows(pairs, part.rows, common)
+    return (Alignment(**vars(row.alignment())) for row in rows)
 
 
 #: Told the number of a pair that cannot be aligned, the pair, and what is wrong with it.

@@ -19,7 +19,9 @@ from ..drivers.trace_ends import trace_ends as find_paths
 from ..errors import InputError, InternalError, PyswError, RecomputedWarning, items, shown
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
-from ..results.alignment import Alignment, Stats, unscale
+from ..results.aligned_pair import unscale
+from ..results.alignment import Alignment
+from ..results.stats import Stats
 from ..sequences.coordinates import Strand
 from ..sequences.lent import refuse_masked
 from ..tiles.contract import Engine

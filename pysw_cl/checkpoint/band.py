@@ -16,7 +16,7 @@ from ..drivers.band_doubling import Banded, assumed_score, find_end_banded
 from ..drivers.path import Path
 from ..drivers.progress import PairProgress
 from ..planning.plan import Plan
-from ..results.alignment import Stats
+from ..results.stats import Stats
 from ..tiles.codec import result_facts, result_of
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge

@@ -15,9 +15,9 @@ from ..drivers.options import AlignResources
 from ..drivers.progress import PairProgress
 from ..engines.registry import plan_of_facts
 from ..errors import CheckpointError, Stopped
-from ..results.alignment import Stats
 from ..results.cigar import Runs
 from ..results.cigar_builder import FoundPath
+from ..results.stats import Stats
 from ..tiles.contract import Engine
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap

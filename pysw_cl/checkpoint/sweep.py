@@ -19,7 +19,7 @@ from ..drivers.progress import PairProgress, Tell
 from ..errors import CheckpointError, InputError
 from ..planning.path_grid import grid_places
 from ..planning.plan import Plan
-from ..results.alignment import Stats
+from ..results.stats import Stats
 from ..tiles.contract import Engine
 from ..tiles.edges import EdgeFrom, Edges, Source
 from ..tiles.slabs import Slab

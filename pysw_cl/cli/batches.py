@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..drivers.options import ManyOptions, Resources
-    from ..results.alignment import Stats
+    from ..results.stats import Stats
     from ..sequences.sequence import Sequence
     from .pairs import Pair
 

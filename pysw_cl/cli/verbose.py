@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..planning.plan import Plan
-    from ..results.alignment import Stats
+    from ..results.stats import Stats
 
 
 class Report:

@@ -18,8 +18,8 @@ import numpy as np
 
 from ..planning.execution import HeldWhole
 from ..planning.path_grid import grid_pieces, special_lines
-from ..results.alignment import Stats
 from ..results.cigar_builder import PathReader
+from ..results.stats import Stats
 from ..tiles.contract import EdgeCompression, Engine
 from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult

@@ -27,7 +27,7 @@ from ..engines.batch.bounds import (
 from ..engines.batch.engine import BatchEngine, Computed, Tops
 from ..errors import InputError
 from ..planning.parameters import PairTuning, default_tuning
-from ..results.alignment import Stats
+from ..results.stats import Stats
 from ..scoring.scoring import NO_CODE, Scoring
 from .batch_layout import Part, PartOf, extremes_of, group_cells, in_order, lonely, parts
 from .batch_pieces import in_pieces

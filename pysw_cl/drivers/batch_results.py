@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..results.alignment import Stats
 from ..results.pair_paths import PathWords
+from ..results.stats import Stats
 
 #: The fields of a row for each output, in order.
 FIELDS: dict[str, tuple[str, ...]] = {

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import InternalError, PyswError, RangeError
-from ..results.alignment import Alignment, Stats
+from ..results.alignment import Alignment
+from ..results.stats import Stats
 from ..scoring.positions import sequence_of
 from ..scoring.precision import check_range
 from ..sequences.coordinates import make_frames

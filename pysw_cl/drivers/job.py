@@ -14,8 +14,10 @@ import numpy as np
 from ..errors import InternalError
 from ..planning.execution import Execution
 from ..planning.plan import Plan
-from ..results.alignment import Alignment, Stats, unscale, views_of
+from ..results.aligned_pair import unscale
+from ..results.alignment import Alignment
 from ..results.cigar_builder import FoundPath, PathReader
+from ..results.stats import Stats
 from ..scoring.scoring import Scoring
 from ..sequences.coordinates import Frame
 from ..sequences.parallel import in_threads
@@ -182,7 +184,7 @@ def _scored(job: Job, end: Hit, path: FoundPath, result: Alignment) -> int | flo
     """The score of a path: its reader's, if that read the letters that the result names."""
     if path.score is not None:
         read = job.frame.region(path.row, end.row, path.column, end.column)
-        if all(map(_same, read, views_of(result))):
+        if all(map(_same, read, result.views())):
             return unscale(path.score, job.scoring)
     return result.rescore()
 

@@ -20,7 +20,8 @@ from math import prod
 from typing import Protocol, TypeVar
 
 from ..errors import InternalError, PyswError, RecomputedWarning
-from ..results.alignment import Alignment, Stats
+from ..results.alignment import Alignment
+from ..results.stats import Stats
 from ..sequences.kmers import likely_minus
 from ..tiles.contract import Engine
 from .align_pair import search

@@ -19,7 +19,7 @@ from ..errors import DeviceError
 from ..planning.parameters import Tuning
 from ..planning.path_grid import path_bytes
 from ..planning.speculative_memory import level_shares, level_steps
-from ..results.alignment import Stats
+from ..results.stats import Stats
 from ..scoring.precision import UNREACHABLE_BELOW
 from ..tiles.contract import Engine, Part, TileBatch, TileSet
 from ..tiles.special_lines import RestartPoints

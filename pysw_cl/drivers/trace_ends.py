@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..planning.path_grid import most_pieces, special_lines
-from ..results.alignment import Stats
 from ..results.cigar_builder import FoundPath
 from ..results.pair_paths import runs_of
+from ..results.stats import Stats
 from ..tiles.contract import BoxEnd, Engine
 from ..tiles.edges import Edges
 from ..tiles.special_lines import SweptGrid

@@ -19,7 +19,7 @@ import numpy as np
 from ..planning.execution import Execution, HeldWhole
 from ..planning.geometry import tile_shape
 from ..planning.path_grid import grid_places
-from ..results.alignment import Stats
+from ..results.stats import Stats
 from ..sequences.view import Pairs
 from ..tiles.contract import Engine, HeldMatrix
 from ..tiles.edges import Edge, EdgeArray

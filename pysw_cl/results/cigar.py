@@ -16,7 +16,6 @@ from ..sequences.parallel import in_threads
 from ..sequences.view import View
 
 Moves = NDArray[np.uint8]
-Given = TypeVar("Given")
 Found = TypeVar("Found")
 #: Columns of a path that are processed at once, so that temporary arrays stay in a core's caches.
 PIECE = 1 << 17
@@ -57,7 +56,15 @@ class Runs:
     def of_cigars(cls, cigars: Sequence[str]) -> tuple[Runs, NDArray[np.int64]]:
         """The runs of many CIGARs in turn, and the first run of each, then the number of all."""
         text = np.frombuffer("".join(cigars).encode("ascii"), np.uint8)
-        return runs_of_text(text, np.cumsum([0, *map(len, cigars)]))
+        places = np.flatnonzero(text > ord("9"))
+        digits = np.diff(places, prepend=-1) - 1
+        lengths = np.zeros(len(places), np.int64)
+        for k in range(int(digits.max(initial=0)), 0, -1):  # all lengths of k digits or more
+            there = digits >= k
+            lengths[there] = 10 * lengths[there] + (text[places[there] - k] - ord("0"))
+        return cls(text[places], lengths), np.searchsorted(
+            places, np.cumsum([0, *map(len, cigars)])
+        )
 
     def __len__(self) -> int:
         return len(self.ops)
@@ -82,10 +89,6 @@ class Runs:
         wanted = set(ops.encode("ascii"))
         return sum(int(self.lengths @ (self.ops == op)) for op in wanted)
 
-    def gaps(self) -> int:
-        """The number of gaps of any length."""
-        return self.in_gaps()[0]
-
     def in_gaps(self) -> tuple[int, int, int]:
         """The number of gaps, and how many letters of the query and of the target are opposite
         one."""
@@ -98,6 +101,15 @@ class Runs:
         first = np.flatnonzero(np.diff(self.ops, prepend=0))
         return Runs(self.ops[first], np.add.reduceat(self.lengths, first))
 
+    def cut(self, start: int, stop: int, ends: NDArray[np.int64] | None = None) -> Runs:
+        """The runs of the columns from ``start`` up to ``stop``; no run if there are none.
+        ``ends``: where each run ends, if that is known."""
+        ends = self.lengths.cumsum() if ends is None else ends
+        first, last = np.searchsorted(ends, start, "right"), np.searchsorted(ends, stop)
+        some = slice(int(first), int(last) + 1 if stop > start else int(first))
+        lengths = np.minimum(ends[some], stop)
+        return Runs(self.ops[some], np.diff(lengths, prepend=start))
+
     def columns(self) -> NDArray[np.uint8]:
         """One operation (ASCII) for every column of the alignment."""
         return np.repeat(self.ops, self.lengths)
@@ -105,27 +117,27 @@ class Runs:
     def pieces(self) -> Iterator[NDArray[np.uint8]]:
         """The operations of `columns`, in pieces of at most `PIECE`."""
         ends = self.lengths.cumsum()
-        for start in range(0, int(self.lengths.sum()), PIECE):
-            stop = min(start + PIECE, int(ends[-1]))
-            first, last = np.searchsorted(ends, start, "right"), np.searchsorted(ends, stop)
-            lengths = np.minimum(ends[first : last + 1], stop)
-            lengths[1:] -= lengths[:-1].copy()
-            lengths[0] -= start
-            yield np.repeat(self.ops[first : last + 1], lengths)
+        total = int(self.lengths.sum())
+        for start in range(0, total, PIECE):
+            yield self.cut(start, min(start + PIECE, total), ends).columns()
 
 
-def runs_of_text(
-    text: NDArray[np.uint8], ends: NDArray[np.int64]
-) -> tuple[Runs, NDArray[np.int64]]:
-    """The runs of CIGARs that are joined (ASCII): CIGAR k is ``text[ends[k]:ends[k + 1]]``.  Also
-    the first run of each, and then the number of all."""
-    places = np.flatnonzero(text > ord("9"))
-    digits = np.diff(places, prepend=-1) - 1
-    lengths = np.zeros(len(places), np.int64)
-    for k in range(int(digits.max(initial=0)), 0, -1):  # all lengths of k digits or more
-        there = digits >= k
-        lengths[there] = 10 * lengths[there] + (text[places[there] - k] - ord("0"))
-    return Runs(text[places], lengths), np.searchsorted(places, ends)
+def merged(
+    runs: Runs, bounds: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+    """The moves of the runs and their lengths; neighbours with the same move are one.
+
+    ``bounds``: the first run of each of several paths, then the number of all runs (default: one
+    path).  Also returns the same of the merged runs.
+    """
+    moves = OP_TO_MOVE[runs.ops]
+    bounds = np.array([0, len(moves)]) if bounds is None else bounds
+    first = np.ones(len(moves), np.bool_)
+    first[1:] = moves[1:] != moves[:-1]
+    first[bounds[bounds < len(moves)]] = True
+    starts = np.flatnonzero(first)
+    lengths = np.add.reduceat(runs.lengths, starts) if len(starts) else runs.lengths
+    return moves[starts], lengths, np.searchsorted(starts, bounds)
 
 
 def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Letters) -> Runs:

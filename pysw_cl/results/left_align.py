@@ -8,22 +8,15 @@ start of a path where it would cost nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InternalError
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import Letters
 from ..sequences.view import View
-from .cigar import DIAGONAL, OP_TO_MOVE, TARGET, Runs, joined, on_diagonal, piece_runs
-from .convert import merged, path_of
-
-if TYPE_CHECKING:
-    from .alignment import Alignment
+from .cigar import DIAGONAL, OP_TO_MOVE, TARGET, Runs, joined, merged, on_diagonal, piece_runs
 
 Ints = NDArray[np.int64]
 #: Columns that are looked at in one step; a gap does not pass more at once that score less.
@@ -31,20 +24,6 @@ AT_ONCE = 1 << 20
 #: What stands before each of several paths, like a gap of no letters, and does not move.
 WALL = 3
 _OPS = np.frombuffer(b"=DI=", np.uint8)
-
-
-def left_aligned(found: Alignment) -> Alignment:
-    """See `Alignment.left_aligned`."""
-    from .alignment import views_of
-
-    runs, views = path_of(found), views_of(found)
-    query, target = (view.read(0, len(view)) for view in views)
-    how = found.scoring, found.mode, found.free_ends
-    runs, _ = move_left(runs, np.array([0, len(runs)]), query, target, *how)
-    moved = replace(found, runs=runs)
-    if moved.rescore() != found.score:
-        raise InternalError(f"the gaps of {found!r} have moved, and score {moved.rescore()}")
-    return moved
 
 
 def move_left(

@@ -11,13 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from ..errors import printable
-
-if TYPE_CHECKING:
-    from ..sequences.sequence import Sequence
-    from .alignment import Alignment
+from .aligned_pair import AlignedPair
+from .formats.pair import blocks, digits_of
 
 #: Columns of a line; a longer alignment shows so many columns of its start and of its end.
 WIDTH, SHOWN = 60, 600
@@ -32,7 +29,7 @@ COLOURS = {
 LEGEND = "| match, : mismatch with a positive score, . any other mismatch, - gap"
 
 
-def html(found: Alignment) -> str:
+def html(found: AlignedPair) -> str:
     """What a result says, and the columns of its path; of a long one the first and the last."""
     lines = [_facts(found)]
     columns = found.columns or 0
@@ -48,7 +45,7 @@ def html(found: Alignment) -> str:
     return f'<pre style="{style}">' + "\n".join(lines) + "</pre>"
 
 
-def _facts(found: Alignment) -> str:
+def _facts(found: AlignedPair) -> str:
     """The sequences, where they are aligned, and how well."""
     said = [f"<b>{found.mode} alignment, score {found.score}</b>"]
     if found.matches is not None:
@@ -77,50 +74,17 @@ def _marked(text: str) -> str:
     return text
 
 
-def _blocks(some: Alignment, whole: Alignment) -> Iterator[str]:
+def _blocks(some: AlignedPair, whole: AlignedPair) -> Iterator[str]:
     """The lines of some columns of an alignment."""
-    names = [_name(one.name, NAME) or what for one, what in _sides(whole)]
-    margin = max(map(len, names))
-    ends = (whole.query_end or 0, whole.target_end or 0)
-    digits = len(str(max(ends)))
-    for at in range(0, some.columns or 0, WIDTH):
-        block = some[at : at + WIDTH]
-        marks = _marks(block)
-        places = [(first, f"{last:>{digits}}") for first, last in _places(block)]
-        rows = [
-            f"{escape(name.ljust(margin))} {first:>{digits}} {_coloured(text, marks)} {at_end}"
-            for name, text, (first, at_end) in zip(names, block.aligned, places, strict=True)
-        ]
-        middle = " " * (margin + digits + 2) + marks
-        yield from ["", rows[0], middle.rstrip(), rows[1]]
-
-
-def _sides(found: Alignment) -> tuple[tuple[Sequence, str], ...]:
-    return (found.query, "query"), (found.target, "target")
-
-
-def _places(block: Alignment) -> list[tuple[int, int]]:
-    """The positions of the first and the last letter of both sequences, from 1; where there is no
-    letter, twice that of the letter before."""
-    minus = block.strand == "minus"
-    sides = [(block.query_start or 0, block.query_end or 0, minus)]
-    sides.append((block.target_start or 0, block.target_end or 0, False))
-    found = []
-    for start, end, falls in sides:
-        first, last = (end, start + 1) if falls else (start + 1, end)
-        found.append((first, last) if end > start else (last, last))
-    return found
-
-
-def _marks(block: Alignment) -> str:
-    """The line between the letters, as in the pairwise text."""
-    assert block.runs is not None
-    positive = iter((block.pair_scores() > 0).tolist())
-    marks = []
-    for op in block.runs.columns().tobytes().decode("ascii"):
-        alike = next(positive) if op in "=XM" else False
-        marks.append({"=": "|", "X": ":" if alike else "."}.get(op, " "))
-    return "".join(marks)
+    names = [_name(whole.query.name, NAME) or "query", _name(whole.target.name, NAME) or "target"]
+    margin, digits = max(map(len, names)), digits_of(whole)
+    for marks, sides in blocks(some, WIDTH):
+        upper, lower = (
+            f"{escape(name.ljust(margin))} {first:>{digits}} {_coloured(text, marks)} "
+            f"{last:>{digits}}"
+            for name, (text, first, last) in zip(names, sides, strict=True)
+        )
+        yield from ["", upper, (" " * (margin + digits + 2) + marks).rstrip(), lower]
 
 
 def _coloured(text: str, marks: str) -> str:

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, file_name, printable, shown
+from .aligned_pair import AlignedPair
 from .formats.files import written
-
-if TYPE_CHECKING:
-    from .alignment import Alignment
 
 #: The most points of a path; of more, those that are too close to be told apart are left out.
 MOST_POINTS = 4096
@@ -50,7 +48,7 @@ def picture_plan(plan: dict[str, Any] | None, m: int, n: int) -> dict[str, Any] 
     return {**(plan or {}), "tile_cells": cells}
 
 
-def path_points(alignment: Alignment, most: int = MOST_POINTS) -> NDArray[np.int64]:
+def path_points(alignment: AlignedPair, most: int = MOST_POINTS) -> NDArray[np.int64]:
     """The path as a line through k points, from its start to its end along the target.
 
     Gives int64, k x 2: (target, query) positions in the whole sequences.  Points are where the
@@ -79,7 +77,7 @@ def path_points(alignment: Alignment, most: int = MOST_POINTS) -> NDArray[np.int
     return placed
 
 
-def draw(alignment: Alignment, axes: Any = None) -> Any:
+def draw(alignment: AlignedPair, axes: Any = None) -> Any:
     """Draw on matplotlib's ``axes`` (None: those of a new Figure), and return their Figure: target
     from left to right, query from top to bottom, as in the matrix.
 
@@ -129,7 +127,7 @@ def draw(alignment: Alignment, axes: Any = None) -> Any:
     return figure
 
 
-def plot(alignment: Alignment, path: str | os.PathLike[str] | None = None, ax: Any = None) -> Any:
+def plot(alignment: AlignedPair, path: str | os.PathLike[str] | None = None, ax: Any = None) -> Any:
     """See `Alignment.plot`."""
     require()
     path = None if path is None else file_name(path, "path")

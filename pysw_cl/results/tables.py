@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ..errors import InputError, is_iterable
 from ..sequences.lent import refuse_masked
 from ..sequences.sequence import as_sequence
-from .alignment import Alignment
-from .convert import FIELDS
+from .aligned_pair import FIELDS, AlignedPair
 
 #: What an integer is that is not known, in arrays; it is None in dictionaries, NA in pandas.
 UNKNOWN = -1
@@ -85,12 +84,12 @@ def columns_of(results: Any, pairs: Iterable[Any] | None) -> Columns:
         return _of_rows(results.reshape(-1), pairs)
     if pairs is not None:
         raise InputError("pairs goes with the array of align_many; alignments have their sequences")
-    found = [results] if isinstance(results, Alignment) else results
+    found = [results] if isinstance(results, AlignedPair) else results
     if isinstance(found, str | bytes) or not is_iterable(found):
         found = [found]
     said = []
     for k, one in enumerate(found):
-        if not isinstance(one, Alignment):
+        if not isinstance(one, AlignedPair):
             raise InputError(
                 "results are an Alignment, an iterable of them, or the array of align_many; "
                 f"number {k} is a {type(one).__name__}"

@@ -16,8 +16,7 @@ from ..drivers.batch_layout import as_halves
 from ..drivers.options import ManyOptions, Resources
 from ..drivers.prepared import Batch
 from ..errors import InputError, RangeError
-from ..results.cigar import Runs
-from ..results.convert import merged
+from ..results.cigar import Runs, merged
 from .encoding import LETTERS, Scores, encoded
 from .many import aligned_rows
 from .pairs import pair_align, result_of

@@ -15,7 +15,7 @@ from ..drivers.path import held_matrix, held_path
 from ..drivers.problem import FreeEnds, Problem
 from ..engines.registry import engine_for
 from ..errors import RangeError
-from ..results.convert import merged
+from ..results.cigar import merged
 from ..scoring.precision import check_range
 from ..sequences.view import View
 from ..tiles.contract import HeldFound

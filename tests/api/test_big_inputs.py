@@ -152,7 +152,7 @@ def test_paths_by_pieces() -> None:
         r = Alignment(0, "global", Sequence("", "", query), Sequence("", "", target), scoring,
                       0, ends[0], 0, ends[1], runs)  # fmt: skip
         assert r.pair_scores().tolist() == np.where(same, 2, -3).tolist()
-        gaps = 5 * runs.gaps() + runs.count("ID")
+        gaps = 5 * runs.in_gaps()[0] + runs.count("ID")
         assert score == r.rescore() == int(np.where(same, 2, -3).sum()) - gaps
 
 
@@ -272,7 +272,7 @@ def test_a_long_path_takes_little_beside_its_moves() -> None:
     total = r.rescore()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    gaps = 3 * runs.gaps() + 2 * runs.count("ID")
+    gaps = 3 * runs.in_gaps()[0] + 2 * runs.count("ID")
     assert score == total == runs.count("=") - 3 * runs.count("X") - gaps
     bytes_a_run = 200  # runs are pieces of arrays first, and short ones where letters differ
     assert peak < (48 << 20) + bytes_a_run * len(runs)

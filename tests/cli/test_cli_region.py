@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers import renamed
 
 import pysw_cl
 from pysw_cl.cli import main as cli
@@ -74,7 +75,7 @@ def test_options_reach_the_result(
     assert fields[15] == f"cg:Z:{r.cigar}"
     assert (r.query_start or 0) >= 2
     assert cli.main(["align", *pair, "--outfmt", "pair", *options]) == 0
-    assert capsys.readouterr().out == pair_text(r, "q", "t") + "\n\n"
+    assert capsys.readouterr().out == pair_text(renamed(r, "q", "t")) + "\n\n"
 
 
 @pytest.mark.parametrize("text", ["1-22", "22-22", "22-", "100-200"])

@@ -16,7 +16,7 @@ from writing import PLAN, named, random_results, written
 
 import pysw_cl
 from pysw_cl.errors import FormatError, InputError
-from pysw_cl.results.convert import FIELDS
+from pysw_cl.results.aligned_pair import FIELDS
 
 
 def back(text: str, format: str, **how: Any) -> list[Any]:
@@ -121,7 +121,7 @@ def test_skipped_letters_are_no_gap() -> None:
     """N, as spliced reads have it, is neither a gap nor a column, in SAM and in PAF."""
     (record,) = back("r\t0\tt\t4\t60\t3=9N4=\t*\t0\t0\tACGTACG\t*\tNM:i:0\n", "sam")
     assert record[7:9] == (3, 19) and (record.matches, record.columns) == (7, 7)
-    assert record.runs.gaps() == 0 and record.cigar == "3=9N4="
+    assert record.runs.in_gaps()[0] == 0 and record.cigar == "3=9N4="
     line = "r\t7\t0\t7\t+\tt\t99\t3\t19\t7\t7\t60\tcg:Z:3M9N4M\n"
     assert back(line, "paf")[0].cigar == "3M9N4M"
 

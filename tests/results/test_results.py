@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import read_moves
+from helpers import read_moves, renamed
 from hypothesis import given
 from hypothesis import strategies as st
 
 import pysw_cl
 from pysw_cl.errors import InputError, InternalError
-from pysw_cl.results.alignment import Alignment, Stats, unscale
+from pysw_cl.results.aligned_pair import unscale
+from pysw_cl.results.alignment import Alignment
 from pysw_cl.results.cigar import Runs
 from pysw_cl.results.formats import make_writer, paf, pair
 from pysw_cl.results.formats.row import row_of
 from pysw_cl.results.formats.writer import Setting
+from pysw_cl.results.stats import Stats
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.sequence import Sequence, as_letters
 
@@ -62,7 +64,7 @@ def example() -> Alignment:
 def test_runs() -> None:
     runs = runs_of("3=1X1D1=1I2=")
     assert list(runs) == [("=", 3), ("X", 1), ("D", 1), ("=", 1), ("I", 1), ("=", 2)]
-    assert (runs.cigar, len(runs), runs.gaps()) == ("3=1X1D1=1I2=", 6, 2)
+    assert (runs.cigar, len(runs), runs.in_gaps()[0]) == ("3=1X1D1=1I2=", 6, 2)
     assert (runs.count("="), runs.count("ID"), runs.count("")) == (6, 2, 0)
     assert runs.columns().tobytes() == b"===XD=I=="
     assert runs == runs_of("3=1X1D1=1I2=")
@@ -167,7 +169,7 @@ def test_ten_million_moves() -> None:
     assert time.perf_counter() - start < 3  # about 0.2 s on an idle machine
     assert int(runs.lengths.sum()) == len(moves)
     assert runs.count("D") == int((moves == 1).sum())
-    gaps = 3 * runs.gaps() + 2 * runs.count("ID")
+    gaps = 3 * runs.in_gaps()[0] + 2 * runs.count("ID")
     assert score == runs.count("=") - 3 * runs.count("X") - gaps
 
 
@@ -245,10 +247,10 @@ def test_paf() -> None:
     assert paf.line(example()) == (
         "q\t10\t2\t10\t+\tt\t11\t1\t9\t6\t9\t255\tAS:i:0\tNM:i:3\tde:f:0.3333\tcg:Z:3=1X1D1=1I2="
     )
-    renamed = paf.line(example(), "a\tname", "")
-    assert renamed.startswith("a_name\t10\t")
-    assert renamed.split("\t")[5] == "target"
-    assert len(renamed.split("\t")) == 16
+    line = paf.line(renamed(example(), "a\tname", ""))
+    assert line.startswith("a_name\t10\t")
+    assert line.split("\t")[5] == "target"
+    assert len(line.split("\t")) == 16
 
 
 def test_pair_text() -> None:
@@ -272,7 +274,7 @@ def test_pair_text() -> None:
 
 
 def test_pair_text_in_blocks() -> None:
-    lines = pair.text(example(), "query 1", width=4).splitlines()[9:]
+    lines = pair.text(renamed(example(), "query 1", "t"), width=4).splitlines()[9:]
     assert lines == [
         "",
         "query 1  3 ACGT  6",

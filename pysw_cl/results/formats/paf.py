@@ -18,36 +18,24 @@ The format and its tags: the manual page of minimap2 (Li 2018, Bioinformatics 34
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..aligned_pair import AlignedPair
 from . import writer
 from .columns import Columns, columns_of, lines_of, shares, texts
 from .reading import Lines, Record, runs_in
 from .row import Row, row_of
 from .writer import Setting
 
-if TYPE_CHECKING:
-    from ..alignment import Alignment
 
-
-def line(
-    alignment: Alignment, query_name: str | None = None, target_name: str | None = None
-) -> str:
-    """One PAF line, without its line end; empty for an alignment without columns.
-
-    Names default to those of the sequences.  Raises InputError without a path."""
-    row = row_of(alignment)
-    query, target = row.query, row.target
-    if query_name is not None:
-        query = replace(alignment.query, name=query_name)
-    if target_name is not None:
-        target = replace(alignment.target, name=target_name)
-    return Writer(Setting()).text([row._replace(query=query, target=target)]).rstrip("\n")
+def line(found: AlignedPair) -> str:
+    """One PAF line, without its line end; empty for an alignment without columns.  Raises
+    InputError without a path."""
+    return Writer(Setting()).text([row_of(found)]).rstrip("\n")
 
 
 class Writer(writer.Writer):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ..alignment import Alignment
+    from ..aligned_pair import AlignedPair
 
 
 class Letters(Protocol):
@@ -79,7 +79,7 @@ class Row(NamedTuple):
     cigar: str | None
     second_best: int | float | None
     #: Makes the whole Alignment from this row.
-    make: Callable[[Row], Alignment]
+    make: Callable[[Row], AlignedPair]
 
     @property
     def has_both(self) -> bool:
@@ -92,7 +92,7 @@ class Row(NamedTuple):
         """The mapping quality: 0 where another end scores as much, else 255, which is not known."""
         return 0 if self.second_best == self.score else 255
 
-    def alignment(self) -> Alignment:
+    def alignment(self) -> AlignedPair:
         """The result as an Alignment."""
         return self.make(self)
 
@@ -107,7 +107,7 @@ _RUN = re.compile("([0-9]+)([=XMID])")
 _row = partial(tuple.__new__, Row)
 
 
-def row_of(found: Alignment) -> Row:
+def row_of(found: AlignedPair) -> Row:
     """The row of an Alignment."""
     return Row(
         found.query,
@@ -209,16 +209,16 @@ def _values(table: NDArray[Any], name: str) -> Iterable[Any]:
     return values
 
 
-def _alignment(common: dict[str, Any], row: Row) -> Alignment:
+def _alignment(common: dict[str, Any], row: Row) -> AlignedPair:
     from ...sequences.sequence import Sequence
-    from ..alignment import Alignment
+    from ..aligned_pair import AlignedPair
     from ..cigar import Runs
 
     query, target = (
         x if isinstance(x, Sequence) else Sequence(x.name, "", x.read())
         for x in (row.query, row.target)
     )
-    return Alignment(
+    return AlignedPair(
         score=row.score,
         query=query,
         target=target,

@@ -1,0 +1,310 @@
+"""Two sequences with their score, coordinates and path, and what follows from these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, InternalError, choice
+from ..planning.execution import Execution
+from ..scoring.scoring import Scoring
+from ..sequences.alphabet import COMPLEMENT, Letters
+from ..sequences.sequence import Sequence
+from ..sequences.view import View
+from ..tiles.tile_map import TileMap
+from .cigar import OP_TO_MOVE, QUERY, TARGET, Moves, Runs, on_diagonal
+from .left_align import move_left
+from .stats import Stats
+
+Positions = NDArray[np.int64]
+Pair = TypeVar("Pair", bound="AlignedPair")
+#: The fields of `to_dict`, in order.
+FIELDS = (
+    "query_name", "query_length", "query_start", "query_end", "strand",
+    "target_name", "target_length", "target_start", "target_end",
+    "score", "matches", "columns", "identity", "cigar",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AlignedPair:
+    """What files, tables and pictures know of an `Alignment`, which has the same fields."""
+
+    score: int | float
+    mode: str
+    query: Sequence
+    target: Sequence
+    scoring: Scoring
+    query_start: int | None = None
+    query_end: int | None = None
+    target_start: int | None = None
+    target_end: int | None = None
+    runs: Runs | None = None
+    plan: Any = None
+    stats: Stats = field(default_factory=Stats)
+    strand: str = "plus"
+    tiles: TileMap | None = None
+    free_ends: tuple[bool, bool, bool, bool] = (False, False, False, False)
+    second_best: int | float | None = None
+    execution: Execution | None = None
+
+    @property
+    def path(self) -> Runs:
+        """The ``runs``.  Raises InputError if there are none."""
+        if self.runs is None:
+            raise InputError("this alignment has no path; align with output='path'")
+        return self.runs
+
+    @property
+    def cigar(self) -> str | None:
+        """The path in SAM's extended CIGAR ('=', 'X', 'I', 'D'; I consumes query), or None."""
+        return None if self.runs is None else self.runs.cigar
+
+    @property
+    def matches(self) -> int | None:
+        """How many columns hold two letters that match ('='), or None without a path or where the
+        query's letters are not known."""
+        return None if self.runs is None or self.runs.count("M") else self.runs.count("=")
+
+    @property
+    def columns(self) -> int | None:
+        """How many columns the alignment has, gaps included, or None without a path."""
+        return None if self.runs is None else int(self.runs.lengths.sum())
+
+    @property
+    def identity(self) -> float | None:
+        """``matches`` divided by ``columns`` (BLAST's identity, gaps included), between 0 and 1;
+        0.0 for an alignment without columns, None without a path."""
+        matches, columns = self.matches, self.columns
+        return None if matches is None or columns is None else matches / max(1, columns)
+
+    @property
+    def positives(self) -> int | None:
+        """How many columns hold two letters with a positive score (BLAST's positives, EMBOSS's
+        similarity), or None without a path."""
+        if self.runs is None:
+            return None
+        return sum(int((scores > 0).sum()) for scores in self._pair_scores())
+
+    def region(self) -> tuple[Letters, Letters]:
+        """The letters of the aligned region of both sequences; those of the query are reverse
+        complemented on the minus strand.  Raises InputError without a path."""
+        self._check_letters()
+        query, target = self.views(self.query.letters)
+        return query.read(0, len(query)), target.read(0, len(target))
+
+    def _check_letters(self) -> None:
+        """Raise InputError if the aligned region is not known, or its letters have changed."""
+        if self.query_start is None or self.target_start is None:
+            raise InputError(
+                "it is not known where this alignment starts; align with output='path'"
+            )
+        self.query.read(self.query_start, self.query_end)
+        self.target.read(self.target_start, self.target_end)
+
+    def views(self, query: NDArray[Any] | None = None) -> tuple[View, View]:
+        """What was compared of the aligned region, whether the letters have changed or not.
+        ``query``: another form of the query's letters."""
+        if query is None:
+            query = self.query.coded if self.scoring.by_position else self.query.letters
+        minus = self.strand == "minus"
+        table = COMPLEMENT if minus else None
+        return (
+            View(query, self.query_start or 0, self.query_end, minus, table),
+            View(self.target.letters, self.target_start or 0, self.target_end),
+        )
+
+    def _pair_scores(self) -> Iterator[NDArray[np.int32]]:
+        scoring, moves = self.scoring, (OP_TO_MOVE[ops] for ops in self.path.pieces())
+
+        def scores(_: Moves, query_on: Letters, target_on: Letters) -> NDArray[np.int32]:
+            return scoring.pair_scores(query_on, target_on)
+
+        self._check_letters()
+        return on_diagonal(moves, *self.views(), scores)
+
+    def pair_scores(self) -> NDArray[np.int32]:
+        """The substitution score, times ``scoring.scale``, of every '=' and 'X' column in turn.
+
+        Raises InputError without a path and InternalError if path and coordinates disagree.
+        """
+        return np.concatenate([np.zeros(0, np.int32), *self._pair_scores()])
+
+    def rescore(self) -> int | float:
+        """The score recomputed from the path, the letters and the scoring alone.
+
+        Equal to ``score`` for every alignment.  Raises InputError without a path and
+        InternalError if path and coordinates disagree.
+        """
+        total = sum(int(scores.sum(dtype=np.int64)) for scores in self._pair_scores())
+        gaps, query, target = self.path.in_gaps()
+        total -= gaps * self.scoring.gap_open + (query + target) * self.scoring.gap_extend
+        return unscale(total, self.scoring)
+
+    def left_aligned(self: Pair) -> Pair:
+        """This alignment with each gap at the first place behind the gap before it where the score
+        is the same, along the target, as minimap2 has it and VCF; ``left_align`` of `align` does
+        it.  Raises InputError without a path."""
+        runs = self.path
+        query, target = (view.read(0, len(view)) for view in self.views())
+        how = self.scoring, self.mode, self.free_ends
+        runs, _ = move_left(runs, np.array([0, len(runs)]), query, target, *how)
+        moved = replace(self, runs=runs)
+        if moved.rescore() != self.score:
+            raise InternalError(f"the gaps of {self!r} have moved, and score {moved.rescore()}")
+        return moved
+
+    @property
+    def aligned(self) -> tuple[str, str]:
+        """The aligned letters of query and target with gaps, two strings of equal length.
+
+        The query is reverse complemented on the minus strand.  Raises InputError without a path.
+        """
+        moves = OP_TO_MOVE[self.path.columns()]
+        query, target = np.full((2, len(moves)), ord("-"), np.uint8)
+        query[moves != TARGET], target[moves != QUERY] = self.region()
+        return query.tobytes().decode("ascii"), target.tobytes().decode("ascii")
+
+    def aligned_pairs(self) -> Positions:
+        """The positions of the letters of each column, an array of columns x 2 (int64): in the
+        query and in the target as given, from 0; -1 for a gap.
+
+        On the minus strand those of the query fall.  Raises InputError without a path.
+        """
+        moves = OP_TO_MOVE[self.path.columns()]
+        assert self.query_start is not None and self.query_end is not None
+        assert self.target_start is not None
+        table = np.full((len(moves), 2), -1, np.int64)
+        rows, columns = np.arange(self.query_start, self.query_end), np.flatnonzero(moves != QUERY)
+        table[moves != TARGET, 0] = rows[::-1] if self.strand == "minus" else rows
+        table[columns, 1] = self.target_start + np.arange(len(columns))
+        return table
+
+    def coordinate_map(self, side: str = "query") -> Positions:
+        """For each position of a sequence the position of the letter that it is aligned with in the
+        other one, or -1: an array (int64) as long as the sequence.
+
+        ``side``: "query" maps positions of the query to the target, "target" the other way.  Raises
+        InputError without a path and for another side.
+        """
+        side = choice(side, "side", ("query", "target"))
+        pairs = self.aligned_pairs()
+        both = pairs[(pairs >= 0).all(axis=1)]
+        mine, other = (0, 1) if side == "query" else (1, 0)
+        table = np.full(len((self.query, self.target)[mine]), -1, np.int64)
+        table[both[:, mine]] = both[:, other]
+        return table
+
+    def identities(self) -> dict[str, float]:
+        """The identity in its usual definitions, between 0 and 1 (May 2004, Structure 12, 737-738).
+
+        "blast": matches divided by all columns; "gap-compressed": a gap counts as one column, as in
+        minimap2's tag de; "ungapped": divided by the columns without a gap; "shorter": divided by
+        the letters of the shorter sequence.  Raises InputError without a path.
+        """
+        same, runs = self.path.count("="), self.path
+        if self.matches is None:
+            raise InputError("the query's letters are not known, so nobody knows what is identical")
+        gaps, *letters = runs.in_gaps()
+        ungapped = runs.count("=X")
+        return {
+            "blast": same / max(1, ungapped + sum(letters)),
+            "gap-compressed": same / max(1, ungapped + gaps),
+            "ungapped": same / max(1, ungapped),
+            "shorter": same / max(1, min(len(self.query), len(self.target))),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the result says, None for what was not computed: names and lengths of the sequences,
+        coordinates, strand, score, matches, columns, identity and cigar.  There is a
+        ``second_best`` only where it was asked for."""
+        said: dict[str, Any] = {
+            "query_name": self.query.name,
+            "query_length": len(self.query),
+            "target_name": self.target.name,
+            "target_length": len(self.target),
+        }
+        fields = FIELDS if self.second_best is None else (*FIELDS, "second_best")
+        return {name: said[name] if name in said else getattr(self, name) for name in fields}
+
+    def __getitem__(self: Pair, columns: slice) -> Pair:
+        """Some columns of the path as an Alignment of the same sequences: ``alignment[10:50]``.
+
+        Columns count from 0 in the path's order, gaps included, and from the end if negative.
+        Coordinates are those of these columns in the whole sequences, on either strand.  ``score``
+        is what they score by themselves: a gap that is cut pays for its opening in both parts.
+        ``stats`` are empty.  Raises InputError without a path and for anything but a slice with a
+        step of 1.
+        """
+        if not isinstance(columns, slice):
+            raise InputError(
+                "an Alignment is sliced by columns, as in alignment[10:50]; aligned_pairs() has "
+                "the positions of each column"
+            )
+        runs = self.path
+        try:
+            start, stop, step = columns.indices(int(runs.lengths.sum()))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"columns are sliced with whole numbers: {error}") from None
+        if step != 1:
+            raise InputError(f"columns are sliced with a step of 1, not {step}")
+        before, runs = runs.cut(0, start), runs.cut(start, max(start, stop))
+        assert self.query_start is not None and self.query_end is not None
+        assert self.target_start is not None
+        skipped, taken = before.count("=XMI"), runs.count("=XMI")
+        minus = self.strand == "minus"
+        query_start = self.query_end - skipped - taken if minus else self.query_start + skipped
+        target_start = self.target_start + before.count("=XMD")
+        made = replace(
+            self,
+            query_start=query_start,
+            query_end=query_start + taken,
+            target_start=target_start,
+            target_end=target_start + runs.count("=XMD"),
+            runs=runs,
+            stats=Stats(),
+            tiles=None,
+            second_best=None,
+        )
+        return replace(made, score=made.rescore())
+
+    #: Columns are not iterated over: :meth:`aligned_pairs` has the positions of all of them.
+    __iter__: None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Results are equal if they say the same: sequences, scoring, coordinates and path.  What
+        they cost does not count."""
+        if not isinstance(other, AlignedPair):
+            return NotImplemented
+        return (
+            self.to_dict() == other.to_dict()
+            and (self.mode, self.free_ends) == (other.mode, other.free_ends)
+            and self.scoring.facts() == other.scoring.facts()
+            and (self.query, self.target) == (other.query, other.target)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.score, self.query_end, self.target_end, len(self.query)))
+
+    def __repr__(self) -> str:
+        query = _span("query", self.query, self.query_start, self.query_end)
+        target = _span("target", self.target, self.target_start, self.target_end)
+        known = "" if self.identity is None else f" identity={self.identity:.4f}"
+        path = "" if self.runs is None else f"{known} runs={len(self.runs)}"
+        minus = " minus" if self.strand == "minus" else ""
+        return f"<Alignment {self.mode} score={self.score} {query}{minus} {target}{path}>"
+
+
+def unscale(score: int, scoring: Scoring) -> int | float:
+    """The score a user sees: an integer, or a float if the scoring has halves."""
+    return score if scoring.scale == 1 else score / scoring.scale
+
+
+def _span(what: str, sequence: Sequence, start: int | None, end: int | None) -> str:
+    known = ["?" if position is None else str(position) for position in (start, end)]
+    shown = "" if start is end is None else f"[{':'.join(known)}]"
+    return f"{what}{shown} of {len(sequence)}"

@@ -1,0 +1,84 @@
+"""What a run costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..tiles.tile import Costs
+
+
+@dataclass
+class Stats(Costs):
+    """What a run cost."""
+
+    #: Computed cells by lane set ("engine/lanes/bits"); cells computed again for the path count
+    #: again.
+    cells: dict[str, int] = field(default_factory=dict)
+    #: Kernel launches.
+    launches: int = 0
+    #: Wall time.
+    seconds: float = 0.0
+    #: The most device memory in use at once.
+    device_bytes: int = 0
+    #: Cells skipped because no best path could run through them.
+    pruned: int = 0
+    #: Paths that failed their check and were computed again (`RecomputedWarning`).
+    recomputed: int = 0
+    #: Seconds on the device by kernel; empty unless ``kernel_times`` asks for them.  Kernels of
+    #: several queues run at once, so their sum may exceed ``seconds``.  Earlier runs of a
+    #: checkpoint are not counted.
+    kernel_seconds: dict[str, float] = field(default_factory=dict)
+
+    def add_kernel_seconds(self, seconds: dict[str, float]) -> None:
+        """Add the times of kernels."""
+        for name, time in seconds.items():
+            self.kernel_seconds[name] = self.kernel_seconds.get(name, 0.0) + time
+
+    def kernels_since(self, before: Stats) -> dict[str, float]:
+        """The times of kernels since an earlier measurement of the same run."""
+        earlier = before.kernel_seconds
+        passed = {name: now - earlier.get(name, 0.0) for name, now in self.kernel_seconds.items()}
+        return {name: seconds for name, seconds in passed.items() if seconds > 0}
+
+    def plus(self, other: Stats) -> Stats:
+        """The cost of two runs, one after the other."""
+        total = Stats(
+            dict(self.cells),
+            self.launches,
+            self.seconds + other.seconds,
+            max(self.device_bytes, other.device_bytes),
+            self.pruned + other.pruned,
+            self.recomputed + other.recomputed,
+            dict(self.kernel_seconds),
+        )
+        total.add_kernel_seconds(other.kernel_seconds)
+        total.add_cost(other)
+        return total
+
+    @property
+    def total_cells(self) -> int:
+        """All cells computed."""
+        return sum(self.cells.values())
+
+    @property
+    def gcups(self) -> float:
+        """Computed cells per second, in units of 10**9; 0 without a time."""
+        return self.total_cells / self.seconds / 1e9 if self.seconds > 0 else 0.0
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in self.cells.items()) or "none"
+        parts = [
+            f"{self.seconds:.3f} s, {self.gcups:.2f} GCUPS",
+            f"{self.total_cells:,} cells ({kinds})",
+            f"{self.launches:,} launches",
+        ]
+        if self.pruned:
+            parts.append(f"{self.pruned:,} cells pruned")
+        if self.recomputed:
+            parts.append(f"{self.recomputed:,} computed again after a failed check")
+        if self.device_bytes:
+            parts.append(f"{self.device_bytes / 2**20:.1f} MiB on the device")
+        if self.kernel_seconds:
+            times = (f"{name} {time:.3f} s" for name, time in self.kernel_seconds.items())
+            parts.append(f"kernels: {', '.join(times)}")
+        return "; ".join(parts)
