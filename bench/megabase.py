@@ -28,7 +28,6 @@ import numpy as np
 from cases import ROOT, Bench, Letters, Row, check, pysw_cl, similar_pair
 from pair import Case, run_cases
 
-from pysw_cl.api.bar import Speed
 from pysw_cl.drivers.progress import Stage
 
 MEGABASE = 1_000_000
@@ -190,14 +189,12 @@ class Mega:
         pair: Letters = letters, random_letters(more // 2, 4) + copy + random_letters(more // 2, 5)
         most = self.most_seconds or (None if self.gpu else 20)
         told: list[tuple[float, float, float]] = []
-        estimate = Speed()
         started = time.perf_counter()
 
         def tell(done: int, total: int, stage: Stage) -> None:
             seconds = time.perf_counter() - started
-            estimate.told(stage.work_done or 0, seconds)
-            left = estimate.seconds(stage.work_left or 0, seconds)
-            told.append((done / total, seconds, seconds + (left or 0)))
+            left = (stage.work_left or 0) * seconds / max(1, stage.work_done or 0)
+            told.append((done / total, seconds, seconds + left))
             print(f"{done / total:.3f} done in {seconds:.1f} s", file=sys.stderr, flush=True)
             if most is not None and seconds > most:
                 raise Stop

@@ -130,6 +130,7 @@ def tuned(
     left, outcomes = seconds - aside, []
     with told(progress) as run:
         run.begin(TICKS * seconds)
+        run.speed = TICKS
         for number, subject in enumerate(chosen, 1):
             share = left * subject.weight / sum(one.weight for one in chosen[number - 1 :])
             stage = Stage(f"tuning {subject.name}", number, len(chosen))
@@ -207,9 +208,7 @@ def _telling(
     """What tells of the seconds that a part has taken, where others took some before."""
 
     def tell(spent: float) -> None:
-        done = min(seconds, before + spent)
-        known = Stage(stage.name, stage.number, stage.of, done, seconds - done, 1.0, True)
-        run.tell(TICKS * done, known)
+        run.tell(TICKS * min(seconds, before + spent), stage)
 
     return tell
 

@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -38,16 +38,12 @@ def progress_of(stream: TextIO, quiet: bool = False) -> Iterator[ProgressBar | N
 def room_for_output(bar: ProgressBar | None) -> Iterator[None]:
     """A context to write to standard output in.  The bar makes room meanwhile, unless standard
     output is a file: a pipe may lead to the same terminal."""
-    if bar is None or _is_file(sys.stdout):
+    is_file = False
+    with suppress(OSError, ValueError):  # a stream of Python's own has no number
+        is_file = stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+    if bar is None or is_file:
         yield
         return
     with bar.hidden(0.0 if sys.stdout.isatty() else PIPE_SECONDS):
         yield
         sys.stdout.flush()
-
-
-def _is_file(stream: TextIO) -> bool:
-    try:
-        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
-    except (OSError, ValueError):  # no file at all
-        return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import log
 
@@ -31,23 +32,19 @@ FURTHER, FURTHER_CELLS = 0.1, 1e8
 class Stage:
     """What a run does now: what a progress callback gets as ``stage``.
 
-    ``work_done`` and ``work_left`` are None while the run waits for something else, such as kernels
-    that are built.
+    ``work_done`` and ``work_left`` are None while the run waits for kernels that are built.
     """
 
-    #: "score", "path", "alignment", "pairs", "reading" or "building kernels".
+    #: "score", "path", "alignment", "pairs" or "building kernels".
     name: str
     #: Which one of how many: the stage, the alignment, or the pairs that are done.
     number: int = 1
     of: int = 1
-    #: Cells done by this run so far.
+    #: Cells done by this run so far, and cells that are left.
     work_done: float | None = None
-    #: Cells that are left.
     work_left: float | None = None
     #: Cells a second, as the model of the run time predicts it; None: it does not.
     predicted_speed: float | None = None
-    #: Is the work in seconds, as that of a tuning, and not in cells?
-    in_seconds: bool = False
 
     def __str__(self) -> str:
         if self.name == "pairs":
@@ -55,26 +52,18 @@ class Stage:
         return f"{self.name} {self.number:,} of {self.of:,}" if self.of > 1 else self.name
 
 
-def takes_stage(callback: Progress) -> bool:
-    """Has this progress callback a parameter called ``stage``?"""
-    try:
-        return "stage" in inspect.signature(callback).parameters
-    except (TypeError, ValueError):
-        return False
-
-
 class RunProgress:
     """Tells the callback of a run (None: there is none) what is done."""
 
     def __init__(self, callback: Progress | None) -> None:
-        self._callback = callback
-        self.staged = callback is not None and takes_stage(callback)
+        self._callback, self.staged = callback, False
+        if callback is not None:
+            with suppress(TypeError, ValueError):  # of a function in C
+                self.staged = "stage" in inspect.signature(callback).parameters
         #: Cells in all, those that are done, and those that earlier runs did.
         self.total = self.done = self._before = 0
         #: Cells a second, as predicted.
         self.speed: float | None = None
-        #: Does the run itself ask for the share that is done?
-        self.asked = False
         #: Called before each report; an exception that it raises ends the run.
         self.check: Callable[[], None] | None = None
         #: Is nothing told now, because what earlier runs did is read?  And what is told then.
@@ -82,8 +71,8 @@ class RunProgress:
 
     @property
     def watched(self) -> bool:
-        """Is there anybody to tell, or who asks?"""
-        return self._callback is not None or self.check is not None or self.asked
+        """Is there anybody to tell?"""
+        return self._callback is not None or self.check is not None
 
     def begin(self, total: float) -> None:
         """The run has so many cells.  If all is computed again, the total stays."""
@@ -97,10 +86,10 @@ class RunProgress:
             return
         if self.check is not None:
             self.check()
-        if self.staged and stage.work_left is None:
+        if self.staged:
             done, left = self.done - self._before, self.total - self.done
             stage = replace(stage, work_done=done, work_left=left, predicted_speed=self.speed)
-        self._call(stage)
+        self.report(stage)
 
     def unmute(self) -> None:
         """From now on all is told, beginning with what was not."""
@@ -108,36 +97,30 @@ class RunProgress:
             self.muted = False
             self.tell(self.done, self._last)
 
-    def waiting(self, stage: Stage) -> None:
-        """Say that the run waits for something."""
-        if self.staged:
-            self._call(stage)
-
-    def _call(self, stage: Stage) -> None:
+    def report(self, stage: Stage) -> None:
+        """Call the callback, also while the run waits for something."""
         if self._callback is not None:
             self._callback(self.done, self.total, **{"stage": stage} if self.staged else {})
 
-    def step(self, stage: Stage, work: float, later: float = 0.0, begun: float = 0.0) -> Tell:
-        """The next step takes ``work``, and those that follow ``later``.  Call what this gives with
-        what is done of the step.  ``begun``: the share of it that an earlier run did."""
+    def step(
+        self, name: str, number: int, of: int, work: float, later: float = 0.0, begun: float = 0.0
+    ) -> Tell:
+        """The next step, of this stage, takes ``work``, and those that follow ``later``.  Call what
+        this gives with what is done of the step.  ``begun``: the share that an earlier run did."""
         if not self.watched:
-            return _nobody
-        first = self.done
+            return lambda done, of: None
+        first, stage = self.done, Stage(name, number, of)
         part = (self.total - first) * work / max(1e-9, work + later)
         self._before += round(part * begun)
 
-        def to(done: float, of: float) -> None:
+        def tell(done: float, of: float) -> None:
             self.tell(first + part * (done / max(1, of)), stage)
 
-        to(begun, 1)
-        return to
+        tell(begun, 1)
+        return tell
 
 
-def _nobody(done: float, of: float) -> None:
-    """Tells nobody."""
-
-
-def along(tell: Tell, end: Hit) -> Callable[[Path], None]:
+def _along(tell: Tell, end: Hit) -> Callable[[Path], None]:
     """What tells of a path to ``end`` that is traced back: call it with the path so far."""
     letters = end.row + end.column
     return lambda path: tell(letters - path.row - path.column, letters)
@@ -151,9 +134,7 @@ class PairProgress:
         self, run: RunProgress, plan: Plan, shape: tuple[int, int], path: bool, strands: int = 1
     ) -> None:
         self.run, self._cells = run, float(shape[0] * shape[1])
-        self._strands, self._stages = strands, 1 + path
-        #: The number of this strand, and how many follow.
-        self._index, self._more = 0, strands - 1
+        self._stages, self._strands, self._strand = 1 + path, strands, 0
         #: Work of the path, and of all that a strand has, as foreseen with the last sweep.
         self._path = self._all = 0.0
         if run.staged and f"{plan.engine}/{plan.lanes}" in plan.machine.times.by_subject:
@@ -162,9 +143,9 @@ class PairProgress:
 
     def strand(self, index: int) -> PairProgress:
         """The strand number ``index``, from 0, is next."""
-        self._index, self._more = index, self._strands - index - 1
+        self._strand = index
         if index and not self.run.done:  # an earlier run did those before it
-            self.run.step(self._stage(1), index, self._more + 1, begun=1.0)
+            self._step(1, index, self._strands - index, 1.0)
         return self
 
     def sweep(self, begun: float = 0.0) -> Tell:
@@ -178,27 +159,25 @@ class PairProgress:
         return self._sweep(work, 0.0 if sure else 2 * work, BAND_PATH)
 
     def _sweep(self, work: float, more: float, path: float, begun: float = 0.0) -> Tell:
-        if not self.run.watched:
-            return _nobody
         self._path = path * (work + more) * (self._stages - 1)
         self._all = work + more + self._path
-        later = self._all * (1 + self._more) - work
-        return self.run.step(self._stage(1), work, later, begun)
+        return self._step(1, work, self._all * (self._strands - self._strand) - work, begun)
 
     def trace(self, end: Hit, begun: Path | None = None) -> Callable[[Path], None]:
-        """The path to ``end`` is traced next: see `along`.  ``begun``: that of an earlier run."""
+        """The path to ``end`` is traced next: call what this gives with the path so far.
+        ``begun``: that of an earlier run."""
         share = 1 - (begun.row + begun.column) / (end.row + end.column) if begun else 0.0
-        later = self._all * self._more
-        return along(self.run.step(self._stage(2), self._path, later, share), end)
+        later = self._all * (self._strands - self._strand - 1)
+        return _along(self._step(2, self._path, later, share), end)
 
     def finished(self) -> None:
         """The strand is done."""
-        if not self._more and self.run.watched:
-            self.run.tell(self.run.total, self._stage(self._stages))
+        if self._strand + 1 == self._strands:
+            self._step(self._stages, 1.0)(1, 1)
 
-    def _stage(self, number: int) -> Stage:
-        name = "score" if number == 1 else "path"
-        return Stage(name, self._index * self._stages + number, self._stages * self._strands)
+    def _step(self, stage: int, work: float, later: float = 0.0, begun: float = 0.0) -> Tell:
+        number, of = self._strand * self._stages + stage, self._stages * self._strands
+        return self.run.step("score" if stage == 1 else "path", number, of, work, later, begun)
 
 
 class TopProgress:
@@ -215,9 +194,8 @@ class TopProgress:
         run.begin(self._left)
 
     def _step(self, work: float) -> Tell:
-        self._left = max(0.0, self._left - work)
-        stage = Stage("alignment", min(self.found + 1, self._count), self._count)
-        return self._run.step(stage, work, self._left)
+        self._left, number = max(0.0, self._left - work), min(self.found + 1, self._count)
+        return self._run.step("alignment", number, self._count, work, self._left)
 
     def sweep(self) -> Tell:
         """The next strand is swept for the first time."""
@@ -228,8 +206,8 @@ class TopProgress:
         return self._step(FURTHER * self._cells / (self.found + 1) + self._least)
 
     def trace(self, end: Hit) -> Callable[[Path], None]:
-        """The path to ``end`` is traced next: see `along`."""
-        return along(self.again(), end)
+        """The path to ``end`` is traced next: call what this gives with the path so far."""
+        return _along(self.again(), end)
 
     def finished(self) -> None:
         """There are no more."""

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import pytest
 
 import pysw_cl
-from pysw_cl.api.bar import ProgressBar, Speed, duration, told
+from pysw_cl.api import bar
+from pysw_cl.api.bar import ProgressBar, duration, told
 from pysw_cl.drivers.progress import PairProgress, RunProgress, Stage
 from pysw_cl.errors import InputError
 from pysw_cl.planning.model.times import GENERIC, Machine
@@ -20,135 +21,119 @@ from pysw_cl.planning.plan import Plan
 G = 10**9
 
 
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    """The bars of a test are closed, because tqdm draws an open one below another."""
-    yield
-    while Drawn.made:
-        Drawn.made.pop().bar.close()
-
-
 class Drawn:
-    """A bar that is drawn into a string, by a clock that the test moves."""
+    """A bar that is drawn into a string when the test says so, by a clock that the test moves."""
 
     made: ClassVar[list[Drawn]] = []
+    now = 0.0
 
-    def __init__(self, **how: Any) -> None:
-        self.now, self.stream = 0.0, io.StringIO()
-        self.bar = ProgressBar(self.stream, clock=lambda: self.now, ticks=None, **how)
+    def __init__(self) -> None:
+        Drawn.now, self.stream = 0.0, io.StringIO()
+        self.bar = ProgressBar(self.stream)
         self.made.append(self)
 
-    def tell(self, done: int, total: int, left: float | None = None, name: str = "score") -> None:
-        """Report cells, without a pruned one."""
-        self.bar(done, total, Stage(name, 1, 2, done, total - done if left is None else left))
+    def tell(
+        self, done: int, total: int, left: float | None = None, name: str = "score", now: float = -1
+    ) -> None:
+        """Report cells, without a pruned one, and draw."""
+        left = total - done if left is None else left
+        self.told(now, done, total, Stage(name, 1, 2, done, left))
+
+    def told(self, now: float, *what: Any) -> None:
+        """Report something, at some time, and draw."""
+        Drawn.now = Drawn.now if now < 0 else now
+        self.bar(*what)
+        self.bar._draw()
 
     @property
     def lines(self) -> list[str]:
         """What was drawn, line by line."""
         return [line for line in re.split(r"[\r\n]", self.stream.getvalue()) if line.strip()]
 
+    @property
+    def shares(self) -> list[float]:
+        """The shares that were drawn."""
+        return [float(re.search(r"([\d.]+)%", line)[1]) for line in self.lines]  # type: ignore[index]
+
+
+@pytest.fixture(autouse=True)
+def closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No bar is drawn by itself, and those of a test are closed, because tqdm draws an open one
+    below another."""
+    monkeypatch.setattr(bar, "DELAY", 1e6)
+    monkeypatch.setattr(bar, "monotonic", lambda: Drawn.now)
+    yield
+    while Drawn.made:
+        Drawn.made.pop().bar.close()
+
 
 def test_a_line() -> None:
     it = Drawn()
-    it.tell(0, 4 * G)
-    it.now = 0.4
-    it.tell(G, 4 * G)
+    it.bar(0, 4 * G, Stage("score", 1, 2, 0, 4 * G))
     it.bar.close()
     assert it.stream.getvalue() == ""  # a short run shows nothing
     it = Drawn()
-    it.tell(0, 4 * G)
-    it.now = 1.0
-    it.tell(G, 4 * G)
-    it.tell(2 * G, 4 * G)  # too soon after the last one
-    assert len(it.lines) == 1
+    it.bar(0, 4 * G, Stage("score", 1, 2, 0, 4 * G))
+    it.tell(G, 4 * G, now=1.0)
     assert it.lines[0].startswith("score 1 of 2:  25.0%|")
     assert it.lines[0].rstrip().endswith("| 1.00 GCUPS, 0:03 left")
-    it.now = 2.0
-    it.tell(4 * G, 4 * G, name="path")
+    it.tell(4 * G, 4 * G, name="path", now=2.0)
     assert "path" in it.lines[-1] and "100.0%" in it.lines[-1] and "0:00 left" in it.lines[-1]
     it.bar.close()
     assert it.stream.getvalue().endswith(" \r")  # wiped
 
 
 def test_the_share_never_falls() -> None:
-    it = Drawn(delay=0, interval=0)
+    it = Drawn()
     for k, done in enumerate((5, 9, 7, 8, 10)):
-        it.now = float(k)
-        it.tell(done, 10)
-    shares = [float(re.search(r"([\d.]+)%", line)[1]) for line in it.lines]  # type: ignore[index]
-    assert shares == [50, 90, 90, 90, 100]
+        it.tell(done, 10, now=float(k))
+    assert it.shares == [50, 90, 90, 90, 100]
 
 
 def test_what_an_earlier_run_did_is_no_speed() -> None:
-    it = Drawn(delay=0)
-    it.now = 5.0
-    it.bar(6 * G, 10 * G, Stage("score", 1, 1, 0, 4 * G))
+    it = Drawn()
+    it.told(5.0, 6 * G, 10 * G, Stage("score", 1, 1, 0, 4 * G))
     assert it.lines[-1].startswith("score:  60.0%|") and "GCUPS" not in it.lines[-1]
-    it.now = 7.0
-    it.bar(8 * G, 10 * G, Stage("score", 1, 1, 2 * G, 2 * G))
+    it.told(7.0, 8 * G, 10 * G, Stage("score", 1, 1, 2 * G, 2 * G))
     assert "80.0%" in it.lines[-1] and it.lines[-1].rstrip().endswith("1.00 GCUPS, 0:02 left")
 
 
-def test_waiting_is_shown_and_is_no_speed() -> None:
-    it = Drawn(delay=0)
-    it.bar.wait("reading a.fa")
-    it.now = 29.0
-    it.bar.wait("building kernels 1 of 3")  # from disk, perhaps, in a moment
-    assert len(it.lines) == 1 and it.lines[0].startswith("reading a.fa")
-    it.now = 30.0
-    it.bar.wait("building kernels 2 of 3")
-    assert it.lines[-1].startswith("building kernels 2 of 3  0:01")
-    it.now = 31.0
-    it.tell(0, 8 * G)
-    it.now = 33.0
-    it.tell(2 * G, 8 * G)
+def test_a_build_is_shown_and_is_no_speed() -> None:
+    it = Drawn()
+    it.told(0.0, 0, 8 * G, Stage("building kernels", 1, 3))  # from disk, perhaps, in a moment
+    assert not it.lines
+    it.told(1.0, 0, 8 * G, Stage("building kernels", 2, 3))
+    assert it.lines[-1].startswith("building kernels for this device, once: 2 of at most 3  0:01")
+    it.tell(0, 8 * G, now=31.0)
+    it.tell(2 * G, 8 * G, now=33.0)
     it.bar(2 * G, 8 * G, Stage("building kernels", 3, 3))
-    it.now = 53.0
-    it.tell(2 * G, 8 * G)
-    it.now = 55.0
-    it.tell(4 * G, 8 * G)
+    it.tell(2 * G, 8 * G, now=53.0)
+    it.tell(4 * G, 8 * G, now=55.0)
     assert "50.0%|" in it.lines[-1] and "1.00 GCUPS, 0:04 left" in it.lines[-1]
 
 
-def test_it_moves_between_reports() -> None:
-    """By the speed, and not beyond what will probably be told."""
-    it = Drawn(delay=0, interval=0)
-    it.bar.wait("x")
-    for k in range(3):
-        it.now = 10.0 * k
-        it.bar(k * G, 10 * G, Stage("pairs", 100 * k, 1000, k * G, (10 - k) * G))
-    for now, share in ((25.0, 25.0), (28.0, 28.0), (40.0, 29.0)):
-        it.now = now
-        it.bar._draw(now)
-        assert f" {share}%|" in it.lines[-1] and "| 200 of 1,000 pairs" in it.lines[-1]
-    it.now = 41.0
-    it.bar(3 * G, 10 * G, Stage("pairs", 300, 1000, 3 * G, 7 * G))
-    assert " 30.0%|" in it.lines[-1]
-
-
 def test_a_run_of_which_nothing_is_known_is_alive() -> None:
-    it = Drawn(delay=0, interval=0)
+    it = Drawn()
     it.bar(0, 10 * G, Stage("pairs", 0, 1000, 0, 10 * G))
-    it.bar._draw(7.0)
+    Drawn.now = 7.0
+    it.bar._draw()
     assert "  0.0%|" in it.lines[-1] and it.lines[-1].rstrip().endswith("| 0 of 1,000 pairs, 0:07")
 
 
 def test_work_in_seconds_has_a_share_and_no_speed() -> None:
-    it = Drawn(delay=0, interval=0)
+    it = Drawn()
     for now in (0.0, 6.0, 12.0):
-        it.now = now
-        stage = Stage("tuning x", 1, 2, now, 60 - now, 1.0, True)
-        it.bar(round(100 * now), 6000, stage)
+        done = round(100 * now)
+        it.told(now, done, 6000, Stage("tuning x", 1, 2, done, 6000 - done, 100.0))
     assert it.lines[-1].startswith("tuning x 1 of 2:  20.0%|")
     assert it.lines[-1].rstrip().endswith("| 0:48 left")
 
 
 def test_many_pairs_in_one_call() -> None:
-    it = Drawn(delay=0)
+    it = Drawn()
     for k in range(5):
-        it.now = 2.0 * k
         done = k * G
-        it.bar(done, 10 * G, Stage("pairs", 100 * k, 1000, done, 10 * G - done))
+        it.told(2.0 * k, done, 10 * G, Stage("pairs", 100 * k, 1000, done, 10 * G - done))
     assert " 40.0%|" in it.lines[-1]
     assert "| 400 of 1,000 pairs, 50 pairs/s, 0.50 GCUPS, 0:12 left" in it.lines[-1]
 
@@ -156,73 +141,59 @@ def test_many_pairs_in_one_call() -> None:
 def test_many_calls_are_one_run() -> None:
     """Parts of a known whole: the share is that of all, and goes on from part to part."""
     for cells in (40 * G, None):
-        it = Drawn(delay=0, interval=0)
+        it = Drawn()
         it.bar.expect(pairs=4000, cells=cells)
         for part in range(4):
             it.bar.begin()
             for k in range(5):
-                it.now += 0.5
-                done = 2 * k * G
-                it.bar(done, 8 * G, Stage("pairs", 200 * k, 800, done, 8 * G - done))
+                done, now = 2 * k * G, Drawn.now + 0.5
+                it.told(now, done, 8 * G, Stage("pairs", 200 * k, 800, done, 8 * G - done))
             assert f"{800 * (part + 1):,} of 4,000 pairs" in it.lines[-1]
-        shares = [float(re.search(r"([\d.]+)%", one)[1]) for one in it.lines]  # type: ignore[index]
-        assert shares == sorted(shares) and shares[-1] == 80.0
+        assert it.shares == sorted(it.shares) and it.shares[-1] == 80.0
         assert "0:02 left" in it.lines[-1] or "0:03 left" in it.lines[-1]
         it.bar.close()
 
 
 def test_pairs_one_by_one() -> None:
-    it = Drawn(delay=0, interval=0)
+    it = Drawn()
     it.bar.expect(pairs=4)
     for _ in range(3):
         it.bar.begin()
         for done in (0, 5, 10):
-            it.now += 1.0
-            it.tell(done, 10)
-    shares = [float(re.search(r"([\d.]+)%", line)[1]) for line in it.lines]  # type: ignore[index]
-    assert shares == [0, 12.5, 25, 25, 37.5, 50, 50, 62.5, 75]
+            it.tell(done, 10, now=Drawn.now + 1)
+    assert it.shares == [0, 12.5, 25, 25, 37.5, 50, 50, 62.5, 75]
     assert "score 1 of 2: " in it.lines[-1] and "3 of 4 pairs" in it.lines[-1]
     it.bar.close()
-    it = Drawn(delay=0, interval=0)  # nobody knows how many
+    it = Drawn()  # nobody knows how many
     for _ in range(3):
         it.bar.begin()
-        it.now += 1.0
-        it.tell(5, 10)
+        it.tell(5, 10, now=Drawn.now + 1)
     assert "2 pairs" in it.lines[-1] and "%" not in it.lines[-1]
 
 
 def test_hidden_while_something_else_is_written() -> None:
-    it = Drawn(delay=0)
+    it = Drawn()
     it.tell(1, 10)
     with it.bar.hidden():
         assert it.stream.getvalue().endswith(" \r")
         it.stream.write("RESULT\n")
     assert it.lines[-2] == "RESULT" and "10.0%" in it.lines[-1]
-    it.now = 1.0
     with it.bar.hidden(0.5):
         it.stream.write("RESULT\n")
-    it.now = 1.2
-    it.tell(2, 10)
     assert it.lines[-1] == "RESULT"
-    it.now = 1.6
-    it.tell(3, 10)
-    assert "30.0%" in it.lines[-1]
 
 
-def test_it_is_drawn_though_nothing_is_reported() -> None:
-    stream = io.StringIO()
-    bar = ProgressBar(stream, delay=0, interval=0, ticks=0.01)
-    bar(1, 10, Stage("score", 1, 1, 1, 9))
-    written = len(stream.getvalue())
+def test_it_is_drawn_though_nothing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bar, "DELAY", 0)
+    monkeypatch.setattr(bar, "TICK", 0.01)
+    it = Drawn()
+    it.bar(1, 10, Stage("score", 1, 1, 1, 9))
     for _ in range(500):
-        if len(stream.getvalue()) > 2 * written:
+        if len(it.lines) > 2:
             break
-        bar._closed.wait(0.01)
-    bar.close()
-    assert len(stream.getvalue()) > 2 * written
-    assert bar._ticker is not None
-    bar._ticker.join(10)
-    assert not bar._ticker.is_alive()
+        it.bar._closed.wait(0.01)
+    it.bar.close()
+    assert len(it.lines) > 2
 
 
 def test_true_draws_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
@@ -253,16 +224,20 @@ def test_duration() -> None:
 # The time left
 
 
+def left(it: Drawn, now: float) -> str:
+    """The time left that is shown, or that passed."""
+    Drawn.now = now
+    it.bar._draw()
+    return it.lines[-1].rstrip().rsplit(", ", 1)[-1].split("| ")[-1]
+
+
 def test_the_time_left_begins_with_the_prediction() -> None:
-    left = Speed()
-    left.predicted = 100.0
-    assert left.seconds(1000, 0) is None  # nothing was told
-    left.told(0, 0)
-    assert left.seconds(1000, 0) == 10
-    assert left.seconds(1000, 4) == 6
-    assert left.at(4) is None
-    left.told(50, 5)  # a tenth of what was predicted: that counts from now on
-    assert left.seconds(950, 5) == pytest.approx(95)
+    it = Drawn()
+    it.bar(0, 1000, Stage("score", 1, 1, 0, 1000, 100.0))
+    assert left(it, 0.0) == "0:10 left"
+    assert left(it, 4.0) == "0:06 left"
+    it.told(5.0, 50, 1000, Stage("score", 1, 1, 50, 950, 100.0))  # that counts from now on
+    assert left(it, 5.0) == "1:35 left"
 
 
 def test_the_predicted_speed_comes_from_the_profile() -> None:
@@ -275,21 +250,17 @@ def test_the_predicted_speed_comes_from_the_profile() -> None:
 
 
 def test_the_speed_is_that_of_the_last_seconds() -> None:
-    left = Speed()
+    it = Drawn()
     for k in range(101):  # 10 a second, then 2
-        left.told(k, k / 10)
+        it.tell(k, 150, now=k / 10)
     for k in range(1, 21):
-        left.told(100 + k, 10 + k / 2)
-    assert left.at(20.0) == pytest.approx(2, rel=0.01)
-    assert left.seconds(30, 20.0) == pytest.approx(15, rel=0.01)
+        it.tell(100 + k, 150, now=10 + k / 2)
+    assert left(it, 20.0) == "0:15 left"
 
 
 def test_it_counts_down_between_reports_and_then_waits() -> None:
-    left = Speed()
+    it = Drawn()
     for k in range(5):
-        left.told(k, 2.0 * k)
-    assert left.seconds(10, 8.0) == 20
-    assert left.seconds(10, 9.0) == 19
-    assert left.seconds(10, 10.0) == 18
-    late = left.seconds(10, 30.0)  # no report for long: the run is slower
-    assert late is not None and late > 40
+        it.tell(k, 14, now=2.0 * k)
+    assert [left(it, now) for now in (8.0, 9.0, 10.0)] == ["0:20 left", "0:19 left", "0:18 left"]
+    assert left(it, 30.0) > "0:32 left"  # no report for long: the run is slower

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import threading
 from typing import Any
 
-from pysw_cl.api.bar import ProgressBar, told
+from pysw_cl.api.bar import told
 from pysw_cl.drivers.progress import Stage
 from pysw_cl.opencl import builds
 
@@ -47,15 +46,3 @@ def test_what_is_kept_is_not_built() -> None:
         assert not calls
         builds.ended(builds.begun("device", "two"))
     assert [str(stage) for stage in calls] == ["building kernels 2 of 2"]
-
-
-def test_the_bar_says_that_kernels_are_built() -> None:
-    stream = io.StringIO()
-    times = iter([0.0, 0.0, 0.5, 1.5])
-    bar = ProgressBar(stream, delay=0, interval=0, ticks=None, clock=lambda: next(times))
-    with told(bar), builds.expecting(3):
-        for number in range(3):
-            assert stream.getvalue() == ""  # what was built before is read in a moment
-            builds.ended(builds.begun("device", f"{number}"))
-    assert "building kernels for this device, once: 3 of at most 3  0:0" in stream.getvalue()
-    bar.close()

@@ -262,7 +262,7 @@ class Bar(ProgressBar):
     """Notes what it is told of the pairs."""
 
     def __init__(self) -> None:
-        super().__init__(io.StringIO(), delay=1e9)
+        super().__init__(io.StringIO())
         self.told: list[Any] = []
 
     def expect(self, pairs: int | None = None, cells: int | None = None) -> None:

@@ -14,7 +14,7 @@ import pytest
 from saving import Enough
 
 import pysw_cl
-from pysw_cl.drivers.progress import RunProgress, Stage, takes_stage
+from pysw_cl.drivers.progress import RunProgress, Stage
 from pysw_cl.planning.parameters import tuned
 
 ACGT = np.frombuffer(b"ACGT", np.uint8)
@@ -171,7 +171,7 @@ def test_callbacks_with_and_without_a_stage() -> None:
         (seen.append, False),
     ]
     for callback, staged in callbacks:
-        assert takes_stage(callback) == staged
+        assert RunProgress(callback).staged == staged
     for callback, staged in callbacks[:-1]:
         seen.clear()
         pysw_cl.align(TEXT, COPY, plan=SMALL, progress=callback)
@@ -184,15 +184,14 @@ def test_what_is_computed_again_begins_where_it_was() -> None:
     told = Told()
     run = RunProgress(told)
     run.begin(100)
-    stage = Stage("score", 1, 1)
-    sweep = run.step(stage, 60, 40)
+    sweep = run.step("score", 1, 1, 60, 40)
     for done in (5, 10):
         sweep(done, 10)
     run.begin(200)
-    sweep = run.step(stage, 60, 40)
+    sweep = run.step("score", 1, 1, 60, 40)
     for done in (5, 4, 10):  # a share that falls is not told
         sweep(done, 10)
-    run.step(stage, 7)(7, 7)
+    run.step("score", 1, 1, 7)(7, 7)
     done = [done for done, _ in told.calls]
     assert done == [0, 30, 60, 60, 72, 72, 84, 84, 100]
     assert {total for _, total in told.calls} == {100}
@@ -203,9 +202,9 @@ def test_what_an_earlier_run_did_is_no_work_of_this_one() -> None:
     told = Told()
     run = RunProgress(told)
     run.begin(100)
-    sweep = run.step(Stage("score"), 80, 20, begun=0.5)
+    sweep = run.step("score", 1, 2, 80, 20, begun=0.5)
     sweep(3, 4)
-    run.step(Stage("path"), 20, begun=0.5)
+    run.step("path", 2, 2, 20, begun=0.5)
     assert [done for done, _ in told.calls] == [40, 60, 80]
     assert [one.work_done for one in told.stages] == [0, 20, 20]
     assert [one.work_left for one in told.stages] == [60, 40, 20]
@@ -216,14 +215,10 @@ def test_waiting_says_what_for() -> None:
     run = RunProgress(told)
     run.begin(100)
     run.tell(30, Stage("score", 1, 2))
-    run.waiting(Stage("building kernels", 2, 3))
+    run.report(Stage("building kernels", 2, 3))
     assert told.calls[-1] == (30, 100)
     assert str(told.stages[-1]) == "building kernels 2 of 3"
     assert told.stages[-1].work_done is None
-    seen: list[Any] = []
-    run = RunProgress(lambda done, total: seen.append((done, total)))
-    run.waiting(Stage("building kernels", 2, 3))
-    assert not seen
 
 
 @pytest.mark.parametrize("case", ["similar", "unlike", "both strands", "global"])
