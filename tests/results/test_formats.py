@@ -13,7 +13,7 @@ from pysw_cl import align, align_many
 from pysw_cl.drivers.options import ManyOptions
 from pysw_cl.results.cigar import Runs
 from pysw_cl.results.formats import FORMATS, make_writer, usual_format
-from pysw_cl.results.formats.row import Row, row_of, rows_of
+from pysw_cl.results.formats.row import Row, TableRows, row_of
 from pysw_cl.results.formats.tsv import COLUMNS
 from pysw_cl.results.formats.writer import Setting
 from pysw_cl.scoring.scoring import make_scoring
@@ -38,7 +38,7 @@ def rows(asked: dict[str, Any], output: str) -> tuple[list[Row], list[Row]]:
     table = align_many(PAIRS, output=output, plan=PLAN, **asked)
     options = ManyOptions(**asked)
     common = {"mode": options.mode, "free_ends": options.free.flags, "scoring": options.scoring}
-    return alone, list(rows_of(PAIRS, table, **common))
+    return alone, list(TableRows(PAIRS, table, common))
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=["local", "global", "halves"])
@@ -61,20 +61,20 @@ def table(rows: Any, output: str) -> str:
 
 def test_no_pairs() -> None:
     table = align_many([], plan=PLAN)
-    assert list(rows_of([], table, mode="local", scoring=make_scoring())) == []
+    assert list(TableRows([], table, {"mode": "local", "scoring": make_scoring()})) == []
 
 
 def test_rows_of_strands() -> None:
     kinds = [("score", int), ("query_start", int), ("query_end", int), ("target_end", int)]
     rows = np.array([(-1, 5, -1, 8, "minus"), (3, -1, 4, 0, "plus")], [*kinds, ("strand", "U5")])
-    found = list(rows_of(PAIRS[:2], rows, mode="local", scoring=make_scoring()))
+    found = list(TableRows(PAIRS[:2], rows, {"mode": "local", "scoring": make_scoring()}))
     assert [row[2:7] for row in found] == [
         (-1, "minus", 5, None, None),
         (3, "plus", None, 4, None),
     ]
     assert [row.target_end for row in found] == [8, 0]
     assert table(found[:1], "ends").endswith("\t-\t-1\t5\t\t8\n")
-    assert table(rows_of(PAIRS[:2], rows), "ends") == table(found, "ends")
+    assert table(TableRows(PAIRS[:2], rows, {}), "ends") == table(found, "ends")
 
 
 @pytest.mark.parametrize("output", ["score", "ends", "path"])

@@ -16,7 +16,7 @@ from writing import PLAN, PROTEIN, named, random_pairs, random_results, written
 
 import pysw_cl
 from pysw_cl.errors import InputError
-from pysw_cl.results.formats.row import rows_of
+from pysw_cl.results.formats.row import TableRows
 
 needs_samtools = pytest.mark.skipif(shutil.which("samtools") is None, reason="needs samtools")
 
@@ -77,7 +77,9 @@ def test_qualities(way: str) -> None:
         rows = pysw_cl.align_many(pairs, output="path", strand="both", plan=PLAN)
         names = [(a.name, b.name) for a, b in pairs] if "names" in way else None
         text = written(rows, "sam", pairs=pairs, names=names)
-        again = rows_of(pairs, rows, mode="local", scoring=pysw_cl.align("A", "A").scoring)
+        again = TableRows(
+            pairs, rows, {"mode": "local", "scoring": pysw_cl.align("A", "A").scoring}
+        )
         assert [str(row.alignment().query.quality) for row in again] == [
             str(a.quality) for a, _ in pairs
         ]
