@@ -54,7 +54,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Seen:
 
     def checked(self: WavefrontTileBatch, level: Any, parts: list[Part], *_: Any) -> None:
         found.levels.append(level if isinstance(level, int) else -1)
-        rows = self._works[True].letters.query.size
+        rows = self._works[True].letters["query"].size
         for part in parts:
             assert 0 <= part.area.row < part.area.row_end <= rows
             assert 0 <= part.area.column < part.area.column_end <= self.columns

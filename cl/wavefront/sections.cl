@@ -1,21 +1,61 @@
-// The sections of a tile (wavefront.cl, SECTIONS): where one takes over from the one before it, both have computed the
-// same column.
-// Needs: base.clh.  Reads COMPARING.
+// The wavefront over the sections of one tile, in the ticketed form: parts side by side, which overlap.  They have few
+// strips, so a ticket is for the same strip of neighbouring sections.
+// Needs: ticketed.clh, and what that needs.  Reads T, WARPS, NARROW_WIDTHS, BEST, PROFILE_LETTERS.
 
-#ifndef COMPARING  // work-items that compare two columns
-#define COMPARING 64
-#endif
-
-// Compares pairs of columns, each by `parts` groups.  A column has `rows` H, and `padded_rows` further on as many E^.
-// refused[k]: 1 where the columns of pair k differ.  places: two for each pair, in `kept`.
-__kernel __attribute__((reqd_work_group_size(COMPARING, 1, 1)))
-void compare_columns(__global const int *restrict kept, __global const long *restrict places, int rows,
-                     int padded_rows, int parts, volatile __global int *refused)
+KERNEL(wavefront_ticketed, WAVEFRONT)
 {
-  int pair = get_group_id(0) / parts, part = get_group_id(0) % parts;
-  __global const int *a = kept + places[2 * pair], *b = kept + places[2 * pair + 1];
-  int differ = 0;
-  for (int row = part * COMPARING + get_local_id(0); row < rows; row += parts * COMPARING)
-    differ |= (a[row] ^ b[row]) | (a[row + padded_rows] ^ b[row + padded_rows]);
-  if (differ) atomic_or(refused + pair, 1);
+  LANES_LOCAL(scratch);
+  SLOTS(slots);
+  STAGE_OF_GROUP(stage, stages, STRIP_GROUP_ID, chunk);
+  PROFILE_OF_GROUP(profile, profiles, STRIP_GROUP_ID);
+  const tile_t all = TILE_INIT;
+#if SHARED_PROFILE
+  const int across = (tile_count + WARPS - 1) / WARPS, tickets = strips * across;
+#else
+  const int tickets = (int)(((long)strips * tile_count + WARPS - 1) / WARPS);
+#endif
+  volatile __global int *const top = progress_above + progress_above_at;
+  __global int *my_record = record + RECORD_WORDS * STRIP_GROUP_ID;
+  best_t best = best_load(my_record);
+  __global int *mine = state + (size_t)STRIP_GROUP_ID * STATE_ROWS(ALPHA(&all)) * T;
+  for (int round = 0, taken; (taken = next_ticket(scratch, ticket, slots, round)) < tickets; round++) {
+#if SHARED_PROFILE
+    const int number = taken % across * WARPS + WARP_OF_GROUP, strip = taken / across;
+    profile_share(profile, all.scoring, query, strip);
+    if (number >= tile_count) continue;
+#else
+    taken = taken * WARPS + WARP_OF_GROUP;
+    if (taken >= strips * tile_count) continue;
+    const int number = taken % tile_count, strip = taken / tile_count;
+#endif
+    __global const long *descriptor = tiles + number * TILE_WORDS;
+    const tile_t tile = tile_at(all, scratch, descriptor);
+    if (strip >= tile.strips) continue;
+    sweep_t sw = ticketed_sweep(&tile, strip, STRIP_GROUP_ID, stage, profile, scratch, progress + descriptor[TILE_FIRST],
+                                top, 0);
+    KEEP_GROUPS(sw);
+    sw.number = number;
+    sweep_strip(mine, &sw, 0, shared_best, &best);
+  }
+#if DEFERRED_ARGMAX
+  const deferred_argmax_t block = deferred_block(&all, STRIP_GROUP_ID);
+  const bool due = argmax_due(&best, shared_best, scratch);
+#if SHARED_PROFILE  // one warp after the other, each with the profile of its strip
+  if (LEADER) slots[1 + WARP_OF_GROUP] = due ? block.strip : -1;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int turn = 0; turn < WARPS; turn++) {
+    const int strip = lanes_broadcast(scratch, slots[1 + turn]);
+    if (strip < 0) continue;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    profile_share(profile, all.scoring, query, strip);
+    if (turn != WARP_OF_GROUP) continue;
+#else
+  if (due) {
+#endif
+    const tile_t tile = tile_at(all, scratch, tiles + block.section * TILE_WORDS);
+    const sweep_t sw = sweep_of(&tile, block.strip, STRIP_GROUP_ID, stage, profile, scratch);
+    deferred_argmax(mine, &sw, block, &best);
+  }
+#endif
+  best_store(my_record, best);
 }

@@ -1,4 +1,4 @@
-// Edges of a tile batch (wavefront.cl, MULTI_TILE; a tile's descriptor and places as there).  take_edges() copies the
+// Edges of a tile batch (many_tiles.cl; a tile's descriptor and places as there).  take_edges() copies the
 // edges of tiles from the special rows and columns of the larger tiles that they lie in.  find_peaks() looks for the
 // places where a path may cross the special rows and columns of tiles.
 // TILE_..., SOURCE_... and TOP_LINE come from pysw_cl.engines.wavefront.descriptors.

@@ -110,7 +110,7 @@ class Strips:
         """The target's, for wide and for narrow lanes, which the tiles of a pipeline share."""
         found = [Buffer("target", "letters", self.grid.n)]
         if self.plan.lane_set.backwards:
-            found.append(Buffer("backwards", "letters", self.grid.n + 2 * self.grid.T))
+            found.append(Buffer("letters", "letters", self.grid.n + 2 * self.grid.T))
         return found
 
     def _scratch(self, crosses: bool) -> list[Buffer]:
@@ -128,7 +128,7 @@ class Strips:
             Buffer("stages", "state", sizes.stage_bytes(self.chunk, groups)),
             Buffer("profiles", "state", groups * profile),
             Buffer(
-                "argmax",
+                "argmax_scratch",
                 "state",
                 sizes.argmax_bytes(T, alpha, groups, self.chunk) if again else 0,
             ),
@@ -172,7 +172,7 @@ class InStrips(Strips):
         ]
         if not self.linked:
             found.append(Buffer("bus", "horizontal_bus", sizes.bus_bytes(grid.n, grid.T, 2)))
-            found += [Buffer("best", "scratch", 4), *self.shared_letters]
+            found += [Buffer("shared_best", "scratch", 4), *self.shared_letters]
         if tile.rows and not self.linked:  # special rows are in the buffer of the bus
             rows = sizes.bus_bytes(grid.n, grid.T, len(tile.rows))
             found.append(Buffer("bus", "special_rows", rows))
@@ -223,7 +223,7 @@ class InSections(Strips):
             Buffer("query", "letters", self.grid.padded_rows << self.program.wide_codes),
             *self.shared_letters,
             *self._scratch(not sections.proven),
-            *(Buffer(name, "scratch", 4) for name in ("best", "overlap", "ticket", "hits")),
+            *(Buffer(name, "scratch", 4) for name in ("shared_best", "overlap", "ticket", "hits")),
             Buffer("lines", "scratch", 4 * (strips + 1)),
             Buffer("progress", "scratch", 4 * (strips * sections.count + 1)),
             Buffer("tiles", "scratch", 8 * TILE_WORDS * sections.count),

@@ -1,7 +1,7 @@
 """The schedule checker: an engine that sweeps the wavefront's schedule and computes no scores.
 
-It repeats every step of the kernels' strip sweep and of their two forms (strip.clh and wavefront.cl
-in cl/wavefront/), with the same :mod:`pysw_cl.planning.geometry`.  But a lane holds the number of a
+It repeats every step of the kernels' strip sweep and of their two forms (in cl/wavefront/), with
+the same :mod:`pysw_cl.planning.geometry`.  But a lane holds the number of a
 cell instead of the cell's score.  So it checks that each lane uses the cells that its recurrence
 needs and meets its forbidden pairs.  It also records how often each cell is computed, when each
 cell of the horizontal bus is written and read, where each cell's moves are stored, and how many
@@ -109,7 +109,7 @@ class ScheduleChecker(Engine):
 
     def batch(self, sizes: list[tuple[int, int]]) -> list[TileCount]:
         """Sweep a tile batch: tiles of m x n cells in one ticketed launch (-D MULTI_TILE=1 of
-        cl/wavefront/wavefront.cl).  They share its tickets and work-groups, and nothing else."""
+        cl/wavefront/sections.cl).  They share its tickets and work-groups, and nothing else."""
         tiles = [self.tile_of(grid, grid.last_row_outlet) for grid in map(self._grid, sizes)]
         self._ticketed([self._launch(tiles, self.plan.B)])
         return [tile.result() for tile in tiles]

@@ -1,6 +1,6 @@
 """The launches of the schedule checker: which work-group sweeps which strip, and what it waits for.
 
-They repeat what wavefront_two_phase() and wavefront_ticketed() of cl/wavefront/wavefront.cl do
+They repeat what the kernels of two_phase.cl, one_tile.cl and sections.cl in cl/wavefront do
 around the sweep of a strip, and what the host does around a pipeline of tiles
 (:mod:`pysw_cl.engines.wavefront.pipeline`).
 """
@@ -91,7 +91,7 @@ class TicketedLaunch:
         return -(-strips // self.warps) * len(self.tiles)
 
     def next_ticket(self, group: int, turn: int) -> int:
-        """next_ticket() of cl/wavefront/wavefront.cl."""
+        """next_ticket() of cl/wavefront/ticketed.clh."""
         if (group, turn) not in self.taken:
             self.taken[group, turn] = self.ticket
             self.ticket += 1
@@ -185,7 +185,7 @@ class Ticketed:
         return ready[held.index(min(held) if self.order == "earliest" else max(held))]
 
     def _warp(self, key: tuple[int, int, int]) -> Iterator[bool]:
-        """wavefront_ticketed() of cl/wavefront/wavefront.cl; yields False when it has to wait."""
+        """wavefront_ticketed() of cl/wavefront/one_tile.cl; yields False when it has to wait."""
         number, group, warp = key
         launch, turn = self.launches[number], 0
         portion = [STALE] * self.chunk if self.portions else None

@@ -127,7 +127,7 @@ def run(lanes: str, T: int, width: int, data: dict[str, Any]) -> tuple[Any, Any,
         pytest.skip(str(error))
     lane_set = LANE_SETS[lanes]
     score = "matrix" if lane_set.scores.profile_rows else "match"
-    files = kernel_spec("ticketed", lanes, score).files[:-3]
+    files = kernel_spec("ticketed", lanes, score).files[:-5]
     source = joined_source((*files, f"WIDTH={width}")) + KERNEL
     program = cl.Program(runtime.context, source).build(
         f"-cl-std=CL1.2 -DT={T} -DR={R} {runtime.build_options}"
@@ -273,7 +273,7 @@ def test_what_enters_after_the_last_column_disturbs_no_lane(
         make_plan(runtime, {"lanes": lanes, "T": T})
     except PlanError as error:
         pytest.skip(str(error))
-    files = kernel_spec("ticketed", lanes, "match").files[:-3]
+    files = kernel_spec("ticketed", lanes, "match").files[:-5]
     source = joined_source((*files, "WIDTH=16")) + ENTERING
     program = cl.Program(runtime.context, source).build(
         f"-cl-std=CL1.2 -DT={T} -DR={R} {runtime.build_options}"
@@ -367,7 +367,7 @@ def test_a_state_has_room_for_all_its_parts(T: int, alpha: int, best: int) -> No
 
     needs_lanes("vector")
     runtime, groups, copied = get_runtime("auto"), 3, best != 1
-    source = joined_source(kernel_spec("ticketed", "vector", "match").files[:-3]) + PLACES
+    source = joined_source(kernel_spec("ticketed", "vector", "match").files[:-5]) + PLACES
     defines = f"-DT={T} -DR={alpha} -DBEST={best} -DNARROW_WIDTHS=24"
     program = cl.Program(runtime.context, source).build(
         f"-cl-std=CL1.2 {defines} {runtime.build_options}"

@@ -23,7 +23,7 @@ from whole_reference import align_reference
 import pysw_cl
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.registry import engine_for
-from pysw_cl.engines.wavefront.arguments import TicketedArguments, TwoPhaseArguments, bind
+from pysw_cl.engines.wavefront.arguments import TICKETED, TWO_PHASE, bind
 from pysw_cl.engines.wavefront.compressed_edge import PACK, UNPACK
 from pysw_cl.engines.wavefront.device_traceback import TRACE
 from pysw_cl.engines.wavefront.kernel import kernel_spec
@@ -420,16 +420,14 @@ def test_arguments_are_bound_by_name() -> None:
 def test_no_argument_is_forgotten() -> None:
     """What a launch does not give is an error, unless each launch sets it or it needs none."""
     runtime, bound = get_runtime("auto"), {}
-    kernel = SimpleNamespace(
-        names=("ticket", "progress", "progress_above", "progress_above_at", "moves", "phase")
-    )
-    kernel.bind = bound.update
+    kernel = SimpleNamespace(names=(*TICKETED, "phase"), bind=bound.update)
+    values: dict[str, Any] = {"ticket": "ticket", "progress": "progress", "moves": None}
+    values |= {"progress_above": "above", "progress_above_at": 7, "no argument": 0}
     with Buffers(runtime) as buffers:
-        ticketed = TicketedArguments("ticket", "progress", "above", 7)
         with pytest.raises(InternalError, match=r"without a value: phase$"):
-            bind(cast(program.BoundKernel, kernel), buffers, ticketed)
+            bind(cast(program.BoundKernel, kernel), buffers, values)
         assert not bound
-        bind(cast(program.BoundKernel, kernel), buffers, ticketed, later=[TwoPhaseArguments])
+        bind(cast(program.BoundKernel, kernel), buffers, values, later=TWO_PHASE)
         assert bound.pop("moves").size == 4
     wanted = {"ticket": "ticket", "progress": "progress", "progress_above": "above"}
     assert bound == {**wanted, "progress_above_at": 7}

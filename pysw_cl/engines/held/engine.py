@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from ...errors import DeviceError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.program import BoundKernel, KernelSpec
+from ...opencl.program import BoundKernel
 from ...planning.choose import is_held
 from ...planning.execution import HELD_BYTES
 from ...planning.plan import Plan
@@ -28,6 +27,7 @@ from ...scoring.scoring import Scoring
 from ...sequences.view import Codes, Pairs
 from ...tiles.contract import HeldFound
 from ...tiles.tile import Hit, Traced
+from ..common import scored_spec
 
 #: Lanes of a strip, and steps of a block (BLOCK of the kernel).
 LANES, BLOCK = HELD_LANES, HELD_BLOCK
@@ -38,22 +38,6 @@ _ARGUMENTS = (
     "codes cells forbidden tops spans m:int n:int blocks:int gap_open:int gap_extend:int ends:int "
     "again:int pairs count:int path:int found"
 )
-_SCORES = {"match": "match:int mismatch:int lift:int", "matrix": "matrix wide:int lift:int"}
-
-
-@cache
-def held_spec(header: str, score: str) -> KernelSpec:
-    """The kernel for a header of 32-bit lanes and a score file of cl/score."""
-    files = (
-        "base.clh",
-        "platform.clh",
-        "WIDTH=32",
-        header,
-        f"score/{score}.clh",
-        "recurrence.clh",
-        "held/held.cl",
-    )
-    return KernelSpec("held", files, tuple(f"{_ARGUMENTS} {_SCORES[score]}".split()))
 
 
 class Retained:
@@ -166,7 +150,9 @@ class HeldMatrix:
         if job.forbidden is not None and job.forbidden.size:
             forbidden = (job.forbidden.T + 1).astype(np.int32)
             pairs, count = self._own.of(forbidden), len(forbidden)
-        kernel = BoundKernel(runtime, held_spec(self.plan.lane_set.wide, score), defines)
+        lanes = self.plan.lane_set.wide
+        spec = scored_spec("held", "held/held.cl", _ARGUMENTS, lanes, score)
+        kernel = BoundKernel(runtime, spec, defines)
         return (
             kernel,
             found,

@@ -17,22 +17,14 @@ import numpy as np
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.kernel_times import Stopwatch
-from ...opencl.program import BoundKernel, KernelSpec
+from ...opencl.program import BoundKernel
 from ...planning.execution import ByRows
 from ...tiles.contract import Engine
 from ...tiles.edges import Ints
 from ...tiles.tile import NO_HITS, TileJob, TileResult
 from ...tiles.tile_split import by_parts, collected
+from ..common import collected_cells, edge_of, hits_of, least_of, scored_spec, scores_of
 from ..wavefront.engine import WavefrontEngine
-from .common import (
-    SCORES,
-    collected_cells,
-    edge_of,
-    hits_of,
-    joined_files,
-    least_of,
-    scores_of,
-)
 from .plan import MOST_GROUPS, RECORD_WORDS, THREE_LAUNCH, RowscanPlan
 from .three_launches import ThreeLaunches
 
@@ -42,12 +34,6 @@ _ARGUMENTS = (
     "query target m:int n:int gap_open:int gap_extend:int top_h top_x level:int columns "
     "corner:int bottom_h bottom_x bottom:int ticket segments:int record least:int hits capacity:int"
 )
-
-
-def rowscan_spec(header: str, score: str) -> KernelSpec:
-    """The kernel for a header of 32-bit lanes and a score file of cl/score."""
-    files = joined_files(header, score, "rowscan")
-    return KernelSpec("rowscan", files, tuple(f"{_ARGUMENTS} {SCORES[score]}".split()))
 
 
 class RowscanEngine(Engine):
@@ -128,7 +114,8 @@ class _Run:
             **job.scoring.source.defines,
         }
         lanes = plan.lane_set
-        kernel = BoundKernel(runtime, rowscan_spec(lanes.wide, score), defines)
+        spec = scored_spec("rowscan", "rowscan/rowscan.cl", _ARGUMENTS, lanes.wide, score)
+        kernel = BoundKernel(runtime, spec, defines)
         kernel.bind(
             query=buffers.of(job.query),
             target=buffers.of(job.target),

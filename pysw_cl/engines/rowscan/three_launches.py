@@ -25,22 +25,15 @@ import numpy as np
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.program import BoundKernel, KernelSpec, wait
+from ...opencl.program import BoundKernel, wait
 from ...scoring.precision import UNREACHABLE
 from ...tiles.edges import Ints, repeated
 from ...tiles.tile import NO_HITS, TileJob, TileResult
-from .common import (
-    SCORES,
-    collected_cells,
-    edge_of,
-    hits_of,
-    joined_files,
-    least_of,
-    scores_of,
-)
+from ..common import collected_cells, edge_of, hits_of, least_of, scored_spec, scores_of
 from .plan import RowscanPlan
 
-#: The kernels in the order of their launches, and their arguments; `kernel_spec` adds the scores.
+#: The kernels in the order of their launches, and their arguments; `rowscan_cells` also has those
+#: of the scores.
 KERNELS = {
     "rowscan_cells": (
         "query target n:int row:int gap_open:int gap_extend:int left_h corner:int right_x "
@@ -54,14 +47,6 @@ KERNELS = {
 }
 #: Rows that are enqueued together.  No more than twice as many wait for the device.
 ROWS_AT_ONCE = 64
-
-
-def kernel_spec(name: str, header: str, score: str) -> KernelSpec:
-    """One of the `KERNELS` for a header of work-item lanes and a score file of cl/score."""
-    arguments = KERNELS[name]
-    if name == "rowscan_cells":
-        arguments = f"{arguments} {SCORES[score]}"
-    return KernelSpec(name, joined_files(header, score, "three_launches"), tuple(arguments.split()))
 
 
 def traffic_bytes(m: int, n: int, plan: RowscanPlan, best: bool = True) -> int:
@@ -166,8 +151,9 @@ class ThreeLaunches:
             **scoring.source.defines,
         }
         made = []
-        for name in KERNELS:
-            spec = kernel_spec(name, plan.lane_set.wide, score)
+        for name, arguments in KERNELS.items():
+            about = "rowscan/three_launches.cl", arguments, plan.lane_set.wide, score
+            spec = scored_spec(name, *about, scored=name == "rowscan_cells")
             kernel = BoundKernel(self.runtime, spec, defines)
             made.append(kernel.bind(**{key: values[key] for key in kernel.names if key in values}))
         return made

@@ -1,14 +1,13 @@
-"""The arguments of the wavefront kernel, for one tile and for many.
+"""The arguments of the wavefront kernels: one definition for the host and for the kernels.
 
-The fields of these classes are the kernel's arguments, in order (cl/wavefront/wavefront.cl).
-:func:`names` makes the kernel's argument list from them, and :func:`bind` sets their values by
-name.  A field is a buffer or a 32-bit ``int``.
+Each group of arguments gives their names and their types in kernels.  :func:`macros` makes the
+kernels' parameter lists and the fields of their structures from them; :func:`bind` sets the values,
+which the host has in a dictionary by these names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,279 +16,177 @@ from numpy.typing import NDArray
 from ...errors import InternalError
 from ...opencl.buffers import Buffers
 from ...opencl.program import BoundKernel
-from ...planning.plan import Plan
-from ...planning.sizes import RECORD_WORDS, profile_bytes, progress_words
-from ...scoring.precision import UNREACHABLE, Bounds
-from ...scoring.scoring import Scoring
+from ...planning.sizes import RECORD_WORDS, progress_words
+from ...scoring.precision import UNREACHABLE
+from ..common import INTS, SCORES, argument_macros
 from .descriptors import ProgressWord, RecordWord
 
-Buffer = Any  #: a buffer on the device; None: this launch does not use it
 MOST = 2**31 - 1
+#: Types of buffers: letters, numbers that are written, and numbers that other groups write, too.
+_BYTES, _WRITTEN, _SHARED = (
+    "__global const uchar *restrict",
+    "__global int *",
+    "volatile __global int *",
+)
+
+#: What the sweep of a strip takes over from its tile.  A launch of many tiles has a descriptor for
+#: each of them (`TileWord`), and some of these only there.
+SWEPT = {
+    # The codes: of the query with its padding; of the target as 32-bit lanes, and as narrow lanes
+    # read it.
+    "query": "__global const code_t *restrict",
+    "target": _BYTES,
+    "letters": _BYTES,
+    # The left edge's H (of the corner, then of the rows) and E^ (of the rows).
+    "left_h": INTS,
+    "left_x": INTS,
+    # The right edge's H and E^ are written here, if `right` is 1.
+    "right_h": _WRITTEN,
+    "right_x": _WRITTEN,
+    "right": "int",
+    # Rows, columns and strips of the tile; of many tiles the strips of the highest one.
+    "m": "int",
+    "n": "int",
+    "strips": "int",
+    # The code of padding.
+    "target_pad": "int",
+    "gap_open": "int",
+    "gap_extend": "int",
+    # The most columns of a block.
+    "chunk": "int",
+    # Bounds of a block's scores: see `pysw_cl.scoring.precision.Bounds`.
+    "highest": "int",
+    "depth": "int",
+    "limit8": "int",
+    # Rows of the whole matrix below the tile and columns to its right, for pruning.
+    "rows_after": "int",
+    "columns_after": "int",
+    # The collected cells (their number, then score, row and column of each), and the most of them.
+    "hits": _WRITTEN,
+    "capacity": "int",
+    # The special columns, sorted, and their number.  Their cells are written to `crossed`: for all
+    # rows of all strips H, then as many E^, of each.
+    "columns": INTS,
+    "column_count": "int",
+    "crossed": _WRITTEN,
+}
+#: What else a tile is.
+TILE = {
+    # Lines of `stride` H, then `stride` F^.  Strip s reads line lines[s] and writes line
+    # lines[s + 1].  Lines 0 and 1 take turns, so a strip's input stays unmodified until no group
+    # sweeps it again; a special row has a line of its own (`Grid.bus_lines`).  Of many tiles: the
+    # edges of all of them.
+    "bus": _WRITTEN,
+    "lines": INTS,
+    "stride": "int",
+    # Rows of a lane.
+    "alpha": "int",
+    # In the last strip: the lane that has the tile's last row, and which of its rows that is.
+    "outlet_lane": "int",
+    "outlet_row": "int",
+    # Scratch memory for the deferred argmax.
+    "argmax_scratch": _WRITTEN,
+}
+#: What a launch has beside its tile.
+LAUNCH = {
+    # Per group (two-phase: per strip mod B; shared strips: per strip in flight, and per group) the
+    # lanes between two blocks, which are the vertical bus.
+    "state": _WRITTEN,
+    # Per group the portion of the bus of a block, as narrow lanes have it, and the query profile.
+    "stages": _WRITTEN,
+    "profiles": "__global char *",
+    # Per group what it did: see `RecordWord`.
+    "record": _WRITTEN,
+    # The best score that any group has found; where cells are collected, the least score of these.
+    # Of many tiles: for each, the least score at its last corner that matters.
+    "shared_best": _SHARED,
+    # The code of padding.
+    "query_pad": "int",
+}
+#: More arguments of a form: ticketed, ...
+TICKETED = {
+    # The next free ticket.
+    "ticket": _SHARED,
+    # Of each strip the columns that it has published, PROGRESS_STRIDE words apart.
+    "progress": _SHARED,
+    # progress_above[progress_above_at]: how many columns of the row above the tile are done;
+    # another launch may be computing it.
+    "progress_above": _SHARED,
+    "progress_above_at": "int",
+    # Moves are written here.
+    "moves": _WRITTEN,
+}
+#: ... or two-phase: each launch sets them.
+TWO_PHASE = {
+    # The external diagonal, the first of its blocks in the launch, the blocks of a strip, and
+    # 0 for the short phase or 1 for the long one.
+    "diagonal": "int",
+    "first_block": "int",
+    "blocks": "int",
+    "phase": "int",
+}
+#: More arguments with forbidden pairs.
+FORBIDDEN = {
+    # The (step, row of the strip) of each pair, sorted by strip; those of strip s begin at
+    # forbidden_places[s] (`Grid.forbidden_steps`).
+    "forbidden": INTS,
+    "forbidden_places": INTS,
+    # The score of a forbidden pair.
+    "forbidden_score": "int",
+}
+#: More arguments of a launch of many tiles: their descriptors (`TileWord`), and how many they are.
+MANY = {"tiles": "__global const long *restrict", "tile_count": "int"}
+
+FORMS = {"ticketed": TICKETED, "two-phase": TWO_PHASE}
+#: What a launch of many tiles does not give: the descriptors have it, or it is not there.
+NOT_GIVEN = dict.fromkeys(("left_h", "left_x", "right_h", "right_x", "crossed", "hits"))
+NOT_GIVEN |= dict.fromkeys(
+    ("m", "n", "stride", "right", "rows_after", "columns_after", "capacity", "column_count"), 0
+)
 
 
-@dataclass(frozen=True)
-class Letters:
-    """The buffers of a tile's codes."""
-
-    #: The query with its padding.
-    query: Buffer
-    #: The target as 32-bit lanes read it.
-    target: Buffer
-    #: The target as narrow lanes read it.
-    narrow: Buffer
+def arguments_of(form: str, score: str, forbidden: bool, many: bool) -> dict[str, str]:
+    """The kernel's arguments with their types, in order."""
+    parts = [SWEPT, TILE, LAUNCH, FORMS[form], SCORES[score]]
+    parts += [FORBIDDEN] * forbidden + [MANY] * many
+    return {name: kind for part in parts for name, kind in part.items()}
 
 
-@dataclass(frozen=True)
-class MatchArguments:
-    """Arguments of cl/score/match.clh."""
+def macros(arguments: Mapping[str, str]) -> tuple[str, ...]:
+    """What kernels make of the ``arguments``, as items of `KernelSpec.files`: their list
+    (WAVEFRONT_ARGS, WAVEFRONT_NAMES), the fields of `tile_t` and of `sweep_t`, and how a sweep
+    takes them over."""
 
-    #: The score of equal letters.
-    match: int
-    #: The score of different letters.
-    mismatch: int
-    #: What the skew adds to a diagonal step.
-    lift: int
+    def fields(names: Mapping[str, str]) -> str:
+        return " ".join(f"{kind.replace('restrict', '')} {name};" for name, kind in names.items())
 
-
-@dataclass(frozen=True)
-class MatrixArguments:
-    """Arguments of cl/score/matrix.clh."""
-
-    #: 32-bit scores, a row for each query code.
-    matrix: Buffer
-    #: Scores in a row.
-    wide: int
-    #: What the skew adds to a diagonal step.
-    lift: int
+    tile = {name: kind for name, kind in (SWEPT | TILE | FORBIDDEN).items() if name in arguments}
+    return (
+        *argument_macros("WAVEFRONT", arguments),
+        f"SWEPT_FIELDS={fields(SWEPT)}",
+        f"SWEPT_FROM_TILE={' '.join(f'sw.{name} = t->{name};' for name in SWEPT)}",
+        f"TILE_FIELDS={fields(tile)}",
+        f"TILE_VALUES={', '.join(tile)}",
+    )
 
 
-@dataclass(frozen=True)
-class FourArguments:
-    """Arguments of cl/score/permute4.clh."""
-
-    #: A word for each query code: a byte for the score with each of four target letters.
-    words: Buffer
-    #: What the skew adds to a diagonal step.
-    lift: int
-
-
-@dataclass(frozen=True)
-class Scores:
-    """A scoring in the form that a launch takes."""
-
-    scoring: Scoring
-    #: The code of query padding.
-    query_pad: int
-    #: The code of target padding.
-    target_pad: int
-    #: The arguments of its score file.
-    arguments: MatchArguments | MatrixArguments | FourArguments
-
-    @property
-    def letters(self) -> int:
-        """Letters of the target, padding included, of a substitution matrix; 0 without one."""
-        return int(getattr(self.arguments, "wide", 0))
-
-    def profile_bytes(self, plan: Plan, T: int, striped: bool) -> int:
-        """Bytes of one group's query profile in global memory; 0 without a matrix."""
-        if plan.lane_set.local_profile:
-            return 0
-        return profile_bytes(T, self.letters, plan.alpha, striped)
-
-
-@dataclass(frozen=True)
-class Scratch:
-    """Scratch memory of the groups."""
-
-    #: The lanes of strips between two blocks.
-    state: Buffer
-    #: The portion of the bus of a block, in the representation of narrow lanes.
-    stages: Buffer
-    #: Query profiles.
-    profiles: Buffer = None
-    #: For the deferred argmax.
-    argmax: Buffer = None
-
-
-@dataclass(kw_only=True)  # (frozen, it would take four times as long to make)
-class TileArguments:
-    """The arguments of every launch.  There is one field for each argument of the kernel, so they
-    are many.  Fields with defaults do not apply to a launch of many tiles, where each tile has a
-    descriptor (cl/wavefront/wavefront.cl, tile_at)."""
-
-    #: The codes: see `Letters`.
-    query: Buffer
-    target: Buffer
-    letters: Buffer
-    #: The left edge's H: of the corner, then of the rows.
-    left_h: Buffer = None
-    #: The left edge's E^: of the rows.
-    left_x: Buffer = None
-    #: The right edge's H and E^ are written here.
-    right_h: Buffer = None
-    right_x: Buffer = None
-    #: Lines of the bus: H, then F^; many tiles: the edges of all of them.
-    bus: Buffer
-    #: Rows of the tile.
-    m: int = 0
-    #: Columns of the tile.
-    n: int = 0
-    #: Rows of a lane.
-    alpha: int
-    #: 32-bit numbers in half a line of the bus.
-    stride: int = 0
-    #: Strips; many tiles: strips of the highest one.
-    strips: int
-    #: The lane that has the tile's last row, in the last strip.
-    outlet_lane: int
-    #: The row of that lane which is the tile's last.
-    outlet_row: int
-    #: 1: store the right edge.
-    right: int = 0
-    #: The codes of padding: see `Scores`.
-    query_pad: int
-    target_pad: int
-    gap_open: int
-    gap_extend: int
-    #: The most columns of a block.
-    chunk: int
-    #: Bounds of a block's scores: see :class:`pysw_cl.scoring.precision.Bounds`.
-    highest: int
-    depth: int
-    limit8: int
-    #: Rows of the whole matrix below the tile, for pruning.
-    rows_after: int = 0
-    #: Columns of the whole matrix to the right of the tile, for pruning.
-    columns_after: int = 0
-    #: Scratch memory: see `Scratch`.
-    state: Buffer
-    stages: Buffer
-    argmax_scratch: Buffer = None
-    profiles: Buffer
-    #: What each group did: see `RecordWord`.
-    record: Buffer
-    #: The best score of all groups.  Where cells are collected: the threshold.  Many tiles: for
-    #: each, the least score at its last corner that matters.
-    shared_best: Buffer
-    #: The collected cells.
-    hits: Buffer = None
-    #: The most cells that `hits` can hold.
-    capacity: int = 0
-    #: The line of the bus that each strip reads.  It writes the next strip's line.
-    lines: Buffer
-    #: Special columns.
-    columns: Buffer
-    #: The number of special columns.
-    column_count: int = 0
-    #: The cells of special columns are written here.
-    crossed: Buffer = None
-
-    @classmethod
-    def of(cls, letters: Letters, scores: Scores, scratch: Scratch, **rest: Any) -> TileArguments:
-        """From what every launch has.  ``rest``: other arguments by name, which override these."""
-        scoring, bounds = scores.scoring, Bounds.of(scores.scoring)
-        shared = {
-            "query": letters.query,
-            "target": letters.target,
-            "letters": letters.narrow,
-            "query_pad": scores.query_pad,
-            "target_pad": scores.target_pad,
-            "gap_open": scoring.gap_open,
-            "gap_extend": scoring.gap_extend,
-            "highest": bounds.highest,
-            "depth": bounds.depth,
-            "limit8": bounds.limit8,
-            "state": scratch.state,
-            "stages": scratch.stages,
-            "argmax_scratch": scratch.argmax,
-            "profiles": scratch.profiles,
-        }
-        return cls(**{**shared, **rest})
-
-
-@dataclass(frozen=True)
-class TicketedArguments:
-    """More arguments of the ticketed form."""
-
-    #: The next free ticket.
-    ticket: Buffer
-    #: Columns that each strip has published.
-    progress: Buffer
-    #: A buffer with the columns that the row above the tile has; it may be another launch's.
-    progress_above: Buffer
-    #: The place of that number in `progress_above`.
-    progress_above_at: int
-    #: Moves are written here.
-    moves: Buffer = None
-
-
-@dataclass(frozen=True)
-class TwoPhaseArguments:
-    """More arguments of the two-phase form; each launch sets them."""
-
-    #: The external diagonal.
-    diagonal: int
-    #: The first of its blocks in the launch.
-    first_block: int
-    #: Blocks of a strip.
-    blocks: int
-    #: 0: the short phase; 1: the long phase.
-    phase: int
-
-
-@dataclass(frozen=True)
-class ForbiddenArguments:
-    """More arguments with forbidden pairs (-D FORBIDDEN_PAIRS=1)."""
-
-    #: The (step, row of the strip) of each pair, sorted by strip.
-    forbidden: Buffer
-    #: Where the pairs of each strip begin.
-    forbidden_places: Buffer
-    #: The score of a forbidden pair.
-    forbidden_score: int
-
-
-@dataclass(frozen=True)
-class ManyArguments:
-    """More arguments of a launch of many tiles (-D MULTI_TILE=1)."""
-
-    #: The descriptors of the tiles: see `TileWord`.
-    tiles: Buffer
-    #: The number of tiles.
-    tile_count: int
-
-
-FORMS = {"ticketed": TicketedArguments, "two-phase": TwoPhaseArguments}
-SCORES = {"match": MatchArguments, "matrix": MatrixArguments, "permute4": FourArguments}
-
-
-def _names(part: type) -> list[str]:
-    return [field.name for field in fields(part)]
-
-
-def names(*parts: type) -> tuple[str, ...]:
-    """The kernel's argument list (`KernelSpec.arguments`) for these classes."""
-    every = (field for part in parts for field in fields(part))
-    return tuple(f"{field.name}:int" if field.type == "int" else field.name for field in every)
-
-
-def bind(kernel: BoundKernel, buffers: Buffers, *parts: Any, later: Sequence[type] = ()) -> None:
+def bind(
+    kernel: BoundKernel, buffers: Buffers, values: Mapping[str, Any], later: Collection[str] = ()
+) -> None:
     """Set all arguments of a kernel.
 
-    ``parts``: objects of the classes above.  A buffer that is None becomes one of four bytes.
-    ``later``: classes whose arguments each launch sets.  Raises InternalError if an argument is
-    missing or the kernel has no argument of that name.
+    ``values``: by name, and others that are no arguments.  A buffer that is None becomes one of
+    four bytes.  ``later``: arguments that each launch sets.  Raises InternalError if an argument is
+    missing.
     """
-    values: dict[str, Any] = {}
-    for part in parts:
-        values.update(vars(part))
-    missing = set(kernel.names).difference(values, *map(_names, later))
+    missing = set(kernel.names).difference(values, later)
     if missing:
         raise InternalError(f"kernel arguments without a value: {', '.join(sorted(missing))}")
-    unused = [name for name, value in values.items() if value is None]
+    given = {name: values[name] for name in kernel.names if name in values}
+    unused = [name for name, value in given.items() if value is None]
     if unused:
-        values |= dict.fromkeys(unused, buffers.empty(4))
-    kernel.bind(**values)
+        given |= dict.fromkeys(unused, buffers.empty(4))
+    kernel.bind(**given)
 
 
 def new_records(strip_groups: int) -> NDArray[np.int32]:

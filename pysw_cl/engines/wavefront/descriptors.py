@@ -13,7 +13,7 @@ from ...planning.sizes import PROGRESS_WORDS, RECORD_WORDS
 
 
 class TileWord(IntEnum):
-    """64-bit words that describe a tile of a tile batch, or a section of a tile (wavefront.cl and
+    """64-bit words that describe a tile of a tile batch, or a section of a tile (ticketed.clh and
     tile_edges.cl in cl/wavefront).  Places count 32-bit numbers from the start of the buffer that
     holds the edges of all tiles."""
 

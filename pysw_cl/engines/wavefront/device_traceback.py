@@ -113,7 +113,7 @@ class DeviceMoves:
 
     def __init__(self, run: TileRun, retained: RetainedBuffers):
         self._runtime, self._retained = run.runtime, retained
-        self._dirs = run.memory.buffers["moves"]
+        self._dirs = run.made["moves"]
         self._defines = traceback_defines(run.runtime, run.grid.T, run.grid.alpha)
         self._m, self._n = run.grid.m, run.grid.n
         self._linear = run.job.scoring.gap_open == 0

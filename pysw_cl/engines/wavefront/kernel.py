@@ -21,18 +21,11 @@ from ...opencl.program import (
 from ...planning.execution import InStrips
 from ...planning.lane_sets import LANE_SETS, MIXED
 from ...planning.program import Program
-from ...scoring.precision import worst
+from ...scoring.precision import Bounds, worst
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes
-from .arguments import (
-    FORMS,
-    SCORES,
-    ForbiddenArguments,
-    ManyArguments,
-    Scores,
-    TileArguments,
-    names,
-)
+from ..common import SCORES, argument_macros, named
+from .arguments import arguments_of, macros
 from .descriptors import PROGRESS_MACROS, RECORD_MACROS, TILE_MACROS
 from .exact_sums import ARITHMETIC, exact_sums
 
@@ -46,14 +39,15 @@ def kernel_spec(
     score: str,
     widths: tuple[int, ...] | None = None,
     forbidden: bool = False,
-    many: bool = False,
+    tiles: str = "one_tile",
     striped: bool = False,
 ) -> KernelSpec:
     """The wavefront kernel of a form ("ticketed", "two-phase"), a lane set and a score file.
 
     ``widths``: of the narrow lanes; None: all that the set has.  ``forbidden``: built with
-    -D FORBIDDEN_PAIRS=1.  ``many``: built with -D MULTI_TILE=1.  ``striped``: are all narrow lanes
-    at the same column?
+    -D FORBIDDEN_PAIRS=1.  ``tiles``: the kernel's file in the ticketed form; "many_tiles" and
+    "sections" are built with -D MULTI_TILE=1.  ``striped``: are all narrow lanes at the same
+    column?
     """
     lane_set = LANE_SETS[lanes]
     widths = lane_set.widths if widths is None else widths
@@ -68,9 +62,13 @@ def kernel_spec(
         "platform.clh",
         "WIDTH=32",
     ]
+    many = tiles != "one_tile"
+    arguments = arguments_of(form, score, forbidden, many)
     files += [
         lane_set.wide,
+        *argument_macros("SCORE", SCORES[score]),
         *at_width,
+        *macros(arguments),
         "wavefront/strip.clh",
         *RECORD_MACROS,
         "wavefront/best.clh",
@@ -87,17 +85,18 @@ def kernel_spec(
         assert lane_set.narrow is not None
         files += [f"WIDTH={MIXED}", lane_set.narrow, ARITHMETIC, "wavefront/mixed.clh"]
     files += [*(TILE_MACROS if many else ()), "WIDTH=32"]
-    files += ["wavefront/width_dispatch.clh", "wavefront/wavefront.cl"]
-    parts: list[type] = [TileArguments, FORMS[form], SCORES[score]]
-    parts += [*([ForbiddenArguments] if forbidden else ()), *([ManyArguments] if many else ())]
+    files += ["wavefront/width_dispatch.clh", "wavefront/tile.clh"]
+    ticketed = ["wavefront/ticketed.clh", f"wavefront/{tiles}.cl"]
+    files += ticketed if form == "ticketed" else ["wavefront/two_phase.cl"]
     limit = "mixed_registers" if MIXED in widths else "registers"
-    return KernelSpec(_NAME[form], tuple(files), names(*parts), limit)
+    return KernelSpec(_NAME[form], tuple(files), named(arguments), limit)
 
 
 def spec_of(program: Program) -> KernelSpec:
     """The kernel of a program."""
     parts = program.form, program.plan.lanes, program.score, program.widths, program.forbidden
-    spec = kernel_spec(*parts, program.many, program.striped)
+    tiles = "sections" if program.sections else "many_tiles" if program.many else "one_tile"
+    spec = kernel_spec(*parts, tiles, program.striped)
     return spec if program.limits_registers else replace(spec, limit=None)
 
 
@@ -136,12 +135,21 @@ def build_later(runtime: Runtime, program: Program, event: Any) -> None:
     build_meanwhile(runtime, spec_of(program), program.defines(runtime.traits.unroll))
 
 
-def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> Scores:
-    """A scoring in the form that this score file takes."""
+def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> dict[str, Any]:
+    """The arguments that a scoring gives, for a score file."""
     # a diagonal step adds the skew of a row and of a column
     lift, source = 2 * scoring.gap_extend if skewed else 0, scoring.source
-    values = source.arguments(score, buffers.constant, worst(scoring), lift)
-    return Scores(scoring, *source.pads(score), SCORES[score](**values))
+    pads, bounds = source.pads(score), Bounds.of(scoring)
+    return {
+        "query_pad": pads[0],
+        "target_pad": pads[1],
+        "gap_open": scoring.gap_open,
+        "gap_extend": scoring.gap_extend,
+        "highest": bounds.highest,
+        "depth": bounds.depth,
+        "limit8": bounds.limit8,
+        **source.arguments(score, buffers.constant, worst(scoring), lift),
+    }
 
 
 def backwards(target: Codes, T: int, pad: int) -> Codes:

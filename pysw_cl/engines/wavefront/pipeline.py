@@ -24,11 +24,11 @@ from ...planning.choose import Given, choose_pipeline, half_holds, in_strips
 from ...planning.execution import InStrips
 from ...planning.pipelines import pipeline_bus_bytes, pipeline_slots
 from ...planning.plan import Plan
-from ...tiles.edges import repeated
 from ...tiles.tile import TileJob, TileResult
-from .kernel import build_later, in_time
-from .link import Link, PipelineMemory
+from ..common import least_of
+from .kernel import build_later, in_time, scores_of
 from .tile import TileRun, given_of, shape_of
+from .tile_memory import Link, target_codes
 
 
 @dataclass
@@ -93,9 +93,20 @@ class RunningPipeline:
         self._count, self._strips = 0, 0  # tiles begun so far, and their strips
         self._last: TileRun | None = None
         try:
-            self._shared = _shared_memory(runtime, plan, job, self._most_tiles, self._own)
+            self._ticket_bytes = runtime.facts.part_align
+            self._tickets = self._own.of(
+                np.zeros(self._most_tiles * self._ticket_bytes // 4, np.int32)
+            )
+            scores = scores_of(job.scoring, self._score, first.program.skewed, self._own)
+            self._shared = self._own.several(
+                {
+                    "bus": pipeline_bus_bytes(plan, job.size[1]),
+                    "shared_best": np.array([least_of(job)], np.int32),
+                    **target_codes(job.target, first, scores),
+                }
+            )
+            self._shared.setdefault("letters", self._shared["target"])
             self._begin(job)
-            self._own.write(self._shared.best, np.array([self._begun[0].run.threshold], np.int32))
             runtime.queue.finish()
             self._start(self._begun[0])
         except BaseException:
@@ -200,20 +211,26 @@ class RunningPipeline:
 
     def _begin(self, job: TileJob) -> None:
         """Prepare the next tile: its buffers and its kernel."""
-        index, shared = self._count % self._slots, self._shared
+        index, count = self._count % self._slots, self._count
         if index == len(self._sides):
             side = self.runtime.beside(index)
             self._sides.append((side, Pool(side, int(side.device.max_mem_alloc_size))))
         side, pool = self._sides[index]
-        lines = [2 + (self._count + k) % (self._slots + 1) for k in (0, 1)]
-        ticket = shared.tickets.get_sub_region(self._count * shared.ticket_bytes, 4)
-        link = Link(shared, ticket, self._last, self._strips, *lines)
+        execution = in_strips(self.plan, self._score, shape_of(job), self._given, linked=True)
+        # strips alternate between lines 0 and 1 through the whole pipeline, but the row between two
+        # tiles has a line of its own
+        strips = execution.grid.strips
+        lines = (np.arange(strips + 1) + self._strips).astype(np.int32) & 1
+        lines[0], lines[strips] = (2 + (count + k) % (self._slots + 1) for k in (0, 1))
+        ticket = self._tickets.get_sub_region(count * self._ticket_bytes, 4)
+        last = self._last
+        above = None if last is None else (last.progress, last.grid.strips - 1)
         buffers = Buffers(side, pool=pool)
-        strips = in_strips(self.plan, self._score, shape_of(job), self._given, linked=True)
-        run = TileRun(side, strips, job, buffers, link=link)
+        link = Link({**self._shared, "ticket": ticket}, lines, above)
+        run = TileRun(side, execution, job, buffers, link=link)
         self._begun.append(PipelinedTile(job, run, buffers))
-        self._last, self._count = run, self._count + 1
-        self._strips += run.grid.strips
+        self._last, self._count = run, count + 1
+        self._strips += strips
 
     def _start(self, one: PipelinedTile) -> None:
         """Enqueue a prepared tile."""
@@ -227,14 +244,3 @@ class RunningPipeline:
             queue.flush()
         except cl.Error as error:
             raise DeviceError(f"{self.runtime.info.name} failed: {error}") from None
-
-
-def _shared_memory(
-    runtime: Runtime, plan: Plan, job: TileJob, most_tiles: int, buffers: Buffers
-) -> PipelineMemory:
-    """Allocate what at most ``most_tiles`` tiles share; no ticket is taken yet."""
-    bus, best = buffers.empty(pipeline_bus_bytes(plan, job.size[1])), buffers.empty(4)
-    ticket_bytes = runtime.facts.part_align
-    tickets = buffers.empty(most_tiles * ticket_bytes)
-    buffers.write(tickets, repeated(0, most_tiles * ticket_bytes // 4))
-    return PipelineMemory(buffers, bus, best, tickets, ticket_bytes, {})

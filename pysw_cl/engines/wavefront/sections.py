@@ -18,35 +18,19 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.execution import InSections
 from ...planning.sections import Sections
-from ...planning.sizes import RECORD_WORDS
 from ...scoring.scoring import Scoring
 from ...tiles.edges import Edge, Ints, repeated
-from ...tiles.tile import NO_HITS, Hits, TileJob, TileResult
-from .arguments import (
-    ManyArguments,
-    TicketedArguments,
-    TileArguments,
-    bind,
-    new_progress,
-    new_records,
-)
-from .descriptors import RecordWord, TileWord
-from .kernel import kernel_of, scores_of
-from .tile import cells_by_width, least_score
-from .tile_memory import (
-    LEAST_FILLED,
-    SCRATCH,
-    joined_parts,
-    left_parts,
-    letters_of,
-    query_codes,
-    scratch_of,
-    target_codes,
-)
+from ...tiles.tile import TileJob, TileResult
+from ..common import edge_of
+from .arguments import NOT_GIVEN, bind, new_progress, new_records
+from .descriptors import TileWord
+from .kernel import kernel_of
+from .tile import StripsRun
+from .tile_memory import LEAST_FILLED, joined_parts, left_parts, query_codes, target_codes
 
 COMPARE = KernelSpec(
     "compare_columns",
-    ("base.clh", "wavefront/sections.cl"),
+    ("base.clh", "wavefront/compare_columns.cl"),
     ("kept", "places", "rows:int", "padded_rows:int", "parts:int", "refused"),
 )
 #: Parts of a left edge that are sent one by one, however short they are.
@@ -83,11 +67,9 @@ class Overlaps:
         return (scoring.highest, scoring.lowest, scoring.gap_open, scoring.gap_extend)
 
 
-class SectionsRun:
-    """The computation of one tile in sections.  :meth:`run` computes it, :meth:`result` reads it.
-
-    ``capacity``: as of :class:`pysw_cl.engines.wavefront.tile.TileRun`.
-    """
+class SectionsRun(StripsRun):
+    """The computation of one tile in sections.  :meth:`run` computes it, :meth:`result` reads
+    it."""
 
     def __init__(
         self,
@@ -97,13 +79,8 @@ class SectionsRun:
         buffers: Buffers,
         capacity: int = 0,
     ) -> None:
-        self.runtime, self.sections, self.job = runtime, execution.sections, job
-        self.execution, self.buffers, self.capacity = execution, buffers, capacity
-        self.grid, self.program = execution.grid, execution.program
-        self.strip_groups, self.level = execution.strip_groups, execution.tile.level
-        self.threshold = least_score(job)
-        self.launches = 0
-        self.chunk = execution.chunk
+        super().__init__(runtime, execution, job, buffers, capacity)
+        self.execution, self.sections = execution, execution.sections
         self._layout()
         self._send()
 
@@ -132,26 +109,27 @@ class SectionsRun:
 
     def _send(self) -> None:
         """Make the buffers, and send what they hold in the beginning."""
-        job, buffers, grid, program = self.job, self.buffers, self.grid, self.program
+        job, buffers = self.job, self.buffers
         self.kept = buffers.large(4 * self.words)
         top = 2 * self.stride * int(self.lines[0])
         for place, cells in ((top, job.above.h), (top + self.stride, job.above.x)):
             buffers.write(self.kept, self._side_by_side(cells), 4 * place)
         self._send_lefts()
-        self.scores = scores_of(job.scoring, program.score, program.skewed, buffers)
-        made = buffers.several(
+        sizes = self.execution.sizes
+        self.made = buffers.several(
             {
-                **{name: self.execution.sizes[name] for name in SCRATCH},
+                **{name: sizes[name] for name in ("state", "stages", "profiles", "argmax_scratch")},
                 **target_codes(job.target, self.execution, self.scores),
-                "query": query_codes(job.query, grid, self.scores),
+                "query": query_codes(job, self.grid, self.scores),
                 "record": new_records(self.strip_groups),
+                "shared_best": np.array([self.threshold], np.int32),
             }
         )
-        self.letters, self.scratch, self.record = letters_of(made), scratch_of(made), made["record"]
-        collected = np.zeros(1 + 3 * self.capacity, np.int32)
-        self.hits = buffers.of(collected) if self.capacity else None
-        self.best = buffers.of(np.array([self.threshold], np.int32))
-        self.overlap = buffers.constant(np.array([self.sections.overlap], np.int32))
+        self.made.setdefault("letters", self.made["target"])
+        if self.capacity:
+            self.made["hits"] = buffers.of(np.zeros(1 + 3 * self.capacity, np.int32))
+        overlap = buffers.constant(np.array([self.sections.overlap], np.int32))
+        self.made |= {"bus": self.kept, "columns": overlap}
 
     def _side_by_side(self, cells: Ints) -> Ints:
         """The cells above each section, as the bus has them."""
@@ -180,11 +158,11 @@ class SectionsRun:
         else:
             other = Edge(repeated(job.floor, m), repeated(job.floor - opened, m))
         cells = _number(job.left)
-        if self.level and cells and (job.corner, cells) == (corner, _number(other)):
+        if self.execution.tile.level and cells and (job.corner, cells) == (corner, _number(other)):
             self.left_of[:] = 0  # the tile's own does for all
             return
-        self._send_left(at + words * (1 if self.level else own), corner, other)
-        if self.level:
+        self._send_left(at + words * (1 if self.execution.tile.level else own), corner, other)
+        if self.execution.tile.level:
             self.left_of[own:] = 1
             return
         begun = own + 1
@@ -291,68 +269,40 @@ class SectionsRun:
         for word, values in words.items():
             tiles[:, word] = values
         strips = grid.strips * len(which)
-        outlet = grid.last_row_outlet if job.bottom else (grid.T - 1, grid.alpha - 1)
-        arguments = TileArguments.of(
-            self.letters,
-            self.scores,
-            self.scratch,
-            bus=self.kept,
-            m=grid.m,
-            alpha=grid.alpha,
-            strips=grid.strips,
-            outlet_lane=outlet[0],
-            outlet_row=outlet[1],
-            right=int(self.stores_right),
-            chunk=self.chunk,
-            record=self.record,
-            shared_best=self.best,
-            hits=self.hits,
-            capacity=self.capacity,
-            lines=buffers.constant(self.lines),
-            columns=self.overlap,
-        )
         progress = buffers.of(new_progress(strips, grid.T))
-        ticket = buffers.of(np.zeros(1, np.int32))
-        ticketed = TicketedArguments(ticket, progress, progress, strips)
-        many = ManyArguments(buffers.constant(tiles), len(tiles))
+        values = self.arguments(self.execution) | {
+            "right": int(self.stores_right),
+            "lines": buffers.constant(self.lines),
+            "ticket": buffers.of(np.zeros(1, np.int32)),
+            "progress": progress,
+            "progress_above": progress,
+            "progress_above_at": strips,
+            "moves": None,
+            "tiles": buffers.constant(tiles),
+            "tile_count": len(tiles),
+        }
         kernel = kernel_of(self.program, self.runtime)
-        bind(kernel, buffers, arguments, self.scores.arguments, ticketed, many)
+        bind(kernel, buffers, NOT_GIVEN | values)
         buffers.send()
         kernel.launch(self.strip_groups // self.program.warps, self.program.group, at_once=True)
         self.launches += 1
 
     def result(self) -> TileResult:
         """As :meth:`pysw_cl.engines.wavefront.tile.TileRun.result`."""
-        grid, job, read = self.grid, self.job, self.buffers.read
-        records = read(self.record, RECORD_WORDS * self.strip_groups).reshape(-1, RECORD_WORDS)
-        best = NO_HITS
-        top, found = None, 0
-        if job.best:
-            best = self._hits(records, 1)
-            top = int(records[:, RecordWord.TOP].max())
-        if self.capacity:
-            found = int(read(self.hits, 1)[0])
-            collected = read(self.hits, 3 * min(found, self.capacity), 1).reshape(-1, 3)
-            best = self._hits(_distinct(collected), job.count)
-        cells = cells_by_width(self.program, grid, records)
-        special = set(job.columns)
+        special = set(self.job.columns)
         columns = {
-            column: self._edge_at(int(self._column("right", k - 1)) + 1)
+            column: self._column_edge(k - 1)
             for k, column in enumerate(self.sections.cuts if special else ())
             if column in special
         }
-        last = int(self._column("right", self.sections.count - 1)) + 1
-        right = self._edge_at(last) if job.right else None
-        costs = cells, self.launches
-        edges = self._bottom(), right
-        how = self.execution
-        return TileResult(*edges, best, top, *costs, columns=columns, reached=found, execution=how)
+        right = self._column_edge(self.sections.count - 1) if self.job.right else None
+        how: Any = {"columns": columns, "execution": self.execution}
+        return TileResult(self._bottom(), right, **self.found(), **how)
 
-    def _edge_at(self, place: int) -> Edge:
-        """A column that was stored."""
-        m, padded = self.grid.m, self.grid.padded_rows
-        h, x = (self.buffers.read(self.kept, m, at) for at in (place, place + padded))
-        return Edge(h, x).restored() if self.job.floor is None else Edge(h, x)
+    def _column_edge(self, k: int) -> Edge:
+        """The last column of section k."""
+        place = int(self._column("right", k)) + 1
+        return self.edge(self.kept, self.kept, self.grid.m, place, place + self.grid.padded_rows)
 
     def _bottom(self) -> Edge | None:
         """The bottom edge; each section has the part below its own columns."""
@@ -366,13 +316,16 @@ class SectionsRun:
             cells = self.buffers.read(self.kept, self.stride, line + half)
             sizes = zip(begins, self.ends - cuts, strict=True)
             parts.append(np.concatenate([cells[at : at + size] for at, size in sizes]))
-        edge = Edge(*parts)
-        return edge.restored() if self.job.floor is None else edge
+        return edge_of(self.job, *parts)
 
-    def _hits(self, cells: NDArray[np.int32], count: int) -> Hits:
-        """See :meth:`pysw_cl.engines.wavefront.tile.TileRun._hits`."""
-        real = (cells[:, 0] >= self.threshold) & (cells[:, 1] <= self.grid.m)
-        return Hits((cells if real.all() else cells[real])[:, :3], count)
+    def distinct(self, cells: Ints) -> Ints:
+        """Each cell once, with its highest score: where sections overlap, one may have collected it
+        with a score that is too low."""
+        order = np.lexsort((-cells[:, 0], cells[:, 2], cells[:, 1]))
+        ordered = cells[order]
+        first = np.ones(len(cells), bool)
+        first[1:] = (ordered[1:, 1:] != ordered[:-1, 1:]).any(axis=1)
+        return ordered[first]
 
 
 def _number(edge: Edge) -> tuple[int, ...]:
@@ -380,13 +333,3 @@ def _number(edge: Edge) -> tuple[int, ...]:
     if edge.h.strides == edge.x.strides == (0,):
         return int(edge.h[0]), int(edge.x[0])
     return ()
-
-
-def _distinct(cells: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Collected (score, row, column), each cell once, with its highest score: where sections
-    overlap, one may have collected it with a score that is too low."""
-    order = np.lexsort((-cells[:, 0], cells[:, 2], cells[:, 1]))
-    ordered = cells[order]
-    first = np.ones(len(cells), bool)
-    first[1:] = (ordered[1:, 1:] != ordered[:-1, 1:]).any(axis=1)
-    return ordered[first]

@@ -1,4 +1,4 @@
-"""One tile on one OpenCL device: its buffers, its kernel, its launches and its result."""
+"""One tile on one OpenCL device: its kernel, its launches and its result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
 from ...planning import sizes
 from ...planning.choose import Given
-from ...planning.execution import InStrips, TileShape
+from ...planning.execution import InStrips, Strips, TileShape
 from ...planning.geometry import Grid
 from ...planning.lane_sets import MIXED
 from ...planning.plan import Plan
@@ -25,29 +25,88 @@ from ...sequences.relation import related
 from ...sequences.view import Codes
 from ...tiles.edges import DeviceEdge, Edge
 from ...tiles.tile import NO_HITS, Hits, TileJob, TileResult
-from .arguments import (
-    MOST,
-    ForbiddenArguments,
-    TicketedArguments,
-    TileArguments,
-    TwoPhaseArguments,
-    bind,
-    counted,
-)
+from ..common import collected_cells, edge_of, least_of
+from .arguments import MOST, TWO_PHASE, bind, counted
 from .descriptors import RecordWord
 from .kernel import build_later, in_time, kernel_of, scores_of
-from .link import Link
-from .tile_memory import Memory, letters_of, scratch_of
+from .tile_memory import Link, tile_buffers
 
 #: Letters of a target that are looked at first.
 FEW = 64
 
 
-class TileRun:
-    """The computation of one tile: :meth:`run` starts it, :meth:`result` waits for it.
+class StripsRun:
+    """The computation of one tile in strips, which follow each other or lie in sections.
 
     ``capacity``: at most so many cells of at least the job's threshold are collected; 0: only the
-    best cell.  ``link``: the tile's place in a pipeline, if any.
+    best cell.
+    """
+
+    #: Buffers by the names of the kernel's arguments.
+    made: dict[str, Any]
+
+    def __init__(
+        self, runtime: Runtime, execution: Strips, job: TileJob, buffers: Buffers, capacity: int
+    ) -> None:
+        self.runtime, self.job, self.buffers, self.capacity = runtime, job, buffers, capacity
+        self.program, self.grid = execution.program, execution.grid
+        self.strip_groups = execution.strip_groups
+        self.threshold = least_of(job)
+        self.scores = scores_of(job.scoring, self.program.score, self.program.skewed, buffers)
+        self.launches = 0
+
+    def arguments(self, execution: Strips) -> dict[str, Any]:
+        """The kernel's arguments that both kinds of runs give alike."""
+        grid, lanes = self.grid, (self.grid.T - 1, self.grid.alpha - 1)
+        outlet_lane, outlet_row = grid.last_row_outlet if self.job.bottom else lanes
+        return {
+            **self.scores,
+            **self.made,
+            "m": grid.m,
+            "alpha": grid.alpha,
+            "strips": grid.strips,
+            "outlet_lane": outlet_lane,
+            "outlet_row": outlet_row,
+            "chunk": execution.chunk,
+            "capacity": self.capacity,
+        }
+
+    def found(self) -> dict[str, Any]:
+        """The parts of the result that the groups' records and the collected cells tell."""
+        job, read = self.job, self.buffers.read
+        words = read(self.made["record"], RECORD_WORDS * self.strip_groups)
+        records = words.reshape(-1, RECORD_WORDS)
+        hits, top, reached = NO_HITS, None, 0
+        if job.best:
+            hits, top = self._hits(records, 1), int(records[:, RecordWord.TOP].max())
+        if self.capacity:
+            reached, cells = collected_cells(self.buffers, self.made["hits"], self.capacity)
+            hits = self._hits(self.distinct(cells), job.count)
+        cells_of = cells_by_width(self.program, self.grid, records)
+        pruned = cells_of.pop("pruned", 0)
+        done = {"cells": cells_of, "pruned": pruned, "launches": self.launches}
+        return {"hits": hits, "top": top, "reached": reached, **done}
+
+    def distinct(self, cells: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Collected cells, each once."""
+        return cells
+
+    def _hits(self, cells: NDArray[np.int32], count: int) -> Hits:
+        """The first (score, row, column) that are inside the tile and reach the threshold.  A group
+        that found no cell has recorded an unreachable score."""
+        real = (cells[:, 0] >= self.threshold) & (cells[:, 1] <= self.grid.m)
+        return Hits((cells if real.all() else cells[real])[:, :3], count)
+
+    def edge(self, h: Any, x: Any, length: int, h_at: int = 0, x_at: int = 0) -> Edge:
+        """Read an edge from two buffers, or from two places of one."""
+        read = self.buffers.read
+        return edge_of(self.job, read(h, length, h_at), read(x, length, x_at))
+
+
+class TileRun(StripsRun):
+    """The computation of one tile: :meth:`run` starts it, :meth:`result` waits for it.
+
+    ``link``: the tile's place in a pipeline, if any.
     """
 
     def __init__(
@@ -59,94 +118,47 @@ class TileRun:
         capacity: int = 0,
         link: Link | None = None,
     ) -> None:
-        self.runtime, self.job, self.buffers, self.capacity = runtime, job, buffers, capacity
         self.link = link
         self.execution, self._later = in_time(runtime, execution)
-        self.program, self.grid = self.execution.program, self.execution.grid
-        self.strip_groups = self.execution.strip_groups
-        self.threshold = least_score(job)
-        self.scores = scores_of(job.scoring, self.program.score, self.program.skewed, buffers)
-        self.memory = Memory.of(
-            job, self.execution, self.scores, self.threshold, capacity, buffers, link
-        )
-        ticketed = self.program.form == "ticketed"
-        self.ticketed = self._ticketed_arguments() if ticketed else None
+        super().__init__(runtime, self.execution, job, buffers, capacity)
+        self.lines = self.grid.bus_lines(job.rows) if link is None else link.lines
+        about = self.scores, self.lines, self.threshold, capacity, buffers, link
+        self.made = tile_buffers(job, self.execution, *about)
+        self.stride = sizes.line_cells(self.grid.n, self.grid.T)
+        #: In the ticketed form the buffers of the ticket counter, and of the columns that each
+        #: strip has published.
+        self.ticket, self.progress = self.made.get("ticket"), self.made.get("progress")
         self.kernel = self._bound()
-        self.launches = 0
 
     def _bound(self) -> BoundKernel:
         """The kernel with its arguments, except those that each two-phase launch sets."""
-        job, buffers, program = self.job, self.buffers, self.program
-        parts: list[Any] = [self._arguments(), self.scores.arguments]
-        if job.forbidden is not None:
-            pairs, places = map(buffers.of, self.grid.forbidden_steps(job.forbidden))
-            parts.append(ForbiddenArguments(pairs, places, worst(job.scoring)))
-        if self.ticketed is not None:
-            parts.append(self.ticketed)
-        kernel = kernel_of(program, self.runtime)
-        bind(kernel, buffers, *parts, later=() if self.ticketed else (TwoPhaseArguments,))
-        return kernel
-
-    def _arguments(self) -> TileArguments:
-        grid, job, memory = self.grid, self.job, self.memory
-        made = memory.buffers
-        outlet_lane, outlet_row = (
-            grid.last_row_outlet if job.bottom else (grid.T - 1, grid.alpha - 1)
-        )
+        job, program, grid = self.job, self.program, self.grid
         rows_after, columns_after = job.after or (0, 0)
-        return TileArguments.of(
-            letters_of(made),
-            self.scores,
-            scratch_of(made),
-            left_h=made["left_h"],
-            left_x=made["left_x"],
-            right_h=made["right_h"],
-            right_x=made["right_x"],
-            bus=made["bus"],
-            m=grid.m,
-            n=grid.n,
-            alpha=grid.alpha,
-            stride=memory.stride,
-            strips=grid.strips,
-            outlet_lane=outlet_lane,
-            outlet_row=outlet_row,
-            right=int(job.right),
-            chunk=self.execution.chunk,
-            rows_after=min(rows_after, MOST),
-            columns_after=min(columns_after, MOST),
-            record=made["record"],
-            shared_best=made["best"],
-            hits=made["hits"],
-            capacity=self.capacity,
-            lines=made["lines"],
-            columns=made["columns"],
-            column_count=len(job.columns),
-            crossed=made["crossed"],
-        )
-
-    def _ticketed_arguments(self) -> TicketedArguments:
-        made, link = self.memory.buffers, self.link
-        before, before_at = made["progress"], self.grid.strips  # this one lets every strip begin
-        if link is not None and link.above is not None:
-            above = link.above
-            before, before_at = above.progress, above.grid.strips - 1
-        before_at *= sizes.progress_words(self.program.shares_strips)
-        return TicketedArguments(made["ticket"], made["progress"], before, before_at, made["moves"])
-
-    @property
-    def ticket(self) -> Any:
-        """The buffer of the ticket counter (ticketed form)."""
-        return None if self.ticketed is None else self.ticketed.ticket
-
-    @property
-    def progress(self) -> Any:
-        """The buffer of the columns that each strip has published (ticketed form)."""
-        return None if self.ticketed is None else self.ticketed.progress
+        values = self.arguments(self.execution) | {
+            "n": grid.n,
+            "stride": self.stride,
+            "right": int(job.right),
+            "rows_after": min(rows_after, MOST),
+            "columns_after": min(columns_after, MOST),
+            "column_count": len(job.columns),
+        }
+        if job.forbidden is not None:
+            pairs, places = map(self.buffers.of, grid.forbidden_steps(job.forbidden))
+            score = worst(job.scoring)
+            values |= {"forbidden": pairs, "forbidden_places": places, "forbidden_score": score}
+        above, last = self.progress, grid.strips  # this one lets every strip begin
+        if self.link is not None and self.link.above is not None:
+            above, last = self.link.above
+        words = sizes.progress_words(program.shares_strips)
+        values |= {"progress_above": above, "progress_above_at": last * words}
+        kernel = kernel_of(program, self.runtime)
+        bind(kernel, self.buffers, values, later=() if program.form == "ticketed" else TWO_PHASE)
+        return kernel
 
     def run(self) -> None:
         """Enqueue all launches."""
         self.buffers.send()
-        if self.ticketed is None:
+        if self.program.form != "ticketed":
             self._two_phase()
             return
         groups = self.strip_groups // self.program.warps
@@ -169,8 +181,9 @@ class TileRun:
 
     def _two_phase(self) -> None:
         for launch in self.grid.launches():
-            block = TwoPhaseArguments(launch.diagonal, launch.first, self.grid.B, launch.phase)
-            self.kernel.bind(**vars(block)).launch(launch.count, self.program.group)
+            block = launch.diagonal, launch.first, self.grid.B, launch.phase
+            self.kernel.bind(**dict(zip(TWO_PHASE, block, strict=True)))
+            self.kernel.launch(launch.count, self.program.group)
             self.launches += 1
             if self.launches % 64 == 0:
                 self.runtime.queue.flush()
@@ -178,61 +191,35 @@ class TileRun:
     def result(self, bottom_wanted: bool = True) -> TileResult:
         """The tile's result, without moves.
         ``bottom_wanted``: is the bottom edge read, if the job asks for it?"""
-        grid, job, memory, read = self.grid, self.job, self.memory, self.buffers.read
-        made = memory.buffers
-        right = self._edge(made["right_h"], made["right_x"], grid.m) if job.right else None
-        wanted = job.bottom and bottom_wanted
-        bottom = self._line(int(memory.lines[grid.strips])) if wanted else None
-        if bottom is not None and self.link is not None and self.program.prunes:
-            # the tile below may be raising this line (prune.clh): numbers are old or new
-            least = bottom.h - np.int32(job.scoring.gap_open)
-            bottom = Edge(bottom.h, np.clip(bottom.x, least, bottom.h))
-        best = NO_HITS
-        top, found = None, 0
-        records = read(made["record"], RECORD_WORDS * self.strip_groups).reshape(-1, RECORD_WORDS)
-        if job.best:
-            best = self._hits(records, 1)
-            top = int(records[:, RecordWord.TOP].max())
-        if self.capacity:
-            found = int(read(made["hits"], 1)[0])
-            collected = read(made["hits"], 3 * min(found, self.capacity), 1).reshape(-1, 3)
-            best = self._hits(collected, job.count)
-        cells = cells_by_width(self.program, grid, records)
-        pruned = cells.pop("pruned", 0)
-        stride, height = memory.stride, grid.padded_rows
-        rows: dict[int, DeviceEdge] = {}
-        columns: dict[int, DeviceEdge] = {}
-        for k, row in enumerate(job.rows):
-            at = 2 * (2 + k) * stride, (5 + 2 * k) * stride
-            rows[row] = self._device_edge(made["bus"], grid.n, *at)
-        for k, column in enumerate(job.columns):
-            at = 2 * k * height, (2 * k + 1) * height
-            columns[column] = self._device_edge(made["crossed"], grid.m, *at)
-        done = bottom, right, best, top, cells, self.launches
-        how: Any = {"reached": found, "execution": self.execution}
-        return TileResult(*done, pruned=pruned, rows=rows, columns=columns, **how)
-
-    def _line(self, line: int) -> Edge:
-        """A line of the bus."""
-        bus, stride = self.memory.buffers["bus"], self.memory.stride
-        return self._edge(bus, bus, self.grid.n, 2 * stride * line, (2 * line + 1) * stride)
+        grid, job, made, stride = self.grid, self.job, self.made, self.stride
+        right = self.edge(made["right_h"], made["right_x"], grid.m) if job.right else None
+        bottom = None
+        if job.bottom and bottom_wanted:
+            line = 2 * stride * int(self.lines[grid.strips])
+            bottom = self.edge(made["bus"], made["bus"], grid.n, line, line + stride)
+            if self.link is not None and self.program.prunes:
+                # the tile below may be raising this line (prune.clh): numbers are old or new
+                least = bottom.h - np.int32(job.scoring.gap_open)
+                bottom = Edge(bottom.h, np.clip(bottom.x, least, bottom.h))
+        height = grid.padded_rows
+        rows, columns = (
+            {
+                place: self._device_edge(made[name], length, 2 * k * line, (2 * k + 1) * line)
+                for k, place in enumerate(places, first)
+            }
+            for name, places, first, length, line in (
+                ("bus", job.rows, 2, grid.n, stride),
+                ("crossed", job.columns, 0, grid.m, height),
+            )
+        )
+        inner: Any = {"rows": rows, "columns": columns}
+        return TileResult(bottom, right, **self.found(), **inner, execution=self.execution)
 
     def _device_edge(self, buffer: Any, length: int, h_at: int, x_at: int) -> DeviceEdge:
         """A special row or column, which stays in its buffer."""
         read = partial(read_device, self.runtime)
         temporary = self.link is not None  # the pipeline uses the memory again
         return DeviceEdge(length, buffer, h_at, x_at, read, self.job.floor is None, temporary)
-
-    def _edge(self, h: Any, x: Any, length: int, h_at: int = 0, x_at: int = 0) -> Edge:
-        """Read an edge from two buffers, or from two places of one."""
-        edge = Edge(self.buffers.read(h, length, h_at), self.buffers.read(x, length, x_at))
-        return edge.restored() if self.job.floor is None else edge
-
-    def _hits(self, cells: NDArray[np.int32], count: int) -> Hits:
-        """The first (score, row, column) that are inside the tile and reach the threshold.  A group
-        that found no cell has recorded an unreachable score."""
-        real = (cells[:, 0] >= self.threshold) & (cells[:, 1] <= self.grid.m)
-        return Hits((cells if real.all() else cells[real])[:, :3], count)
 
 
 def shape_of(job: TileJob) -> TileShape:
@@ -288,12 +275,6 @@ class SeenTile:
     def related(self) -> bool:
         """See `Seen`."""
         return related(self.job.query, self.job.target)
-
-
-def least_score(job: TileJob) -> int:
-    """The least score of a best cell."""
-    lowest = UNREACHABLE_BELOW if job.floor is None else 1
-    return lowest if job.threshold is None else max(lowest, min(job.threshold, MOST))
 
 
 def cells_by_width(program: Program, grid: Grid, records: NDArray[np.int32]) -> dict[str, int]:

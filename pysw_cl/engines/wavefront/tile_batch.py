@@ -24,13 +24,13 @@ from ...sequences.view import View
 from ...tiles.contract import Part
 from ...tiles.edges import EdgeArray, Source
 from ...tiles.tile import Traced
-from .arguments import Letters, Scratch, counted
+from .arguments import counted
 from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord, TracedWord
 from .device_traceback import TiledMoves, traceback_defines
 from .kernel import backwards
 from .tile import of_four
-from .tile_batch_launch import Scored, Tally, Work, launch_tiles, strip_groups_of
+from .tile_batch_launch import Tally, Work, launch_tiles, strip_groups_of
 from .tile_batch_layout import TILE_SET_FILES, TileSet
 
 Busy = Callable[[], bool]
@@ -120,17 +120,17 @@ class WavefrontTileBatch:
             return
         level_plan, moves_plan = batch_plans(plan.for_scores(score))
         self.row_quantum = lcm(level_plan.strip_rows, moves_plan.strip_rows)
-        wide_target = narrow_target = self._buffers.of(target_codes)
+        target_letters = dict.fromkeys(("target", "letters"), self._buffers.of(target_codes))
         if plan.lane_set.backwards:
             padded = backwards(target_codes, plan.T, scoring.source.pads(score)[1])
-            narrow_target = self._buffers.of(padded)
+            target_letters["letters"] = self._buffers.of(padded)
         codes = np.full(len(query) + self.row_quantum, 0, scoring.source.code)
         codes[: len(query)] = query.read(0, len(query))
 
         def work(plan: Plan, file: str) -> Work:
             codes[len(query) :] = scoring.source.pads(file)[0]
-            letters = Letters(self._buffers.of(codes.copy()), wide_target, narrow_target)
-            return Work(plan, Scored(scoring, file, floor is not None), letters)
+            letters = {"query": self._buffers.of(codes.copy()), **target_letters}
+            return Work(plan, scoring, file, floor is not None, letters)
 
         #: By whether moves are stored.
         self._works = {
@@ -267,7 +267,7 @@ class WavefrontTileBatch:
         parts, work = moves.done.parts, self._works[True]
         tiles = moves.done.descriptors[:, TRACED]
         defines = traceback_defines(self.runtime, work.plan.T, work.plan.alpha)
-        linear = work.scored.scoring.gap_open == 0
+        linear = work.scoring.gap_open == 0
         most = row + column - min(p.area.row + p.area.column for p in parts)
         self._launches += 1
         tiled = TiledMoves(self.runtime, defines, moves.stored, tiles, linear)
@@ -290,7 +290,7 @@ class WavefrontTileBatch:
     def _set(self, level: int | str, parts: list[Part], steps: tuple[int, int]) -> TileSet:
         """The descriptors and the memory of a set of tiles; nothing is computed yet."""
         work = self._works[False]
-        scoring, T = work.scored.scoring, work.plan.T
+        scoring, T = work.scoring, work.plan.T
         tiles = np.zeros((len(parts), len(TileWord)), np.int64)
         areas = np.array([part.area[:] for part in parts], np.int64)
         m, n = areas[:, 1] - areas[:, 0], areas[:, 3] - areas[:, 2]
@@ -336,7 +336,7 @@ class WavefrontTileBatch:
         sources[:, SourceWord.TOP_X] = top + around[:, TileWord.STRIDE]
         sources[:, SourceWord.LEFT_H], sources[:, SourceWord.LEFT_X] = left_h, left_x
         sources[:, SourceWord.CORNER] = np.where(column, top, left_h) - 1
-        local = int(self._works[False].scored.local)
+        local = int(self._works[False].local)
         kernel = BoundKernel(self.runtime, TAKE_EDGES, {"EDGE_GROUPS": EDGE_GROUPS, "LOCAL": local})
         kernel.bind(**{"from": outer.kept}, to=done.kept, tiles=buffers.of(inner))
         kernel.bind(sources=buffers.of(sources))
@@ -357,7 +357,10 @@ class WavefrontTileBatch:
         """Enqueue the computation of tiles.  ``moves``: the buffer for their moves, or None."""
         work = self._works[moves is not None]
         state, stages = group_bytes(work.plan, strip_groups_of(self.runtime, work.plan, done))
-        scratch = Scratch(self._keep("state" + slot, state), self._keep("stages" + slot, stages))
+        scratch = {
+            "state": self._keep("state" + slot, state),
+            "stages": self._keep("stages" + slot, stages),
+        }
         tally = launch_tiles(self.runtime, work, done, moves, scratch, buffers)
         self._launches += 1
         self.engine.note_memory(self._buffers.bytes + buffers.bytes)

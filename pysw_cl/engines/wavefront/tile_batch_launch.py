@@ -1,8 +1,9 @@
-"""One launch of the wavefront kernel over many tiles (cl/wavefront/wavefront.cl, MULTI_TILE)."""
+"""One launch of the wavefront kernel over many tiles (cl/wavefront/many_tiles.cl)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,19 +14,10 @@ from ...opencl.device import Runtime
 from ...planning.choose import batch_program, batch_warps
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
-from ...planning.sizes import RECORD_WORDS
+from ...planning.sizes import RECORD_WORDS, profile_bytes
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
-from .arguments import (
-    Letters,
-    ManyArguments,
-    Scratch,
-    TicketedArguments,
-    TileArguments,
-    bind,
-    new_progress,
-    new_records,
-)
+from .arguments import NOT_GIVEN, bind, new_progress, new_records
 from .descriptors import TOP_LINE, TileWord
 from .kernel import kernel_of, scores_of
 from .tile_batch_layout import TileSet
@@ -59,64 +51,73 @@ def _highest(plan: Plan, done: TileSet) -> Grid:
 
 
 @dataclass(frozen=True)
-class Scored:
-    """The scoring of a launch, its score file, and whether H is never below 0."""
-
-    scoring: Scoring
-    file: str
-    local: bool
-
-
-@dataclass(frozen=True)
 class Work:
-    """How tiles of one matrix are computed: the plan, the scoring and the letters."""
+    """How tiles of one matrix are computed."""
 
     plan: Plan
-    scored: Scored
-    letters: Letters
+    scoring: Scoring
+    #: The score file.
+    file: str
+    #: Is H never below 0?
+    local: bool
+    #: The kernel's arguments with the letters.
+    letters: dict[str, Any]
 
 
 def launch_tiles(
-    runtime: Runtime, work: Work, done: TileSet, moves: Any, scratch: Scratch, buffers: Buffers
+    runtime: Runtime,
+    work: Work,
+    done: TileSet,
+    moves: Any,
+    scratch: Mapping[str, Any],
+    buffers: Buffers,
 ) -> Tally:
     """Enqueue the computation of a set of tiles.
 
-    ``moves``: the buffer for their moves, or None.  ``scratch``: for the number of groups that
-    :func:`strip_groups_of` returns.
+    ``moves``: the buffer for their moves, or None.  ``scratch``: `state` and `stages` for the
+    number of groups that :func:`strip_groups_of` returns.
     """
-    plan, scored = work.plan, work.scored
+    plan, facts = work.plan, runtime.facts
     tiles, grid = done.descriptors, _highest(plan, done)
     strip_groups = strip_groups_of(runtime, plan, done)
     strips = tiles[:, TileWord.ROWS] // grid.strip_rows
     tiles[:, TileWord.FIRST] = np.cumsum(strips) - strips
     least = np.array([UNREACHABLE if p.known is None else p.known for p in done.parts], np.int32)
-    how = scored.scoring, scored.file, scored.local
-    program = batch_program(plan, *how, runtime.facts, moves=moves is not None)
-    scores = scores_of(scored.scoring, scored.file, program.skewed, buffers)
-    profiles = buffers.empty(strip_groups * scores.profile_bytes(plan, plan.T, program.striped))
+    how = work.scoring, work.file, work.local
+    program = batch_program(plan, *how, facts, moves=moves is not None)
+    profile = 0
+    if not plan.lane_set.local_profile:
+        letters = work.scoring.source.sizes(work.file)[1]
+        profile = profile_bytes(plan.T, letters, plan.alpha, program.striped)
     record = buffers.of(new_records(strip_groups))
     progress = buffers.of(new_progress(int(strips.sum()), plan.T))
-    ticket = buffers.of(np.zeros(1, np.int32))
-    arguments = TileArguments.of(
-        work.letters,
-        scores,
-        replace(scratch, profiles=profiles),
-        query_pad=0,  # rows are whole strips
-        bus=done.kept,
-        alpha=plan.alpha,
-        strips=grid.strips,
-        outlet_lane=plan.T - 1,
-        outlet_row=plan.alpha - 1,
-        chunk=plan.chunk,
-        record=record,
-        shared_best=buffers.of(least),
-        lines=buffers.of(_lines(grid, done.steps[0])),
-        columns=buffers.of(_columns(done)),
-    )
-    ticketed = TicketedArguments(ticket, progress, progress, int(strips.sum()), moves)
-    many = ManyArguments(buffers.of(tiles), len(tiles))
+    values = {
+        **scores_of(work.scoring, work.file, program.skewed, buffers),
+        **work.letters,
+        **scratch,
+        "profiles": buffers.empty(strip_groups * profile),
+        "argmax_scratch": None,
+        "query_pad": 0,  # rows are whole strips
+        "bus": done.kept,
+        "alpha": plan.alpha,
+        "strips": grid.strips,
+        "outlet_lane": plan.T - 1,
+        "outlet_row": plan.alpha - 1,
+        "chunk": plan.chunk,
+        "record": record,
+        "shared_best": buffers.of(least),
+        "lines": buffers.of(_lines(grid, done.steps[0])),
+        "columns": buffers.of(_columns(done)),
+        "ticket": buffers.of(np.zeros(1, np.int32)),
+        "progress": progress,
+        "progress_above": progress,
+        "progress_above_at": int(strips.sum()),
+        "moves": moves,
+        "tiles": buffers.of(tiles),
+        "tile_count": len(tiles),
+    }
     kernel = kernel_of(program, runtime)
-    bind(kernel, buffers, arguments, scores.arguments, ticketed, many)
+    bind(kernel, buffers, NOT_GIVEN | values)
     buffers.send()
     event = kernel.launch(strip_groups // program.warps, program.group, at_once=True)
     return Tally(event, record, strip_groups)

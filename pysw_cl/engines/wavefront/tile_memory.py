@@ -1,11 +1,10 @@
-"""The buffers of one tile: its kernel's inputs, scratch memory and outputs."""
+"""The buffers of one tile: its kernel's inputs, scratch memory and outputs, by the names of the
+kernel's arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,104 +17,94 @@ from ...scoring.precision import UNREACHABLE_BELOW
 from ...sequences.view import Codes
 from ...tiles.edges import Edge, Ints, repeated
 from ...tiles.tile import TileJob
-from .arguments import Letters, Scores, Scratch, new_progress, new_records
+from .arguments import new_progress, new_records
 from .kernel import backwards
-from .link import Link
-
-#: The buffers of scratch memory.
-SCRATCH = tuple(one.name for one in fields(Scratch))
 
 
-@dataclass(frozen=True)
-class Memory:
-    """The buffers that a tile's launches read and write, and that its result is read from."""
+class Link(NamedTuple):
+    """A tile's place in a pipeline of tiles below each other."""
 
-    #: By name: those of `InStrips.buffers`, and those that a pipeline's tiles share.
-    buffers: dict[str, Any]
-    #: 32-bit numbers in half a line of the bus.
-    stride: int
+    #: What all tiles share: the target's letters, the bus, the best score; and the tile's ticket
+    #: counter.
+    shared: Mapping[str, Any]
     #: The line of the bus that each strip reads, and last the line that the last strip writes.
     lines: NDArray[np.int32]
-
-    @classmethod
-    def of(
-        cls,
-        job: TileJob,
-        execution: InStrips,
-        scores: Scores,
-        best: int,
-        capacity: int,
-        buffers: Buffers,
-        link: Link | None,
-    ) -> Memory:
-        """Allocate the buffers and copy what the launches read.  ``best``: the score that a best
-        cell must reach; ``capacity``: so many cells are collected at most."""
-        grid, program = execution.grid, execution.program
-        lines = link.lines(grid.strips) if link else grid.bus_lines(job.rows)
-        asked: dict[str, Any] = dict(execution.sizes)
-        made: dict[str, Any] = {}
-        asked.pop("table", None)  # that of `scores`
-        if job.store_moves:
-            made["moves"] = buffers.lasting(asked.pop("moves"))
-        for name, kept in (("crossed", job.columns), ("bus", job.rows)):
-            if kept and link is None:  # they may outlive the tile
-                made[name] = buffers.offset(asked.pop(name))
-        asked |= {
-            "query": query_codes(job.query, grid, scores),
-            "lines": lines,
-            "columns": np.array(job.columns or (0,), np.int32),
-            "record": new_records(execution.strip_groups),
-            "hits": np.zeros(1 + 3 * capacity, np.int32),
-        }
-        if program.form == "ticketed":
-            asked["progress"] = new_progress(grid.strips, grid.T, program.shares_strips)
-            if link is None:
-                asked["ticket"] = np.zeros(1, np.int32)
-        if link is not None:
-            made |= link.buffers(partial(target_codes, job.target, execution, scores))
-        else:
-            asked |= target_codes(job.target, execution, scores)
-            asked["best"] = np.array([best], np.int32)
-        left = left_parts(job, grid, job.corner, job.left)
-        filled = grid.padded_rows >= LEAST_FILLED
-        if not filled:
-            asked["left_h"], asked["left_x"] = map(np.concatenate, left)
-        made |= buffers.several(asked)
-        for name, parts in zip(("left_h", "left_x"), left, strict=True) if filled else ():
-            place = 0
-            for part in parts:
-                buffers.write(made[name], part, place)
-                place += part.nbytes
-        stride = line_cells(grid.n, grid.T)
-        if link is None or link.above is None:
-            above, top = job.above, 2 * stride * int(lines[0])
-            buffers.write(made["bus"], above.h, 4 * top)
-            buffers.write(made["bus"], above.x, 4 * (top + stride))
-        return cls(made, stride, lines)
+    #: Of the tile above, which may still be running: the columns that its strips have published,
+    #: and the number of its last strip.  None: the tile's top edge is given.
+    above: tuple[Any, int] | None
 
 
-def letters_of(made: Mapping[str, Any]) -> Letters:
-    """The buffers of the codes, of buffers by name."""
-    return Letters(made["query"], made["target"], made.get("backwards", made["target"]))
+def tile_buffers(
+    job: TileJob,
+    execution: InStrips,
+    scores: Mapping[str, Any],
+    lines: NDArray[np.int32],
+    best: int,
+    capacity: int,
+    buffers: Buffers,
+    link: Link | None,
+) -> dict[str, Any]:
+    """The buffers that a tile's launches read and write and its result is read from: those of
+    `InStrips.buffers`, and those of the ``link``.
+
+    ``lines``: of the bus, as `Link` has them.  ``best``: the score that a best cell must reach;
+    ``capacity``: so many cells are collected at most."""
+    grid, program = execution.grid, execution.program
+    asked: dict[str, Any] = dict(execution.sizes)
+    made: dict[str, Any] = {}
+    asked.pop("table", None)  # that of `scores`
+    if job.store_moves:
+        made["moves"] = buffers.lasting(asked.pop("moves"))
+    for name, kept in (("crossed", job.columns), ("bus", job.rows)):
+        if kept and link is None:  # they may outlive the tile
+            made[name] = buffers.offset(asked.pop(name))
+    asked |= {
+        "query": query_codes(job, grid, scores),
+        "lines": lines,
+        "columns": np.array(job.columns or (0,), np.int32),
+        "record": new_records(execution.strip_groups),
+        "hits": np.zeros(1 + 3 * capacity, np.int32),
+    }
+    if program.form == "ticketed":
+        asked["progress"] = new_progress(grid.strips, grid.T, program.shares_strips)
+        if link is None:
+            asked["ticket"] = np.zeros(1, np.int32)
+    if link is not None:
+        made |= link.shared
+    else:
+        asked |= target_codes(job.target, execution, scores)
+        asked["shared_best"] = np.array([best], np.int32)
+    left = left_parts(job, grid, job.corner, job.left)
+    filled = grid.padded_rows >= LEAST_FILLED
+    if not filled:
+        asked["left_h"], asked["left_x"] = map(np.concatenate, left)
+    made |= buffers.several(asked)
+    made.setdefault("letters", made["target"])
+    for name, parts in zip(("left_h", "left_x"), left, strict=True) if filled else ():
+        place = 0
+        for part in parts:
+            buffers.write(made[name], part, place)
+            place += part.nbytes
+    stride = line_cells(grid.n, grid.T)
+    if link is None or link.above is None:
+        above, top = job.above, 2 * stride * int(lines[0])
+        buffers.write(made["bus"], above.h, 4 * top)
+        buffers.write(made["bus"], above.x, 4 * (top + stride))
+    return made
 
 
-def scratch_of(made: Mapping[str, Any]) -> Scratch:
-    """What the groups work in, of buffers by name."""
-    return Scratch(*map(made.__getitem__, SCRATCH))
-
-
-def query_codes(query: Codes, grid: Grid, scores: Scores) -> Codes:
+def query_codes(job: TileJob, grid: Grid, scores: Mapping[str, Any]) -> Codes:
     """A tile's query with its padding."""
-    codes = np.full(grid.padded_rows, scores.query_pad, scores.scoring.source.code)
-    codes[: grid.m] = query
+    codes = np.full(grid.padded_rows, scores["query_pad"], job.scoring.source.code)
+    codes[: grid.m] = job.query
     return codes
 
 
-def target_codes(target: Codes, execution: Strips, scores: Scores) -> dict[str, Codes]:
+def target_codes(target: Codes, execution: Strips, scores: Mapping[str, Any]) -> dict[str, Codes]:
     """A tile's target, as `Strips.shared_letters` calls it, for wide and for narrow lanes."""
     found = {"target": target}
     if execution.program.plan.lane_set.backwards:
-        found["backwards"] = backwards(target, execution.grid.T, scores.target_pad)
+        found["letters"] = backwards(target, execution.grid.T, scores["target_pad"])
     return found
 
 

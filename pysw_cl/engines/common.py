@@ -1,0 +1,86 @@
+"""What the engines of a device share: scores that go in, edges and best cells that come out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..opencl.buffers import Buffers
+from ..opencl.program import KernelSpec
+from ..scoring.precision import UNREACHABLE_BELOW
+from ..scoring.scoring import Scoring
+from ..tiles.edges import Edge, Ints
+from ..tiles.tile import Hits, TileJob
+
+#: The type in kernels of a buffer of numbers that a launch only reads.
+INTS = "__global const int *restrict"
+#: The arguments of each score file of cl/score, with their types.
+SCORES: Mapping[str, Mapping[str, str]] = {
+    "match": {"match": "int", "mismatch": "int", "lift": "int"},
+    "matrix": {"matrix": INTS, "wide": "int", "lift": "int"},
+    "permute4": {"words": INTS, "lift": "int"},
+}
+
+
+def named(arguments: Mapping[str, str]) -> tuple[str, ...]:
+    """Arguments with their types, as `KernelSpec.arguments` has them."""
+    return tuple(f"{name}:int" if kind == "int" else name for name, kind in arguments.items())
+
+
+def argument_macros(prefix: str, arguments: Mapping[str, str]) -> tuple[str, str]:
+    """The macros that declare and that name arguments, as items of `KernelSpec.files`."""
+    declared = ", ".join(f"{kind} {name}" for name, kind in arguments.items())
+    return f"{prefix}_ARGS={declared}", f"{prefix}_NAMES={', '.join(arguments)}"
+
+
+@cache
+def scored_spec(
+    name: str, file: str, arguments: str, header: str, score: str, scored: bool = True
+) -> KernelSpec:
+    """A kernel of a ``file`` of cl/ for a header of 32-bit lanes and a score file of cl/score.
+    ``scored``: do its ``arguments`` end with those of the score file?"""
+    files = (
+        "base.clh",
+        "names.clh",
+        "platform.clh",
+        "WIDTH=32",
+        header,
+        *argument_macros("SCORE", SCORES[score]),
+        f"score/{score}.clh",
+        "recurrence.clh",
+        file,
+    )
+    return KernelSpec(name, files, (*arguments.split(), *named(SCORES[score] if scored else {})))
+
+
+def scores_of(scoring: Scoring, buffers: Buffers) -> tuple[str, dict[str, Any]]:
+    """The score file and its arguments."""
+    score = scoring.source.file
+    return score, scoring.source.arguments(score, buffers.of)
+
+
+def least_of(job: TileJob) -> int:
+    """The least score of a cell that is looked for: with a floor those above it, else reachable
+    ones."""
+    lowest = UNREACHABLE_BELOW if job.floor is None else 1
+    return lowest if job.threshold is None else max(lowest, min(job.threshold, 2**31 - 1))
+
+
+def edge_of(job: TileJob, h: Ints, x: Ints) -> Edge:
+    """The edge that the device computed."""
+    edge = Edge(h, x)
+    return edge.restored() if job.floor is None else edge
+
+
+def hits_of(cells: Ints, count: int) -> Hits:
+    """The first of the device's (score, row, column), which count from 0, as hits."""
+    return Hits(cells[:, :3] + np.array([0, 1, 1], np.int32), count)
+
+
+def collected_cells(buffers: Buffers, hits: Any, capacity: int) -> tuple[int, Ints]:
+    """How many cells there were to collect, and those that were: score, row, column."""
+    found = int(buffers.read(hits, 1)[0])
+    return found, buffers.read(hits, 3 * min(found, capacity), 1).reshape(-1, 3)
