@@ -167,20 +167,7 @@ def _predicted(
     foreseen: PairForecast,
 ) -> Prediction:
     """The prediction for a matrix, given what is foreseen of the sequences."""
-    facts = setting.device
-    memory = device_memory(
-        setting.plan,
-        m,
-        n,
-        facts,
-        options.scoring,
-        output=options.output,
-        mode=options.mode,
-        free_ends=options.free.flags,
-        four_letters=setting.four,
-        holds=setting.holds,
-        row_scan=setting.scan,
-    )
+    facts, memory = setting.device, device_memory(setting, m, n, options.free.flags)
     profile, source = runtime.profile()
     return predicted(
         setting,

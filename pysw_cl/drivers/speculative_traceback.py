@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 from ..errors import DeviceError
 from ..planning.parameters import Tuning
-from ..planning.path_grid import path_bytes
-from ..planning.speculative_memory import level_shares, level_steps
+from ..planning.path_grid import level_shares, level_steps
 from ..results.stats import Stats
 from ..scoring.precision import UNREACHABLE_BELOW
 from ..tiles.contract import Engine, Part, TileBatch, TileSet
@@ -110,12 +109,10 @@ class SpeculativeTraceback:
         spacing = self.tuning.spacing
         self.lines = swept_lines(grid, path.row, path.column, self.match, spacing)
         #: (rows, columns) between the special lines of each level, coarsest first.
-        first, later = self.tuning.first_cells, self.tuning.cells
-        self.levels = level_steps(
-            self.lines.side, engine.row_quantum, self.tuning.side, first, later
-        )
+        self.levels = level_steps(self.lines.side, engine.row_quantum, self.tuning)
+        m, n, levels = len(problem.query), len(problem.target), len(self.levels)
         #: Bytes that the tiles of each level may take; the last is the level with moves.
-        self.level_bytes = self._level_bytes(tuning)
+        self.level_bytes = level_shares(tuning, m, n, engine.held_bytes, levels, engine.most_bytes)
         side = self.tuning.side
         moves, edges = engine.moves_bytes(side, side), 2 * self._edge_bytes(side, side)
         #: The moves' share of the last level's bytes; the rest is for the edges of two launches.
@@ -131,14 +128,6 @@ class SpeculativeTraceback:
         #: Which of two buffers the last tiles with moves have.
         self._slot = 0
         self._run = _Run(Hit(0, 0, 0), lambda path: None)
-
-    def _level_bytes(self, tuning: Tuning) -> list[int]:
-        """The path's memory, shared among the levels."""
-        trace, share = tuning.traceback, tuning.speculation_memory
-        m, n = len(self.problem.query), len(self.problem.target)
-        most, held = max(1, path_bytes(trace, m, n)), self.engine.held_bytes
-        largest = self.engine.most_bytes
-        return level_shares(most, held, len(self.levels), share, trace.grid_share, largest)
 
     def trace(self, path: Path, end: Hit, after: Callable[[Path], None]) -> bool:
         """Trace ``path``, which ends at ``end``, back as far as predictions lead.  Returns whether

@@ -151,7 +151,6 @@ def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) ->
         mode=mode,
         four=scoring.source.few,
         scan=default_rowscan(runtime) if free else None,
-        sections=not isinstance(plan, RowscanPlan),
         holds=free,
         device=runtime.facts,
     )

@@ -14,7 +14,7 @@ from .facts import DeviceFacts
 from .geometry import Grid, fit, may_be_wide, piped_height
 from .path_grid import captures_inside, lines_fit
 from .pipelines import pipeline_bus_bytes, pipeline_rows
-from .plan import Plan
+from .plan import Plan, StriplessPlan
 from .program import Program, mixed_macros, profile_letters
 from .score_files import may_skew, narrow_score, planned, seldom_waits, widths_of
 from .sections import Sections, cut_tile, first_overlap, sooner_by_rows, span
@@ -98,6 +98,8 @@ class Given:
 def choose(tile: TileShape, given: Given) -> TileExecution:
     """How a tile is computed."""
     plan = given.plan
+    if isinstance(plan, StriplessPlan):
+        return ByRows(plan)
     wide = tile.moves or tile.forbidden
     narrow = None if wide else given.narrow(tile.n)
     sections = _cut(tile, given, narrow) if given.cuts and not wide else None

@@ -29,7 +29,7 @@ class Buffer(NamedTuple):
     """A buffer of an execution, or a part of one."""
 
     name: str
-    #: What its memory counts as (`pysw_cl.planning.memory_parts.Memory`).
+    #: What its memory counts as (`pysw_cl.planning.memory.Memory`).
     part: str
     bytes: int
 

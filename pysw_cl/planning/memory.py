@@ -1,113 +1,122 @@
 """How much device memory an alignment takes: predicted from its plan and size, before it runs.
 
-Sandes & de Melo (thesis 2011, table 5.1) give such a formula for one sweep.  Here sweeps, sections,
-pipelines and tracebacks are gone through as the drivers do, with the sizes by which the engines
-allocate (:mod:`.sizes`).  What depends on the letters is assumed: see :func:`device_memory`.
+Sandes & de Melo (thesis 2011, table 5.1) give such a formula for one sweep.  Here sweeps, pipelines
+and tracebacks are gone through as the drivers do, and the buffers of each execution are summed
+(:mod:`.execution`).  What depends on the letters is assumed: see :func:`device_memory`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from itertools import pairwise
+from math import lcm
 from typing import NamedTuple
 
-from ..errors import InputError
 from ..scoring.scoring import Scoring
-from . import sizes
-from .choose import Assumed, Given, is_held
-from .execution import HeldWhole, TileShape
-from .facts import DeviceFacts
+from . import path_grid, sizes
+from .choose import Given, choose, in_strips, whole_pipeline
+from .execution import Buffer, ByRows, HeldWhole, InParts, InSections, TileShape
 from .geometry import row_spans, spans
-from .memory_parts import Compared, EngineMemory, Memory, larger
-from .path_grid import compressible, finer_grid, grid_pieces, special_lines
+from .model.runs import Setting
+from .pipelines import pipeline_bus_bytes, pipeline_slots
 from .plan import Plan, StriplessPlan
-from .speculative_memory import speculative_memory
-from .strip_memory import StripMemory
 
 NO_ENDS = (False, False, False, False)
+#: Moves of a launch over those of the tiles along a diagonal: tiles have margins, and paths cross
+#: corners of others.
+BESIDE = 1.35
+#: Bytes of a tile's descriptors in a launch.
+TILE_BYTES = 272
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of device memory by part (`Buffer.part`), and those of the largest allocation."""
+
+    parts: Counter[str] = field(default_factory=Counter)
+    largest: int = 0
+
+    @property
+    def total(self) -> int:
+        """All bytes."""
+        return self.parts.total()
+
+    def __add__(self, other: Memory) -> Memory:
+        return Memory(self.parts + other.parts, max(self.largest, other.largest))
+
+    def only(self, *parts: str) -> Memory:
+        """These parts, which others have allocated."""
+        return Memory(Counter({part: self.parts[part] for part in parts}))
+
+    @classmethod
+    def of(cls, buffers: Iterable[Buffer]) -> Memory:
+        """Of buffers, which have 4 bytes at least unless they are of letters."""
+        parts, whole = Counter[str](), Counter[str]()
+        for name, part, size in buffers:
+            parts[part] += size if part == "letters" else max(size, 4)
+            whole[name] += size
+        return cls(parts, max(whole.values(), default=0))
+
+
+NONE = Memory()
+
+
+def larger(one: Memory, other: Memory) -> Memory:
+    """The one with the larger total, and the largest allocation of both."""
+    most = max(one, other, key=lambda memory: memory.total)
+    return Memory(most.parts, max(one.largest, other.largest))
 
 
 @singledispatch
-def engine_memory(
-    plan: Plan, compared: Compared, device: DeviceFacts, row_scan: Plan | None = None
-) -> EngineMemory | None:
-    """What predicts the memory of the engine that runs a plan; None: it takes none of a device.
-
-    Engines register theirs beside their plans.  ``row_scan``: see :func:`device_memory`.
-    """
-    scan = None if row_scan is None else engine_memory(row_scan, compared, device)
-    seen = Assumed(few=compared.four)
-    given = Given(plan, compared.scoring, compared.local, device, seen, row_scan)
-    return StripMemory(given, scan)
-
-
-@engine_memory.register
-def _(
-    plan: StriplessPlan, compared: Compared, device: DeviceFacts, row_scan: Plan | None = None
-) -> EngineMemory | None:
-    return None
+def buffers_without_strips(plan: Plan, tile: TileShape, scoring: Scoring) -> list[Buffer]:
+    """What an engine without strips allocates for a tile.  Those that use a device register theirs
+    beside their plans."""
+    return []
 
 
 def device_memory(
-    plan: Plan,
+    setting: Setting,
     m: int,
     n: int,
-    device: DeviceFacts,
-    scoring: Scoring,
-    *,
-    output: str = "score",
-    mode: str = "local",
-    free_ends: tuple[bool, bool, bool, bool] = NO_ENDS,
-    prunes: bool = True,
-    four_letters: bool = True,
-    holds: bool = False,
-    row_scan: Plan | None = None,
+    free_ends: tuple[bool, ...] = NO_ENDS,
 ) -> Memory:
-    """The device memory that ``align`` takes for ``m`` x ``n`` letters, in bytes by part: what
-    ``stats.device_bytes`` will be, without edges on the host.
+    """The device memory that ``align`` takes for ``m`` x ``n`` letters: what ``stats.device_bytes``
+    will be, without edges on the host.
 
-    ``output``: "score", "ends", "matches" or "path".  ``mode``, ``free_ends``: of `align`, the
-    latter as four booleans.  ``prunes``: may cells be pruned?  ``four_letters``: has the target
-    only the first four letters of the alphabet (A, C, G, T)?  ``holds``: may small matrices be held
-    whole, and ``row_scan``: the plan for tiles that are computed sooner row by row; both only where
-    `align` gets no plan.
+    ``free_ends``: of `align`, as four booleans.
 
     Assumed: a path goes through the largest cell of each grid, and sections overlap enough.  A
-    global comparison that is found in a diagonal band may take less.  Raises InputError for an
-    empty matrix or an unknown output or mode.
+    global comparison that is found in a diagonal band may take less.
     """
-    if min(m, n) < 1:
-        raise InputError(f"memory is predicted for at least 1 x 1 letters, not {m} x {n}")
-    if output not in ("score", "ends", "matches", "path"):
-        raise InputError(f"output must be 'score', 'ends', 'matches' or 'path', not {output!r}")
-    if mode not in ("local", "global"):
-        raise InputError(f"mode must be 'local' or 'global', not {mode!r}")
-    compared = Compared(scoring, mode == "local", free_ends, prunes, four_letters)
-    path = output in ("matches", "path")
-    if holds and is_held(plan, m, n, int(path), device.largest):
-        return Memory.of(HeldWhole(plan, m, n).buffers)
-    engine = engine_memory(plan, compared, device, row_scan)
-    if engine is None:
-        return Memory()
-    return _Job(plan, engine, compared, device).memory(m, n, path)
+    if setting.is_held(m, n):
+        return Memory.of(HeldWhole(setting.plan, m, n).buffers)
+    last_row = not setting.local and free_ends[1]
+    last_column = not setting.local and (free_ends[3] or not last_row)
+    whole = TileShape(m, n, setting.local, bottom=last_row, right=last_column)
+    whole = replace(whole, level=setting.local or free_ends[0], after=setting.local)
+    return _Job(replace(setting, cuts_squares=True).given, whole).memory(bool(setting.paths))
 
 
 def fits(memory: Memory, device_memory_bytes: int, largest_allocation: int) -> str | None:
     """None if a device of so many bytes, with such a largest allocation, holds a job that takes
     this memory; else why not, in words."""
+    total, largest, there, most = (
+        f"{size / 2**20:,.1f} MiB"
+        for size in (memory.total, memory.largest, device_memory_bytes, largest_allocation)
+    )
     if memory.total > device_memory_bytes:
         return (
-            f"{_size(memory.total)} of device memory are needed and {_size(device_memory_bytes)} "
-            "are there; output='score' needs less than a path, and so do smaller tiles (plan: "
-            "tile_cells, traceback_tile_cells)"
+            f"{total} of device memory are needed and {there} are there; output='score' needs less "
+            "than a path, and so do smaller tiles (plan: tile_cells, traceback_tile_cells)"
         )
     if memory.largest > largest_allocation:
         return (
-            f"one buffer of {_size(memory.largest)} is needed and the device allocates at most "
-            f"{_size(largest_allocation)} in one piece; smaller tiles need less (plan: tile_cells, "
-            "traceback_tile_cells)"
+            f"one buffer of {largest} is needed and the device allocates at most {most} in one "
+            "piece; smaller tiles need less (plan: tile_cells, traceback_tile_cells)"
         )
     return None
 
@@ -138,12 +147,7 @@ def _kinds(spans: list[range], inner: tuple[int, ...]) -> list[_Kind]:
     return found
 
 
-def _size(size: int) -> str:
-    return f"{size / 2**20:,.1f} MiB"
-
-
-@dataclass(frozen=True)
-class _Lines:
+class _Lines(NamedTuple):
     """The grid that a sweep keeps: its cuts, from 0 to the length of each side."""
 
     rows: list[int]
@@ -154,147 +158,241 @@ class _Lines:
     @property
     def cell(self) -> tuple[int, int]:
         """The most rows and the most columns of a grid cell."""
-        rows, columns = (
-            max(b - a for a, b in pairwise(places)) for places in (self.rows, self.columns)
-        )
-        return rows, columns
+        return _widest(self.rows), _widest(self.columns)
+
+
+def _widest(places: Iterable[int]) -> int:
+    """The longest way from one of these places to the next."""
+    return max(b - a for a, b in pairwise(places))
 
 
 @dataclass(frozen=True)
 class _Job:
     """Goes through the sweeps and tiles of a comparison."""
 
-    plan: Plan
-    engine: EngineMemory
-    compared: Compared
-    device: DeviceFacts
+    given: Given
+    #: What is asked of the whole matrix.
+    whole: TileShape
 
-    def memory(self, m: int, n: int, path: bool) -> Memory:
+    @property
+    def plan(self) -> Plan:
+        """The plan of all."""
+        return self.given.plan
+
+    def strip_rows(self, rows: int, columns: int) -> int:
+        """See `pysw_cl.tiles.contract.Engine`."""
+        return path_grid.strip_rows(self.plan, rows, columns)
+
+    def memory(self, path: bool) -> Memory:
         """The most memory that it takes at once."""
+        m, n = self.whole.size
         shape = self.plan.tile_shape(m, n)
         lines = self._lines(m, n, shape) if path else _Lines([0, m], [0, n])
-        most, kept = self._swept(lines, shape, self.compared.local, whole=True)
-        if not path or not isinstance(self.engine, StripMemory):
+        most, kept = self._swept(lines, shape, self.whole)
+        if not path or isinstance(self.plan, StriplessPlan):
             return most
         if lines.compressed:
-            while_compressing, kept = self._compressed(lines, kept)
-            most = larger(most, while_compressing)
-        ahead = speculative_memory(self.engine, m, n, lines.cell, kept.total)
-        if ahead is not None:
-            return larger(most, kept + ahead)
-        return larger(most, self._traced(*lines.cell, kept))
+            # first the rows are compressed, then the columns
+            rows, columns = (
+                4 * sizes.compressed_words(length)[-1] * (len(places) - 2)
+                for length, places in ((n, lines.rows), (m, lines.columns))
+            )
+            after = Memory(Counter(special_rows=rows, special_columns=columns))
+            most = larger(most, kept + Memory(Counter(special_rows=rows)))
+            most, kept = larger(most, kept.only("special_columns") + after), after
+        ahead = self._ahead(lines.cell, kept.total)
+        beside = self._traced(*lines.cell, kept) if ahead is None else kept + ahead
+        return larger(most, beside)
 
     def _lines(self, m: int, n: int, shape: tuple[int, int]) -> _Lines:
         """The grid of special rows and columns of a whole matrix."""
-        tuning, engine = self.plan.tuning.traceback, self.engine
-        cell_bytes: float | None = None
-        if isinstance(engine, StripMemory) and engine.captures and self.device.speculative:
-            cell_bytes = sizes.COMPRESSED_CELL_BYTES
+        given, tuning = self.given, self.plan.tuning.traceback
+        able = path_grid.captures_inside(self.plan) and given.device.speculative
 
         def fits(lines: int) -> bool:
-            held = isinstance(engine, StripMemory) and engine.in_memory(m, n, lines, lines)
-            return held and compressible(self.compared.scoring)
+            return given.lines_fit(TileShape(m, n), lines, lines) and path_grid.compressible(
+                given.scoring
+            )
 
-        pieces, compressed = grid_pieces(tuning, m, n, cell_bytes, shape == (m, n), fits)
-        quantum = engine.strip_rows(*shape)
-        rows, columns = special_lines(tuning, (m, n), quantum, pieces)
+        cell_bytes = sizes.COMPRESSED_CELL_BYTES if able else None
+        pieces, compressed = path_grid.grid_pieces(tuning, m, n, cell_bytes, shape == (m, n), fits)
+        rows, columns = path_grid.special_lines(tuning, (m, n), self.strip_rows(*shape), pieces)
         return _Lines(rows, columns, compressed)
 
     def _swept(
-        self, lines: _Lines, shape: tuple[int, int], best: bool, whole: bool
+        self, lines: _Lines, shape: tuple[int, int], matrix: TileShape
     ) -> tuple[Memory, Memory]:
-        """A sweep: the most memory that it takes, and that of its special lines, which stays.
-        ``whole``: is it of the whole matrix, in which a best end is looked for?"""
-        engine, compared = self.engine, self.compared
-        m, n = lines.rows[-1], lines.columns[-1]
-        last_row, last_column = whole and compared.in_last_row, whole and compared.in_last_column
-        after = whole and compared.prunes and compared.local
-        level = whole and (compared.local or compared.free_ends[0])
-        inner_rows, inner_columns = tuple(lines.rows[1:-1]), tuple(lines.columns[1:-1])
-        matrix = TileShape(
-            m,
-            n,
-            best,
-            bottom=last_row,
-            right=last_column,
-            columns=inner_columns,
-            after=after,
-        )
-        if isinstance(engine, StripMemory):
-            piped = engine.pipeline(matrix, inner_rows)
-            if piped is not None:
-                return piped, Memory()
-        most = kept = Memory()
-        down, across = self._tiles(lines, shape)
-        columns = set(_kinds(across, inner_columns))
+        """A sweep: the most memory that it takes, and that of its special lines, which stays."""
+        (m, n), inner_rows = matrix.size, tuple(lines.rows[1:-1])
+        matrix = replace(matrix, columns=tuple(lines.columns[1:-1]))
+        piped = self._pipeline(matrix, lines.rows)
+        if piped is not None:
+            return piped, NONE
+        most = kept = NONE
+        if path_grid.captures_inside(self.plan):
+            down, across = row_spans(m, shape[0], self.strip_rows(*shape)), spans(n, shape[1], 1)
+        else:
+            down = row_spans(m, shape[0], self.plan.strip_rows, inner_rows)
+            across = spans(n, shape[1], 1, matrix.columns)
+        columns = set(_kinds(across, matrix.columns))
         seen: dict[TileShape, Memory] = {}
-        done: set[tuple[_Kind, Memory]] = set()
+        done: set[tuple[_Kind, int]] = set()
         for row in _kinds(down, inner_rows):
-            if (row, kept) in done:
+            if (row, kept.total) in done:
                 continue
-            done.add((row, kept))
-            stays = Memory()
+            done.add((row, kept.total))
+            stays = NONE
             for column in columns:
                 one = replace(
                     matrix,
                     m=row.length,
                     n=column.length,
-                    bottom=last_row or row.followed,
-                    right=last_column or column.followed,
+                    bottom=matrix.bottom or row.followed,
+                    right=matrix.right or column.followed,
                     rows=row.inner,
                     columns=column.inner,
-                    level=level and row.first,
+                    level=matrix.level and row.first,
                 )
                 if one not in seen:
-                    memory = engine.tile(one)
-                    seen[one] = memory.whole
-                    stays += memory.rows if one.n == n else Memory()
-                    stays += memory.columns if one.m == m else Memory()
+                    seen[one], rows_stay, columns_stay = self.tile(one)
+                    stays += rows_stay if one.n == n else NONE
+                    stays += columns_stay if one.m == m else NONE
                 most = larger(most, kept + seen[one])
             kept += stays
         return most, kept
 
-    def _tiles(self, lines: _Lines, shape: tuple[int, int]) -> tuple[list[range], list[range]]:
-        """Where the tiles of a sweep begin."""
-        engine, (rows, columns) = self.engine, shape
-        m, n = lines.rows[-1], lines.columns[-1]
-        if engine.captures:
-            return row_spans(m, rows, engine.strip_rows(rows, columns)), spans(n, columns, 1)
-        inner_rows, inner_columns = tuple(lines.rows[1:-1]), tuple(lines.columns[1:-1])
-        down = row_spans(m, rows, engine.row_quantum, inner_rows)
-        return down, spans(n, columns, 1, inner_columns)
+    def tile(self, tile: TileShape) -> tuple[Memory, Memory, Memory]:
+        """The memory of a tile, in the way that the engine computes it; and what of it stays on the
+        device with its special rows, and with its special columns."""
+        execution = choose(tile, self.given)
+        if isinstance(execution, InParts):  # the host keeps the cells of the cuts
+            m, n = _widest((0, *execution.rows, tile.m)), _widest((0, *execution.columns, tile.n))
+            part = replace(
+                tile,
+                m=m,
+                n=n,
+                rows=(),
+                columns=() if execution.columns else tile.columns,
+                level=tile.level and not execution.rows,
+                bottom=tile.bottom or bool(execution.rows),
+                right=tile.right or n < tile.n,
+            )
+            return self.tile(part)[0], NONE, NONE
+        if isinstance(execution, ByRows):
+            buffers = buffers_without_strips(execution.plan, tile, self.given.scoring)
+            return Memory.of(buffers), NONE, NONE
+        most = Memory.of(execution.buffers)
+        if isinstance(execution, InSections):
+            return most, NONE, NONE
+        if execution.until_built is not None:
+            most = max(most, Memory.of(execution.until_built.buffers), key=lambda one: one.total)
+        rows = most.only("horizontal_bus", "special_rows") if tile.rows else NONE
+        return most, rows, most.only("special_columns") if tile.columns else NONE
 
-    def _compressed(self, lines: _Lines, kept: Memory) -> tuple[Memory, Memory]:
-        """The most memory while a grid is compressed, first its rows, then its columns; and that of
-        the compressed grid."""
-        rows, columns = (
-            4 * sizes.compressed_words(length)[-1] * (len(places) - 2)
-            for length, places in ((lines.columns[-1], lines.rows), (lines.rows[-1], lines.columns))
-        )
-        with_rows = kept + Memory(special_rows=rows)
-        plain_columns = Memory(special_columns=kept.special_columns)
-        with_columns = plain_columns + Memory(special_rows=rows, special_columns=columns)
-        after = Memory(special_rows=rows, special_columns=columns)
-        return larger(with_rows, with_columns), after
+    def _pipeline(self, tile: TileShape, places: list[int]) -> Memory | None:
+        """The memory of a pipeline of tiles as wide as ``tile``, which is as high as the matrix,
+        cut at these ``places``; None where tiles are computed one by one."""
+        given, (_, n) = self.given, tile.size
+        plan, device, begun = given.plan, given.device, whole_pipeline(tile, given)
+        if begun is None:
+            return None
+        height = begun.tile.m
+        count = sum(-(-(b - a) // height) for a, b in pairwise(places))
+        if count < 2:
+            return None
+        shared = [
+            Buffer("bus", "horizontal_bus", pipeline_bus_bytes(begun.plan, n)),
+            Buffer("best", "scratch", 4),
+            Buffer("tickets", "scratch", plan.tuning.pipeline.most_tiles * device.part_align),
+            *begun.shared_letters,
+        ]
+        part = replace(begun.tile, m=min(height, _widest(places)))
+        every = [begun, *([] if begun.until_built is None else [begun.until_built])]
+        ways = [in_strips(one.plan, one.program.score, part, given, linked=True) for one in every]
+        strips = max(ways, key=lambda way: Memory.of(way.buffers).total)
+        one = [
+            Buffer(f"{k}", buffer.part, sizes.pooled_bytes(max(buffer.bytes, 4), device.largest))
+            for k in range(min(pipeline_slots(plan), count))
+            for buffer in strips.buffers
+        ]
+        return Memory.of(shared + one)
 
     def _traced(self, rows: int, columns: int, kept: Memory) -> Memory:
         """The traceback through a grid cell, in one tile or by a finer grid."""
-        engine, plan = self.engine, self.plan
-        tuning, cells = plan.tuning.traceback, plan.traceback_tile_cells
-        small = rows <= engine.row_quantum and columns <= tuning.least_columns
-        if small or self._moves(rows, columns) <= cells // 2:
-            return kept + engine.tile(TileShape(rows, columns, moves=True)).whole
+        plan, cells = self.plan, self.plan.traceback_tile_cells
+        least = plan.tuning.traceback.least_columns
+
+        def moves(m: int) -> int:
+            fits = plan.for_moves(m, columns)
+            return int(sizes.moves_bytes(m, columns, fits.T, fits.alpha))
+
+        small = rows <= self.plan.strip_rows and columns <= least
+        if small or moves(rows) <= cells // 2:
+            return kept + self.tile(TileShape(rows, columns, moves=True))[0]
         # a path that enters the cell elsewhere may leave a part of it whose moves just fit
-        high = bisect_right(range(1, rows), cells // 2, key=lambda r: self._moves(r, columns))
-        part = engine.tile(TileShape(max(1, high), columns, moves=True)).whole
-        most = kept + replace(part, moves=cells // 2)
-        shape, row_places, column_places = finer_grid(plan, rows, columns, cells, engine.strip_rows)
-        finer = _Lines(row_places, column_places)
-        swept, inner = self._swept(finer, shape, best=False, whole=False)
+        high = bisect_right(range(1, rows), cells // 2, key=moves)
+        part = self.tile(TileShape(max(1, high), columns, moves=True))[0]
+        moves_fit = Counter({**part.parts, "moves": cells // 2})
+        most = kept + replace(part, parts=moves_fit)
+        grid = path_grid.finer_grid(plan, rows, columns, cells, self.strip_rows)
+        shape, finer = grid[0], _Lines(*grid[1:])
+        swept, inner = self._swept(finer, shape, TileShape(rows, columns))
         most = larger(most, kept + swept)
         return larger(most, self._traced(*finer.cell, kept + inner))
 
-    def _moves(self, rows: int, columns: int) -> int:
-        """Bytes of the moves of a tile."""
-        plan = self.plan.for_moves(rows, columns)
-        return int(sizes.moves_bytes(rows, columns, plan.T, plan.alpha))
+    def _ahead(self, cell: tuple[int, int], kept: int) -> Memory | None:
+        """What a path through all of the matrix takes beside the grid of the sweep, whose cells are
+        at most ``cell`` and take ``kept`` bytes, where its tiles are computed before they are known
+        to be needed; None where it is traced tile by tile.
+
+        A level takes no more than its share of the path's memory, and no more than the tiles take
+        that a path along the diagonal crosses.
+        """
+        given, (m, n) = self.given, self.whole.size
+        plan, device, tuning = given.plan, given.device, given.plan.tuning.speculation
+        able = device.speculative and path_grid.captures_inside(plan)
+        score = given.narrow(n) if able else None
+        if score is None or min(m, n) < tuning.least_sides * tuning.side:
+            return None
+        plan = plan.for_scores(score)
+        level_plan, moves_plan = path_grid.batch_plans(plan)
+        quantum = lcm(level_plan.strip_rows, moves_plan.strip_rows)
+        levels = path_grid.level_steps(max(cell), quantum, tuning)
+        if not levels:
+            return None
+        letters = 2 * (m + quantum) + n + (n + 2 * plan.T if plan.lane_set.backwards else 0)
+        level_state, moves_state = (
+            sum(path_grid.group_bytes(p, p.B)) for p in (level_plan, moves_plan)
+        )
+        state = level_state + 2 * moves_state
+        shares = path_grid.level_shares(
+            plan.tuning, m, n, kept + letters + state, len(levels), device.largest
+        )
+        # tiles along the diagonal of the grid, and then of each tile of a launch
+        extent, edges = (m, n), []
+        for most, steps, tile in zip(shares, levels, [cell, *levels], strict=False):
+            tiles = max(1.0, max(extent[0] / tile[0], extent[1] / tile[1]))
+            rows, columns = min(tile[0], extent[0]), min(tile[1], extent[1])
+            one = path_grid.kept_bytes(rows, columns, steps, plan.T)
+            count = min(tiles, max(1, most // one), tuning.most_tiles)
+            edges.append(int(count * one))
+            extent = int(tile[0] * count), int(tile[1] * count)
+        side = tuning.side
+        moves = int(sizes.moves_bytes(side, side, moves_plan.T, moves_plan.alpha))
+        borders = 2 * path_grid.kept_bytes(side, side, (side + 1, side), plan.T)
+        share = moves / (moves + borders)
+        # 4 bits for each cell of the tiles of a whole path, and what tiles exceed it by
+        capacity = int(min(share * shares[-1], BESIDE * side * (m + n) / 2))
+        edges.append(int(min((1 - share) * shares[-1], capacity / moves * borders)))
+        launched = min(tuning.most_tiles, 2 * max(1, capacity // moves))
+        strips = -(-side // moves_plan.strip_rows)
+        return Memory(
+            Counter(
+                letters=letters,
+                state=state,
+                moves=capacity,
+                speculative=sum(edges),
+                scratch=launched * (TILE_BYTES + 4 * strips) + sizes.record_bytes(moves_plan.B),
+            ),
+            max(capacity, *edges),
+        )

@@ -1,15 +1,17 @@
-"""The grid of special rows and columns that a traceback restarts from, and its memory."""
+"""The grid of special rows and columns that a traceback restarts from, the levels of tiles that
+are computed ahead of it, and their memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import isqrt
 
 from ..scoring.scoring import Scoring
 from .geometry import cuts, tile_shape
-from .parameters import TracebackTuning
-from .plan import Plan
-from .sizes import GROUP_CELLS, bus_bytes
+from .parameters import SpeculationTuning, TracebackTuning, Tuning
+from .plan import MOVES_CHUNK, Plan, StriplessPlan
+from .sizes import GROUP_CELLS, bus_bytes, stage_bytes, state_bytes
 
 #: Special columns of one tile are multiples of this, because turns of lanes of 11 bits end with
 #: even columns (cl/wavefront/mixed.clh).
@@ -17,6 +19,10 @@ COLUMN_QUANTUM = 2
 #: The most that an H of a compressed edge may be above the lowest of its group, and an X below its
 #: H.
 MOST_RISE, MOST_GAP = 65535, 255
+#: The largest alpha of tile batches, of narrow lanes and of lanes that store moves.
+BATCH_ALPHA = 8
+#: Lines of the bus of a tile of a tile batch, special rows not counted.
+LINES = 3
 
 
 def path_bytes(tuning: TracebackTuning, m: int, n: int) -> int:
@@ -118,8 +124,8 @@ def finer_grid(
 def strip_rows(plan: Plan, rows: int, columns: int) -> int:
     """Rows of a strip of a tile of this size.  Special rows at multiples of it cost nothing,
     whether narrow or 32-bit lanes compute the tile."""
-    fits = plan.for_size(rows, columns)
-    if fits is None or fits.alpha_fixed or not captures_inside(plan):
+    fits = plan.for_size(rows, columns) if captures_inside(plan) else None
+    if fits is None or fits.alpha_fixed:
         return plan.strip_rows
     wide = fits.without_narrow()
     every = (fits.T * alpha for alpha in range(fits.alpha, 1, -1))
@@ -128,7 +134,7 @@ def strip_rows(plan: Plan, rows: int, columns: int) -> int:
 
 def captures_inside(plan: Plan) -> bool:
     """Are special rows and columns captured inside a tile of strips?"""
-    return plan.form == "ticketed"
+    return plan.form == "ticketed" and not isinstance(plan, StriplessPlan)
 
 
 def lines_fit(
@@ -139,3 +145,59 @@ def lines_fit(
     across = bus_bytes(n, plan.T, 2 + rows)
     down = 8 * (m + plan.strip_rows) * columns
     return max(across, down) <= largest and across + down <= memory // 2
+
+
+def batch_plans(plan: Plan) -> tuple[Plan, Plan]:
+    """The plans of tile batches, without and with stored moves."""
+    level, moves = plan, replace(plan.without_narrow(), chunk=min(MOVES_CHUNK, plan.chunk))
+    if plan.alpha_fixed:
+        return level, moves
+    return (
+        replace(level, alpha=min(BATCH_ALPHA, level.alpha)),
+        replace(moves, alpha=min(BATCH_ALPHA, moves.alpha)),
+    )
+
+
+def group_bytes(plan: Plan, groups: int) -> tuple[int, int]:
+    """Bytes of the lanes of so many groups between two blocks, and of their portions of the bus."""
+    lanes, narrow = plan.lane_set, plan.lane_set.narrow is not None
+    kinds = {False, bool(lanes.striped_alphas)}
+    return (
+        max(state_bytes(plan.T, plan.alpha, groups, narrow, narrow, kind) for kind in kinds),
+        stage_bytes(plan.chunk, groups),
+    )
+
+
+def kept_bytes(rows: int, columns: int, steps: tuple[int, int], T: int) -> int:
+    """Bytes of a tile's edges with its special rows and columns, ``steps`` apart."""
+    lines = bus_bytes(columns, T, LINES + rows // steps[0])
+    return lines + 8 * (rows * (1 + columns // steps[1]) + 64)
+
+
+def level_steps(side: int, quantum: int, tuning: SpeculationTuning) -> list[tuple[int, int]]:
+    """(rows, columns) between the special lines of each level, from grid cells of ``side`` on, down
+    to tiles with moves.  Rows are a multiple of ``quantum``."""
+    found, least, cells = [], tuning.side, tuning.first_cells
+    while side > least + least // 2:
+        step, cells = max(least, -(-side // cells)), tuning.cells
+        if step < 2 * least:
+            step = least
+        found.append((-(-step // quantum) * quantum, step))
+        side = step
+    return found
+
+
+def level_shares(tuning: Tuning, m: int, n: int, held: int, levels: int, largest: int) -> list[int]:
+    """Bytes for the tiles of each of the ``levels`` without moves, and last for those with moves.
+
+    ``held``: bytes of the path's memory that are in use already.  ``largest``: of an allocation.
+    """
+    most, share = max(1, path_bytes(tuning.traceback, m, n)), tuning.speculation_memory
+    free = max(0, most - held)
+    # less than ``most`` where the grid has more than its share
+    scale = min(most, free / (1 - tuning.traceback.grid_share))
+    inner = [share.inner * share.next**k for k in range(max(0, levels - 1))]
+    rest = sum(inner) + share.moves
+    first = min(share.first * most, share.left * (free - rest * scale))
+    found = [first, *(part * scale for part in [*inner, share.moves])]
+    return [int(min(size, largest)) for size in found]

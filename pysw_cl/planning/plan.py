@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import gcd
 from typing import Any
 
@@ -121,6 +121,11 @@ class Plan(PlanFields):
 @dataclass(frozen=True, repr=False)
 class StriplessPlan(Plan):
     """The plan of an engine that has no strips."""
+
+    @cached_property
+    def strip_rows(self) -> int:
+        """Tiles of any height are as good."""
+        return 1
 
     @property
     def device_rows(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,12 @@ from contract_engines import random_job
 
 import pysw_cl
 from pysw_cl.engines.registry import engine_for, plan_on, setting_of
-from pysw_cl.engines.rowscan.plan import default_rowscan
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.choose import Assumed, Given, choose, is_held
 from pysw_cl.planning.execution import ByRows, InParts, InSections, InStrips, TileShape
 from pysw_cl.planning.facts import DeviceFacts
-from pysw_cl.planning.memory import device_memory
-from pysw_cl.planning.memory_parts import Memory
+from pysw_cl.planning.memory import Memory, device_memory
 from pysw_cl.planning.model.runs import Setting, sweep_of
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 
@@ -118,13 +117,10 @@ def scores_agree(rng: np.random.Generator, plan: dict[str, Any] | None) -> None:
     how["gap_cost"] = scoring.gap_open, scoring.gap_extend
     how |= {} if mode == "local" else {"max_cost": None}
     found = pysw_cl.align(a, b, **how)
-    free: dict[str, Any] = (
-        {"holds": True, "row_scan": default_rowscan(runtime)} if plan is None else {}
-    )
-    asked = plan_on(runtime, plan), m, n, runtime.facts, found.scoring
+    setting = setting_of(runtime, plan, found.scoring, mode)
     four = scoring.match_mismatch is not None or set(b) <= set("ARND")
-    memory = device_memory(*asked, mode=mode, four_letters=four, **free)
-    work = sweep_of(setting_of(runtime, plan, found.scoring, mode), m, n)
+    memory = device_memory(replace(setting, four=four), m, n)
+    work = sweep_of(setting, m, n)
     counted = work.counts["call", "launch"] + work.counts["held", "launch"]
     again = work.counts["call", "check"] or any(one.cut for one in work.strips)
     assert str(found.execution) and found.execution is not None
@@ -167,12 +163,10 @@ def test_what_is_held_is_held_for_all() -> None:
     for m, n in ((800, 800), (1, 200_000)):
         for paths in (0, 1):
             held = is_held(plan, m, n, paths, 1 << 40)
-            setting = Setting(plan, SCORINGS[0], holds=True, paths=paths)
-            assert bool(sweep_of(setting, m, n).counts["held", "launch"]) == held
-            output = "path" if paths else "score"
             facts = runtime.facts
-            memory = device_memory(plan, m, n, facts, SCORINGS[0], output=output, holds=True)
-            assert (memory.letters == 0) == held
+            setting = Setting(plan, SCORINGS[0], holds=True, paths=paths, device=facts)
+            assert bool(sweep_of(setting, m, n).counts["held", "launch"]) == held
+            assert (device_memory(setting, m, n).parts["letters"] == 0) == held
 
 
 def test_a_device_that_is_too_small_gets_parts() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +16,11 @@ import pysw_cl
 from pysw_cl.engines.registry import plan_on
 from pysw_cl.engines.rowscan.plan import RowscanPlan, default_rowscan
 from pysw_cl.engines.wavefront.descriptors import RecordWord, TileWord
-from pysw_cl.errors import InputError
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning import execution, memory, sizes, strip_memory
+from pysw_cl.planning import execution, memory, sizes
 from pysw_cl.planning.facts import DeviceFacts
-from pysw_cl.planning.memory import device_memory, fits
-from pysw_cl.planning.memory_parts import Memory
+from pysw_cl.planning.memory import Memory, device_memory, fits
+from pysw_cl.planning.model.runs import Setting
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.scoring.scoring import make_scoring
@@ -66,6 +66,20 @@ def _letters(m: int, n: int, related: bool, letters: Any = DNA) -> tuple[Any, An
     return a.copy(), b[:n].copy()
 
 
+def _foreseen(
+    plan: Plan,
+    m: int,
+    n: int,
+    device: DeviceFacts = H200,
+    output: str = "score",
+    free_ends: tuple[bool, ...] = (False,) * 4,
+    **how: Any,
+) -> Memory:
+    how = {"scoring": SCORING, "four": True, **how}
+    setting = Setting(plan, device=device, paths=int(output == "path"), **how)
+    return device_memory(setting, m, n, free_ends)
+
+
 def _share(
     m: int, n: int, plan: Any = None, letters: Any = DNA, related: bool = True, **how: Any
 ) -> float:
@@ -81,10 +95,10 @@ def _share(
     how.pop("max_cost", None)
     runtime = get_runtime("auto")
     if plan is None:
-        how |= {"holds": True, "row_scan": default_rowscan(runtime)}
+        how |= {"holds": True, "scan": default_rowscan(runtime)}
     facts = runtime.facts
-    asked = plan_on(runtime, plan), m, n, facts, found.scoring
-    return device_memory(*asked, **how).total / found.stats.device_bytes
+    memory = _foreseen(plan_on(runtime, plan), m, n, facts, scoring=found.scoring, **how)
+    return memory.total / found.stats.device_bytes
 
 
 @pytest.mark.parametrize("mode", ["local", "global"])
@@ -130,7 +144,7 @@ def test_row_scan(form: str) -> None:
 
 def test_the_reference_takes_none() -> None:
     plan = plan_on(get_runtime("auto"), {"engine": "reference"})
-    assert device_memory(plan, 100, 100, H200, SCORING) == Memory()
+    assert _foreseen(plan, 100, 100) == Memory()
 
 
 @pytest.mark.parametrize("mode", ["local", "global"])
@@ -173,34 +187,35 @@ def test_paths_ahead(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
 def test_an_h200_by_hand() -> None:
     """A sweep of 5 x 5 Mb: the parts, each as its buffers are."""
     m = n = 5_000_000
-    found = device_memory(PACKED, m, n, H200, SCORING)
+    found = _foreseen(PACKED, m, n).parts
     plan = PACKED.for_size(m, n)
     assert plan is not None
     padded = -(-m // plan.strip_rows) * plan.strip_rows
-    assert found.horizontal_bus == 8 * (n + 2 * plan.T) * 2
-    assert found.letters == padded + n
-    assert found.vertical_bus == 8 * padded + 4 + 8
-    assert found.moves == found.special_rows == found.speculative == 0
-    assert found.largest == found.horizontal_bus and found.state < 100 << 20
+    assert found["horizontal_bus"] == 8 * (n + 2 * plan.T) * 2
+    assert found["letters"] == padded + n
+    assert found["vertical_bus"] == 8 * padded + 4 + 8
+    assert found["moves"] == found["special_rows"] == found["speculative"] == 0
+    assert _foreseen(PACKED, m, n).largest == found["horizontal_bus"]
+    assert found["state"] < 100 << 20
 
 
 def test_an_h200_chains_long_matrices() -> None:
     """Longer sides than a tile's: as many tiles as have a place, and a ring of lines."""
     n = 20_000_000
-    found = device_memory(PACKED, n, n, H200, SCORING)
+    found = _foreseen(PACKED, n, n).parts
     slots = PACKED.tuning.pipeline.depth + PACKED.tuning.pipeline.more
-    assert found.horizontal_bus >= 8 * n * (slots + 3) and found.letters < 2 * n
-    shorter = device_memory(PACKED, 8_000_000, 8_000_000, H200, SCORING)
-    assert shorter.horizontal_bus < found.horizontal_bus / 9
+    assert found["horizontal_bus"] >= 8 * n * (slots + 3) and found["letters"] < 2 * n
+    shorter = _foreseen(PACKED, 8_000_000, 8_000_000).parts
+    assert shorter["horizontal_bus"] < found["horizontal_bus"] / 9
 
 
 def test_an_h200_keeps_paths_in_their_memory() -> None:
     """500 MB and 100 bytes for each letter of both sequences."""
     for m in (100_000, 1_000_000, 5_000_000):
-        found = device_memory(PACKED, m, m, H200, SCORING, output="path", mode="global")
+        found = _foreseen(PACKED, m, m, output="path", mode="global")
         assert found.total <= 500_000_000 + 200 * m
-        assert found.special_rows > 0 and found.special_columns > 0
-    assert found.moves > 0 and found.speculative > 0
+        assert found.parts["special_rows"] > 0 and found.parts["special_columns"] > 0
+    assert found.parts["moves"] > 0 and found.parts["speculative"] > 0
 
 
 def test_an_h200_takes_the_row_scan_for_few_rows() -> None:
@@ -210,24 +225,15 @@ def test_an_h200_takes_the_row_scan_for_few_rows() -> None:
     scan = RowscanPlan(lanes="warp32", T=64, alpha=16, B=PACKED.B, machine=known)
     plan, n = replace(PACKED, machine=known), 30_000_000
     how: dict[str, Any] = {"mode": "global"}  # of which there are no sections
-    strips = device_memory(plan, 20, n, H200, SCORING, **how)
-    rows = device_memory(plan, 20, n, H200, SCORING, row_scan=scan, **how)
-    assert rows == device_memory(scan, 20, n, H200, SCORING, **how) != strips
+    strips, rows = _foreseen(plan, 20, n, **how), _foreseen(plan, 20, n, scan=scan, **how)
+    assert rows == _foreseen(scan, 20, n, **how) != strips
 
 
 def test_a_job_that_does_not_fit_is_told_why() -> None:
-    found = device_memory(Plan(), 100_000, 100_000, H200, SCORING)
+    found = _foreseen(Plan(), 100_000, 100_000)
     assert fits(found, found.total, found.largest) is None
     assert "MiB of device memory are needed" in str(fits(found, found.total - 1, found.largest))
     assert "in one piece" in str(fits(found, found.total, found.largest - 1))
-
-
-def test_wrong_questions() -> None:
-    for wrong in ({"output": "cigar"}, {"mode": "semiglobal"}):
-        with pytest.raises(InputError):
-            device_memory(Plan(), 10, 10, H200, SCORING, **wrong)  # type: ignore[arg-type]
-    with pytest.raises(InputError):
-        device_memory(Plan(), 0, 10, H200, SCORING)
 
 
 def test_words_of_records_and_descriptors() -> None:
@@ -236,8 +242,8 @@ def test_words_of_records_and_descriptors() -> None:
 
 
 def test_parts_add_up() -> None:
-    one = Memory(letters=3, moves=5, largest=7) + Memory(moves=1, largest=2)
-    assert one == Memory(letters=3, moves=6, largest=7) and one.total == 9
+    one = Memory(Counter(letters=3, moves=5), 7) + Memory(Counter(moves=1), 2)
+    assert one == Memory(Counter(letters=3, moves=6), 7) and one.total == 9
 
 
 TILES = replace(PACKED, tile_cells=1 << 26, traceback_tile_cells=1 << 18)
@@ -252,8 +258,8 @@ def test_tiles_that_are_alike_count_once(
     small = replace(H200, memory=1 << 32, largest=1 << 28, speculative=False)
 
     def found() -> list[Memory]:
-        how = [{}, {"output": "path"}, {"output": "path", "mode": "global"}]
-        return [device_memory(plan, *size, small, SCORING, **one) for one in how]  # type: ignore[arg-type]
+        how: list[Any] = [{}, {"output": "path"}, {"output": "path", "mode": "global"}]
+        return [_foreseen(plan, *size, small, **one) for one in how]
 
     some = found()
     kinds = memory._kinds
@@ -268,12 +274,10 @@ def test_tiles_that_are_alike_count_once(
 @pytest.mark.parametrize("plan", [Plan(), PACKED, Plan(form="two-phase"), TILES])
 def test_memory_of_any_size_is_soon_there(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     tiles = []
-    tile = strip_memory.StripMemory.tile
-    monkeypatch.setattr(
-        strip_memory.StripMemory, "tile", lambda self, one: tiles.append(one) or tile(self, one)
-    )
+    tile = memory._Job.tile
+    monkeypatch.setattr(memory._Job, "tile", lambda self, one: tiles.append(one) or tile(self, one))
     for size in ((10**12, 10**12), (10**12, 3), (3, 10**12), (10**9, 10**12)):
         for mode in ("local", "global"):
             tiles.clear()
-            device_memory(plan, *size, H200, SCORING, output="path", mode=mode)
+            _foreseen(plan, *size, output="path", mode=mode)
             assert len(tiles) < 1000, size

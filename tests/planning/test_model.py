@@ -226,7 +226,7 @@ def test_a_subject_without_times_has_those_above_it() -> None:
 
 def setting(**changed: object) -> Setting:
     plan = Plan(B=2, machine=Machine(GENERIC))
-    return Setting(**{"plan": plan, "scoring": DNA, "sections": True, **changed})  # type: ignore[arg-type]
+    return Setting(**{"plan": plan, "scoring": DNA, **changed})  # type: ignore[arg-type]
 
 
 def test_counts_of_a_matrix() -> None:

@@ -11,10 +11,9 @@ from ...planning.cost import Cost, RowCost
 from ...planning.execution import Buffer, TileShape
 from ...planning.facts import DeviceFacts
 from ...planning.lane_sets import LANE_SETS
-from ...planning.memory import engine_memory
-from ...planning.memory_parts import Compared, EngineMemory, Memory, TileMemory
+from ...planning.memory import buffers_without_strips
 from ...planning.parameters import tunable
-from ...planning.plan import Plan, StriplessPlan
+from ...planning.plan import StriplessPlan
 from ...planning.plan_fields import FORMS
 from ...scoring.scoring import Scoring
 from ..plans import default_plan, profiled
@@ -153,69 +152,50 @@ def default_rowscan(runtime: Runtime) -> RowscanPlan:
     return profiled(replace(plan, lanes=wide.lanes, T=wide.T, alpha=WARP_ALPHA), runtime)
 
 
-@dataclass(frozen=True)
-class RowscanMemory:
-    """The memory of the row scan: see `pysw_cl.planning.memory_parts.EngineMemory`."""
-
-    plan: RowscanPlan
-    compared: Compared
-    captures: bool = False
-    row_quantum: int = 1
-
-    def strip_rows(self, rows: int, columns: int) -> int:
-        """See `EngineMemory`: there are no strips."""
-        return 1
-
-    def tile(self, tile: TileShape) -> TileMemory:
-        """The memory of a tile: of its largest part if it has special rows or columns."""
-        m = max(b - a for a, b in pairwise((0, *tile.rows, tile.m)))
-        n = max(b - a for a, b in pairwise((0, *tile.columns, tile.n)))
-        if (m, n) != (tile.m, tile.n):
-            tile = replace(tile, m=m, n=n, bottom=True, right=True, level=False)
-        scoring = self.compared.scoring
-        table, _ = scoring.source.sizes(scoring.source.file)
-        buffers = [
-            Buffer("query", "letters", scoring.source.code.itemsize * m),
-            Buffer("hits", "scratch", 4),
-        ]
-        buffers += [Buffer("table", "scratch", table)] if table else []
-        three = self.plan.form == THREE_LAUNCH
-        more = self._lines(m, n, tile.best) if three else self._segments(tile)
-        return TileMemory(Memory.of(buffers + more))
-
-    def _segments(self, tile: TileShape) -> list[Buffer]:
-        """The buffers of one launch that computes a tile."""
-        m, n = tile.m, tile.n
-        plan = self.plan.for_tile(self.compared.scoring, m, n)
-        segments = -(-n // plan.segment)
-        groups = min(plan.B, segments, MOST_GROUPS) if plan.form == "ticketed" else 1
-        top, bottom = 4 if tile.level else 4 * n, 4 * n if tile.bottom else 4
-        return [
-            Buffer("target", "letters", n),
-            Buffer("columns", "vertical_bus", 16 * m),
-            *(Buffer(name, "horizontal_bus", bottom) for name in ("bottom_h", "bottom_x")),
-            *(Buffer(name, "horizontal_bus", top) for name in ("top_h", "top_x")),
-            Buffer("record", "scratch", 4 * RECORD_WORDS * groups),
-            Buffer("ticket", "scratch", 4),
-        ]
-
-    def _lines(self, m: int, n: int, best: bool) -> list[Buffer]:
-        """The buffers of three launches a row."""
-        plan, groups = self.plan, -(-n // self.plan.segment)
-        columns, items = groups * plan.segment, groups * plan.T
-        return [
-            Buffer("target", "letters", columns),
-            *(Buffer(f"row {k}", "horizontal_bus", 4 * columns) for k in range(3)),  # H, F, H~
-            *(Buffer(f"column {k}", "vertical_bus", 4 * m) for k in range(4)),
-            *(Buffer(f"best {k}", "state", 4 * items if best else 4) for k in range(3)),
-            Buffer("items", "state", 4 * items),
-            Buffer("groups", "state", 4 * -(-groups // plan.segment) * plan.segment),
-            Buffer("done", "scratch", 4),
-        ]
+@buffers_without_strips.register
+def _(plan: RowscanPlan, tile: TileShape, scoring: Scoring) -> list[Buffer]:
+    """Of its largest part if it has special rows or columns."""
+    m = max(b - a for a, b in pairwise((0, *tile.rows, tile.m)))
+    n = max(b - a for a, b in pairwise((0, *tile.columns, tile.n)))
+    if (m, n) != tile.size:
+        tile = replace(tile, m=m, n=n, bottom=True, right=True, level=False)
+    table, _ = scoring.source.sizes(scoring.source.file)
+    buffers = [
+        Buffer("query", "letters", scoring.source.code.itemsize * m),
+        Buffer("hits", "scratch", 4),
+    ]
+    buffers += [Buffer("table", "scratch", table)] if table else []
+    if plan.form == THREE_LAUNCH:
+        return buffers + _lines(plan, tile)
+    return buffers + _segments(plan.for_tile(scoring, m, n), tile)
 
 
-@engine_memory.register
-def _(
-    plan: RowscanPlan, compared: Compared, device: DeviceFacts, row_scan: Plan | None = None
-) -> EngineMemory | None:
-    return RowscanMemory(plan, compared)
+def _segments(plan: RowscanPlan, tile: TileShape) -> list[Buffer]:
+    """The buffers of one launch that computes a tile."""
+    m, n = tile.size
+    segments = -(-n // plan.segment)
+    groups = min(plan.B, segments, MOST_GROUPS) if plan.form == "ticketed" else 1
+    top, bottom = 4 if tile.level else 4 * n, 4 * n if tile.bottom else 4
+    return [
+        Buffer("target", "letters", n),
+        Buffer("columns", "vertical_bus", 16 * m),
+        *(Buffer(name, "horizontal_bus", bottom) for name in ("bottom_h", "bottom_x")),
+        *(Buffer(name, "horizontal_bus", top) for name in ("top_h", "top_x")),
+        Buffer("record", "scratch", 4 * RECORD_WORDS * groups),
+        Buffer("ticket", "scratch", 4),
+    ]
+
+
+def _lines(plan: RowscanPlan, tile: TileShape) -> list[Buffer]:
+    """The buffers of three launches a row."""
+    groups = -(-tile.n // plan.segment)
+    columns, items = groups * plan.segment, groups * plan.T
+    return [
+        Buffer("target", "letters", columns),
+        *(Buffer(f"row {k}", "horizontal_bus", 4 * columns) for k in range(3)),  # H, F, H~
+        *(Buffer(f"column {k}", "vertical_bus", 4 * tile.m) for k in range(4)),
+        *(Buffer(f"best {k}", "state", 4 * items if tile.best else 4) for k in range(3)),
+        Buffer("items", "state", 4 * items),
+        Buffer("groups", "state", 4 * -(-groups // plan.segment) * plan.segment),
+        Buffer("done", "scratch", 4),
+    ]

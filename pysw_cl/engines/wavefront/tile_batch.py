@@ -15,10 +15,10 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.pools import Pool
 from ...opencl.program import BoundKernel, KernelSpec, running, wait
+from ...planning.path_grid import batch_plans, group_bytes, kept_bytes
 from ...planning.plan import Plan
 from ...planning.score_files import narrow_score
 from ...planning.sizes import moves_bytes
-from ...planning.speculative_memory import batch_plans, group_bytes, kept_bytes
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
 from ...tiles.contract import Part

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from ..plan import StriplessPlan
 from .predict import Prediction, in_words
 from .runs import Setting, sweep_of
 
@@ -105,7 +106,7 @@ def choice_of(setting: Setting, prediction: Prediction) -> Choice:
 def _others(setting: Setting, m: int, n: int) -> Iterator[tuple[str, int, Setting]]:
     """Other ways for a whole matrix, each with its alpha."""
     plan = setting.plan
-    if not setting.sections:
+    if isinstance(plan, StriplessPlan):
         return
     for alpha in plan.alphas:
         fixed = replace(plan, alpha=alpha, alpha_fixed=True)
@@ -120,7 +121,7 @@ def _others(setting: Setting, m: int, n: int) -> Iterator[tuple[str, int, Settin
             yield CUT, alpha, cut
     scan = setting.scan
     if scan is not None and f"{scan.engine}/{scan.lanes}" in scan.machine.times.by_subject:
-        yield "rows", scan.alpha, replace(setting, plan=scan, sections=False, holds=False)
+        yield "rows", scan.alpha, replace(setting, plan=scan, holds=False)
 
 
 def _lanes(setting: Setting, m: int, n: int) -> str:

@@ -38,8 +38,6 @@ class Setting:
     four: bool = False
     #: The row scan's plan, if the engine may choose it for a tile.
     scan: Plan | None = None
-    #: Is the plan the wavefront's?  The row scan has no strips.
-    sections: bool = True
     #: May small matrices be held whole?  Of how many is a path wanted, too?
     holds: bool = False
     paths: int = 0
@@ -54,10 +52,9 @@ class Setting:
         seen = Assumed(self.four, alike=not self.cuts_squares)
         return Given(self.plan, self.scoring, self.local, self.device, seen, self.scan)
 
-    @property
-    def ahead(self) -> bool:
-        """Are tiles along the path computed before it is known to lead through them?"""
-        return self.device.speculative
+    def is_held(self, m: int, n: int) -> bool:
+        """Is an m x n matrix held whole?"""
+        return self.holds and is_held(self.plan, m, n, self.paths, self.device.largest)
 
     @property
     def local(self) -> bool:
@@ -68,7 +65,7 @@ class Setting:
 def sweep_of(setting: Setting, m: int, n: int) -> Work:
     """What a sweep of an m x n matrix does, if no cell is pruned."""
     work, plan = Work(), setting.plan
-    if setting.holds and is_held(plan, m, n, setting.paths, setting.device.largest):
+    if setting.is_held(m, n):
         work.counts["held", "launch"] += 1
         work.counts["held", "cell"] += m * n
         return work
@@ -80,7 +77,7 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
     rows, columns = plan.tile_shape(m, n)
     local = setting.local
     tile = TileShape(m, n, best=local, level=local, after=local)
-    piped = whole_pipeline(tile, setting.given) if setting.sections else None
+    piped = whole_pipeline(tile, setting.given)
     if piped is not None:  # strips go on from tile to tile
         work.counts["call", "launch"] += -(-m // piped.tile.m) - 1
         _add(work, setting, piped, tile, 1)
@@ -92,8 +89,7 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
         for height, down in heights.items():
             for width, beside in widths.items():
                 one = replace(tile, m=height, n=width)
-                chosen = choose(one, setting.given) if setting.sections else ByRows(plan)
-                _add(work, setting, chosen, one, down * beside)
+                _add(work, setting, choose(one, setting.given), one, down * beside)
         above, across = sum(heights.values()) - 1, len(widths)
     work.counts["call", "edge"] += above * n + across * m
     if not setting.local:
@@ -114,7 +110,7 @@ def swept_again(setting: Setting, m: int, n: int, extent: tuple[float, float]) -
     found: Counter[Name] = Counter({("path", "call"): 1, ("path", "row"): int(rows)})
     if down * across > plan.traceback_tile_cells:
         cells = max(extent[0] * across, extent[1] * down, down * across)
-        found["path", "cell"] = int(AHEAD * cells if setting.ahead else cells)
+        found["path", "cell"] = int(AHEAD * cells if setting.device.speculative else cells)
     return found
 
 
