@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .._version import __version__
-from ..drivers.progress import Progress, RunProgress, Stage
+from ..drivers.progress import Progress, Stage
 from ..drivers.tuned_subjects import Subject, subjects_of
 from ..drivers.tuning import Outcome, SubjectTuning
 from ..errors import InputError, ProfileError, ProfileWarning, is_number, items, shown
@@ -22,7 +23,7 @@ from ..planning.profiles.store import measurements, save, shipped_for
 from ..planning.tuning.strategies import Strategy
 from . import amounts
 from .bar import told
-from .busy import others as others_now
+from .calibrate import calibrated
 
 #: Seconds of a calibration from which on it is also measured what first uses take.
 LEAST_FOR_BUILDS = 5.0
@@ -120,47 +121,47 @@ def tuned(
     seconds = _seconds(budget)
     began, runtime = time.monotonic(), get_runtime(device)
     chosen = _subjects(runtime, subjects)
-    base, _ = runtime.profile()
-    blank = _blank(base, runtime)
-    path = _measurements(blank, resume)
+    profile = _blank(runtime)
+    path = _measurements(profile, resume)
     key = f"{runtime.identity}/{kernels_digest()}/{__version__}"
     calibration = min(CALIBRATION, CALIBRATION_SHARE * seconds)
-    measures_builds = calibration >= LEAST_FOR_BUILDS and not _knows_builds(blank)
-    aside = (1 + BESIDE + measures_builds * BESIDE_FIRST_USES) * calibration
-    left, outcomes = seconds - aside, []
+    builds = calibration >= LEAST_FOR_BUILDS and not any(
+        name.startswith("build/") for name in profile.times
+    )
+    aside = (1 + BESIDE + builds * BESIDE_FIRST_USES) * calibration
+    left, outcomes = seconds - aside, list[Outcome]()
     with told(progress) as run:
         run.begin(TICKS * seconds)
         run.speed = TICKS
+
+        def tell(stage: Stage, before: float, spent: float) -> None:
+            run.tell(TICKS * min(seconds, before + spent), stage)
+
         for number, subject in enumerate(chosen, 1):
             share = left * subject.weight / sum(one.weight for one in chosen[number - 1 :])
             stage = Stage(f"tuning {subject.name}", number, len(chosen))
-            tell = _telling(run, seconds, seconds - aside - left, stage)
-            outcomes.append(SubjectTuning(subject, share, path, key, strategy, tell).outcome())
+            spent = partial(tell, stage, seconds - aside - left)
+            outcomes.append(SubjectTuning(subject, share, path, key, strategy, spent).outcome())
             left = max(0.0, left - outcomes[-1].spent)
-        profile = _with_outcomes(blank, chosen, outcomes)
+        profile = _with_outcomes(profile, chosen, outcomes)
+        spent = partial(tell, Stage("calibration"), seconds - aside)
         if calibration >= LEAST_CALIBRATION:
-            tell = _telling(run, seconds, seconds - aside, Stage("calibration"))
-            profile = _calibrated(runtime.having(profile), profile, calibration, seconds, tell)
-        _telling(run, seconds, seconds, Stage("calibration"))(0.0)
+            having = runtime.having(profile)
+            profile = calibrated(having, profile, calibration, 3, spent, seconds, builds)
+        spent(aside)
     measured = calibration >= LEAST_CALIBRATION or any(outcome.runs for outcome in outcomes)
     saved = _saved(profile, path) if measured else None
     return Tuned(profile, tuple(outcomes), saved, time.monotonic() - began)
 
 
-def _blank(base: Profile, runtime: Runtime) -> Profile:
-    """The profile to begin with: ``base`` as one of this device and these kernels.  Times with
-    another driver or of other kernels are left for those that ship, and runs on other devices."""
-    identity, digest = runtime.identity, kernels_digest()
+def _blank(runtime: Runtime) -> Profile:
+    """The profile to begin with: that of the device as one of these kernels.  Times with another
+    driver or of other kernels are left for those that ship, and runs on other devices."""
+    base, identity, digest = runtime.profile()[0], runtime.identity, kernels_digest()
     if base.kernels not in ("", digest) or base.identity.driver not in ("", identity.driver):
-        ships = shipped_for(identity).profile
-        base = replace(ships, parameters=base.parameters)
+        base = replace(shipped_for(identity).profile, parameters=base.parameters)
     own = base.identity.name == identity.name and base.identity.driver == identity.driver
     return replace(base, identity=identity, kernels=digest, runs=base.runs if own else ())
-
-
-def _knows_builds(profile: Profile) -> bool:
-    """Does a profile say how long first uses take?"""
-    return any(name.startswith("build/") for name in profile.times)
 
 
 def _seconds(budget: float | str) -> float:
@@ -202,17 +203,6 @@ def _measurements(profile: Profile, resume: bool) -> Path | None:
     return path
 
 
-def _telling(
-    run: RunProgress, seconds: float, before: float, stage: Stage
-) -> Callable[[float], None]:
-    """What tells of the seconds that a part has taken, where others took some before."""
-
-    def tell(spent: float) -> None:
-        run.tell(TICKS * min(seconds, before + spent), stage)
-
-    return tell
-
-
 def _with_outcomes(base: Profile, subjects: list[Subject], outcomes: list[Outcome]) -> Profile:
     """A profile with what was found, and with the runs."""
     parameters = {name: dict(own) for name, own in base.parameters.items()}
@@ -230,33 +220,6 @@ def _with_outcomes(base: Profile, subjects: list[Subject], outcomes: list[Outcom
         runs=(*kept, *(run for outcome in outcomes for run in outcome.runs)),
         made=f"pysw-cl {__version__}, {time.strftime('%Y-%m-%d')}",
     )
-
-
-def _calibrated(
-    runtime: Runtime,
-    profile: Profile,
-    budget: float,
-    most_builds: float,
-    tell: Callable[[float], None],
-) -> Profile:
-    """The profile with the times of the device."""
-    from .calibrate import calibrated, first_uses
-
-    beside = others_now()
-    found = calibrated(
-        runtime,
-        profile,
-        budget,
-        told=lambda done, total: tell(budget * done / max(1, total)),
-        most_builds=most_builds,
-    )
-    others = beside() if runtime.info.kind == "cpu" else 0.0
-    # alone, runs may take so much less; beside more, so much more
-    spread = (1 + found.spread) / (1 - others) - 1
-    found = replace(found, spread=round(spread, 3), others=round(others, 2))
-    if budget < LEAST_FOR_BUILDS or _knows_builds(profile):
-        return found
-    return replace(found, times={**found.times, **first_uses(runtime)})
 
 
 def _saved(profile: Profile, path: Path | None) -> Path | None:

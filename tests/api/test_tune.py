@@ -17,7 +17,8 @@ import pytest
 import pysw_cl
 from pysw_cl.api import busy, calibrate
 from pysw_cl.api import tune as tuning
-from pysw_cl.api.calibrate import Case, _of_device, _of_some, work_of
+from pysw_cl.api.calibrate import _scaled
+from pysw_cl.api.calibrate_cases import Case
 from pysw_cl.cli.main import main
 from pysw_cl.cli.tune import _lines as tune_lines
 from pysw_cl.drivers import tuning as driver
@@ -28,7 +29,6 @@ from pysw_cl.engines.registry import engine_for
 from pysw_cl.errors import InputError, ProfileWarning
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.resources import kernels_digest
-from pysw_cl.planning.model.counts import Work
 from pysw_cl.planning.model.times import GENERIC, Times
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.planning.profiles.store import VARIABLE, save
@@ -69,7 +69,7 @@ def clockwork(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clockwork]:
 
     made = Clockwork(speed)
     monkeypatch.setattr(driver, "TileTimer", made)
-    monkeypatch.setattr(tuning, "_calibrated", lambda runtime, profile, *_: profile)
+    monkeypatch.setattr(tuning, "calibrated", lambda runtime, profile, *_: profile)
     yield made
 
 
@@ -283,7 +283,7 @@ def test_the_calibration_has_the_new_parameters(
         asked.append((default_plan(runtime).B, budget))
         return replace(profile, times={"call": {"call": 2.0}})
 
-    monkeypatch.setattr(tuning, "_calibrated", calibrated)
+    monkeypatch.setattr(tuning, "calibrated", calibrated)
     B = default_plan(get_runtime()).B
     assert pysw_cl.tune(budget=30).times == {"call": {"call": 2.0}}
     assert asked == [(2 * B, 5.0)]
@@ -296,9 +296,9 @@ def test_what_was_measured_beside_other_work(
 ) -> None:
     """Runs alone may take half as long where others had half of the processors."""
     calm = Profile(identity=get_runtime().identity, times={"call": {"call": 2.0}}, spread=0.2)
-    monkeypatch.setattr(calibrate, "calibrated", lambda *_, **__: calm)
-    monkeypatch.setattr(tuning, "others_now", lambda: lambda: 0.5)
-    found = tuning._calibrated(get_runtime(), calm, 1.0, 1.0, lambda spent: None)
+    monkeypatch.setattr(calibrate, "measure", lambda *_: None)
+    monkeypatch.setattr(calibrate, "others", lambda: lambda: 0.5)
+    found = calibrate.calibrated(get_runtime("cpu"), calm)
     assert (found.spread, found.others) == (1.4, 0.5)
     assert Profile.of_facts(found.facts()) == found
     save(found)
@@ -397,7 +397,7 @@ def test_a_real_tuning_ends_in_time_and_is_right(
 @pytest.mark.long
 def test_two_tunings_agree(monkeypatch: pytest.MonkeyPatch, profile_folder: Path) -> None:
     """What the second finds is as fast as what the first found, within their noise."""
-    monkeypatch.setattr(tuning, "_calibrated", lambda runtime, profile, *_: profile)
+    monkeypatch.setattr(tuning, "calibrated", lambda runtime, profile, *_: profile)
     speeds = []
     for _ in range(2):
         (outcome,) = tuning.tuned("auto", "60s", resume=False).outcomes
@@ -412,14 +412,16 @@ def test_strips_of_which_some_runs_are_missing_have_their_times_scaled() -> None
     runtime = get_runtime("cpu")
     before = {"wavefront": {"column": 1e-8, "row": 3e-9, "strip_row": 2e-6}}
     known, cases = Times({**GENERIC.by_subject, **before}), []
+    generic = GENERIC.by_subject["wavefront"]
     for side in (20_000, 30_000, 40_000):
-        case = Case("dna", "local", side, side, {"alpha": 16})
-        work = work_of(runtime, case)
-        case.device = [2.5 * known.seconds(Work(work.strips, _of_device(work)))] * 3
+        case = Case(runtime, "dna", "local", side, side, {"alpha": 16})
+        case.device = [2.5 * known.seconds(case.swept)] * 3
         cases.append(case)
-    (subject,) = {strips.timed for case in cases for strips in work_of(runtime, case).strips}
-    found = _of_some(runtime, cases, {subject, "other"}, before)
+    (subject,) = {strips.timed for case in cases for strips in case.work.strips}
+    found = _scaled(cases, {subject, "other"}, before, True)
     wanted = {name: pytest.approx(2.5 * value) for name, value in before["wavefront"].items()}
     assert found == {subject: wanted}
-    assert _of_some(runtime, cases, {"other"}, before) == {}
-    assert _of_some(runtime, cases[:2], {subject}, before) == {}
+    assert _scaled(cases, {"other"}, before, True) == {}
+    assert _scaled(cases[:2], {subject}, before, True) == {}
+    (own,) = _scaled(cases[:2], {subject}, before, False).values()
+    assert own["column"] / own["row"] == pytest.approx(generic["column"] / generic["row"])

@@ -17,7 +17,7 @@ from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.geometry import cuts, piece, tile_height, tile_rows
 from pysw_cl.planning.model import fit
 from pysw_cl.planning.model.counts import STRIP_ROW, Strips, Work, side_by_side, wave
-from pysw_cl.planning.model.fit import errors, fitted, nonnegative, scaled
+from pysw_cl.planning.model.fit import errors, fitted, nonnegative
 from pysw_cl.planning.model.predict import in_words, predicted
 from pysw_cl.planning.model.runs import Setting, _lengths, sweep_of
 from pysw_cl.planning.model.times import GENERIC, Machine, Pace, Times
@@ -127,14 +127,6 @@ def test_noise_is_averaged() -> None:
     found = Times(fitted(works, noisy))
     off = np.abs(errors(works, [known.seconds(work) for work in works], found))
     assert np.median(off) < 0.02 and off.max() < 0.08
-
-
-def test_a_device_that_others_use_is_faster_or_slower_as_a_whole() -> None:
-    works, base = runs(), Times({"wavefront": {"column": 3e-9, "row": 1e-9}})
-    rng = np.random.default_rng(4)
-    seconds = [2.5 * base.seconds(Work(w.strips)) * float(rng.choice([1, 1, 1, 2])) for w in works]
-    found = scaled(works, seconds, base)
-    assert found == {SUBJECT: {"column": pytest.approx(7.5e-9), "row": pytest.approx(2.5e-9)}}
 
 
 def test_what_strips_take_beside_their_columns_on_cores() -> None:

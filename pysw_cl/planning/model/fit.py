@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
-from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,23 +123,6 @@ def _explaining(
     for (subject, name), value in zip(names, found, strict=True):
         times.setdefault(subject, {})[name] = float(value)
     return times
-
-
-def scaled(
-    works: Sequence[Work], seconds: Sequence[float], base: Times
-) -> dict[str, dict[str, float]]:
-    """The times of strips that ``base`` has, by subject, all longer or shorter by the median of the
-    ratios of measured runs on the device to it.
-
-    For devices that other programs use meanwhile, whose runs differ too much to tell more."""
-    ratios: dict[str, list[float]] = {}
-    for work, taken in zip(works, seconds, strict=True):
-        for subject in {one.timed for one in work.strips}:
-            ratios.setdefault(subject, []).append(taken / base.seconds(work))
-    return {
-        subject: {name: value * median(found) for name, value in base.of(subject).items()}
-        for subject, found in ratios.items()
-    }
 
 
 def _has_columns(times: Times, subject: str) -> bool:

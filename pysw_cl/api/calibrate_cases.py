@@ -1,0 +1,229 @@
+"""The runs of a calibration: what is compared, in designed and in random sizes."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..drivers.measure import KINDS
+from ..drivers.problem import Mode
+from ..engines.plans import default_plan
+from ..engines.registry import setting_of
+from ..engines.rowscan.plan import default_rowscan
+from ..opencl.device import Runtime
+from ..planning.model.counts import STRIP_ROW, Work
+from ..planning.model.runs import sweep_of
+from ..planning.plan import Plan
+from ..scoring.scoring import cached_scoring
+from ..sequences.coordinates import MOST_KNOWN
+from .align import align
+
+Letters = NDArray[np.uint8]
+GLOBAL: Mode = "global"
+MODES: tuple[Mode, ...] = ("local", GLOBAL)
+#: No tile is cut into sections or computed row by row.
+IN_STRIPS = {"sections.least_cells": 1 << 62}
+#: A tile is cut into as many sections as groups can sweep at once.
+CUT_ONCE = {
+    "sections.least_cells": 1,
+    "sections.rounds": 1,
+    "sections.least_aspect": 0,
+    "sections.most_cost": 1000.0,
+    "sections.most_cost_beside_pruning": 1000.0,
+}
+#: Columns of a section.
+SECTION = 32_000
+#: The same of square tiles, their strips, and how many of these each group takes.
+SQUARE_SECTION, SQUARE_STRIPS, SQUARE_ROUNDS = 4000, 60, 4
+#: Columns of a section of as many strips, each of which waits for the one above it.
+TALL_SECTION = 2000
+#: Seconds on the device that a run takes about, and values of alpha that are tried: of local DNA,
+#: and of what takes as long but for some of its times.
+SECONDS, ALPHAS, OTHER_ALPHAS = 0.02, 5, 3
+#: Runs that are not fitted.
+CHECKS = 8
+
+
+@dataclass
+class Case:
+    """One run of a calibration."""
+
+    runtime: Runtime
+    kind: str
+    mode: Mode
+    m: int
+    n: int
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    use: str = "calibration"
+    #: Seconds of the call, and of these on the device.
+    seconds: list[float] = field(default_factory=list)
+    device: list[float] = field(default_factory=list)
+
+    @cached_property
+    def work(self) -> Work:
+        """What it does."""
+        scoring = cached_scoring(*KINDS[self.kind][1:], None, "error")
+        setting = setting_of(self.runtime, dict(self.plan) or None, scoring, self.mode)
+        return sweep_of(setting, self.m, self.n)
+
+    @property
+    def swept(self) -> Work:
+        """What the device does of it: its strips, and what else it counts."""
+        counts = self.work.counts.items()
+        own = {of: n for of, n in counts if of[1] == STRIP_ROW or of == ("call", "check")}
+        return Work(self.work.strips, Counter(own))
+
+    def run(self, letters: Letters) -> None:
+        """Run it once, and add its seconds."""
+        _, sub_score, gap_cost = KINDS[self.kind]
+        started = time.perf_counter()
+        found = align(
+            letters[: self.m],
+            letters[self.m : self.m + self.n],
+            mode=self.mode,
+            output="score",
+            sub_score=sub_score,
+            gap_cost=gap_cost,
+            device=self.runtime,
+            plan=dict(self.plan) or None,
+            kernel_times=True,
+            max_cost=None,
+        )
+        self.seconds.append(time.perf_counter() - started)
+        self.device.append(sum(found.stats.kernel_seconds.values()))
+
+    def facts(self, predicted: float) -> dict[str, Any]:
+        """The run, as a profile keeps it."""
+        return {
+            "subject": f"{self.kind}/{self.mode}",
+            "values": dict(self.plan),
+            "m": self.m,
+            "n": self.n,
+            "seconds": [float(f"{one:.6g}") for one in self.seconds],
+            "predicted": float(f"{predicted:.6g}"),
+            "use": self.use,
+        }
+
+
+def letters_of(cases: list[Case], kind: str) -> Letters:
+    """Random letters for all cases of a kind."""
+    alphabet = np.frombuffer(KINDS[kind][0], np.uint8)
+    most = max((case.m + case.n for case in cases if case.kind == kind), default=0)
+    return alphabet[np.random.default_rng(1).integers(0, len(alphabet), most, dtype=np.uint8)]
+
+
+def designed(runtime: Runtime) -> Iterator[Case]:
+    """Runs in which each of the times counts: strips of some alphas and each share at once, strips
+    that wait for each other, blocks of other sizes, sections, row scan, small and long
+    sequences."""
+    plan, local = default_plan(runtime), partial(Case, runtime, "dna", "local")
+    for side in (60, 200, 500):
+        yield local(side, side)
+    for side in (1000, 3000, 10_000, 30_000):
+        yield local(side, side)
+        yield Case(runtime, "dna", GLOBAL, side, side)
+    for kind in KINDS:
+        for mode in MODES:
+            if kind == "dna" or mode == "local" or not plan.lane_set.of_warps:  # else as fast
+                yield from _strips(partial(Case, runtime, kind, mode), plan)
+    for m, n in ((200, 1_000_000), (1024, 1_000_000), (1024, 3_000_000), (5000, 1_000_000)):
+        yield local(m, n)
+    for n in (100_000, 1_000_000):
+        yield local(n, 500)
+    if plan.lane_set.of_warps:
+        yield local(200_000, 20_000, {"tile_cells": 1 << 29})  # eight tiles
+        yield local(200, MOST_KNOWN + 1)
+        scan = default_rowscan(runtime)
+        for m in (20, 500, 3000):
+            rows = partial(Case, runtime, "dna", GLOBAL, m)
+            yield rows(200_000, {"engine": "rowscan"})
+            for n in (2_400_000, 8_000_000):
+                for B in scan.machine.groups(scan.B):
+                    yield rows(n, {"engine": "rowscan", "B": B})
+
+
+def _strips(case: partial[Case], plan: Plan) -> Iterator[Case]:
+    """Strips of some values of alpha, for each number of them that may share a scheduler."""
+    _, kind, mode = case.args
+    plan = plan if kind == "dna" else plan.for_scores("matrix")
+    T, groups, local = plan.T, plan.machine.groups(plan.B), mode == "local"
+    alphas = _some(plan.alphas, ALPHAS if local and kind == "dna" else OTHER_ALPHAS)
+    marked = _some(alphas, 2) if local else ()  # global strips wait as long as local ones
+    for alpha in alphas:
+        fixed = {"alpha": alpha, **IN_STRIPS}
+        for B in groups:
+            lag, width = B * (T + plan.chunk), _columns(plan, alpha, B)
+            yield case(B * T * alpha, max(width, lag // 2), fixed)
+            if alpha in marked:  # strips that wait, other blocks, all groups at once
+                less = {**fixed, "chunk": plan.chunk // 2}
+                for options in (fixed, less):
+                    yield case(3 * groups[0] * T * alpha, 3000, {**options, "B": B})
+                yield case(B * T * alpha, max(width, lag) // 2, less)
+        if local and plan.lane_set.prunes:
+            yield from _sections(case, plan, alpha, groups, alpha in marked)
+            if len(groups) > 1 and alpha in marked:
+                yield from _square(case, plan, alpha, groups)
+
+
+def _sections(
+    case: partial[Case], plan: Plan, alpha: int, groups: Sequence[int], marked: bool
+) -> Iterator[Case]:
+    """Sections of few strips, for each number of strips that may share a scheduler."""
+
+    def cut(strips: int, B: int, **more: Any) -> Case:
+        width = max(2000, _columns(plan, alpha, B) // 4) if len(groups) == 1 else SECTION
+        n = min(4_500_000, max(1, B // strips) * width)
+        return case(strips * plan.T * alpha, n, {"alpha": alpha, **CUT_ONCE, "B": B, **more})
+
+    if len(groups) == 1:
+        yield cut(1, plan.B)
+        return
+    for B in groups:
+        yield cut(12, B)
+    yield cut(4, plan.B)
+    if marked:
+        yield cut(100, plan.B)
+        yield cut(12, plan.B, chunk=plan.chunk // 2)
+
+
+def _square(case: partial[Case], plan: Plan, alpha: int, groups: Sequence[int]) -> Iterator[Case]:
+    """Sections of as many strips as square tiles have, of which each group takes several."""
+    m = SQUARE_STRIPS * plan.T * alpha
+    for B in groups:
+        one = {"alpha": alpha, "B": B, **CUT_ONCE}
+        several, n = {**one, "sections.rounds": SQUARE_ROUNDS}, SQUARE_ROUNDS * B // SQUARE_STRIPS
+        for chunk in (plan.chunk, plan.chunk // 2):
+            yield case(m, n * SQUARE_SECTION, {**several, "chunk": chunk})
+        yield case(m, B // SQUARE_STRIPS * TALL_SECTION, one)
+
+
+def _columns(plan: Plan, alpha: int, B: int) -> int:
+    """The columns that so many strips sweep in about `SECONDS`, by what is known so far."""
+    machine = plan.machine
+    line = machine.times.pace(f"wavefront/{plan.lanes}").line(alpha, machine.share(B))
+    pace = line.pace(machine.busy(B, B), plan.chunk)
+    return int(min(400_000, max(3000, SECONDS / max(pace, 1e-10))))
+
+
+def _some(values: tuple[int, ...], most: int) -> tuple[int, ...]:
+    """At most so many of the values, the ends among them, spread evenly."""
+    places = np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int)
+    return tuple(values[place] for place in places)
+
+
+def checks(runtime: Runtime) -> Iterator[Case]:
+    """Runs that are not fitted: they say how far off predictions are."""
+    plan, rng = default_plan(runtime), np.random.default_rng(7)
+    m, n = plan.device_rows, 10**6
+    cells = 0.1 * m * n / plan.cost.tile(plan, plan.alpha, m, n)  # in a tenth of a second
+    for _ in range(CHECKS):
+        size, aspect = cells * 10 ** rng.uniform(-2, 0), 10 ** rng.uniform(-1.5, 1.5)
+        m = int(max(200, (size * aspect) ** 0.5))
+        yield Case(runtime, "dna", "local", m, max(200, int(size / m)), use="check")
