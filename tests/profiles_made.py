@@ -24,5 +24,5 @@ def made(alpha: float = 24, identity: Identity = H200, kernels: str = KERNELS) -
 
 def alpha_of(identity: Identity = H200, kernels: str = KERNELS) -> tuple[float | None, str]:
     """Which profile a device has, and where it is from."""
-    profile, source = profile_for(identity, kernels)
+    profile, source, _ = profile_for(identity, kernels)
     return profile.parameters.get("wavefront/packed", {}).get("alpha"), source

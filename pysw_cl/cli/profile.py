@@ -56,10 +56,10 @@ def _show(args: argparse.Namespace) -> int:
     """Print the profile that the device has."""
     from ..opencl.device import get_runtime
     from ..opencl.resources import kernels_digest
-    from ..planning.profiles.store import look_up
+    from ..planning.profiles.store import profile_for
 
     runtime = get_runtime(args.device)
-    found = look_up(runtime.identity, kernels_digest)
+    found = profile_for(runtime.identity, kernels_digest)
     if args.json:
         path = None if found.path is None else str(found.path)
         facts = {"source": found.source, "file": path, **found.profile.facts()}

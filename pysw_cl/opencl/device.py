@@ -125,7 +125,7 @@ class Runtime:
             return self._own, "given"
         now = stamp()
         if self._looked_up is None or self._looked_up[0] != now:
-            self._looked_up = now, profile_for(self.identity, kernels_digest)
+            self._looked_up = now, profile_for(self.identity, kernels_digest)[:2]
         return self._looked_up[1]
 
     @property

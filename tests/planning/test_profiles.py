@@ -27,7 +27,6 @@ from pysw_cl.planning.profiles.store import (
     VARIABLE,
     export,
     import_,
-    look_up,
     parsed,
     profile_for,
     reset,
@@ -49,8 +48,8 @@ def test_the_users_own_comes_first(profile_folder: Path) -> None:
     assert path.parent == profile_folder
     assert path.name.startswith("NVIDIA-H200-") and KERNELS in path.name and "580.1" in path.name
     assert alpha_of() == (20, "the user's")
-    assert look_up(H200, KERNELS).path == path
-    assert look_up(H200, KERNELS).profile == made(20)
+    assert profile_for(H200, KERNELS).path == path
+    assert profile_for(H200, KERNELS).profile == made(20)
     assert save(made(21)) == path  # another of the same kind takes its place
     assert alpha_of() == (21, "the user's")
 
@@ -109,7 +108,7 @@ def test_fall_back_order_of_what_ships(shipped_profiles: Path) -> None:
         Identity(name="NVIDIA H200", platform="other"),
         Identity(name="NVIDIA H200", driver="other"),
     ]
-    assert profile_for(H200, KERNELS) == (Profile(), "none")
+    assert profile_for(H200, KERNELS) == (Profile(), "none", None)
     for number, identity in enumerate([*others, *order]):
         text = json.dumps(made(number, identity).facts())
         (shipped_profiles / f"{99 - number}.json").write_text(text)
@@ -141,7 +140,7 @@ def test_what_ships_for_another_device_of_the_architecture(shipped_profiles: Pat
         store._shipped.cache_clear()
         store._forget()
         assert alpha_of(other)[0] == number
-        found, source = profile_for(other, KERNELS)
+        found, source, _ = profile_for(other, KERNELS)
         assert found.spread == (0.5 if number == 2 else 0.1)
         if number == 2:
             assert source == "shipped for NVIDIA H200, sm_90; NVIDIA H100 has the same architecture"
@@ -310,7 +309,7 @@ def test_two_processes_write_at_once(profile_folder: Path) -> None:
         warnings.simplefilter("error")
         while any(writer.poll() is None for writer in writers) or not seen:
             store._forget()
-            found = look_up(who, "k")
+            found = profile_for(who, "k")
             if found.path is not None:
                 seen += 1
                 run = found.profile.runs[0]

@@ -17,7 +17,7 @@ from ...errors import ProfileError
 #: What a file says it is, and its version.
 SCHEMA, VERSION = "pysw-cl profile", 1
 
-#: No time is longer, and no prediction further off.
+#: No time is longer, in seconds, and no prediction further off.
 MOST_SECONDS, MOST_SPREAD = 10_000.0, 1000.0
 #: Named numbers of one subject.
 Numbers = Mapping[str, float]
@@ -76,8 +76,8 @@ class Profile:
                 identity=_identity(facts["identity"]),
                 kernels=_text("kernels", facts["kernels"]),
                 parameters=_numbers(facts["parameters"]),
-                times=_times(facts["times"]),
-                spread=_spread(facts["spread"]),
+                times=_numbers(facts["times"], MOST_SECONDS),
+                spread=_number("spread", facts["spread"], MOST_SPREAD),
                 others=_number("others", facts.get("others", 0.0)),
                 made=_text("made", facts["made"]),
                 runs=tuple(dict(run) for run in facts["runs"]),
@@ -103,34 +103,19 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
-def _number(name: str, value: Any) -> float:
-    """A finite number.  Raises TypeError for anything else."""
+def _number(name: str, value: Any, most: float | None = None) -> float:
+    """A finite number, from 0 to ``most`` if that is given.  Raises TypeError for anything else."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not isfinite(value):
         raise TypeError(f"{name} is {value!r}, not a number")
+    if most is not None and not 0 <= value <= most:
+        raise TypeError(f"{name} is {value!r}, not from 0 to {most}")
     return value  # type: ignore[no-any-return]
 
 
-def _numbers(groups: Any) -> dict[str, dict[str, float]]:
+def _numbers(groups: Any, most: float | None = None) -> dict[str, dict[str, float]]:
     """Named numbers by subject, checked.  Raises TypeError."""
     return {
-        subject: {name: _number(f"{subject}.{name}", value) for name, value in numbers.items()}
+        subject: {name: _number(f"{subject}.{name}", one, most) for name, one in numbers.items()}
         for subject, numbers in groups.items()
     }
-
-
-def _spread(value: Any) -> float:
-    """A spread, checked.  Raises TypeError."""
-    if not 0 <= _number("spread", value) <= MOST_SPREAD:
-        raise TypeError(f"spread is {value!r}, not from 0 to {MOST_SPREAD}")
-    return float(value)
-
-
-def _times(groups: Any) -> dict[str, dict[str, float]]:
-    """Seconds by subject, checked: none is below 0.  Raises TypeError."""
-    found = _numbers(groups)
-    for subject, numbers in found.items():
-        for name, value in numbers.items():
-            if not 0 <= value <= MOST_SECONDS:
-                raise TypeError(f"{subject}.{name} is {value!r}, not from 0 to {MOST_SECONDS} s")
-    return found

@@ -18,10 +18,11 @@ import re
 import secrets
 import threading
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from ...errors import ProfileError, ProfileWarning
 from ...folders import cache_folder, usual_cache
@@ -50,8 +51,7 @@ OTHER_SPREAD = 0.5
 Digest = str | Callable[[], str]
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """The profile that a device has."""
 
     profile: Profile
@@ -80,27 +80,20 @@ def user_folder() -> Path | None:
     return usual if usual.is_dir() and not now.is_dir() else now
 
 
-def profile_for(identity: Identity, digest: Digest) -> tuple[Profile, str]:
-    """The profile of a device, and where it is from, in words.
-
-    The user's of this device comes first: best with the same compute units, kernels and driver,
-    else with others, which the words say.  Then the one that ships for the device, its
-    architecture, its vendor, its kind, or any.  A file that cannot be used is a ProfileWarning,
-    once a process.
-    """
-    found = look_up(identity, digest)
-    return found.profile, found.source
-
-
 def stamp() -> tuple[str | None, int]:
     """What changes when another profile may be found: the user's folder, and how often this process
     has stored or removed one."""
     return os.environ.get(VARIABLE), _changes
 
 
-def look_up(identity: Identity, digest: Digest) -> Found:
-    """As `profile_for`, with the file.  It is kept in memory until a profile is stored or removed
-    by this process."""
+def profile_for(identity: Identity, digest: Digest) -> Found:
+    """The profile of a device.
+
+    The user's of this device comes first: best with the same compute units, kernels and driver,
+    else with others, which the words say.  Then the one that ships for the device, its
+    architecture, its vendor, its kind, or any.  A file that cannot be used is a ProfileWarning,
+    once a process.  What was found is kept in memory until this process stores or removes one.
+    """
     folder = user_folder()
     key = folder, identity, digest
     with _lock:
@@ -119,21 +112,18 @@ def save(profile: Profile) -> Path:
     be written.
     """
     folder, text = _folder_to_change(), as_text(profile)
-    path = folder / _file_name(profile)
-    part = folder / f".{secrets.token_hex(8)}.part"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with part.open("w", encoding="ascii", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise _cannot_write(folder, error) from error
-    finally:  # after an error or an interrupt
-        with contextlib.suppress(OSError):
-            part.unlink()
-    _forget()
+    path, part = folder / _file_name(profile), folder / f".{secrets.token_hex(8)}.part"
+    with _changing(folder):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with part.open("w", encoding="ascii", newline="\n") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        finally:  # after an error or an interrupt
+            with contextlib.suppress(OSError):
+                part.unlink()
     return path
 
 
@@ -151,19 +141,15 @@ def reset(identity: Identity) -> list[Path]:
     """
     folder = _folder_to_change()
     paths = _files(folder, identity)
-    try:
+    with _changing(folder):
         for path in paths:
             path.unlink(missing_ok=True)
-    except OSError as error:
-        raise _cannot_write(folder, error) from error
-    finally:
-        _forget()
     return paths
 
 
 def export(identity: Identity, digest: Digest) -> str:
     """The text of the user's profile of a device.  Raises ProfileError if there is none."""
-    found = look_up(identity, digest)
+    found = profile_for(identity, digest)
     if found.path is None:
         raise ProfileError(
             f"there is no profile of {identity.name} to export in {_folder_to_change()}; "
@@ -218,7 +204,7 @@ def check_device(profile: Profile) -> None:
         raise ProfileError("it does not name its device: identity.name, .platform and .kind")
 
 
-def _slug(text: str, most: int) -> str:
+def _slug(text: str, most: int = DRIVER_LETTERS) -> str:
     """A text as a part of a file's name: letters, digits and single dashes, dots, underlines."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", text)
     return re.sub(r"([._-])[._-]+", r"\1", safe)[:most].strip("._-") or ANY
@@ -234,7 +220,7 @@ def _device_key(identity: Identity) -> str:
 def _file_parts(identity: Identity, kernels: str) -> tuple[str, str, str]:
     """What a file's name says after the device, what matters most first."""
     units = f"{identity.compute_units}-units" if identity.compute_units else ANY
-    return units, _slug(kernels, DRIVER_LETTERS), _slug(identity.driver, DRIVER_LETTERS)
+    return units, _slug(kernels), _slug(identity.driver)
 
 
 def _file_name(profile: Profile) -> str:
@@ -247,19 +233,15 @@ def _files(folder: Path, identity: Identity) -> list[Path]:
     start = f"{_device_key(identity)}__"
     try:
         with os.scandir(folder) as entries:
-            return sorted(
-                folder / entry.name
-                for entry in entries
-                if entry.name.startswith(start) and entry.name.endswith(".json") and entry.is_file()
-            )
+            names = [one.name for one in entries if one.name.startswith(start) and one.is_file()]
     except OSError:
         return []
+    return sorted(folder / name for name in names if name.endswith(".json"))
 
 
 def _users(folder: Path, identity: Identity, digest: Digest) -> Found | None:
     """The best of the user's profiles of a device."""
-    paths = _files(folder, identity)
-    if not paths:
+    if not (paths := _files(folder, identity)):
         return None
     kernels = digest if isinstance(digest, str) else digest()
     wanted = _file_parts(identity, kernels)
@@ -274,23 +256,22 @@ def _users(folder: Path, identity: Identity, digest: Digest) -> Found | None:
     hint = f"`pysw-cl profile reset --device '{identity.name.partition(':')[0]}'` removes it"
     for path in sorted(paths, key=rank, reverse=True):
         profile = _read(path, hint)
-        if profile is not None and _device_key(profile.identity) != _device_key(identity):
+        if profile is None:
+            continue
+        made = profile.identity
+        if _device_key(made) != _device_key(identity):
             _warn(path, "it is of another device", hint)
-        elif profile is not None:
-            return Found(profile, _users_source(profile, identity, kernels), path)
+            continue
+        others = {
+            "another number of compute units": made.compute_units
+            not in (0, identity.compute_units),
+            "other kernels": profile.kernels not in ("", kernels),
+            "another driver": made.driver not in ("", identity.driver),
+            "measured beside other work": profile.others > 0,
+        }
+        named = ", ".join(text for text, other in others.items() if other)
+        return Found(profile, f"the user's ({named})" if named else "the user's", path)
     return None
-
-
-def _users_source(profile: Profile, identity: Identity, kernels: str) -> str:
-    made = profile.identity
-    others = {
-        "another number of compute units": made.compute_units not in (0, identity.compute_units),
-        "other kernels": profile.kernels not in ("", kernels),
-        "another driver": made.driver not in ("", identity.driver),
-        "measured beside other work": profile.others > 0,
-    }
-    named = ", ".join(text for text, other in others.items() if other)
-    return f"the user's ({named})" if named else "the user's"
 
 
 def _read(path: Path, hint: str) -> Profile | None:
@@ -315,15 +296,10 @@ def _warn(path: Path, why: str, hint: str) -> None:
 
 
 @cache
-def _shipped() -> tuple[Profile, ...]:
-    """The profiles that ship, the most specific first."""
-    hint = "install pysw-cl again"
-    read = [_read(path, hint) for path in sorted(SHIPPED.glob("*.json"))]
-
-    def rank(profile: Profile) -> tuple[bool, ...]:
-        return tuple(bool(getattr(profile.identity, name)) for name in SPECIFIC)
-
-    return tuple(sorted(filter(None, read), key=rank, reverse=True))
+def _shipped() -> list[Profile]:
+    """The profiles that ship."""
+    read = [_read(path, "install pysw-cl again") for path in sorted(SHIPPED.glob("*.json"))]
+    return [profile for profile in read if profile is not None]
 
 
 def shipped_for(identity: Identity) -> Found:
@@ -331,15 +307,21 @@ def shipped_for(identity: Identity) -> Found:
     another device of its architecture (whose compute units do the same work), its vendor, its
     kind, or any."""
 
-    def order(profile: Profile) -> tuple[bool, bool, bool]:
+    def order(profile: Profile) -> list[bool]:
         said = profile.identity
         other = said.name not in ("", identity.name)
-        return said.name != identity.name, not said.architecture, other
+        unsaid = [not getattr(said, name) for name in SPECIFIC]
+        return [said.name != identity.name, not said.architecture, other, *unsaid]
 
-    fitting = [one for one in _shipped() if _fits(one.identity, identity)]
+    def fits(said: Identity) -> bool:
+        # the name may differ where the architecture is said
+        names = {one.name for one in fields(Identity)} - ({"name"} if said.architecture else set())
+        return all(getattr(said, name) in ("", 0, getattr(identity, name)) for name in names)
+
+    fitting = [one for one in _shipped() if fits(one.identity)]
     if not fitting:
         return Found(Profile(), "none")
-    profile = min(fitting, key=order)  # of equal ones the first
+    profile = min(fitting, key=order)
     asked = profile.identity
     said = ", ".join(str(getattr(asked, name)) for name in SPECIFIC if getattr(asked, name))
     source = f"shipped for {said or 'any device'}"
@@ -347,15 +329,6 @@ def shipped_for(identity: Identity) -> Found:
         return Found(profile, source)
     wider = replace(profile, spread=max(profile.spread, OTHER_SPREAD))
     return Found(wider, f"{source}; {identity.name} has the same architecture")
-
-
-def _fits(asked: Identity, identity: Identity) -> bool:
-    """Does a device have all that an identity says?  Its name may differ where the architecture is
-    said."""
-    names = {one.name for one in fields(Identity)}
-    if asked.architecture:
-        names.discard("name")
-    return all(getattr(asked, name) in ("", 0, getattr(identity, name)) for name in names)
 
 
 def _folder_to_change() -> Path:
@@ -372,11 +345,18 @@ def _folder_to_change() -> Path:
     return folder
 
 
-def _cannot_write(folder: Path, error: OSError) -> ProfileError:
-    return ProfileError(
-        f"the folder of profiles {folder} cannot be written: {error.strerror or error}; make it "
-        f"writable, or name another in the environment's {VARIABLE}"
-    )
+@contextlib.contextmanager
+def _changing(folder: Path) -> Iterator[None]:
+    """Something changes in the folder: the next look-ups read it again.  Raises ProfileError."""
+    try:
+        yield
+    except OSError as error:
+        raise ProfileError(
+            f"the folder of profiles {folder} cannot be written: {error.strerror or error}; make "
+            f"it writable, or name another in the environment's {VARIABLE}"
+        ) from error
+    finally:
+        _forget()
 
 
 def _forget() -> None:
