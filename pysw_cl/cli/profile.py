@@ -61,9 +61,8 @@ def _show(args: argparse.Namespace) -> int:
     runtime = get_runtime(args.device)
     found = profile_for(runtime.identity, kernels_digest)
     if args.json:
-        path = None if found.path is None else str(found.path)
-        facts = {"source": found.source, "file": path, **found.profile.facts()}
-        print(json.dumps(facts, indent=1))
+        facts = {"source": found.source, "file": found.path, **found.profile.facts()}
+        print(json.dumps(facts, indent=1, default=str))
     else:
         print("\n".join(_lines(runtime.identity, kernels_digest(), found)))
     return 0
@@ -121,40 +120,38 @@ def _lines(here: Identity, kernels: str, found: Found) -> Iterator[str]:
         yield f"file        {found.path}"
     label = "holds for " if found.path is None else "made on   "
     yield f"{label}  {printable(_device(profile.identity))}"
-    same = " (these)" if profile.kernels == kernels else f" (these are {kernels})"
-    yield f"kernels     {printable(profile.kernels) + same if profile.kernels else 'any' + same}"
+    same = "these" if profile.kernels == kernels else f"these are {kernels}"
+    yield f"kernels     {printable(profile.kernels) or 'any'} ({same})"
     if profile.made:
         yield f"made by     {printable(profile.made)}"
     if profile.times:
         yield f"spread      nine of ten predictions are off by at most {profile.spread:.2%}"
     if profile.runs:
         yield f"measured    {len(profile.runs):,} runs"
-    yield from _table("parameters", profile.parameters, _number)
-    yield from _table("times", profile.times, _seconds)
+    for title, groups, shown in (
+        ("parameters", profile.parameters, _number),
+        ("times", profile.times, _seconds),
+    ):
+        if groups:
+            yield f"\n{title}"
+        width = max((len(printable(subject)) for subject in groups), default=0)
+        for subject, numbers in sorted(groups.items()):
+            values = "  ".join(f"{printable(name)} {shown(one)}" for name, one in numbers.items())
+            yield f"  {printable(subject):<{width}}  {values}".rstrip()
     if not (profile.parameters or profile.times):
-        yield ""
-        yield "Nothing was tuned or measured: plans have their defaults."
-
-
-def _table(title: str, groups: Any, shown: Any) -> Iterator[str]:
-    """A line a subject, with its names and values."""
-    if not groups:
-        return
-    yield ""
-    yield title
-    width = max(len(printable(subject)) for subject in groups)
-    for subject, numbers in sorted(groups.items()):
-        values = "  ".join(f"{printable(name)} {shown(value)}" for name, value in numbers.items())
-        yield f"  {printable(subject):<{width}}  {values}".rstrip()
+        yield "\nNothing was tuned or measured: plans have their defaults."
 
 
 def _device(identity: Identity) -> str:
     """A device in a line; "any" where nothing is said."""
-    units = f"{identity.compute_units} units" if identity.compute_units else ""
-    driver = f"driver {identity.driver}" if identity.driver else ""
     platform = f"[{identity.platform}]" if identity.platform else ""
-    named = " ".join(filter(None, (identity.name or identity.vendor, platform)))
-    parts = (named, identity.kind, identity.architecture, units, driver)
+    parts = (
+        " ".join(filter(None, (identity.name or identity.vendor, platform))),
+        identity.kind,
+        identity.architecture,
+        f"{identity.compute_units} units" if identity.compute_units else "",
+        f"driver {identity.driver}" if identity.driver else "",
+    )
     return ", ".join(filter(None, parts)) or "any"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from statistics import median
 from typing import Any
 
@@ -42,9 +42,11 @@ def plot_tuning(profile: Profile, path: str | os.PathLike[str], units: int | Non
     """
     figure_of = require()
     units = units or profile.identity.compute_units or 1
-    subjects = _by_subject(run for run in profile.runs if _blocks(run, units) is not None)
-    if not subjects:
-        raise _nothing(profile, "runs of a search over B")
+    subjects = _by_subject(
+        profile,
+        "runs of a search over B",
+        lambda run: run.get("use") == "search" and _blocks(run, units) is not None,
+    )
     columns = 1 if len(subjects) == 1 else 2
     rows = -(-len(subjects) // columns)
     figure = figure_of(figsize=(6.4 * columns, 0.4 + 3.9 * rows), layout="constrained")
@@ -68,10 +70,10 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
     """
     figure_of = require()
     subjects = _by_subject(
-        run for run in profile.runs if run.get("predicted") and run.get("use") in USES
+        profile,
+        "runs with a prediction",
+        lambda run: run.get("predicted") and run.get("use") in USES,
     )
-    if not subjects:
-        raise _nothing(profile, "runs with a prediction")
     figure = figure_of(figsize=(7.6, 7), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     for number, (subject, runs) in enumerate(subjects.items()):
@@ -106,37 +108,35 @@ def _draw_search(
     lines: dict[tuple[Any, ...], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         share = 1.0 if len(sizes) == 1 else 1e9 / (run["m"] * run["n"])
-        blocks, key = _blocks(run, units), tuple(run["values"].get(name) for name in FIXED)
-        assert blocks is not None  # the caller has left out others
-        lines[key][blocks] += [share * seconds for seconds in run["seconds"]]
+        line = lines[tuple(run["values"].get(name) for name in FIXED)]
+        line[_blocks(run, units) or 0] += [share * seconds for seconds in run["seconds"]]
     wanted = tuple(chosen.get(name) for name in FIXED)
     best = wanted if wanted in lines else max(lines, key=lambda key: len(lines[key]))
-    others = [
-        (blocks, median(times))
-        for key, line in lines.items()
-        if key != best
-        for blocks, times in line.items()
-    ]
+    own = dict(sorted(lines.pop(best).items()))
+    points = [(blocks, seconds) for blocks, times in own.items() for seconds in times]
+    middles = [(blocks, median(times)) for blocks, times in own.items()]
+    others = [(blocks, median(times)) for one in lines.values() for blocks, times in one.items()]
     if others:
-        axes.plot(
-            *zip(*others, strict=True), ".", color="0.7", zorder=1, label="other values of these"
-        )
-    line = dict(sorted(lines[best].items()))
-    points = [(blocks, seconds) for blocks, times in line.items() for seconds in times]
-    axes.plot(*zip(*points, strict=True), ".", color="C0", alpha=0.4, zorder=2)
-    middles = {blocks: median(times) for blocks, times in line.items()}
+        axes.plot(*_both(others), ".", color="0.7", zorder=1, label="other values of these")
+    axes.plot(*_both(points), ".", color="C0", alpha=0.4, zorder=2)
     words = ", ".join(
-        f"{name} = {value:g}" for name, value in zip(FIXED, best, strict=True) if value is not None
+        f"{name} = {v:g}" for name, v in zip(FIXED, best, strict=True) if v is not None
     )
-    axes.plot(*zip(*middles.items(), strict=True), "o-", color="C0", ms=4, zorder=3, label=words)
+    axes.plot(*_both(middles), "o-", color="C0", ms=4, zorder=3, label=words)
     if "groups" in chosen:
         taken = round(chosen["groups"] * units)
-        text = f"chosen: B = {taken:,}"
         axes.axvline(taken, color="C3", linewidth=1.5, zorder=1)
-        if taken in middles:
-            axes.plot(taken, middles[taken], "o", ms=11, mfc="none", mec="C3", mew=1.8, zorder=4)
-        axes.plot([], [], "-", color="C3", label=text)
-    _draw_multiples(axes, max([*middles, *(blocks for blocks, _ in others)]), units)
+        if taken in own:
+            look = {"ms": 11, "mfc": "none", "mec": "C3", "mew": 1.8, "zorder": 4}
+            axes.plot(taken, median(own[taken]), "o", **look)
+        axes.plot([], [], "-", color="C3", label=f"chosen: B = {taken:,}")
+    last = max(blocks for blocks, _ in [*middles, *others])
+    step = units * max(1, -(-last // (units * MOST_LINES)))
+    for place in range(step, last + 1, step):
+        axes.axvline(place, color="0.75", linewidth=0.8, linestyle=":", zorder=0)
+    if step > 1 and last >= step:
+        text = f"the {units:,} compute units" if step == units else f"{step:,}"
+        axes.plot([], [], ":", color="0.6", linewidth=0.8, label=f"multiples of {text}")
     times = [seconds for _, seconds in [*points, *others]]
     if max(times) > LOG_FROM * min(times):
         axes.set_yscale("log")
@@ -150,16 +150,9 @@ def _draw_search(
     axes.legend(fontsize="small", framealpha=0.9)
 
 
-def _draw_multiples(axes: Any, last: int, units: int) -> None:
-    """Vertical lines at multiples of the compute units, at most `MOST_LINES`."""
-    step = units * max(1, -(-last // (units * MOST_LINES)))
-    for place in range(step, last + 1, step):
-        axes.axvline(place, color="0.75", linewidth=0.8, linestyle=":", zorder=0)
-    text = f"multiples of {step:,}" if step > 1 else ""
-    if step == units:
-        text = f"multiples of the {units:,} compute units"
-    if text and last >= step:
-        axes.plot([], [], ":", color="0.6", linewidth=0.8, label=text)
+def _both(points: list[tuple[int, float]]) -> Iterator[tuple[float, ...]]:
+    """The places of points along both axes."""
+    return zip(*points, strict=True)
 
 
 def _draw_model(above: Any, below: Any, runs: list[Run], color: str) -> None:
@@ -178,31 +171,29 @@ def _draw_model(above: Any, below: Any, runs: list[Run], color: str) -> None:
         below.errorbar(cells, off, yerr=[[off - lower], [upper - off]], **look)
 
 
-def _by_subject(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """Those of the runs that were timed, by subject."""
+def _by_subject(profile: Profile, what: str, drawn: Callable[[Run], Any]) -> dict[str, list[Run]]:
+    """The runs that are ``drawn``, of those that were timed, by subject.  Raises ProfileError if
+    there are none."""
     found: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        if run.get("seconds"):
+    for run in profile.runs:
+        if run.get("seconds") and drawn(run):
             found[run["subject"]].append(run)
+    if not found:
+        raise ProfileError(
+            f"the profile of {_device(profile)} holds no {what}, so there is nothing to draw; "
+            "tune the device and draw the profile that this gives"
+        )
     return dict(sorted(found.items()))
 
 
 def _blocks(run: Run, units: int) -> int | None:
-    """B of a run of a search; None: it has none, or was made for something else."""
+    """B of a run; None: it has none."""
     values = run.get("values", {})
-    if run.get("use") != "search" or not ("B" in values or "groups" in values):
-        return None
-    return int(values["B"]) if "B" in values else round(values["groups"] * units)
+    if "B" in values:
+        return int(values["B"])
+    return round(values["groups"] * units) if "groups" in values else None
 
 
 def _device(profile: Profile) -> str:
     """What the profile is of."""
     return profile.identity.name or profile.identity.architecture or "any device"
-
-
-def _nothing(profile: Profile, what: str) -> ProfileError:
-    """The error of a profile without such runs."""
-    return ProfileError(
-        f"the profile of {_device(profile)} holds no {what}, so there is nothing to draw; "
-        "tune the device and draw the profile that this gives"
-    )
