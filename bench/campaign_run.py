@@ -355,7 +355,7 @@ class _Pair:
 
     def path(self, moves: Any, row: int, column: int) -> Row:
         """Of the moves that begin after ``row`` and ``column`` letters."""
-        query_ids, target_ids = self.scoring.match_tables()
+        query_ids, target_ids = self.scoring.match_tables
         ops = []
         for move in moves.tolist():
             if move == 0:

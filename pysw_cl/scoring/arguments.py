@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ScoringError, shown
-from ..sequences.alphabet import AMBIGUITY, GAPS, MAX_LETTERS, NUCLEOTIDES, looks_like_path
+from ..sequences.alphabet import (
+    AMBIGUITY,
+    GAPS,
+    MAX_LETTERS,
+    NUCLEOTIDES,
+    looks_like_path,
+    spellings,
+)
 from ..sequences.coded import Alphabet
 from ..sequences.lent import refuse_masked
 from .matrices import USUAL_GAPS, canonical_name, is_name, load_matrix
@@ -28,6 +35,10 @@ _FORMS = (
 )
 
 
+#: Every score and gap cost, after scaling, is smaller than this.
+SCORE_LIMIT = 1 << 20
+#: The ``unknown`` that makes letters outside the alphabet errors.
+ERROR = "error"
 #: The gap cost without a matrix, and with one that has no usual cost.
 DEFAULT_GAPS = (3, 2)
 
@@ -187,18 +198,43 @@ def gap_costs(gap_cost: Any, matrix: str = "") -> NDArray[np.float64]:
     return np.array(pair)
 
 
-def check_halves(values: NDArray[np.float64], gaps: NDArray[np.float64]) -> None:
-    """Raise ScoringError unless all scores and gap costs are whole numbers or halves."""
-    if whole(values * 2) and whole(gaps * 2):
-        return
-    factor = next((k for k in (10, 100, 1000) if whole(values * k) and whole(gaps * k)), None)
-    more = "" if factor is None else f"; multiply all of them by {factor}"
-    raise ScoringError(f"substitution scores and gap costs must be whole numbers or halves{more}")
+def integers(
+    values: NDArray[np.float64], gaps: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], int, int, int]:
+    """Scores, the costs of opening and of extending a gap as integers, and by what they were
+    multiplied: 2 if there are halves.  Raises ScoringError for other fractions, and for large ones.
+    """
+
+    def whole(factor: int) -> bool:
+        every = np.append(values, gaps) * factor
+        return bool((every == np.rint(every)).all())
+
+    largest = max(np.abs(values).max(), gaps.max())
+    if largest < SCORE_LIMIT and not whole(2):
+        factor = next((k for k in (10, 100, 1000) if whole(k)), None)
+        more = "" if factor is None else f"; multiply all of them by {factor}"
+        raise ScoringError(
+            f"substitution scores and gap costs must be whole numbers or halves{more}"
+        )
+    scale = 1 if whole(1) else 2
+    if largest * scale >= SCORE_LIMIT:
+        raise ScoringError(
+            f"substitution scores and gap costs must be smaller than {SCORE_LIMIT // scale}; "
+            f"got {largest:.12g}"
+        )
+    opening, extension = np.rint(gaps * scale).astype(int).tolist()
+    return np.rint(values * scale).astype(np.int32), opening, extension, scale
 
 
-def whole(values: NDArray[np.float64]) -> bool:
-    """Are all of them whole numbers?"""
-    return bool((values == np.rint(values)).all())
+def letter_index(letter: Any, letters: str, what: str = "unknown") -> int:
+    """The index of a letter, in any accepted spelling, among ``letters``; ``what`` it is for."""
+    if not isinstance(letter, str) or len(letter) != 1:
+        more = f"'{ERROR}' or one letter" if what == "unknown" else "one letter"
+        raise ScoringError(f"{what} must be {more}, not {shown(letter)}")
+    index = dict(spellings(letters)).get(letter)
+    if index is None:
+        raise ScoringError(f"{what}: the letter {letter!r} is not in the alphabet {letters}")
+    return index
 
 
 def usual_gaps(matrix: str) -> tuple[int, int]:

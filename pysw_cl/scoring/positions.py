@@ -15,12 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, ScoringError, SequenceError, shown
-from ..sequences.alphabet import Letters, translated
+from ..sequences.alphabet import Letters, encoding_table, translated
 from ..sequences.coded import Alphabet
 from ..sequences.sequence import Sequence, as_sequence
-from .arguments import alphabet_of, check_halves, gap_costs, match_mismatch, numbers_of, whole
+from .arguments import (
+    ERROR,
+    SCORE_LIMIT,
+    alphabet_of,
+    gap_costs,
+    integers,
+    letter_index,
+    match_mismatch,
+    numbers_of,
+)
 from .matrix_file import read_pssm
-from .scoring import ERROR, SCORE_LIMIT, Scoring, letter_index, letter_table
+from .scoring import Scoring
 from .source import PositionScores
 
 #: Positions at most: their numbers and one more, for padding, are codes of 16 bits.
@@ -53,7 +62,7 @@ class PositionScoring(Scoring):
         """Which target letters match those of as many positions; None: nobody knows."""
         if self.ids is None:
             return None
-        return np.asarray(self.ids[query] == translated(self.match_tables()[1], target))
+        return np.asarray(self.ids[query] == translated(self.match_tables[1], target))
 
 
 class Positions(Sequence):
@@ -157,8 +166,8 @@ class PositionMatrix:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PositionMatrix):
             return NotImplemented
-        same = self.letters == other.letters and np.array_equal(self.scores, other.scores)
-        return same and self.query == other.query
+        own, its = ((one.letters, one._other, one.query) for one in (self, other))
+        return own == its and np.array_equal(self.scores, other.scores)
 
     def __hash__(self) -> int:
         return hash(self.scores.tobytes())
@@ -173,20 +182,13 @@ class PositionMatrix:
     def scoring(self, gap_cost: Any = None) -> PositionScoring:
         """Its scoring, with a gap cost as for `make_scoring`."""
         gaps = gap_costs(gap_cost, "BLOSUM62")
-        check_halves(np.zeros(1), gaps)
-        scale = 1 if whole(gaps) else 2
-        largest = max(float(np.abs(self.scores).max()), float(gaps.max()))
-        if largest * scale >= SCORE_LIMIT:
-            raise ScoringError(
-                f"scores and gap costs must be smaller than {SCORE_LIMIT // scale}; got {largest:g}"
-            )
-        table = letter_table(self.letters, range(len(self.letters)), self._other)
-        opening, extension = (round(float(gap) * scale) for gap in gaps)
+        matrix, gap_open, gap_extend, scale = integers(self.scores.astype(np.float64), gaps)
+        table = encoding_table(self.letters, range(len(self.letters)), self._other)
         return PositionScoring(
-            matrix=self.scores * np.int32(scale),
+            matrix=matrix,
             match_mismatch=None,
-            gap_open=opening,
-            gap_extend=extension,
+            gap_open=gap_open,
+            gap_extend=gap_extend,
             letters=self.letters,
             query_encoding=table,
             target_encoding=table,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ScoringError, SequenceError, shown
+from ..errors import ScoringError, SequenceError
 from ..sequences.alphabet import (
     LONG,
     MAX_LETTERS,
@@ -27,19 +27,15 @@ from ..sequences.alphabet import (
     translated,
 )
 from ..sequences.coded import Alphabet
-from .arguments import check_halves, gap_costs, substitution_scores, whole
+from .arguments import ERROR, SCORE_LIMIT, gap_costs, integers, letter_index, substitution_scores
 from .matrices import is_name
 from .protein import AMINO_ACIDS, TAKEN, is_protein
-from .source import MatrixScores, PairScores
+from .source import MatrixScores, PairScores, letter_codes
 
 __all__ = ["NO_CODE", "SCORE_LIMIT", "Scoring", "make_scoring"]
 
-#: Every score and gap cost, after scaling, is smaller than this.
-SCORE_LIMIT = 1 << 20
 #: From this code on a letter is marked as one that is scored as another: no byte of ASCII.
 OTHER = 128
-#: The ``unknown`` that makes letters outside the alphabet errors.
-ERROR = "error"
 #: Letters that are looked at to say what a sequence may be instead.
 NAME_LENGTH = 1000
 #: Letters of proteins that no nucleotide has, X left out, which masks either.
@@ -171,7 +167,7 @@ class Scoring:
 
     def equal(self, query: Letters, target: Letters) -> NDArray[np.bool_] | None:
         """Which query letters match as many target letters, pair by pair (`match_tables`)."""
-        query_ids, target_ids = self.match_tables()
+        query_ids, target_ids = self.match_tables
         return np.asarray(translated(query_ids, query) == translated(target_ids, target))
 
     def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
@@ -245,6 +241,7 @@ class Scoring:
         query, target = (np.where(known, table, np.uint8(NO_CODE)) for table in marked)
         return query, target
 
+    @cached_property
     def match_tables(self) -> tuple[Table, Table]:
         """Two tables (uint8, 256 entries) for query and target letters: a pair of letters is a
         match ('=' in a CIGAR) if its entries are equal.
@@ -252,10 +249,6 @@ class Scoring:
         Equal letters match, whatever they score, but not those of ``never_match``.  Case is folded,
         and in nucleotide alphabets U is T.
         """
-        return self._match_tables
-
-    @cached_property
-    def _match_tables(self) -> tuple[Table, Table]:
         ids = range(len(self.letters))
         target_ids = [MAX_LETTERS if self.letters[k] in self.never_match else k for k in ids]
         return self.table(ids), self.table(target_ids)
@@ -263,7 +256,7 @@ class Scoring:
     def table(self, codes: Iterable[int]) -> Table:
         """The table (uint8, 256 entries) that maps ``letters[k]`` to ``codes[k]``, and every letter
         outside the alphabet to the code of ``unknown``, or to NO_CODE."""
-        return letter_table(self.letters, codes, self.unknown)
+        return encoding_table(self.letters, codes, self.unknown)
 
     @cached_property
     def protein(self) -> bool:
@@ -289,44 +282,31 @@ class Scoring:
         return replace(self, matrix=np.maximum(self.matrix, np.int32(floor)), match_mismatch=pair)
 
 
-def _plain(value: Any) -> Any:
-    """A key for a value that is the name of a matrix, a number or a tuple of numbers; else None: a
-    file may change."""
+def _kinds(value: Any) -> list[type] | None:
+    """The types in what is the name of a matrix, a number or a tuple of numbers; else None: a file
+    may change."""
     if isinstance(value, str):
-        return value if is_name(value) else None
-    if isinstance(value, tuple) and all(type(part) in (int, float) for part in value):
-        return tuple((type(part), part) for part in value)
-    return (type(value), value) if type(value) in (int, float) else None
-
-
-def letter_table(letters: str, codes: Iterable[int], unknown: str) -> Table:
-    """See `Scoring.table`."""
-    table = encoding_table(letters, codes)
-    if unknown:
-        others = [code for code in PRINTABLE if table[code] == NO_CODE]
-        table[others] = table[ord(unknown)]
-    return table
-
-
-_made: dict[Any, Scoring] = {}
+        return [str] if is_name(value) else None
+    kinds = [type(part) for part in (value if isinstance(value, tuple) else (value,))]
+    return kinds if {int, float}.issuperset(kinds) else None
 
 
 def cached_scoring(
     sub_score: Any, gap_cost: Any, wildcard: str | None = None, unknown: str = ERROR
 ) -> Scoring:
     """As :func:`make_scoring`; the scoring of plain numbers and names is made once."""
-    gaps = "" if gap_cost is None else _plain(gap_cost)
-    key = (_plain(sub_score), gaps, "" if wildcard is None else wildcard, unknown)
-    if key[0] is None or gaps is None or not all(isinstance(text, str) for text in key[2:]):
+    kinds = _kinds(sub_score), [] if gap_cost is None else _kinds(gap_cost)
+    if None in kinds or not all(isinstance(text, str | None) for text in (wildcard, unknown)):
         return make_scoring(sub_score, gap_cost, wildcard, unknown)
-    scoring = _made.get(key)  # another thread may clear the table at any time
-    if scoring is None:
-        scoring = make_scoring(sub_score, gap_cost, wildcard, unknown)
-        for array in (scoring.matrix, scoring.query_encoding, scoring.target_encoding):
-            array.setflags(write=False)
-        if len(_made) >= 64:
-            _made.clear()
-        _made[key] = scoring
+    return _cached(sub_score, gap_cost, wildcard, unknown, str(kinds))
+
+
+@lru_cache(64)
+def _cached(sub_score: Any, gap_cost: Any, wildcard: Any, unknown: Any, kinds: str) -> Scoring:
+    """``kinds``: numbers of different types may be equal."""
+    scoring = make_scoring(sub_score, gap_cost, wildcard, unknown)
+    for array in (scoring.matrix, scoring.query_encoding, scoring.target_encoding):
+        array.setflags(write=False)
     return scoring
 
 
@@ -358,17 +338,7 @@ def make_scoring(
     """
     given = substitution_scores(sub_score)
     values, letters, never = given.values, given.letters, given.never_match
-    gaps = gap_costs(gap_cost, given.name)
-    largest = max(np.abs(values).max(), gaps.max())
-    if largest < SCORE_LIMIT:
-        check_halves(values, gaps)
-    scale = 1 if whole(values) and whole(gaps) else 2
-    if largest * scale >= SCORE_LIMIT:
-        raise ScoringError(
-            f"substitution scores and gap costs must be smaller than {SCORE_LIMIT // scale}; "
-            f"got {largest:.12g}"
-        )
-    matrix = np.rint(values * scale).astype(np.int32)
+    matrix, gap_open, gap_extend, scale = integers(values, gap_costs(gap_cost, given.name))
     if wildcard is not None:
         index = letter_index(wildcard, letters, "wildcard")
         neutral = {letters[index]} | {
@@ -385,21 +355,15 @@ def make_scoring(
     words = [given.words]
     words += [] if wildcard is None else [f"{wildcard} against anything 0"]
     words += [f"letters outside the alphabet as {other}"] if other else []
-    pair, unmatched = _match_mismatch(matrix, [c in never for c in letters])
-    if pair is not None:
-        query, target, matrix = _select_codes(pair, unmatched)
-    else:
-        query, firsts = _merge_equal(matrix)
-        target, matrix = query, np.ascontiguousarray(matrix[np.ix_(firsts, firsts)])
-    gap_open, gap_extend = (round(float(g) * scale) for g in gaps)
+    pair, query, target, matrix = letter_codes(matrix, [c in never for c in letters])
     return Scoring(
         matrix=matrix,
         match_mismatch=pair,
         gap_open=gap_open,
         gap_extend=gap_extend,
         letters=letters,
-        query_encoding=letter_table(letters, query, other),
-        target_encoding=letter_table(letters, target, other),
+        query_encoding=encoding_table(letters, query, other),
+        target_encoding=encoding_table(letters, target, other),
         scale=scale,
         never_match=never,
         name=given.name,
@@ -408,62 +372,3 @@ def make_scoring(
         substitutions=", ".join(words),
         alphabet=given.alphabet,
     )
-
-
-def _select_codes(
-    pair: tuple[int, int], never: list[bool]
-) -> tuple[list[int], list[int], NDArray[np.int32]]:
-    """The codes of query and target letters for compare-and-select, and their matrix.  All letters
-    that never match share one code in the query and another one in the target."""
-    count = never.count(False)
-    order = np.cumsum([not alone for alone in never]) - 1
-    query = [count if alone else int(k) for alone, k in zip(never, order, strict=True)]
-    target = [count + 1 if alone else int(k) for alone, k in zip(never, order, strict=True)]
-    size = count + 2 if any(never) else count
-    return query, target, np.where(np.eye(size, dtype=bool), np.int32(pair[0]), np.int32(pair[1]))
-
-
-def _match_mismatch(
-    matrix: NDArray[np.int32], never: list[bool]
-) -> tuple[tuple[int, int] | None, list[bool]]:
-    """(match, mismatch) and which letters never match, if these two scores make up the matrix;
-    None and ``never`` otherwise."""
-    size = len(matrix)
-    diagonal = np.diagonal(matrix)
-    others = matrix[~np.eye(size, dtype=bool)]
-    mismatch = int(others[0]) if size > 1 else int(diagonal[0])
-    matches = {int(v) for v in diagonal} - {mismatch}
-    alone = np.array(never)
-    if (others != mismatch).any() or len(matches) > 1 or (diagonal[alone] != mismatch).any():
-        return None, never
-    if not matches:
-        return (mismatch, mismatch), never
-    match = matches.pop()
-    return (match, mismatch), [bool(v) for v in alone | (diagonal == mismatch)]
-
-
-def _merge_equal(matrix: NDArray[np.int32]) -> tuple[list[int], list[int]]:
-    """The code of every letter, and the first letter of every code.  Letters with the same row and
-    column share a code."""
-    seen: dict[bytes, int] = {}
-    codes: list[int] = []
-    firsts: list[int] = []
-    for k in range(len(matrix)):
-        key = matrix[k].tobytes() + matrix[:, k].tobytes()
-        if key not in seen:
-            seen[key] = len(firsts)
-            firsts.append(k)
-        codes.append(seen[key])
-    return codes, firsts
-
-
-def letter_index(letter: Any, letters: str, what: str = "unknown") -> int:
-    """The index of a letter, in any accepted spelling, among ``letters``; ``what`` it is for."""
-    if not isinstance(letter, str) or len(letter) != 1:
-        more = f"'{ERROR}' or one letter" if what == "unknown" else "one letter"
-        raise ScoringError(f"{what} must be {more}, not {shown(letter)}")
-    table = encoding_table(letters, range(len(letters)))
-    index = int(table[ord(letter)]) if ord(letter) < 128 else NO_CODE
-    if index == NO_CODE:
-        raise ScoringError(f"{what}: the letter {letter!r} is not in the alphabet {letters}")
-    return index

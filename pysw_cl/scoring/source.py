@@ -22,6 +22,34 @@ FEW_LETTERS = 16
 LOWEST = -(1 << 31)
 
 
+def letter_codes(
+    matrix: Table, never: list[bool]
+) -> tuple[tuple[int, int] | None, list[int], list[int], Table]:
+    """(match, mismatch) if these two scores make up a matrix, else None; the codes of query and
+    target letters; and the scores of the codes.  ``never``: which letters match nothing.
+
+    For compare and select, all letters that never match share one code in the query and another one
+    in the target.  Else letters with the same row and column share a code.
+    """
+    diagonal, alone = np.diagonal(matrix), np.array(never)
+    others = matrix[~np.eye(len(matrix), dtype=bool)]
+    mismatch = int(others[0] if len(others) else diagonal[0])
+    matches = {*diagonal.tolist()} - {mismatch}
+    if (others != mismatch).any() or len(matches) > 1 or (diagonal[alone] != mismatch).any():
+        keys = [a.tobytes() + b.tobytes() for a, b in zip(matrix, matrix.T, strict=True)]
+        places = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+        codes, firsts = [places[key] for key in keys], [keys.index(key) for key in places]
+        return None, codes, codes, np.ascontiguousarray(matrix[np.ix_(firsts, firsts)])
+    match = mismatch
+    if matches:
+        (match,) = matches
+        alone |= diagonal == mismatch
+    count, order = int((~alone).sum()), (~alone).cumsum() - 1
+    query, target = (np.where(alone, count + k, order).tolist() for k in (0, 1))
+    same = np.eye(count + 2 * int(alone.any()), dtype=bool)
+    return (match, mismatch), query, target, np.where(same, np.int32(match), np.int32(mismatch))
+
+
 @dataclass(frozen=True, eq=False)
 class MatrixScores:
     """Any score for each query code and target code."""

@@ -72,13 +72,16 @@ def spellings(letters: str) -> list[tuple[str, int]]:
     return found
 
 
-def encoding_table(letters: str, codes: Iterable[int]) -> Table:
-    """The table (uint8, 256 entries) that maps every spelling of ``letters[k]`` to ``codes[k]``
-    and every other byte to NO_CODE."""
+def encoding_table(letters: str, codes: Iterable[int], unknown: str = "") -> Table:
+    """The table (uint8, 256 entries) that maps every spelling of ``letters[k]`` to ``codes[k]``,
+    every other letter to the code of ``unknown``, if there is one, and all else to NO_CODE."""
     by_letter = list(codes)
     table = np.full(256, NO_CODE, np.uint8)
     for spelling, k in spellings(letters):
         table[ord(spelling)] = by_letter[k]
+    if unknown:
+        others = [code for code in PRINTABLE if table[code] == NO_CODE]
+        table[others] = table[ord(unknown)]
     return table
 
 

@@ -116,9 +116,12 @@ class Alphabet:
         return self._ascii[codes]
 
     def decode(self, letters: Letters | str) -> list[str]:
-        """The symbols of letters, as results have them."""
-        texts = letters if isinstance(letters, str) else letters.tobytes().decode("ascii")
+        """The symbols of letters, as results have them.  Raises InputError for other letters."""
+        texts = letters if isinstance(letters, str) else letters.tobytes().decode("latin-1")
         by_letter = dict(zip(self.letters, self.symbols, strict=True))
+        if not set(texts) <= by_letter.keys():
+            wrong = next(k for k, letter in enumerate(texts) if letter not in by_letter)
+            raise InputError(f"{texts[wrong]!r} at position {wrong + 1} is no letter of {self}")
         return [by_letter[letter] for letter in texts]
 
     def sequence(self, x: Any, name: str = "", description: str = "") -> Sequence:

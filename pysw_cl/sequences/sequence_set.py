@@ -9,9 +9,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, is_iterable
+from ..errors import InputError, SequenceError, is_iterable
 from .lent import Lent, kept, refuse_masked
-from .sequence import as_sequence
+from .sequence import as_letters, as_sequence
 
 Letters = NDArray[np.uint8]
 Lengths = NDArray[np.int64]
@@ -86,12 +86,13 @@ class SequenceSet(Sequence[Letters]):
         refuse_masked(letters, f"array of {what} letters", InputError)
         refuse_masked(offsets, f"array of {what} offsets", InputError)
         try:
-            text = np.frombuffer(letters, np.uint8)
+            text, item = np.frombuffer(letters, np.uint8), memoryview(letters).itemsize
             places = np.asarray(offsets)
         except (TypeError, ValueError, BufferError) as error:
             raise InputError(f"the {what} letters and offsets must be arrays: {error}") from None
-        if isinstance(letters, np.ndarray) and letters.dtype != np.uint8:
-            kind = letters.dtype
+        kind = getattr(letters, "dtype", np.uint8)
+        if kind != np.uint8 or item > 1:
+            kind = f"numbers of {item} bytes" if kind == np.uint8 else kind
             raise InputError(f"the {what} letters are an array of {kind}; they must be uint8")
         if places.ndim != 1 or not len(places) or places.dtype.kind not in "iu":
             raise InputError(
@@ -123,6 +124,36 @@ class SequenceSet(Sequence[Letters]):
             raise InputError("a slice of a SequenceSet goes forward")
         names = None if self._names is None else self._names[key]
         return SequenceSet.of(self.letters, self.starts[key], self.ends[key], names, self._lent)
+
+    def _places(self, value: Any) -> list[int]:
+        """The numbers of the sequences that have the letters of ``value``."""
+        try:
+            letters = as_letters(value)
+        except SequenceError:
+            return []
+        same = np.flatnonzero(self.lengths == len(letters)).tolist()
+        return [k for k in same if np.array_equal(self[k], letters)]
+
+    def __contains__(self, value: object) -> bool:
+        return bool(self._places(value))
+
+    def count(self, value: Any) -> int:
+        """How many sequences have these letters."""
+        return len(self._places(value))
+
+    def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
+        """The number of the first sequence that has these letters.  Raises InputError, which is a
+        ValueError, if there is none."""
+        some = range(len(self))[start:stop]
+        found = next((k for k in self._places(value) if k in some), None)
+        if found is None:
+            raise InputError("no sequence of the set has these letters")
+        return found
+
+    def __reduce__(self) -> Any:  # without the letters of others
+        first, last = (int(self.starts[0]), int(self.ends[-1])) if len(self) else (0, 0)
+        letters = np.frombuffer(self.read(first, last).tobytes(), np.uint8)
+        return SequenceSet.of, (letters, self.starts - first, self.ends - first, self._names)
 
     def __repr__(self) -> str:
         return f"<SequenceSet of {len(self):,} sequences, {int(self.lengths.sum()):,} letters>"

@@ -16,7 +16,6 @@ import pysw_cl
 from pysw_cl.opencl import builds
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.pools import LASTING
-from pysw_cl.scoring import scoring
 
 THREADS = 8
 #: What both engines of the test compute: lengths of pairs, and pairs of a batch.
@@ -155,20 +154,6 @@ def test_a_thread_leaves_no_buffers_behind() -> None:
             pool.submit(pysw_cl.align, "GATTACA" * 9, "GATTCCA" * 9, plan=plan).result()
         gc.collect()
     assert len(LASTING) <= before
-
-
-def test_a_scoring_is_given_though_another_thread_clears_the_table(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Cleared(dict[Any, Any]):
-        """A table that is cleared as soon as something is in it."""
-
-        def __setitem__(self, key: Any, value: Any) -> None:
-            super().__setitem__(key, value)
-            self.clear()
-
-    monkeypatch.setattr(scoring, "_made", Cleared())
-    assert scoring.cached_scoring((7, -3), (3, 2)).highest == 7
 
 
 def test_a_build_that_begins_while_another_one_ends_is_known(

@@ -76,7 +76,7 @@ def test_parts_of_a_path_are_the_whole_path(minus: bool, scoring: Scoring) -> No
         )
         row = column = score = 0
         columns, last = "", 0
-        tables = scoring.match_tables()
+        tables = scoring.match_tables
         for move in moves[::-1].tolist():
             if move == 0:
                 q, t = int(query[row]), int(target[column])

@@ -65,6 +65,7 @@ def test_parts_and_what_it_says_of_itself() -> None:
     assert one[1:] == PositionMatrix([[3, 4], [5, 6]], "AB", "BA") != one
     assert one[::-1].scores.tolist() == [[5, 6], [3, 4], [1, 2]]
     assert one != PositionMatrix(one.scores, "AB") and len({one, one[:]}) == 1
+    assert one != PositionMatrix(one.scores, "AB", one.query, unknown="A")
     assert one.scoring(2.5).scale == 2 and one.scoring().gap_open == 11
     assert one.scoring().highest == 6 and "3 positions" in one.scoring().in_words
 

@@ -90,7 +90,7 @@ def test_no_room_for_more_letters() -> None:
 
 def test_a_pair_of_equal_letters_is_a_match() -> None:
     """U against U is '=', against C 'X', although both score the same."""
-    query, target = make_scoring("BLOSUM62").match_tables()
+    query, target = make_scoring("BLOSUM62").match_tables
     assert query[ord("U")] == target[ord("u")] != target[ord("C")]
     assert query[ord("O")] != target[ord("X")]
 

@@ -28,7 +28,7 @@ def score(scoring: Scoring, query: str, target: str) -> int:
 
 
 def counts_as_match(scoring: Scoring, query: str, target: str) -> bool:
-    tables = scoring.match_tables()
+    tables = scoring.match_tables
     return bool(tables[0][ord(query)] == tables[1][ord(target)])
 
 

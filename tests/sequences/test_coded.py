@@ -46,6 +46,9 @@ def test_symbols_and_codes_are_one() -> None:
     assert Alphabet("ACGU").letters == "0123"  # plain letters take U as T
     folding = Alphabet(["Yes", "no"], fold_case=True)
     assert folding.decode(folding.encode(["YES", "No"])) == ["Yes", "no"]
+    for wrong in ("1?", "1\xe9", np.array([49, 7], np.uint8)):
+        with pytest.raises(InputError, match="at position 2 is no letter of Alphabet"):
+            folding.decode(wrong)
 
 
 @pytest.mark.parametrize(

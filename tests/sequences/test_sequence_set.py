@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import pickle
 from pathlib import Path
 
@@ -37,6 +38,30 @@ def test_items_slices_and_names() -> None:
         SequenceSet.from_sequences("ACGT")
     with pytest.raises(SequenceError, match="sequence number 1"):
         SequenceSet.from_sequences(["A", 3])
+
+
+def test_what_is_in_a_set() -> None:
+    some = SequenceSet.from_sequences([*TEXTS, "C"])
+    assert "C" in some and b"GGTTAACC" in some and "G" not in some and 3 not in some
+    assert (some.index("C"), some.index("C", 2), some.count("C"), some.count("A")) == (1, 4, 2, 0)
+    for place in ((2, 4), (0, 1)):
+        with pytest.raises(ValueError, match="no sequence"):
+            some.index("C", *place)
+
+
+def test_a_slice_is_pickled_without_the_letters_of_others() -> None:
+    some = SequenceSet.from_sequences(["A" * 100_000, *TEXTS, "G" * 100_000])[1:-1]
+    kept = pickle.dumps(some)
+    assert len(kept) < 1000 and texts(pickle.loads(kept)) == TEXTS
+    assert texts(pickle.loads(pickle.dumps(some[:0]))) == []
+
+
+def test_letters_are_bytes() -> None:
+    wide = np.frombuffer(b"ACGTACGT", np.uint8).view(np.int32)
+    for letters in (wide, memoryview(wide), array.array("i", wide)):
+        with pytest.raises(InputError, match="they must be uint8"):
+            SequenceSet.from_arrays(letters, [0, 2])
+    assert texts(SequenceSet.from_arrays(memoryview(b"ACGT").cast("c"), [0, 2])) == ["AC"]
 
 
 def test_saved_sets_are_mapped(tmp_path: Path) -> None:

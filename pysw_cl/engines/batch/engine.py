@@ -129,7 +129,7 @@ class Tables:
         pair = scoring.source.compared()
         letters = np.frombuffer(scoring.letters.encode(), np.uint8)
         query, target = scoring.query_encoding[letters], scoring.target_encoding[letters]
-        query_ids, target_ids = (table[letters] for table in scoring.match_tables())
+        query_ids, target_ids = (table[letters] for table in scoring.match_tables)
         same = query_ids[:, None] == target_ids[None, :]
         if pair is not None and (same == (query[:, None] == target)).all():
             return cls("compare", codes, FEW_LETTERS, None, pair[1])
@@ -627,7 +627,7 @@ class BatchEngine:
         codes = np.concatenate([scoring.query_encoding, scoring.target_encoding])
         return {
             "codes": self._shared.of(np.where(codes == NO_CODE, 0, codes).astype(np.uint8)),
-            "same": self._shared.of(np.concatenate(scoring.match_tables())),
+            "same": self._shared.of(np.concatenate(scoring.match_tables)),
             "matrix": self._shared.of(scoring.matrix),
             "wide": scoring.matrix.shape[1],
         }
