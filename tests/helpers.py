@@ -23,8 +23,8 @@ from pysw_cl.drivers.path import Path
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.registry import ENGINES, Wishes
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.traits import DeviceTraits
 from pysw_cl.planning import parameters
+from pysw_cl.planning.facts import DeviceTraits
 from pysw_cl.planning.plan import Plan
 from pysw_cl.results.cigar import Runs
 from pysw_cl.results.cigar_builder import PathReader

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..drivers.prepared import Batch
 from ..errors import LettersWarning, PhaseWarning
-from ..scoring.phase import is_linear
 from ..scoring.protein import STAND_INS
 from ..scoring.scoring import Scoring
+from ..scoring.sense import is_linear
 from ..sequences.alphabet import PIECE, Letters
 from ..sequences.coordinates import Frame
 from ..sequences.sequence import as_letters

@@ -31,9 +31,10 @@ from ..errors import InputError, InternalError
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
+from ..scoring.frames import make_frames
 from ..scoring.positions import sequence_of
 from ..scoring.precision import check_range
-from ..sequences.coordinates import Strand, make_frames
+from ..sequences.coordinates import Strand
 from ..sequences.sequence import as_sequence
 from ..tiles.contract import Engine
 from .advice import advise_pair

@@ -21,8 +21,8 @@ from ..opencl.device import Runtime
 from ..planning.model.counts import STRIP_ROW, Work
 from ..planning.model.runs import sweep_of
 from ..planning.plan import Plan
+from ..scoring.frames import MOST_KNOWN
 from ..scoring.scoring import cached_scoring
-from ..sequences.coordinates import MOST_KNOWN
 from .align import align
 
 Letters = NDArray[np.uint8]

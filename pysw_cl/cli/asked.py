@@ -157,7 +157,7 @@ def _gap_cost(args: argparse.Namespace) -> tuple[int | float, int | float] | Non
         return None
     from ..scoring.arguments import substitution_scores, usual_gaps
 
-    usual = usual_gaps("" if args.matrix is None else substitution_scores(args.matrix).name)
+    usual = usual_gaps("" if args.matrix is None else substitution_scores(args.matrix)[1]["name"])
     return usual[0] if given[0] is None else given[0], usual[1] if given[1] is None else given[1]
 
 

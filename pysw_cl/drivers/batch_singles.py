@@ -9,9 +9,9 @@ from typing import Any
 from ..errors import InternalError, PyswError, RangeError
 from ..results.alignment import Alignment
 from ..results.stats import Stats
+from ..scoring.frames import make_frames
 from ..scoring.positions import sequence_of
 from ..scoring.precision import check_range
-from ..sequences.coordinates import make_frames
 from ..sequences.sequence import as_sequence
 from .batch_layout import Extremes, Lengths, as_halves, blame
 from .batch_results import UNKNOWN, PairResults

@@ -103,7 +103,9 @@ class Job:
     def problem(self) -> Problem:
         """The comparison of the frame's strand, in codes."""
         free = FreeEnds(*self.free_ends)
-        return Problem(*self.frame.codes(self.scoring), self.scoring, self.mode, free)
+        scoring = self.scoring
+        codes = self.frame.codes(scoring.query_encoding, scoring.target_encoding)
+        return Problem(*codes, scoring, self.mode, free)
 
     def strands(self, minus_first: bool) -> list[Job]:
         """This job as jobs of one strand each."""

@@ -184,7 +184,7 @@ class StrandOptions(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         _set(self, "left_align", flag(self.left_align, "left_align"))
-        check_strand(self.strand, self.scoring)
+        check_strand(self.strand, self.scoring.letters)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

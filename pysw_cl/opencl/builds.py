@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 LOG = logging.getLogger("pysw_cl")
-#: Between two looks at a launch that a build waits for.
-LOOK_SECONDS = 0.02
 
 
-@dataclass(frozen=True)
+@dataclass
 class Build:
     """The build of one program, or its reading from the driver's cache."""
 
@@ -32,6 +29,8 @@ class Build:
     expected: int
     #: Is it read from a file that is kept (`pysw_cl.opencl.kernel_store`)?
     kept: bool = False
+    #: Has it ended?
+    over: bool = False
 
     def __str__(self) -> str:
         return f"building kernels for {self.device}: {self.number} of at most {self.expected}"
@@ -42,8 +41,6 @@ Listener = Callable[[Build, bool], None]
 
 _listeners: list[Listener] = []
 _call = threading.local()
-#: Builds that have not ended.
-_open: list[Build] = []
 _lock = threading.Lock()
 
 
@@ -84,8 +81,6 @@ def begun(device: str, kernel: str, kept: bool = False) -> Build | None:
     number = _call.number if inside else 1
     build = Build(device, kernel, number, max(number, _call.expected if inside else 1), kept)
     LOG.info("%s", build)
-    with _lock:
-        _open.append(build)
     if inside:
         _call.builds.append(build)
     for listener in list(_listeners):
@@ -93,26 +88,11 @@ def begun(device: str, kernel: str, kept: bool = False) -> Build | None:
     return build
 
 
-def when_over(running: Callable[[], bool], then: Callable[[], object]) -> None:
-    """Call ``then`` when something, a kernel's first launch, is not ``running`` any more.
-
-    A thread looks now and then.  (A callback of the event, or a thread that waits for it, ends the
-    process with an error if that ends meanwhile: both are in foreign code then.)
-    """
-
-    def watch() -> None:
-        while running():
-            time.sleep(LOOK_SECONDS)
-        then()
-
-    threading.Thread(target=watch, name="pysw_cl build", daemon=True).start()
-
-
 def ended(build: Build | None) -> None:
     """A build has ended, or failed.  It ends once, whoever finds out first."""
     with _lock:
-        still = [one for one in _open if one is build]
-        _open[:] = [one for one in _open if one is not build]
-    if build is not None and still:
-        for listener in list(_listeners):
-            listener(build, True)
+        if build is None or build.over:
+            return
+        build.over = True
+    for listener in list(_listeners):
+        listener(build, True)

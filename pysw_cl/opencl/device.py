@@ -98,23 +98,17 @@ class Runtime:
         """What of the device decides how tiles are computed; the device is asked once."""
         device, traits = self.device, self.traits
         if self._facts is None or self._facts[0] != (device, traits):
-            refused, items = self.why("refused_lanes"), self.why("refused_row_items")
+            named = ("least_T", "refused_lanes", "refused_row_items")
             facts = DeviceFacts(
+                **vars(traits),
                 memory=int(device.global_mem_size),
                 largest=int(device.max_mem_alloc_size),
                 units=self.info.compute_units,
-                schedulers=traits.schedulers,
-                least_T=traits.least_T,
-                byte_permute=traits.byte_permute,
-                speculative=traits.speculative,
                 part_align=max(128, int(device.mem_base_addr_align) // 8),
-                why_T=self.why("least_T"),
                 name=self.info.name,
-                warp_width=traits.warp_width,
                 most_items=int(device.max_work_group_size),
                 local_bytes=int(device.local_mem_size),
-                refused_lanes=dict.fromkeys(traits.refused_lanes, refused),
-                refused_row_items=dict.fromkeys(traits.refused_row_items, items),
+                why={name: self.why(name) for name in named},
             )
             self._facts = (device, traits), facts
         return self._facts[1]

@@ -105,25 +105,24 @@ class KernelStore:
             names = self._kept[digest] = set(packed.namelist())
             self._dirs[digest] = {self.run.joinpath(*Path(name).parts[:2]) for name in names}
             for name in names:
-                self._put(self.run / name, packed.read(name))
-
-    def _put(self, place: Path, data: bytes) -> None:
-        """Write a file, whole whoever reads it, unless it is there: programs whose texts differ in
-        what PoCL does not see share a folder, and it may run what is in it."""
-        if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            part = self.run / f"{secrets.token_hex(8)}.part"
-            part.write_bytes(data)
-            part.replace(place)
+                place = self.run / name
+                # programs whose texts differ in what PoCL does not see share a folder, and it may
+                # run what is in it
+                if place.exists():
+                    continue
+                place.parent.mkdir(parents=True, exist_ok=True)
+                part = self.run / f"{secrets.token_hex(8)}.part"
+                part.write_bytes(packed.read(name))
+                part.replace(place)  # whole, whoever reads it
 
     def drop(self, digest: str) -> bool:
         """Leave aside what was kept of a program; False if nothing was."""
         for path in self._dirs.pop(digest, ()):
             shutil.rmtree(path, ignore_errors=True)
-        if self._kept.pop(digest, None) is None:
-            return False
-        self._leave(self._path(digest), "PoCL cannot use it")
-        return True
+        known = self._kept.pop(digest, None) is not None
+        if known:
+            self._leave(self._path(digest), "PoCL cannot use it")
+        return known
 
     def keep(self, digest: str) -> None:
         """Pack what PoCL has made of a program, unless all of it is kept."""

@@ -6,6 +6,7 @@ import os
 import platform as system
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
@@ -19,7 +20,8 @@ from .quirks import traits_of
 _CPU = 'for the CPU (the extra "pocl"): pip install "pyopencl[pocl]"'
 _GPU = f"for a GPU: its vendor's driver, and in a container access to it ({TROUBLE})"
 VARIABLES = ("PYSW_CL_DEVICE", "PYOPENCL_CTX")  # name the device that "auto" means
-_KINDS = ((4, "gpu"), (8, "accelerator"), (2, "cpu"))  # in the order that "auto" prefers
+#: Bits of kinds, in the order that "auto" prefers.
+_KINDS = {"gpu": 4, "accelerator": 8, "cpu": 2}
 
 
 @dataclass(frozen=True)
@@ -50,17 +52,6 @@ class DeviceInfo:
         )
 
 
-def _platforms() -> list[Any]:
-    try:
-        import pyopencl as cl
-    except ImportError as error:
-        raise DeviceError(f"pyopencl does not load ({error}); {_CPU}; {_GPU}") from None
-    try:
-        return list(cl.get_platforms())
-    except cl.Error:  # the loader's "no platform" is an error of its own
-        return []
-
-
 def hint(platforms: str) -> str:
     """What to do where ``platforms`` show no usable device."""
     if kernel_store.POCL in platforms:
@@ -69,49 +60,43 @@ def hint(platforms: str) -> str:
     return f"{cpu if find_spec('pocl_binary_distribution') else _CPU}; {_GPU}"
 
 
-def _kind(device: Any) -> str:
-    return next((name for bit, name in _KINDS if device.type & bit), "other")
-
-
 def describe(platform: Any, device: Any, index: str) -> DeviceInfo:
+    """A device that is there."""
     traits, rows = traits_of(platform.name, device)
-    reason = "; ".join(quirk.why for quirk in rows if quirk.then.get("usable") is False)
     return DeviceInfo(
         index=index,
         platform=platform.name.strip(),
         name=device.name.strip(),
-        kind=_kind(device),
+        kind=next((name for name, bit in _KINDS.items() if device.type & bit), "other"),
         compute_units=int(device.max_compute_units),
         global_memory=int(device.global_mem_size),
         driver=device.driver_version.strip(),
         usable=traits.usable,
-        reason=reason,
+        reason="; ".join(quirk.why for quirk in rows if quirk.then.get("usable") is False),
         lanes=traits.lanes,
         form=traits.form,
     )
 
 
-def _no_device(platform: Any, index: str, wrong: str) -> DeviceInfo:
-    """The entry of a platform without a device; ``wrong``: why, if that is known."""
-    reason = f"the platform shows no device{': ' * bool(wrong)}{wrong}"
-    name = platform.name.strip()
-    return DeviceInfo(index, name, "(none)", "other", 0, 0, "", False, reason, "", "")
-
-
 def scan() -> Iterator[tuple[Any, DeviceInfo]]:
-    platforms = _platforms()
-    import pyopencl as cl
-
+    """All devices; None for a platform without one."""
+    try:
+        import pyopencl as cl
+    except ImportError as error:
+        raise DeviceError(f"pyopencl does not load ({error}); {_CPU}; {_GPU}") from None
+    platforms: list[Any] = []
+    with suppress(cl.Error):  # the loader's "no platform" is an error of its own
+        platforms = cl.get_platforms()
     for p, platform in enumerate(platforms):
-        with kernel_store.opened(platform) as wrong:
-            try:
-                found = [] if wrong else platform.get_devices()
-            except cl.Error:  # CL_DEVICE_NOT_FOUND
-                found = []
+        found: list[Any] = []
+        with kernel_store.opened(platform) as wrong, suppress(cl.Error):  # CL_DEVICE_NOT_FOUND
+            found = [] if wrong else platform.get_devices()
         for d, device in enumerate(found):
             yield device, describe(platform, device, f"{p}:{d}")
         if not found:
-            yield None, _no_device(platform, f"{p}:", wrong)
+            reason = f"the platform shows no device{': ' * bool(wrong)}{wrong}"
+            own = platform.name.strip(), "(none)", "other", 0, 0, "", False, reason, "", ""
+            yield None, DeviceInfo(f"{p}:", *own)
 
 
 def devices() -> list[DeviceInfo]:
@@ -121,9 +106,9 @@ def devices() -> list[DeviceInfo]:
 
 
 def preference(info: DeviceInfo) -> tuple[int, int]:
-    kinds = [name for _, name in _KINDS]
-    rank = kinds.index(info.kind) if info.kind in kinds else len(kinds)
-    return rank, -info.compute_units
+    """By which devices are sorted for "auto"."""
+    kinds = [*_KINDS, "other"]
+    return kinds.index(info.kind), -info.compute_units
 
 
 def _matches(text: str, info: DeviceInfo) -> bool:
@@ -187,7 +172,7 @@ def choose(text: str) -> tuple[Any, DeviceInfo]:
                 break
     if wanted.lower() == "auto":
         matching = usable
-    elif wanted.lower() in ("cpu", "gpu", "accelerator"):
+    elif wanted.lower() in _KINDS:
         matching = [pair for pair in usable if pair[1].kind == wanted.lower()]
     else:
         matching = [pair for pair in usable if _matches(wanted, pair[1])]
@@ -208,30 +193,21 @@ def identity_of(device: Any, info: DeviceInfo) -> Identity:
     compute capability ("sm_90"), that of an AMD GPU its compiler's name for it ("gfx90a"); "" where
     the device does not say it.
     """
-    vendor, architecture = str(_asked(device, "vendor")).strip(), _architecture(device, info.kind)
-    own = info.driver, info.kind, info.compute_units
-    return Identity(info.name, info.platform, vendor, architecture, *own)
-
-
-def _asked(device: Any, name: str) -> Any:
-    """What a device says of itself; "" if it does not know the question."""
     import pyopencl as cl
 
-    try:
-        return getattr(device, name)
-    except (AttributeError, cl.Error):
-        return ""
+    def said(name: str) -> str:
+        try:
+            return str(getattr(device, name))
+        except (AttributeError, cl.Error):  # it does not know the question
+            return ""
 
-
-def _architecture(device: Any, kind: str) -> str:
-    if kind == "cpu":
-        machine = system.machine().lower()
-        return _SAME.get(machine, machine)
-    major = _asked(device, "compute_capability_major_nv")
-    if major:
-        return f"sm_{major}{_asked(device, 'compute_capability_minor_nv')}"
-    for name in ("name", "board_name_amd"):
-        found = re.search(r"\bgfx[0-9a-f]+", str(_asked(device, name)))
-        if found:
-            return found[0]
-    return ""
+    major, architecture = said("compute_capability_major_nv"), system.machine().lower()
+    if info.kind == "cpu":
+        architecture = _SAME.get(architecture, architecture)
+    elif major:
+        architecture = f"sm_{major}{said('compute_capability_minor_nv')}"
+    else:
+        compiler = re.search(r"\bgfx[0-9a-f]+", f"{said('name')} {said('board_name_amd')}")
+        architecture = "" if compiler is None else compiler[0]
+    own = info.driver, info.kind, info.compute_units
+    return Identity(info.name, info.platform, said("vendor").strip(), architecture, *own)

@@ -27,6 +27,8 @@ from .resources import kernel_source
 HINT = f" (is PoCL's cache folder full or damaged?  See {TROUBLE})"
 #: The longest wait for a launch to begin, and the time between two looks.
 BEGIN_SECONDS, LOOK_SECONDS = 0.05, 0.001
+#: Between two looks at a program's first launch.
+WATCH_SECONDS = 0.02
 #: The text of a program, and the compiler's options.
 Key = tuple[str, str]
 #: The types of a kernel's integer arguments.
@@ -227,9 +229,19 @@ def running(runtime: Runtime, event: Any) -> bool:
     return state != cl.command_execution_status.COMPLETE
 
 
-def _unfinished(event: Any) -> bool:
-    """Is an enqueued command neither complete nor failed?"""
-    return int(event.command_execution_status) > 0
+def when_over(event: Any, then: Callable[[], object]) -> None:
+    """Call ``then`` when a launch is complete, or has failed.
+
+    A thread looks now and then.  (A callback of the event, or a thread that waits for it, ends the
+    process with an error if that ends meanwhile: both are in foreign code then.)
+    """
+
+    def watch() -> None:
+        while int(event.command_execution_status) > 0:
+            time.sleep(WATCH_SECONDS)
+        then()
+
+    threading.Thread(target=watch, name="pysw_cl build", daemon=True).start()
 
 
 @cache
@@ -293,11 +305,10 @@ class BoundKernel:
                 self._runtime.times.add(self._name, event)
             begun = self._runtime.begun.pop(self._program, None)
             if begun is not None:  # its code may be generated now, before it runs
-                builds.when_over(partial(_unfinished, event), partial(builds.ended, begun))
+                when_over(event, partial(builds.ended, begun))
             store = self._runtime.store
             if store is not None and self._program in store.pending:
-                keep = partial(store.keep, store.pending.pop(self._program, ""))
-                builds.when_over(partial(_unfinished, event), keep)
+                when_over(event, partial(store.keep, store.pending.pop(self._program, "")))
             if at_once:
                 self._runtime.queue.flush()
         except cl.Error as error:  # some drivers find out here that memory or registers lack

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .traits import DeviceTraits
+from ..planning.facts import DeviceTraits
 
 #: Names of processors that every LLVM since 12 knows, and the flags of /proc/cpuinfo they need.
 PROCESSORS = {
@@ -34,7 +34,7 @@ class Quirk:
     name: str
     #: Does it apply to this (platform name, device)?
     applies: Callable[[str, Any], bool]
-    #: The traits that differ, by their names in :class:`.traits.DeviceTraits`.
+    #: The traits that differ, by their names in :class:`pysw_cl.planning.facts.DeviceTraits`.
     then: dict[str, Any]
     #: The reason.
     why: str

@@ -6,52 +6,46 @@ Nothing here asks a device: its facts, and what letters and edges say, are hande
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from math import lcm
 
 from ..scoring.scoring import Scoring
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
 from .facts import DeviceFacts
 from .geometry import Grid, fit, may_be_wide, piped_height
 from .path_grid import captures_inside, lines_fit
-from .pipelines import pipeline_bus_bytes, pipeline_rows
 from .plan import Plan, StriplessPlan
-from .program import Program, mixed_macros, profile_letters
-from .score_files import may_skew, narrow_score, planned, seldom_waits, widths_of
-from .sections import Sections, cut_tile, first_overlap, sooner_by_rows, span
-from .sizes import HELD_CELL_BYTES, held_numbers, warps_of
-
-
-class Seen(Protocol):
-    """What the letters and the edges of a tile say.  It is asked only where it matters."""
-
-    def four(self) -> bool:
-        """Has the target none but the first four letters of the alphabet?"""
-
-    def excess(self) -> int:
-        """How far the edges' highest H is above the floor of a local tile, or above the top edge of
-        another one."""
-
-    def related(self) -> bool:
-        """Do the letters look as if an alignment leads through much of the tile?"""
+from .program import Program, program_of
+from .score_files import (
+    in_mixed_lanes,
+    mixed_plan,
+    narrow_score,
+    planned,
+    seldom_waits,
+    widths_of,
+)
+from .sections import Sections, first_overlap, sections_of, sooner_by_rows, span
+from .sizes import HELD_CELL_BYTES, bus_bytes, held_numbers, warps_of
 
 
 @dataclass(frozen=True)
-class Assumed:
-    """What is assumed of a tile that nobody has seen."""
+class Seen:
+    """What the letters and the edges of a tile say, which is asked only where it matters; this is
+    what is assumed of a tile that nobody has seen."""
 
     few: bool = False
     alike: bool = False
 
     def four(self) -> bool:
-        """See `Seen`."""
+        """Has the target none but the first four letters of the alphabet?"""
         return self.few
 
     def excess(self) -> int:
-        """See `Seen`."""
+        """How far the edges' highest H is above the floor of a local tile, or above the top edge of
+        another one."""
         return 0
 
     def related(self) -> bool:
-        """See `Seen`."""
+        """Do the letters look as if an alignment leads through much of the tile?"""
         return self.alike
 
 
@@ -87,8 +81,7 @@ class Given:
 
     def lines_fit(self, tile: TileShape, rows: int, columns: int) -> bool:
         """Does the device hold so many special rows and columns of a tile?"""
-        memory, largest = self.device.memory, self.device.largest
-        return lines_fit(self.plan, *tile.size, rows, columns, memory, largest)
+        return lines_fit(self.plan, *tile.size, rows, columns, self.device)
 
     def warps(self, plan: Plan, B: int) -> int:
         """Warps of a work-group, if B strips are swept at once."""
@@ -102,7 +95,7 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
         return ByRows(plan)
     wide = tile.moves or tile.forbidden
     narrow = None if wide else given.narrow(tile.n)
-    sections = _cut(tile, given, narrow) if given.cuts and not wide else None
+    sections = cut(tile, given, narrow) if given.cuts and not wide else None
     if sections is not None:
         return _in_sections(tile, given, sections)
     if tile.n > plan.tuning.sweep.longest_side and not given.lines_fit(tile, 0, 0):
@@ -136,7 +129,10 @@ def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips 
     usual, score = planned(plan, given.scoring, whole, (), narrow, given.local)
     if usual is None or tile.m % usual.strip_rows:
         return None
-    if not _pipeline_fits(tile, usual, given.device):
+    # the device's memory has to hold two tiles like this one
+    bus = pipeline_bus_bytes(usual, tile.n)
+    rows = (1 + 8 + 8 * tile.right + 8 * len(tile.columns)) * tile.m
+    if bus > given.device.largest or not half_holds(given.device, bus, 2 * rows):
         return None
     best = tile.best and seldom_waits(plan, tile.n)
     fits, _ = planned(plan, given.scoring, whole, (tile.m,), narrow, given.local, best)
@@ -153,7 +149,7 @@ def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
     if not device.speculative or not captures_inside(plan):
         return None
     most = plan.tile_shape(m, n)
-    rows = None if most[0] >= m else pipeline_rows(plan, m, n, device.schedulers, device.units)
+    rows = None if most[0] >= m else pipeline_rows(plan, m, n, device)
     if rows is None:
         return None
     height = piped_height(*rows, most[0])
@@ -162,11 +158,42 @@ def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
     return choose_pipeline(replace(tile, m=height, rows=(), bottom=True), m - height, given)
 
 
-def _pipeline_fits(tile: TileShape, plan: Plan, device: DeviceFacts) -> bool:
-    """Does the device's memory hold a pipeline of two tiles like this one?"""
-    bus = pipeline_bus_bytes(plan, tile.n)
-    rows = (1 + 8 + 8 * tile.right + 8 * len(tile.columns)) * tile.m
-    return bus <= device.largest and half_holds(device, bus, 2 * rows)
+def pipeline_rows(plan: Plan, m: int, n: int, device: DeviceFacts) -> tuple[int, int] | None:
+    """The rows of the tiles of a pipeline that computes m x n cells, and what they should be
+    multiples of; None where tiles are better computed one by one.
+
+    ``depth`` tiles have at least the rows that the device computes at once.  Each ends where a
+    strip of any lanes that may compute it ends, and where a whole group of warps does.
+    """
+    tuning = plan.tuning.pipeline
+    if m * n < tuning.least_cells or n > tuning.most_columns:
+        return None
+    sized = plan.for_size(m, n)
+    if sized is None or sized.lane_set.narrow is None:
+        return None
+    plans, mixed = [sized], in_mixed_lanes(plan)
+    fits = mixed.for_size(m, n) if mixed is not None and seldom_waits(plan, n) else None
+    if fits is not None:
+        plans.append(fits)
+    wide = plan.without_narrow().strip_rows
+    known = device.schedulers, device.units
+    warps = (one.strip_rows * warps_of(one.lane_set, *known, one.B) for one in plans)
+    quantum = lcm(wide, *warps)
+    if quantum > plan.device_rows:  # of few compute units: groups may have idle warps
+        quantum = lcm(wide, *(one.strip_rows for one in plans))
+    at_once = max(one.device_rows for one in plans)
+    return -(-at_once // (tuning.depth * quantum)) * quantum, quantum
+
+
+def pipeline_slots(plan: Plan) -> int:
+    """Tiles of a pipeline that have memory at once: running, begun, or just taken out."""
+    return plan.tuning.pipeline.depth + plan.tuning.pipeline.more
+
+
+def pipeline_bus_bytes(plan: Plan, columns: int) -> int:
+    """Bytes of the bus that the tiles of a pipeline share: two lines for strips, and a ring of
+    lines between tiles."""
+    return bus_bytes(columns, plan.T, 2 + pipeline_slots(plan) + 1)
 
 
 def half_holds(device: DeviceFacts, own: int, asked: int) -> bool:
@@ -199,51 +226,57 @@ def in_strips(
     prunes = tile.after and not tile.collects and (tile.best or not local)
     apart = tile.collects or tile.moves or tile.forbidden or grid.form != "ticketed"
     widths = widths_of(plan, scoring, local, tile.best, apart)
-    program = Program(
-        plan=plan,
+    program = program_of(
+        plan,
+        scoring,
+        score,
+        local,
         form=grid.form,
         T=grid.T,
-        score=score,
         widths=widths,
-        mixed=mixed_macros(scoring, widths),
-        local=local,
         best=2 if tile.collects else int(tile.best),
         moves=tile.moves,
         forbidden=tile.forbidden,
         prunes=prunes and plan.lane_set.prunes,
-        skewed=may_skew(plan, scoring),
-        letters=profile_letters(plan, scoring, score),
-        wide_codes=scoring.by_position,
         warps=given.warps(plan, B if linked else grid.B) if form == "ticketed" else 1,
     )
     strip_groups = -(-grid.B // program.warps) * program.warps
     return InStrips(tile, program, grid, strip_groups, scoring.source.sizes(score), linked)
 
 
-def _cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
-    """The sections of a tile; None where it is computed without.
+def cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
+    """The sections of a tile; None if it is as fast without them, or computed without.
 
     Values in the middle of a row are known not to be too low where H is never below 0, and where
     all H of the top edge are equal.  Elsewhere they may depend on all columns before them.
+    ``narrow``: the score file of narrow lanes; None: there is none.
     """
-    plan, scoring, local = given.plan, given.scoring, given.local
-    if tile.rows or not (local or tile.level) or plan.form != "ticketed":
+    plan, scoring, (m, n), largest = given.plan, given.scoring, tile.size, given.device.largest
+    if tile.rows or not (given.local or tile.level) or not plan.may_be_cut(m, n):
         return None
-    if not plan.may_be_cut(*tile.size):
+    bus = 36 * n  # three lines of the bus, and overlaps
+    if plan.form != "ticketed" or bus > largest:
         return None
-    return cut_tile(
-        plan,
-        scoring,
-        tile.size,
-        tile.columns,
-        span(scoring, tile.m, given.seen.excess(), local),
-        max(first_overlap(plan, scoring, tile.m), given.overlap),
-        narrow=narrow,
-        best=local and tile.best and not tile.collects,
-        after=tile.after,
-        largest=given.device.largest,
-        related=given.seen.related,
-    )
+    reach = span(scoring, m, given.seen.excess(), given.local)
+    overlap = max(first_overlap(plan, scoring, m), given.overlap)
+    plan = plan.for_scores(narrow)
+    asked = m, n, reach, overlap, tile.columns, tile.after and plan.lane_set.prunes
+    most = (largest - bus) // (16 * (m + plan.strip_rows))  # two columns of each
+    found = sections_of(plan, *asked, most)
+    if found is None:
+        return None
+    if given.local and tile.best and not tile.collects:
+        mixed = mixed_plan(plan, scoring, tile.size, ())
+        seconds = plan.cost.sections(found.plan, found.cut, m, n)
+        if mixed is not None and mixed.cost.tile(mixed, mixed.alpha, m, n) < seconds:
+            return None  # strips of lanes of 11 bits are sooner done
+    # in so many an alignment of all rows meets few ends
+    few = int(n / max(1, plan.tuning.sections.least_aspect * m))
+    if found.count <= few:
+        return found
+    if given.seen.related():
+        return sections_of(plan, *asked, min(few, most))
+    return replace(found, square=True)
 
 
 def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSections:
@@ -252,20 +285,13 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
     letters = scoring.matrix.shape[1] + 1
     warps, strip_groups = sections.warps(grid.strips, letters, device.schedulers, device.units)
     score = given.narrow(tile.n, plan) or scoring.source.file
-    program = Program(
-        plan=plan,
-        form="ticketed",
-        T=plan.T,
-        score=score,
-        letters=profile_letters(plan, scoring, score),
-        wide_codes=scoring.by_position,
+    program = program_of(
+        plan,
+        scoring,
+        score,
+        given.local,
         widths=widths_of(plan, scoring, given.local, tile.best, apart=True),
-        local=given.local,
         best=2 if tile.collects else int(tile.best),
-        moves=False,
-        forbidden=False,
-        prunes=False,
-        skewed=may_skew(plan, scoring),
         warps=warps,
         many=True,
         sections=True,
@@ -283,20 +309,14 @@ def batch_program(
     plan: Plan, scoring: Scoring, score: str, local: bool, device: DeviceFacts, moves: bool
 ) -> Program:
     """The program that computes the tiles of a tile batch, with or without moves."""
-    return Program(
-        plan=plan,
-        form="ticketed",
-        T=plan.T,
-        score=score,
-        letters=profile_letters(plan, scoring, score),
-        wide_codes=scoring.by_position,
+    return program_of(
+        plan,
+        scoring,
+        score,
+        local,
         widths=widths_of(plan, scoring, local, best=False),
-        local=local,
-        best=0,
         moves=moves,
-        forbidden=False,
         prunes=not moves,
-        skewed=may_skew(plan, scoring),
         warps=batch_warps(plan, device),
         many=True,
     )

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from . import sizes
 from .geometry import Grid
 from .plan import Plan
@@ -117,7 +119,9 @@ class Strips:
         """What the groups work in.  ``crosses``: are there special columns?"""
         program, (T, alpha) = self.program, (self.grid.T, self.plan.alpha)
         groups = sizes.strip_places(self.strip_groups, program.shares_strips)
-        narrow, again = bool(program.widths), program.defers_argmax
+        narrow = bool(program.widths)
+        # the block with the best cell is swept again when all strips are done
+        again = narrow and program.best == 1 and program.form == "ticketed"
         table, letters = self.scores
         profile = sizes.profile_bytes(T, letters, alpha, program.striped)
         if self.plan.lane_set.local_profile:
@@ -208,11 +212,26 @@ class InSections(Strips):
 
     @cached_property
     def layout(self) -> SectionsLayout:
-        """Where the edges of all sections are in their buffer."""
-        flat_groups = self.strip_groups if self.program.flat else 0
-        T, padded = self.grid.T, self.grid.padded_rows
-        lines = self.sections, T, padded, self.chunk, flat_groups
-        return SectionsLayout.of(*lines, self.stores_right, self.tile.level)
+        """Where the edges of all sections are in their buffer.
+
+        Groups of flat sections have a line of ``chunk`` columns each, beside one that all read;
+        else lines are as long as the sections.  Where all cells of the top edge are equal only the
+        first left edge may differ from the others."""
+        sections, T, count = self.sections, self.grid.T, self.sections.count
+        cuts = np.array(sections.cuts)
+        swept = int((cuts[1:] - np.maximum(cuts[:-1] - sections.overlap, 0)).sum())
+        stride = self.chunk + T if self.program.flat else swept + 2 * T * count
+        lines = 1 + self.strip_groups if self.program.flat else 2 if sections.proven else 3
+        column_words = -(-(2 * self.grid.padded_rows + 1) // 32) * 32
+        place, columns_at = 2 * stride * lines, {}
+        for kind, columns in (
+            ("left", 2 if self.tile.level else count),
+            ("right", count if self.stores_right else 1),
+            ("crossed", 1 if sections.proven else count),
+        ):
+            columns_at[kind] = place
+            place += column_words * columns
+        return SectionsLayout(stride, column_words, columns_at, place)
 
     @cached_property
     def buffers(self) -> list[Buffer]:

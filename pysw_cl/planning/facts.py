@@ -2,39 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
-class DeviceFacts:
-    """What decides how tiles are computed on a device, what that takes, and which plans it runs."""
+class DeviceTraits:
+    """Properties of a device.  The defaults are for a device that follows OpenCL 1.2 and guarantees
+    no more; :mod:`pysw_cl.opencl.quirks` lists deviations and their reasons."""
+
+    #: May it be used at all?
+    usable: bool = True
+    #: What is done with the device before the first build.
+    prepare: Callable[[Any], object] | None = None
+    #: Compiler options of all kernels.
+    build_options: str = ""
+    #: The option that limits the registers of a work-item to {}; "": there is none.
+    register_option: str = ""
+
+    #: The lane set of plans that name none (:mod:`pysw_cl.planning.lane_sets`).
+    lanes: str = "scalar32"
+    #: Lane sets that must not be used.
+    refused_lanes: tuple[str, ...] = ()
+    #: The fewest lanes of a strip.
+    least_T: int = 1
+    #: Work-items of a group that the row scan in one launch must not have.
+    refused_row_items: tuple[int, ...] = ()
+    #: The wavefront's form of plans that name none.
+    form: str = "two-phase"
+    #: Columns in one iteration of the main loop, unless the lane set prescribes them.
+    unroll: int = 2
+
+    #: Work-items of a warp (wavefront, sub-group).
+    warp_width: int = 32
+    #: Warp schedulers of a compute unit; 0: work-groups are single warps.
+    schedulers: int = 0
+    #: Is there a permutation of bytes with sign replication?
+    byte_permute: bool = False
+
+    #: Do small tiles share one buffer?
+    arena: bool = True
+    #: Work-items that follow a path back together (cl/traceback/traceback.cl).
+    traceback_group_size: int = 256
+    #: Is speculative computation worthwhile: of tiles that a path may cross, and of tiles below
+    #: others that are not done?
+    speculative: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceFacts(DeviceTraits):
+    """All that decides how tiles are computed on a device, what that takes, and which plans it
+    runs."""
 
     #: Bytes of its memory, and of the largest allocation.
     memory: int
     largest: int
-    #: Compute units, and the warp schedulers of each (0: see `DeviceTraits.schedulers`).
+    #: Compute units.
     units: int = 1
-    schedulers: int = 0
-    #: The fewest lanes of a strip, and why.
-    least_T: int = 1
-    why_T: str = ""
-    #: Has it a permutation of bytes?
-    byte_permute: bool = False
-    #: Does it compute tiles before they are known to be needed?
-    speculative: bool = False
     #: The alignment of parts of a buffer, in bytes.
     part_align: int = 128
     name: str = "the device"
-    #: Work-items of a warp and of a work-group at most, and bytes of a group's local memory.
-    warp_width: int = 32
+    #: Work-items of a work-group at most, and bytes of a group's local memory.
     most_items: int = 1024
     local_bytes: int = 1 << 15
-    #: Lane sets that it does not run, and work-items of a group that the row scan must not have,
-    #: each with the reason.
-    refused_lanes: Mapping[str, str] = field(default_factory=dict, hash=False)
-    refused_row_items: Mapping[int, str] = field(default_factory=dict, hash=False)
+    #: The reasons of some traits, by their names.
+    why: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 #: A device of which nothing is known, and whose memory holds everything.
-UNLIMITED = DeviceFacts(1 << 62, 1 << 62, byte_permute=True)
+UNLIMITED = DeviceFacts(memory=1 << 62, largest=1 << 62, byte_permute=True, speculative=False)

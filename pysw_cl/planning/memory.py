@@ -18,11 +18,17 @@ from typing import NamedTuple
 
 from ..scoring.scoring import Scoring
 from . import path_grid, sizes
-from .choose import Given, choose, in_strips, whole_pipeline
+from .choose import (
+    Given,
+    choose,
+    in_strips,
+    pipeline_bus_bytes,
+    pipeline_slots,
+    whole_pipeline,
+)
 from .execution import Buffer, ByRows, HeldWhole, InParts, InSections, TileShape
 from .geometry import row_spans, spans
 from .model.runs import Setting
-from .pipelines import pipeline_bus_bytes, pipeline_slots
 from .plan import Plan, StriplessPlan
 
 NO_ENDS = (False, False, False, False)

@@ -1,7 +1,7 @@
 """How a pair batch is computed, as a value: many pairs at once, one in each lane.
 
-`in_lanes` makes these values, for pairs and for boxes of a matrix alike.  The batch engine runs
-them, and what they take on the device is the sum of their buffers.
+The batch engine runs it, for pairs and for boxes of a matrix alike, and what it takes on the device
+is the sum of its buffers.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def most_runs(m: Any, n: Any) -> Any:
     return np.minimum(m + n, 2 * np.minimum(m, n) + 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InLanes:
     """One pair, or one box of a matrix, in each lane."""
 
@@ -117,22 +117,27 @@ class InLanes:
     local: bool
     #: Pairs, and the groups of them.
     count: int
-    groups: int
-    #: Rows and columns, in whole panels, of the longest pairs.
-    longest: tuple[int, int]
-    #: Bytes of the device's largest allocation, and work-groups that it runs at once.
-    largest: int
-    most_workers: int
-    #: Where moves and runs are; None: no moves are stored.
-    places: Places | None = None
-    #: Rows and columns of all groups, whose highest ends are kept; 0: they are not.
-    top_lines: int = 0
-    #: Are they boxes?
-    boxes: bool = False
+    groups: Groups
+    device: DeviceFacts
+    #: Are the highest ends of their rows and columns kept?
+    tops: bool
+    #: Are they boxes of a matrix?
+    boxes: bool
 
     def __str__(self) -> str:
         pairs = self.lanes.pairs(self.width)
         return f"{self.lanes.name} lanes of {self.width} bits, {pairs} pairs at once in each group"
+
+    @cached_property
+    def places(self) -> Places | None:
+        """Where moves and runs are; None: no moves are stored."""
+        moves = self.boxes or self.output in ("traceback", "cigar")
+        return self.groups.places(self.lanes.pairs(self.width)) if moves else None
+
+    @cached_property
+    def top_lines(self) -> int:
+        """Rows and columns of all groups, whose highest ends are kept; 0: they are not."""
+        return int(self.groups.sides.sum()) if self.tops else 0
 
     @property
     def defines(self) -> dict[str, int]:
@@ -143,7 +148,7 @@ class InLanes:
             "STORE_MOVES": int(self.places is not None),
             "R": self.lanes.columns(self.width),
             "WIDTH": self.width,
-            "LONG": int(self.width < 32 and max(self.longest) > LONGEST),
+            "LONG": int(self.width < 32 and max(self.groups.longest) > LONGEST),
         }
         asked = {"STARTS": self.output == "starts", "TOPS": self.top_lines, "BOXES": self.boxes}
         if self.letters != FEW_LETTERS:
@@ -153,7 +158,7 @@ class InLanes:
     @cached_property
     def scratch_size(self) -> int:
         """Bytes of a work-group's scratch memory: see `scratch_of` in cl/batch/scratch.clh."""
-        lanes, (most_m, most_n) = self.lanes.pairs(self.width), self.longest
+        lanes, (most_m, most_n) = self.lanes.pairs(self.width), self.groups.longest
         columns, item = self.lanes.columns(self.width), self.width // 8
         index = 4  # bytes of a row or column number, at most
         profile = {
@@ -173,8 +178,8 @@ class InLanes:
     @cached_property
     def workers(self) -> int:
         """Work-groups that are launched; each computes one group after the other."""
-        scratch = self.largest // SCRATCH_PART // self.scratch_size
-        return max(1, min(self.most_workers, self.groups, scratch))
+        scratch = self.device.largest // SCRATCH_PART // self.scratch_size
+        return max(1, min(self.lanes.groups * self.device.units, self.groups.count, scratch))
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -195,10 +200,10 @@ class InLanes:
             found.append(Buffer("counter", "scratch", 4))
         if self.top_lines:
             found.append(Buffer("tops", "scratch", self.top_lines * lanes * self.width // 8))
-            found.append(Buffer("tops_at", "scratch", 16 * self.groups))
+            found.append(Buffer("tops_at", "scratch", 16 * self.groups.count))
         if places is None or self.boxes:
             return found
-        found.append(Buffer("places", "scratch", 16 * self.groups))
+        found.append(Buffer("places", "scratch", 16 * self.groups.count))
         found.append(Buffer("traced", "scratch", 4 * TRACED * count))
         words = places.run_words if self.output == "cigar" else 0
         found.append(Buffer("runs", "scratch", max(4, 4 * words)))
@@ -206,38 +211,3 @@ class InLanes:
             found.append(Buffer("offsets", "scratch", 4 * (count + 1)))
             found.append(Buffer("packed", "scratch", 4 * words))
         return found
-
-
-def in_lanes(
-    lanes: PairLanes,
-    width: int,
-    score: str,
-    letters: int,
-    output: str,
-    groups: Groups,
-    count: int,
-    local: bool,
-    device: DeviceFacts,
-    *,
-    tops: bool = False,
-    boxes: bool = False,
-) -> InLanes:
-    """How ``count`` pairs in these ``groups`` are computed.  ``tops``: are the highest ends of
-    their rows and columns kept?  ``boxes``: are they boxes of a matrix?"""
-    moves = boxes or output in ("traceback", "cigar")
-    return InLanes(
-        lanes=lanes,
-        width=width,
-        score=score,
-        letters=letters,
-        output=output,
-        local=local,
-        count=count,
-        groups=groups.count,
-        longest=groups.longest,
-        largest=device.largest,
-        most_workers=lanes.groups * device.units,
-        places=groups.places(lanes.pairs(width)) if moves else None,
-        top_lines=int(groups.sides.sum()) if tops else 0,
-        boxes=boxes,
-    )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import isqrt
 
 from ..scoring.scoring import Scoring
+from .facts import DeviceFacts
 from .geometry import cuts, tile_shape
 from .parameters import SpeculationTuning, TracebackTuning, Tuning
 from .plan import MOVES_CHUNK, Plan, StriplessPlan
@@ -137,14 +138,12 @@ def captures_inside(plan: Plan) -> bool:
     return plan.form == "ticketed" and not isinstance(plan, StriplessPlan)
 
 
-def lines_fit(
-    plan: Plan, m: int, n: int, rows: int, columns: int, memory: int, largest: int
-) -> bool:
-    """Do so many special rows and columns of an m x n tile fit half of the device's ``memory``, and
-    the rows or the columns its ``largest`` allocation?"""
+def lines_fit(plan: Plan, m: int, n: int, rows: int, columns: int, device: DeviceFacts) -> bool:
+    """Do so many special rows and columns of an m x n tile fit half of the device's memory, and the
+    rows or the columns its largest allocation?"""
     across = bus_bytes(n, plan.T, 2 + rows)
     down = 8 * (m + plan.strip_rows) * columns
-    return max(across, down) <= largest and across + down <= memory // 2
+    return max(across, down) <= device.largest and across + down <= device.memory // 2
 
 
 def batch_plans(plan: Plan) -> tuple[Plan, Plan]:

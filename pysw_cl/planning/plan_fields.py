@@ -196,11 +196,12 @@ class PlanFields:
         if device is None:
             return
         if lanes in device.refused_lanes:
-            why = device.refused_lanes[lanes]
+            why = device.why["refused_lanes"]
             raise PlanError(f"plan: {lanes} lanes are not for {device.name}: {why}")
         if device.least_T > T:
+            why = device.why["least_T"]
             raise PlanError(
-                f"plan: T is at least {device.least_T} on {device.name}, not {T}: {device.why_T}"
+                f"plan: T is at least {device.least_T} on {device.name}, not {T}: {why}"
             )
         if self.lane_set.per_item is not None:
             self._check_groups(device, self.lane_set.per_item)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from ..scoring.precision import worst
 from ..scoring.scoring import Scoring
 from . import sizes
 from .lane_sets import MIXED
 from .plan import Plan
-from .score_files import striped
+from .score_files import may_skew, striped
 
 
 @dataclass(frozen=True)
@@ -19,28 +20,27 @@ class Program:
 
     #: Lanes, alpha, chunk.
     plan: Plan
-    #: The form of the tile's grid: "ticketed" or "two-phase".
-    form: str
-    #: Lanes of a strip of the tile's grid.
-    T: int
     #: The score file.
     score: str
-    #: The widths of narrow lanes.
-    widths: tuple[int, ...]
     #: Is the comparison local, with no H below 0?
     local: bool
+    #: Lanes of a strip of the tile's grid, and its form: "ticketed" or "two-phase".
+    T: int
+    form: str = "ticketed"
+    #: The widths of narrow lanes.
+    widths: tuple[int, ...] = ()
     #: 0: no best cell; 1: the best cell; 2: collect all cells that reach the threshold.
-    best: int
+    best: int = 0
     #: Are moves stored?
-    moves: bool
+    moves: bool = False
     #: Are there forbidden pairs?
-    forbidden: bool
+    forbidden: bool = False
     #: May blocks be pruned?
-    prunes: bool
+    prunes: bool = False
     #: Do narrow lanes have skewed scores?
-    skewed: bool
+    skewed: bool = False
     #: Warps of a work-group.
-    warps: int
+    warps: int = 1
     #: Does a launch compute many tiles?
     many: bool = False
     #: Are they sections of one tile?
@@ -53,11 +53,6 @@ class Program:
     wide_codes: bool = False
     #: Lanes of 11 bits: the macros of their scores and gap costs (cl/wavefront/mixed.clh).
     mixed: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def defers_argmax(self) -> bool:
-        """Is the block with the best cell swept again only when all strips are done?"""
-        return bool(self.widths) and self.best == 1 and self.form == "ticketed"
 
     @cached_property
     def shares_strips(self) -> bool:
@@ -123,6 +118,21 @@ class Program:
         return not lanes.local_profile and not (few and (self.sections or not self.many))
 
 
+def program_of(plan: Plan, scoring: Scoring, score: str, local: bool, **own: Any) -> Program:
+    """The program of a plan's lanes for these scores; ``own``: its other fields."""
+    local_profile = plan.lane_set.local_profile and score == "matrix"
+    return Program(
+        plan=plan,
+        score=score,
+        local=local,
+        skewed=may_skew(plan, scoring),
+        letters=scoring.matrix.shape[1] + 1 if local_profile else 0,
+        wide_codes=bool(scoring.source.defines),
+        mixed=mixed_macros(scoring, own["widths"]),
+        **{"T": plan.T, **own},
+    )
+
+
 def mixed_macros(scoring: Scoring, widths: tuple[int, ...]) -> tuple[tuple[str, int], ...]:
     """The macros of lanes of 11 bits; none without these."""
     if MIXED not in widths:
@@ -131,9 +141,3 @@ def mixed_macros(scoring: Scoring, widths: tuple[int, ...]) -> tuple[tuple[str, 
     assert pair is not None
     first, extend = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
     return ("MATCH", pair[0]), ("MISMATCH", pair[1]), ("GAP_FIRST", first), ("GAP_EXTEND", extend)
-
-
-def profile_letters(plan: Plan, scoring: Scoring, score: str) -> int:
-    """Letters of a query profile in local memory, padding included; 0: there is none."""
-    local = plan.lane_set.local_profile and score == "matrix"
-    return scoring.matrix.shape[1] + 1 if local else 0

@@ -114,11 +114,6 @@ def _heights(plan: Plan, alphas: tuple[int, ...], m: int, rows: tuple[int, ...])
     return sorted({min(alpha for alpha in alphas if alpha >= least) for least in needed})
 
 
-def sooner(usual: Plan, other: Plan, size: tuple[int, int]) -> Plan:
-    """Which of two plans computes a tile sooner."""
-    return min(usual, other, key=lambda plan: plan.cost.tile(plan, plan.alpha, *size))
-
-
 def striped_rows(plan: Plan) -> float:
     """How many rows of a lane at a lag take as long as those of a plan's lanes at the same column,
     by the times "striped" of the device's profile."""
@@ -187,7 +182,9 @@ def planned(
         )
         usual = tall or plan.for_size(*size, rows)
         mixed = mixed_plan(plan, scoring, size, rows) if usual and local and best else None
-        return (sooner(usual, mixed, size) if usual and mixed else usual), narrow
+        if usual and mixed:
+            usual = min(usual, mixed, key=lambda one: one.cost.tile(one, one.alpha, *size))
+        return usual, narrow
     return plan.for_size(*size, rows), scoring.source.file
 
 

@@ -9,7 +9,6 @@ Method: Khajeh-Saeed & Perot (2011), GPU Computing Gems Emerald Edition, section
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise, product
@@ -22,13 +21,14 @@ from ..scoring.scoring import Scoring
 from .cost import Cut, Rounds, StripCost, shared_sections, whole
 from .model.times import Machine
 from .plan import Plan
-from .score_files import mixed_plan
 from .sizes import sharing_warps, warps_of
 
 Numbers = NDArray[np.int64]
 
 #: Rows from which on the overlap grows, and by how much of it for each doubling.
 MANY_ROWS, GROWTH = 1 << 15, 1 / 16
+#: What `sections_of` is asked.
+Asked = tuple[int, int, int | None, int, tuple[int, ...], bool, int]
 #: Choices that are kept, for calls that repeat.
 KEPT = 4096
 #: x a bound of what cuts cost: up to this all are tried at first.
@@ -95,39 +95,6 @@ class SectionsLayout:
     #: Numbers in all.
     words: int
 
-    @classmethod
-    def of(
-        cls,
-        sections: Sections,
-        T: int,
-        padded_rows: int,
-        chunk: int,
-        flat_groups: int,
-        stores_right: bool,
-        level: bool,
-    ) -> SectionsLayout:
-        """``flat_groups``: groups that have a line of ``chunk`` columns each, beside one that all
-        read (0: lines are as long as the sections).  ``stores_right``: are right edges kept?
-        ``level``: are all cells of the top edge equal?  Then only the first left edge may differ
-        from the others."""
-        checked = not sections.proven
-        cuts = np.array(sections.cuts)
-        swept = int((cuts[1:] - np.maximum(cuts[:-1] - sections.overlap, 0)).sum())
-        stride = chunk + T if flat_groups else swept + 2 * T * sections.count
-        column_words = -(-(2 * padded_rows + 1) // 32) * 32
-        place = 2 * stride * (1 + flat_groups if flat_groups else 3 if checked else 2)
-        count = sections.count
-        kinds = {
-            "left": 2 if level else count,
-            "right": count if stores_right else 1,
-            "crossed": count if checked else 1,
-        }
-        columns_at: dict[str, int] = {}
-        for kind, columns in kinds.items():
-            columns_at[kind] = place
-            place += column_words * columns
-        return cls(stride, column_words, columns_at, place)
-
 
 def span(scoring: Scoring, rows: int, excess: int, local: bool) -> int | None:
     """Columns after which no path from further left matters in a tile of so many ``rows``; None
@@ -159,60 +126,6 @@ def first_overlap(plan: Plan, scoring: Scoring, m: int) -> int:
     return int(tuning.first_overlap * tuning.matrix_overlap * (1 + GROWTH * doublings))
 
 
-def most_of_related(plan: Plan, m: int, n: int) -> int:
-    """The most sections of an m x n tile in which an alignment of all rows meets few ends."""
-    return int(n / max(1, plan.tuning.sections.least_aspect * m))
-
-
-def cut_tile(
-    plan: Plan,
-    scoring: Scoring,
-    size: tuple[int, int],
-    columns: tuple[int, ...],
-    reach: int | None,
-    overlap: int,
-    *,
-    narrow: str | None,
-    best: bool,
-    after: bool,
-    largest: int,
-    related: Callable[[], bool],
-) -> Sections | None:
-    """The sections of a tile of this size without special rows and moves; None if it is as fast
-    without them, or if a device whose largest allocation is ``largest`` bytes cannot hold them.
-
-    ``reach``: see :func:`span`.  ``narrow``: the score file of narrow lanes; None: there is none.
-    ``best``: is the best of all local scores looked for, and no other?  ``after``: may cells be
-    pruned?  ``related``: do the letters look as if an alignment leads through much of the tile?
-    That is asked only where it matters.  ``columns``, ``overlap``: see :func:`sections_of`.
-    """
-    plan = plan.for_scores(narrow)
-    (m, n), bus = size, 36 * size[1]  # three lines of the bus, and overlaps
-    if plan.form != "ticketed" or bus > largest:
-        return None
-    given = plan, m, n, reach, overlap, columns, after and plan.lane_set.prunes
-    most = (largest - bus) // (16 * (m + plan.strip_rows))  # two columns of each
-    found = sections_of(*given, most)
-    few = most_of_related(plan, m, n)
-    if found is None or (best and sooner_in_11_bits(plan, scoring, size, found)):
-        return None
-    if found.count <= few:
-        return found
-    return sections_of(*given, min(few, most)) if related() else replace(found, square=True)
-
-
-def sooner_in_11_bits(
-    plan: Plan, scoring: Scoring, size: tuple[int, int], sections: Sections
-) -> bool:
-    """Are strips of lanes of 11 bits sooner done with a tile, whose best local score is looked for,
-    than its ``sections``?"""
-    mixed = mixed_plan(plan, scoring, size, ())
-    if mixed is None:
-        return False
-    seconds = plan.cost.sections(sections.plan, sections.cut, *size)
-    return bool(mixed.cost.tile(mixed, mixed.alpha, *size) < seconds)
-
-
 def sections_of(
     plan: Plan,
     m: int,
@@ -232,23 +145,14 @@ def sections_of(
     most = min(most, n // tuning.least_columns)
     if most < 2 or not plan.may_be_cut(m, n):
         return None
-    return _chosen(plan, plan.machine, m, n, span, overlap, columns, prunable, most)
+    return _chosen(plan, plan.machine, (m, n, span, overlap, columns, prunable, most))
 
 
 @lru_cache(KEPT)
-def _chosen(
-    plan: Plan,
-    machine: Machine,
-    m: int,
-    n: int,
-    span: int | None,
-    overlap: int,
-    columns: tuple[int, ...],
-    prunable: bool,
-    most: int,
-) -> Sections | None:
-    """See :func:`sections_of`.  The choice is kept by all that it depends on; plans are equal
-    whatever they know of their ``machine``."""
+def _chosen(plan: Plan, machine: Machine, asked: Asked) -> Sections | None:
+    """The choice is kept by all that it depends on; plans are equal whatever they know of their
+    ``machine``."""
+    m, n, span, overlap, columns, prunable, most = asked
     tuning, cost = plan.tuning.sections, plan.cost
     if not isinstance(cost, StripCost):  # there is nothing to cut
         return None
@@ -371,18 +275,13 @@ class _Ways:
             way = int(self.alpha[at]), int(self.B[at]), int(self.chunk[at]), count
             alone = count <= self.most_proven
             found.append(Cut(*way, self.span if alone else self.overlap, alone))
-        return least, min(found, key=_few)
+        return least, min(found, key=lambda cut: (cut.sections, *cut))
 
 
 @lru_cache(64)
 def _every(*values: tuple[int, ...]) -> tuple[Numbers, ...]:
     """Each value with all others, as arrays."""
     return tuple(np.array([*product(*values)], np.int64).T.copy())
-
-
-def _few(cut: Cut) -> tuple[int, ...]:
-    """The order of cuts that cost as much as each other: fewer sections first."""
-    return cut.sections, *cut
 
 
 def sooner_by_rows(plan: Plan, scan: Plan, m: int, n: int, prunable: bool) -> bool:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import numbers
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ScoringError, shown
+from ..errors import ScoringError, is_number, shown
 from ..sequences.alphabet import (
     AMBIGUITY,
     GAPS,
@@ -43,24 +41,8 @@ ERROR = "error"
 DEFAULT_GAPS = (3, 2)
 
 
-@dataclass(frozen=True)
-class Substitutions:
-    """The substitution scores that a user gives."""
-
-    #: A square array, rows for the query.
-    values: NDArray[np.float64]
-    #: Its letters.
-    letters: str
-    #: Those of them that never match.
-    never_match: str = ""
-    #: The name of a named matrix, as `matrix_names` spells it, or "".
-    name: str = ""
-    #: Those of J, U and O that the matrix lacks and that were added to it (`with_stand_ins`).
-    stand_ins: str = ""
-    #: The scores as results show them, such as "match 1, mismatch -3".
-    words: str = ""
-    #: What the letters stand for, if it is an `Alphabet`.
-    alphabet: Alphabet | None = None
+#: A square array of scores, rows for the query, and what else `Scoring` has of them, by its fields.
+Substitutions = tuple[NDArray[np.float64], dict[str, Any]]
 
 
 def substitution_scores(sub_score: Any) -> Substitutions:
@@ -82,10 +64,11 @@ def substitution_scores(sub_score: Any) -> Substitutions:
         scores = np.full((len(letters),) * 2, mismatch)
         scores[range(4), range(4)] = match
         words = f"match {match:g}, mismatch {mismatch:g}"
-        return Substitutions(scores, letters, AMBIGUITY, words=words)
+        return scores, {"letters": letters, "never_match": AMBIGUITY, "substitutions": words}
     if isinstance(second, Alphabet):
         values, letters = _matrix(first, second.letters)
-        return Substitutions(values, letters, words=_words(values, str(second)), alphabet=second)
+        words = _words(values, str(second))
+        return values, {"letters": letters, "substitutions": words, "alphabet": second}
     if isinstance(second, str) or (
         isinstance(second, Sequence) and all(isinstance(c, str) for c in second)
     ):
@@ -122,7 +105,8 @@ def _protein(values: NDArray[np.float64], letters: str, name: str = "") -> Subst
     """A matrix; one of proteins with the letters that it lacks."""
     words = f"matrix {name}" if name else _words(values, letters)
     values, letters, added = with_stand_ins(values, letters)
-    return Substitutions(values, letters, "", name, added, words)
+    own = {"letters": letters, "name": name, "stand_ins": added, "substitutions": words}
+    return values, own
 
 
 def _words(values: NDArray[np.float64], letters: str) -> str:
@@ -249,12 +233,6 @@ def _is_pair(value: Any) -> bool:
 
 
 def _number(value: Any, what: str) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise ScoringError(f"{what} must be a number, not {shown(value)}")
-    try:
-        found = float(value)
-    except OverflowError:
-        found = math.inf
-    if not math.isfinite(found):
+    if not is_number(value):
         raise ScoringError(f"{what} must be a finite number, not {shown(value)}")
-    return found
+    return float(value)

@@ -68,7 +68,11 @@ def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
     known = _lines()
     if key not in known:
         close = difflib.get_close_matches(key, [*known, *ALIASES], n=4, cutoff=0.5)
-        hint = "did you mean " + ", ".join(close) + "?" if close else "known are " + _families()
+        blosum = "/".join(name[6:] for name in known if name.startswith("BLOSUM"))
+        others = ", ".join(name for name in known if not name.startswith(("BLOSUM", "PAM")))
+        hint = f"known are BLOSUM{blosum}, PAM10 to PAM500 in tens, {others}"
+        if close:
+            hint = "did you mean " + ", ".join(close) + "?"
         raise ScoringError(
             f"there is no substitution matrix named {name!r}, and no file of that name; {hint}"
         )
@@ -79,11 +83,3 @@ def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
     matrix = (matrix + np.tril(matrix, -1).T).astype(np.int32)
     matrix.flags.writeable = False
     return matrix, letters
-
-
-def _families() -> str:
-    """The known names, the two long series shortened."""
-    names = matrix_names()
-    blosum = [n.removeprefix("BLOSUM") for n in names if n.startswith("BLOSUM")]
-    others = [n for n in names if not n.startswith(("BLOSUM", "PAM"))]
-    return f"BLOSUM{'/'.join(blosum)}, PAM10 to PAM500 in tens, {', '.join(others)}"

@@ -105,23 +105,20 @@ def check_range(scoring: Scoring, m: int, n: int, mode: str) -> None:
     gain = steps * max(0, scoring.highest)
     slack = 3 * scoring.gap_open + scoring.gap_extend + max(0, -scoring.lowest)
     if mode == "local":
-        _require(scoring, m, n, mode, "score up to", gain, LOCAL_LIMIT)
-        return
-    fall = slack + (m + n) * scoring.gap_extend
-    sunk = slack + steps * scoring.gap_extend
-    _require(scoring, m, n, mode, "score up to", gain, UNREACHABLE_BELOW - UNREACHABLE)
-    _require(scoring, m, n, mode, "score down to minus", fall, -UNREACHABLE_BELOW)
-    _require(scoring, m, n, mode, "lose in gaps up to", sunk, UNREACHABLE + 2**31)
-
-
-def _require(
-    scoring: Scoring, m: int, n: int, mode: str, what: str, found: int, limit: int
-) -> None:
-    if found < limit:
-        return
-    scaled = " (scores are counted in halves)" if scoring.scale == 2 else ""
-    raise RangeError(
-        f"a {mode} comparison of {m:,} x {n:,} letters could {what} {found:,}, and 32-bit cells "
-        f"are proven only below {limit:,}{scaled}; use smaller scores and gap costs, or shorter "
-        "sequences"
-    )
+        found = [("score up to", gain, LOCAL_LIMIT)]
+    else:
+        fall = slack + (m + n) * scoring.gap_extend
+        sunk = slack + steps * scoring.gap_extend
+        found = [
+            ("score up to", gain, UNREACHABLE_BELOW - UNREACHABLE),
+            ("score down to minus", fall, -UNREACHABLE_BELOW),
+            ("lose in gaps up to", sunk, UNREACHABLE + 2**31),
+        ]
+    for what, number, limit in found:
+        if number >= limit:
+            scaled = " (scores are counted in halves)" if scoring.scale == 2 else ""
+            raise RangeError(
+                f"a {mode} comparison of {m:,} x {n:,} letters could {what} {number:,}, and 32-bit "
+                f"cells are proven only below {limit:,}{scaled}; use smaller scores and gap costs, "
+                "or shorter sequences"
+            )

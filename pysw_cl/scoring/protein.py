@@ -61,7 +61,8 @@ def _scores_of(letter: str, values: Values, letters: str) -> tuple[Values, Value
     """The row and the column of a letter that a matrix lacks, and its score against itself."""
     if letter == "J":
         pair = [letters.index(c) for c in "IL"]
-        if _is_blosum62(values, letters):
+        blosum62, order = load_matrix("BLOSUM62")
+        if letters == order and np.array_equal(values, blosum62):
             scores = np.array(_BLOSUM62_J, np.float64)
             return scores, scores, 3.0
         unit = 1 if (values == np.rint(values)).all() else 2
@@ -74,8 +75,3 @@ def _scores_of(letter: str, values: Values, letters: str) -> tuple[Values, Value
         return mean(rows), mean(columns), float(mean(corner))
     k = letters.index(TAKEN[letter])
     return values[k], values[:, k], float(values[k, k])
-
-
-def _is_blosum62(values: Values, letters: str) -> bool:
-    blosum62, order = load_matrix("BLOSUM62")
-    return letters == order and np.array_equal(values, blosum62)

@@ -336,39 +336,32 @@ def make_scoring(
     2.  Raises ScoringError for anything else, for numbers of 2**20 or more, and for an alphabet
     that cannot be used.
     """
-    given = substitution_scores(sub_score)
-    values, letters, never = given.values, given.letters, given.never_match
-    matrix, gap_open, gap_extend, scale = integers(values, gap_costs(gap_cost, given.name))
+    values, known = substitution_scores(sub_score)
+    letters, never, words = known["letters"], known.get("never_match", ""), [known["substitutions"]]
+    gaps = gap_costs(gap_cost, known.get("name", ""))
+    matrix, gap_open, gap_extend, scale = integers(values, gaps)
     if wildcard is not None:
-        index = letter_index(wildcard, letters, "wildcard")
-        neutral = {letters[index]} | {
-            c for c in given.stand_ins if TAKEN.get(c) == letters[index].upper()
-        }
+        index, added = letter_index(wildcard, letters, "wildcard"), known.get("stand_ins", "")
+        neutral = {letters[index], *(c for c in added if TAKEN.get(c) == letters[index].upper())}
         places = [k for k, c in enumerate(letters) if c in neutral]
         matrix[places, :] = 0
         matrix[:, places] = 0
         never = "".join(c for c in letters if c in never or c in neutral)
+        words.append(f"{wildcard} against anything 0")
     refused = isinstance(unknown, str) and unknown == ERROR
-    if given.alphabet is not None and (wildcard is not None or not refused):
+    if "alphabet" in known and (wildcard is not None or not refused):
         raise ScoringError("wildcard and unknown are for plain letters, not for an Alphabet")
     other = "" if refused else letters[letter_index(unknown, letters)]
-    words = [given.words]
-    words += [] if wildcard is None else [f"{wildcard} against anything 0"]
     words += [f"letters outside the alphabet as {other}"] if other else []
     pair, query, target, matrix = letter_codes(matrix, [c in never for c in letters])
+    known |= {"never_match": never, "unknown": other, "substitutions": ", ".join(words)}
     return Scoring(
         matrix=matrix,
         match_mismatch=pair,
         gap_open=gap_open,
         gap_extend=gap_extend,
-        letters=letters,
         query_encoding=encoding_table(letters, query, other),
         target_encoding=encoding_table(letters, target, other),
         scale=scale,
-        never_match=never,
-        name=given.name,
-        stand_ins=given.stand_ins,
-        unknown=other,
-        substitutions=", ".join(words),
-        alphabet=given.alphabet,
+        **known,
     )

@@ -36,17 +36,13 @@ PIECE = 1 << 20
 LONG = 1 << 13
 
 
-def _complement() -> Table:
-    table = np.arange(256, dtype=np.uint8)
-    letters, others = "ATUCGRYKMBVDH", "TAAGCYRMKVBHD"  # S, W and N are their own complements
-    for letter, other in zip(letters, others, strict=True):
-        table[ord(letter)], table[ord(letter.lower())] = ord(other), ord(other.lower())
-    return table
-
-
+#: S, W and N are their own complements.
+_LETTERS, _OTHERS = b"ATUCGRYKMBVDH", b"TAAGCYRMKVBHD"
 #: IUPAC's complement of every nucleotide letter (uint8, 256 entries).  Case does not change.  A
 #: becomes T; T and U become A.  Other bytes are mapped to themselves.
-COMPLEMENT = _complement()
+COMPLEMENT: Table = np.frombuffer(
+    bytes.maketrans(_LETTERS + _LETTERS.lower(), _OTHERS + _OTHERS.lower()), np.uint8
+)
 
 
 def folds_case(letters: str) -> bool:
@@ -62,12 +58,11 @@ def is_nucleotide(letters: str) -> bool:
 
 def spellings(letters: str) -> list[tuple[str, int]]:
     """Every accepted spelling of a letter, with the index of that letter in ``letters``."""
-    fold = folds_case(letters)
     found = [(c, k) for k, c in enumerate(letters)]
     if is_nucleotide(letters):
         twins = {"T": "U", "t": "u", "U": "T", "u": "t"}
         found += [(twins[c], k) for c, k in found if c in twins and twins[c] not in letters]
-    if fold:
+    if folds_case(letters):
         found += [(c.swapcase(), k) for c, k in found if c.swapcase() != c]
     return found
 
@@ -75,8 +70,7 @@ def spellings(letters: str) -> list[tuple[str, int]]:
 def encoding_table(letters: str, codes: Iterable[int], unknown: str = "") -> Table:
     """The table (uint8, 256 entries) that maps every spelling of ``letters[k]`` to ``codes[k]``,
     every other letter to the code of ``unknown``, if there is one, and all else to NO_CODE."""
-    by_letter = list(codes)
-    table = np.full(256, NO_CODE, np.uint8)
+    table, by_letter = np.full(256, NO_CODE, np.uint8), list(codes)
     for spelling, k in spellings(letters):
         table[ord(spelling)] = by_letter[k]
     if unknown:

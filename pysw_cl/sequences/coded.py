@@ -80,10 +80,6 @@ class Alphabet:
             return whole
         return STAND_INS[: len(self.symbols)]
 
-    @cached_property
-    def _ascii(self) -> NDArray[np.uint8]:
-        return np.frombuffer(self.letters.encode(), np.uint8)
-
     def encode(self, x: Any, what: str = "sequence") -> Letters:
         """The letters (see `letters`) of symbols or of codes; ``what`` names them in messages.
         Raises SequenceError for what is no symbol, with its 1-based position."""
@@ -113,7 +109,7 @@ class Alphabet:
             k = int(bad[0])
             one = x[k].item() if isinstance(x, np.ndarray) else x[k]
             raise SequenceError(f"{shown(one)} at position {k + 1} of the {what} is not in {self}")
-        return self._ascii[codes]
+        return np.frombuffer(self.letters.encode(), np.uint8)[codes]
 
     def decode(self, letters: Letters | str) -> list[str]:
         """The symbols of letters, as results have them.  Raises InputError for other letters."""

@@ -11,60 +11,20 @@ through one table that complements and encodes.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, get_args
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
-import numpy as np
-
-from ..errors import InputError, SequenceError, shown
+from ..errors import InputError, shown
 from .alphabet import (
     COMPLEMENT,
-    NO_CODE,
     Letters,
     Table,
-    first_outside,
     is_nucleotide,
-    show_byte,
 )
-from .sequence import Sequence, check_letters
 from .view import Codes, View
 
 Strand = Literal["plus", "minus", "both"]
 STRANDS: tuple[Strand, ...] = get_args(Strand)
-#: The codes of a range of at most so many letters are made when its letters are checked, and kept:
-#: that takes half the time of checking first.  Codes of more would take too much memory.
-MOST_KNOWN = 1 << 24
-
-
-class Encoder(Protocol):
-    """What turns letters into codes; :class:`pysw_cl.scoring.scoring.Scoring` is one."""
-
-    @property
-    def letters(self) -> str:
-        """The alphabet."""
-
-    @property
-    def by_position(self) -> bool:
-        """Are query codes the positions of a matrix?"""
-
-    @property
-    def query_encoding(self) -> Table:
-        """The code of each byte of a query; NO_CODE for a letter outside the alphabet."""
-
-    @property
-    def target_encoding(self) -> Table:
-        """The same for a target."""
-
-    def knows(self, letters: Letters) -> bool:
-        """Are these letters of sequences (no blanks, no gaps), all in the alphabet?"""
-
-    def known_codes(self, letters: Letters, what: str) -> tuple[Codes, bool] | None:
-        """The codes of letters of the sequence ``what``, and whether some are scored as others;
-        None unless `knows` is true of them."""
-
-    def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
-        """Raise SequenceError for the first letter outside the alphabet; ``letters`` follow the
-        first ``first`` letters of the sequence ``what``."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +77,11 @@ class Frame:
             View(target, self.column, self.column_end, False, target_table),
         )
 
-    def codes(self, encoder: Encoder) -> tuple[View, View]:
-        """The codes of query and target.  A view encodes the letters when it is read."""
-        table = encoder.query_encoding
-        query_table = table[COMPLEMENT] if self.minus else table
-        query, target = self._views(query_table, encoder.target_encoding)
+    def codes(self, query_table: Table, target_table: Table) -> tuple[View, View]:
+        """The codes of query and target by these tables, with which a view reads letters."""
+        if self.minus:
+            query_table = query_table[COMPLEMENT]
+        query, target = self._views(query_table, target_table)
         rows, columns = self.known
         if rows is not None and not self.minus:
             query = View(rows)
@@ -158,15 +118,15 @@ class Frame:
         }
 
 
-def check_strand(strand: Any, encoder: Encoder) -> None:
-    """Raise InputError unless ``strand`` is "plus", or "minus" or "both" with an alphabet of
+def check_strand(strand: Any, letters: str) -> None:
+    """Raise InputError unless ``strand`` is "plus", or "minus" or "both" with ``letters`` of
     nucleotides."""
     if not isinstance(strand, str) or strand not in STRANDS:
         raise InputError(f"strand must be 'plus', 'minus' or 'both', not {shown(strand)}")
-    if strand != "plus" and not is_nucleotide(encoder.letters):
+    if strand != "plus" and not is_nucleotide(letters):
         raise InputError(
             f"strand={strand!r} takes nucleotides, and the letters of this comparison are "
-            f"{encoder.letters}; leave the strand out, or choose a scoring of A, C, G and T"
+            f"{letters}; leave the strand out, or choose a scoring of A, C, G and T"
         )
 
 
@@ -183,71 +143,3 @@ def as_range(given: Any, what: str) -> tuple[int, int] | None:
             f"{what}_range takes (start, end), two whole numbers, not {shown(given)}"
         ) from None
     return start, end
-
-
-def make_frames(
-    query: Sequence,
-    target: Sequence,
-    query_range: tuple[int, int] | None,
-    target_range: tuple[int, int] | None,
-    strand: str,
-    encoder: Encoder,
-) -> list[Frame]:
-    """The frames to compare, plus before minus, with checked letters.
-
-    Ranges are (start, end), 0-based and half-open, or None for the whole sequence; ``strand`` is
-    one that `check_strand` accepts.  Raises InputError for a range that is not inside its
-    sequence, and SequenceError for an empty sequence and for a letter inside a range that is not in
-    the alphabet.
-    """
-    ranges: list[tuple[int, int]] = []
-    known: list[Codes | None] = []
-    others = False
-    for sequence, given, what in ((query, query_range, "query"), (target, target_range, "target")):
-        start, end = _checked_range(given, len(sequence), what)
-        part = sequence.read(start, end)
-        if encoder.by_position and what == "query":  # its positions are codes
-            ranges.append((start, end))
-            known.append(sequence.coded[start:end])
-            continue
-        told = encoder.known_codes(part, what) if len(part) <= MOST_KNOWN else None
-        if not len(part) or (told is None and not encoder.knows(part)):  # then say what is wrong
-            check_letters(part, what, start)
-            encoder.check_letters(part, what, start)
-        ranges.append((start, end))
-        known.append(told and told[0])
-        others |= told is None or told[1]
-    codes, coded = (known[0], known[1]), encoder.by_position
-    letters = query.coded if coded else query.letters, target.letters
-    frame = Frame(letters, *ranges[0], *ranges[1], known=codes, others=others)
-    if strand == "plus":
-        return [frame]
-    _check_complement(frame, encoder)
-    minus = replace(frame, minus=True)
-    return [minus] if strand == "minus" else [frame, minus]
-
-
-def _checked_range(given: tuple[int, int] | None, length: int, what: str) -> tuple[int, int]:
-    if given is None:
-        return 0, length
-    start, end = given
-    if not 0 <= start < end <= length:
-        raise InputError(
-            f"{what}_range is [{start:,}, {end:,}), and the {what} has {length:,} letters; it "
-            f"takes 0 <= start < end <= {length:,}, counted from 0 and without the end"
-        )
-    return start, end
-
-
-def _check_complement(frame: Frame, encoder: Encoder) -> None:
-    """Raise SequenceError for a query letter whose complement is not in the alphabet."""
-    known = np.flatnonzero(encoder.query_encoding[COMPLEMENT] != NO_CODE).astype(np.uint8)
-    part = frame.letters[0][frame.row : frame.row_end]
-    k = first_outside(known.tobytes(), part)
-    if k is not None:
-        letter, other = int(part[k]), int(COMPLEMENT[part[k]])
-        raise SequenceError(
-            f"letter {show_byte(letter)} at position {frame.row + k + 1} of the query becomes "
-            f"{show_byte(other)} on the minus strand, which is not in the alphabet "
-            f"{encoder.letters}; choose a substitution matrix that has both"
-        )

@@ -37,12 +37,8 @@ def fasta_records(
         # a record that lies in this piece, as most do, and is sound
         end = piece.find(b"\n>", at) + 1
         letters = piece[at:end].translate(UPPER, BLANKS)
-        if (
-            whole
-            and letters
-            and not piece.startswith(b">", at)
-            and not letters.translate(None, GOOD)
-        ):
+        sound = letters and not piece.startswith(b">", at) and not letters.translate(None, GOOD)
+        if whole and sound:
             number += piece.count(b"\n", at, end)
             header, piece, at = _header(file, piece, end)
             yield Sequence(name, description, np.frombuffer(letters, np.uint8))

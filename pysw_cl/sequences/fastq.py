@@ -46,7 +46,9 @@ def fastq_records(
         at = 0
         while len(lines) - at >= 4:
             four = lines[at : at + 4]
-            if (damaged and not _begins(four)) or not four[0].strip(BLANKS):
+            if (
+                damaged and not (four[0].startswith(b"@") and four[2].startswith(b"+"))
+            ) or not four[0].strip(BLANKS):
                 at += 1
                 continue
             try:
@@ -62,7 +64,11 @@ def fastq_records(
     while lines and not lines[0].strip(BLANKS):
         lines, number = lines[1:], number + 1
     if lines and not damaged:
-        refuse(_cut_off(lines, number, where), on_bad)
+        place = what(split_header(lines[0])[0], number, where)
+        cut_off = f"{place} is cut off: the file ends after {len(lines)} of its 4 lines"
+        begins = lines[0].startswith(b"@")
+        wrong = SequenceError(cut_off) if begins else _no_record(lines[0], number, where)
+        refuse(wrong, on_bad)
 
 
 def _lines(file: BinaryIO) -> Iterator[list[bytes]]:
@@ -76,11 +82,6 @@ def _lines(file: BinaryIO) -> Iterator[list[bytes]]:
             started = others[-1:]
     if last := b"".join(started):
         yield [last]
-
-
-def _begins(four: list[bytes]) -> bool:
-    """Whether a record may begin with these lines."""
-    return four[0].startswith(b"@") and four[2].startswith(b"+")
 
 
 def _record(four: list[bytes], number: int, where: str) -> Sequence:
@@ -129,14 +130,6 @@ def _check(
             f"{place} has {show_byte(quality[k])} at position {k + 1} of its qualities, which are "
             "characters from '!' to '~'"
         )
-
-
-def _cut_off(lines: list[bytes], number: int, where: str) -> SequenceError:
-    """What is wrong with the lines at the end of a file, of which there are less than four."""
-    if not lines[0].startswith(b"@"):
-        return _no_record(lines[0], number, where)
-    place = what(split_header(lines[0])[0], number, where)
-    return SequenceError(f"{place} is cut off: the file ends after {len(lines)} of its 4 lines")
 
 
 def _no_record(line: bytes, number: int, where: str) -> SequenceError:

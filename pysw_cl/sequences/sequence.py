@@ -122,9 +122,13 @@ class Sequence:
     def __getitem__(self, place: int | slice) -> str | Sequence:
         if not isinstance(place, slice):
             return chr(self.letters[operator.index(place)])
+        return self._with(self.read()[place], place)
+
+    def _with(self, letters: Letters, place: slice) -> Sequence:
+        """It with other letters, and the qualities of a place."""
         quality = None if self.quality is None else np.ascontiguousarray(self.quality[place])
-        letters = np.ascontiguousarray(self.read()[place])
-        return Sequence(self.name, self.description, letters, quality, self.alphabet)
+        given = np.ascontiguousarray(letters), quality, self.alphabet
+        return Sequence(self.name, self.description, *given)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
@@ -139,9 +143,8 @@ class Sequence:
     def reverse_complement(self) -> Sequence:
         """The other strand, with the same name; see the function `reverse_complement`."""
         check_alphabet(self.alphabet, None, "sequence")
-        quality = None if self.quality is None else np.ascontiguousarray(self.quality[::-1])
         letters = _other_strand(self.read(), f"sequence {self.name and repr(self.name)}".rstrip())
-        return Sequence(self.name, self.description, letters, quality)
+        return self._with(letters, slice(None, None, -1))
 
 
 def _is_line(letters: Any, what: str) -> bool:
@@ -172,36 +175,24 @@ def as_sequence(
     metadata or from a Biopython SeqRecord and is empty for plain letters.  Without ``check``, the
     caller has to call `check_letters`."""
     if isinstance(x, Sequence):
-        given: Sequence = x
         if alphabet is not ANY:
-            check_alphabet(given.alphabet, alphabet, what)
-        if given._lent is None and given.letters.flags.writeable:  # as it is after unpickling
-            given = replace(given)
+            check_alphabet(x.alphabet, alphabet, what)
+        after_pickling = x._lent is None and x.letters.flags.writeable
+        given: Sequence = replace(x) if after_pickling else x
         if check:
             check_letters(given.read(), what)
         return given
     letters = as_letters(x, what, alphabet) if check else _raw_letters(x, what, alphabet)
-    if type(x) is str or type(x) is bytes:
-        return Sequence("", "", letters, alphabet=_known(alphabet))
+    name = description = ""
     metadata = getattr(x, "metadata", None)
-    found = metadata if isinstance(metadata, dict) else _header_of(x)
-    name, description = (str(found.get(key) or "") for key in ("id", "description"))
-    return Sequence(name, description, letters, alphabet=_known(alphabet))
-
-
-def _known(alphabet: Any) -> Alphabet | None:
-    return alphabet if isinstance(alphabet, Alphabet) else None
-
-
-def _header_of(x: Any) -> dict[str, str]:
-    """Name and description of a Biopython SeqRecord, whose description repeats the name; those of
-    anything else are not known."""
-    if not hasattr(x, "letter_annotations"):
-        return {}
-    name, description = (
-        "" if text.startswith("<unknown") else text for text in (x.id, x.description)
-    )
-    return {"id": name, "description": description.removeprefix(name).strip()}
+    if isinstance(metadata, dict):
+        name, description = (str(metadata.get(key) or "") for key in ("id", "description"))
+    elif hasattr(x, "letter_annotations"):  # Biopython's SeqRecord, which repeats the name
+        known = ("" if text.startswith("<unknown") else text for text in (x.id, x.description))
+        name, description = known
+        description = description.removeprefix(name).strip()
+    own = alphabet if isinstance(alphabet, Alphabet) else None
+    return Sequence(name, description, letters, alphabet=own)
 
 
 def reverse_complement(x: Any) -> Any:
@@ -213,14 +204,14 @@ def reverse_complement(x: Any) -> Any:
     ``align(a, b, strand="minus")``.  (Nomenclature Committee of the IUB 1985, Nucleic Acids Res 13,
     3021-3030.)  Raises SequenceError for a letter that is no nucleotide.
     """
-    if isinstance(x, str):
-        return _other_strand(_raw_letters(x, "sequence"), "sequence").tobytes().decode("ascii")
-    if isinstance(x, bytes | bytearray | memoryview):
-        found = _other_strand(_raw_letters(x, "sequence"), "sequence").tobytes()
-        return bytearray(found) if isinstance(x, bytearray) else found
+    if not isinstance(x, str | bytes | bytearray | memoryview | np.ndarray):
+        return as_sequence(x, check=False).reverse_complement()
+    found = _other_strand(_raw_letters(x, "sequence"), "sequence")
     if isinstance(x, np.ndarray):
-        return _other_strand(_raw_letters(x, "sequence"), "sequence")
-    return as_sequence(x, check=False).reverse_complement()
+        return found
+    if isinstance(x, str):
+        return found.tobytes().decode("ascii")
+    return bytearray(found) if isinstance(x, bytearray) else found.tobytes()
 
 
 def _other_strand(letters: Letters, what: str) -> Letters:

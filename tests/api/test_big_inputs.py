@@ -17,9 +17,9 @@ from pysw_cl import align
 from pysw_cl.errors import SequenceError
 from pysw_cl.results import cigar
 from pysw_cl.results.alignment import Alignment
+from pysw_cl.scoring.frames import make_frames
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences import alphabet, fasta, opening, reading, sequence
-from pysw_cl.sequences.coordinates import make_frames
 from pysw_cl.sequences.reading import read_fasta, read_sequences
 from pysw_cl.sequences.sequence import Sequence, as_letters
 from pysw_cl.sequences.view import View
@@ -31,7 +31,7 @@ ACGT = np.frombuffer(b"ACGT", np.uint8)
 READER = """
 import resource, sys
 from pysw_cl.scoring.scoring import make_scoring
-from pysw_cl.sequences.coordinates import make_frames
+from pysw_cl.scoring.frames import make_frames
 from pysw_cl.sequences import read_fasta
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -237,7 +237,7 @@ def test_codes_take_no_memory_of_their_own() -> None:
     tracemalloc.start()
     frames = make_frames(whole, whole, None, None, "both", scoring)
     for frame in frames:
-        query, target = frame.codes(scoring)
+        query, target = frame.codes(scoring.query_encoding, scoring.target_encoding)
         assert query.slice(5, 1000).read(3, 900).tolist() == query.read(8, 905).tolist()
         assert len(target.read(10, 1_000_010)) == 1_000_000
     peak = tracemalloc.get_traced_memory()[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import pysw_cl
-from pysw_cl.opencl import builds
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.pools import LASTING
 
@@ -154,37 +153,3 @@ def test_a_thread_leaves_no_buffers_behind() -> None:
             pool.submit(pysw_cl.align, "GATTACA" * 9, "GATTCCA" * 9, plan=plan).result()
         gc.collect()
     assert len(LASTING) <= before
-
-
-def test_a_build_that_begins_while_another_one_ends_is_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Slow(list[Any]):
-        """A list in which another build begins while those that go on are collected."""
-
-        thread: threading.Thread | None = None
-        turns = 0
-
-        def __iter__(self) -> Iterator[Any]:
-            self.turns += 1
-            found = list(super().__iter__())
-            if self.turns == 2:
-                self.thread = threading.Thread(target=lambda: later.append(begin("later")))
-                self.thread.start()
-                self.thread.join(0.2)
-            return iter(found)
-
-    def begin(name: str) -> Any:
-        return builds.begun("device", name)
-
-    later: list[Any] = []
-    ended: list[Any] = []
-    with builds.listening(lambda build, over: ended.append(build) if over else None):
-        first = begin("first")
-        slow = Slow([first])
-        monkeypatch.setattr(builds, "_open", slow)
-        builds.ended(first)
-        assert slow.thread is not None
-        slow.thread.join()
-        builds.ended(later[0])
-    assert [build.kernel for build in ended] == ["first", "later"]

@@ -13,7 +13,7 @@ import pytest
 
 from pysw_cl.engines.wavefront.kernel import spec_of
 from pysw_cl.opencl.program import joined_source
-from pysw_cl.opencl.traits import DeviceTraits
+from pysw_cl.planning.facts import DeviceTraits
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.program import Program, mixed_macros
 from pysw_cl.scoring.scoring import make_scoring
@@ -35,22 +35,8 @@ def knows_amd() -> bool:
 def kernel(plan: Plan, score: str, letters: int, warp_width: int) -> tuple[str, list[str]]:
     """The source of a plan's kernel, and the compiler's options."""
     widths = plan.lane_set.widths
-    program = Program(
-        plan=plan,
-        form=plan.form,
-        T=plan.T,
-        score=score,
-        widths=widths,
-        mixed=mixed_macros(make_scoring(), widths),
-        local=True,
-        best=1,
-        moves=False,
-        forbidden=False,
-        prunes=True,
-        skewed=True,
-        warps=1,
-        letters=letters,
-    )
+    own = {"widths": widths, "mixed": mixed_macros(make_scoring(), widths), "letters": letters}
+    program = Program(plan, score, True, plan.T, plan.form, best=1, prunes=True, skewed=True, **own)  # type: ignore[arg-type]
     defines = program.defines(DeviceTraits(lanes="packed", warp_width=warp_width).unroll)
     options = ["-cl-std=CL1.2", *(f"-D{name}={value}" for name, value in defines.items())]
     return joined_source(spec_of(program).files), options

@@ -18,7 +18,7 @@ from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront.device_traceback import DeviceMoves
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.traits import DeviceTraits
+from pysw_cl.planning.facts import DeviceTraits
 from pysw_cl.planning.geometry import fit
 from pysw_cl.planning.model.times import GENERIC, Machine, Times
 from pysw_cl.planning.parameters import TracebackTuning

@@ -18,10 +18,13 @@ from pysw_cl.engines.rowscan.plan import RowscanPlan
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.sections import Overlaps, SectionsRun
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.choose import Given
+from pysw_cl.planning import choose
+from pysw_cl.planning.choose import Given, Seen
+from pysw_cl.planning.execution import TileShape
+from pysw_cl.planning.facts import UNLIMITED
 from pysw_cl.planning.model.times import Machine, Times
 from pysw_cl.planning.plan import Plan
-from pysw_cl.planning.sections import Sections, cut_tile, first_overlap, sections_of, span
+from pysw_cl.planning.sections import Sections, first_overlap, sections_of, span
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Edge
@@ -221,16 +224,17 @@ def test_which_tiles_are_cut() -> None:
 
 def test_square_tiles_of_related_letters_are_not_cut() -> None:
     """Whether they are related is asked only where it matters."""
-    plan, scoring = Plan(B=64, T=64, alpha=16), make_scoring((1, -3), (2, 1))
+    plan, scoring = Plan(B=64, T=64, alpha=16), make_scoring((1, -3), (2, 0))
     asked = []
 
     def cut(m: int, n: int, related: bool, largest: int = 1 << 40) -> Sections | None:
-        def asks() -> bool:
-            asked.append((m, n))
-            return related
+        class Asked(Seen):
+            def related(self) -> bool:
+                asked.append((m, n))
+                return related
 
-        given: dict[str, Any] = {"narrow": None, "after": False, "largest": largest}
-        return cut_tile(plan, scoring, (m, n), (), None, 256, best=True, related=asks, **given)
+        given = Given(plan, scoring, True, replace(UNLIMITED, largest=largest), Asked())
+        return choose.cut(TileShape(m, n, best=True), given, None)
 
     thin, square = (1000, 1 << 24), (1 << 15, 1 << 16)
     assert cut(*thin, True) == cut(*thin, False) is not None and not asked

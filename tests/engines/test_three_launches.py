@@ -164,7 +164,7 @@ def test_the_form_is_asked_for() -> None:
 
 
 def test_groups_fit_the_device() -> None:
-    small = DeviceFacts(1 << 30, 1 << 28, most_items=24)
+    small = DeviceFacts(memory=1 << 30, largest=1 << 28, most_items=24)
     assert RowscanPlan().in_form("three-launch", small).T == 16
     assert RowscanPlan().in_form("two-phase", small) == RowscanPlan()
 

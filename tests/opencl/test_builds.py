@@ -10,7 +10,7 @@ import pytest
 
 import pysw_cl
 from pysw_cl.errors import DeviceError
-from pysw_cl.opencl import builds
+from pysw_cl.opencl import builds, program
 from pysw_cl.opencl.builds import Build, expecting, listening
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.resources import kernel_source
@@ -87,7 +87,7 @@ def test_calls_inside_another_one_belong_to_it() -> None:
 
 
 def test_builds_have_ended_when_the_call_returns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builds, "when_over", lambda running, then: None)  # nobody looks
+    monkeypatch.setattr(program, "when_over", lambda event, then: None)  # nobody looks
     runtime, told = fresh("returns"), Told()
     with listening(told):
         for _ in range(3):

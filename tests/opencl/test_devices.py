@@ -33,7 +33,7 @@ from pysw_cl.opencl import program, quirks
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import QUIRKS, traits_of
-from pysw_cl.opencl.traits import DeviceTraits
+from pysw_cl.planning.facts import DeviceTraits
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.plan_fields import FORMS
 

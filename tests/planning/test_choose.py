@@ -13,7 +13,7 @@ import pysw_cl
 from pysw_cl.engines.registry import engine_for, plan_on, setting_of
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.choose import Assumed, Given, choose, is_held
+from pysw_cl.planning.choose import Given, Seen, choose, is_held
 from pysw_cl.planning.execution import ByRows, InParts, InSections, InStrips, TileShape
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.memory import Memory, device_memory
@@ -153,7 +153,7 @@ def given(scoring: Scoring = SCORINGS[0], local: bool = True, **more: Any) -> Gi
     """What decides on the device at hand."""
     runtime = get_runtime("auto")
     facts = more.pop("device", runtime.facts)
-    return Given(plan_on(runtime, None), scoring, local, facts, Assumed(), **more)
+    return Given(plan_on(runtime, None), scoring, local, facts, Seen(), **more)
 
 
 def test_what_is_held_is_held_for_all() -> None:

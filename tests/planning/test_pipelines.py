@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from profiles_made import H200
 
+from pysw_cl.planning.choose import pipeline_rows, pipeline_slots
+from pysw_cl.planning.facts import UNLIMITED, DeviceFacts
 from pysw_cl.planning.geometry import is_piped
 from pysw_cl.planning.model.times import GENERIC, Machine
-from pysw_cl.planning.pipelines import pipeline_rows, pipeline_slots
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
 from pysw_cl.planning.score_files import planned, seldom_waits
@@ -36,11 +37,15 @@ def gpu(units: int) -> Plan:
     )  # fmt: skip
 
 
+def device_of(units: int) -> DeviceFacts:
+    return replace(UNLIMITED, schedulers=4, units=units)
+
+
 @pytest.mark.parametrize("units", [16, 20, 64, 132])
 @pytest.mark.parametrize(("m", "n"), SIZES)
 def test_tiles_keep_the_device_busy_and_end_where_strips_end(units: int, m: int, n: int) -> None:
     plan = gpu(units)
-    found = pipeline_rows(plan, m, n, 4, units)
+    found = pipeline_rows(plan, m, n, device_of(units))
     assert found is not None
     rows, quantum = found
     assert rows % quantum == 0
@@ -57,7 +62,7 @@ def test_tiles_keep_the_device_busy_and_end_where_strips_end(units: int, m: int,
 def test_lanes_of_11_bits_of_an_h200() -> None:
     """28 rows a lane take a third more rows at once than 16 bits with 19."""
     m, n = SIZES[0]
-    rows, _ = pipeline_rows(gpu(132), m, n, 4, 132) or (0, 0)
+    rows, _ = pipeline_rows(gpu(132), m, n, device_of(132)) or (0, 0)
     fits, _ = planned(gpu(132), SCORING, (m, n), (rows,), "permute4", True, True)
     assert fits is not None and (fits.lanes, fits.alpha, fits.B) == ("mixed", 28, 1584)
     assert 7 * rows >= fits.device_rows
@@ -65,10 +70,12 @@ def test_lanes_of_11_bits_of_an_h200() -> None:
 
 def test_tiles_one_by_one() -> None:
     plan = gpu(132)
-    assert pipeline_rows(plan, 1_000_000, 1_000_000, 4, 132) is None  # a second's work
-    assert pipeline_rows(plan, 10_000_000, 70_000_000, 4, 132) is None  # launches of a minute
+    assert pipeline_rows(plan, 1_000_000, 1_000_000, device_of(132)) is None  # a second's work
+    assert (
+        pipeline_rows(plan, 10_000_000, 70_000_000, device_of(132)) is None
+    )  # launches of a minute
     wide = replace(plan.without_narrow(), alpha_fixed=False)
-    assert pipeline_rows(wide, *SIZES[0], 4, 132) is None
+    assert pipeline_rows(wide, *SIZES[0], device_of(132)) is None
 
 
 def test_tiles_have_no_more_cells_than_elsewhere() -> None:
@@ -77,6 +84,6 @@ def test_tiles_have_no_more_cells_than_elsewhere() -> None:
     for cells, piped in ((1 << 46, True), (1 << 40, False)):
         plan = replace(gpu(132), tile_cells=cells)
         shape = plan.tile_shape(m, n)
-        rows, _ = pipeline_rows(plan, m, n, 4, 132) or (0, 0)
+        rows, _ = pipeline_rows(plan, m, n, device_of(132)) or (0, 0)
         assert shape[1] < n and is_piped(rows, n, shape) is piped
     assert is_piped(7, 10, (7, 10)) and not is_piped(8, 10, (7, 100))

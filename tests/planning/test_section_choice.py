@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from profiles_made import H200
 
+from pysw_cl.planning.choose import Given, Seen, cut
 from pysw_cl.planning.cost import Cut, StripCost
+from pysw_cl.planning.execution import TileShape
+from pysw_cl.planning.facts import UNLIMITED
 from pysw_cl.planning.model.counts import CUT, side_by_side, wave
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
-from pysw_cl.planning.sections import _Ways, cut_tile, first_overlap, sections_of, span
+from pysw_cl.planning.sections import _Ways, first_overlap, sections_of, span
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 
 #: A scoring, and the score file of its narrow lanes.
@@ -183,9 +186,8 @@ def test_long_pairs_are_swept_in_11_bits_where_that_is_sooner_done() -> None:
     """Only where the best of all scores is looked for."""
     scoring, score = DNA
     plan = plan_of(score)
-    given = {"narrow": score, "after": False, "largest": 1 << 40, "related": lambda: False}
+    given = Given(plan, scoring, True, replace(UNLIMITED, largest=1 << 40), Seen())
     for n in (3_000_000, 6_000_000):
-        way = plan, scoring, (n, n), (), None, first_overlap(plan, scoring, n)
         for best in (False, True):
-            found = cut_tile(*way, best=best, **given)  # type: ignore[arg-type]
+            found = cut(TileShape(n, n, best), given, score)
             assert (found is None) == (best and n > 5_000_000)

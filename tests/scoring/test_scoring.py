@@ -350,8 +350,8 @@ def test_bad_sub_score(sub_score: object, words: str) -> None:
         (SCORE_LIMIT, "smaller"),
         ((1, 2, 3), "gap_cost takes"),
         ("3", "gap_cost takes"),
-        ("32", "must be a number"),
-        (True, "must be a number"),
+        ("32", "must be a finite number"),
+        (True, "must be a finite number"),
     ],
 )
 def test_bad_gap_cost(gap_cost: object, words: str) -> None:

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import DeviceError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.lane_sets import LANE_SETS
-from ...planning.pair_batch import FEW_LETTERS, RESULTS, TRACED, Groups, InLanes, in_lanes
+from ...planning.pair_batch import FEW_LETTERS, RESULTS, TRACED, Groups, InLanes
 from ...scoring.free_ends import FreeEnd
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
@@ -201,12 +200,10 @@ class Running:
         """Wait for the batch; DeviceError if the device failed."""
         import pyopencl as cl
 
-        try:
+        with self._runtime.failing:
             cl.wait_for_events(self._events)
             for out, buffer, start in self._later or ():
                 self.read(out, buffer, start)
-        except cl.Error as error:
-            raise DeviceError(f"{self._runtime.info.name} failed: {error}") from None
 
     def read(self, out: NDArray[Any], buffer: Any, start: int = 0) -> None:
         """Fill ``out`` now, beside what the device computes."""
@@ -393,20 +390,10 @@ class BatchEngine:
         tops: bool = False,
         boxes: bool = False,
     ) -> InLanes:
-        """How ``count`` pairs in these groups are computed; see `in_lanes`."""
-        return in_lanes(
-            self._lanes,
-            width,
-            self._score_file(width),
-            self.tables.letters,
-            how,
-            groups,
-            count,
-            self.local,
-            self.runtime.facts,
-            tops=tops,
-            boxes=boxes,
-        )
+        """How ``count`` pairs in these groups are computed."""
+        lanes, score, letters = self._lanes, self._score_file(width), self.tables.letters
+        device, local = self.runtime.facts, self.local
+        return InLanes(lanes, width, score, letters, how, local, count, groups, device, tops, boxes)
 
     def kept_codes(
         self,
@@ -535,11 +522,11 @@ class BatchEngine:
             "places": places,
             "moves": memory.get("moves", sizes["moves"]),
         }
-        most_m, most_n = execution.longest
+        most_m, most_n = execution.groups.longest
         kernel = BoundKernel(self.runtime, spec, execution.defines)
         kernel.bind(
             codes=self._codes,
-            groups=execution.groups,
+            groups=execution.groups.count,
             counter=counter,
             scratch_memory=memory.get("scratch", sizes["scratch"]),
             scratch_size=execution.scratch_size,

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import DeviceError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
@@ -206,10 +205,8 @@ class HeldMatrix:
         asked = {"again": int(self._again), "path": int(path)}
         self._kernel.bind(**self._arguments, **asked).launch(1, 1)
         out = np.empty(32 + (layout.m + layout.n if path else 0), np.uint8)
-        try:
+        with self.runtime.failing:
             cl.enqueue_copy(self.runtime.queue, out, self._found)
-        except cl.Error as error:
-            raise DeviceError(f"{self.runtime.info.name} failed: {error}") from None
         found = out[:32].view(np.int32).tolist()
         self._again = True
         traced = None

@@ -91,7 +91,7 @@ class RowscanPlan(StriplessPlan):
         if self.T in device.refused_row_items:
             raise PlanError(
                 f"plan: the row scan with {ITEMS} lanes does not run T={self.T} on "
-                f"{device.name}: {device.refused_row_items[self.T]}"
+                f"{device.name}: {device.why['refused_row_items']}"
             )
 
     @property

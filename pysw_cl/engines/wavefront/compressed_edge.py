@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DeviceError, InternalError
+from ...errors import InternalError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
@@ -100,14 +100,12 @@ class CompressedEdge(Source):
             )
         self._follow(runtime)
         self._done, self._fits = stop, None
-        try:
-            if start == 0:
-                zero = np.zeros(1, np.int32)
+        if start == 0:
+            zero = np.zeros(1, np.int32)
+            with runtime.failing:
                 cl.enqueue_fill_buffer(runtime.queue, self.buffer, zero, 0, zero.nbytes)
-            if begin == stop:
-                return
-        except cl.Error as error:
-            raise DeviceError(f"{runtime.info.name} failed: {error}") from None
+        if begin == stop:
+            return
         kernel = BoundKernel(runtime, PACK, {})
         kernel.bind(compressed=self.buffer, groups=self._groups, raw_capacity=self._raw_capacity)
         kernel.bind(unreachable=self.may_be_unreachable)
@@ -122,11 +120,9 @@ class CompressedEdge(Source):
 
         if self._last is None or self._last[0] == runtime.queue:
             return
-        try:
+        with runtime.failing:
             self._last[0].flush()
             cl.enqueue_barrier(runtime.queue, wait_for=[self._last[1]])
-        except cl.Error as error:
-            raise DeviceError(f"{runtime.info.name} failed: {error}") from None
 
     def write(self, start: int, edge: Edge) -> None:
         """Compress the cells that follow the first ``start`` ones, which may be any number."""

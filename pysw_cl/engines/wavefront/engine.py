@@ -16,11 +16,10 @@ from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime
 from ...opencl.kernel_times import Stopwatch
-from ...planning.choose import Assumed, choose
+from ...planning.choose import Seen, choose, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
 from ...planning.geometry import fit
 from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
-from ...planning.pipelines import pipeline_rows
 from ...planning.plan import Plan
 from ...planning.sizes import COMPRESSED_CELL_BYTES, moves_bytes
 from ...scoring.scoring import Scoring
@@ -130,7 +129,7 @@ class WavefrontEngine(Engine):
         if found is None:
             if len(known) >= MOST_KNOWN:
                 known.clear()
-            chosen = choose(shape, replace(given, seen=Assumed(four)))
+            chosen = choose(shape, replace(given, seen=Seen(four)))
             found = known[key] = (
                 chosen,
                 owners,
@@ -211,9 +210,7 @@ class WavefrontEngine(Engine):
 
     def in_memory(self, m: int, n: int, rows: int, columns: int) -> bool:
         """Do so many special rows and columns of an m x n tile fit half of the device's memory?"""
-        device = self.runtime.device
-        limit, piece = int(device.global_mem_size), int(device.max_mem_alloc_size)
-        return lines_fit(self.plan, m, n, rows, columns, limit, piece)
+        return lines_fit(self.plan, m, n, rows, columns, self.runtime.facts)
 
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Bytes of a tile's moves: see :func:`pysw_cl.planning.sizes.moves_bytes`."""
@@ -248,9 +245,7 @@ class WavefrontPipeline:
 
     def rows(self, rows: int, columns: int) -> tuple[int, int] | None:
         """The rows that the device computes at once are divided among the pipeline's tiles."""
-        traits = self.engine.runtime.traits
-        units = self.engine.runtime.info.compute_units
-        return pipeline_rows(self.engine.plan, rows, columns, traits.schedulers, units)
+        return pipeline_rows(self.engine.plan, rows, columns, self.engine.runtime.facts)
 
     def start(self, job: TileJob, rows_below: int) -> TilePipeline | None:
         """See :class:`pysw_cl.tiles.contract.Pipeline`."""

@@ -20,9 +20,15 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.pools import Pool
 from ...opencl.program import running
-from ...planning.choose import Given, choose_pipeline, half_holds, in_strips
+from ...planning.choose import (
+    Given,
+    choose_pipeline,
+    half_holds,
+    in_strips,
+    pipeline_bus_bytes,
+    pipeline_slots,
+)
 from ...planning.execution import InStrips
-from ...planning.pipelines import pipeline_bus_bytes, pipeline_slots
 from ...planning.plan import Plan
 from ...tiles.tile import TileJob, TileResult
 from ..common import least_of
@@ -234,13 +240,9 @@ class RunningPipeline:
 
     def _start(self, one: PipelinedTile) -> None:
         """Enqueue a prepared tile."""
-        import pyopencl as cl
-
         taken = self._own.bytes + sum(pool.bytes for _, pool in self._sides)
         self._note_memory(taken)
         queue = one.run.runtime.queue
-        try:
+        with self.runtime.failing:
             one.run.run()
             queue.flush()
-        except cl.Error as error:
-            raise DeviceError(f"{self.runtime.info.name} failed: {error}") from None

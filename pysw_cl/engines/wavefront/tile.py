@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
 from ...planning import sizes
-from ...planning.choose import Given
+from ...planning.choose import Given, Seen
 from ...planning.execution import InStrips, Strips, TileShape
 from ...planning.geometry import Grid
 from ...planning.lane_sets import MIXED
@@ -246,7 +246,7 @@ def given_of(
 ) -> Given:
     """What decides, beside its shape, how a tile is computed; see `Given`."""
     local, facts = job.floor is not None, runtime.facts
-    return Given(plan, job.scoring, local, facts, SeenTile(job), row_scan, overlap)
+    return Given(plan, job.scoring, local, facts, SeenTile(job=job), row_scan, overlap)
 
 
 def of_four(codes: Codes) -> bool:
@@ -256,10 +256,10 @@ def of_four(codes: Codes) -> bool:
 
 
 @dataclass(frozen=True)
-class SeenTile:
-    """What the letters and the edges of a tile say: see `pysw_cl.planning.choose.Seen`."""
+class SeenTile(Seen):
+    """What the letters and the edges of a tile say."""
 
-    job: TileJob
+    job: TileJob = field(kw_only=True)
 
     def four(self) -> bool:
         """See `Seen`."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from ...scoring.frames import MOST_KNOWN
 from ...scoring.scoring import Scoring
-from ...sequences.coordinates import MOST_KNOWN
-from ..choose import Assumed, Given, choose, is_held, whole_pipeline
+from ..choose import Given, Seen, choose, is_held, whole_pipeline
 from ..cost import row_wave, section_wave, strip_wave
 from ..execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
 from ..facts import UNLIMITED, DeviceFacts
@@ -49,7 +49,7 @@ class Setting:
     @property
     def given(self) -> Given:
         """What decides how a tile is computed, beside its shape."""
-        seen = Assumed(self.four, alike=not self.cuts_squares)
+        seen = Seen(self.four, alike=not self.cuts_squares)
         return Given(self.plan, self.scoring, self.local, self.device, seen, self.scan)
 
     def is_held(self, m: int, n: int) -> bool:
