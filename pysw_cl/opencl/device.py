@@ -131,11 +131,6 @@ class Runtime:
             else None
         )
 
-    @property
-    def build_options(self) -> str:
-        """Compiler options of most kernels: see :meth:`options_of`."""
-        return self.options_of("registers")
-
     def options_of(self, limit: str | None) -> str:
         """Compiler options: the traits', and the profile's ``limit`` of registers of this name."""
         option, parts = self.traits.register_option, [self.salt]
@@ -216,13 +211,6 @@ class Runtime:
         if name not in kept:
             kept[name] = make()
         return kept[name]
-
-    @property
-    def kernels(self) -> dict[Any, Any]:
-        """This thread's kernel objects.  A kernel object holds its arguments, so threads must not
-        share one.  They are kept because making one takes longer than a small launch."""
-        kernels: dict[Any, Any] = self.kept("kernels", dict)
-        return kernels
 
 
 def _forget() -> None:

@@ -14,12 +14,13 @@ from .facts import DeviceFacts
 from .geometry import Grid, fit, may_be_wide, piped_height
 from .path_grid import captures_inside, lines_fit
 from .plan import Plan, StriplessPlan
-from .program import Program, program_of
-from .score_files import (
+from .program import (
+    Program,
     in_mixed_lanes,
     mixed_plan,
     narrow_score,
     planned,
+    program_of,
     seldom_waits,
     widths_of,
 )

@@ -11,19 +11,20 @@ from typing import NamedTuple
 
 #: Rows of a strip at most whose query profile is in local memory: a letter takes so many bytes.
 LOCAL_ROWS = 1024
+#: Bits of lanes of whole numbers; the last hold any score.
+WIDTHS = (8, 16, 32)
+WIDE = WIDTHS[-1]
 #: Bits of lanes in mixed arithmetic: half-precision additions and integer maxima
 #: (cl/wavefront/mixed.clh).
 MIXED = 11
 
 
 class Instead(NamedTuple):
-    """The lanes for what narrow lanes cannot do: stored moves, forbidden pairs, large scores."""
+    """The lanes for what narrow lanes cannot do: stored moves, forbidden pairs, large scores; and
+    lanes of a strip and rows of a lane at most."""
 
-    #: Their lane set.
     lanes: str
-    #: Lanes of a strip at most.
     T: int
-    #: Rows of a lane at most.
     alpha: int
 
 
@@ -65,9 +66,9 @@ class Defaults:
     #: Cells of a tile at most; where a work-group is a thread, for each of the device's units, so
     #: that a tile takes as long whatever their number.
     tile_cells: int = 1 << 34
-    #: Cells of a tile with stored moves at most, in two phases, where one group sweeps all of it.
+    #: Cells of a tile with stored moves at most, in two phases, where one group sweeps all of it,
+    #: and in the ticketed form, where many groups do.
     moves_cells: int = 1 << 24
-    #: The same in the ticketed form, where many groups sweep it.
     ticketed_moves_cells: int = 1 << 24
     #: Strips of sections for each work-group (planning/sections.py); 0: as many as cost least.
     #: Several on a CPU, where another process may use a core.
@@ -82,17 +83,14 @@ COLUMNS, VECTOR_BITS = 8, 512
 class PairLanes:
     """The lanes of pair batches, one pair in each (engines/batch)."""
 
-    #: The name in the counts of cells: "batch/vector/8".
+    #: The name in the counts of cells ("batch/vector/8"), the header, and widths in bits.
     name: str
-    #: The header.
     header: str
-    #: Widths in bits.
     widths: tuple[int, ...]
     #: Work-items of a group; 1: one thread, which has all lanes of a vector.
     items: int
-    #: Groups for each compute unit.
+    #: Groups for each compute unit, and traceback groups for each of those.
     groups: int
-    #: Traceback groups for each of those groups.
     path_groups: int
     #: The score file of matrices whose scores fit a byte, in narrow lanes; None: there is none.
     bytes: str | None
@@ -103,22 +101,22 @@ class PairLanes:
 
     def header_of(self, width: int) -> str:
         """The header of lanes of so many bits."""
-        return self.header if self.narrow is None or width == 32 else self.narrow
+        return self.header if self.narrow is None or width == WIDE else self.narrow
 
     def columns(self, width: int) -> int:
         """Target columns of a panel."""
-        return COLUMNS if width == 32 else self.narrow_columns
+        return COLUMNS if width == WIDE else self.narrow_columns
 
     def pairs(self, width: int) -> int:
         """Pairs of a group, one in each lane."""
         if self.items > 1:
-            return self.items * 32 // width
+            return self.items * WIDE // width
         return VECTOR_BITS // width
 
 
-VECTORS = PairLanes("vector", "batch/vector.clh", (8, 16, 32), 1, 1, 4, "profile")
-VECTORS32 = PairLanes("vector", "batch/vector.clh", (32,), 1, 1, 4, "profile")
-WORK_ITEMS = PairLanes("scalar", "batch/scalar.clh", (32,), 64, 32, 64, None)
+VECTORS = PairLanes("vector", "batch/vector.clh", WIDTHS, 1, 1, 4, "profile")
+VECTORS32 = PairLanes("vector", "batch/vector.clh", (WIDE,), 1, 1, 4, "profile")
+WORK_ITEMS = PairLanes("scalar", "batch/scalar.clh", (WIDE,), 64, 32, 64, None)
 PACKED_ITEMS = PairLanes(
     "packed", "batch/scalar.clh", (16, 32), 64, 32, 64, "table", "batch/packed.clh", 16
 )
@@ -129,17 +127,15 @@ class LaneSet:
     """A row of the table `LANE_SETS`, which is why it has so many fields.  Defaults are those of
     plain 32-bit lanes."""
 
-    #: Header of the 32-bit lanes.
+    #: Header of the 32-bit lanes, and the name in the counts of their cells: "wavefront/vector/32".
     wide: str
-    #: The name in the counts of their cells: "wavefront/vector/32".
     family: str
     #: The allowed numbers of lanes of a strip.
     T: tuple[int, ...]
     #: Lanes of a work-item; None: one work-item has all of a strip.
     per_item: int | None
-    #: The default plan.
+    #: The default plan, and the lanes of pair batches.
     defaults: Defaults
-    #: The lanes of pair batches.
     pairs: PairLanes
 
     #: Is a strip one warp, whose work-items exchange values without memory?  Then T follows from
@@ -169,14 +165,13 @@ class LaneSet:
 
     #: Header of the narrow lanes; None: there are none, and no field below is used.
     narrow: str | None = None
-    #: Their widths in bits.
+    #: Their widths in bits, and the kinds of substitution scores that they compute.
     widths: tuple[int, ...] = ()
-    #: The kinds of substitution scores that they compute.
     scores: NarrowScores = NarrowScores()
     #: Do they read the target backwards, from a copy with T columns of padding at both ends?
     backwards: bool = False
     #: Rows of a lane, more than `NarrowScores.profile_rows`, with which all lanes are at the same
-    #: column (cl/wavefront/striped.clh) where `pysw_cl.planning.score_files.striped` allows it.
+    #: column (cl/wavefront/striped.clh) where `pysw_cl.planning.program.striped` allows it.
     #: One build does for all of them.
     striped_alphas: tuple[int, ...] = ()
     #: Rows of a lane at a lag where scores are compared and selected, if one build does for all.

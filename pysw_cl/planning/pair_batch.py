@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .execution import Buffer
 from .facts import DeviceFacts
-from .lane_sets import PairLanes
+from .lane_sets import WIDE, PairLanes
 
 Ints = NDArray[np.int32]
 
@@ -105,12 +105,11 @@ def most_runs(m: Any, n: Any) -> Any:
 class InLanes:
     """One pair, or one box of a matrix, in each lane."""
 
+    #: The lanes, and bits of one.
     lanes: PairLanes
-    #: Bits of a lane.
     width: int
-    #: The score file of cl/batch.
+    #: The score file of cl/batch, and the most codes of a substitution matrix.
     score: str
-    #: The most codes of a substitution matrix.
     letters: int
     #: What is found: see `WANTS`.
     output: str
@@ -119,9 +118,8 @@ class InLanes:
     count: int
     groups: Groups
     device: DeviceFacts
-    #: Are the highest ends of their rows and columns kept?
+    #: Are the highest ends of their rows and columns kept?  Are they boxes of a matrix?
     tops: bool
-    #: Are they boxes of a matrix?
     boxes: bool
 
     def __str__(self) -> str:
@@ -148,7 +146,7 @@ class InLanes:
             "STORE_MOVES": int(self.places is not None),
             "R": self.lanes.columns(self.width),
             "WIDTH": self.width,
-            "LONG": int(self.width < 32 and max(self.groups.longest) > LONGEST),
+            "LONG": int(self.width < WIDE and max(self.groups.longest) > LONGEST),
         }
         asked = {"STARTS": self.output == "starts", "TOPS": self.top_lines, "BOXES": self.boxes}
         if self.letters != FEW_LETTERS:

@@ -1,28 +1,232 @@
-"""What decides which program of the wavefront computes a tile, sections of one, or many tiles."""
+"""Which lanes, which score file (cl/score) and which program of the wavefront compute a tile,
+sections of one, or many tiles."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ..scoring.precision import worst
+from ..scoring.precision import Bounds, worst
 from ..scoring.scoring import Scoring
 from . import sizes
-from .lane_sets import MIXED
+from .lane_sets import LANE_SETS, MIXED
+from .model.counts import lag_of
 from .plan import Plan
-from .score_files import may_skew, striped
+
+#: Narrow lanes use a query profile from so many columns on.
+LEAST_PROFILED = 64
+#: Lanes at the same column are to take at most this share of the others' time, which is better
+#: known.
+STRIPED_MOST = 0.75
+#: Columns of a block at most in lanes of 11 bits: 12 warps of a work-group have 48 KiB for them.
+MIXED_CHUNK = 256
+#: Columns of a pipeline of such lanes at least, as a multiple of those by which the last strip in
+#: flight lags behind the first one.
+LEAST_LAGS = 2
+#: A tile has so many strips at least, if they are taller than the plan's: blocks on the path of
+#: similar sequences take 16 bits, and one block is swept again for the best cell.  And so many for
+#: each group, because strips change hands where groups are of different speed.
+LEAST_STRIPS, LEAST_STRIPS_A_GROUP = 20, 6
+
+
+def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool, local: bool) -> str | None:
+    """The score file of narrow lanes for a target of so many ``columns``, or None if they cannot
+    compute these scores.
+
+    "match" compares and selects.  "matrix" makes a query profile of bytes for each strip.
+    "permute4" has the scores of four target letters in the bytes of a word; ``four``: has the
+    target no others, and can the device permute bytes with their sign?  ``local``: is H never
+    below 0?
+    :class:`pysw_cl.planning.lane_sets.NarrowScores` has the limits of each lane set.
+    """
+    bounds = Bounds.of(scoring)
+    fits = bounds.fits16(scoring, plan.strip_rows, plan.chunk, plan.T)
+    kinds = plan.lane_set.scores
+    bytes_do = scoring.highest <= 127 and max(worst(scoring), min(0, scoring.lowest)) >= -128
+    if fits and kinds.permute4 and four and bytes_do:
+        return "permute4"
+    pair = scoring.source.compared(worst(scoring))
+    if pair is not None and fits and kinds.compare(len(scoring.matrix), *pair):
+        return "match"
+    plan = plan.for_scores("matrix")
+    kinds, most = plan.lane_set.scores, plan.lane_set.scores.profile_letters
+    most_rows = plan.lane_set.profile_rows(plan.T)
+    rows = plan.alpha <= most_rows or striped(plan, plan.form, "matrix", local)
+    letters = most is None or scoring.matrix.shape[1] < most
+    fits = bounds.fits16(scoring, plan.strip_rows, plan.chunk, plan.T)
+    profiled = bytes_do and kinds.profile_rows and rows and letters and columns >= LEAST_PROFILED
+    return "matrix" if profiled and fits else None
+
+
+def striped(plan: Plan, form: str, score: str, local: bool) -> bool:
+    """Are all narrow lanes of a strip at the same column (cl/wavefront/striped.clh)?  Only in local
+    mode, because elsewhere F changes nearly all rows, and with more rows of a lane than the other
+    form of a query profile has."""
+    lanes = plan.lane_set
+    many = plan.alpha > lanes.scores.profile_rows
+    return (
+        bool(lanes.striped_alphas) and form == "ticketed" and score == "matrix" and local and many
+    )
+
+
+def _striped_plan(
+    plan: Plan, score: str, size: tuple[int, int], rows: tuple[int, ...], local: bool
+) -> Plan | None:
+    """The plan with the best alpha for lanes at the same column; None if they cannot compute a tile
+    of this size, or take longer than others."""
+    if plan.alpha_fixed or score != "matrix" or not local:
+        return None
+    (m, n), cost = size, plan.cost
+    alphas = _heights(plan, plan.lane_set.striped_alphas, m, rows)
+    plans = [replace(plan, alpha=alpha) for alpha in alphas]
+    plans = [one for one in plans if striped(one, one.form, score, local)]
+    if not plans:
+        return None
+
+    def taken(one: Plan) -> float:
+        return cost.tile(plan, one.alpha, m, n) * striped_rows(one) / one.alpha
+
+    best = min(plans, key=taken)
+    least = min(cost.tile(plan, alpha, m, n) for alpha in plan.alphas)
+    return best if taken(best) < STRIPED_MOST * least else None
+
+
+def _tall_plan(plan: Plan, score: str, size: tuple[int, int], rows: tuple[int, ...]) -> Plan | None:
+    """The plan with the best of all heights that one build does for; None if there is no such
+    build, or if the tile is small (`Plan.for_size`)."""
+    lanes, (m, n) = plan.lane_set, size
+    if plan.alpha_fixed or score != "match" or m * n < plan.tuning.engine.small_cells:
+        return None
+    strips = max(LEAST_STRIPS, LEAST_STRIPS_A_GROUP * plan.B)
+    most = max(plan.alpha, m // (strips * plan.T))
+    alphas = _heights(plan, tuple(a for a in lanes.tall_alphas if a <= most), m, rows)
+    if not alphas:
+        return None
+    alpha, B, chunk = plan.cost.soonest(plan, alphas, m, n)
+    return replace(plan, alpha=alpha, B=B, chunk=chunk)
+
+
+def _heights(plan: Plan, alphas: tuple[int, ...], m: int, rows: tuple[int, ...]) -> list[int]:
+    """The rows of a lane, of these ``alphas``, that are worth a try in a tile of ``m`` rows: those
+    that divide the special ``rows``, or else those of a few even strips."""
+    T = plan.T
+    if rows or not alphas:
+        return [alpha for alpha in alphas if not any(r % (T * alpha) for r in rows)]
+    fewest = -(-m // (T * max(alphas)))
+    needed = {-(-m // (T * (fewest + more))) for more in range(plan.B + 1)}
+    return sorted({min(alpha for alpha in alphas if alpha >= least) for least in needed})
+
+
+def striped_rows(plan: Plan) -> float:
+    """How many rows of a lane at a lag take as long as those of a plan's lanes at the same column,
+    by the times "striped" of the device's profile."""
+    own = plan.machine.times.of("striped")
+    return own.get("row", 1.0) * plan.alpha + own.get("column", 0.0)
+
+
+def _mixes(scoring: Scoring) -> bool:
+    """Can lanes of 11 bits compute these scores: compare, select, and never lose by a match?"""
+    pair = scoring.source.compared()
+    return pair is not None and pair[0] >= pair[1] and Bounds.of(scoring).mixed
+
+
+def mixed_plan(
+    plan: Plan, scoring: Scoring, size: tuple[int, int], rows: tuple[int, ...]
+) -> Plan | None:
+    """The plan for a large local tile in lanes of 11 bits; None if there are no such lanes, if they
+    cannot compute it, or if their times are not known."""
+    m, n = size
+    mixed = in_mixed_lanes(plan)
+    large = m * n >= plan.tuning.engine.mixed_cells
+    if mixed is None or not large or not _mixes(scoring):
+        return None
+    return mixed.for_size(m, n, rows)
+
+
+def in_mixed_lanes(plan: Plan) -> Plan | None:
+    """The plan in lanes of 11 bits; None where there are none, or their times are not known."""
+    lanes = plan.lane_set
+    known = f"{plan.engine}/{lanes.mixed}" in plan.machine.times.by_subject
+    if lanes.mixed is None or not known or plan.alpha_fixed or plan.B_fixed:
+        return None
+    usual = LANE_SETS[lanes.mixed].defaults
+    B = plan.B * usual.groups // lanes.defaults.groups
+    chunk = min(plan.chunk, MIXED_CHUNK)
+    return replace(plan, lanes=lanes.mixed, alpha=usual.alpha, B=B, chunk=chunk)
+
+
+def seldom_waits(plan: Plan, columns: int) -> bool:
+    """Is a target so long that strips of 11 bits seldom wait for those of the tiles above, if tiles
+    are computed in a pipeline?  (At a little over their lags those of 16 bits are faster.)"""
+    return bool(columns >= LEAST_LAGS * plan.B * lag_of(plan.T, MIXED_CHUNK, columns))
+
+
+def planned(
+    plan: Plan,
+    scoring: Scoring,
+    size: tuple[int, int],
+    rows: tuple[int, ...],
+    narrow: str | None,
+    local: bool,
+    best: bool = False,
+) -> tuple[Plan | None, str]:
+    """The plan for one tile of this size and its score file.  The plan is None if a special row
+    (``rows``) is not at the end of a strip.  ``best``: is the best of all cells looked for, in a
+    launch of this tile alone?
+
+    A tile gets narrow lanes if it stores no moves, has no forbidden pairs, every block is proven to
+    fit 16 bits, and narrow lanes can compute its substitution scores.  ``narrow``: their score
+    file; None where one of these does not hold.
+    """
+    plan = plan.for_scores(narrow)
+    if narrow is not None:
+        tall = _striped_plan(plan, narrow, size, rows, local) or _tall_plan(
+            plan, narrow, size, rows
+        )
+        usual = tall or plan.for_size(*size, rows)
+        mixed = mixed_plan(plan, scoring, size, rows) if usual and local and best else None
+        if usual and mixed:
+            usual = min(usual, mixed, key=lambda one: one.cost.tile(one, one.alpha, *size))
+        return usual, narrow
+    return plan.for_size(*size, rows), scoring.source.file
+
+
+def widths_of(
+    plan: Plan, scoring: Scoring, local: bool, best: bool, apart: bool = False
+) -> tuple[int, ...]:
+    """The widths of narrow lanes for a tile.
+
+    8 and 11 bits need a local comparison with small scores and a search for the best cell, because
+    its score shows when they were exceeded.  11 bits also need scores by compare and select, and a
+    launch of one tile (not ``apart``), in which moves are not stored and cells are not collected.
+    """
+    bounds, widths = Bounds.of(scoring), set(plan.lane_set.widths)
+    if not local or not best or bounds.limit8 < 0:
+        widths.discard(8)
+    whole = local and best and not apart and plan.form == "ticketed" and plan.alpha > 1
+    if not whole or not _mixes(scoring):
+        widths.discard(MIXED)
+    return tuple(sorted(widths))
+
+
+def may_skew(plan: Plan, scoring: Scoring) -> bool:
+    """May narrow lanes have skewed scores: do skewed H fit 15 bits, and skewed substitution scores
+    8 bits?"""
+    if not plan.lane_set.skews:
+        return False
+    bounds = Bounds.of(scoring)
+    fits = bounds.fits16(scoring, plan.strip_rows, plan.chunk, plan.T, plan.alpha)
+    return fits and scoring.highest + 2 * scoring.gap_extend <= 127
 
 
 @dataclass(frozen=True)
 class Program:
     """What decides which program computes one tile, or many."""
 
-    #: Lanes, alpha, chunk.
+    #: Lanes, alpha, chunk; the score file; is the comparison local, with no H below 0?
     plan: Plan
-    #: The score file.
     score: str
-    #: Is the comparison local, with no H below 0?
     local: bool
     #: Lanes of a strip of the tile's grid, and its form: "ticketed" or "two-phase".
     T: int
@@ -31,19 +235,16 @@ class Program:
     widths: tuple[int, ...] = ()
     #: 0: no best cell; 1: the best cell; 2: collect all cells that reach the threshold.
     best: int = 0
-    #: Are moves stored?
+    #: Are moves stored?  Are there forbidden pairs?  May blocks be pruned?
     moves: bool = False
-    #: Are there forbidden pairs?
     forbidden: bool = False
-    #: May blocks be pruned?
     prunes: bool = False
     #: Do narrow lanes have skewed scores?
     skewed: bool = False
     #: Warps of a work-group.
     warps: int = 1
-    #: Does a launch compute many tiles?
+    #: Does a launch compute many tiles?  Are they sections of one tile?
     many: bool = False
-    #: Are they sections of one tile?
     sections: bool = False
     #: Letters of a query profile in local memory, padding included; 0: there is none.
     letters: int = 0

@@ -22,8 +22,7 @@ from ..sequences.alphabet import (
 )
 from ..sequences.coded import Alphabet
 from ..sequences.lent import refuse_masked
-from .matrices import USUAL_GAPS, canonical_name, is_name, load_matrix
-from .matrix_file import read_matrix
+from .matrices import USUAL_GAPS, canonical_name, is_name, load_matrix, read_matrix
 from .protein import with_stand_ins
 
 _FORMS = (

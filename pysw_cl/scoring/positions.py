@@ -28,7 +28,7 @@ from .arguments import (
     match_mismatch,
     numbers_of,
 )
-from .matrix_file import read_pssm
+from .matrices import read_pssm
 from .scoring import Scoring
 from .source import PositionScores
 

@@ -15,7 +15,6 @@ from ..sequences.alphabet import (
     LONG,
     MAX_LETTERS,
     NO_CODE,
-    PRINTABLE,
     Letters,
     Table,
     bytes_of,
@@ -59,15 +58,14 @@ class Scoring:
     #: (match, mismatch) if every entry of the matrix is "match if q == t else mismatch", else None.
     #: Letters that never match then have different codes in query and target.
     match_mismatch: tuple[int, int] | None
-    #: The cost of opening a gap, 0 or more.
+    #: The cost of opening a gap, and of each of its letters, 0 or more.
     gap_open: int
-    #: The cost of each letter of a gap, 0 or more.
     gap_extend: int
     #: The alphabet.
     letters: str
-    #: The code of each byte of a query (uint8, 256 entries); NO_CODE outside the alphabet.
+    #: The code of each byte of a query and of a target (uint8, 256 entries); NO_CODE outside the
+    #: alphabet.
     query_encoding: Table
-    #: The code of each byte of a target, likewise.
     target_encoding: Table
     #: 1 or 2: the user's scores are these integers divided by it.
     scale: int = 1
@@ -184,7 +182,7 @@ class Scoring:
 
     def knows(self, letters: Letters) -> bool:
         """Are these letters of sequences (no blanks, no gaps), all in the alphabet?"""
-        return first_outside(self._printable, letters) is None
+        return first_outside(self._allowed, letters) is None
 
     def known_codes(self, letters: Letters, what: str) -> tuple[NDArray[np.uint8], bool] | None:
         """The codes of letters of the sequence ``what`` ("query" or "target"), perhaps read-only,
@@ -223,23 +221,11 @@ class Scoring:
         return np.flatnonzero(self.query_encoding != NO_CODE).astype(np.uint8).tobytes()
 
     @cached_property
-    def _printable(self) -> bytes:
-        """Those that sequences may have."""
-        return bytes(set(self._allowed) & set(PRINTABLE))
-
-    @cached_property
     def _marked_encodings(self) -> tuple[Table, Table]:
-        """Both encodings, with codes from OTHER on for letters that are scored as others, and
-        NO_CODE for bytes that sequences may not have."""
-
-        def among(some: bytes) -> NDArray[np.bool_]:
-            return np.isin(np.arange(256), np.frombuffer(some, np.uint8))
-
-        known, others = among(self._printable), ~among(self.own_bytes)
-        both = (self.query_encoding, self.target_encoding)
-        marked = [table + np.uint8(OTHER) * others for table in both]
-        query, target = (np.where(known, table, np.uint8(NO_CODE)) for table in marked)
-        return query, target
+        """Both encodings, with codes from OTHER on for letters that are scored as others."""
+        own = np.isin(np.arange(256), np.frombuffer(self.own_bytes, np.uint8))
+        others = np.uint8(OTHER) * (~own & (self.query_encoding != NO_CODE))
+        return self.query_encoding + others, self.target_encoding + others
 
     @cached_property
     def match_tables(self) -> tuple[Table, Table]:

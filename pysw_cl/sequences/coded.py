@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from ..errors import InputError, SequenceError, is_iterable, shown
 from .alphabet import MAX_LETTERS, NO_CODE, PRINTABLE, Letters, is_nucleotide
 from .lent import refuse_masked
-
-if TYPE_CHECKING:
-    from .sequence import Sequence
+from .sequence import Sequence, check_alphabet
 
 #: The letters that stand for symbols that are no single letters.
 STAND_INS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ+/"
@@ -83,8 +81,6 @@ class Alphabet:
     def encode(self, x: Any, what: str = "sequence") -> Letters:
         """The letters (see `letters`) of symbols or of codes; ``what`` names them in messages.
         Raises SequenceError for what is no symbol, with its 1-based position."""
-        from .sequence import Sequence
-
         refuse_masked(x, what)
         if isinstance(x, Sequence):
             check_alphabet(x.alphabet, self, what)
@@ -122,8 +118,6 @@ class Alphabet:
 
     def sequence(self, x: Any, name: str = "", description: str = "") -> Sequence:
         """A sequence of this alphabet, which is compared with others of the same alphabet only."""
-        from .sequence import Sequence
-
         letters = np.frombuffer(self.encode(x).tobytes(), np.uint8)
         return Sequence(name, description, letters, alphabet=self)
 
@@ -131,20 +125,3 @@ class Alphabet:
         """A ``sub_score`` by which equal symbols score ``match`` and others ``mismatch``."""
         same = np.eye(len(self.symbols), dtype=np.bool_)
         return np.where(same, float(match), float(mismatch)), self
-
-
-def check_alphabet(given: Alphabet | None, wanted: Alphabet | None, what: str) -> None:
-    """Raise SequenceError for a sequence of another alphabet than the scores are for."""
-    if given == wanted:
-        return
-    if given is None:
-        raise SequenceError(
-            f"the {what} is a sequence of plain letters, and sub_score is for {wanted}; its "
-            "method sequence makes sequences of that"
-        )
-    if wanted is None:
-        raise SequenceError(
-            f"the {what} is a sequence of {given}, where plain letters are expected; in "
-            "comparisons give sub_score=(matrix, alphabet), or alphabet.scores(match, mismatch)"
-        )
-    raise SequenceError(f"the {what} is a sequence of {given}, and sub_score is for {wanted}")

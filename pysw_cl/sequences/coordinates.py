@@ -34,13 +34,10 @@ class Frame:
 
     #: The letters of the whole query and the whole target (uint8, ASCII, or `Sequence.coded`).
     letters: tuple[Letters, Letters]
-    #: The first letter of the query's range, from 0.
+    #: The ranges of the query and of the target: the first letter, from 0, and the end, exclusive.
     row: int
-    #: The end of the query's range, exclusive.
     row_end: int
-    #: The first letter of the target's range, from 0.
     column: int
-    #: The end of the target's range, exclusive.
     column_end: int
     #: The query's range is reverse-complemented.
     minus: bool = False

@@ -1,21 +1,31 @@
-"""The sequences of a file, FASTA or FASTQ."""
+"""The sequences of a file, FASTA or FASTQ.
+
+Files are parsed in pieces, so that a record may be as long as a chromosome.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
-from ..errors import FileError, FormatError, file_name, printable
-from .alphabet import PIECE
-from .fasta import BLANKS, OnBad, fasta_records, shown
-from .fastq import fastq_records
+import numpy as np
+
+from ..errors import FileError, FormatError, SequenceError, file_name, printable
+from .alphabet import PIECE, Letters, first_outside, show_byte
+from .lent import Own
 from .opening import opened
-from .sequence import Sequence
+from .sequence import GOOD, Sequence, check_letters
 
 _BOM = b"\xef\xbb\xbf"
 _SAM = re.compile(rb"@(HD|SQ|RG|PG|CO)\t")
+UPPER = bytes(range(256)).upper()
+BLANKS = b" \t\r\n\v\f"
+#: What is done with a record that is left out: it is told what is wrong with it.
+OnBad = Callable[[SequenceError], object]
+#: The characters of qualities.
+_QUALITIES = bytes(range(33, 127))
 
 
 def read_sequences(path: str | os.PathLike[str], on_bad: OnBad | None = None) -> Iterator[Sequence]:
@@ -47,7 +57,7 @@ def _read(path: str | os.PathLike[str], on_bad: OnBad | None, fastq: bool) -> It
     try:
         with opened(path, where) as file:
             header, number = _first_line(file, where, fastq)
-            records = fastq_records if header.startswith(b"@") else fasta_records
+            records = _fastq_records if header.startswith(b"@") else _fasta_records
             yield from records(file, header, number, where, on_bad)
     except OSError as error:
         name = os.fsencode(path)
@@ -74,3 +84,257 @@ def _first_line(file: BinaryIO, where: str, fastq: bool) -> tuple[bytes, int]:
         )
     kinds = "FASTA or FASTQ record" if fastq else "FASTA record"
     raise FormatError(f"{where}: no {kinds}; a {one}")
+
+
+def _fasta_records(
+    file: BinaryIO, header: bytes, number: int, where: str, on_bad: OnBad | None
+) -> Iterator[Sequence]:
+    """The records of a FASTA file, of which ``header``, line ``number``, is read already;
+    ``where`` names it.
+
+    Line ends are removed and case is folded for a whole piece at once, not line by line.  A record
+    takes the memory of its letters and of a few pieces."""
+    piece, at = b"", 0  # the bytes read last; those before ``at`` are parsed
+    while header:
+        name, description = split_header(header)
+        whole = header.find(b"\r", 0, -2) < 0
+        line, new_line, header = number, True, b""
+        number += 1
+        # a record that lies in this piece, as most do, and is sound
+        end = piece.find(b"\n>", at) + 1
+        letters = piece[at:end].translate(UPPER, BLANKS)
+        sound = letters and not piece.startswith(b">", at) and not letters.translate(None, GOOD)
+        if whole and sound:
+            number += piece.count(b"\n", at, end)
+            header, piece, at = _header(file, piece, end)
+            yield Sequence(name, description, np.frombuffer(letters, np.uint8))
+            continue
+        record = _Letters((name, line, where), on_bad is not None)
+        if not whole:
+            record.refuse(
+                SequenceError(
+                    f"{what(name, line, where)} has a carriage return within its header, so that "
+                    "letters may stand there; end all lines with a line feed"
+                )
+            )
+        while True:
+            if at == len(piece):
+                piece, at = _piece(file), 0
+                if not piece:
+                    break
+            starts = new_line and piece.startswith(b">", at)
+            end = at if starts else piece.find(b"\n>", at) + 1 or len(piece)
+            record.add(piece[at:end])
+            number += piece.count(b"\n", at, end)
+            at, new_line = end, piece.endswith(b"\n")
+            if at < len(piece):
+                header, piece, at = _header(file, piece, at)
+                break
+        wrong = record.wrong
+        if wrong is None:
+            yield Sequence(name, description, record.done())
+        else:
+            refuse(wrong, on_bad)
+
+
+def _piece(file: BinaryIO) -> bytes:
+    """The next bytes, as many as one read gives, so that records of a slow pipe are not delayed."""
+    return file.read1(PIECE)  # type: ignore[attr-defined, no-any-return]
+
+
+def split_header(header: bytes) -> tuple[str, str]:
+    """The name and the description in a header line, whose first byte is a mark."""
+    words = header[1:].split(maxsplit=1)
+    name, description = (*words, b"", b"")[:2]
+    texts = (part.strip().decode("utf-8", "surrogateescape") for part in (name, description))
+    return next(texts), next(texts)
+
+
+def refuse(error: SequenceError, on_bad: OnBad | None) -> None:
+    """Tell ``on_bad`` of a bad record, or raise what is wrong with it."""
+    if on_bad is None:
+        raise error
+    on_bad(error)
+
+
+def shown(line: bytes) -> str:
+    """The beginning of a line for a message."""
+    return ascii(line[:30].strip(BLANKS).decode("latin-1"))
+
+
+def what(name: str, number: int, where: str) -> str:
+    """What messages call the record of this name, whose header is line ``number``."""
+    return f"record {name!r} of {where} (line {number:,})"
+
+
+def no_letters(name: str, number: int, where: str) -> SequenceError:
+    """The error of a record without letters."""
+    return SequenceError(
+        f"{what(name, number, where)} has no sequence; it needs at least one letter"
+    )
+
+
+def _header(file: BinaryIO, piece: bytes, at: int) -> tuple[bytes, bytes, int]:
+    """The header line at ``at``, the piece in which it ends, and where it ends there."""
+    start = b""
+    while (stop := piece.find(b"\n", at)) < 0:
+        start, piece, at = start + piece[at:], _piece(file), 0
+        if not piece:
+            return start, b"", 0
+    return start + piece[at : stop + 1], piece, stop + 1
+
+
+class _Letters:
+    """Collects the letters of one record, checked and in upper case.
+
+    They are in one array that grows in place: the system moves large blocks of memory by remapping
+    their pages, and memory that is only reserved is not touched.  What is wrong with them is raised
+    at once, or, with ``late``, kept as `wrong`.
+    """
+
+    def __init__(self, place: tuple[str, int, str], late: bool) -> None:
+        self._place, self._late, self._all = place, late, Own()
+        self._wrong: SequenceError | None = None
+
+    def add(self, piece: bytes) -> None:
+        """Take the next bytes of the file."""
+        clean = b"" if self._wrong else piece.translate(UPPER, BLANKS)
+        if clean.translate(None, GOOD):
+            try:
+                letters = np.frombuffer(clean, np.uint8)
+                check_letters(letters, what(*self._place), len(self._all), True)
+            except SequenceError as error:
+                self.refuse(error)
+        else:
+            self._all += clean
+
+    def refuse(self, error: SequenceError) -> None:
+        """Raise what is wrong with the record, or keep it until the record has been read."""
+        if not self._late:
+            raise error
+        self._wrong, self._all = error, Own()
+
+    @property
+    def wrong(self) -> SequenceError | None:
+        """What is wrong with the record."""
+        if self._wrong is None and not self._all:
+            return no_letters(*self._place)
+        return self._wrong
+
+    def done(self) -> Letters:
+        """All letters, read-only."""
+        letters = np.frombuffer(self._all, np.uint8)
+        letters.setflags(write=False)
+        return letters
+
+
+# FASTQ.  The format, and Phred scores as characters from '!' on: Cock et al. 2010, Nucleic Acids
+# Res 38, 1767-1771.  Letters or qualities on several lines, which that paper allows and advises
+# against, are refused.
+
+
+def _fastq_records(
+    file: BinaryIO, header: bytes, number: int, where: str, on_bad: OnBad | None
+) -> Iterator[Sequence]:
+    """The records of a FASTQ file, of which ``header``, line ``number``, is read already;
+    ``where`` names it.
+
+    After a bad record reading goes on with the next line that begins with @ and is followed by
+    letters and a line that begins with +."""
+    lines = [header]  # whole ones that are not parsed
+    damaged = False  # what follows a bad record may be the rest of it
+    for more in _lines(file):
+        lines += more
+        at = 0
+        while len(lines) - at >= 4:
+            four = lines[at : at + 4]
+            if (
+                damaged and not (four[0].startswith(b"@") and four[2].startswith(b"+"))
+            ) or not four[0].strip(BLANKS):
+                at += 1
+                continue
+            try:
+                record = _record(four, number + at, where)
+            except SequenceError as error:
+                refuse(error, on_bad)
+                at, damaged = at + 1, True
+            else:
+                at, damaged = at + 4, False
+                yield record
+        number += at
+        del lines[:at]
+    while lines and not lines[0].strip(BLANKS):
+        lines, number = lines[1:], number + 1
+    if lines and not damaged:
+        place = what(split_header(lines[0])[0], number, where)
+        cut_off = f"{place} is cut off: the file ends after {len(lines)} of its 4 lines"
+        begins = lines[0].startswith(b"@")
+        wrong = SequenceError(cut_off) if begins else _no_record(lines[0], number, where)
+        refuse(wrong, on_bad)
+
+
+def _lines(file: BinaryIO) -> Iterator[list[bytes]]:
+    """The lines of a file without their ends, as many at once as one read gives."""
+    started: list[bytes] = []  # the pieces of a line that is not read to its end
+    while piece := _piece(file):
+        first, *others = piece.split(b"\n")
+        started.append(first)
+        if others:
+            yield [b"".join(started), *others[:-1]]
+            started = others[-1:]
+    if last := b"".join(started):
+        yield [last]
+
+
+def _record(four: list[bytes], number: int, where: str) -> Sequence:
+    """The record of four lines, the first of which has this number.  Raises SequenceError."""
+    header, letters, plus, quality = four
+    letters, quality = letters.translate(UPPER, BLANKS), quality.strip(BLANKS)
+    if not (
+        header.startswith(b"@")
+        and plus.rstrip(BLANKS) == b"+"
+        and 0 < len(letters) == len(quality)
+        and not letters.translate(None, GOOD)
+        and not quality.translate(None, _QUALITIES)
+    ):
+        _check(header, letters, plus, quality, number, where)
+    name, description = split_header(header)
+    arrays = np.frombuffer(letters, np.uint8), np.frombuffer(quality, np.uint8)
+    return Sequence(name, description, *arrays)
+
+
+def _check(
+    header: bytes, letters: bytes, plus: bytes, quality: bytes, number: int, where: str
+) -> None:
+    """Raise SequenceError for what is wrong with a record."""
+    if not header.startswith(b"@"):
+        raise _no_record(header, number, where)
+    name, again = split_header(header)[0], split_header(plus)[0]
+    place = what(name, number, where)
+    if not plus.startswith(b"+"):
+        raise SequenceError(
+            f"{place} has {shown(plus)} in place of '+' in line {number + 2:,}; a record of FASTQ "
+            "has four lines, and its letters are in one of them"
+        )
+    if again not in ("", name):
+        raise SequenceError(f"{place} is called {again!r} in line {number + 2:,}")
+    if not letters:
+        raise no_letters(name, number, where)
+    if len(letters) != len(quality):
+        raise SequenceError(
+            f"{place} has {len(letters):,} letters and {len(quality):,} qualities (line "
+            f"{number + 3:,}); it needs one quality a letter, in one line"
+        )
+    check_letters(np.frombuffer(letters, np.uint8), place, from_file=True)
+    k = first_outside(_QUALITIES, np.frombuffer(quality, np.uint8))
+    if k is not None:
+        raise SequenceError(
+            f"{place} has {show_byte(quality[k])} at position {k + 1} of its qualities, which are "
+            "characters from '!' to '~'"
+        )
+
+
+def _no_record(line: bytes, number: int, where: str) -> SequenceError:
+    return SequenceError(
+        f"line {number:,} of {where} is {shown(line)}, and a record of FASTQ begins with '@'"
+    )

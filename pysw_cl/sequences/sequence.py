@@ -25,7 +25,6 @@ from .alphabet import (
     show_byte,
     translated,
 )
-from .coded import Alphabet, check_alphabet
 from .lent import Lent, kept, refuse_masked
 
 _BYTE = np.dtype(np.uint8)
@@ -58,8 +57,8 @@ class Sequence:
     #: Its qualities as FASTQ writes them, a uint8 array of ASCII characters (Phred score + 33; Cock
     #: et al. 2010, Nucleic Acids Res 38, 1767-1771), one a letter; None if it has none.
     quality: Letters | None = None
-    #: What its letters stand for, if it is of an `Alphabet`.
-    alphabet: Alphabet | None = None
+    #: What its letters stand for, an `Alphabet`; None: they are plain ones.
+    alphabet: Any = None
     #: What looks whether the letters have changed; None: they cannot.
     _lent: Lent | None = field(default=None, repr=False)
 
@@ -147,6 +146,23 @@ class Sequence:
         return self._with(letters, slice(None, None, -1))
 
 
+def check_alphabet(given: Any, wanted: Any, what: str) -> None:
+    """Raise SequenceError for a sequence of another `Alphabet` than the scores are for."""
+    if given == wanted:
+        return
+    if given is None:
+        raise SequenceError(
+            f"the {what} is a sequence of plain letters, and sub_score is for {wanted}; its "
+            "method sequence makes sequences of that"
+        )
+    if wanted is None:
+        raise SequenceError(
+            f"the {what} is a sequence of {given}, where plain letters are expected; in "
+            "comparisons give sub_score=(matrix, alphabet), or alphabet.scores(match, mismatch)"
+        )
+    raise SequenceError(f"the {what} is a sequence of {given}, and sub_score is for {wanted}")
+
+
 def _is_line(letters: Any, what: str) -> bool:
     if type(letters) is not np.ndarray:
         refuse_masked(letters, f"array of {what}")
@@ -191,7 +207,7 @@ def as_sequence(
         known = ("" if text.startswith("<unknown") else text for text in (x.id, x.description))
         name, description = known
         description = description.removeprefix(name).strip()
-    own = alphabet if isinstance(alphabet, Alphabet) else None
+    own = None if alphabet is ANY else alphabet
     return Sequence(name, description, letters, alphabet=own)
 
 
@@ -231,8 +247,8 @@ def _raw_letters(x: Any, what: str, alphabet: Any = ANY) -> Letters:
         if alphabet is not ANY:
             check_alphabet(x.alphabet, alphabet, what)
         return x.read()
-    if isinstance(alphabet, Alphabet):
-        return alphabet.encode(x, what)
+    if alphabet is not ANY and alphabet is not None:
+        return np.asarray(alphabet.encode(x, what))
     if isinstance(x, str):
         try:
             return np.frombuffer(x.encode("ascii"), np.uint8)

@@ -24,9 +24,8 @@ class View:
 
     #: uint8.
     codes: Codes
-    #: The first entry of the range.
+    #: The first entry of the range, and its end, exclusive (None: the end of the array).
     start: int = 0
-    #: The end of the range, exclusive (None: the end of the array).
     stop: int | None = None
     #: The range is read backwards.
     reverse: bool = False

@@ -148,8 +148,8 @@ def test_a_runtime_with_another_profile(monkeypatch: pytest.MonkeyPatch) -> None
     other = runtime.having(own)
     assert other.profile() == (own, "given")
     assert default_plan(other).chunk == 333 != default_plan(runtime).chunk
-    assert "-DREGISTERS=96" in other.build_options
-    assert "REGISTERS" not in runtime.build_options
+    assert "-DREGISTERS=96" in other.options_of("registers")
+    assert "REGISTERS" not in runtime.options_of("registers")
     assert other.timed().profile()[0] is own
     assert other.programs is runtime.programs and other.queue is not runtime.queue
 
@@ -198,8 +198,8 @@ def test_what_is_tried_on_nvidia(nvidia: Subject) -> None:
 def test_registers_are_another_build(nvidia: Subject) -> None:
     start = nvidia.start
     limited, _ = nvidia.setup({**start, "registers": 96})
-    assert "-cl-nv-maxrregcount=96" in limited.build_options
-    assert "96" not in nvidia.runtime.build_options
+    assert "-cl-nv-maxrregcount=96" in limited.options_of("registers")
+    assert "96" not in nvidia.runtime.options_of("registers")
     assert nvidia.setup({**start, "registers": 96})[0] is limited
     assert nvidia.setup(start)[0] is nvidia.runtime
     assert nvidia.parameters(start) == {

@@ -231,14 +231,8 @@ def test_finer_grids_are_no_finer_than_tiles_need() -> None:
 def test_large_tiles_with_moves_where_their_side_decides(form: str, cells: int) -> None:
     runtime = get_runtime("auto")
     info = replace(runtime.info, lanes="packed", form=form)
-    like = SimpleNamespace(
-        info=info,
-        traits=runtime.traits,
-        device=runtime.device,
-        profile=runtime.profile,
-        kept=runtime.kept,
-        why=runtime.why,
-    )
+    own = {"facts": runtime.facts, "profile": runtime.profile, "kept": runtime.kept}
+    like = SimpleNamespace(info=info, **own)
     assert default_plan(cast(Runtime, like)).traceback_tile_cells == cells
     assert default_plan(runtime).traceback_tile_cells == 1 << 24 or runtime.info.lanes == "packed"
 

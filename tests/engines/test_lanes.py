@@ -80,7 +80,7 @@ def run(lanes: str, given: np.ndarray[Any, Any]) -> tuple[list[int], int, list[t
     files = ("base.clh", "names.clh", "platform.clh", "WIDTH=32", f"lanes/{lanes}.clh")
     source = joined_source(files) + KERNEL
     program = cl.Program(runtime.context, source).build(
-        f"-cl-std=CL1.2 -DT={T} {runtime.build_options}"
+        f"-cl-std=CL1.2 -DT={T} {runtime.options_of('registers')}"
     )
     with Buffers(runtime) as buffers:
         out = buffers.of(np.zeros(16 * T, np.int32))

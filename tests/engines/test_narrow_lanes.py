@@ -130,7 +130,7 @@ def run(lanes: str, T: int, width: int, data: dict[str, Any]) -> tuple[Any, Any,
     files = kernel_spec("ticketed", lanes, score).files[:-5]
     source = joined_source((*files, f"WIDTH={width}")) + KERNEL
     program = cl.Program(runtime.context, source).build(
-        f"-cl-std=CL1.2 -DT={T} -DR={R} {runtime.build_options}"
+        f"-cl-std=CL1.2 -DT={T} -DR={R} {runtime.options_of('registers')}"
     )
     letters = backwards(data["target"], T, WIDE) if lane_set.backwards else data["target"]
     with Buffers(runtime) as buffers:
@@ -276,7 +276,7 @@ def test_what_enters_after_the_last_column_disturbs_no_lane(
     files = kernel_spec("ticketed", lanes, "match").files[:-5]
     source = joined_source((*files, "WIDTH=16")) + ENTERING
     program = cl.Program(runtime.context, source).build(
-        f"-cl-std=CL1.2 -DT={T} -DR={R} {runtime.build_options}"
+        f"-cl-std=CL1.2 -DT={T} -DR={R} {runtime.options_of('registers')}"
     )
     group, base, number = LANE_SETS[lanes].group(T), 5, -20_000
     with Buffers(runtime) as buffers:
@@ -370,7 +370,7 @@ def test_a_state_has_room_for_all_its_parts(T: int, alpha: int, best: int) -> No
     source = joined_source(kernel_spec("ticketed", "vector", "match").files[:-5]) + PLACES
     defines = f"-DT={T} -DR={alpha} -DBEST={best} -DNARROW_WIDTHS=24"
     program = cl.Program(runtime.context, source).build(
-        f"-cl-std=CL1.2 {defines} {runtime.build_options}"
+        f"-cl-std=CL1.2 {defines} {runtime.options_of('registers')}"
     )
     with Buffers(runtime) as buffers:
         out = buffers.of(np.zeros(7 * groups, np.int32))

@@ -12,7 +12,7 @@ from helpers import make_scoring
 from widths import REFERENCE, by_width, check_tile, engine_of, made_job, odd_job, told
 
 from pysw_cl.planning.plan import Plan
-from pysw_cl.planning.score_files import narrow_score, planned, striped
+from pysw_cl.planning.program import narrow_score, planned, striped
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.tile import TileJob
 

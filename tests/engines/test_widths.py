@@ -12,7 +12,7 @@ from helpers import LETTERS, decode, make_scoring, match_scoring, mutated
 from widths import DNA, REFERENCE, SMALL, by_width, check_tile, engine_of, ladder, made_job
 
 import pysw_cl
-from pysw_cl.planning.score_files import planned
+from pysw_cl.planning.program import planned
 from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW, Bounds
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.edges import Edge

@@ -14,7 +14,7 @@ from pysw_cl.planning.lane_sets import LANE_SETS, MIXED
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
-from pysw_cl.planning.score_files import planned, widths_of
+from pysw_cl.planning.program import planned, widths_of
 from pysw_cl.scoring.scoring import Scoring
 
 DNA = match_scoring(1, -3, 3, 2)

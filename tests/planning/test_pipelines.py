@@ -13,7 +13,7 @@ from pysw_cl.planning.geometry import is_piped
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
-from pysw_cl.planning.score_files import planned, seldom_waits
+from pysw_cl.planning.program import planned, seldom_waits
 from pysw_cl.scoring.scoring import make_scoring
 
 SCORING = make_scoring((1, -3), (3, 2))

@@ -11,8 +11,7 @@ from matrix_text import text_of
 import pysw_cl
 from pysw_cl.errors import FormatError, ScoringError
 from pysw_cl.scoring.arguments import USUAL_GAPS
-from pysw_cl.scoring.matrices import matrix_names
-from pysw_cl.scoring.matrix_file import read_matrix
+from pysw_cl.scoring.matrices import matrix_names, read_matrix
 from pysw_cl.scoring.scoring import make_scoring
 
 SMALL = """# a comment

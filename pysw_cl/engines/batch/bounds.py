@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...planning.lane_sets import WIDE, WIDTHS
 from ...scoring.free_ends import FreeEnd
 from ...scoring.scoring import Scoring
 
@@ -29,7 +30,7 @@ def local_floor(scoring: Scoring, width: int) -> int:
     lowest; and H - 1, for finding the path's end.  In 32-bit lanes the floor is 0, which
     `precision.check_range` proves.
     """
-    if width == 32:
+    if width == WIDE:
         return 0
     below = max(scoring.gap_open + 2 * scoring.gap_extend, -scoring.lowest, 1)
     return -(1 << (width - 1)) + below
@@ -44,7 +45,7 @@ def local_limit(scoring: Scoring, width: int) -> int:
     proves that every H was exact; any other pair is computed again in a wider lane.  (H + 1, which
     linear gaps are compared with, is at most top, too.)
     """
-    if width == 32:
+    if width == WIDE:
         return 2**31 - 1
     return (1 << (width - 1)) - 1 - max(scoring.highest, 1) - local_floor(scoring, width)
 
@@ -53,7 +54,7 @@ def local_width(scoring: Scoring) -> int:
     """The width that local comparisons begin with: the narrowest that holds LEAST_MATCHES matches.
     The scores show which pairs need a wider one."""
     least = LEAST_MATCHES * max(scoring.highest, 1)
-    return next(w for w in (8, 16, 32) if local_limit(scoring, w) >= least)
+    return next(w for w in WIDTHS if local_limit(scoring, w) >= least)
 
 
 def global_fits(

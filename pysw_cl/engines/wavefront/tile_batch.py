@@ -15,9 +15,10 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.pools import Pool
 from ...opencl.program import BoundKernel, KernelSpec, running, wait
+from ...planning.lane_sets import WIDTHS
 from ...planning.path_grid import batch_plans, group_bytes, kept_bytes
 from ...planning.plan import Plan
-from ...planning.score_files import narrow_score
+from ...planning.program import narrow_score
 from ...planning.sizes import moves_bytes
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
@@ -370,7 +371,7 @@ class WavefrontTileBatch:
         """Add to the cells by width, from the columns of strips that were swept."""
         plan = self._works[moves].plan
         strip, family = plan.strip_rows, plan.lane_set.family
-        for width, steps in zip((8, 16, 32), counted(records), strict=False):
+        for width, steps in zip(WIDTHS, counted(records), strict=False):
             name = f"wavefront/{family}/{width}"
             if steps:
                 self._cells[name] = self._cells.get(name, 0) + steps * strip

@@ -14,8 +14,7 @@ from ..facts import UNLIMITED, DeviceFacts
 from ..geometry import piece, tile_height
 from ..path_grid import grid_places, most_pieces
 from ..plan import Plan
-from ..program import Program
-from ..score_files import striped_rows
+from ..program import Program, striped_rows
 from .counts import STRIP_ROW, Strips, Wave, Work
 from .times import Name
 
